@@ -97,7 +97,7 @@ pub fn parse_rate(text: &str) -> Result<Rate, QuantityError> {
         "Gbit/s" | "Gbps" => Some(1e9),
         _ => None,
     })?;
-    if bps < 1.0 || bps > 1e13 {
+    if !(1.0..=1e13).contains(&bps) {
         return Err(QuantityError { given: text.to_string(), expected: "between 1bit/s and 10000Gbit/s" });
     }
     Ok(Rate((bps + 0.5) as u64))
