@@ -47,7 +47,7 @@ pub enum SlowStart {
 }
 
 /// In which phase of loss recovery the path is (Linux: the congestion-avoidance state).
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub enum Phase {
     /// Nothing is amiss.
     #[default]
