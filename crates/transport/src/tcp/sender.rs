@@ -182,6 +182,7 @@ impl Sender {
             self.rtt.sample_min(now, rtt);
             self.stats.count_rtt(rtt);
         }
+        self.cc.on_established(&cc::Established { now, rtt });
     }
 
     pub(super) fn write(&mut self, bytes: u64) {
@@ -601,9 +602,14 @@ impl Sender {
             sent_to: self.nxt,
             rate,
             total_delivered: self.sampler.delivered(),
+            total_lost: self.sampler.lost(),
+            next_departure: self.pacer.next(),
             delayed,
         };
         self.cc.on_ack(&ack);
+        if self.cc.marks_app_limited() {
+            self.sampler.on_app_limited(in_flight);
+        }
         if cx.probing() {
             if let Some(rate) = rate.rate() {
                 cx.record(Metric::DeliveryRate, rate.as_bps());
