@@ -69,7 +69,7 @@ def test_common_random_numbers(small_study: Path, tmp_path: Path) -> None:
 
 
 def many_runs() -> str:
-    return SMALL_STUDY.replace("replications = 3", "replications = 60")
+    return SMALL_STUDY.replace("replications = 3", "replications = 60").replace("300kB", "6MB")
 
 
 def test_a_killed_campaign_goes_on_where_it_stopped(small_study: Path, tmp_path: Path) -> None:

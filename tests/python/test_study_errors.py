@@ -239,7 +239,7 @@ def test_the_command_line_shows_one_block_and_ends_with_2(small_study: Path, hal
     (small_study / "study.toml").write_text(SMALL_STUDY.replace('queue = "100p"', 'queue = "many"'))
     done = haltere("run", "small")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: small/study.toml:21:")
+    assert done.stderr.startswith("error: small/study.toml:20:9: ")
     assert "Traceback" not in done.stderr
     assert not (small_study.parent / "results").exists()
 

@@ -44,6 +44,7 @@ LINK: dict[str, pl.DataType] = {
     "delivered_bytes": pl.Int64(),
     "dropped_queue": pl.Int64(),
     "dropped_loss": pl.Int64(),
+    "dropped_mtu": pl.Int64(),
     "duplicated_packets": pl.Int64(),
     "max_queue_packets": pl.Int64(),
     "max_queue_bytes": pl.Int64(),
