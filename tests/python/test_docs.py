@@ -24,10 +24,10 @@ def test_the_blocks_of_the_page_run(
     for block in re.finditer(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         line = text.count("\n", 0, block.start(1))
         exec(compile("\n" * line + block[1], str(page), "exec"), names)
-    said = capsys.readouterr().out
-    assert "completion_s" in said
-    assert (tmp_path / "results" / "loss-and-delay" / "manifest.json").exists()
+    if page.name == "from-python.md":
+        assert "completion_s" in capsys.readouterr().out
+        assert (tmp_path / "results" / "loss-and-delay" / "manifest.json").exists()
 
 
-def test_there_is_a_page_to_run() -> None:
-    assert [page.name for page in PAGES] == ["from-python.md"]
+def test_the_notebook_style_page_is_among_them() -> None:
+    assert "from-python.md" in [page.name for page in PAGES]
