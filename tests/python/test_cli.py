@@ -149,3 +149,14 @@ def test_a_study_s_report(small_study: Path, tmp_path: Path, haltere: Haltere) -
     assert "A small study" in (tmp_path / "r" / "report.html").read_text()
     refused = haltere("report", "r", "--study", "gone")
     assert (refused.returncode, "gone: --study: the study's folder is not here" in refused.stderr) == (2, True)
+
+
+def test_the_benchmark_s_table_and_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = {"case": "10 CUBIC flows", "data_packets": 838_860, "cpu_s": 0.25, "packets_per_cpu_s": 3.36e6}
+    cases = [case | {"bytes_per_packet_in_flight": 312.0}, case | {"bytes_per_packet_in_flight": None}]
+    monkeypatch.setattr(core, "bench", lambda: cases)
+    table = CliRunner().invoke(app_module.app, ["bench"])
+    assert table.exit_code == 0
+    for figure in ("10 CUBIC flows", "838,860", "0.250", "3,360,000", "312"):
+        assert figure in table.stdout
+    assert json.loads(CliRunner().invoke(app_module.app, ["bench", "--json"]).stdout) == cases
