@@ -30,6 +30,8 @@ pub struct Config {
     pub slow_start: Option<SlowStart>,
     /// Whether the transport paces window-based algorithms too, so that packets arrive spread over the RTT.
     pub paced: bool,
+    /// The tick of the clock that algorithms date their epochs by, as a kernel's jiffy; zero for an exact clock.
+    pub tick: Span,
     /// Dice for algorithms that draw.
     pub stream: Stream,
 }

@@ -1,7 +1,7 @@
 //! The receiving half: reassembly, when to acknowledge and with which SACK blocks, the receive window.
 
 use super::config::Config;
-use super::segment::{MAX_SACK_BLOCKS, SackBlock, Segment};
+use super::segment::Segment;
 use super::sender::{Ticks, timestamp};
 use crate::ranges::RangeSet;
 use haltere_net::{Span, Time};
@@ -12,6 +12,8 @@ const DELAY_MAX: Span = Span::from_millis(200);
 /// Duplicate ACKs that are never compressed, and how many may be held back in a row (Linux: `tcp_comp_sack_nr`).
 const UNCOMPRESSED: u32 = 3;
 const MAX_COMPRESSED: u32 = 44;
+/// Blocks that an ACK reports beside a new one for sure (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
+const EXPECTED_BLOCKS: usize = 2;
 
 /// Whether and when an acknowledgement is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +37,8 @@ pub(super) struct Receiver {
     /// Blocks to report, the most recent first.
     recent: Vec<(u64, u64)>,
     duplicate: Option<(u64, u64)>,
+    /// Blocks of a compressed acknowledgement that must go out before newer ones push them out of the list.
+    flush: Option<Vec<(u64, u64)>>,
     due: Due,
     /// `next` at the last acknowledgement sent.
     acked: u64,
@@ -126,6 +130,7 @@ impl Receiver {
             out_of_order: RangeSet::default(),
             recent: Vec::with_capacity(4),
             duplicate: None,
+            flush: None,
             due: Due::No,
             acked: 0,
             mss: config.mss(),
@@ -196,6 +201,13 @@ impl Receiver {
     }
 
     fn take_out_of_order(&mut self, start: u64, end: u64) {
+        // Blocks that the next ACK could no longer report go out with the one held back (Linux: `tcp_sack_new_ofo_skb`).
+        let listed = self.recent.iter().position(|b| b.1 >= start && b.0 <= end).unwrap_or(self.recent.len());
+        if listed >= EXPECTED_BLOCKS && self.compressed > 0 {
+            self.flush = Some(self.recent.clone());
+            self.compressed = 0;
+            self.compressed_until = None;
+        }
         let mut fresh = 0;
         self.out_of_order.insert(start, end, |s, e| fresh += e - s);
         if fresh < end - start {
@@ -263,7 +275,13 @@ impl Receiver {
 
     /// Data arrived while there is a gap: at once, but compressed after some duplicates (Linux: `__tcp_ack_snd_check`).
     fn schedule_duplicate(&mut self, now: Time, srtt: Option<Span>) {
-        if self.compression.is_zero() || self.quick_mode() || self.compressed >= MAX_COMPRESSED {
+        let two = self.next - self.acked > self.mss;
+        if self.due == Due::Now
+            || two
+            || self.compression.is_zero()
+            || self.quick_mode()
+            || self.compressed >= MAX_COMPRESSED
+        {
             self.due = Due::Now;
             return;
         }
@@ -293,6 +311,9 @@ impl Receiver {
 
     /// When an acknowledgement must go out.
     pub(super) fn due(&self) -> Due {
+        if self.flush.is_some() {
+            return Due::Now;
+        }
         match (self.due, self.compressed_until) {
             (Due::At(a), Some(b)) => Due::At(a.min(b)),
             (Due::No, Some(b)) => Due::At(b),
@@ -312,11 +333,12 @@ impl Receiver {
         let window = self.window.edge.saturating_sub(self.next);
         s.window = window >> self.window.scale << self.window.scale;
         s.echo = self.recent_timestamp;
-        let blocks = self.duplicate.take().into_iter().chain(self.recent.iter().copied());
-        for (slot, (start, end)) in s.sack.iter_mut().zip(blocks.take(MAX_SACK_BLOCKS)) {
-            *slot = SackBlock::new(start, end, self.next);
-            s.sacks += 1;
+        if let Some(blocks) = self.flush.take() {
+            s.set_sack(blocks.into_iter());
+            self.acked = self.next;
+            return;
         }
+        s.set_sack(self.duplicate.take().into_iter().chain(self.recent.iter().copied()));
         if self.due != Due::No {
             self.quick = self.quick.saturating_sub(1);
             if self.quick == 0 {

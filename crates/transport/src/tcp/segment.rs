@@ -72,6 +72,15 @@ impl Segment {
         self.sack.iter().take(usize::from(self.sacks)).map(|b| b.range(self.ack))
     }
 
+    /// Reports these blocks, as many as fit; `ack` must be set.
+    pub fn set_sack(&mut self, blocks: impl Iterator<Item = (u64, u64)>) {
+        self.sacks = 0;
+        for (slot, (start, end)) in self.sack.iter_mut().zip(blocks) {
+            *slot = SackBlock::new(start, end, self.ack);
+            self.sacks += 1;
+        }
+    }
+
     /// Position after the last byte, FIN included.
     pub fn end(&self) -> u64 {
         self.seq + u64::from(self.len) + u64::from(self.fin)

@@ -137,6 +137,7 @@ impl Sender {
             initial_window: u64::from(config.initial_window) * mss,
             slow_start: config.slow_start.or(None::<SlowStart>),
             paced: config.paced,
+            tick: config.tick,
             stream,
         });
         let paced = config.paced || cc.pacing_rate().is_some();
