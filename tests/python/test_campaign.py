@@ -208,6 +208,7 @@ def test_the_estimate_weighs_groups_by_their_size(monkeypatch: pytest.MonkeyPatc
     [
         (["--workers", "0"], "--workers: is not a number of workers"),
         (["--replications", "0"], "--replications: is not a number of replications"),
+        (["--replications", "900000"], "replications: the campaign has 9,000,000 runs"),
         (["--variant", "x"], "--variant: the study has no such variant"),
         (["--experiment", "x"], "--experiment: the study has no such experiment"),
         (["--out", "small/study.toml"], "--out: is a file"),
@@ -218,6 +219,15 @@ def test_wrong_options_of_run(arguments: list[str], words: str, small_study: Pat
     assert done.returncode == 2
     assert words in done.stderr
     assert "right: " in done.stderr
+
+
+def test_a_folder_that_cannot_be_written(small_study: Path, tmp_path: Path, haltere: Haltere) -> None:
+    (tmp_path / "file").write_text("")
+    done = haltere("run", "small", "--out", "file/inside")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: file/inside")
+    assert "Not a directory" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_results_that_are_not_there(tmp_path: Path, haltere: Haltere) -> None:

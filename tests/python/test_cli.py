@@ -118,6 +118,7 @@ def test_a_trace_of_a_file_holds_series_result_and_figure(tmp_path: Path, halter
     assert run["scenario"]["topology"]["link"]["rate"] == "10Mbit/s"
     assert run["result"]["flows"][0]["bytes"] == 500_000
     assert "<svg" in (folder / "trace.svg").read_text()
+    assert (folder / "trace.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_a_trace_of_contenders_needs_no_file(tmp_path: Path, haltere: Haltere) -> None:

@@ -19,6 +19,8 @@ def main() -> None:
         sys.exit(130)
     except HaltereError as error:
         sys.exit(_say(f"error: {error}"))
+    except OSError as error:
+        sys.exit(_say(f"error: {error.filename or 'a file'}: cannot be used: {error.strerror or error}"))
     except Exception as error:
         if os.environ.get("HALTERE_TRACEBACK"):
             raise

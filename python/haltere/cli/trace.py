@@ -49,4 +49,5 @@ def _write(folder: Path, scenario: Scenario, traced: Trace, seed: int, replicati
     (folder / "run.json").write_text(json.dumps(run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     traced.series.write_parquet(folder / "series.parquet")
     traced.series.write_csv(folder / "series.csv")
-    traced.figure(folder / "trace.svg")
+    for kind in ("svg", "pdf"):
+        traced.figure(folder / f"trace.{kind}")

@@ -23,6 +23,7 @@ from haltere.runner.executor import Executor, Outcome, Task, ThreadExecutor
 from haltere.runner.parts import Parts
 from haltere.study import Run, Study
 
+MAX_RUNS = 2_000_000
 FIRST_FLUSH_S, FLUSH_EVERY_S = 0.1, 1.0
 """How long finished runs wait to be written: shorter at first, so that even a short campaign can be resumed."""
 
@@ -53,6 +54,14 @@ class Campaign:
             )
         self.replications = study.header.replications if replications is None else replications
         self.experiments = list(dict.fromkeys(experiments or study.file.experiments))
+        runs = self.replications * len(study.select(experiments))
+        if runs > MAX_RUNS:
+            raise InputError(
+                f"the campaign has {runs:,} runs",
+                field="replications",
+                given=str(self.replications),
+                right=f"at most {MAX_RUNS:,} runs at once; --experiment takes one experiment at a time",
+            )
         self.plan: list[Run] = list(study.runs(replications=self.replications, experiments=experiments))
         self.parts = Parts(self.out)
 

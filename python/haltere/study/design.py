@@ -11,7 +11,7 @@ from typing import Any
 
 from haltere.study.model import Experiment, Level
 
-MAX_TREATMENTS = 1_000_000
+MAX_TREATMENTS = 100_000
 PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z_][A-Za-z0-9_]*))?\}")
 
 
