@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-import random
 import time
+import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+
+import numpy as np
 
 from haltere import core
 from haltere.runner.executor import ThreadExecutor
@@ -42,8 +44,8 @@ def estimate(runs: Sequence[Run], *, workers: int | None = None) -> Estimate:
     with ThreadPoolExecutor(executor.workers) as pool:
         for key, members in sorted(groups.items()):
             first = [run for run in members if run.replication == 0] or members
-            dice = random.Random(f"{members[0].seed} {key}")  # noqa: S311
-            drawn = dice.sample(first, min(SAMPLES_PER_GROUP, len(first)))
+            dice = np.random.default_rng([members[0].seed, zlib.crc32(key.encode())])
+            drawn = [first[i] for i in dice.choice(len(first), min(SAMPLES_PER_GROUP, len(first)), replace=False)]
             if time.monotonic() - begun > BUDGET_S:
                 drawn = drawn[:1]
             spent = list(pool.map(_cpu_seconds, drawn))
