@@ -114,6 +114,7 @@ fn build(scenario: &Scenario, streams: &Streams, recorder: Option<Recorder>) -> 
         .iter()
         .map(|e| Link::new(&e.config, &format!("{}/{}", e.name, e.direction.name()), streams))
         .collect();
+    let mut router = topology.router();
     let (mut hosts, mut routes, mut starts) = (Vec::new(), Vec::new(), Vec::new());
     for (i, flow) in scenario.flows.iter().enumerate() {
         let path = format!("flows[{i}]");
@@ -126,8 +127,8 @@ fn build(scenario: &Scenario, streams: &Streams, recorder: Option<Recorder>) -> 
         };
         let find = |name: &str| topology.find(name).ok_or_else(unreachable);
         let (s, c): (NodeId, NodeId) = (find(&server)?, find(&client)?);
-        let up = topology.route(c, s).filter(|r| !r.is_empty()).ok_or_else(unreachable)?;
-        let down = topology.route(s, c).filter(|r| !r.is_empty()).ok_or_else(unreachable)?;
+        let up = router.route(c, s).filter(|r| !r.is_empty()).ok_or_else(unreachable)?;
+        let down = router.route(s, c).filter(|r| !r.is_empty()).ok_or_else(unreachable)?;
         let mtu = up.iter().chain(&down).map(|&l| topology.edges()[l as usize].config.mtu).min().unwrap_or(1500);
         let start = Time::ZERO + flow.start.map_or(Span::ZERO, |s| s.0);
         let script = script(flow.app, contender.transport, flow.size.map_or(UNLIMITED, |s| s.0.0));
