@@ -146,12 +146,12 @@ def make(truth: Truth) -> Tables:
         for treatment, combination in enumerate(itertools.product(*factors.values())):
             levels = dict(zip(factors, combination, strict=True))
             for replication in range(truth.replications):
-                keys = {"run": f"{experiment}-{treatment:03}-{replication:02}", "experiment": experiment}
+                keys = {"run_id": f"{experiment}-{treatment:03}-{replication:02}", "experiment": experiment}
                 keys |= {"treatment": treatment, **levels, "replication": replication}
                 _one_run(truth, keys, levels, replication, runs, flows)
     tables = {"infer_schema_length": None}
     return Tables(
-        pl.DataFrame(runs, **tables), pl.DataFrame(flows, **tables), {e: list(f) for e, f in truth.experiments.items()}
+        pl.DataFrame(runs, **tables), pl.DataFrame(flows, **tables), truth.experiments
     )
 
 

@@ -3,41 +3,19 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
-
-import polars as pl
 
 from haltere.figures import quantities
+from haltere.figures.contenders import look
 from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.spec import Bars, FigureList, Overview
-from haltere.figures.tables import Tables, paired, summarise, summarise_pairs
+from haltere.figures.tables import Key, Standing, Tables, from_scale, paired, standing, summarise
+from haltere.stats import Interval
 
 
-class NotInResults(LookupError):  # noqa: N818
+class NotInResultsError(LookupError):
     """The results hold no run that a figure could show; the message says what it looked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A mean (of a ratio: geometric) with its 95 % interval over `n` replications."""
-
-    mean: float
-    low: float
-    high: float
-    n: int
-
-    @property
-    def exact(self) -> bool:
-        """Whether all replications gave the same value, as runs without any chance do."""
-        return self.n > 1 and math.isclose(self.low, self.high, rel_tol=1e-9, abs_tol=1e-12)
-
-    @property
-    def bounded(self) -> bool:
-        """Whether there is an interval at all: one replication has none."""
-        return self.n > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +24,7 @@ class Series:
 
     contender: str
     label: str
-    points: tuple[Point | None, ...]
+    bars: tuple[Interval | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +38,18 @@ class BarFigure:
     x_levels: tuple[str, ...]
     series: tuple[Series, ...]
 
+    def ends(self, bar: Interval) -> tuple[float, float] | None:
+        """The ends of a bar's whisker, within what the metric can be; None if it needs no whisker or has none."""
+        if bar.exact or bar.low is None or bar.high is None:
+            return None
+        ceiling = self.metric.ceiling
+        return max(bar.low, self.spec.baseline), bar.high if ceiling is None else min(bar.high, ceiling)
+
     @property
     def top(self) -> float:
-        """The largest value drawn, the ends of intervals included."""
-        return max(
-            (min(p.high, self.metric.ceiling or math.inf) if p.bounded else p.mean)
-            for one in self.series
-            for p in one.points
-            if p is not None
-        )
-
-
-Standing = Literal["of", "to", "alike", "unclear"]
-"""Who is ahead in a cell: level `of`, level `to`, neither in practice, or not to be told from these runs."""
+        """The largest value drawn, whiskers included."""
+        drawn = [bar for one in self.series for bar in one.bars if bar is not None]
+        return max((self.ends(bar) or (0.0, bar.value))[1] for bar in drawn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +57,7 @@ class Cell:
     """One treatment of an overview: the comparison and what it says."""
 
     levels: Mapping[str, str]
-    point: Point | None
+    found: Interval | None
     standing: Standing
 
 
@@ -94,108 +71,97 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class OverviewFigure:
-    """All that an overview needs to be drawn. Labels of columns have one part for each column factor."""
+    """All that an overview needs to be drawn. A row or column has one level for each of its factors."""
 
     spec: Overview
     metric: Metric
     title: str
-    of: str
-    to: str
-    rows: tuple[tuple[str, ...], ...]
-    columns: tuple[tuple[str, ...], ...]
+    rows: tuple[Key, ...]
+    columns: tuple[Key, ...]
     panels: tuple[Panel, ...]
     words: FigureList
 
+    def ahead(self, side: str) -> str:
+        """How a legend says that a side is ahead: `QUIC sooner`."""
+        word = "sooner" if self.metric.name == "completion_time" else self.metric.better
+        return f"{look(side).name} {word}"
+
+    def groups(self) -> list[tuple[str, int, int]]:
+        """The outer levels of the columns, each with its first column and the column after its last."""
+        outer = self.spec.columns[:-1]
+        found = []
+        start = 0
+        for key, members in itertools.groupby(self.columns, key=lambda column: column[:-1]):
+            stop = start + len(list(members))
+            found.append((levels_text(outer, key), start, stop))
+            start = stop
+        return found
+
+
+def levels_text(factors: Sequence[str], levels: Sequence[str]) -> str:
+    """Some levels for a reader: `CUBIC, 32 MB`."""
+    return ", ".join(quantities.text(level, factor) for factor, level in zip(factors, levels, strict=True))
+
 
 def bars(tables: Tables, spec: Bars, words: FigureList) -> BarFigure:
-    """The numbers of a figure of grouped bars. Raises `NotInResults` if the results hold none of them."""
+    """The numbers of a figure of grouped bars. Raises `NotInResultsError` if the results hold none of them."""
     metric = METRICS[spec.metric]
     values = tables.values(spec.experiment, metric, spec.where)
     if values.is_empty() or spec.x not in values.columns or spec.series not in values.columns:
-        raise NotInResults(_sought(spec.experiment, metric, spec.where))
-    x_levels = quantities.ordered(tables.levels(spec.experiment, spec.x))
-    names = [name for name in tables.levels(spec.experiment, spec.series) if name in set(values[spec.series])]
-    summary = {(row[spec.x], row[spec.series]): _point(row) for row in summarise(values, [spec.x, spec.series]).to_dicts()}
-    series = tuple(_series(name, spec, [summary.get((level, name)) for level in x_levels]) for name in names)
-    title = spec.title or ", ".join(
-        quantities.text(level, factor) for factor, level in spec.where.items() if not (factor == "size" and level == "")
-    )
-    return BarFigure(spec, metric, title, words.factor(spec.x), tuple(x_levels), series)
+        raise NotInResultsError(_sought(spec.experiment, metric, spec.where))
+    found = summarise(values, [spec.x, spec.series])
+    x_levels = tables.levels(spec.experiment, spec.x)
+    names = [name for name in tables.levels(spec.experiment, spec.series) if any(key[1] == name for key in found)]
+    series = []
+    for name in names:
+        contender = _contender(name, spec)
+        label = quantities.text(contender, "transport" if "/" in contender else spec.series)
+        series.append(Series(contender, label, tuple(found.get((level, name)) for level in x_levels)))
+    title = spec.title or levels_text(list(spec.where), list(spec.where.values()))
+    return BarFigure(spec, metric, title, words.factor(spec.x), tuple(x_levels), tuple(series))
 
 
-def _series(name: str, spec: Bars, points: Sequence[Point | None]) -> Series:
-    """A bar is a contender's where transport and congestion control are both known, a transport's otherwise."""
-    contender = name
+def _contender(name: str, spec: Bars) -> str:
+    """The contender a bar stands for, where transport and congestion control are both known; else the bare level."""
     congestion = spec.where.get("congestion", "")
     if spec.series == "transport" and congestion and "/" not in congestion:
-        contender = f"{name}/{congestion}"
-    elif spec.series == "congestion" and "transport" in spec.where:
-        contender = f"{spec.where['transport']}/{name}"
-    label = quantities.text(contender, "contender" if "transport" in spec.series or "/" in contender else spec.series)
-    return Series(contender, label, tuple(points))
+        return f"{name}/{congestion}"
+    if spec.series == "congestion" and "transport" in spec.where:
+        return f"{spec.where['transport']}/{name}"
+    return name
 
 
 def overview(tables: Tables, spec: Overview, words: FigureList) -> OverviewFigure:
-    """The numbers of an overview. Raises `NotInResults` if the results hold no pair to compare."""
+    """The numbers of an overview. Raises `NotInResultsError` if the results hold no pair to compare."""
     metric = METRICS[spec.metric]
     values = tables.values(spec.experiment, metric, spec.where)
     axes = [*spec.panels, *spec.rows, *spec.columns]
+    sought = {**spec.where, spec.factor: f"{spec.of} and {spec.to}"}
     if values.is_empty() or any(factor not in values.columns for factor in [*axes, spec.factor]):
-        raise NotInResults(_sought(spec.experiment, metric, spec.where))
-    pairs = paired(values, spec.factor, spec.of, spec.to, metric.comparison)
-    if pairs.is_empty():
-        raise NotInResults(_sought(spec.experiment, metric, {**spec.where, spec.factor: f"{spec.of} and {spec.to}"}))
-    summary = summarise_pairs(pairs, axes, metric.comparison)
-    points = {tuple(row[factor] for factor in axes): _point(row) for row in summary.to_dicts()}
+        raise NotInResultsError(_sought(spec.experiment, metric, sought))
+    found = summarise(paired(values, spec.factor, spec.of, spec.to, metric), axes)
+    if not found:
+        raise NotInResultsError(_sought(spec.experiment, metric, sought))
+    shown = {factor: {key[i] for key in found} for i, factor in enumerate(axes)}
 
-    def combinations(factors: Sequence[str]) -> list[tuple[str, ...]]:
-        return list(itertools.product(*(_present(summary, tables, spec.experiment, factor) for factor in factors)))
+    def combinations(factors: Sequence[str]) -> list[Key]:
+        levels = ([x for x in tables.levels(spec.experiment, factor) if x in shown[factor]] for factor in factors)
+        return list(itertools.product(*levels))
 
-    def cell(key: tuple[str, ...]) -> Cell:
-        point = points.get(key)
+    def cell(key: Key) -> Cell:
+        point = from_scale(found[key], metric) if key in found else None
         return Cell(dict(zip(axes, key, strict=True)), point, standing(point, metric))
 
     rows, columns = combinations(spec.rows), combinations(spec.columns)
     panels = tuple(
         Panel(
-            ", ".join(quantities.text(level, factor) for factor, level in zip(spec.panels, panel, strict=True)),
+            levels_text(spec.panels, panel),
             tuple(tuple(cell(panel + row + column) for column in columns) for row in rows),
         )
         for panel in combinations(spec.panels)
     )
     title = spec.title or f"{metric.label}, {spec.of} against {spec.to}"
-    return OverviewFigure(spec, metric, title, spec.of, spec.to, tuple(rows), tuple(columns), panels, words)
-
-
-def standing(point: Point | None, metric: Metric) -> Standing:
-    """Who is ahead, by the interval of the comparison.
-
-    *Alike* if the whole interval lies within the metric's margin of practical equivalence, ahead if it lies wholly on
-    one side of equality, unclear otherwise.
-    """
-    if point is None or not point.bounded:
-        return "unclear"
-    if metric.comparison == "ratio":
-        low, high, margin = math.log(point.low), math.log(point.high), math.log(1 + metric.alike)
-    else:
-        low, high, margin = point.low, point.high, metric.alike
-    if -margin <= low and high <= margin:
-        return "alike"
-    if low > 0:
-        return "of" if metric.better == "higher" else "to"
-    if high < 0:
-        return "to" if metric.better == "higher" else "of"
-    return "unclear"
-
-
-def _present(summary: pl.DataFrame, tables: Tables, experiment: str, factor: str) -> list[str]:
-    shown = set(summary[factor].to_list())
-    return [level for level in tables.levels(experiment, factor) if level in shown]
-
-
-def _point(row: Mapping[str, object]) -> Point:
-    mean, low, high, n = (float(str(row[name])) for name in ("mean", "low", "high", "n"))
-    return Point(mean, low, high, int(n))
+    return OverviewFigure(spec, metric, title, tuple(rows), tuple(columns), panels, words)
 
 
 def _sought(experiment: str, metric: Metric, where: Mapping[str, str]) -> str:

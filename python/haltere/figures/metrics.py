@@ -12,7 +12,8 @@ class Metric:
 
     `column` of `table` divided by `divisor` is the value in `unit`. `comparison` says how two contenders are set
     against each other: by their ratio, or, for an index, by their difference. `alike` is the margin of practical
-    equivalence: a ratio within 1/(1+alike) .. 1+alike, or a difference within ±alike, makes no practical difference.
+    equivalence: a ratio within 1/(1+alike) .. 1+alike, or a difference within ±alike, makes no practical difference. `full` is the ratio, or difference, that overviews draw in full
+    colour; `ceiling` is the largest value there can be.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Metric:
     definition: str
     comparison: Literal["ratio", "difference"] = "ratio"
     alike: float = 0.05
+    full: float = 2.0
     ceiling: float | None = None
 
     @property
@@ -87,6 +89,7 @@ _ALL = (
         "Packets by which the server sent data again that it had sent before.",
         "difference",
         1.0,
+        100.0,
     ),
     Metric(
         "fairness",
@@ -99,7 +102,9 @@ _ALL = (
         "Fairness between the flows of a run: (Σx)² ÷ (n·Σx²) over the flows' throughputs x; 1 when all are equal, 1/n "
         "when one has everything (R. Jain, The Art of Computer Systems Performance Analysis, Wiley, 1991).",
         "difference",
-        0.05,
+        # What a split of 55 : 45 instead of 50 : 50 costs.
+        0.01,
+        0.2,
         1.0,
     ),
 )

@@ -12,8 +12,8 @@ from matplotlib.patches import Patch, Rectangle
 
 from haltere.figures import quantities, style
 from haltere.figures.contenders import look
-from haltere.figures.data import BarFigure, Cell, OverviewFigure, Panel, Series
-from haltere.figures.text import number, strength
+from haltere.figures.data import BarFigure, Cell, OverviewFigure, Panel, Series, levels_text
+from haltere.figures.text import OPACITY, number, strength
 
 
 def draw_bars(figure: BarFigure, stem: Path) -> list[Path]:
@@ -40,13 +40,11 @@ def draw_bars(figure: BarFigure, stem: Path) -> list[Path]:
 
 
 def _one_series(axes: Axes, figure: BarFigure, series: Series, offset: float, width: float) -> None:
-    shown = [(x, point) for x, point in enumerate(series.points) if point is not None]
-    ceiling = figure.metric.ceiling or math.inf
-    means = [point.mean - figure.spec.baseline for _, point in shown]
+    shown = [(x + offset, bar) for x, bar in enumerate(series.bars) if bar is not None]
     appearance = look(series.contender)
     axes.bar(
-        [x + offset for x, _ in shown],
-        means,
+        [x for x, _ in shown],
+        [bar.value - figure.spec.baseline for _, bar in shown],
         width * 0.92,
         bottom=figure.spec.baseline,
         label=series.label,
@@ -55,12 +53,13 @@ def _one_series(axes: Axes, figure: BarFigure, series: Series, offset: float, wi
         edgecolor="white",
         linewidth=0.0,
     )
-    for x, point in shown:
-        if point.bounded and not point.exact:
+    for x, bar in shown:
+        ends = figure.ends(bar)
+        if ends is not None:
             axes.errorbar(
-                x + offset,
-                point.mean,
-                yerr=[[point.mean - max(point.low, figure.spec.baseline)], [min(point.high, ceiling) - point.mean]],
+                x,
+                bar.value,
+                yerr=[[bar.value - ends[0]], [ends[1] - bar.value]],
                 color=style.INK,
                 elinewidth=0.8,
                 capsize=2,
@@ -80,10 +79,8 @@ def draw_overview(figure: OverviewFigure, stem: Path) -> list[Path]:
             _one_panel(axes, figure, panel)
         for axes in list(grid.flat)[len(figure.panels) :]:
             axes.set_axis_off()
-        ahead = {"lower": "sooner", "higher": "ahead", "neither": "less"}[figure.metric.better]
-        handles = [
-            Patch(color=_mix(look(name).light, 0.6), label=f"{look(name).name} {ahead}") for name in (figure.of, figure.to)
-        ]
+        sides = (figure.spec.of, figure.spec.to)
+        handles = [Patch(color=_mix(look(side).light, OPACITY), label=figure.ahead(side)) for side in sides]
         canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=8)
         canvas.legend(handles=handles, loc="upper right", ncols=2)
         return style.save(canvas, stem)
@@ -97,10 +94,10 @@ def _one_panel(axes: Axes, figure: OverviewFigure, panel: Panel) -> None:
             axes.text(
                 x,
                 y,
-                "–" if cell.point is None else number(cell.point.mean, figure.metric.comparison),
+                "–" if cell.found is None else number(cell.found.value, figure.metric.comparison),
                 ha="center",
                 va="center",
-                fontsize=6.5,
+                fontsize=6.5 if figure.metric.comparison == "ratio" else 5.8,
                 color=style.INK if cell.standing != "unclear" else style.QUIET,
                 fontweight="bold" if certain else "normal",
             )
@@ -110,7 +107,7 @@ def _one_panel(axes: Axes, figure: OverviewFigure, panel: Panel) -> None:
     axes.set_xticks(range(len(figure.columns)), [quantities.text(column[-1], inner) for column in figure.columns])
     axes.set_yticks(
         range(len(figure.rows)),
-        [", ".join(quantities.text(v, f) for f, v in zip(figure.spec.rows, row, strict=True)) for row in figure.rows],
+        [levels_text(figure.spec.rows, row) for row in figure.rows],
     )
     axes.tick_params(length=0, labelsize=6)
     axes.spines[:].set_visible(False)
@@ -119,27 +116,20 @@ def _one_panel(axes: Axes, figure: OverviewFigure, panel: Panel) -> None:
 
 
 def _outer_columns(axes: Axes, figure: OverviewFigure) -> None:
-    """White rules between the groups of columns, and the outer factor's levels above them."""
+    """The outer factor's levels above their columns, and white rules between them."""
     if len(figure.spec.columns) < 2:
         return
-    start = 0
-    for x in range(1, len(figure.columns) + 1):
-        if x < len(figure.columns) and figure.columns[x][:-1] == figure.columns[start][:-1]:
-            continue
-        label = ", ".join(
-            quantities.text(v, f) for f, v in zip(figure.spec.columns[:-1], figure.columns[start][:-1], strict=True)
-        )
-        axes.text((start + x - 1) / 2, -0.58, label, ha="center", va="bottom", fontsize=6, color=style.QUIET)
-        if x < len(figure.columns):
-            axes.axvline(x - 0.5, color="white", linewidth=2)
-        start = x
+    for label, start, stop in figure.groups():
+        axes.text((start + stop - 1) / 2, -0.58, label, ha="center", va="bottom", fontsize=6, color=style.QUIET)
+        if stop < len(figure.columns):
+            axes.axvline(stop - 0.5, color="white", linewidth=2)
 
 
 def _cell_colour(cell: Cell, figure: OverviewFigure) -> tuple[float, float, float]:
-    if cell.point is None:
+    if cell.found is None:
         return (1.0, 1.0, 1.0)
-    side, weight = strength(cell.point.mean, figure.metric)
-    return _mix(look(figure.of if side == "of" else figure.to).light, weight)
+    side, weight = strength(cell.found.value, figure.metric)
+    return _mix(look(figure.spec.of if side == "of" else figure.spec.to).light, weight)
 
 
 def _mix(colour: str, weight: float) -> tuple[float, float, float]:

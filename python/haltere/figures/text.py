@@ -16,8 +16,20 @@ def significant(value: float, digits: int = 3) -> str:
         return "∞" if value > 0 else "−∞"
     if value == 0:
         return "0"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{value:,.{decimals}f}".replace(",", "\u202f").replace("-", "−")
+    return fixed(value, decimals(value, digits))
+
+
+def decimals(value: float, digits: int = 3) -> int:
+    """How many decimals show this many significant digits of the value."""
+    if value == 0 or not math.isfinite(value):
+        return 0
+    return max(0, digits - 1 - math.floor(math.log10(abs(value))))
+
+
+def fixed(value: float, places: int) -> str:
+    """The value with so many decimals, a thin space between thousands, and a true minus sign."""
+    text = f"{value:,.{places}f}".replace(",", "\u202f").replace("-", "−")
+    return text.lstrip("−") if not text.strip("−0.,\u202f") else text
 
 
 def number(value: float, comparison: str) -> str:
@@ -31,11 +43,11 @@ def number(value: float, comparison: str) -> str:
 def strength(value: float, metric: Metric) -> tuple[str, float]:
     """Which level a comparison favours (`of` or `to`), and the opacity of its colour.
 
-    Full opacity is reached at a ratio of 2 (or a half), or at a difference of five margins.
+    Full opacity is reached at the ratio or difference that the metric names.
     """
     if metric.comparison == "ratio":
-        signed, full = math.log(value), math.log(2.0)
+        signed, full = math.log(value), math.log(metric.full)
     else:
-        signed, full = value, 5 * metric.alike
+        signed, full = value, metric.full
     side = "of" if (signed > 0) == (metric.better == "higher") else "to"
     return side, OPACITY * min(1.0, abs(signed) / full)
