@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -220,24 +221,36 @@ def _one_run(
         )
 
 
-def write(tables: Tables, results: Path, study_dir: Path) -> None:
-    """Write the tables and a manifest as a campaign leaves them, and the study beside its figures and claims."""
+def write(tables: Tables, results: Path) -> None:
+    """Write the tables and a manifest as a campaign leaves them."""
     results.mkdir(parents=True, exist_ok=True)
     tables.runs.write_parquet(results / "runs.parquet")
     tables.flows.write_parquet(results / "flows.parquet")
     failed = tables.runs.filter(pl.col("status") != "ok").height
+    study = tomllib.loads(STUDY)
     manifest = {
-        "study": STUDY,
-        "name": "quic-dumbbell",
-        "version": "0.1.0",
+        "format": 1,
+        "haltere": "0.1.0",
+        "study": study["study"],
+        "variant": None,
+        "experiments": {
+            name: {
+                "title": study["experiments"][name]["title"],
+                "design": "full-factorial",
+                "factors": factors,
+                "treatments": math.prod(len(levels) for levels in factors.values()),
+            }
+            for name, factors in tables.factors.items()
+        },
+        "replications": int(tables.runs["replication"].n_unique()),
         "seed": 2020,
-        "commit": "0123456789abcdef0123456789abcdef01234567",
-        "machine": {"system": "Linux", "processor": "x86_64", "cores": 2},
-        "started": "2025-01-01T10:00:00Z",
-        "finished": "2025-01-01T10:04:10Z",
-        "runs": tables.runs.height,
-        "failed": failed,
+        "counts": {"runs": tables.runs.height, "ok": tables.runs.height - failed, "failed": failed},
+        "started": "2025-01-01T10:00:00+00:00",
+        "finished": "2025-01-01T10:04:10+00:00",
+        "command": "haltere run studies/quic-dumbbell --replications 10 --out results/quic-dumbbell",
+        "study_file": "studies/quic-dumbbell/study.toml",
+        "study_text": STUDY,
+        "git_commit": "0123456789abcdef0123456789abcdef01234567",
+        "machine": {"system": "Linux", "architecture": "x86_64", "cpu": None, "cpus": 2, "python": "3.11.7"},
     }
     (results / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    study_dir.mkdir(parents=True, exist_ok=True)
-    (study_dir / "study.toml").write_text(STUDY, encoding="utf-8")

@@ -86,6 +86,16 @@ class OverviewFigure:
         word = "sooner" if self.metric.name == "completion_time" else self.metric.better
         return f"{look(side).name} {word}"
 
+    @property
+    def row_words(self) -> str:
+        """The factors down the side, in the study's words."""
+        return " and ".join(self.words.factor(factor) for factor in self.spec.rows)
+
+    @property
+    def column_words(self) -> str:
+        """The factors across the top, in the study's words."""
+        return " and ".join(self.words.factor(factor) for factor in self.spec.columns)
+
     def groups(self) -> list[tuple[str, int, int]]:
         """The outer levels of the columns, each with its first column and the column after its last."""
         outer = self.spec.columns[:-1]
