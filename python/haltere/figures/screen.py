@@ -21,8 +21,8 @@ from haltere.stats import Interval
 
 Scale = Callable[[float], float]
 
-_WIDTH, _HEIGHT = 360, 216
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 6, 10, 40
+_WIDTH, _HEIGHT = 320, 200
+_LEFT, _RIGHT, _TOP, _BOTTOM = 42, 4, 10, 40
 
 
 def bars_svg(figure: BarFigure) -> str:
@@ -35,8 +35,7 @@ def bars_svg(figure: BarFigure) -> str:
         return _HEIGHT - _BOTTOM - share * (_HEIGHT - _BOTTOM - _TOP)
 
     parts = [_open(_WIDTH, _HEIGHT, f"{figure.metric.label}: {figure.title}, by {figure.x_label}")]
-    places = max(decimals(tick, 2) for tick in ticks if tick) if any(ticks) else 0
-    places = min(places, max(0, -math.floor(math.log10(ticks[1] - ticks[0]) + 1e-9)) if len(ticks) > 1 else places)
+    places = next(p for p in range(9) if all(round(tick, p) == tick for tick in ticks))
     for tick in ticks:
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>')
         parts.append(f'<text class="tick" x="{_LEFT - 6}" y="{y(tick) + 3.5:.1f}" text-anchor="end">{fixed(tick, places)}</text>')
@@ -81,8 +80,8 @@ def _bar(
 
 def panel_svg(figure: OverviewFigure, panel: Panel) -> str:
     """The SVG element of one map of an overview."""
-    left, top, right = 62, 34 if len(figure.spec.columns) > 1 else 16, 2
-    wide, high, gap = 40.0, 30.0, 5.0
+    left, top, right = 60, 34 if len(figure.spec.columns) > 1 else 16, 2
+    wide, high, gap = 35.0, 28.0, 4.0
     outer = figure.groups() if len(figure.spec.columns) > 1 else [("", 0, len(figure.columns))]
     offsets = [left + x * wide + group * gap for group, (_, start, stop) in enumerate(outer) for x in range(start, stop)]
     width = offsets[-1] + wide + right
@@ -157,7 +156,7 @@ def axis_ticks(bottom: float, top: float) -> list[float]:
     power = 10.0 ** math.floor(math.log10(span / 4))
     step = next(power * m for m in (1, 2, 2.5, 5, 10) if power * m * 5 >= span)
     count = math.ceil(span / step - 1e-9)
-    return [round(bottom + i * step, 12) for i in range(count + 1)]
+    return [round(bottom + i * step, 8) for i in range(count + 1)]
 
 
 def hatch_name(hatch: str) -> str:

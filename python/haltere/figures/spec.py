@@ -7,24 +7,21 @@ grouped bars with 95 % intervals.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
+from haltere.documents import Document, join
+from haltere.errors import InputError, as_written
 from haltere.figures.metrics import METRICS
-
-
-class FiguresFileError(ValueError):
-    """A `figures.toml` that cannot be read: the message names file, place, what was given and what would be right."""
 
 
 def _known_metric(name: str) -> str:
     if name not in METRICS:
-        known = ", ".join(METRICS)
-        message = f"unknown metric {name!r}; one of: {known}"
+        message = f"there is no such metric|one of {', '.join(METRICS)}"
         raise ValueError(message)
     return name
 
@@ -87,29 +84,42 @@ class FigureList(_Part):
 def read(path: Path) -> FigureList:
     """Read a `figures.toml`; a study without one shows no figures.
 
-    Raises `FiguresFileError` for a file that is not TOML, has unknown fields, or names the same figure twice.
+    Raises `haltere.errors.InputError`, which names file, line and field, for a file that is not TOML, has unknown or
+    missing fields, or gives two figures the same name.
     """
     if not path.exists():
         return FigureList()
+    document = Document.read(path)
     try:
-        figures = FigureList.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except tomllib.TOMLDecodeError as error:
-        message = f"{path}: not TOML: {error}"
-        raise FiguresFileError(message) from None
+        figures = FigureList.model_validate(document.data)
     except ValidationError as error:
-        raise FiguresFileError(_explain(path, error)) from None
-    names = [figure.name for figure in (*figures.overviews, *figures.bars)]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        message = f"{path}: figures need names of their own; used more than once: {', '.join(twice)}"
-        raise FiguresFileError(message)
+        raise _refusal(document, error.errors()[0], error.error_count() - 1) from None
+    seen = set()
+    for kind, members in (("overviews", figures.overviews), ("bars", figures.bars)):
+        for index, figure in enumerate(members):
+            if figure.name in seen:
+                field = f"{kind}[{index}].name"
+                raise InputError(
+                    "two figures have this name",
+                    place=document.place(field),
+                    field=field,
+                    given=as_written(figure.name),
+                    right="a name of its own: its files are called after it",
+                )
+            seen.add(figure.name)
     return figures
 
 
-def _explain(path: Path, error: ValidationError) -> str:
-    lines = []
-    for fault in error.errors():
-        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
-        given = "" if fault["type"] == "missing" else f" (given: {fault['input']!r})"
-        lines.append(f"{path}: {place}: {fault['msg']}{given}")
-    return "\n".join(lines)
+def _refusal(document: Document, fault: ErrorDetails, others: int) -> InputError:
+    field = join(list(fault["loc"]))
+    missing = fault["type"] == "missing"
+    notes = (f"{others} more field{'s are' if others > 1 else ' is'} wrong after this one",) if others else ()
+    problem, _, right = fault["msg"].removeprefix("Value error, ").partition("|")
+    return InputError(
+        "is missing" if missing else problem,
+        place=document.place(field),
+        field=field,
+        given=None if missing else as_written(fault["input"]),
+        right=right or None,
+        notes=notes,
+    )

@@ -37,7 +37,7 @@ def number(value: float, comparison: str) -> str:
     if comparison == "ratio":
         return f"{value:.2f}" if value < 9.95 else f"{value:.0f}"
     rounded = f"{value:+.2f}".replace("-", "−")
-    return "0.00" if rounded in ("+0.00", "−0.00") else rounded
+    return "0" if rounded in ("+0.00", "−0.00") else rounded.replace("0.", ".", 1)
 
 
 def strength(value: float, metric: Metric) -> tuple[str, float]:
