@@ -151,9 +151,7 @@ def make(truth: Truth) -> Tables:
                 keys |= {"treatment": treatment, **levels, "replication": replication}
                 _one_run(truth, keys, levels, replication, runs, flows)
     tables = {"infer_schema_length": None}
-    return Tables(
-        pl.DataFrame(runs, **tables), pl.DataFrame(flows, **tables), truth.experiments
-    )
+    return Tables(pl.DataFrame(runs, **tables), pl.DataFrame(flows, **tables), truth.experiments)
 
 
 def _one_run(
@@ -177,7 +175,7 @@ def _one_run(
     time = (8 * wire * len(pairs) / rate + 4 * delay) * truth.time(levels) * scatter
     failed = truth.fails(levels, replication)
     error = "time limit of 1h reached with 1 048 576 of 32 000 000 bytes delivered" if failed else None
-    jain = min(1.0, 1 - abs(truth.unfair(levels) + (0.0 if lossless else truth.spread(levels) * own.normal())))
+    jain = max(0.51, 1 - abs(truth.unfair(levels) + (0.0 if lossless else truth.spread(levels) * own.normal())))
     packets = wire // 1500
     lost = 0 if lossless else int(packets * (quantities.value(levels["loss"]) or 0.0))
     status = "failed" if failed else "ok"

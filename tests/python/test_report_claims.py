@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+
 import report_tables as synthetic
 from haltere.errors import InputError
 from haltere.figures.metrics import METRICS

@@ -176,4 +176,6 @@ def overview(tables: Tables, spec: Overview, words: FigureList) -> OverviewFigur
 
 def _sought(experiment: str, metric: Metric, where: Mapping[str, str]) -> str:
     levels = ", ".join(f"{factor} {level}" for factor, level in where.items())
-    return f"no completed run of experiment {experiment} with {metric.label.lower()}" + (f" at {levels}" if levels else "")
+    return f"no completed run of experiment {experiment} with {metric.label.lower()}" + (
+        f" at {levels}" if levels else ""
+    )

@@ -12,8 +12,8 @@ class Metric:
 
     `column` of `table` divided by `divisor` is the value in `unit`. `comparison` says how two contenders are set
     against each other: by their ratio, or, for an index, by their difference. `alike` is the margin of practical
-    equivalence: a ratio within 1/(1+alike) .. 1+alike, or a difference within ±alike, makes no practical difference. `full` is the ratio, or difference, that overviews draw in full
-    colour; `ceiling` is the largest value there can be.
+    equivalence: a ratio within 1/(1+alike) .. 1+alike, or a difference within ±alike, makes no practical difference.
+    `full` is the ratio, or difference, that overviews draw in full colour; `ceiling` is the largest value there can be.
     """
 
     name: str
@@ -76,7 +76,8 @@ _ALL = (
         1e6,
         "lower",
         "Bytes of the IP packets the client received beyond those of the object itself: headers of every layer, "
-        "handshakes, acknowledgements, framing, cryptographic tags, and data received more than once. 1 MB = 1 000 000 B.",
+        "handshakes, acknowledgements, framing, cryptographic tags, and data received more than once. "
+        "1 MB = 1 000 000 B.",
     ),
     Metric(
         "retransmissions",

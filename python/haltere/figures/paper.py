@@ -25,7 +25,9 @@ def draw_bars(figure: BarFigure, stem: Path) -> list[Path]:
         for i, series in enumerate(figure.series):
             offset = (i - (len(figure.series) - 1) / 2) * width
             _one_series(axes, figure, series, offset, width)
-        axes.set_xticks(range(len(figure.x_levels)), [quantities.text(level, figure.spec.x) for level in figure.x_levels])
+        axes.set_xticks(
+            range(len(figure.x_levels)), [quantities.text(level, figure.spec.x) for level in figure.x_levels]
+        )
         axes.tick_params(axis="x", length=0)
         axes.set_xlabel(figure.x_label)
         axes.set_ylabel(figure.metric.axis)

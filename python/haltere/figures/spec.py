@@ -7,7 +7,7 @@ grouped bars with 95 % intervals.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -34,39 +34,38 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Bars(_Part):
-    """Grouped bars: `metric` on y from `baseline`, the levels of `x` on x, the levels of `series` side by side."""
+class _Figure(_Part):
+    """What every kind of figure has. Its files are called after its `name`; `where` fixes the levels of factors."""
 
     name: FigureName
     experiment: str
     metric: MetricName
-    x: str
-    series: str
     where: Mapping[str, str] = Field(default_factory=dict)
-    baseline: float = 0.0
     title: str = ""
     source: str = ""
 
 
-class Overview(_Part):
+class Bars(_Figure):
+    """Grouped bars: `metric` on y from `baseline`, the levels of `x` on x, the levels of `series` side by side."""
+
+    x: str
+    series: str
+    baseline: float = 0.0
+
+
+class Overview(_Figure):
     """A map of all treatments: level `of` of `factor` against level `to`, a cell a treatment.
 
     `panels`, `rows` and `columns` are the factors that place a cell; together with `factor` and `where` they are all
     factors of the experiment.
     """
 
-    name: FigureName
-    experiment: str
-    metric: MetricName
     factor: str
     of: str
     to: str
     panels: tuple[str, ...] = ()
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    where: Mapping[str, str] = Field(default_factory=dict)
-    title: str = ""
-    source: str = ""
 
 
 class FigureList(_Part):
@@ -95,7 +94,8 @@ def read(path: Path) -> FigureList:
     except ValidationError as error:
         raise _refusal(document, error.errors()[0], error.error_count() - 1) from None
     seen = set()
-    for kind, members in (("overviews", figures.overviews), ("bars", figures.bars)):
+    kinds: dict[str, Sequence[_Figure]] = {"overviews": figures.overviews, "bars": figures.bars}
+    for kind, members in kinds.items():
         for index, figure in enumerate(members):
             if figure.name in seen:
                 field = f"{kind}[{index}].name"

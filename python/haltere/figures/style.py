@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.resources import as_file, files
 from pathlib import Path
 
 import matplotlib as mpl
+from matplotlib import style as mpl_style
 from matplotlib.figure import Figure
 
 COLUMN_IN = 3.45
@@ -16,48 +18,14 @@ PAGE_IN = 7.1
 INK = "#1a1a1a"
 QUIET = "#6b6b6b"
 
-_RC = {
-    "font.family": "DejaVu Sans",
-    "font.size": 7.5,
-    "axes.titlesize": 7.5,
-    "axes.titleweight": "normal",
-    "axes.labelsize": 7.5,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7,
-    "legend.frameon": False,
-    "legend.handlelength": 1.4,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.6,
-    "axes.edgecolor": QUIET,
-    "axes.labelcolor": INK,
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "axes.grid": False,
-    "axes.axisbelow": True,
-    "grid.linewidth": 0.4,
-    "grid.color": "#dddddd",
-    "hatch.linewidth": 0.5,
-    "lines.linewidth": 1.0,
-    "figure.constrained_layout.use": True,
-    "pdf.fonttype": 42,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "haltere",
-    "savefig.dpi": 300,
-    "path.simplify": True,
-}
-
 
 @contextmanager
 def paper() -> Iterator[None]:
     """A context in which figures have the style for paper, whatever the user's own settings are."""
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(_RC)
+        with as_file(files("haltere.figures") / "paper.mplstyle") as sheet:
+            mpl_style.use(sheet)
         yield
 
 

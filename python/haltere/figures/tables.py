@@ -88,8 +88,8 @@ def paired(values: pl.DataFrame, factor: str, of: str, to: str, metric: Metric) 
     ratio. Only replications in which both ended well have a row.
     """
     keys = [column for column in values.columns if column not in (factor, "value")]
-    first = values.filter(pl.col(factor) == of).drop(factor)
-    second = values.filter(pl.col(factor) == to).drop(factor).rename({"value": "other"})
+    first = _select(values, {factor: of}).drop(factor)
+    second = _select(values, {factor: to}).drop(factor).rename({"value": "other"})
     joined = first.join(second, on=keys, how="inner", nulls_equal=True, maintain_order="left")
     if metric.comparison == "ratio":
         joined = joined.filter((pl.col("value") > 0) & (pl.col("other") > 0))

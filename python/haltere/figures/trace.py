@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -26,7 +26,7 @@ class _Quantity:
 
     name: str
     label: str
-    line: str
+    line: Literal["-", "--", ":"]
     weight: float
 
 

@@ -83,8 +83,8 @@ class Comparison:
 def compare(tables: Tables, experiment: str, metric: str, factor: str, of: str, to: str, over: Levels) -> Comparison:
     """Compare two levels of a factor over all combinations of the levels `over`.
 
-    Raises `MissingDataError` if the experiment was not run, if the results lack one of these treatments, or if fewer than
-    two replications are complete in all of them.
+    Raises `MissingDataError` if the experiment was not run, if the results lack one of these treatments, or if fewer
+    than two replications are complete in all of them.
     """
     measure = METRICS[metric]
     values = tables.values(experiment, measure, {**over, factor: [of, to]})
@@ -127,4 +127,3 @@ def _canonical(level: str, wanted: Sequence[str]) -> str:
 
 def _matches(cell: Mapping[str, str], levels: Levels) -> bool:
     return all(any(quantities.same(cell[factor], level) for level in wanted) for factor, wanted in levels.items())
-

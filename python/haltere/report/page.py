@@ -12,7 +12,6 @@ from typing import Any
 
 import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from haltere.figures import data, paper, quantities, screen, spec
 from haltere.figures.contenders import css_name, look
@@ -44,7 +43,7 @@ class Shown:
     """A figure of the page: its numbers, its drawings, its files."""
 
     figure: data.BarFigure | data.OverviewFigure
-    drawings: Sequence[Markup]
+    drawings: Sequence[str]
     downloads: Sequence[Download]
 
 
@@ -67,7 +66,7 @@ class Design:
     treatments: int
     runs: int
     failed: int
-    drawing: Markup
+    drawing: str
 
 
 def render(results: Results, study_dir: Path, figures_dir: Path) -> str:
@@ -107,9 +106,9 @@ def render(results: Results, study_dir: Path, figures_dir: Path) -> str:
         failures=_failures(results.runs, factors),
         failures_shown=FAILURES_SHOWN,
         colours=_colours(results.flows, words),
-        hatches=Markup(screen.HATCHES),
-        style=Markup(_asset("style.css")),
-        script=Markup(_asset("page.js")),
+        hatches=screen.HATCHES,
+        style=_asset("style.css"),
+        script=_asset("page.js"),
     )
 
 
@@ -136,10 +135,8 @@ def _draw(
     return shown, missing
 
 
-def _shown(
-    figure: data.BarFigure | data.OverviewFigure, drawings: Sequence[str], paths: Sequence[Path]
-) -> Shown:
-    return Shown(figure, [Markup(drawing) for drawing in drawings], [_download(path) for path in paths])
+def _shown(figure: data.BarFigure | data.OverviewFigure, drawings: Sequence[str], paths: Sequence[Path]) -> Shown:
+    return Shown(figure, drawings, [_download(path) for path in paths])
 
 
 def _download(path: Path) -> Download:
@@ -192,7 +189,7 @@ def _designs(results: Results, factors: Mapping[str, topology.Factors], words: F
         failed = runs.filter(pl.col("status") != "ok").height
         title = one.get("title") or name
         designs.append(
-            Design(name, title, one.get("design", ""), rows, one.get("treatments", 0), runs.height, failed, Markup(drawing))
+            Design(name, title, one.get("design", ""), rows, one.get("treatments", 0), runs.height, failed, drawing)
         )
     return designs
 

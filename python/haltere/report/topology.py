@@ -73,7 +73,7 @@ def _point_to_point(link: Mapping[str, Any], factors: Factors) -> str:
 
 def _link_lines(link: Mapping[str, Any], factors: Factors) -> list[str]:
     """What is set on the data direction of a link, in three lines at most."""
-    down = {**link, **link.get("down", {})} if isinstance(link, Mapping) else {}
+    down = {**link, **link.get("down", {})}
     words = {"rate": "", "delay": "delay ", "loss": "loss ", "queue": "queue ", "mtu": "MTU "}
     said = {name: f"{word}{level_range(down[name], factors)}" for name, word in words.items() if name in down}
     lines = [(said.get("rate"),), (said.get("delay"), said.get("loss")), (said.get("queue"), said.get("mtu"))]

@@ -48,8 +48,10 @@ def _table(results: Tables, words: FigureList, experiment: str, about: Mapping[s
         values = results.values(experiment, metric)
         if not values.is_empty():
             found[metric.name] = summarise(values, factors)
-    runs = results.experiment_runs(experiment).group_by(["treatment", *factors]).agg(
-        runs=pl.len(), failed=(pl.col("status") != "ok").sum()
+    runs = (
+        results.experiment_runs(experiment)
+        .group_by(["treatment", *factors])
+        .agg(runs=pl.len(), failed=(pl.col("status") != "ok").sum())
     )
     rows = []
     for row in runs.sort("treatment").to_dicts():
