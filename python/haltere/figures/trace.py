@@ -83,6 +83,7 @@ def trace_figure(trace: Mapping[str, Any], out: Path) -> list[Path]:
         rows = canvas.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
         for axes, panel in zip(rows, panels, strict=True):
             _draw_panel(axes, panel, series, colours, end)
+        canvas.align_ylabels()
         rows[-1].set_xlabel("time (s)")
         rows[-1].set_xlim(0, end)
         handles = [Line2D([], [], color=colour, label=label) for label, colour in _legend(result, colours)]
@@ -124,24 +125,22 @@ def _draw_panel(
     end: float,
 ) -> None:
     by_name = {quantity.name: quantity for quantity in panel.quantities}
+    # Thresholds last: an initial threshold of "infinity" would flatten every other line, so it is left out.
+    members = sorted((one for one in series if one["name"] in by_name), key=lambda one: one["name"] == "ssthresh")
     shown: dict[str, _Quantity] = {}
     top = 0.0
-    for one in series:
-        quantity = by_name.get(one["name"])
-        if quantity is None:
-            continue
+    for one in members:
+        quantity = by_name[one["name"]]
         times, values = _step(one, end)
         values = values / panel.divisor
         if quantity.name == "ssthresh":
-            # An initial threshold of "infinity" would flatten every other line.
-            values = np.where(values > 4 * max(top, 1e-9), np.nan, values)
-        else:
-            top = max(top, float(np.nanmax(values)))
+            values = np.where(values > 4 * top, np.nan, values)
         if np.isnan(values).all():
             continue
+        top = max(top, float(np.nanmax(values)))
         shown[quantity.name] = quantity
         colour = colours.get(str(one["who"]), (_LINK_COLOUR, 1.0))
-        if quantity.name == "bytes_in_flight":
+        if quantity.name == "bytes_in_flight" and len(colours) == 1:
             axes.fill_between(times, values, step="post", color=colour[0], alpha=0.18 * colour[1], linewidth=0)
         else:
             axes.plot(times, values, quantity.line, drawstyle="steps-post", color=colour, linewidth=quantity.weight)
@@ -149,11 +148,12 @@ def _draw_panel(
     axes.set_ylim(bottom=0)
     axes.grid(visible=True, axis="both")
     if len(panel.quantities) > 1:
-        axes.legend(handles=[_key(quantity) for quantity in shown.values()], loc="upper right", ncols=len(shown))
+        keys = [_key(quantity, filled=len(colours) == 1) for quantity in shown.values()]
+        axes.legend(handles=keys, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, ncols=len(keys))
 
 
-def _key(quantity: _Quantity) -> Line2D:
-    wide = quantity.name == "bytes_in_flight"
+def _key(quantity: _Quantity, *, filled: bool) -> Line2D:
+    wide = filled and quantity.name == "bytes_in_flight"
     return Line2D(
         [],
         [],
