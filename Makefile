@@ -49,15 +49,15 @@ $(VENV)/bin/python: | need-tools
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo 'Python cannot make virtual environments: install its venv module (Debian: python3-venv)' >&2; exit 1; }
 
 $(VENV)/run.stamp: requirements/run.txt | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --require-hashes -r requirements/run.txt
+	@echo 'installing $<'; $(BIN)/pip install --quiet --require-hashes -r requirements/run.txt
 	@touch $@
 
-$(VENV)/dev.stamp: requirements/dev.txt $(VENV)/run.stamp
-	$(BIN)/pip install --quiet --require-hashes -r requirements/dev.txt
+$(VENV)/test.stamp: requirements/test.txt $(VENV)/run.stamp
+	@echo 'installing $<'; $(BIN)/pip install --quiet --require-hashes -r requirements/test.txt
 	@touch $@
 
 $(VENV)/core.stamp: $(CORE_SOURCES) $(VENV)/run.stamp | need-tools
-	VIRTUAL_ENV='$(CURDIR)/$(VENV)' $(BIN)/maturin develop --release --locked --quiet
+	@echo 'building the simulator'; VIRTUAL_ENV='$(CURDIR)/$(VENV)' PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 
 lint-rust: need-rust-lints
@@ -67,12 +67,12 @@ lint-rust: need-rust-lints
 test-rust: need-tools
 	cargo test --locked --workspace --quiet
 
-lint-python: $(VENV)/dev.stamp build
+lint-python: $(VENV)/test.stamp build
 	$(BIN)/ruff check python tests/python studies
 	$(BIN)/ruff format --check python tests/python studies
 	$(BIN)/mypy
 
-test-python: $(VENV)/dev.stamp build
+test-python: $(VENV)/test.stamp build
 	$(BIN)/python -m pytest
 
 clean:

@@ -29,11 +29,10 @@ def join(parts: list[str | int]) -> str:
 def follow(value: Any, parts: list[str | int]) -> Any:
     """Return the value at a path inside nested tables and lists, or None if there is none."""
     for part in parts:
-        if isinstance(value, dict) and part in value:
-            value = value[part]
-        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
-            value = value[part]
-        else:
+        nested = isinstance(value, dict | list)
+        try:
+            value = value[part] if nested else None
+        except (KeyError, IndexError, TypeError):
             return None
     return value
 

@@ -26,7 +26,7 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 class Scenario:
     """A scenario that can be run: topology, flows and times, as nested tables (see `haltere schema`).
 
-    >>> scenario = Scenario.point_to_point(["tcp/cubic"], rate="40Mbit/s", down_delay="50ms", up_delay="0ms", size="2MiB")
+    >>> scenario = Scenario.point_to_point(["quic/bbr"], rate="9Mbit/s", down_delay="50ms", up_delay="0ms", size="2MB")
     >>> slower = scenario.merged({"topology": {"link": {"rate": "5Mbit/s"}}})
 
     Raises:

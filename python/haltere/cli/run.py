@@ -35,6 +35,9 @@ def command(
     if dry_run:
         _dry_run(campaign, executor)
         return
+    ran = len(campaign.unfinished())
+    if campaign.parts.ignored:
+        console.print(f"{campaign.parts.ignored} part files of another build of haltere are left aside", style="yellow")
     try:
         with show.progress(escape(study.name)) as tell:
             results = campaign.run(executor=executor, on_progress=tell)
@@ -42,7 +45,7 @@ def command(
         raise Interrupted(f"{stopped}; go on with:\n  {campaign.command()}") from None
     counts = results.manifest["counts"]
     session = results.manifest["sessions"][-1]
-    took = f"({session['runs']} in the last {show.duration(session['wall_s'])})"
+    took = f"({ran} of them now, in {show.duration(session['wall_s'])})" if ran else "(all of them were there already)"
     console.print(escape(f"{counts['runs']} runs of {study.name} in {shown(campaign.out)} {took}"))
     if counts["failed"]:
         failed = results.runs.filter(results.runs["status"] != "ok")

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from haltere.errors import InputError, Place
+from haltere.files import write_whole
 
 TABLES = ("runs", "flows", "links")
 
@@ -96,8 +97,6 @@ def read_manifest(path: Path) -> dict[str, Any] | None:
 
 def write(path: Path, frames: dict[str, pl.DataFrame], manifest: dict[str, Any]) -> None:
     """Write tables and manifest, the manifest last: where it stands, the tables are whole."""
-    from haltere.runner.parts import write_whole
-
     path.mkdir(parents=True, exist_ok=True)
     for name in TABLES:
         buffer = io.BytesIO()

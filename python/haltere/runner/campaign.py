@@ -23,7 +23,8 @@ from haltere.runner.executor import Executor, Outcome, Task, ThreadExecutor
 from haltere.runner.parts import Parts
 from haltere.study import Run, Study
 
-FLUSH_EVERY_S = 1.0
+FIRST_FLUSH_S, FLUSH_EVERY_S = 0.1, 1.0
+"""How long finished runs wait to be written: shorter at first, so that even a short campaign can be resumed."""
 
 
 class Campaign:
@@ -95,7 +96,7 @@ class Campaign:
     ) -> int:
         """Run and file; return how many were filed."""
         done, everything = len(self.plan) - len(todo), len(self.plan)
-        ran, batch, flushed = 0, list[Outcome](), time.monotonic()
+        ran, batch, flushed, patience = 0, list[Outcome](), time.monotonic(), FIRST_FLUSH_S
         tell = on_progress or (lambda _finished, _all: None)
         tell(done, everything)
         for outcome in executor.execute(
@@ -104,9 +105,9 @@ class Campaign:
             batch.append(outcome)
             ran += 1
             tell(done + ran, everything)
-            if time.monotonic() - flushed >= FLUSH_EVERY_S:
+            if time.monotonic() - flushed >= patience:
                 self.parts.write(batch)
-                batch, flushed = [], time.monotonic()
+                batch, flushed, patience = [], time.monotonic(), min(2 * patience, FLUSH_EVERY_S)
         self.parts.write(batch)
         return ran
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import gzip
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 from haltere import core
 from haltere.errors import HaltereError
+from haltere.files import write_whole
 from haltere.runner.executor import Outcome
 
 
@@ -73,13 +73,3 @@ class Parts:
 
 def _header() -> dict[str, Any]:
     return {"haltere": core.VERSION, "core": core.fingerprint()}
-
-
-def write_whole(file: Path, content: bytes) -> None:
-    """Write a file so that, whatever happens, either the old one or the whole new one stands there."""
-    temporary = file.with_name(f".{file.name}")
-    with temporary.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(file)

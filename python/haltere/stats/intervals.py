@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 RESAMPLES = 9999
 
@@ -60,7 +61,8 @@ def mean(values: Sequence[float] | npt.ArrayLike, confidence: float = 0.95) -> I
     simple = _simple(array, value, confidence)
     if simple:
         return simple
-    half = float(stats.t.ppf((1 + confidence) / 2, array.size - 1) * stats.sem(array))
+    standard_error = float(array.std(ddof=1)) / math.sqrt(array.size)
+    half = float(special.stdtrit(array.size - 1, (1 + confidence) / 2)) * standard_error
     return Interval(value, value - half, value + half, array.size, confidence, "Student's t")
 
 
@@ -98,9 +100,9 @@ def _bca_tails(
     if scale == 0 or not 0 < below < 1:
         return None
     acceleration = float((spread**3).sum()) / (6 * scale)
-    bias = float(stats.norm.ppf(below))
+    bias = float(special.ndtri(below))
     tails = []
     for probability in ((1 - confidence) / 2, (1 + confidence) / 2):
-        z = bias + float(stats.norm.ppf(probability))
-        tails.append(float(stats.norm.cdf(bias + z / (1 - acceleration * z))))
+        z = bias + float(special.ndtri(probability))
+        tails.append(float(special.ndtr(bias + z / (1 - acceleration * z))))
     return (tails[0], tails[1]) if tails[0] < tails[1] else None

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from haltere.stats.intervals import Interval, mean
 
@@ -74,7 +73,9 @@ def paired(a: Sequence[float], b: Sequence[float], confidence: float = 0.95, see
     difference = mean(x - y, confidence)
     if (x == x[0]).all() and (y == y[0]).all():
         return Paired(x.size, ratio, difference, None, confidence)
-    test = stats.permutation_test(
+    from scipy.stats import permutation_test  # slow to import, and many commands never test anything
+
+    test = permutation_test(
         (logs,),
         lambda sample, axis: np.mean(sample, axis=axis),
         permutation_type="samples",

@@ -1,0 +1,114 @@
+//! The one door through which a component learns the time and tells what it saw.
+
+use crate::time::Time;
+
+/// Number of a component (a link direction, an endpoint) within a run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ComponentId(pub u32);
+
+/// What a component may report when it changes. Every kind of trace column is declared here and nowhere else.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Metric {
+    /// Congestion window, bytes.
+    Cwnd,
+    /// Slow-start threshold, bytes; `u64::MAX` while there is none.
+    Ssthresh,
+    /// Bytes sent and neither acknowledged nor given up for lost.
+    BytesInFlight,
+    /// The latest RTT sample, ns.
+    Rtt,
+    /// The latest delivery-rate sample, bit/s.
+    DeliveryRate,
+    /// Pacing rate, bit/s.
+    PacingRate,
+    /// Bytes waiting in a queue, without the packet being sent.
+    Queue,
+}
+
+impl Metric {
+    /// All metrics, in the order in which figures show them.
+    pub const ALL: [Metric; 7] = [
+        Metric::Cwnd,
+        Metric::Ssthresh,
+        Metric::BytesInFlight,
+        Metric::Rtt,
+        Metric::DeliveryRate,
+        Metric::PacingRate,
+        Metric::Queue,
+    ];
+
+    /// The column's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Metric::Cwnd => "cwnd",
+            Metric::Ssthresh => "ssthresh",
+            Metric::BytesInFlight => "bytes_in_flight",
+            Metric::Rtt => "rtt",
+            Metric::DeliveryRate => "delivery_rate",
+            Metric::PacingRate => "pacing_rate",
+            Metric::Queue => "queue",
+        }
+    }
+    /// The column's unit in tables.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Metric::Cwnd | Metric::Ssthresh | Metric::BytesInFlight | Metric::Queue => "B",
+            Metric::Rtt => "s",
+            Metric::DeliveryRate | Metric::PacingRate => "bit/s",
+        }
+    }
+}
+
+/// Takes what components report.
+pub trait Probe {
+    /// Component `who` had `metric` change to `value` (in the unit [`Metric`] states) at `at`.
+    fn record(&mut self, at: Time, who: ComponentId, metric: Metric, value: u64);
+}
+
+/// Takes everything and keeps nothing.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct NoProbe;
+
+impl Probe for NoProbe {
+    fn record(&mut self, _: Time, _: ComponentId, _: Metric, _: u64) {}
+}
+
+/// What a component is told when it is called: the time, its own number, and where to report.
+///
+/// The dice are not here: a component that draws owns a [`crate::rng::Stream`] from the day it was made, so that one
+/// process's draws never shift another's.
+pub struct Cx<'a> {
+    /// The time now.
+    pub now: Time,
+    /// The component that is called.
+    pub me: ComponentId,
+    probe: Option<&'a mut dyn Probe>,
+}
+
+impl<'a> Cx<'a> {
+    /// A context without observation.
+    pub fn new(now: Time, me: ComponentId) -> Cx<'a> {
+        Cx { now, me, probe: None }
+    }
+    /// A context whose reports go to `probe`, if there is one.
+    pub fn with_probe(now: Time, me: ComponentId, probe: Option<&'a mut dyn Probe>) -> Cx<'a> {
+        Cx { now, me, probe }
+    }
+    /// Whether anybody listens; lets a component skip the work of computing what it would report.
+    #[inline]
+    pub fn probing(&self) -> bool {
+        self.probe.is_some()
+    }
+    /// Reports that `metric` is now `value`.
+    #[inline]
+    pub fn record(&mut self, metric: Metric, value: u64) {
+        self.record_at(self.now, metric, value);
+    }
+    /// Reports that `metric` became `value` at the earlier time `at`.
+    #[inline]
+    pub fn record_at(&mut self, at: Time, metric: Metric, value: u64) {
+        if let Some(probe) = self.probe.as_deref_mut() {
+            probe.record(at, self.me, metric, value);
+        }
+    }
+}

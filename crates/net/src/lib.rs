@@ -1,0 +1,23 @@
+//! The network below every transport: time, units, named randomness, packets, links, queues and routes.
+//!
+//! Nothing here reads a clock, sleeps or draws from a global generator. A component is told the time through [`Cx`] and
+//! draws from a [`rng::Stream`] it was given at birth; it answers with packets and with the next time it wants to be
+//! called. That is why the same [`link::Link`] runs in a simulator's virtual time and in an emulator's wall-clock time.
+//!
+//! Nothing here knows of any transport: links and queues are generic over the packet's body and see only its length,
+//! flow, ECN mark and class.
+
+pub mod cx;
+pub mod link;
+pub mod loss;
+pub mod packet;
+pub mod queue;
+pub mod rng;
+pub mod time;
+pub mod topology;
+pub mod units;
+
+pub use cx::{ComponentId, Cx, Metric, NoProbe, Probe};
+pub use packet::{Ecn, FlowId, Packet, PathId};
+pub use time::{Span, Time};
+pub use units::{Bytes, Rate};

@@ -1,0 +1,343 @@
+//! One direction of a link: a queue, a rate, a propagation delay and random impairments.
+//!
+//! A link is a state machine. [`Link::offer`] gives it a packet; [`Link::poll`] takes out those that have arrived at the
+//! far end by a given time; [`Link::next_wake`] says when the next one will. Calling `poll` at more instants than
+//! needed, or late, changes neither which packets come out nor their timestamps.
+//!
+//! The order of things along a link: MTU check, queue, serialisation, loss, duplication, propagation with jitter.
+
+use crate::cx::{Cx, Metric};
+use crate::loss::{Jitter, JitterModel, Loss, LossModel};
+use crate::packet::Packet;
+use crate::queue::{Backlog, DropReason, DropTail, Limit, QueueDiscipline, Verdict};
+use crate::rng::{Stream, Streams};
+use crate::time::{Span, Time};
+use crate::units::Rate;
+use std::collections::VecDeque;
+
+/// What one direction of a link is like.
+#[derive(Clone, Debug)]
+pub struct LinkConfig {
+    /// Serialisation rate; `None` sends in no time.
+    pub rate: Option<Rate>,
+    /// Propagation delay.
+    pub delay: Span,
+    /// Largest packet, in bytes with IP header.
+    pub mtu: u32,
+    /// How much may wait.
+    pub queue: Limit,
+    /// Which packets are lost.
+    pub loss: LossModel,
+    /// Extra delay of each packet.
+    pub jitter: JitterModel,
+    /// Probability that a packet arrives twice.
+    pub duplication: f64,
+}
+
+impl Default for LinkConfig {
+    fn default() -> LinkConfig {
+        LinkConfig {
+            rate: None,
+            delay: Span::ZERO,
+            mtu: 1500,
+            queue: Limit::Packets(1000),
+            loss: LossModel::None,
+            jitter: JitterModel::None,
+            duplication: 0.0,
+        }
+    }
+}
+
+/// What a link counted. `offered + duplicated = delivered + dropped + inside`, always.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LinkCounters {
+    /// Packets offered.
+    pub offered: u64,
+    /// Copies made by duplication.
+    pub duplicated: u64,
+    /// Packets that arrived at the far end.
+    pub delivered: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Dropped because the queue was full.
+    pub dropped_queue: u64,
+    /// Dropped early by the discipline.
+    pub dropped_aqm: u64,
+    /// Lost at random.
+    pub dropped_loss: u64,
+    /// Dropped for being longer than the MTU.
+    pub dropped_mtu: u64,
+    /// The largest backlog seen, in packets.
+    pub max_queue_packets: u64,
+    /// The largest backlog seen, in bytes.
+    pub max_queue_bytes: u64,
+    /// Packets that entered serialisation.
+    pub served: u64,
+    /// Their time in the queue, ns in all.
+    pub queueing_ns: u64,
+}
+
+impl LinkCounters {
+    /// All drops.
+    pub fn dropped(&self) -> u64 {
+        self.dropped_queue + self.dropped_aqm + self.dropped_loss + self.dropped_mtu
+    }
+}
+
+/// The serialiser: keeps the remainder of each division, so that long trains are exact.
+#[derive(Clone, Debug)]
+struct Serialiser {
+    bps: u64,
+    busy_until: Time,
+    remainder: u64,
+}
+
+impl Serialiser {
+    /// Sends `len` bytes from `start` on and returns when they are out.
+    #[inline]
+    fn send(&mut self, start: Time, len: u32) -> Time {
+        if self.bps == 0 {
+            self.busy_until = start;
+            return start;
+        }
+        if start > self.busy_until {
+            self.remainder = 0;
+        }
+        let bit_ns = u64::from(len) * 8_000_000_000 + self.remainder;
+        self.remainder = bit_ns % self.bps;
+        self.busy_until = start + Span::from_nanos(bit_ns / self.bps);
+        self.busy_until
+    }
+}
+
+/// How packets wait. A drop-tail queue needs no store of its own: each departure is known on arrival.
+enum Waiting<B> {
+    DropTail { limit: Limit, starts: VecDeque<(Time, u32)>, bytes: u64 },
+    Discipline(Box<dyn QueueDiscipline<B>>),
+}
+
+/// One direction of a link.
+pub struct Link<B> {
+    delay: Span,
+    mtu: u32,
+    waiting: Waiting<B>,
+    serialiser: Serialiser,
+    loss: Loss,
+    jitter: Jitter,
+    duplication: f64,
+    duplication_stream: Stream,
+    last_arrival: Time,
+    pipe: VecDeque<(Time, Packet<B>)>,
+    counters: LinkCounters,
+    enqueued_at: VecDeque<Time>,
+}
+
+impl<B: Clone + Send + 'static> Link<B> {
+    /// A drop-tail link; its random processes draw from the streams `name/loss`, `name/jitter`, `name/duplication`.
+    pub fn new(config: &LinkConfig, name: &str, streams: &Streams) -> Link<B> {
+        Link::with_discipline(config, name, streams, Box::new(DropTail::new(config.queue)))
+    }
+
+    /// A link with any queue discipline; the configuration's own queue limit is not used.
+    pub fn with_discipline(
+        config: &LinkConfig,
+        name: &str,
+        streams: &Streams,
+        discipline: Box<dyn QueueDiscipline<B>>,
+    ) -> Link<B> {
+        let waiting = match discipline.drop_tail_limit() {
+            Some(limit) => Waiting::DropTail { limit, starts: VecDeque::new(), bytes: 0 },
+            None => Waiting::Discipline(discipline),
+        };
+        Link {
+            delay: config.delay,
+            mtu: config.mtu,
+            waiting,
+            serialiser: Serialiser { bps: config.rate.map_or(0, Rate::as_bps), busy_until: Time::ZERO, remainder: 0 },
+            loss: Loss::new(config.loss.clone(), streams.named(&format!("{name}/loss"))),
+            jitter: Jitter::new(config.jitter, streams.named(&format!("{name}/jitter"))),
+            duplication: config.duplication,
+            duplication_stream: streams.named(&format!("{name}/duplication")),
+            last_arrival: Time::ZERO,
+            pipe: VecDeque::new(),
+            counters: LinkCounters::default(),
+            enqueued_at: VecDeque::new(),
+        }
+    }
+
+    /// Puts a packet onto the link at `cx.now`.
+    #[inline]
+    pub fn offer(&mut self, packet: Packet<B>, cx: &mut Cx<'_>) {
+        self.counters.offered += 1;
+        if packet.len > self.mtu {
+            self.counters.dropped_mtu += 1;
+            return;
+        }
+        match self.waiting {
+            Waiting::DropTail { .. } => self.offer_drop_tail(packet, cx),
+            Waiting::Discipline(_) => self.offer_discipline(packet, cx),
+        }
+    }
+
+    #[inline]
+    fn offer_drop_tail(&mut self, packet: Packet<B>, cx: &mut Cx<'_>) {
+        self.retire_started(cx);
+        let Waiting::DropTail { limit, starts, bytes } = &mut self.waiting else { return };
+        let start = if self.serialiser.busy_until > cx.now {
+            let backlog = Backlog { packets: starts.len() as u64, bytes: *bytes };
+            if !limit.admits(backlog, packet.len) {
+                self.counters.dropped_queue += 1;
+                return;
+            }
+            let start = self.serialiser.busy_until;
+            starts.push_back((start, packet.len));
+            *bytes += u64::from(packet.len);
+            let now_bytes = *bytes;
+            self.counters.max_queue_packets = self.counters.max_queue_packets.max(starts.len() as u64);
+            self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(now_bytes);
+            self.counters.queueing_ns += start.since(cx.now).as_nanos();
+            cx.record(Metric::Queue, now_bytes);
+            start
+        } else {
+            cx.now
+        };
+        self.serve(start, packet);
+    }
+
+    /// Takes those packets off the backlog whose serialisation has begun by now.
+    #[inline]
+    fn retire_started(&mut self, cx: &mut Cx<'_>) {
+        let Waiting::DropTail { starts, bytes, .. } = &mut self.waiting else { return };
+        while let Some(&(start, len)) = starts.front() {
+            if start > cx.now {
+                break;
+            }
+            starts.pop_front();
+            *bytes -= u64::from(len);
+            cx.record_at(start, Metric::Queue, *bytes);
+        }
+    }
+
+    fn offer_discipline(&mut self, packet: Packet<B>, cx: &mut Cx<'_>) {
+        self.dequeue_until(cx.now, cx);
+        let now = cx.now;
+        let Waiting::Discipline(queue) = &mut self.waiting else { return };
+        match queue.enqueue(packet, now) {
+            Verdict::Dropped(DropReason::Aqm) => self.counters.dropped_aqm += 1,
+            Verdict::Dropped(_) => self.counters.dropped_queue += 1,
+            Verdict::Queued => {
+                let backlog = queue.backlog();
+                self.enqueued_at.push_back(now);
+                if self.serialiser.busy_until > now {
+                    self.counters.max_queue_packets = self.counters.max_queue_packets.max(backlog.packets);
+                    self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(backlog.bytes);
+                    cx.record(Metric::Queue, backlog.bytes);
+                } else {
+                    self.serialiser.busy_until = now;
+                    self.serialiser.remainder = 0;
+                    self.dequeue_until(now, cx);
+                }
+            }
+        }
+    }
+
+    /// Starts every serialisation that is due by `until`, each at its own time.
+    fn dequeue_until(&mut self, until: Time, cx: &mut Cx<'_>) {
+        loop {
+            let at = self.serialiser.busy_until;
+            let Waiting::Discipline(queue) = &mut self.waiting else { return };
+            if at > until || queue.backlog().packets == 0 {
+                return;
+            }
+            let dequeued = queue.dequeue(at);
+            let left = queue.backlog().bytes;
+            self.counters.dropped_aqm += dequeued.dropped;
+            for _ in 0..dequeued.dropped {
+                self.enqueued_at.pop_front();
+            }
+            cx.record_at(at, Metric::Queue, left);
+            if let Some(packet) = dequeued.packet {
+                let since = self.enqueued_at.pop_front().unwrap_or(at);
+                self.counters.queueing_ns += at.since(since).as_nanos();
+                self.serve(at, packet);
+            }
+        }
+    }
+
+    /// Serialises a packet from `start` on and sends it down the pipe, unless it is lost.
+    #[inline]
+    fn serve(&mut self, start: Time, packet: Packet<B>) {
+        self.counters.served += 1;
+        let out = self.serialiser.send(start, packet.len);
+        if self.loss.strikes() {
+            self.counters.dropped_loss += 1;
+            return;
+        }
+        if self.duplication > 0.0 && self.duplication_stream.chance(self.duplication) {
+            self.counters.duplicated += 1;
+            self.propagate(out, packet.clone());
+        }
+        self.propagate(out, packet);
+    }
+
+    #[inline]
+    fn propagate(&mut self, out: Time, packet: Packet<B>) {
+        let arrival = out + self.delay + self.jitter.extra();
+        if arrival >= self.last_arrival {
+            self.last_arrival = arrival;
+            self.pipe.push_back((arrival, packet));
+        } else if self.jitter.reorders() {
+            let at = self.pipe.partition_point(|(t, _)| *t <= arrival);
+            self.pipe.insert(at, (arrival, packet));
+        } else {
+            self.pipe.push_back((self.last_arrival, packet));
+        }
+    }
+
+    /// When the link next has something to do, or [`Time::NEVER`].
+    #[inline]
+    pub fn next_wake(&self) -> Time {
+        let arrival = self.pipe.front().map_or(Time::NEVER, |(t, _)| *t);
+        match &self.waiting {
+            Waiting::DropTail { .. } => arrival,
+            Waiting::Discipline(queue) if queue.backlog().packets > 0 => arrival.min(self.serialiser.busy_until),
+            Waiting::Discipline(_) => arrival,
+        }
+    }
+
+    /// The next packet that has arrived by `until`, with its time of arrival.
+    #[inline]
+    pub fn poll(&mut self, until: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet<B>)> {
+        if matches!(self.waiting, Waiting::Discipline(_)) {
+            self.dequeue_until(until, cx);
+        }
+        if self.pipe.front()?.0 > until {
+            return None;
+        }
+        let (at, packet) = self.pipe.pop_front()?;
+        self.counters.delivered += 1;
+        self.counters.delivered_bytes += u64::from(packet.len);
+        Some((at, packet))
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> LinkCounters {
+        self.counters
+    }
+
+    /// Packets inside: waiting in a discipline, being serialised or propagating. (A drop-tail link holds those that
+    /// wait in its pipe already.)
+    pub fn inside(&self) -> u64 {
+        let waiting = match &self.waiting {
+            Waiting::DropTail { .. } => 0,
+            Waiting::Discipline(queue) => queue.backlog().packets,
+        };
+        waiting + self.pipe.len() as u64
+    }
+
+    /// Whether no packet was made or lost but by a counted cause.
+    pub fn conserves(&self) -> bool {
+        let c = &self.counters;
+        c.offered + c.duplicated == c.delivered + c.dropped() + self.inside()
+    }
+}

@@ -1,0 +1,191 @@
+//! CUBIC (RFC 9438), with HyStart on by default as in Linux.
+//!
+//! The window follows W(t) = C (t - K)^3 + W_max from each loss on, and at least the window that Reno would have
+//! (section 4.3). Where windows are kept in whole segments, targets are too, as in Linux, which is what makes small
+//! windows behave as they do there.
+
+use super::hystart::{Advice, Exit, View};
+use super::newreno::Windows;
+use super::{Ack, Config, Congestion, CongestionController, Description, Sent, SlowStart, Trigger, whole};
+use haltere_net::{Span, Time};
+
+pub(super) const DESCRIPTION: Description = Description {
+    name: "cubic",
+    summary: "window as a cubic function of the time since the last loss; HyStart by default",
+    reference: "RFC 9438",
+};
+
+/// C in segments a cubic second (section 5.1; Linux: 410/1024).
+const C: f64 = 0.4;
+/// beta_cubic = 0.7 (section 4.6) as the binary fraction Linux uses.
+const BETA_NUM: u64 = 717;
+const BETA_DEN: u64 = 1024;
+/// Bytes delivered, in windows, for the Reno-friendly window to grow by a segment: 1/alpha = (1 + beta) / (3 (1 - beta))
+/// (section 4.3), in eighths as Linux rounds it.
+const RENO_EIGHTHS: u64 = 15;
+/// While the window stands still, the target is looked at again after this long.
+const REFRESH: Span = Span::from_nanos(1_000_000_000 / 32);
+/// RTT samples this soon after a reduction say more of the queue than of the path.
+const SETTLE: Span = Span::from_secs(1);
+
+/// The time between two losses, in which one cubic curve is followed.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    start: Time,
+    /// Seconds from the start to the plateau.
+    k: f64,
+    /// The plateau, bytes.
+    origin: u64,
+    /// The window Reno would have.
+    reno: u64,
+    /// Bytes delivered towards its next segment.
+    reno_credit: u64,
+    /// Bytes to deliver for one segment of growth.
+    per_segment: u64,
+    last_window: u64,
+    last_update: Time,
+}
+
+/// CUBIC.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    w: Windows,
+    exit: Exit,
+    paced: bool,
+    /// W_max; 0 while there was no loss.
+    last_max: u64,
+    delay_min: Option<Span>,
+    epoch: Option<Epoch>,
+}
+
+impl Cubic {
+    pub(super) fn new(config: Config) -> Cubic {
+        let exit = Exit::new(config.slow_start.unwrap_or(SlowStart::HyStart));
+        Cubic { w: Windows::new(&config), exit, paced: config.paced, last_max: 0, delay_min: None, epoch: None }
+    }
+
+    /// Section 4.2: begins an epoch at the present window.
+    fn begin_epoch(&self, now: Time, delivered: u64) -> Epoch {
+        let window = self.w.window;
+        let below = self.last_max.saturating_sub(window) as f64 / self.w.mss as f64;
+        Epoch {
+            start: now,
+            k: libm::cbrt(below / C),
+            origin: self.last_max.max(window),
+            reno: window,
+            reno_credit: delivered,
+            per_segment: 0,
+            last_window: window,
+            last_update: now,
+        }
+    }
+
+    /// Section 4.2: the window wanted one minimum RTT from now.
+    fn target(&self, epoch: &Epoch, now: Time) -> u64 {
+        let t = (now.since(epoch.start) + self.delay_min.unwrap_or(Span::ZERO)).as_secs_f64() - epoch.k;
+        let offset = whole((C * libm::fabs(t * t * t) * self.w.mss as f64) as u64, self.w.grain);
+        if t < 0.0 { epoch.origin.saturating_sub(offset) } else { epoch.origin.saturating_add(offset) }
+    }
+
+    /// How many bytes must be delivered for the window to grow by a segment.
+    fn bytes_per_segment(&mut self, now: Time, delivered: u64) -> u64 {
+        let (window, mss) = (self.w.window, self.w.mss);
+        let fresh = self.epoch.is_none();
+        let mut epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(now, delivered));
+        if !fresh {
+            epoch.reno_credit += delivered;
+            if epoch.last_window == window && now.since(epoch.last_update) <= REFRESH {
+                self.epoch = Some(epoch);
+                return epoch.per_segment;
+            }
+        }
+        epoch.last_window = window;
+        epoch.last_update = now;
+        let target = self.target(&epoch, now);
+        let mut segments = if target > window { window / (target - window).max(1) } else { 100 * window / mss };
+        if self.last_max == 0 {
+            // No loss yet, so no curve: at least 5 % an RTT.
+            segments = segments.min(20);
+        }
+        let step = (window / mss * RENO_EIGHTHS / 8).max(1) * mss;
+        while epoch.reno_credit > step {
+            epoch.reno_credit -= step;
+            epoch.reno += mss;
+        }
+        if epoch.reno > window {
+            segments = segments.min(window / (epoch.reno - window));
+        }
+        // Never faster than half again an RTT.
+        epoch.per_segment = segments.max(2) * mss;
+        self.epoch = Some(epoch);
+        epoch.per_segment
+    }
+}
+
+impl CongestionController for Cubic {
+    fn on_sent(&mut self, sent: &Sent) {
+        // After idle time the curve goes on where it stood.
+        if let (Some(idle), Some(epoch)) = (sent.after_idle, &mut self.epoch) {
+            epoch.start = (epoch.start + idle).min(sent.now);
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        let mut delivered = ack.delivered;
+        let settled = self.epoch.is_none_or(|e| ack.now.since(e.start) >= SETTLE);
+        if let (Some(rtt), true) = (ack.rtt, settled) {
+            self.delay_min = Some(self.delay_min.map_or(rtt, |m| m.min(rtt)));
+            if self.in_slow_start() {
+                let view = View { window: self.w.window, mss: self.w.mss, paced: self.paced };
+                match self.exit.on_ack(ack, self.delay_min, view) {
+                    Advice::Grow => {}
+                    Advice::GrowSlowly(by) => delivered /= by,
+                    Advice::Exit => self.w.ssthresh = self.w.window,
+                }
+            }
+        }
+        if !ack.window_limited || !ack.may_grow {
+            return;
+        }
+        let rest = if self.in_slow_start() { self.w.slow_start(delivered) } else { delivered };
+        if rest > 0 {
+            let per = self.bytes_per_segment(ack.now, rest);
+            self.w.additive(rest, per);
+        }
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        let window = self.w.window;
+        if event.new_episode {
+            self.epoch = None;
+            // Section 4.7: fast convergence.
+            let releasing = window < self.last_max;
+            self.last_max =
+                if releasing { whole(window * (BETA_DEN + BETA_NUM) / (2 * BETA_DEN), self.w.grain) } else { window };
+        }
+        self.w.reduce(event, window * BETA_NUM / BETA_DEN);
+        if event.trigger == Trigger::Timeout {
+            // As in Linux, a timeout forgets the curve altogether.
+            self.last_max = 0;
+            self.delay_min = None;
+            self.epoch = None;
+            self.exit.restart();
+        }
+    }
+
+    fn on_undo(&mut self) {
+        self.w.undo();
+    }
+
+    fn window(&self) -> u64 {
+        self.w.window
+    }
+
+    fn ssthresh(&self) -> u64 {
+        self.w.ssthresh
+    }
+
+    fn set_mss(&mut self, mss: u64, _: u64) {
+        self.w.set_mss(mss);
+    }
+}

@@ -1,0 +1,233 @@
+//! Congestion control: one algorithm a file, shared by all transports.
+//!
+//! A controller counts in bytes and knows nothing of TCP or QUIC. It is told events ([`Ack`], [`Congestion`]) and asked
+//! for a window and a pacing rate. Which packets are lost, how a window is approached during recovery (PRR) and what an
+//! ACK looks like are the transports' affair.
+//!
+//! A new algorithm is one new file here and one line in [`Algorithm::ALL`] and [`Algorithm::build`].
+
+mod bbr;
+mod cubic;
+mod hystart;
+mod newreno;
+
+use crate::recovery::RateSample;
+use haltere_net::rng::Stream;
+use haltere_net::{Rate, Span, Time};
+
+/// What a controller must know of its path at birth.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Segment size: the bytes of data in a full packet (TCP's SMSS, QUIC's maximum datagram size).
+    pub mss: u64,
+    /// Bytes of such a packet on the wire, IP header included.
+    pub wire: u64,
+    /// The grain in which windows are kept: `mss` where the sender counts whole segments, as Linux does, or 1.
+    pub grain: u64,
+    /// Initial window, bytes.
+    pub initial_window: u64,
+    /// Slow start's early exit; `None` leaves it to the algorithm.
+    pub slow_start: Option<SlowStart>,
+    /// Whether the transport paces window-based algorithms too, so that packets arrive spread over the RTT.
+    pub paced: bool,
+    /// Dice for algorithms that draw.
+    pub stream: Stream,
+}
+
+/// How slow start ends before the first loss.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum SlowStart {
+    /// By loss only.
+    #[default]
+    Standard,
+    /// HyStart (Ha, Rhee 2011) as Linux has it: ACK trains and delay increase.
+    HyStart,
+    /// HyStart++ (RFC 9406).
+    HyStartPlusPlus,
+}
+
+/// In which phase of loss recovery the path is (Linux: the congestion-avoidance state).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Phase {
+    /// Nothing is amiss.
+    #[default]
+    Open,
+    /// Data arrived out of order; no loss is declared yet.
+    Disorder,
+    /// Losses found by acknowledgements are being repaired.
+    Recovery,
+    /// Losses found by a timeout are being repaired.
+    Loss,
+}
+
+/// An ACK that delivered data.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// When it arrived.
+    pub now: Time,
+    /// Bytes newly delivered by it, cumulatively or selectively.
+    pub delivered: u64,
+    /// Bytes found lost with it.
+    pub lost: u64,
+    /// The newest RTT sample it gave, peer's delay taken off.
+    pub rtt: Option<Span>,
+    /// Smoothed RTT.
+    pub srtt: Option<Span>,
+    /// Minimum RTT as loss recovery tracks it.
+    pub min_rtt: Option<Span>,
+    /// Bytes in flight after it.
+    pub in_flight: u64,
+    /// Bytes in flight before it.
+    pub prior_in_flight: u64,
+    /// Whether the window, and not a lack of data, held the sender back lately.
+    pub window_limited: bool,
+    /// Whether recovery lets the window grow on this ACK.
+    pub may_grow: bool,
+    /// Phase of loss recovery after the ACK.
+    pub phase: Phase,
+    /// A position in the sender's sequence (bytes or packet numbers): everything below it is acknowledged.
+    pub acked_to: u64,
+    /// The position of the next thing to be sent.
+    pub sent_to: u64,
+    /// The delivery-rate sample.
+    pub rate: RateSample,
+    /// Bytes delivered since the start.
+    pub total_delivered: u64,
+    /// Whether the data acknowledged was held back by the receiver's delayed-ACK timer rather than by the path.
+    pub delayed: bool,
+}
+
+/// What told of congestion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trigger {
+    /// Losses found by acknowledgements.
+    Loss,
+    /// A retransmission timeout.
+    Timeout,
+    /// Persistent congestion (RFC 9002 section 7.6).
+    PersistentCongestion,
+    /// ECN marks.
+    Ecn,
+}
+
+/// Congestion was detected.
+#[derive(Clone, Copy, Debug)]
+pub struct Congestion {
+    /// When.
+    pub now: Time,
+    /// By what.
+    pub trigger: Trigger,
+    /// Whether it begins a new episode; a timeout within an episode does not reduce the target again.
+    pub new_episode: bool,
+    /// Bytes in flight.
+    pub in_flight: u64,
+    /// Bytes found lost so far in this event.
+    pub lost: u64,
+}
+
+/// A packet is about to be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// When.
+    pub now: Time,
+    /// Bytes in flight before it.
+    pub in_flight: u64,
+    /// Bytes delivered since the start.
+    pub total_delivered: u64,
+    /// Whether the path was idle for want of data and sends again now.
+    pub after_idle: Option<Span>,
+    /// Whether the sender is in a phase short of data.
+    pub app_limited: bool,
+}
+
+/// A congestion-control algorithm.
+pub trait CongestionController: Send {
+    /// A data packet is about to be sent.
+    fn on_sent(&mut self, _sent: &Sent) {}
+    /// An ACK delivered data.
+    fn on_ack(&mut self, ack: &Ack);
+    /// Congestion was detected.
+    fn on_congestion(&mut self, event: &Congestion);
+    /// The last congestion event turned out to be false: put back what it took.
+    fn on_undo(&mut self);
+    /// Recovery ended at `now` with its losses repaired.
+    fn on_recovered(&mut self, _now: Time) {}
+
+    /// The congestion window, bytes.
+    fn window(&self) -> u64;
+    /// The slow-start threshold, bytes; `u64::MAX` while there is none.
+    fn ssthresh(&self) -> u64;
+    /// The rate to pace at; `None` does not pace.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+    /// How many bytes may go back to back when paced.
+    fn send_quantum(&self) -> u64 {
+        0
+    }
+    /// Whether the algorithm sets its window during recovery itself; otherwise the transport applies PRR.
+    fn owns_recovery(&self) -> bool {
+        false
+    }
+    /// Whether the window grows exponentially.
+    fn in_slow_start(&self) -> bool {
+        self.window() < self.ssthresh()
+    }
+    /// The segment size changed, as when a larger path MTU was found.
+    fn set_mss(&mut self, mss: u64, wire: u64);
+}
+
+/// The algorithms there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Algorithm {
+    /// NewReno.
+    NewReno,
+    /// CUBIC.
+    Cubic,
+    /// BBR version 1.
+    Bbr,
+}
+
+/// What is told of an algorithm where algorithms are listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Description {
+    /// The name in contenders.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub summary: &'static str,
+    /// Where it is specified.
+    pub reference: &'static str,
+}
+
+impl Algorithm {
+    /// All of them.
+    pub const ALL: [Algorithm; 3] = [Algorithm::NewReno, Algorithm::Cubic, Algorithm::Bbr];
+
+    /// Its name and references.
+    pub const fn describe(self) -> Description {
+        match self {
+            Algorithm::NewReno => newreno::DESCRIPTION,
+            Algorithm::Cubic => cubic::DESCRIPTION,
+            Algorithm::Bbr => bbr::DESCRIPTION,
+        }
+    }
+
+    /// The algorithm called `name`.
+    pub fn named(name: &str) -> Option<Algorithm> {
+        Algorithm::ALL.into_iter().find(|a| a.describe().name == name)
+    }
+
+    /// A controller for a path.
+    pub fn build(self, config: Config) -> Box<dyn CongestionController> {
+        match self {
+            Algorithm::NewReno => Box::new(newreno::NewReno::new(config)),
+            Algorithm::Cubic => Box::new(cubic::Cubic::new(config)),
+            Algorithm::Bbr => Box::new(bbr::Bbr::new(config)),
+        }
+    }
+}
+
+/// `bytes` rounded down to whole grains.
+fn whole(bytes: u64, grain: u64) -> u64 {
+    bytes / grain * grain
+}

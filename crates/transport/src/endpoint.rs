@@ -1,0 +1,143 @@
+//! The interface between a transport connection and what drives it.
+
+use crate::Body;
+use haltere_net::{Cx, Packet, PathId, Span, Time};
+
+/// Number of a stream within a connection. TCP has stream 0 only.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct StreamId(pub u64);
+
+/// Which end of the connection this is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// It opens the connection.
+    Client,
+    /// It waits for one.
+    Server,
+}
+
+/// Why a connection ended before its time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CloseReason {
+    /// The peer did not answer the opening packets.
+    HandshakeTimeout,
+    /// Retransmissions were given up.
+    RetransmissionTimeout,
+    /// Nothing was heard for the idle timeout.
+    IdleTimeout,
+    /// The peer broke the protocol; the text says how.
+    ProtocolViolation(&'static str),
+}
+
+impl CloseReason {
+    /// The reason in words.
+    pub const fn text(self) -> &'static str {
+        match self {
+            CloseReason::HandshakeTimeout => "the handshake was given up after too many retransmissions",
+            CloseReason::RetransmissionTimeout => "retransmission was given up after too many timeouts",
+            CloseReason::IdleTimeout => "nothing was heard from the peer for the idle timeout",
+            CloseReason::ProtocolViolation(what) => what,
+        }
+    }
+}
+
+/// What a connection tells its application.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The transport's handshake is over: streams may be written.
+    Connected,
+    /// The stream has bytes to read; a stream opened by the peer shows itself so.
+    Readable(StreamId),
+    /// Every byte of the stream was delivered to the application and the peer has finished it.
+    Finished(StreamId),
+    /// The connection is closed in good order.
+    Closed,
+    /// The connection failed.
+    Failed(CloseReason),
+}
+
+/// What a connection counted, for results. Bytes of data are application bytes on streams (or in TCP's byte stream).
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Stats {
+    /// Packets sent that carried data or had to be acknowledged.
+    pub sent_packets: u64,
+    /// Packets sent in all, acknowledgements included.
+    pub sent_all: u64,
+    /// Packets that carried data again.
+    pub retransmitted_packets: u64,
+    /// Packets declared lost.
+    pub lost_packets: u64,
+    /// Losses that turned out not to be.
+    pub spurious_retransmissions: u64,
+    /// Timeouts: retransmission timeouts (TCP), persistent congestion (QUIC).
+    pub timeouts: u64,
+    /// Probes sent: tail loss probes (TCP), probe timeouts (QUIC).
+    pub probes: u64,
+    /// Packets received.
+    pub received_packets: u64,
+    /// Their bytes on the wire, IP headers included.
+    pub received_wire_bytes: u64,
+    /// The smallest RTT sample.
+    pub min_rtt: Option<Span>,
+    /// Sum of the RTT samples, ns.
+    pub rtt_sum_ns: u128,
+    /// Number of RTT samples.
+    pub rtt_samples: u64,
+    /// When the transport's handshake was over.
+    pub connected_at: Option<Time>,
+}
+
+impl Stats {
+    /// Counts an RTT sample.
+    pub fn count_rtt(&mut self, rtt: Span) {
+        self.min_rtt = Some(self.min_rtt.map_or(rtt, |m| m.min(rtt)));
+        self.rtt_sum_ns += u128::from(rtt.as_nanos());
+        self.rtt_samples += 1;
+    }
+    /// The mean of the RTT samples.
+    pub fn mean_rtt(&self) -> Option<Span> {
+        (self.rtt_samples > 0).then(|| Span::from_nanos((self.rtt_sum_ns / u128::from(self.rtt_samples)) as u64))
+    }
+}
+
+/// One end of a connection.
+///
+/// The driver's cycle: call [`on_packet`](Endpoint::on_packet) or [`on_wake`](Endpoint::on_wake), let the application
+/// take [`poll_event`](Endpoint::poll_event) until it is empty (it may read and write meanwhile), then take
+/// [`poll_transmit`](Endpoint::poll_transmit) until it is empty, then ask [`next_wake`](Endpoint::next_wake).
+/// Each call sees the same `cx.now`. Packets come out with `len`, `path`, `ecn` and `body` set; the driver fills in
+/// flow and route.
+pub trait Endpoint: Send {
+    /// Begins the handshake (client only).
+    fn connect(&mut self, cx: &mut Cx<'_>);
+    /// Takes a packet that arrived at `cx.now`.
+    fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>);
+    /// Runs the timers that are due at `cx.now`.
+    fn on_wake(&mut self, cx: &mut Cx<'_>);
+    /// When the next timer is due, or [`Time::NEVER`].
+    fn next_wake(&self) -> Time;
+    /// The next packet that may be sent now.
+    fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>>;
+    /// The next event for the application.
+    fn poll_event(&mut self) -> Option<Event>;
+
+    /// Opens a stream; `None` if the transport can have no further one now. TCP gives its only stream, once.
+    fn open(&mut self) -> Option<StreamId>;
+    /// Appends `bytes` bytes to the stream's send buffer.
+    fn write(&mut self, stream: StreamId, bytes: u64);
+    /// Ends the stream after what was written.
+    fn finish(&mut self, stream: StreamId);
+    /// Takes the bytes that are ready in order, and returns how many.
+    fn read(&mut self, stream: StreamId) -> u64;
+    /// Closes the connection once all that was written is delivered.
+    fn close(&mut self);
+
+    /// What was counted so far.
+    fn stats(&self) -> Stats;
+    /// Number of paths the connection has.
+    fn paths(&self) -> usize {
+        1
+    }
+    /// Bytes in flight on a path.
+    fn bytes_in_flight(&self, path: PathId) -> u64;
+}

@@ -1,0 +1,22 @@
+//! Transports as sans-IO state machines: packets and the time go in; packets, events and the next time the machine
+//! wants to be called come out.
+//!
+//! What transports share stands in [`cc`] (congestion control, one file an algorithm) and [`recovery`] (delivery rate,
+//! pacing, filters); what differs stands in [`tcp`] and [`quic`]. An application drives either through [`Endpoint`].
+
+pub mod cc;
+pub mod endpoint;
+pub mod quic;
+pub mod recovery;
+pub mod tcp;
+
+pub use endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
+
+/// What a packet carries in the simulator.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// A TCP segment.
+    Tcp(tcp::Segment),
+    /// A QUIC datagram.
+    Quic(Box<quic::Datagram>),
+}

@@ -1,0 +1,5 @@
+//! QUIC.
+
+/// A QUIC datagram.
+#[derive(Clone, Debug)]
+pub struct Datagram {}

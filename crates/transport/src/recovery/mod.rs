@@ -1,0 +1,11 @@
+//! What loss recovery of every transport is made of: delivery-rate samples, windowed filters, pacing, PRR.
+
+pub mod filter;
+pub mod pacer;
+pub mod prr;
+pub mod rate;
+
+pub use filter::{Windowed, WindowedMax, WindowedMin};
+pub use pacer::Pacer;
+pub use prr::Prr;
+pub use rate::{RateSample, RateSampler, TxState};

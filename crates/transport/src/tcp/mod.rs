@@ -1,0 +1,5 @@
+//! TCP.
+
+/// A TCP segment.
+#[derive(Clone, Debug)]
+pub struct Segment {}
