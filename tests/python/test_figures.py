@@ -54,6 +54,7 @@ def interval(low: float, high: float) -> Interval:
 
 def test_contenders_differ_in_colour_and_keep_it_whoever_else_is_drawn() -> None:
     contenders = [f"{t}/{c}" for t in ("tcp", "quic", "mptcp", "mpquic") for c in ("cubic", "bbr", "newreno")]
+    contenders += ["cubic", "bbr", "newreno"]
     assert len({look(name).light for name in contenders}) == len(contenders)
     assert len({look(name).dark for name in contenders}) == len(contenders)
     assert look("tcp").light == look("tcp/cubic").light

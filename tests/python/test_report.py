@@ -105,7 +105,7 @@ def test_the_report_holds_what_a_reader_asks_for(whole: tuple[Path, str]) -> Non
     _, text = whole
     page = Page(text)
     assert {"answer", "claims", "design", "figures", "treatments", "metrics", "reproduce"} <= set(page.ids)
-    assert sum(name.startswith("figure-") for name in page.ids) == 19
+    assert sum(name.startswith("figure-") for name in page.ids) == 20
     assert text.count('<tr id="claim-') == 8
     assert len(re.findall(r"<tr><td data-k=", text)) == 432
     assert text.count('<svg class="topology"') == 2
@@ -117,8 +117,8 @@ def test_the_report_holds_what_a_reader_asks_for(whole: tuple[Path, str]) -> Non
 
 def test_every_figure_is_also_a_file(whole: tuple[Path, str]) -> None:
     path, _ = whole
-    assert len(list((path.parent / "figures").glob("*.svg"))) == 19
-    assert len(list((path.parent / "figures").glob("*.pdf"))) == 19
+    assert len(list((path.parent / "figures").glob("*.svg"))) == 20
+    assert len(list((path.parent / "figures").glob("*.pdf"))) == 20
 
 
 def test_failed_runs_are_stated(tmp_path: Path, small: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_missing_experiment_is_stated(tmp_path: Path) -> None:
     page = Page(text)
     assert "experiment pairs is not in these results" in page.text
     assert "5 figures of the study are not in these results" in page.text
-    assert sum(name.startswith("figure-") for name in page.ids) == 14
+    assert sum(name.startswith("figure-") for name in page.ids) == 15
 
 
 def test_one_replication_still_makes_a_report(tmp_path: Path, small: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 import report_tables as synthetic
 from haltere.errors import InputError
+from haltere.figures import data, spec
 from haltere.figures.metrics import METRICS
 from haltere.figures.tables import Tables
 from haltere.report import claims
@@ -229,6 +231,20 @@ def test_faulty_claims_are_refused_at_their_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"claims\.py:1"):
         claims.load(path)
     assert claims.load(tmp_path / "absent.py") == ([], None)
+
+
+def test_the_examples_of_the_documentation_work(tmp_path: Path) -> None:
+    page = (STUDY.parents[1] / "docs" / "figures-and-claims.md").read_text(encoding="utf-8")
+    (listing,) = re.findall(r"```toml\n(.*?)```", page, re.S)
+    (tmp_path / "figures.toml").write_text(listing, encoding="utf-8")
+    figures = spec.read(tmp_path / "figures.toml")
+    tables = synthetic.make(Truth(replications=2))
+    assert len(data.overview(tables, figures.overviews[0], figures).panels) == 4
+    assert len(data.bars(tables, figures.bars[0], figures).series) == 2
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.S)
+    (tmp_path / "claims.py").write_text(code, encoding="utf-8")
+    (only,), _ = claims.load(tmp_path / "claims.py")
+    assert only.verdict(tables).evidence
 
 
 def test_tables_without_a_column_give_no_rows() -> None:

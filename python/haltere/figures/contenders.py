@@ -45,6 +45,13 @@ _FAMILIES = {
 }
 _OTHERS = _Family("", "\\\\\\\\", "v", (("#CC79A7", "#E29CC3"), ("#7B4B94", "#B98AD0"), ("#666666", "#A0A0A0")))
 
+# A congestion control by itself, where two are set against each other whatever transport carries them.
+_ALGORITHMS = {
+    "cubic": Look("CUBIC", "#882255", "#DB85B4", "", "o", "-"),
+    "bbr": Look("BBR", "#117A65", "#4FC3A8", "....", "s", "--"),
+    "newreno": Look("NewReno", "#666633", "#B5B573", "xxxx", "^", ":"),
+}
+
 _CONGESTION = {"cubic": "CUBIC", "bbr": "BBR", "newreno": "NewReno", "reno": "Reno", "olia": "OLIA", "lia": "LIA"}
 _SHADE = {"cubic": 0, "bbr": 1, "newreno": 2, "reno": 2}
 _LINES = ("-", "--", ":")
@@ -76,7 +83,12 @@ def _one_congestion_name(congestion: str) -> str:
 
 
 def look(contender: str) -> Look:
-    """The look of a contender or of a bare transport; unknown ones get a colour that depends on their name alone."""
+    """The look of a contender, a bare transport or a bare congestion control.
+
+    Unknown ones get a colour that depends on their name alone.
+    """
+    if contender in _ALGORITHMS:
+        return _ALGORITHMS[contender]
     head, *switches = contender.split("+")
     transport, _, congestion = head.partition("/")
     base, _, implementation = transport.partition("@")

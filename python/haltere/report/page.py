@@ -23,7 +23,7 @@ from haltere.report.claims import MissingDataError, Verdict
 from haltere.results import Results
 from haltere.scenario import merge
 
-EMBED_LIMIT = 200_000
+EMBED_LIMIT = 100_000
 """Figures up to this many bytes are also embedded in the page for download."""
 FAILURES_SHOWN = 40
 
