@@ -10,7 +10,6 @@ treatments, their intervals are widened so that all of them hold together at 95 
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 
 from haltere.figures import quantities
 from haltere.figures.metrics import METRICS
@@ -205,14 +204,12 @@ def fairness(tables: Tables) -> Verdict:
 
 def _steadier(tables: Tables, over: dict[str, list[str]]) -> Evidence:
     """How much farther TCP's index strays from its median than QUIC's, replication by replication."""
-    values = tables.values("pairs", "fairness", over)
-    strays = []
-    for transport in ("tcp", "quic"):
-        own = values.filter(pl.col("transport") == transport)
-        _, matrix = complete(tables, "pairs", own, over)
-        strays.append(np.abs(matrix - np.median(matrix, axis=1, keepdims=True)).mean(axis=0))
-    shared = min(len(stray) for stray in strays)
-    excess = mean(strays[0][:shared] - strays[1][:shared])
+    treatments, matrix = complete(
+        tables, "pairs", tables.values("pairs", "fairness"), {"transport": ["tcp", "quic"], **over}
+    )
+    strays = np.abs(matrix - np.median(matrix, axis=1, keepdims=True))
+    tcp = np.array([cell["transport"] == "tcp" for cell in treatments])
+    excess = mean(strays[tcp].mean(axis=0) - strays[~tcp].mean(axis=0))
     return exceeds("How much farther TCP's index strays from its median than QUIC's", excess, 0.0, "±")
 
 

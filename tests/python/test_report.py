@@ -13,6 +13,7 @@ import pytest
 
 import report_tables as synthetic
 from haltere.errors import InputError
+from haltere.figures.tables import Tables
 from haltere.report import build
 from haltere.report.topology import drawing
 from report_tables import Truth
@@ -174,6 +175,14 @@ def test_a_variant_is_drawn_from_its_own_levels(tmp_path: Path, small: Path) -> 
     _, text = report(tmp_path, Truth(experiments={"base": wider}, replications=2), small)
     assert "NewReno, 32 MB" in text
     assert "CUBIC · BBR · NewReno" in text
+
+
+def test_a_study_of_one_treatment_makes_a_report(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    tables = synthetic.make(Truth(experiments={"base": {name: levels[:1] for name, levels in synthetic.BASE.items()}}))
+    synthetic.write(Tables(tables.runs, tables.flows, {"base": {}}), results)
+    page = Page(build(results, tmp_path / "no study").read_text(encoding="utf-8"))
+    assert "1 treatments × 10 replications = 10 runs" in page.text
 
 
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:

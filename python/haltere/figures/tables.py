@@ -77,6 +77,8 @@ def _select(frame: pl.DataFrame, where: Where) -> pl.DataFrame:
 
 def summarise(values: pl.DataFrame, by: Sequence[str]) -> dict[Key, Interval]:
     """The mean and its interval for each combination of the levels of `by`, in order of appearance."""
+    if not by:
+        return {} if values.is_empty() else {(): mean(values["value"].to_list())}
     grouped = values.group_by(list(by), maintain_order=True).agg(pl.col("value"))
     return {tuple(str(row[name]) for name in by): mean(row["value"]) for row in grouped.to_dicts()}
 

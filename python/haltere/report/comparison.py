@@ -68,10 +68,10 @@ class Comparison:
     def minus(self, other: Comparison) -> Interval:
         """How much larger the pooled comparison is here than in `other`, replication by replication.
 
-        For ratios the result is the ratio of the two pooled ratios.
+        Both must be parts of one comparison, so that their replications are the same. For ratios the result is the
+        ratio of the two pooled ratios.
         """
-        shared = min(self.replications, other.replications)
-        return self._back(mean(self.matrix.mean(axis=0)[:shared] - other.matrix.mean(axis=0)[:shared]))
+        return self._back(mean(self.matrix.mean(axis=0) - other.matrix.mean(axis=0)))
 
     def _part(self, kept: Sequence[int]) -> Comparison:
         return Comparison(self.metric, self.of, self.to, tuple(self.cells[i] for i in kept), self.matrix[list(kept)])
