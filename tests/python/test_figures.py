@@ -17,7 +17,7 @@ from haltere.figures.contenders import display_name, look
 from haltere.figures.metrics import METRICS
 from haltere.figures.tables import Tables, paired, standing
 from haltere.figures.text import fixed, number, significant
-from haltere.figures.trace import _step
+from haltere.figures.trace import _end_of, _step, _worth_drawing
 from haltere.stats import Interval
 
 STUDY = Path(__file__).parents[2] / "studies" / "quic-dumbbell"
@@ -288,6 +288,13 @@ def test_a_trace_goes_into_the_file_it_is_told(tmp_path: Path) -> None:
 def test_a_trace_without_series_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no series"):
         trace_figure({"result": {"flows": []}, "series": []}, tmp_path / "a")
+
+
+def test_flows_end_with_their_last_byte_and_idle_queues_are_left_out() -> None:
+    queues = [{"who": who, "name": "queue", "v": [0.0, most]} for who, most in (("a", 5e4), ("b", 1500.0))]
+    assert [one["who"] for one in _worth_drawing(queues)] == ["a"]
+    assert _end_of({"start_s": 2.0, "completion_s": 1.5}, 9.0) == 3.5
+    assert _end_of({"start_s": 2.0, "completion_s": None}, 9.0) == 9.0
 
 
 def test_thinning_keeps_every_peak() -> None:

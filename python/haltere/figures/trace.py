@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from haltere.figures import style
 from haltere.figures.contenders import look
 
-_COLUMNS = 1500
+_COLUMNS = 1000
 """Pixel columns that a line is thinned to: finer than any print of the figure."""
 
 
@@ -60,7 +60,9 @@ _PANELS = (
     ),
     _Panel("Queue", "kB", 1e3, (_Quantity("queue", "waiting bytes", "-", 0.7),)),
 )
-_LINK_COLOUR = "#444444"
+_LINK_COLOURS = ("#444444", "#999999", "#CC79A7")
+_QUEUE_SHARE = 0.1
+"""Queues that never hold this share of what the longest one holds are not drawn: access links seldom matter."""
 
 
 def trace_figure(trace: Mapping[str, Any], out: Path) -> list[Path]:
@@ -70,7 +72,7 @@ def trace_figure(trace: Mapping[str, Any], out: Path) -> list[Path]:
     added. Every flow keeps its contender's colour; further flows of the same contender are drawn paler. Panels without
     a series are left out. Raises `ValueError` if the trace holds no series at all.
     """
-    series = [one for one in trace.get("series", ()) if len(one["t_s"]) > 0]
+    series = _worth_drawing([one for one in trace.get("series", ()) if len(one["t_s"]) > 0])
     panels = [panel for panel in _PANELS if any(one["name"] in _names(panel) for one in series)]
     if not panels:
         message = "the trace holds no series: nothing to draw"
@@ -78,11 +80,12 @@ def trace_figure(trace: Mapping[str, Any], out: Path) -> list[Path]:
     result = trace.get("result", {})
     colours = _colours(result.get("flows", ()))
     end = max(float(one["t_s"][-1]) for one in series)
+    ends = {f"flow {flow['flow']}": min(end, _end_of(flow, end)) for flow in result.get("flows", ())}
     with style.paper():
         canvas = Figure(figsize=(style.PAGE_IN, 0.45 + 1.35 * len(panels)))
         rows = canvas.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
         for axes, panel in zip(rows, panels, strict=True):
-            _draw_panel(axes, panel, series, colours, end)
+            _draw_panel(axes, panel, series, colours, ends, end)
         canvas.align_ylabels()
         rows[-1].set_xlabel("time (s)")
         rows[-1].set_xlim(0, end)
@@ -92,6 +95,18 @@ def trace_figure(trace: Mapping[str, Any], out: Path) -> list[Path]:
         if out.suffix in (".svg", ".pdf", ".png"):
             return style.save(canvas, out.with_suffix(""), (out.suffix[1:],))
         return style.save(canvas, out)
+
+
+def _worth_drawing(series: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The series without the queues that hardly ever hold anything."""
+    longest = max((max(one["v"]) for one in series if one["name"] == "queue"), default=0.0)
+    return [one for one in series if one["name"] != "queue" or max(one["v"]) >= _QUEUE_SHARE * longest]
+
+
+def _end_of(flow: Mapping[str, Any], end: float) -> float:
+    """When a flow had its last byte; the end of the trace if it never had."""
+    took = flow.get("completion_s")
+    return end if took is None else float(flow.get("start_s") or 0.0) + float(took)
 
 
 def _names(panel: _Panel) -> set[str]:
@@ -122,16 +137,18 @@ def _draw_panel(
     panel: _Panel,
     series: Sequence[Mapping[str, Any]],
     colours: Mapping[str, tuple[str, float]],
+    ends: Mapping[str, float],
     end: float,
 ) -> None:
     by_name = {quantity.name: quantity for quantity in panel.quantities}
     # Thresholds last: an initial threshold of "infinity" would flatten every other line, so it is left out.
     members = sorted((one for one in series if one["name"] in by_name), key=lambda one: one["name"] == "ssthresh")
     shown: dict[str, _Quantity] = {}
+    links: list[Line2D] = []
     top = 0.0
     for one in members:
         quantity = by_name[one["name"]]
-        times, values = _step(one, end)
+        times, values = _step(one, ends.get(str(one["who"]), end))
         values = values / panel.divisor
         if quantity.name == "ssthresh":
             values = np.where(values > 4 * top, np.nan, values)
@@ -139,7 +156,9 @@ def _draw_panel(
             continue
         top = max(top, float(np.nanmax(values)))
         shown[quantity.name] = quantity
-        colour = colours.get(str(one["who"]), (_LINK_COLOUR, 1.0))
+        colour = colours.get(str(one["who"])) or (_LINK_COLOURS[len(links) % len(_LINK_COLOURS)], 1.0)
+        if one["who"] not in colours:
+            links.append(Line2D([], [], color=colour, label=str(one["who"])))
         if quantity.name == "bytes_in_flight" and len(colours) == 1:
             axes.fill_between(times, values, step="post", color=colour[0], alpha=0.18 * colour[1], linewidth=0)
         else:
@@ -147,8 +166,11 @@ def _draw_panel(
     axes.set_ylabel(f"{panel.title} ({panel.unit})")
     axes.set_ylim(bottom=0)
     axes.grid(visible=True, axis="both")
-    if len(panel.quantities) > 1:
-        keys = [_key(quantity, filled=len(colours) == 1) for quantity in shown.values()]
+    keys = (
+        [_key(quantity, filled=len(colours) == 1) for quantity in shown.values()] if len(panel.quantities) > 1 else []
+    )
+    keys += links
+    if keys:
         axes.legend(handles=keys, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, ncols=len(keys))
 
 
@@ -167,12 +189,13 @@ def _key(quantity: _Quantity, *, filled: bool) -> Line2D:
 
 def _step(one: Mapping[str, Any], end: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The series held until the end, thinned so that no pixel column loses its first, last, least or largest value."""
-    times = np.append(np.asarray(one["t_s"], dtype=np.float64), end)
-    raw = np.asarray([np.nan if v is None else v for v in one["v"]], dtype=np.float64)
-    values = np.append(raw, raw[-1])
-    if len(times) <= 4 * _COLUMNS:
+    times = np.asarray(one["t_s"], dtype=np.float64)
+    values = np.asarray([np.nan if v is None else v for v in one["v"]], dtype=np.float64)
+    if times[-1] < end:
+        times, values = np.append(times, end), np.append(values, values[-1])
+    if len(times) <= 2 * _COLUMNS:
         return times, values
-    column = np.minimum((times / end * _COLUMNS).astype(np.int64), _COLUMNS - 1)
+    column = np.minimum((times / times[-1] * _COLUMNS).astype(np.int64), _COLUMNS - 1)
     starts = np.flatnonzero(np.diff(column, prepend=-1))
     keep = {0, len(times) - 1}
     for begin, stop in zip(starts, np.append(starts[1:], len(times)), strict=True):
