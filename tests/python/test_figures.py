@@ -16,7 +16,7 @@ from haltere.figures import data, paper, quantities, screen, spec, trace_figure
 from haltere.figures.contenders import display_name, look
 from haltere.figures.metrics import METRICS
 from haltere.figures.tables import Tables, paired, standing
-from haltere.figures.text import fixed, number, significant
+from haltere.figures.text import OPACITY, fixed, number, significant, strength
 from haltere.figures.trace import _end_of, _step, _worth_drawing
 from haltere.stats import Interval
 
@@ -88,6 +88,8 @@ def test_numbers_read_well() -> None:
     assert significant(12345.6) == "12\u202f346"
     assert fixed(-0.0001, 2) == "0.00"
     assert number(0.814, "ratio") == "0.81"
+    assert number(0.0123, "ratio") == "0.012"
+    assert number(12.3, "ratio") == "12"
     assert number(-0.08, "difference") == "−.08"
     assert number(0.001, "difference") == "0"
 
@@ -156,6 +158,15 @@ def test_pairs_cancel_what_both_contenders_meet(tables: Tables) -> None:
 )
 def test_standing_of_a_time_ratio(low: float, high: float, expected: str) -> None:
     assert standing(interval(low, high), METRICS["completion_time"]) == expected
+
+
+def test_colour_grows_with_the_ratio_and_stays_pale_where_nothing_is_clear() -> None:
+    time = METRICS["completion_time"]
+    assert strength(0.5, time, clear=True) == ("of", OPACITY)
+    assert strength(3.0, time, clear=True) == ("to", OPACITY)
+    assert strength(1.2, time, clear=True)[1] < OPACITY / 2
+    assert strength(0.5, time, clear=False)[1] < OPACITY / 2
+    assert strength(0.5, METRICS["throughput"], clear=True)[0] == "to"
 
 
 def test_standing_follows_what_is_better() -> None:

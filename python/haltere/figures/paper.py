@@ -130,7 +130,7 @@ def _outer_columns(axes: Axes, figure: OverviewFigure) -> None:
 def _cell_colour(cell: Cell, figure: OverviewFigure) -> tuple[float, float, float]:
     if cell.found is None:
         return (1.0, 1.0, 1.0)
-    side, weight = strength(cell.found.value, figure.metric)
+    side, weight = strength(cell.found.value, figure.metric, clear=cell.standing != "unclear")
     return _mix(look(figure.spec.of if side == "of" else figure.spec.to).light, weight)
 
 

@@ -121,7 +121,7 @@ def _cell(figure: OverviewFigure, cell: Cell, x: float, y: float, wide: float, h
     if cell.found is None:
         answer = f"{place}\nno completed pair of runs"
         return f'<g class="mark none"><title>{escape(answer)}</title><text {middle}>–</text></g>'
-    side, opacity = strength(cell.found.value, figure.metric)
+    side, opacity = strength(cell.found.value, figure.metric, clear=cell.standing != "unclear")
     colour = css_name(figure.spec.of if side == "of" else figure.spec.to)
     answer = f"{place}\n{figure.title}: {comparison_text(cell.found)}\n{_standing_text(figure, cell)}"
     return (

@@ -10,6 +10,10 @@ OPACITY = 0.6
 """The strongest colour of a cell of an overview: text on it stays readable on light and dark ground."""
 
 
+PALE = 0.3
+"""What is left of a cell's colour where the runs cannot tell who is ahead."""
+
+
 def significant(value: float, digits: int = 3) -> str:
     """The value with this many significant digits and no exponent: 0.0123, 4.56, 1230; spaces between thousands."""
     if not math.isfinite(value):
@@ -35,19 +39,19 @@ def fixed(value: float, places: int) -> str:
 def number(value: float, comparison: str) -> str:
     """A comparison as a cell shows it: a ratio with two or three digits, a difference with its sign."""
     if comparison == "ratio":
-        return f"{value:.2f}" if value < 9.95 else f"{value:.0f}"
+        return f"{value:.{3 if value < 0.0995 else 2 if value < 9.95 else 0}f}"
     rounded = f"{value:+.2f}".replace("-", "−")
     return "0" if rounded in ("+0.00", "−0.00") else rounded.replace("0.", ".", 1)
 
 
-def strength(value: float, metric: Metric) -> tuple[str, float]:
+def strength(value: float, metric: Metric, *, clear: bool) -> tuple[str, float]:
     """Which level a comparison favours (`of` or `to`), and the opacity of its colour.
 
-    Full opacity is reached at the ratio or difference that the metric names.
+    Full opacity is reached at the ratio or difference that the metric names; what is not clear stays pale.
     """
     if metric.comparison == "ratio":
         signed, full = math.log(value), math.log(metric.full)
     else:
         signed, full = value, metric.full
     side = "of" if (signed > 0) == (metric.better == "higher") else "to"
-    return side, OPACITY * min(1.0, abs(signed) / full)
+    return side, OPACITY * (1.0 if clear else PALE) * min(1.0, abs(signed) / full)
