@@ -97,10 +97,10 @@ impl World {
                     Some(host)
                 }
             };
-            if let Some(host) = called {
-                if done(&self.hosts, host as u32) {
-                    return Ok(true);
-                }
+            if let Some(host) = called
+                && done(&self.hosts, host as u32)
+            {
+                return Ok(true);
             }
         }
         self.now = self.now.max(until);
