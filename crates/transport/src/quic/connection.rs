@@ -139,8 +139,10 @@ impl Connection {
     }
 
     fn begin_closing(&mut self) {
-        let pto = self.paths.iter().map(|p| p.rtt.pto()).max().unwrap_or(Span::ZERO);
-        self.state = State::Closing { until: self.now + pto * 3, heard: 0 };
+        // RFC 9000 section 10.2: at least three probe timeouts. The peer may have lost the last acknowledgement with
+        // CONNECTION_CLOSE and try again for as long as its idle timeout; answering costs no timer.
+        self.restart_idle();
+        self.state = State::Closing { until: self.idle_deadline, heard: 0 };
         self.close_pending = true;
     }
 

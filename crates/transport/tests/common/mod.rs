@@ -157,6 +157,12 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
         }
     }
 
+    /// The client closes, whatever has arrived.
+    pub fn close_client(&mut self) {
+        self.client.close();
+        self.settle_client();
+    }
+
     fn step(&mut self) {
         let now = self.now;
         let mut cx = Cx::new(now, CLIENT);
@@ -195,6 +201,10 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
     fn settle_client(&mut self) {
         while let Some(event) = self.client.poll_event() {
             self.on_client_event(event);
+        }
+        // The peer may have allowed more streams, of which there is no event.
+        if self.client_log.connected > 0 && !self.client_log.over() {
+            self.open_more();
         }
         let mut sent = 0;
         loop {
@@ -251,7 +261,6 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
             Event::Connected => {
                 self.client_log.connected += 1;
                 self.client_log.connected_at = Some(self.now);
-                self.open_more();
             }
             Event::Readable(id) => self.client_log.stream(id).1 += self.client.read(id),
             Event::Finished(id) => {
@@ -259,7 +268,6 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
                 let stream = self.client_log.stream(id);
                 stream.2 += 1;
                 stream.3 = Some(now);
-                self.open_more();
                 if self.close && self.client_log.finished() == self.exchange.streams.len() {
                     self.client.close();
                 }
