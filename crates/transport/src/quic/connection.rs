@@ -44,10 +44,10 @@ pub(super) struct Progress {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     Open,
-    /// CONNECTION_CLOSE was sent; until then it is sent again in answer to packets, ever more rarely.
+    /// CONNECTION_CLOSE was sent; until then it is sent again in answer to packets, at most once a probe timeout.
     Closing {
         until: Time,
-        heard: u32,
+        quiet: Time,
     },
     /// Nothing is sent any more.
     Over,
@@ -142,7 +142,7 @@ impl Connection {
         // RFC 9000 section 10.2: at least three probe timeouts. The peer may have lost the last acknowledgement with
         // CONNECTION_CLOSE and try again for as long as its idle timeout; answering costs no timer.
         self.restart_idle();
-        self.state = State::Closing { until: self.idle_deadline, heard: 0 };
+        self.state = State::Closing { until: self.idle_deadline, quiet: self.now };
         self.close_pending = true;
     }
 
@@ -170,19 +170,20 @@ impl Connection {
     /// The loss-detection timer of a path ran out (RFC 9002 appendix A.9).
     pub(super) fn on_loss_timer(&mut self, i: usize, cx: &mut Cx<'_>) {
         let about = self.situation();
-        let Some(path) = self.paths.get_mut(i) else { return };
-        match path.due(cx.now, &about) {
-            Some((id, true)) => {
-                let largest = path.spaces[id as usize].largest_acked.unwrap_or(0);
-                path.detect(id, largest, &about, &mut self.fates, &mut self.stats, cx.now);
-                self.apply_fates(i, id);
-            }
-            Some((id, false)) => self.on_probe_timeout(i, id),
-            None => {}
+        while let Some((id, true)) = self.paths[i].due(cx.now, &about) {
+            let path = &mut self.paths[i];
+            let largest = path.spaces[id as usize].largest_acked.unwrap_or(0);
+            path.detect(id, largest, &about, &mut self.fates, &mut self.stats, cx.now);
+            self.apply_fates(i, id);
+            path_timer(&mut self.paths[i], &about, cx);
         }
-        let path = &mut self.paths[i];
-        path.set_timer(cx.now, &about);
-        path.report(cx);
+        // While a loss was awaited, the probe timeout may have passed as well.
+        if self.paths[i].timer <= cx.now
+            && let Some((id, false)) = self.paths[i].due(cx.now, &about)
+        {
+            self.on_probe_timeout(i, id);
+            path_timer(&mut self.paths[i], &about, cx);
+        }
     }
 
     /// RFC 9002 section 6.2.4: one or two probes go out, with new data if there are any, else with the oldest again.
@@ -263,6 +264,12 @@ impl Connection {
     fn rtt(&self) -> Option<Span> {
         self.paths.first().and_then(|p| p.rtt.smoothed())
     }
+}
+
+/// Sets a path's timer and reports what changed on it.
+fn path_timer(path: &mut Path, about: &Situation, cx: &mut Cx<'_>) {
+    path.set_timer(cx.now, about);
+    path.report(cx);
 }
 
 impl Endpoint for Connection {

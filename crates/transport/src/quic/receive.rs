@@ -42,10 +42,12 @@ impl Connection {
         self.stats.received_wire_bytes += u64::from(packet.len);
         match &mut self.state {
             State::Over => return,
-            State::Closing { until, heard } => {
-                // Section 10.2.1: answered, but ever more rarely.
-                *heard += 1;
-                self.close_pending |= cx.now < *until && heard.is_power_of_two();
+            State::Closing { until, quiet } => {
+                // Section 10.2.1: answered, but not every packet.
+                if cx.now >= *quiet && cx.now < *until {
+                    *quiet = cx.now + self.paths[i].rtt.pto();
+                    self.close_pending = true;
+                }
                 return;
             }
             State::Open => {}

@@ -64,6 +64,7 @@ pub(super) struct Streams {
     pub max_data_pending: bool,
     pub max_streams_pending: bool,
     streams_blocked_pending: bool,
+    told_streams_blocked: Option<u64>,
     blocked: VecDeque<u64>,
 }
 
@@ -102,6 +103,7 @@ impl Streams {
             max_data_pending: false,
             max_streams_pending: false,
             streams_blocked_pending: false,
+            told_streams_blocked: None,
             blocked: VecDeque::new(),
         }
     }
@@ -146,7 +148,10 @@ impl Streams {
         let own = self.own();
         let number = self.tables[own].len() as u64;
         if number >= self.peer_max_streams {
-            self.streams_blocked_pending = self.peer_max_streams > 0;
+            // Section 4.6: told once for each limit, and not before the limit is known.
+            let limit = Some(self.peer_max_streams);
+            self.streams_blocked_pending |= self.peer_max_streams > 0 && self.told_streams_blocked != limit;
+            self.told_streams_blocked = limit;
             return None;
         }
         let stream = self.make();

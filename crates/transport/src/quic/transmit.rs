@@ -69,7 +69,8 @@ impl Connection {
 
     fn transmit_on(&mut self, i: usize, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let now = cx.now;
-        let content = self.has_content();
+        let handshake = self.handshake_pending();
+        let content = handshake || self.data_pending();
         let confirmed = self.progress.confirmed;
         let path = &mut self.paths[i];
         path.paced_until = Time::NEVER;
@@ -101,25 +102,27 @@ impl Connection {
         }
         let eliciting = probing || (content && !blocked);
         let due = path.spaces.iter().any(|s| s.received.due(now));
-        if !eliciting && !due {
+        if !eliciting && !due && !handshake {
             return None;
         }
         self.build(i, eliciting, cx)
     }
 
-    /// Whether there is anything to send that the peer would have to acknowledge.
+    /// Whether there are handshake bytes to send. They do not wait for the window (as in Chromium): it may be full of
+    /// 1-RTT packets, which the server cannot acknowledge before it has the client's Finished.
     #[inline]
-    fn has_content(&self) -> bool {
-        let progress = &self.progress;
-        if progress.complete && (self.handshake_done_pending || self.streams.sendable() || self.streams.control_pending())
-        {
-            return true;
-        }
-        if progress.confirmed {
-            return false;
-        }
-        (!progress.initial_discarded && self.crypto[0].send.next(u64::MAX).is_some())
-            || (progress.handshake_keys && !progress.handshake_discarded && self.crypto[1].send.next(u64::MAX).is_some())
+    fn handshake_pending(&self) -> bool {
+        !self.progress.confirmed
+            && [SpaceId::Initial, SpaceId::Handshake]
+                .into_iter()
+                .any(|id| self.can_send(id) && self.crypto[id as usize].send.next(u64::MAX).is_some())
+    }
+
+    /// Whether there is anything to send in 1-RTT packets that the peer would have to acknowledge.
+    #[inline]
+    fn data_pending(&self) -> bool {
+        self.progress.complete
+            && (self.handshake_done_pending || self.streams.sendable() || self.streams.control_pending())
     }
 
     fn can_send(&self, id: SpaceId) -> bool {
@@ -149,7 +152,7 @@ impl Connection {
             let room = most - used - overhead;
             let mut draft = match id {
                 SpaceId::Data => self.draft_data(i, room, eliciting, now),
-                _ => self.draft_handshake(i, *id, room, eliciting, now),
+                _ => self.draft_handshake(i, *id, room, now),
             };
             if draft.frames.is_empty() {
                 continue;
@@ -223,14 +226,11 @@ impl Connection {
         }
     }
 
-    fn draft_handshake(&mut self, i: usize, id: SpaceId, room: u32, eliciting: bool, now: Time) -> Draft {
+    fn draft_handshake(&mut self, i: usize, id: SpaceId, room: u32, now: Time) -> Draft {
         let mut draft = Draft::default();
         let space = &self.paths[i].spaces[id as usize];
         if space.received.owes() {
             draft.acknowledge(space, now);
-        }
-        if !eliciting {
-            return draft;
         }
         let parameters = self.config.parameters();
         // The client's parameters are in its ClientHello, the server's in EncryptedExtensions (RFC 9001 section 8.2).
