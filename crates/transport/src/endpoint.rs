@@ -127,8 +127,8 @@ pub trait Endpoint: Send {
     fn write(&mut self, stream: StreamId, bytes: u64);
     /// Ends the stream after what was written.
     fn finish(&mut self, stream: StreamId);
-    /// Takes the bytes that are ready in order, and returns how many.
-    fn read(&mut self, stream: StreamId) -> u64;
+    /// Takes at `now` the bytes that are ready in order, and returns how many.
+    fn read(&mut self, stream: StreamId, now: Time) -> u64;
     /// Closes the connection once all that was written is delivered.
     fn close(&mut self);
 

@@ -7,6 +7,7 @@
 pub mod cc;
 pub mod endpoint;
 pub mod quic;
+pub mod ranges;
 pub mod recovery;
 pub mod tcp;
 

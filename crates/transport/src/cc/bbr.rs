@@ -1,30 +1,279 @@
-//! BBR version 1 (to be written).
+//! BBR version 1, as Linux has it (`tcp_bbr.c`, Linux 6.12).
+//!
+//! N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson, "BBR: Congestion-Based Congestion Control", ACM Queue
+//! 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00. Where those leave room, and wherever a number is rounded,
+//! this follows the kernel, whose names stand in the comments: transfers are compared with its own.
+//!
+//! Time is looked at as the kernel does: in microseconds for rates, in ticks of a millisecond (HZ = 1000) for the
+//! ten-second and 200 ms timers. Windows are bytes in whole grains.
+//!
+//! The pacing rate counts bytes of data, as does the kernel's pacer (`mss_cache` in `bbr_rate_bytes_per_sec`,
+//! `skb->len` before headers in `tcp_update_skb_after_send`). That is why the packet's size on the wire does not occur
+//! here: a pacer that charged headers too would send 3.5 % too slowly.
 
-use super::{Ack, Config, Congestion, CongestionController, Description};
+mod aggregation;
+mod bandwidth;
+mod model;
+mod policer;
+#[cfg(test)]
+mod tests;
+mod window;
 
-pub(super) const DESCRIPTION: Description = Description { name: "bbr", summary: "", reference: "" };
+use super::{Ack, Config, Congestion, CongestionController, Description, Established, Phase, Sent, Trigger, whole};
+use crate::recovery::WindowedMax;
+use aggregation::Aggregation;
+use bandwidth::{Bandwidth, UNIT};
+use haltere_net::rng::Stream;
+use haltere_net::{Rate, Time};
+use policer::{LongTerm, Totals};
+
+pub(super) const DESCRIPTION: Description = Description {
+    name: "bbr",
+    summary: "BBR version 1: paces at the bandwidth measured, with a window of twice the bandwidth-delay product",
+    reference: "Cardwell et al., ACM Queue 14(5), 2016; Linux 6.12 tcp_bbr.c",
+};
+
+/// 2/ln 2, the smallest gain that doubles the rate each round (`bbr_high_gain`), rounded up.
+const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
+/// The least window, segments (`bbr_cwnd_min_target`).
+const MIN_SEGMENTS: u64 = 4;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBandwidth,
+    ProbeRtt,
+}
 
 /// BBR.
 #[derive(Clone, Debug)]
 pub struct Bbr {
+    mss: u64,
+    grain: u64,
+    stream: Stream,
     window: u64,
+    ssthresh: u64,
+    /// Bytes of data a second.
+    pacing: u64,
+    mode: Mode,
+    pacing_gain: u64,
+    window_gain: u64,
+    max_bandwidth: WindowedMax,
+    /// The minimum RTT of the last ten seconds, us, and the tick it was seen at.
+    min_rtt: Option<u64>,
+    min_rtt_tick: u64,
+    /// The minimum RTT as loss recovery has it, us.
+    path_min_rtt: Option<u64>,
+    rounds: u64,
+    round_end: u64,
+    round_start: bool,
+    full_bandwidth: Bandwidth,
+    full_rounds: u32,
+    pipe_full: bool,
+    cycle_index: usize,
+    cycle_start: u64,
+    probe_rtt_done: Option<u64>,
+    probe_rtt_round_done: bool,
+    marks_app_limited: bool,
+    /// The window before recovery or ProbeRTT cut it.
+    prior_window: u64,
+    prior_phase: Phase,
+    conserving: bool,
+    idle_restart: bool,
+    has_seen_rtt: bool,
+    long_term: LongTerm,
+    aggregation: Aggregation,
+    /// When the delivered count last changed, us.
+    delivered_at: u64,
+    delivered: u64,
+    lost: u64,
+    begun: bool,
+}
+
+fn micros(time: Time) -> u64 {
+    time.as_nanos() / 1_000
+}
+
+fn tick(time: Time) -> u64 {
+    time.as_nanos() / 1_000_000
 }
 
 impl Bbr {
     pub(super) fn new(config: Config) -> Bbr {
-        Bbr { window: config.initial_window }
+        let (mss, grain) = (config.mss.max(1), config.grain.max(1));
+        let mut max_bandwidth = WindowedMax::default();
+        max_bandwidth.reset(0, 0);
+        let mut bbr = Bbr {
+            mss,
+            grain,
+            stream: config.stream,
+            window: whole(config.initial_window, grain).max(grain),
+            ssthresh: u64::MAX,
+            pacing: 0,
+            mode: Mode::Startup,
+            pacing_gain: HIGH_GAIN,
+            window_gain: HIGH_GAIN,
+            max_bandwidth,
+            min_rtt: None,
+            min_rtt_tick: 0,
+            path_min_rtt: None,
+            rounds: 0,
+            round_end: 0,
+            round_start: false,
+            full_bandwidth: Bandwidth(0),
+            full_rounds: 0,
+            pipe_full: false,
+            cycle_index: 0,
+            cycle_start: 0,
+            probe_rtt_done: None,
+            probe_rtt_round_done: false,
+            marks_app_limited: false,
+            prior_window: 0,
+            prior_phase: Phase::Open,
+            conserving: false,
+            idle_restart: false,
+            has_seen_rtt: false,
+            long_term: LongTerm::default(),
+            aggregation: Aggregation::default(),
+            delivered_at: 0,
+            delivered: 0,
+            lost: 0,
+            begun: false,
+        };
+        bbr.pace_first(None);
+        bbr
+    }
+
+    /// Sets the clocks when the connection begins, be it by its handshake's end or by what is first heard of it.
+    fn begin(&mut self, now: Time) {
+        if self.begun {
+            return;
+        }
+        self.begun = true;
+        self.min_rtt_tick = tick(now);
+        self.delivered_at = micros(now);
+        self.aggregation.restart(micros(now));
+        self.long_term.reset(self.totals());
+    }
+
+    fn totals(&self) -> Totals {
+        Totals { delivered: self.delivered, lost: self.lost, millis: self.delivered_at / 1_000 }
+    }
+
+    /// Bytes rounded up to whole grains: a part of a segment counts as one.
+    fn count(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(self.grain) * self.grain
+    }
+
+    fn max_bandwidth(&self) -> Bandwidth {
+        Bandwidth(self.max_bandwidth.get().unwrap_or(0))
+    }
+
+    /// The bandwidth estimate in use (`bbr_bw`).
+    fn bandwidth(&self) -> Bandwidth {
+        self.long_term.bandwidth().unwrap_or_else(|| self.max_bandwidth())
     }
 }
 
 impl CongestionController for Bbr {
-    fn on_ack(&mut self, _: &Ack) {}
-    fn on_congestion(&mut self, _: &Congestion) {}
-    fn on_undo(&mut self) {}
+    fn on_established(&mut self, event: &Established) {
+        self.begin(event.now);
+        let rtt = event.rtt.map(|rtt| rtt.as_micros());
+        self.min_rtt = rtt;
+        self.path_min_rtt = rtt;
+        self.pace_first(rtt);
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        self.begin(sent.now);
+        // `CA_EVENT_TX_START`: after idle time, more speed than the path's is of no use.
+        if sent.in_flight == 0 && sent.app_limited {
+            self.idle_restart = true;
+            self.aggregation.restart(micros(sent.now));
+            match self.mode {
+                Mode::ProbeBandwidth => self.pace(UNIT, None),
+                Mode::ProbeRtt => self.leave_probe_rtt_if_done(sent.now),
+                Mode::Startup | Mode::Drain => {}
+            }
+        }
+        if sent.after_idle.is_some() {
+            self.delivered_at = micros(sent.now);
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        self.begin(ack.now);
+        if ack.delivered > 0 {
+            self.delivered_at = micros(ack.now);
+        }
+        self.delivered = ack.total_delivered;
+        self.lost = ack.total_lost;
+        self.path_min_rtt = ack.min_rtt.map(|rtt| rtt.as_micros());
+        // What the handshake measured, if the transport did not say so by itself.
+        self.min_rtt = self.min_rtt.or(self.path_min_rtt);
+        self.update_model(ack);
+        self.pace(self.pacing_gain, ack.srtt.map(|rtt| rtt.as_micros()));
+        self.set_window(ack);
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        if event.new_episode {
+            self.save_window();
+        }
+        if matches!(event.trigger, Trigger::Timeout | Trigger::PersistentCongestion) {
+            self.window = self.count(event.in_flight) + self.mss;
+            self.lost += event.lost;
+            // `bbr_set_state`: a timeout counts as the end of a round.
+            self.prior_phase = Phase::Loss;
+            self.full_bandwidth = Bandwidth(0);
+            self.round_start = true;
+            self.look_for_policer(true, false);
+        }
+    }
+
+    fn on_undo(&mut self) {
+        // The window comes back with the ACK after which the phase is open again.
+        self.full_bandwidth = Bandwidth(0);
+        self.full_rounds = 0;
+        self.long_term.reset(self.totals());
+    }
+
     fn window(&self) -> u64 {
         self.window
     }
+
     fn ssthresh(&self) -> u64 {
-        u64::MAX
+        self.ssthresh
     }
-    fn set_mss(&mut self, _: u64, _: u64) {}
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        (self.pacing > 0).then(|| Rate::from_bytes_per_sec(self.pacing))
+    }
+
+    fn send_quantum(&self) -> u64 {
+        self.super_segment() * self.mss
+    }
+
+    fn owns_recovery(&self) -> bool {
+        true
+    }
+
+    fn marks_app_limited(&self) -> bool {
+        self.marks_app_limited
+    }
+
+    fn set_mss(&mut self, mss: u64, _: u64) {
+        let (from, to) = (self.mss, mss.max(1));
+        if self.grain == from {
+            self.grain = to;
+        }
+        self.mss = to;
+        self.window = whole(self.window, self.grain).max(MIN_SEGMENTS * to);
+        // Bandwidths count segments.
+        let max = self.max_bandwidth().resized(from, to);
+        self.max_bandwidth.reset(self.rounds, max.0);
+        self.full_bandwidth = self.full_bandwidth.resized(from, to);
+        self.long_term.resize(from, to);
+    }
 }

@@ -23,7 +23,7 @@ const BETA_DEN: u64 = 1024;
 /// Bytes delivered, in windows, for the Reno-friendly window to grow by a segment: 1/alpha = (1 + beta) / (3 (1 - beta))
 /// (section 4.3), in eighths as Linux rounds it.
 const RENO_EIGHTHS: u64 = 15;
-/// While the window stands still, the target is looked at again after this long.
+/// While the window stands still, the target is looked at again after this long, in whole ticks.
 const REFRESH: Span = Span::from_nanos(1_000_000_000 / 32);
 /// RTT samples this soon after a reduction say more of the queue than of the path.
 const SETTLE: Span = Span::from_secs(1);
@@ -40,7 +40,8 @@ struct Epoch {
     reno: u64,
     /// Bytes delivered towards its next segment.
     reno_credit: u64,
-    /// Bytes to deliver for one segment of growth.
+    /// Segments, and bytes, to deliver for one segment of growth.
+    segments: u64,
     per_segment: u64,
     last_window: u64,
     last_update: Time,
@@ -56,12 +57,20 @@ pub struct Cubic {
     last_max: u64,
     delay_min: Option<Span>,
     epoch: Option<Epoch>,
+    /// Tick of the clock, ns, at least 1.
+    tick: u64,
 }
 
 impl Cubic {
     pub(super) fn new(config: Config) -> Cubic {
         let exit = Exit::new(config.slow_start.unwrap_or(SlowStart::HyStart));
-        Cubic { w: Windows::new(&config), exit, paced: config.paced, last_max: 0, delay_min: None, epoch: None }
+        let tick = config.tick.as_nanos().max(1);
+        Cubic { w: Windows::new(&config), exit, paced: config.paced, last_max: 0, delay_min: None, epoch: None, tick }
+    }
+
+    /// The clock's reading at `now`.
+    fn clock(&self, now: Time) -> Time {
+        Time::from_nanos(whole(now.as_nanos(), self.tick))
     }
 
     /// Section 4.2: begins an epoch at the present window.
@@ -74,6 +83,7 @@ impl Cubic {
             origin: self.last_max.max(window),
             reno: window,
             reno_credit: delivered,
+            segments: 0,
             per_segment: 0,
             last_window: window,
             last_update: now,
@@ -89,23 +99,29 @@ impl Cubic {
 
     /// How many bytes must be delivered for the window to grow by a segment.
     fn bytes_per_segment(&mut self, now: Time, delivered: u64) -> u64 {
+        let now = self.clock(now);
         let (window, mss) = (self.w.window, self.w.mss);
         let fresh = self.epoch.is_none();
         let mut epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(now, delivered));
         if !fresh {
             epoch.reno_credit += delivered;
-            if epoch.last_window == window && now.since(epoch.last_update) <= REFRESH {
+            let refresh = whole(REFRESH.as_nanos(), self.tick);
+            if epoch.last_window == window && now.since(epoch.last_update).as_nanos() <= refresh {
                 self.epoch = Some(epoch);
                 return epoch.per_segment;
             }
         }
-        epoch.last_window = window;
-        epoch.last_update = now;
-        let target = self.target(&epoch, now);
-        let mut segments = if target > window { window / (target - window).max(1) } else { 100 * window / mss };
-        if self.last_max == 0 {
-            // No loss yet, so no curve: at least 5 % an RTT.
-            segments = segments.min(20);
+        // At most one look at the curve a tick.
+        if fresh || self.tick == 1 || now != epoch.last_update {
+            epoch.last_window = window;
+            epoch.last_update = now;
+            let target = self.target(&epoch, now);
+            let rise = target.saturating_sub(window);
+            epoch.segments = if rise > 0 { window / rise } else { 100 * window / mss };
+            if self.last_max == 0 {
+                // No loss yet, so no curve: at least 5 % an RTT.
+                epoch.segments = epoch.segments.min(20);
+            }
         }
         let step = (window / mss * RENO_EIGHTHS / 8).max(1) * mss;
         while epoch.reno_credit > step {
@@ -113,10 +129,11 @@ impl Cubic {
             epoch.reno += mss;
         }
         if epoch.reno > window {
-            segments = segments.min(window / (epoch.reno - window));
+            epoch.segments = epoch.segments.min(window / (epoch.reno - window));
         }
         // Never faster than half again an RTT.
-        epoch.per_segment = segments.max(2) * mss;
+        epoch.segments = epoch.segments.max(2);
+        epoch.per_segment = epoch.segments * mss;
         self.epoch = Some(epoch);
         epoch.per_segment
     }

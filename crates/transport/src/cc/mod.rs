@@ -30,6 +30,8 @@ pub struct Config {
     pub slow_start: Option<SlowStart>,
     /// Whether the transport paces window-based algorithms too, so that packets arrive spread over the RTT.
     pub paced: bool,
+    /// The tick of the clock that algorithms date their epochs by, as a kernel's jiffy; zero for an exact clock.
+    pub tick: Span,
     /// Dice for algorithms that draw.
     pub stream: Stream,
 }
@@ -47,7 +49,7 @@ pub enum SlowStart {
 }
 
 /// In which phase of loss recovery the path is (Linux: the congestion-avoidance state).
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub enum Phase {
     /// Nothing is amiss.
     #[default]
@@ -58,6 +60,15 @@ pub enum Phase {
     Recovery,
     /// Losses found by a timeout are being repaired.
     Loss,
+}
+
+/// The handshake is over and data may flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Established {
+    /// When.
+    pub now: Time,
+    /// The RTT that the handshake's packets measured, if they did.
+    pub rtt: Option<Span>,
 }
 
 /// An ACK that delivered data.
@@ -93,6 +104,11 @@ pub struct Ack {
     pub rate: RateSample,
     /// Bytes delivered since the start.
     pub total_delivered: u64,
+    /// Bytes found lost since the start, by this ACK or otherwise.
+    pub total_lost: u64,
+    /// When pacing lets the next packet go ([`crate::recovery::Pacer::next`]); up to `now` if it may go at once. What
+    /// is in flight now will have sunk by then.
+    pub next_departure: Time,
     /// Whether the data acknowledged was held back by the receiver's delayed-ACK timer rather than by the path.
     pub delayed: bool,
 }
@@ -142,6 +158,8 @@ pub struct Sent {
 
 /// A congestion-control algorithm.
 pub trait CongestionController: Send {
+    /// The handshake is over. An algorithm that is not told begins with the first packet or ACK.
+    fn on_established(&mut self, _event: &Established) {}
     /// A data packet is about to be sent.
     fn on_sent(&mut self, _sent: &Sent) {}
     /// An ACK delivered data.
@@ -167,6 +185,12 @@ pub trait CongestionController: Send {
     }
     /// Whether the algorithm sets its window during recovery itself; otherwise the transport applies PRR.
     fn owns_recovery(&self) -> bool {
+        false
+    }
+    /// Whether the algorithm holds the sender back so far, since the last ACK, that delivery-rate samples must be marked
+    /// as if data were short. Asked after each [`on_ack`](Self::on_ack); if so, the transport calls
+    /// [`crate::recovery::RateSampler::on_app_limited`] with the bytes in flight.
+    fn marks_app_limited(&self) -> bool {
         false
     }
     /// Whether the window grows exponentially.

@@ -67,7 +67,9 @@ impl Windows {
     /// in flight may be out.
     pub(super) fn reduce(&mut self, event: &Congestion, ssthresh: u64) {
         if event.new_episode {
-            self.before = Some(Before { window: self.window, ssthresh: self.ssthresh });
+            // An undone episode leaves a threshold of three quarters of the window at least (Linux).
+            let kept = self.ssthresh.max(self.window - self.window / 4);
+            self.before = Some(Before { window: self.window, ssthresh: kept });
             self.ssthresh = whole(ssthresh, self.grain).max(2 * self.mss);
             self.credit = 0;
         }

@@ -143,6 +143,11 @@ impl RateSampler {
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_until.is_some()
     }
+    /// Bytes that had been delivered when the newest packet acknowledged by the present ACK was sent, before
+    /// [`sample`](RateSampler::sample) is taken.
+    pub fn pending_prior_delivered(&self) -> Option<u64> {
+        self.newest.map(|(_, tx)| tx.delivered)
+    }
     /// Bytes delivered so far.
     pub fn delivered(&self) -> u64 {
         self.delivered

@@ -1,5 +1,27 @@
-//! TCP.
+//! TCP as Linux does it: RFC 9293 with window scaling and timestamps (RFC 7323), SACK and D-SACK (RFC 2018, 2883),
+//! RACK-TLP (RFC 8985), PRR (RFC 6937), F-RTO (RFC 5682), Eifel detection (RFC 3522), limited transmit (RFC 3042),
+//! an initial window of 10 (RFC 6928) and Linux's delayed-ACK, quick-ACK and SACK-compression rules.
+//!
+//! | file | holds |
+//! |---|---|
+//! | [`config`] | every mechanism's switch, with defaults |
+//! | [`segment`] | segments and their sizes on the wire |
+//! | `connection` | handshake, the [`crate::Endpoint`] interface, timers |
+//! | `sender` | what to send and when; acknowledgements taken in |
+//! | `scoreboard` | the record of each segment in flight: SACKed, lost, retransmitted |
+//! | `recovery` | the congestion states Open, Disorder, Recovery, Loss, and undo |
+//! | `rtt` | RTT estimation and the retransmission timeout |
+//! | `receiver` | reassembly, when to acknowledge, the receive window |
 
-/// A TCP segment.
-#[derive(Clone, Debug)]
-pub struct Segment {}
+pub mod config;
+mod connection;
+mod receiver;
+mod recovery;
+mod rtt;
+mod scoreboard;
+pub mod segment;
+mod sender;
+
+pub use config::Config;
+pub use connection::Connection;
+pub use segment::Segment;

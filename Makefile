@@ -1,0 +1,80 @@
+# Two commands matter: `make demo` builds everything in .venv, runs the study with few replications and writes its
+# report; `make test` passes every test and lint. Everything else is a step of these two.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+STUDY := studies/quic-dumbbell
+# With fewer than six replications no paired test can tell a difference from chance.
+DEMO_REPLICATIONS ?= 6
+DEMO_OUT := results/demo
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# The first Python that is new enough; PYTHON=... overrides it.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
+CORE_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml' -o -name '*.json' 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
+
+.PHONY: help demo test build test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
+
+help:
+	@echo 'make demo   build in .venv, run $(STUDY) with $(DEMO_REPLICATIONS) replications, write the report'
+	@echo 'make test   Rust and Python tests, lints and type checks'
+	@echo 'make build  only build: afterwards $(BIN)/haltere --help'
+	@echo 'make clean  remove .venv, target and results/demo'
+
+demo: build
+	$(BIN)/haltere run $(STUDY) --replications $(DEMO_REPLICATIONS) --out $(DEMO_OUT)
+	$(BIN)/haltere report $(DEMO_OUT)
+
+test: lint-rust test-rust lint-python test-python
+	@echo 'make test: all passed'
+
+build: $(VENV)/core.stamp
+
+need-tools:
+	@command -v cargo >/dev/null || { echo 'haltere needs Rust 1.90 or newer (cargo is not on the PATH): install it from rustup.rs' >&2; exit 1; }
+	@command -v cc >/dev/null || { echo 'haltere needs a C compiler for linking (cc is not on the PATH): install gcc or clang' >&2; exit 1; }
+	@[ -n '$(PYTHON)' ] || { echo 'haltere needs Python 3.11 or newer (no python3 on the PATH is): install it or say make PYTHON=/path/to/python3' >&2; exit 1; }
+
+need-rust-lints: need-tools
+	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
+		{ echo 'make test needs rustfmt and clippy: rustup component add rustfmt clippy' >&2; exit 1; }
+
+$(VENV)/bin/python: | need-tools
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo 'Python cannot make virtual environments: install its venv module (Debian: python3-venv)' >&2; exit 1; }
+
+$(VENV)/run.stamp: requirements/run.txt | $(VENV)/bin/python
+	@echo 'installing $<'; $(BIN)/pip install --quiet --require-hashes -r requirements/run.txt
+	@touch $@
+
+$(VENV)/test.stamp: requirements/test.txt $(VENV)/run.stamp
+	@echo 'installing $<'; $(BIN)/pip install --quiet --require-hashes -r requirements/test.txt
+	@touch $@
+
+$(VENV)/core.stamp: $(CORE_SOURCES) $(VENV)/run.stamp | need-tools
+	@echo 'building the simulator'; VIRTUAL_ENV='$(CURDIR)/$(VENV)' PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
+	@touch $@
+
+lint-rust: need-rust-lints
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+
+test-rust: need-tools
+	cargo test --locked --workspace --quiet
+
+lint-python: $(VENV)/test.stamp build
+	$(BIN)/ruff check python tests/python studies
+	$(BIN)/ruff format --check python tests/python studies docs
+	$(BIN)/mypy
+
+test-python: $(VENV)/test.stamp build
+	$(BIN)/python -m pytest
+
+clean:
+	rm -rf $(VENV) target $(DEMO_OUT)

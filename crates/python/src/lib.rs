@@ -1,0 +1,83 @@
+//! The extension module `haltere._core`. Texts cross the seam as JSON; every function is pure.
+
+mod place;
+
+use haltere_sim::contender::{Switch, Transport};
+use haltere_sim::{Scenario, ScenarioError as Wrong};
+use haltere_transport::cc::Algorithm;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use serde_json::json;
+
+create_exception!(haltere._core, ScenarioError, PyValueError, "A scenario that cannot be run: (message, path).");
+
+fn refuse(wrong: Wrong) -> PyErr {
+    ScenarioError::new_err((wrong.message, wrong.path))
+}
+
+fn to_json<T: serde::Serialize>(value: &T) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|e| PyRuntimeError::new_err(e.to_string()))
+}
+
+/// Raises `ScenarioError` if the scenario cannot be run.
+#[pyfunction]
+fn validate(scenario_json: &str) -> PyResult<()> {
+    Scenario::from_json(scenario_json).map(|_| ()).map_err(refuse)
+}
+
+/// Runs one scenario and returns its `RunResult` as JSON; the interpreter is free meanwhile.
+#[pyfunction]
+fn run(py: Python<'_>, scenario_json: &str, seed: u64, replication: u64) -> PyResult<String> {
+    let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
+    let result = py.detach(|| haltere_sim::run(&scenario, seed, replication)).map_err(refuse)?;
+    to_json(&result)
+}
+
+/// Runs one scenario and returns its result and every change of every metric as JSON.
+#[pyfunction]
+fn trace(py: Python<'_>, scenario_json: &str, seed: u64, replication: u64) -> PyResult<String> {
+    let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
+    let result = py.detach(|| haltere_sim::trace(&scenario, seed, replication)).map_err(refuse)?;
+    to_json(&result)
+}
+
+/// The JSON Schema of a scenario.
+#[pyfunction]
+fn scenario_schema() -> PyResult<String> {
+    to_json(&schemars::schema_for!(Scenario))
+}
+
+/// Line and column (both from 1) of the value at `path` in a TOML text, or of its nearest parent.
+#[pyfunction]
+fn locate(toml_text: &str, path: &str) -> (usize, usize) {
+    place::of(toml_text, path)
+}
+
+/// The known transports, congestion controls and switches as JSON.
+#[pyfunction]
+fn algorithms() -> PyResult<String> {
+    let transports = Transport::ALL.map(|t| json!({ "name": t.describe().0, "summary": t.describe().1 }));
+    let congestion = Algorithm::ALL.map(|a| {
+        let d = a.describe();
+        json!({ "name": d.name, "summary": d.summary, "reference": d.reference })
+    });
+    let switches = Switch::ALL.map(|s| {
+        let (name, transports, summary) = s.describe();
+        let applies: Vec<&str> = transports.iter().map(|t| t.describe().0).collect();
+        json!({ "name": name, "applies_to": applies, "summary": summary })
+    });
+    to_json(&json!({ "transports": transports, "congestion": congestion, "switches": switches }))
+}
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add_function(wrap_pyfunction!(validate, module)?)?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(trace, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(locate, module)?)?;
+    module.add_function(wrap_pyfunction!(algorithms, module)?)
+}

@@ -1,0 +1,404 @@
+//! From a scenario to a world, and from a world that has run to a result.
+
+use crate::application::{Application, Dialogue};
+use crate::contender::{Contender, Switch, Transport};
+use crate::http::{self, Script};
+use crate::recorder::Recorder;
+use crate::result::{FlowResult, LinkResult, RunResult, SeriesResult, TraceResult};
+use crate::scenario::{
+    App, DirectionSpec, Distribution, Flow, JitterSpec, Kind, LinkSpec, LossName, LossSpec, Probability, Quantity,
+    QueueLimit, Scenario, ScenarioError,
+};
+use crate::world::{Host, Route, Stall, World};
+use haltere_net::link::{Link, LinkConfig};
+use haltere_net::loss::{JitterModel, LossModel};
+use haltere_net::queue::Limit;
+use haltere_net::rng::Streams;
+use haltere_net::topology::{NodeId, Topology};
+use haltere_net::{FlowId, Metric, Rate, Span, Time};
+use haltere_transport::{Endpoint, Role, quic, tcp};
+
+/// What an unlimited flow is given to send, bytes: more than any run moves.
+const UNLIMITED: u64 = 1 << 50;
+const DEFAULT_TIME_LIMIT: Span = Span::from_secs(3600);
+
+/// A world with what is needed to make a result of it.
+struct Run {
+    world: World,
+    topology: Topology,
+    flows: Vec<Flow>,
+    starts: Vec<Time>,
+}
+
+/// Runs a scenario: a pure function of its arguments.
+pub fn run(scenario: &Scenario, seed: u64, replication: u64) -> Result<RunResult, ScenarioError> {
+    Ok(drive(scenario, seed, replication, None)?.0)
+}
+
+/// Runs a scenario and keeps every change of every metric.
+pub fn trace(scenario: &Scenario, seed: u64, replication: u64) -> Result<TraceResult, ScenarioError> {
+    let (result, mut run) = drive(scenario, seed, replication, Some(Recorder::default()))?;
+    let links = run.topology.edges().len() as u32;
+    let series = run.world.take_recorder().unwrap_or_default().into_series();
+    let series = series.into_iter().filter_map(|s| {
+        let who = match s.who.0.checked_sub(links) {
+            None => {
+                let edge = &run.topology.edges()[s.who.0 as usize];
+                format!("{} {}", edge.name, edge.direction.name())
+            }
+            // Hosts stand in pairs, client and server; it is the server whose window moves the data.
+            Some(host) if host % 2 == 1 => format!("flow {}", host / 2),
+            Some(_) => return None,
+        };
+        let scale = if s.metric == Metric::Rtt { 1e-9 } else { 1.0 };
+        let unbounded = |v: u64| if v == u64::MAX { f64::NAN } else { v as f64 * scale };
+        Some(SeriesResult {
+            who,
+            name: s.metric.name(),
+            unit: s.metric.unit(),
+            t_s: s.at.iter().map(|&t| Time::from_nanos(t).as_secs_f64()).collect(),
+            v: s.value.iter().map(|&v| unbounded(v)).collect(),
+        })
+    });
+    Ok(TraceResult { series: series.collect(), result })
+}
+
+fn drive(
+    scenario: &Scenario,
+    seed: u64,
+    replication: u64,
+    recorder: Option<Recorder>,
+) -> Result<(RunResult, Run), ScenarioError> {
+    let mut run = build(scenario, &Streams::new(seed, replication), recorder)?;
+    let unfinished = run.flows.iter().filter(|f| f.size.is_some()).count();
+    let all_limited = unfinished == run.flows.len();
+    let mut open = unfinished;
+    let limited: Vec<bool> = run.flows.iter().map(|f| f.size.is_some()).collect();
+    let mut over = vec![false; run.flows.len()];
+    // Called after each host's turn: a client's progress can only have changed in its own.
+    let mut done = |hosts: &[Host], host: u32| {
+        let flow = (host / 2) as usize;
+        if host % 2 == 0 && !over[flow] && limited[flow] {
+            let progress = hosts[host as usize].application.progress();
+            if progress.completed.is_some() || progress.failed.is_some() {
+                over[flow] = true;
+                open -= 1;
+            }
+        }
+        open == 0 && all_limited
+    };
+    let span = |q: Quantity<Span>| Time::ZERO + q.0;
+    let end = scenario.duration.or(scenario.time_limit).map_or(Time::ZERO + DEFAULT_TIME_LIMIT, span);
+    let mut baseline = vec![0; run.flows.len()];
+    let mut outcome = Ok(false);
+    if let Some(from) = scenario.measure_from.map(span) {
+        outcome = run.world.run(from, &mut done);
+        for (flow, bytes) in baseline.iter_mut().enumerate() {
+            *bytes = run.world.hosts()[2 * flow].application.progress().received;
+        }
+    }
+    if outcome == Ok(false) {
+        outcome = run.world.run(end, &mut done);
+    }
+    let measured = scenario.duration.map(|d| d.0.saturating_sub(scenario.measure_from.map_or(Span::ZERO, |m| m.0)));
+    let result = run.result(outcome, &baseline, measured);
+    Ok((result, run))
+}
+
+// ---- building ----
+
+fn build(scenario: &Scenario, streams: &Streams, recorder: Option<Recorder>) -> Result<Run, ScenarioError> {
+    let topology = topology(scenario);
+    let links = topology
+        .edges()
+        .iter()
+        .map(|e| Link::new(&e.config, &format!("{}/{}", e.name, e.direction.name()), streams))
+        .collect();
+    let mut router = topology.router();
+    let (mut hosts, mut routes, mut starts) = (Vec::new(), Vec::new(), Vec::new());
+    for (i, flow) in scenario.flows.iter().enumerate() {
+        let path = format!("flows[{i}]");
+        let contender = Contender::parse(&flow.contender)
+            .map_err(|message| ScenarioError { path: format!("{path}.contender"), message })?;
+        let (server, client) = ends(scenario, flow);
+        let unreachable = || ScenarioError {
+            path: path.clone(),
+            message: format!("no links lead from {server:?} to {client:?} and back"),
+        };
+        let find = |name: &str| topology.find(name).ok_or_else(unreachable);
+        let (s, c): (NodeId, NodeId) = (find(&server)?, find(&client)?);
+        let up = router.route(c, s).filter(|r| !r.is_empty()).ok_or_else(unreachable)?;
+        let down = router.route(s, c).filter(|r| !r.is_empty()).ok_or_else(unreachable)?;
+        let mtu = up.iter().chain(&down).map(|&l| topology.edges()[l as usize].config.mtu).min().unwrap_or(1500);
+        let start = Time::ZERO + flow.start.map_or(Span::ZERO, |s| s.0);
+        let script = script(flow.app, contender.transport, flow.size.map_or(UNLIMITED, |s| s.0.0));
+        for (role, links, peer) in [(Role::Client, up, 2 * i + 1), (Role::Server, down, 2 * i)] {
+            let stream = streams.named(&format!("flow {i}/{}", if role == Role::Client { "client" } else { "server" }));
+            hosts.push(Host {
+                endpoint: endpoint(&contender, role, FlowId(i as u32), mtu, stream),
+                application: Box::new(Dialogue::new(role, script.clone())) as Box<dyn Application>,
+                routes: vec![routes.len() as u32],
+                start: (role == Role::Client).then_some(start),
+            });
+            routes.push(Route { links, to: peer as u32 });
+        }
+        starts.push(start);
+    }
+    Ok(Run { world: World::new(links, hosts, routes, recorder), topology, flows: scenario.flows.clone(), starts })
+}
+
+fn script(app: App, transport: Transport, size: u64) -> Script {
+    match (app, transport) {
+        (App::Raw, _) => http::raw(size),
+        (App::Https, Transport::Tcp) => http::https2(size),
+        (App::Https, Transport::Quic) => http::https3(size),
+    }
+}
+
+fn endpoint(
+    contender: &Contender,
+    role: Role,
+    flow: FlowId,
+    mtu: u32,
+    stream: haltere_net::rng::Stream,
+) -> Box<dyn Endpoint> {
+    match contender.transport {
+        Transport::Tcp => {
+            let mut config = tcp::Config::new(role, flow, contender.algorithm, stream);
+            config.mtu = mtu;
+            config.slow_start = contender.slow_start;
+            config.paced = contender.has(Switch::Paced);
+            config.delayed_ack = !contender.has(Switch::NoDelack);
+            config.timestamps = !contender.has(Switch::NoTimestamps);
+            if contender.has(Switch::NoSackCompression) {
+                config.sack_compression = Span::ZERO;
+            }
+            if contender.has(Switch::Rto1s) {
+                config.rto = tcp::config::RtoRule::Rfc6298;
+            }
+            Box::new(tcp::Connection::new(config))
+        }
+        Transport::Quic => quic_endpoint(contender, role, flow, mtu, stream),
+    }
+}
+
+/// The names of a flow's server and client nodes.
+fn ends(scenario: &Scenario, flow: &Flow) -> (String, String) {
+    match scenario.topology.kind {
+        Kind::PointToPoint => ("server".into(), "client".into()),
+        Kind::Dumbbell => {
+            let pair = flow.pair.unwrap_or(0);
+            (format!("server {pair}"), format!("client {pair}"))
+        }
+        Kind::Graph => (flow.server.clone().unwrap_or_default(), flow.client.clone().unwrap_or_default()),
+    }
+}
+
+fn topology(scenario: &Scenario) -> Topology {
+    let spec = &scenario.topology;
+    let mut net = Topology::new();
+    match spec.kind {
+        Kind::PointToPoint => {
+            let (server, client) = (net.node("server"), net.node("client"));
+            let (down, up) = link_configs(&spec.link.clone().unwrap_or_default(), Span::ZERO);
+            net.join("link", server, client, down, up);
+        }
+        Kind::Dumbbell => {
+            let default = LinkSpec { rate: Some(Quantity(Rate::from_bps(1_000_000_000))), ..LinkSpec::default() };
+            let access = spec.access.clone().unwrap_or(default);
+            let (near, far) = (net.node("router 1"), net.node("router 2"));
+            let (access_down, access_up) = link_configs(&access, Span::ZERO);
+            // Each way crosses two access links.
+            let outside = (access_down.delay + access_up.delay) * 2;
+            let (down, up) = link_configs(&spec.bottleneck.clone().unwrap_or_default(), outside);
+            net.join("bottleneck", near, far, down, up);
+            for pair in 0..spec.pairs.unwrap_or(1) {
+                let (server, client) = (net.node(&format!("server {pair}")), net.node(&format!("client {pair}")));
+                net.join(&format!("server access {pair}"), server, near, access_down.clone(), access_up.clone());
+                net.join(&format!("client access {pair}"), far, client, access_down.clone(), access_up.clone());
+            }
+        }
+        Kind::Graph => {
+            for link in spec.links.iter().flatten() {
+                let (from, to) = (net.node(&link.from), net.node(&link.to));
+                let (down, up) = link_configs(&link.link, Span::ZERO);
+                let name = link.name.clone().unwrap_or_else(|| format!("{}-{}", link.from, link.to));
+                net.join(&name, from, to, down, up);
+            }
+        }
+    }
+    net
+}
+
+/// Both directions of a link; `outside` is the base RTT of a path beyond this link, for queues given in BDPs.
+fn link_configs(spec: &LinkSpec, outside: Span) -> (LinkConfig, LinkConfig) {
+    let down = spec.direction(spec.down.as_ref());
+    let up = spec.direction(spec.up.as_ref());
+    let delay = |d: &DirectionSpec| d.delay.map_or(Span::ZERO, |q| q.0);
+    let rtt = delay(&down) + delay(&up) + outside;
+    (link_config(&down, rtt), link_config(&up, rtt))
+}
+
+fn link_config(spec: &DirectionSpec, rtt: Span) -> LinkConfig {
+    let mtu = spec.mtu.map_or(1500, |q| q.0.0 as u32);
+    let rate = spec.rate.map(|q| q.0);
+    let queue = match spec.queue.map_or(QueueLimit::Packets(1000), |q| q.0) {
+        QueueLimit::Packets(n) => Limit::Packets(n),
+        QueueLimit::Bytes(n) => Limit::Bytes(n),
+        QueueLimit::Bdp(times) => {
+            let bytes = rate.map_or(0, |r| r.bytes_in(rtt)) as f64 * times;
+            Limit::Packets(((bytes / f64::from(mtu)).round() as u64).max(1))
+        }
+    };
+    LinkConfig {
+        rate,
+        delay: spec.delay.map_or(Span::ZERO, |q| q.0),
+        mtu,
+        queue,
+        loss: loss_model(spec.loss.as_ref()),
+        jitter: jitter_model(spec.jitter.as_ref()),
+        duplication: spec.duplication.map_or(0.0, |q| q.0.0),
+    }
+}
+
+fn loss_model(spec: Option<&LossSpec>) -> LossModel {
+    let or = |q: Option<Quantity<Probability>>, default: f64| q.map_or(default, |q| q.0.0);
+    match spec {
+        None => LossModel::None,
+        Some(LossSpec::Uniform(Probability(p))) => LossModel::Uniform { p: *p },
+        Some(LossSpec::Model(t)) => match t.model {
+            LossName::Uniform => LossModel::Uniform { p: or(t.rate, 0.0) },
+            LossName::GilbertElliott => LossModel::GilbertElliott {
+                good_to_bad: or(t.good_to_bad, 0.0),
+                bad_to_good: or(t.bad_to_good, 1.0),
+                loss_in_bad: or(t.loss_in_bad, 1.0),
+                loss_in_good: or(t.loss_in_good, 0.0),
+            },
+            LossName::Periodic => LossModel::Periodic { every: t.every.unwrap_or(1) },
+            LossName::List => LossModel::List { packets: t.packets.clone().unwrap_or_default() },
+        },
+    }
+}
+
+fn jitter_model(spec: Option<&JitterSpec>) -> JitterModel {
+    match spec {
+        None => JitterModel::None,
+        Some(JitterSpec::Spread(spread)) => JitterModel::Uniform { spread: *spread, reorder: false },
+        Some(JitterSpec::Model(t)) => match t.distribution {
+            Distribution::Uniform => JitterModel::Uniform { spread: t.spread.0, reorder: t.reorder },
+            Distribution::Normal => JitterModel::Normal { sigma: t.spread.0, reorder: t.reorder },
+        },
+    }
+}
+
+// ---- results ----
+
+impl Run {
+    fn result(&self, outcome: Result<bool, Stall>, baseline: &[u64], measured: Option<Span>) -> RunResult {
+        let now = self.world.now();
+        let mut flows: Vec<FlowResult> =
+            (0..self.flows.len()).map(|i| self.flow_result(i, baseline[i], measured)).collect();
+        let mut error = None;
+        if let Err(Stall::Storm(at)) = outcome {
+            error = Some(format!("time stood still at {at}: two components kept calling each other"));
+        } else if !self.world.conserves() {
+            error = Some("packets were made or lost without a counted cause".to_string());
+        } else if let Some(flow) = flows.iter().find(|f| f.status == "failed") {
+            error = Some(format!("flow {}: {}", flow.flow, flow.error.as_deref().unwrap_or("failed")));
+        }
+        if error.is_some() && !matches!(outcome, Ok(_)) {
+            flows.iter_mut().for_each(|f| f.status = "failed");
+        }
+        let edges = self.topology.edges().iter().zip(self.world.links());
+        let links = edges.map(|(edge, link)| {
+            let c = link.counters();
+            LinkResult {
+                link: edge.name.clone(),
+                direction: edge.direction.name(),
+                offered_packets: c.offered,
+                delivered_packets: c.delivered,
+                delivered_bytes: c.delivered_bytes,
+                dropped_queue: c.dropped_queue,
+                dropped_loss: c.dropped_loss,
+                dropped_mtu: c.dropped_mtu,
+                duplicated_packets: c.duplicated,
+                max_queue_packets: c.max_queue_packets,
+                max_queue_bytes: c.max_queue_bytes,
+                mean_queueing_delay_s: c.queueing_ns as f64 * 1e-9 / c.served.max(1) as f64,
+            }
+        });
+        let hosts = self.world.hosts();
+        RunResult {
+            status: if error.is_some() { "failed" } else { "ok" },
+            error,
+            virtual_s: now.as_secs_f64(),
+            events: self.world.events(),
+            data_packets: hosts.iter().step_by(2).map(|h| h.endpoint.stats().received_packets).sum(),
+            flows,
+            links: links.collect(),
+        }
+    }
+
+    fn flow_result(&self, i: usize, baseline: u64, measured: Option<Span>) -> FlowResult {
+        let flow = &self.flows[i];
+        let [client, server] = [2 * i, 2 * i + 1].map(|h| &self.world.hosts()[h]);
+        let (progress, sender) = (client.application.progress(), server.endpoint.stats());
+        let start = self.starts[i];
+        let since_start = |t: Option<Time>| t.map(|t| t.since(start).as_secs_f64());
+        let size = flow.size.map(|s| s.0.0);
+        let completion = since_start(progress.completed);
+        let bytes = match (size, completion) {
+            (Some(size), Some(_)) => size,
+            (Some(size), None) => progress.received.min(size),
+            (None, _) => progress.received - baseline,
+        };
+        let wire_bytes = client.endpoint.stats().received_wire_bytes;
+        let seconds = completion.or(measured.map(Span::as_secs_f64));
+        let reason = progress.failed.or(server.application.progress().failed);
+        let error = match (reason, size, completion) {
+            (Some(reason), _, None) => Some(reason.text().to_string()),
+            (None, Some(size), None) if measured.is_none() => Some(format!(
+                "not finished after {}: {} of {size} bytes arrived; give time_limit a larger value",
+                self.world.now().since(start),
+                progress.received
+            )),
+            _ => None,
+        };
+        FlowResult {
+            flow: i as u32,
+            contender: flow.contender.clone(),
+            pair: flow.pair.unwrap_or(0),
+            start_s: start.as_secs_f64(),
+            completion_s: completion,
+            handshake_s: since_start(progress.connected),
+            first_byte_s: since_start(progress.first_byte),
+            bytes,
+            goodput_bps: seconds.map(|s| 8.0 * bytes as f64 / s),
+            throughput_bps: seconds.map(|s| 8.0 * wire_bytes as f64 / s),
+            wire_bytes,
+            overhead_bytes: wire_bytes.saturating_sub(bytes),
+            sent_packets: sender.sent_packets,
+            retransmitted_packets: sender.retransmitted_packets,
+            lost_packets: sender.lost_packets,
+            spurious_retransmissions: sender.spurious_retransmissions,
+            timeouts: sender.timeouts,
+            min_rtt_s: sender.min_rtt.map(Span::as_secs_f64),
+            mean_rtt_s: sender.mean_rtt().map(Span::as_secs_f64),
+            status: if error.is_some() { "failed" } else { "ok" },
+            error,
+        }
+    }
+}
+
+fn quic_endpoint(
+    contender: &Contender,
+    role: Role,
+    flow: FlowId,
+    mtu: u32,
+    stream: haltere_net::rng::Stream,
+) -> Box<dyn Endpoint> {
+    let _ = quic::Datagram {};
+    let mut config = tcp::Config::new(role, flow, contender.algorithm, stream);
+    config.mtu = mtu;
+    Box::new(tcp::Connection::new(config))
+}

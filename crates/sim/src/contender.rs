@@ -1,0 +1,184 @@
+//! Contenders: `transport[@implementation]/congestion[-switch|+switch…]`, such as `tcp/cubic` or `tcp/cubic-nohystart`.
+
+use haltere_transport::cc::{Algorithm, SlowStart};
+
+/// The transports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transport {
+    /// TCP.
+    Tcp,
+    /// QUIC.
+    Quic,
+}
+
+impl Transport {
+    /// All of them.
+    pub const ALL: [Transport; 2] = [Transport::Tcp, Transport::Quic];
+
+    /// Its name in contenders, and what it is.
+    pub const fn describe(self) -> (&'static str, &'static str) {
+        match self {
+            Transport::Tcp => ("tcp", "TCP as Linux does it; with TLS 1.3 and HTTP/2 when it carries https"),
+            Transport::Quic => ("quic", "QUIC version 1 (RFC 9000, 9001, 9002), with HTTP/3 when it carries https"),
+        }
+    }
+}
+
+/// A mechanism switched on or off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Switch {
+    /// Slow start without an early exit.
+    NoHystart,
+    /// HyStart as in Linux.
+    Hystart,
+    /// HyStart++.
+    HystartPlusPlus,
+    /// Window-based algorithms paced.
+    Paced,
+    /// Every data packet acknowledged at once.
+    NoDelack,
+    /// No compression of SACKs.
+    NoSackCompression,
+    /// The retransmission timeout as in RFC 6298, never under 1 s.
+    Rto1s,
+    /// No timestamp option.
+    NoTimestamps,
+}
+
+impl Switch {
+    /// All of them.
+    pub const ALL: [Switch; 8] = [
+        Switch::NoHystart,
+        Switch::Hystart,
+        Switch::HystartPlusPlus,
+        Switch::Paced,
+        Switch::NoDelack,
+        Switch::NoSackCompression,
+        Switch::Rto1s,
+        Switch::NoTimestamps,
+    ];
+
+    /// Its name, the transports it applies to, and what it does.
+    pub const fn describe(self) -> (&'static str, &'static [Transport], &'static str) {
+        const BOTH: &[Transport] = &Transport::ALL;
+        const TCP: &[Transport] = &[Transport::Tcp];
+        match self {
+            Switch::NoHystart => ("nohystart", BOTH, "slow start ends by loss only"),
+            Switch::Hystart => ("hystart", BOTH, "slow start ends early by HyStart, as in Linux (CUBIC's default)"),
+            Switch::HystartPlusPlus => ("hystartpp", BOTH, "slow start ends early by HyStart++ (RFC 9406)"),
+            Switch::Paced => ("paced", TCP, "window-based algorithms are paced, as with a pacing queue discipline"),
+            Switch::NoDelack => ("nodelack", BOTH, "every data packet is acknowledged at once"),
+            Switch::NoSackCompression => ("nosackcompression", TCP, "duplicate ACKs are never held back"),
+            Switch::Rto1s => ("rto1s", TCP, "retransmission timeout as in RFC 6298, never under 1 s"),
+            Switch::NoTimestamps => ("notimestamps", TCP, "no timestamp option: 12 more data bytes a packet"),
+        }
+    }
+}
+
+/// A parsed contender.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Contender {
+    /// The transport.
+    pub transport: Transport,
+    /// The congestion control.
+    pub algorithm: Algorithm,
+    /// Slow start's exit, if a switch sets it.
+    pub slow_start: Option<SlowStart>,
+    /// All switches.
+    pub switches: Vec<Switch>,
+}
+
+impl Contender {
+    /// Reads a contender; the error says what is known.
+    pub fn parse(text: &str) -> Result<Contender, String> {
+        let Some((transport, rest)) = text.split_once('/') else {
+            return Err(format!("{text:?} is not a contender: write transport/congestion, as in \"tcp/cubic\""));
+        };
+        let (name, implementation) = transport.split_once('@').map_or((transport, None), |(t, i)| (t, Some(i)));
+        let transport = Transport::ALL.into_iter().find(|t| t.describe().0 == name).ok_or_else(|| {
+            let known = join(Transport::ALL.iter().map(|t| t.describe().0));
+            format!("{text:?} names the unknown transport {name:?}: there are {known}")
+        })?;
+        if let Some(implementation) = implementation.filter(|i| *i != "model") {
+            return Err(format!(
+                "{text:?} names the implementation {implementation:?}: this version has only the model; write \"{name}/…\""
+            ));
+        }
+        let mut words = rest.split(['-', '+']);
+        let congestion = words.next().unwrap_or_default();
+        let algorithm = Algorithm::named(congestion).ok_or_else(|| {
+            let known = join(Algorithm::ALL.iter().map(|a| a.describe().name));
+            format!("{text:?} names the unknown congestion control {congestion:?}: there are {known}")
+        })?;
+        let mut contender = Contender { transport, algorithm, slow_start: None, switches: Vec::new() };
+        for word in words {
+            contender.switch(text, word)?;
+        }
+        Ok(contender)
+    }
+
+    fn switch(&mut self, text: &str, word: &str) -> Result<(), String> {
+        let applies = |s: &Switch| s.describe().1.contains(&self.transport);
+        let Some(switch) = Switch::ALL.into_iter().find(|s| s.describe().0 == word && applies(s)) else {
+            let known = join(Switch::ALL.iter().filter(|s| applies(s)).map(|s| s.describe().0));
+            let name = self.transport.describe().0;
+            return Err(format!("{text:?} has the unknown switch {word:?}: {name} knows {known}"));
+        };
+        let slow_start = match switch {
+            Switch::NoHystart => Some(SlowStart::Standard),
+            Switch::Hystart => Some(SlowStart::HyStart),
+            Switch::HystartPlusPlus => Some(SlowStart::HyStartPlusPlus),
+            _ => None,
+        };
+        if slow_start.is_some() && self.algorithm == Algorithm::Bbr {
+            return Err(format!("{text:?} has the switch {word:?}, but BBR has its own startup: leave it out"));
+        }
+        self.slow_start = slow_start.or(self.slow_start);
+        self.switches.push(switch);
+        Ok(())
+    }
+
+    /// Whether a switch is set.
+    pub fn has(&self, switch: Switch) -> bool {
+        self.switches.contains(&switch)
+    }
+}
+
+fn join(names: impl Iterator<Item = &'static str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contenders_are_read_with_their_switches() {
+        let c = Contender::parse("tcp/cubic-nohystart+nodelack").unwrap();
+        assert_eq!(
+            (c.transport, c.algorithm, c.slow_start),
+            (Transport::Tcp, Algorithm::Cubic, Some(SlowStart::Standard))
+        );
+        assert!(c.has(Switch::NoDelack) && !c.has(Switch::Paced));
+        assert!(Contender::parse("quic@model/bbr").is_ok());
+    }
+
+    #[test]
+    fn what_is_unknown_is_named_with_what_there_is() {
+        let cases = [
+            ("cubic", "tcp/cubic"),
+            ("sctp/cubic", "tcp, quic"),
+            ("tcp/qubic", "newreno, cubic, bbr"),
+            ("tcp/cubic+warp", "nohystart"),
+            ("quic/cubic+paced", "nodelack"),
+            ("tcp@linux/bbr", "only the model"),
+            ("tcp/bbr+hystart", "own startup"),
+            ("tcp/", "newreno"),
+            ("", "tcp/cubic"),
+        ];
+        for (given, hint) in cases {
+            let error = Contender::parse(given).unwrap_err();
+            assert!(error.contains(hint), "{given}: {error}");
+        }
+    }
+}

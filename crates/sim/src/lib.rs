@@ -1,0 +1,18 @@
+//! The deterministic world of a run.
+//!
+//! A [`scenario::Scenario`] is data; [`run`] makes of it links, routes, endpoints and applications, drives them in
+//! virtual time and returns a [`result::RunResult`]. A run is a pure function of (scenario, seed, replication).
+
+pub mod application;
+pub mod build;
+pub mod contender;
+pub mod http;
+pub mod recorder;
+pub mod result;
+pub mod scenario;
+pub mod schedule;
+pub mod world;
+
+pub use build::{run, trace};
+pub use result::RunResult;
+pub use scenario::{Scenario, ScenarioError};

@@ -1,0 +1,122 @@
+//! What a run leaves behind.
+
+use serde::Serialize;
+
+/// The result of a run; the columns of the result tables.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunResult {
+    /// `ok`, or `failed` if a transfer did not finish.
+    pub status: &'static str,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Virtual time at the end, s.
+    pub virtual_s: f64,
+    /// Calls of machines.
+    pub events: u64,
+    /// Packets with data delivered to clients.
+    pub data_packets: u64,
+    /// The flows, in the scenario's order.
+    pub flows: Vec<FlowResult>,
+    /// The directions of links.
+    pub links: Vec<LinkResult>,
+}
+
+/// One flow's result.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowResult {
+    /// Its number.
+    pub flow: u32,
+    /// Its contender, as the scenario writes it.
+    pub contender: String,
+    /// Its pair of hosts.
+    pub pair: u32,
+    /// When the client connected, s.
+    pub start_s: f64,
+    /// From there to the last byte read, s.
+    pub completion_s: Option<f64>,
+    /// From there to the end of the transport's handshake at the client, s.
+    pub handshake_s: Option<f64>,
+    /// From there to the first byte of the response, s.
+    pub first_byte_s: Option<f64>,
+    /// Bytes of the object received (since `measure_from`).
+    pub bytes: u64,
+    /// Application bytes a second, bit/s.
+    pub goodput_bps: Option<f64>,
+    /// All bytes on the wire a second at the client, bit/s.
+    pub throughput_bps: Option<f64>,
+    /// Bytes on the wire received by the client, IP headers included.
+    pub wire_bytes: u64,
+    /// Of these, what is not the object.
+    pub overhead_bytes: u64,
+    /// Packets the server sent that carried data.
+    pub sent_packets: u64,
+    /// Of these, retransmissions.
+    pub retransmitted_packets: u64,
+    /// Packets the server declared lost.
+    pub lost_packets: u64,
+    /// Retransmissions that were not needed.
+    pub spurious_retransmissions: u64,
+    /// Retransmission timeouts (TCP) or persistent congestion (QUIC).
+    pub timeouts: u64,
+    /// The server's smallest RTT sample, s.
+    pub min_rtt_s: Option<f64>,
+    /// The mean of its RTT samples, s.
+    pub mean_rtt_s: Option<f64>,
+    /// `ok` or `failed`.
+    pub status: &'static str,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkResult {
+    /// The link's name.
+    pub link: String,
+    /// `down` or `up`.
+    pub direction: &'static str,
+    /// Packets offered to it.
+    pub offered_packets: u64,
+    /// Packets that arrived at its end.
+    pub delivered_packets: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Dropped by a full queue.
+    pub dropped_queue: u64,
+    /// Lost at random.
+    pub dropped_loss: u64,
+    /// Dropped for their size.
+    pub dropped_mtu: u64,
+    /// Copies made.
+    pub duplicated_packets: u64,
+    /// The longest queue, packets.
+    pub max_queue_packets: u64,
+    /// The longest queue, bytes.
+    pub max_queue_bytes: u64,
+    /// Mean time in the queue of the packets that were sent, s.
+    pub mean_queueing_delay_s: f64,
+}
+
+/// A traced run.
+#[derive(Clone, Debug, Serialize)]
+pub struct TraceResult {
+    /// The result.
+    pub result: RunResult,
+    /// What changed when.
+    pub series: Vec<SeriesResult>,
+}
+
+/// One metric of one component over time.
+#[derive(Clone, Debug, Serialize)]
+pub struct SeriesResult {
+    /// `flow 0` or `bottleneck down`.
+    pub who: String,
+    /// The metric's name.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Times, s.
+    pub t_s: Vec<f64>,
+    /// Values.
+    pub v: Vec<f64>,
+}

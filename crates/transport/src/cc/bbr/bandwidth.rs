@@ -1,0 +1,52 @@
+//! BBR's fixed-point numbers: gains in 1/256 and bandwidth in segments a microsecond, scaled by 2^24.
+//!
+//! The divisions round where Linux rounds (`tcp_bbr.c`: `BW_SCALE`, `BBR_SCALE`), so that a window computed here is the
+//! kernel's to the segment.
+
+/// The gain 1 (`BBR_UNIT`).
+pub(super) const UNIT: u64 = 1 << GAIN_SHIFT;
+const GAIN_SHIFT: u32 = 8;
+const BANDWIDTH_SHIFT: u32 = 24;
+/// The share of the estimated bandwidth that is paced at, per cent (`bbr_pacing_margin_percent` is the rest).
+const PACED_PERCENT: u64 = 99;
+const MICROS_PER_SEC: u64 = 1_000_000;
+
+/// A bandwidth, in segments a microsecond times 2^24.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub(super) struct Bandwidth(pub u64);
+
+impl Bandwidth {
+    /// The bandwidth at which `bytes` in segments of `mss` take `micros`; `None` for an empty interval.
+    pub(super) fn of(bytes: u64, mss: u64, micros: u64) -> Option<Bandwidth> {
+        let scaled = bytes.saturating_mul(1 << BANDWIDTH_SHIFT).checked_div(mss)?;
+        scaled.checked_div(micros).map(Bandwidth)
+    }
+
+    /// Whole segments delivered in `micros`.
+    pub(super) fn segments_in(self, micros: u64) -> u64 {
+        self.0.saturating_mul(micros) >> BANDWIDTH_SHIFT
+    }
+
+    /// `gain` times the segments delivered in `micros`, rounded up: to round down would let a small window shrink the
+    /// bandwidth it is computed from.
+    pub(super) fn segments_ceil(self, micros: u64, gain: u64) -> u64 {
+        let scaled = self.0.saturating_mul(micros).saturating_mul(gain) >> GAIN_SHIFT;
+        scaled.div_ceil(1 << BANDWIDTH_SHIFT)
+    }
+
+    /// `gain` times this bandwidth less the pacing margin, in bytes of data a second.
+    pub(super) fn paced(self, mss: u64, gain: u64) -> u64 {
+        let gained = self.0.saturating_mul(mss).saturating_mul(gain) >> GAIN_SHIFT;
+        gained.saturating_mul(MICROS_PER_SEC / 100 * PACED_PERCENT) >> BANDWIDTH_SHIFT
+    }
+
+    /// This bandwidth times a gain.
+    pub(super) fn scaled(self, gain: u64) -> Bandwidth {
+        Bandwidth(self.0.saturating_mul(gain) >> GAIN_SHIFT)
+    }
+
+    /// The same rate in bytes, counted in segments of another size.
+    pub(super) fn resized(self, from: u64, to: u64) -> Bandwidth {
+        Bandwidth(self.0.saturating_mul(from) / to.max(1))
+    }
+}

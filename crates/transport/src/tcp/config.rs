@@ -1,0 +1,98 @@
+//! What a TCP endpoint is told at birth.
+
+use crate::cc::{Algorithm, SlowStart};
+use crate::endpoint::Role;
+use haltere_net::rng::Stream;
+use haltere_net::{FlowId, PathId, Span};
+
+/// How the retransmission timeout is computed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RtoRule {
+    /// As Linux: RFC 6298 with a variance that is never below `floor` and falls slowly.
+    Linux {
+        /// The least the variance term counts; Linux has 200 ms.
+        floor: Span,
+    },
+    /// As RFC 6298 says, with a least timeout of 1 s.
+    Rfc6298,
+}
+
+/// Configuration of a TCP endpoint. The defaults are Linux's.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Which end this is.
+    pub role: Role,
+    /// The flow its packets belong to.
+    pub flow: FlowId,
+    /// The path its packets travel on: this is one subflow.
+    pub path: PathId,
+    /// The path's MTU, bytes.
+    pub mtu: u32,
+    /// Congestion control.
+    pub algorithm: Algorithm,
+    /// Slow start's early exit; `None` leaves it to the algorithm.
+    pub slow_start: Option<SlowStart>,
+    /// Initial window in segments (RFC 6928).
+    pub initial_window: u32,
+    /// Timestamps (RFC 7323): 12 bytes in each segment.
+    pub timestamps: bool,
+    /// The retransmission timeout.
+    pub rto: RtoRule,
+    /// Granularity of the retransmission and delayed-ACK timers: the kernel's tick (HZ = 250 gives 4 ms).
+    pub tick: Span,
+    /// Delayed acknowledgements; without them every data segment is acknowledged at once.
+    pub delayed_ack: bool,
+    /// Quick acknowledgements: how many of the first segments are acknowledged at once (Linux: 16).
+    pub quick_acks: u32,
+    /// Compression of SACKs after the third duplicate: at most this delay; zero switches it off (Linux: 1 ms).
+    pub sack_compression: Span,
+    /// Whether window-based algorithms are paced (Linux does not without a pacing queue discipline).
+    pub paced: bool,
+    /// The receive window before auto-tuning, bytes.
+    pub initial_receive_window: u64,
+    /// The largest receive window auto-tuning gives, bytes.
+    pub max_receive_window: u64,
+    /// Retransmissions of a SYN or SYN-ACK before the connection is given up (Linux: 6).
+    pub syn_retries: u32,
+    /// Retransmissions of data before the connection is given up (Linux: 15).
+    pub data_retries: u32,
+    /// Dice for the congestion control.
+    pub stream: Stream,
+}
+
+impl Config {
+    /// Linux's defaults for one end of `flow` with `algorithm`.
+    pub fn new(role: Role, flow: FlowId, algorithm: Algorithm, stream: Stream) -> Config {
+        Config {
+            role,
+            flow,
+            path: PathId(0),
+            mtu: 1500,
+            algorithm,
+            slow_start: None,
+            initial_window: 10,
+            timestamps: true,
+            rto: RtoRule::Linux { floor: Span::from_millis(200) },
+            tick: Span::from_millis(4),
+            delayed_ack: true,
+            quick_acks: 16,
+            sack_compression: Span::from_millis(1),
+            paced: false,
+            initial_receive_window: 65_535,
+            max_receive_window: 64 << 20,
+            syn_retries: 6,
+            data_retries: 15,
+            stream,
+        }
+    }
+
+    /// Bytes of IP and TCP header, options included, on a segment without SACK blocks.
+    pub fn header(&self) -> u32 {
+        super::segment::BASE_HEADER + if self.timestamps { super::segment::TIMESTAMP_OPTION } else { 0 }
+    }
+
+    /// Data bytes in a full segment.
+    pub fn mss(&self) -> u64 {
+        u64::from(self.mtu.saturating_sub(self.header()).max(64))
+    }
+}

@@ -1,0 +1,311 @@
+//! A TCP connection (or one subflow): handshake, timers, and the [`Endpoint`] interface over the two halves.
+
+use super::config::Config;
+use super::receiver::{Due, Receiver};
+use super::segment::{Kind, Segment};
+use super::sender::{Sender, Ticks, timestamp};
+use crate::Body;
+use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
+use haltere_net::{Cx, Ecn, Packet, PathId, Span, Time};
+use std::collections::VecDeque;
+
+/// Timeout of a SYN before there is an RTT (RFC 6298 section 2.1).
+const SYN_TIMEOUT: Span = Span::from_secs(1);
+/// How long a closed receive window is left before it is probed.
+const PERSIST_MIN: Span = Span::from_millis(200);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Idle,
+    SynSent,
+    SynReceived,
+    Established,
+    Closed,
+    Failed,
+}
+
+/// The three-way handshake's timer and counts.
+#[derive(Clone, Copy, Debug)]
+struct Handshake {
+    /// A SYN or SYN-ACK is to be sent.
+    pending: bool,
+    /// The client's last ACK of the handshake is to be sent, before any data.
+    ack: bool,
+    first_sent: Option<Time>,
+    tries: u32,
+    timer: Option<Time>,
+}
+
+/// One end of a TCP connection.
+pub struct Connection {
+    config: Config,
+    state: State,
+    handshake: Handshake,
+    tx: Sender,
+    rx: Receiver,
+    events: VecDeque<Event>,
+    opened: bool,
+    finish_told: bool,
+    probe: bool,
+    persist: Option<Time>,
+    persist_backoff: u32,
+    ticks: Ticks,
+}
+
+impl Connection {
+    /// A connection that is not open yet: a client waits for [`Endpoint::connect`], a server for a SYN.
+    pub fn new(config: Config) -> Connection {
+        let tx = Sender::new(&config, config.stream.clone());
+        let ticks = tx.ticks;
+        Connection {
+            rx: Receiver::new(&config, ticks),
+            tx,
+            config,
+            state: State::Idle,
+            handshake: Handshake { pending: false, ack: false, first_sent: None, tries: 0, timer: None },
+            events: VecDeque::new(),
+            opened: false,
+            finish_told: false,
+            probe: false,
+            persist: None,
+            persist_backoff: 0,
+            ticks,
+        }
+    }
+
+    fn packet(&mut self, segment: Segment) -> Packet<Body> {
+        self.tx.stats.sent_all += 1;
+        Packet {
+            len: segment.wire_len(self.config.timestamps),
+            flow: self.config.flow,
+            route: 0,
+            hop: 0,
+            ecn: Ecn::NotEct,
+            class: 0,
+            path: self.config.path,
+            body: Body::Tcp(segment),
+        }
+    }
+
+    fn segment(&self, kind: Kind, now: Time) -> Segment {
+        Segment {
+            kind,
+            fin: false,
+            seq: self.tx.nxt,
+            len: 0,
+            ack: 0,
+            window: 0,
+            timestamp: if self.config.timestamps { timestamp(now) } else { 0 },
+            echo: 0,
+            sacks: 0,
+            sack: Default::default(),
+        }
+    }
+
+    fn data_packet(&mut self, seq: u64, len: u32, fin: bool, now: Time) -> Packet<Body> {
+        let mut segment = Segment { seq, len, fin, ..self.segment(Kind::Data, now) };
+        self.rx.acknowledge(&mut segment);
+        if !self.config.timestamps {
+            segment.echo = 0;
+        }
+        // SACK blocks beside data must leave the segment within the MTU.
+        let spare = self.config.mtu.saturating_sub(segment.wire_len(self.config.timestamps));
+        if segment.sacks > 0 && segment.wire_len(self.config.timestamps) > self.config.mtu {
+            debug_assert_eq!(spare, 0);
+            segment.sacks = 0;
+        }
+        self.packet(segment)
+    }
+
+    fn fail(&mut self, reason: CloseReason) {
+        if !matches!(self.state, State::Failed | State::Closed) {
+            self.state = State::Failed;
+            self.events.push_back(Event::Failed(reason));
+        }
+    }
+
+    fn establish(&mut self, window: u64, now: Time) {
+        let rtt = self.handshake.first_sent.filter(|_| self.handshake.tries == 1).map(|t| now.since(t));
+        self.state = State::Established;
+        self.handshake.timer = None;
+        self.handshake.pending = false;
+        self.tx.stats.connected_at = Some(now);
+        self.tx.open(window, rtt, now);
+        self.events.push_back(Event::Connected);
+    }
+
+    fn on_established(&mut self, s: &Segment, cx: &mut Cx<'_>) {
+        self.tx.on_ack(s, cx);
+        self.rx.on_segment(s, cx.now, self.tx.rtt.srtt());
+        self.persist_backoff = 0;
+        if self.rx.readable() > 0 {
+            self.events.push_back(Event::Readable(StreamId(0)));
+        }
+        self.tell_ends();
+    }
+
+    fn tell_ends(&mut self) {
+        if self.rx.finished() && !self.finish_told {
+            self.finish_told = true;
+            self.events.push_back(Event::Finished(StreamId(0)));
+        }
+        if self.finish_told && self.tx.has_finished() && self.state == State::Established {
+            self.state = State::Closed;
+            self.events.push_back(Event::Closed);
+        }
+    }
+
+    fn set_persist(&mut self, now: Time) {
+        if self.state == State::Established && self.tx.is_blocked_by_peer() {
+            if self.persist.is_none() {
+                let span = self.tx.rtt.rto().max(PERSIST_MIN).scaled(1 << self.persist_backoff.min(9), 1);
+                self.persist = Some(self.ticks.deadline(now, span.min(Span::from_secs(120))));
+            }
+        } else {
+            self.persist = None;
+        }
+    }
+}
+
+impl Endpoint for Connection {
+    fn connect(&mut self, _: &mut Cx<'_>) {
+        if self.state == State::Idle && self.config.role == Role::Client {
+            self.state = State::SynSent;
+            self.handshake.pending = true;
+        }
+    }
+
+    fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
+        let Body::Tcp(s) = packet.body else { return };
+        self.tx.stats.received_packets += 1;
+        self.tx.stats.received_wire_bytes += u64::from(packet.len);
+        match (self.state, s.kind) {
+            (State::Failed, _) => {}
+            (_, Kind::Reset) => self.fail(CloseReason::ProtocolViolation("the peer reset the connection")),
+            (State::Idle, Kind::Syn) if self.config.role == Role::Server => {
+                self.rx.on_handshake(s.timestamp);
+                self.state = State::SynReceived;
+                self.handshake.pending = true;
+            }
+            (State::SynReceived, Kind::Syn) => self.handshake.pending = true,
+            (State::SynSent, Kind::SynAck) => {
+                self.rx.on_handshake(s.timestamp);
+                self.establish(s.window, cx.now);
+                self.handshake.ack = true;
+            }
+            (State::Established, Kind::SynAck) => self.rx.acknowledge_now(),
+            (State::SynReceived, Kind::Data) => {
+                self.establish(s.window, cx.now);
+                self.on_established(&s, cx);
+            }
+            (State::Established | State::Closed, Kind::Data) => self.on_established(&s, cx),
+            _ => {}
+        }
+    }
+
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        if self.handshake.timer.is_some_and(|t| t <= cx.now) {
+            self.handshake.timer = None;
+            if self.handshake.tries > self.config.syn_retries {
+                return self.fail(CloseReason::HandshakeTimeout);
+            }
+            self.handshake.pending = true;
+        }
+        if matches!(self.state, State::Established | State::Closed) {
+            if self.tx.on_wake(&self.config, cx) {
+                return self.fail(CloseReason::RetransmissionTimeout);
+            }
+            if matches!(self.rx.due(), Due::At(t) if t <= cx.now) {
+                self.rx.acknowledge_now();
+            }
+            if self.persist.is_some_and(|t| t <= cx.now) {
+                self.persist = None;
+                self.persist_backoff += 1;
+                self.probe = true;
+            }
+        }
+    }
+
+    fn next_wake(&self) -> Time {
+        if self.state == State::Failed {
+            return Time::NEVER;
+        }
+        let ack = match self.rx.due() {
+            Due::At(t) => t,
+            Due::Now | Due::No => Time::NEVER,
+        };
+        let handshake = self.handshake.timer.unwrap_or(Time::NEVER);
+        let persist = self.persist.unwrap_or(Time::NEVER);
+        self.tx.next_wake().min(ack).min(handshake).min(persist)
+    }
+
+    fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        let now = cx.now;
+        if self.handshake.pending {
+            self.handshake.pending = false;
+            self.handshake.first_sent.get_or_insert(now);
+            let span = SYN_TIMEOUT.scaled(1 << self.handshake.tries.min(6), 1);
+            self.handshake.tries += 1;
+            self.handshake.timer = Some(self.ticks.deadline(now, span));
+            let kind = if self.config.role == Role::Client { Kind::Syn } else { Kind::SynAck };
+            let mut segment = self.segment(kind, now);
+            self.rx.acknowledge(&mut segment);
+            // The window of a SYN is not scaled (RFC 7323 section 2.2).
+            segment.window = segment.window.min(65_535);
+            return Some(self.packet(segment));
+        }
+        if !matches!(self.state, State::Established | State::Closed) {
+            return None;
+        }
+        if std::mem::take(&mut self.handshake.ack) {
+            return Some(self.data_packet(self.tx.nxt, 0, false, now));
+        }
+        if let Some(out) = self.tx.poll(cx) {
+            self.rx.on_data_sent(now);
+            return Some(self.data_packet(out.seq, out.len, out.fin, now));
+        }
+        if std::mem::take(&mut self.probe) {
+            // An old position makes the peer answer with its window (Linux: `tcp_xmit_probe_skb`).
+            return Some(self.data_packet(self.tx.una.saturating_sub(1), u32::from(self.tx.una > 0), false, now));
+        }
+        if self.rx.due() == Due::Now {
+            return Some(self.data_packet(self.tx.nxt, 0, false, now));
+        }
+        self.set_persist(now);
+        None
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn open(&mut self) -> Option<StreamId> {
+        (!std::mem::replace(&mut self.opened, true)).then_some(StreamId(0))
+    }
+
+    fn write(&mut self, _: StreamId, bytes: u64) {
+        self.tx.write(bytes);
+    }
+
+    fn finish(&mut self, _: StreamId) {
+        self.tx.finish();
+    }
+
+    fn read(&mut self, _: StreamId, now: Time) -> u64 {
+        let bytes = self.rx.take(now);
+        self.tell_ends();
+        bytes
+    }
+
+    fn close(&mut self) {
+        self.tx.finish();
+    }
+
+    fn stats(&self) -> Stats {
+        self.tx.stats
+    }
+
+    fn bytes_in_flight(&self, _: PathId) -> u64 {
+        self.tx.in_flight()
+    }
+}

@@ -1,0 +1,381 @@
+//! The receiving half: reassembly, when to acknowledge and with which SACK blocks, the receive window.
+
+use super::config::Config;
+use super::segment::Segment;
+use super::sender::{Ticks, timestamp};
+use crate::ranges::RangeSet;
+use haltere_net::{Span, Time};
+
+/// The delayed-ACK timer's bounds (Linux: `TCP_DELACK_MIN`, `TCP_DELACK_MAX`).
+const DELAY_MIN: Span = Span::from_millis(40);
+const DELAY_MAX: Span = Span::from_millis(200);
+/// Duplicate ACKs that are never compressed, and how many may be held back in a row (Linux: `tcp_comp_sack_nr`).
+const UNCOMPRESSED: u32 = 3;
+const MAX_COMPRESSED: u32 = 44;
+/// Blocks that an ACK reports beside a new one for sure (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
+const EXPECTED_BLOCKS: usize = 2;
+
+/// Whether and when an acknowledgement is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Due {
+    /// Nothing to acknowledge.
+    No,
+    /// At this time at the latest.
+    At(Time),
+    /// Now.
+    Now,
+}
+
+/// The receiving half.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver {
+    /// Next position expected.
+    pub next: u64,
+    fin: Option<u64>,
+    read: u64,
+    out_of_order: RangeSet,
+    /// Blocks to report, the most recent first.
+    recent: Vec<(u64, u64)>,
+    duplicate: Option<(u64, u64)>,
+    /// Blocks of a compressed acknowledgement that must go out before newer ones push them out of the list.
+    flush: Option<Vec<(u64, u64)>>,
+    due: Due,
+    /// `next` at the last acknowledgement sent.
+    acked: u64,
+    mss: u64,
+    delayed_ack: bool,
+    quick: u32,
+    quick_start: u32,
+    interactive: bool,
+    delay: Span,
+    last_data: Option<Time>,
+    compression: Span,
+    compressed: u32,
+    duplicates: u32,
+    duplicates_at: u64,
+    compressed_until: Option<Time>,
+    ticks: Ticks,
+    recent_timestamp: u32,
+    window: Window,
+}
+
+/// Dynamic right-sizing of the receive window, as Linux does it.
+#[derive(Clone, Debug)]
+struct Window {
+    space: u64,
+    max: u64,
+    scale: u32,
+    edge: u64,
+    rtt8: u64,
+    last_echo: u32,
+    since: Time,
+    from: u64,
+    measured: u64,
+}
+
+impl Window {
+    fn new(config: &Config) -> Window {
+        let max = config.max_receive_window.max(config.initial_receive_window);
+        let mut scale = 0;
+        while max >> scale > 65_535 && scale < 14 {
+            scale += 1;
+        }
+        Window {
+            space: config.initial_receive_window,
+            max: max.min(65_535 << 14),
+            scale,
+            edge: 0,
+            rtt8: 0,
+            last_echo: 0,
+            since: Time::ZERO,
+            from: 0,
+            measured: config.initial_receive_window.min(10 * config.mss()),
+        }
+    }
+
+    /// A data segment echoed our timestamp: one sample of the RTT.
+    fn sample(&mut self, now: Time, echo: u32) {
+        if echo == 0 || echo == self.last_echo {
+            return;
+        }
+        self.last_echo = echo;
+        let ms = u64::from(timestamp(now).wrapping_sub(echo).max(1));
+        self.rtt8 = if self.rtt8 == 0 { ms * 8_000_000 } else { self.rtt8 - self.rtt8 / 8 + ms * 1_000_000 };
+    }
+
+    /// The application has read up to `read`: once an RTT, room is made for twice what it read in the last one.
+    fn adjust(&mut self, now: Time, read: u64, mss: u64) {
+        if self.rtt8 == 0 || now.since(self.since).as_nanos() < self.rtt8 / 8 {
+            return;
+        }
+        let copied = read - self.from;
+        if copied > self.measured {
+            let base = 2 * copied + 16 * mss;
+            let grow =
+                (u128::from(base) * u128::from(copied - self.measured) / u128::from(self.measured.max(1))) as u64;
+            self.space = self.space.max(base.saturating_add(grow.saturating_mul(2)).min(self.max));
+            self.measured = copied;
+        }
+        self.since = now;
+        self.from = read;
+    }
+}
+
+impl Receiver {
+    pub(super) fn new(config: &Config, ticks: Ticks) -> Receiver {
+        Receiver {
+            next: 0,
+            fin: None,
+            read: 0,
+            out_of_order: RangeSet::default(),
+            recent: Vec::with_capacity(4),
+            duplicate: None,
+            flush: None,
+            due: Due::No,
+            acked: 0,
+            mss: config.mss(),
+            delayed_ack: config.delayed_ack,
+            quick: 0,
+            quick_start: config.quick_acks,
+            interactive: false,
+            delay: Span::ZERO,
+            last_data: None,
+            compression: config.sack_compression,
+            compressed: 0,
+            duplicates: 0,
+            duplicates_at: 0,
+            compressed_until: None,
+            ticks,
+            recent_timestamp: 0,
+            window: Window::new(config),
+        }
+    }
+
+    /// Takes a segment's timestamp and data in. `srtt` is what the sending half knows of the path.
+    pub(super) fn on_segment(&mut self, s: &Segment, now: Time, srtt: Option<Span>) {
+        if s.timestamp != 0 && s.seq <= self.acked {
+            self.recent_timestamp = self.recent_timestamp.max(s.timestamp);
+        }
+        let (start, end) = (s.seq, s.end());
+        if start == end {
+            return;
+        }
+        if s.fin {
+            self.fin = Some(end);
+        }
+        if end <= self.next {
+            // Old data: the peer has missed our acknowledgement, or sent needlessly.
+            self.duplicate = Some((start, end));
+            self.enter_quick();
+            self.due = Due::Now;
+            return;
+        }
+        if start > self.next {
+            self.take_out_of_order(start, end);
+            self.schedule_duplicate(now, srtt);
+            return;
+        }
+        if start < self.next {
+            self.duplicate = Some((start, self.next));
+        }
+        let had_gap = !self.out_of_order.is_empty();
+        self.next = end;
+        while let Some(range) = self.out_of_order.first().filter(|r| r.0 <= self.next) {
+            self.next = self.next.max(range.1);
+            self.out_of_order.pop_first();
+        }
+        let next = self.next;
+        self.recent.retain(|b| b.1 > next);
+        if u64::from(s.len) >= self.mss {
+            self.window.sample(now, s.echo);
+        }
+        self.note_data(now, srtt);
+        if had_gap && self.out_of_order.is_empty() {
+            // RFC 5681 section 4.2: at once when a gap is filled.
+            self.due = Due::Now;
+        } else if had_gap {
+            self.schedule_duplicate(now, srtt);
+        } else {
+            self.schedule(now, srtt);
+        }
+    }
+
+    fn take_out_of_order(&mut self, start: u64, end: u64) {
+        // Blocks that the next ACK could no longer report go out with the one held back (Linux: `tcp_sack_new_ofo_skb`).
+        let listed = self.recent.iter().position(|b| b.1 >= start && b.0 <= end).unwrap_or(self.recent.len());
+        if listed >= EXPECTED_BLOCKS && self.compressed > 0 {
+            self.flush = Some(self.recent.clone());
+            self.compressed = 0;
+            self.compressed_until = None;
+        }
+        let mut fresh = 0;
+        self.out_of_order.insert(start, end, |s, e| fresh += e - s);
+        if fresh < end - start {
+            self.duplicate = Some((start, end));
+        }
+        // RFC 2018 section 4: the block with the segment just received comes first.
+        let block = self.out_of_order.containing(start).unwrap_or((start, end));
+        self.recent.retain(|b| b.1 <= block.0 || b.0 >= block.1);
+        self.recent.insert(0, block);
+        self.recent.truncate(4);
+    }
+
+    /// Linux's `tcp_event_data_recv`: how long acknowledgements may be delayed follows the pace of arrivals.
+    fn note_data(&mut self, now: Time, srtt: Option<Span>) {
+        match self.last_data {
+            None => {
+                self.quick = self.quick_start;
+                self.delay = DELAY_MIN;
+            }
+            Some(last) => {
+                let gap = now.since(last);
+                if gap <= DELAY_MIN / 2 {
+                    self.delay = self.delay / 2 + DELAY_MIN / 2;
+                } else if gap < self.delay {
+                    self.delay = self.delay / 2 + gap;
+                } else if srtt.is_some_and(|r| gap > r + DELAY_MAX) {
+                    // After a long silence the sender may have restarted from a small window.
+                    self.quick = self.quick_start;
+                }
+            }
+        }
+        self.last_data = Some(now);
+    }
+
+    fn enter_quick(&mut self) {
+        self.quick = self.quick_start;
+        self.interactive = false;
+        self.delay = DELAY_MIN;
+    }
+
+    fn quick_mode(&self) -> bool {
+        self.quick > 0 && !self.interactive
+    }
+
+    /// RFC 5681 section 4.2, RFC 9293 section 3.8.6.3: every second full segment, at once in quick mode, else delayed.
+    fn schedule(&mut self, now: Time, srtt: Option<Span>) {
+        if self.due == Due::Now {
+            return;
+        }
+        if !self.delayed_ack || self.next - self.acked > self.mss || self.quick_mode() {
+            self.due = Due::Now;
+            return;
+        }
+        let mut delay = self.delay;
+        if delay > DELAY_MIN {
+            let cap = srtt.map_or(DELAY_MAX, |r| r.max(DELAY_MIN).min(DELAY_MAX));
+            delay = delay.min(cap);
+        }
+        let at = self.ticks.deadline(now, delay.min(DELAY_MAX));
+        self.due = match self.due {
+            Due::At(earlier) => Due::At(earlier.min(at)),
+            _ => Due::At(at),
+        };
+    }
+
+    /// Data arrived while there is a gap: at once, but compressed after some duplicates (Linux: `__tcp_ack_snd_check`).
+    fn schedule_duplicate(&mut self, now: Time, srtt: Option<Span>) {
+        let two = self.next - self.acked > self.mss;
+        if self.due == Due::Now
+            || two
+            || self.compression.is_zero()
+            || self.quick_mode()
+            || self.compressed >= MAX_COMPRESSED
+        {
+            self.due = Due::Now;
+            return;
+        }
+        if self.duplicates_at != self.next {
+            self.duplicates_at = self.next;
+            self.duplicates = 0;
+        }
+        if self.duplicates < UNCOMPRESSED {
+            self.duplicates += 1;
+            self.due = Due::Now;
+            return;
+        }
+        self.compressed += 1;
+        if self.compressed_until.is_none() {
+            let mut rtt = Span::from_nanos(self.window.rtt8 / 8);
+            if let Some(srtt) = srtt {
+                rtt = if rtt.is_zero() { srtt } else { rtt.min(srtt) };
+            }
+            self.compressed_until = Some(now + self.compression.min(rtt / 20));
+        }
+    }
+
+    /// Our side sends data soon after it received some: a dialogue, in which ACKs ride on data.
+    pub(super) fn on_data_sent(&mut self, now: Time) {
+        self.interactive |= self.last_data.is_some_and(|t| now.since(t) < self.delay);
+    }
+
+    /// When an acknowledgement must go out.
+    pub(super) fn due(&self) -> Due {
+        if self.flush.is_some() {
+            return Due::Now;
+        }
+        match (self.due, self.compressed_until) {
+            (Due::At(a), Some(b)) => Due::At(a.min(b)),
+            (Due::No, Some(b)) => Due::At(b),
+            (due, _) => due,
+        }
+    }
+
+    /// Asks for an acknowledgement at once.
+    pub(super) fn acknowledge_now(&mut self) {
+        self.due = Due::Now;
+    }
+
+    /// Fills in the acknowledging part of a segment about to be sent.
+    pub(super) fn acknowledge(&mut self, s: &mut Segment) {
+        s.ack = self.next;
+        self.window.edge = self.window.edge.max(self.read + self.window.space);
+        let window = self.window.edge.saturating_sub(self.next);
+        s.window = window >> self.window.scale << self.window.scale;
+        s.echo = self.recent_timestamp;
+        if let Some(blocks) = self.flush.take() {
+            s.set_sack(blocks.into_iter());
+            self.acked = self.next;
+            return;
+        }
+        s.set_sack(self.duplicate.take().into_iter().chain(self.recent.iter().copied()));
+        if self.due != Due::No {
+            self.quick = self.quick.saturating_sub(1);
+            if self.quick == 0 {
+                self.delay = self.delay.max(DELAY_MIN);
+            }
+        }
+        self.due = Due::No;
+        self.compressed = 0;
+        self.compressed_until = None;
+        self.acked = self.next;
+    }
+
+    /// Bytes of data that are ready in order, without the FIN.
+    pub(super) fn readable(&self) -> u64 {
+        let fin = u64::from(self.fin.is_some_and(|f| self.next >= f));
+        self.next - fin - self.read
+    }
+
+    /// Takes them; asks for a window update if that opened the window much.
+    pub(super) fn take(&mut self, now: Time) -> u64 {
+        let bytes = self.readable();
+        self.read += bytes;
+        self.window.adjust(now, self.read, self.mss);
+        let advertised = self.window.edge.saturating_sub(self.next);
+        if advertised < 2 * self.mss && self.window.space >= 4 * self.mss && self.window.edge > 0 {
+            self.due = Due::Now;
+        }
+        bytes
+    }
+
+    /// Whether the peer has ended its stream and all of it was read.
+    pub(super) fn finished(&self) -> bool {
+        self.fin.is_some_and(|f| self.next >= f) && self.readable() == 0
+    }
+
+    /// The peer's timestamp of its SYN.
+    pub(super) fn on_handshake(&mut self, timestamp: u32) {
+        self.recent_timestamp = timestamp;
+    }
+}

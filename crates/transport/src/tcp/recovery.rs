@@ -1,0 +1,501 @@
+//! Loss detection and the congestion states: RACK-TLP (RFC 8985), F-RTO (RFC 5682) and undo by D-SACK and Eifel
+//! detection (RFC 3522), in the order in which Linux takes these decisions.
+
+use super::scoreboard::{Delivery, Judgement, Marks, Record};
+use super::segment::Segment;
+use super::sender::{Forced, Order, Sender, Timer, timestamp};
+use crate::cc::{Congestion, Phase, Trigger};
+use crate::recovery::{Prr, prr::PrrAck};
+use haltere_net::{Span, Time};
+
+/// Duplicate-ACK threshold (RFC 5681) and the least reordering degree.
+const DUP_THRESH: u32 = 3;
+/// The largest reordering degree kept (Linux: `tcp_max_reordering`).
+const MAX_REORDERING: u32 = 300;
+/// Recoveries for which a widened reordering window is kept (RFC 8985 section 6.2 step 4).
+const WINDOW_PERSIST: u32 = 16;
+
+/// A tail loss probe that is out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tlp {
+    /// What had been sent, the probe included.
+    pub high_seq: u64,
+    /// Whether the probe sent old data again.
+    pub retransmission: bool,
+}
+
+/// The present (or last) episode of congestion.
+#[derive(Clone, Debug)]
+pub(super) struct Episode {
+    /// It ends when this is acknowledged.
+    pub high_seq: u64,
+    /// Set while the reduction may be undone: where the window began.
+    undo_marker: Option<u64>,
+    /// Retransmissions not yet reported by D-SACK as needless; -1 before the first.
+    undo_retrans: i64,
+    /// Timestamp of the first retransmission.
+    retrans_stamp: Option<u32>,
+    /// F-RTO is under way.
+    pub frto: bool,
+    /// Largest degree of reordering seen, segments.
+    pub reordering: u32,
+    reordering_seen: bool,
+}
+
+impl Default for Episode {
+    fn default() -> Self {
+        Episode {
+            high_seq: 0,
+            undo_marker: None,
+            undo_retrans: 0,
+            retrans_stamp: None,
+            frto: false,
+            reordering: DUP_THRESH,
+            reordering_seen: false,
+        }
+    }
+}
+
+impl Episode {
+    pub(super) fn on_retransmitted(&mut self, now: Time) {
+        self.retrans_stamp.get_or_insert(timestamp(now));
+        self.undo_retrans = self.undo_retrans.max(0) + 1;
+    }
+
+    /// Whether the acknowledgement echoes a timestamp older than the first retransmission: the original arrived.
+    fn original_arrived(&self, echo: u32) -> bool {
+        self.retrans_stamp.is_none_or(|stamp| echo != 0 && echo < stamp)
+    }
+
+    fn may_undo(&self, echo: u32) -> bool {
+        self.undo_marker.is_some() && (self.undo_retrans == 0 || self.original_arrived(echo))
+    }
+}
+
+/// RACK's state (RFC 8985 section 5.2).
+#[derive(Clone, Debug)]
+pub(super) struct Rack {
+    pub now: Time,
+    sent: Time,
+    end: u64,
+    rtt: Span,
+    advanced: bool,
+    steps: u64,
+    persist: u32,
+    duplicate_seen: bool,
+    last_delivered: u64,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Rack {
+            now: Time::ZERO,
+            sent: Time::ZERO,
+            end: 0,
+            rtt: Span::ZERO,
+            advanced: false,
+            steps: 1,
+            persist: 0,
+            duplicate_seen: false,
+            last_delivered: 0,
+        }
+    }
+}
+
+fn sent_after(a: Time, a_end: u64, b: Time, b_end: u64) -> bool {
+    a > b || (a == b && a_end > b_end)
+}
+
+impl Rack {
+    /// Section 6.2 step 2: remembers the most recently sent of the segments that were delivered.
+    pub(super) fn advance(&mut self, r: &Record, echo: u32, min_rtt: Option<Span>) {
+        let rtt = self.now.since(r.sent);
+        if r.marks.has(Marks::EVER_RETRANS) {
+            let original = echo != 0 && echo < timestamp(r.sent);
+            if original || min_rtt.is_some_and(|min| rtt < min) {
+                return;
+            }
+        }
+        self.advanced = true;
+        self.rtt = rtt;
+        if sent_after(r.sent, r.end, self.sent, self.end) {
+            self.sent = r.sent;
+            self.end = r.end;
+        }
+    }
+
+    /// Section 6.2 step 4: a D-SACK widens the reordering window by a quarter of the minimum RTT, once a round trip.
+    pub(super) fn update_window(&mut self, prior_delivered: Option<u64>, delivered: u64) {
+        let Some(prior) = prior_delivered.filter(|p| *p > 0) else { return };
+        if prior < self.last_delivered {
+            self.duplicate_seen = false;
+        }
+        if self.duplicate_seen {
+            self.steps = (self.steps + 1).min(255);
+            self.duplicate_seen = false;
+            self.last_delivered = delivered;
+            self.persist = WINDOW_PERSIST;
+        } else if self.persist == 0 {
+            self.steps = 1;
+        }
+    }
+
+    /// How long ago the segment must have been sent to be lost.
+    fn overdue(&self, r: &Record, window: Span) -> Span {
+        (r.sent + self.rtt + window).since(self.now)
+    }
+}
+
+impl Sender {
+    fn reordering_window(&self) -> Span {
+        if !self.episode.reordering_seen
+            && (self.phase >= Phase::Recovery || self.board.sacked() >= self.episode.reordering)
+        {
+            return Span::ZERO;
+        }
+        let quarter = self.rtt.min().unwrap_or(Span::ZERO) / 4;
+        (quarter * self.rack.steps).min(self.rtt.srtt().unwrap_or(Span::MAX))
+    }
+
+    /// Section 6.2 step 5: marks what is overdue; returns the longest wait of those that are not yet.
+    fn detect_loss(&mut self) -> Span {
+        let window = self.reordering_window();
+        let mut wait = Span::ZERO;
+        let Sender { board, rack, .. } = self;
+        let news = board.detect_lost(|r| {
+            if r.marks.has(Marks::LOST) && !r.marks.has(Marks::RETRANS) {
+                return Judgement::Wait;
+            }
+            if !sent_after(rack.sent, rack.end, r.sent, r.end) {
+                return Judgement::Stop;
+            }
+            let left = rack.overdue(r, window);
+            if left.is_zero() {
+                Judgement::Lost
+            } else {
+                wait = wait.max(left);
+                Judgement::Wait
+            }
+        });
+        self.count_lost(news);
+        wait
+    }
+
+    fn count_lost(&mut self, news: u32) {
+        self.sampler.on_lost(u64::from(news) * self.mss);
+        self.stats.lost_packets += u64::from(news);
+    }
+
+    /// Looks for losses if the ACK brought news. Returns whether the timer was set for the reordering window.
+    fn identify_loss(&mut self, now: Time) -> bool {
+        if !std::mem::take(&mut self.rack.advanced) || self.board.is_empty() {
+            return false;
+        }
+        let wait = self.detect_loss();
+        if wait.is_zero() {
+            return false;
+        }
+        self.set_timer(Timer::Reordering, now, wait + self.ticks.tick() * 2);
+        true
+    }
+
+    /// A D-SACK (RFC 2883): the first block lies below the ACK or within the second.
+    pub(super) fn take_duplicate_sack(&mut self, s: &Segment, prior_una: u64) -> Option<(u64, u64)> {
+        let mut blocks = s.sack_blocks();
+        let first = blocks.next()?;
+        let within = |b: (u64, u64)| first.0 >= b.0 && first.1 <= b.1;
+        if first.0 >= s.ack && !blocks.next().is_some_and(within) {
+            return None;
+        }
+        let segments = (first.1.saturating_sub(first.0)).div_ceil(self.mss) as i64;
+        let of_probe = self.tlp.is_some_and(|t| t.retransmission && t.high_seq == first.1);
+        if self.stats.spurious_retransmissions < self.stats.retransmitted_packets {
+            self.stats.spurious_retransmissions += 1;
+            if self.episode.reordering_seen && !of_probe {
+                self.rack.duplicate_seen = true;
+            }
+            let e = &mut self.episode;
+            if e.undo_retrans > 0 && e.undo_marker.is_some_and(|m| first.1 > m) && first.1 <= prior_una.max(s.ack) {
+                e.undo_retrans = (e.undo_retrans - segments).max(0);
+            }
+        }
+        self.board.duplicate(first);
+        Some(first)
+    }
+
+    /// A segment that was never retransmitted was delivered below the highest one SACKed before: reordering.
+    pub(super) fn check_reordering(&mut self, d: &Delivery, prior_highest: u64) {
+        if let Some(from) = d.reordered_from.filter(|&r| r < prior_highest) {
+            self.note_reordering(from, prior_highest);
+        }
+    }
+
+    fn note_reordering(&mut self, from: u64, highest: u64) {
+        let degree = (highest - from).div_ceil(self.mss) as u32;
+        self.episode.reordering = self.episode.reordering.max(degree.min(MAX_REORDERING));
+        self.episode.reordering_seen = true;
+    }
+
+    /// RFC 8985 section 7.4: was the probe the repair of a loss?
+    pub(super) fn take_probe_ack(
+        &mut self,
+        ack: u64,
+        advanced: bool,
+        duplicate: Option<(u64, u64)>,
+        sacked: bool,
+        now: Time,
+    ) {
+        let Some(tlp) = self.tlp.filter(|t| ack >= t.high_seq) else { return };
+        if !tlp.retransmission || duplicate.is_some_and(|b| b.1 == tlp.high_seq) {
+            self.tlp = None;
+        } else if ack > tlp.high_seq {
+            self.tlp = None;
+            self.episode.high_seq = self.nxt;
+            self.congestion(Trigger::Loss, true, now);
+            self.prr = None;
+            self.keep_open();
+        } else if !advanced && !sacked {
+            self.tlp = None;
+        }
+    }
+
+    fn congestion(&mut self, trigger: Trigger, new_episode: bool, now: Time) {
+        let (in_flight, lost) = (self.in_flight(), u64::from(self.board.lost()) * self.mss);
+        self.cc.on_congestion(&Congestion { now, trigger, new_episode, in_flight, lost });
+    }
+
+    fn any_retransmission_done(&self) -> bool {
+        self.board.retransmitted() > 0 || self.board.head().is_some_and(|h| h.marks.has(Marks::EVER_RETRANS))
+    }
+
+    fn keep_open(&mut self) {
+        let disorder = self.board.sacked() + self.board.lost() > 0 || self.any_retransmission_done();
+        let phase = if disorder { Phase::Disorder } else { Phase::Open };
+        if self.phase != phase {
+            self.phase = phase;
+            self.episode.high_seq = self.nxt;
+        }
+    }
+
+    fn try_to_open(&mut self) {
+        if !self.any_retransmission_done() {
+            self.episode.retrans_stamp = None;
+        }
+        self.keep_open();
+    }
+
+    fn begin_undo(&mut self) {
+        let probe = i64::from(self.tlp.is_some_and(|t| t.retransmission));
+        let out = i64::from(self.board.retransmitted()) + probe;
+        self.episode.undo_marker = Some(self.una);
+        self.episode.undo_retrans = if out == 0 { -1 } else { out };
+    }
+
+    fn undo(&mut self, unmark: bool) {
+        if unmark {
+            self.sampler.on_found(u64::from(self.board.lost()) * self.mss);
+            self.board.unmark_lost();
+        }
+        self.prr = None;
+        self.cc.on_undo();
+        self.episode.undo_marker = None;
+        self.rack.advanced = true;
+    }
+
+    fn undo_by_duplicates(&mut self) -> bool {
+        if self.episode.undo_marker.is_none() || self.episode.undo_retrans != 0 {
+            return false;
+        }
+        self.rack.persist = (self.rack.persist + 1).min(WINDOW_PERSIST);
+        self.undo(false);
+        true
+    }
+
+    /// All of the episode is acknowledged.
+    fn leave(&mut self, echo: u32, now: Time) {
+        if self.episode.may_undo(echo) {
+            self.undo(false);
+        } else if self.rack.persist > 0 {
+            self.rack.persist -= 1;
+        }
+        self.phase = Phase::Open;
+        self.prr = None;
+        self.cc.on_recovered(now);
+    }
+
+    fn enter_recovery(&mut self, now: Time) {
+        if !self.any_retransmission_done() {
+            self.episode.retrans_stamp = None;
+        }
+        self.begin_undo();
+        let prior = self.cc.window();
+        self.episode.high_seq = self.nxt;
+        self.tlp = None;
+        self.congestion(Trigger::Loss, true, now);
+        if !self.cc.owns_recovery() {
+            self.prr = Some(Prr::new(prior, self.cc.ssthresh()));
+        }
+        self.phase = Phase::Recovery;
+    }
+
+    /// The congestion state machine, run for each ACK that is out of the ordinary. Returns whether the timer was set
+    /// for the reordering window.
+    pub(super) fn fast_retransmit_alert(
+        &mut self,
+        s: &Segment,
+        d: &Delivery,
+        advanced: bool,
+        dup: bool,
+        now: Time,
+    ) -> bool {
+        if self.phase == Phase::Open {
+            self.episode.retrans_stamp = None;
+        } else if self.una >= self.episode.high_seq && self.phase == Phase::Recovery {
+            self.leave(s.echo, now);
+        }
+        let mut keep_timer = false;
+        match self.phase {
+            Phase::Recovery => {
+                if advanced && self.undo_partially(s.echo) {
+                    return false;
+                }
+                if self.undo_by_duplicates() {
+                    self.try_to_open();
+                }
+                keep_timer |= self.identify_loss(now);
+                if self.phase == Phase::Recovery || self.board.lost() == 0 {
+                    return keep_timer;
+                }
+            }
+            Phase::Loss => {
+                self.process_loss(s, d, advanced, dup, now);
+                let before = self.board.retransmitted();
+                keep_timer |= self.identify_loss(now);
+                let lost_again = before > self.board.retransmitted();
+                if self.phase != Phase::Open && !lost_again {
+                    return keep_timer;
+                }
+                return self.open_or_recover(now) | keep_timer;
+            }
+            Phase::Open | Phase::Disorder => return self.open_or_recover(now),
+        }
+        self.enter_recovery(now);
+        keep_timer
+    }
+
+    fn open_or_recover(&mut self, now: Time) -> bool {
+        if self.phase <= Phase::Disorder {
+            self.undo_by_duplicates();
+        }
+        let keep_timer = self.identify_loss(now);
+        if self.board.lost() == 0 {
+            self.try_to_open();
+        } else {
+            self.enter_recovery(now);
+        }
+        keep_timer
+    }
+
+    /// A partial ACK in recovery that the original brought. Returns whether to leave it at that, as retransmissions
+    /// are still out.
+    fn undo_partially(&mut self, echo: u32) -> bool {
+        if self.episode.undo_marker.is_none() || !self.episode.original_arrived(echo) {
+            return false;
+        }
+        let highest = self.board.highest_sacked(self.una);
+        if highest > self.una {
+            self.note_reordering(self.una, highest);
+        }
+        if self.board.retransmitted() > 0 {
+            return true;
+        }
+        if !self.any_retransmission_done() {
+            self.episode.retrans_stamp = None;
+        }
+        self.undo(true);
+        self.keep_open();
+        false
+    }
+
+    /// RFC 5682 section 3.1, with SACK.
+    fn process_loss(&mut self, s: &Segment, d: &Delivery, advanced: bool, dup: bool, now: Time) {
+        let recovered = self.una >= self.episode.high_seq;
+        if advanced && self.episode.may_undo(s.echo) {
+            return self.undo_loss(now);
+        }
+        if self.episode.frto {
+            if d.original_delivered {
+                return self.undo_loss(now);
+            }
+            if self.nxt > self.episode.high_seq {
+                if d.sacked > 0 || dup {
+                    self.episode.frto = false;
+                }
+            } else if advanced && !recovered {
+                self.episode.high_seq = self.nxt;
+                if self.can_send_new() {
+                    self.order = Order::NewOnly;
+                    return;
+                }
+                self.episode.frto = false;
+            }
+        }
+        if recovered {
+            self.leave(s.echo, now);
+        }
+    }
+
+    fn undo_loss(&mut self, now: Time) {
+        self.undo(true);
+        self.retransmits = 0;
+        self.phase = Phase::Open;
+        self.cc.on_recovered(now);
+    }
+
+    /// The reordering window is over.
+    pub(super) fn on_reordering_timeout(&mut self, now: Time) {
+        let (before, lost) = (self.board.in_flight(), self.stats.lost_packets);
+        self.detect_loss();
+        if before != self.board.in_flight() && self.phase != Phase::Recovery {
+            self.enter_recovery(now);
+            let (in_flight, mss) = (self.in_flight(), self.mss);
+            let safe = lost == self.stats.lost_packets;
+            if let Some(prr) = &mut self.prr {
+                prr.on_ack(PrrAck { delivered: mss, in_flight, safe, mss });
+            }
+        }
+        if self.timer() != Some(Timer::Rto) {
+            self.rearm_rto(now);
+        }
+    }
+
+    /// RFC 6298 section 5.4 to 5.6, RFC 5682 step 1.
+    pub(super) fn on_retransmission_timeout(&mut self, now: Time) {
+        if self.board.is_empty() {
+            return;
+        }
+        let Sender { board, rack, .. } = self;
+        let news = board.mark_all_lost(|r| rack.overdue(r, Span::ZERO).is_zero());
+        self.count_lost(news);
+        let reduce = self.phase <= Phase::Disorder
+            || self.episode.high_seq <= self.una
+            || (self.phase == Phase::Loss && self.retransmits == 0);
+        self.prr = None;
+        self.congestion(Trigger::Timeout, reduce, now);
+        if reduce {
+            self.begin_undo();
+        }
+        if self.phase <= Phase::Disorder && self.board.sacked() >= DUP_THRESH {
+            self.episode.reordering = self.episode.reordering.min(DUP_THRESH);
+        }
+        self.episode.frto = self.phase < Phase::Recovery || self.retransmits > 0;
+        self.phase = Phase::Loss;
+        self.episode.high_seq = self.nxt;
+        self.tlp = None;
+        self.retransmits += 1;
+        self.stats.timeouts += 1;
+        self.rtt.back_off();
+        self.set_timer(Timer::Rto, now, self.rtt.rto());
+        self.force(Forced::Head);
+    }
+}

@@ -1,0 +1,162 @@
+//! RTT estimation and the retransmission timeout (RFC 6298), in Linux's form by default.
+
+use super::config::RtoRule;
+use crate::recovery::WindowedMin;
+use haltere_net::{Span, Time};
+
+/// The timeout before there is a sample, and the largest one.
+const RTO_INITIAL: Span = Span::from_secs(1);
+const RTO_MAX: Span = Span::from_secs(120);
+/// How long Linux remembers the minimum RTT.
+const MIN_RTT_WINDOW: Span = Span::from_secs(300);
+
+/// The estimator of one path.
+#[derive(Clone, Debug)]
+pub(super) struct Rtt {
+    rule: RtoRule,
+    /// Smoothed RTT, in eighths of a nanosecond.
+    srtt8: u64,
+    /// Mean deviation, in quarters of a nanosecond.
+    mdev4: u64,
+    /// The largest deviation of the present RTT.
+    mdev_max: u64,
+    /// The variance term of the timeout, ns.
+    rttvar: u64,
+    /// The round in which `mdev_max` is taken ends when this is acknowledged.
+    round_end: u64,
+    min: WindowedMin,
+    backoff: u32,
+}
+
+impl Rtt {
+    pub(super) fn new(rule: RtoRule) -> Rtt {
+        Rtt { rule, srtt8: 0, mdev4: 0, mdev_max: 0, rttvar: 0, round_end: 0, min: WindowedMin::default(), backoff: 0 }
+    }
+
+    /// Takes a sample; `acked_to` and `sent_to` tell rounds apart.
+    pub(super) fn sample(&mut self, rtt: Span, acked_to: u64, sent_to: u64) {
+        let m = rtt.as_nanos().max(1);
+        match self.rule {
+            RtoRule::Linux { floor } => self.sample_linux(m, floor.as_nanos(), acked_to, sent_to),
+            RtoRule::Rfc6298 => self.sample_rfc(m),
+        }
+        self.backoff = 0;
+    }
+
+    /// RFC 6298 section 2.
+    fn sample_rfc(&mut self, m: u64) {
+        if self.srtt8 == 0 {
+            self.srtt8 = 8 * m;
+            self.mdev4 = 2 * m;
+        } else {
+            self.mdev4 = self.mdev4 - self.mdev4 / 4 + (self.srtt8 / 8).abs_diff(m);
+            self.srtt8 = self.srtt8 - self.srtt8 / 8 + m;
+        }
+        self.rttvar = self.mdev4;
+    }
+
+    /// Linux: the variance term is the largest deviation of the last rounds; it rises at once and falls by a quarter a
+    /// round, and a falling RTT moves the deviation with an eighth of the gain.
+    fn sample_linux(&mut self, m: u64, floor: u64, acked_to: u64, sent_to: u64) {
+        if self.srtt8 == 0 {
+            self.srtt8 = 8 * m;
+            self.mdev4 = 2 * m;
+            self.rttvar = self.mdev4.max(floor);
+            self.mdev_max = self.rttvar;
+            self.round_end = sent_to;
+            return;
+        }
+        let error = m as i64 - (self.srtt8 / 8) as i64;
+        self.srtt8 = self.srtt8.saturating_add_signed(error).max(1);
+        let mut step = error.abs() - (self.mdev4 / 4) as i64;
+        if error < 0 && step > 0 {
+            step /= 8;
+        }
+        self.mdev4 = self.mdev4.saturating_add_signed(step);
+        if self.mdev4 > self.mdev_max {
+            self.mdev_max = self.mdev4;
+            self.rttvar = self.rttvar.max(self.mdev_max);
+        }
+        if acked_to > self.round_end {
+            if self.mdev_max < self.rttvar {
+                self.rttvar -= (self.rttvar - self.mdev_max) / 4;
+            }
+            self.round_end = sent_to;
+            self.mdev_max = floor;
+        }
+    }
+
+    /// Takes a sample for the minimum.
+    pub(super) fn sample_min(&mut self, now: Time, rtt: Span) {
+        self.min.update(MIN_RTT_WINDOW.as_nanos(), now.as_nanos(), rtt.as_nanos().max(1));
+    }
+
+    pub(super) fn srtt(&self) -> Option<Span> {
+        (self.srtt8 > 0).then(|| Span::from_nanos(self.srtt8 / 8))
+    }
+
+    pub(super) fn min(&self) -> Option<Span> {
+        self.min.get().map(Span::from_nanos)
+    }
+
+    /// The retransmission timeout, backed off.
+    pub(super) fn rto(&self) -> Span {
+        let base = match (self.srtt8, self.rule) {
+            (0, _) => RTO_INITIAL,
+            (s, RtoRule::Linux { .. }) => Span::from_nanos(s / 8 + self.rttvar),
+            (s, RtoRule::Rfc6298) => Span::from_nanos(s / 8 + self.rttvar).max(RTO_INITIAL),
+        };
+        base.min(RTO_MAX).scaled(1 << self.backoff.min(20), 1).min(RTO_MAX)
+    }
+
+    /// The least the timeout's variance term counts, which also allows for the peer's delayed ACK.
+    pub(super) fn floor(&self) -> Span {
+        match self.rule {
+            RtoRule::Linux { floor } => floor,
+            RtoRule::Rfc6298 => Span::from_millis(200),
+        }
+    }
+
+    pub(super) fn back_off(&mut self) {
+        self.backoff += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(x: f64) -> Span {
+        Span::from_secs_f64(x / 1000.0)
+    }
+
+    #[test]
+    fn rfc_6298_gives_its_vector() {
+        let mut rtt = Rtt::new(RtoRule::Rfc6298);
+        let mut seen = Vec::new();
+        for sample in [100.0, 200.0, 100.0] {
+            rtt.sample(ms(sample), 0, 0);
+            seen.push((rtt.srtt8 as f64 / 8e6, rtt.mdev4 as f64 / 4e6));
+        }
+        let expected = [(100.0, 50.0), (112.5, 62.5), (110.9375, 50.0)];
+        for (got, want) in seen.iter().zip(expected) {
+            assert!((got.0 - want.0).abs() < 1e-3 && (got.1 - want.1).abs() < 1e-3, "{got:?} {want:?}");
+        }
+        assert_eq!(rtt.rto(), Span::from_secs(1));
+    }
+
+    #[test]
+    fn linux_keeps_its_floor_and_backs_off_by_doubling() {
+        let mut rtt = Rtt::new(RtoRule::Linux { floor: ms(200.0) });
+        assert_eq!(rtt.rto(), Span::from_secs(1));
+        for i in 0..100 {
+            rtt.sample(ms(50.0), i, i);
+        }
+        assert_eq!(rtt.rto(), ms(250.0));
+        rtt.back_off();
+        rtt.back_off();
+        assert_eq!(rtt.rto(), Span::from_secs(1));
+        rtt.sample(ms(50.0), 200, 200);
+        assert_eq!(rtt.rto(), ms(250.0));
+    }
+}

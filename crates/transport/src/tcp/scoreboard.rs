@@ -1,0 +1,424 @@
+//! The record of each segment in flight, and the counts that follow from it.
+//!
+//! Counts are in segments, as in Linux: `in flight = out - (sacked + lost) + retransmitted`.
+
+use crate::ranges::RangeSet;
+use crate::recovery::TxState;
+use haltere_net::Time;
+use std::collections::VecDeque;
+
+/// What happened to a segment, as a set of bits.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Marks(u8);
+
+impl Marks {
+    /// The peer reported it.
+    pub(super) const SACKED: Marks = Marks(1);
+    /// Its last transmission is thought lost.
+    pub(super) const LOST: Marks = Marks(2);
+    /// A retransmission of it is in flight.
+    pub(super) const RETRANS: Marks = Marks(4);
+    /// It was retransmitted at some time.
+    pub(super) const EVER_RETRANS: Marks = Marks(8);
+
+    pub(super) fn has(self, other: Marks) -> bool {
+        self.0 & other.0 != 0
+    }
+    fn set(&mut self, other: Marks) {
+        self.0 |= other.0;
+    }
+    fn clear(&mut self, other: Marks) {
+        self.0 &= !other.0;
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+/// One segment in flight.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    pub seq: u64,
+    pub end: u64,
+    pub fin: bool,
+    pub marks: Marks,
+    /// When it was last sent.
+    pub sent: Time,
+    pub tx: TxState,
+    /// Neighbours in the order of transmission.
+    older: u32,
+    newer: u32,
+}
+
+/// What one acknowledgement did to the scoreboard.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Delivery {
+    /// Send times of the first and last segment newly SACKed that were never retransmitted.
+    pub first_sacked: Option<Time>,
+    pub last_sacked: Option<Time>,
+    /// The same of those newly acknowledged cumulatively.
+    pub first_acked: Option<Time>,
+    pub last_acked: Option<Time>,
+    /// Segments acknowledged cumulatively.
+    pub acked: u32,
+    /// Segments SACKed.
+    pub sacked: u32,
+    /// Segments delivered: newly SACKed, or acknowledged without having been SACKed.
+    pub delivered: u32,
+    /// A retransmitted segment was acknowledged cumulatively.
+    pub retransmitted_acked: bool,
+    /// A segment below `high_seq` that was never retransmitted was delivered (F-RTO's evidence).
+    pub original_delivered: bool,
+    /// Lowest position of a never-retransmitted segment that was delivered out of order.
+    pub reordered_from: Option<u64>,
+}
+
+/// The sender's record of what is in flight.
+#[derive(Clone, Debug)]
+pub(super) struct Scoreboard {
+    records: VecDeque<Record>,
+    /// Number of the first record; numbers never repeat within a window.
+    base: u32,
+    oldest: u32,
+    newest: u32,
+    sacked_ranges: RangeSet,
+    sacked: u32,
+    lost: u32,
+    retransmitted: u32,
+    /// No segment numbered below this one waits for retransmission.
+    hint: u32,
+}
+
+impl Default for Scoreboard {
+    fn default() -> Self {
+        Scoreboard {
+            records: VecDeque::new(),
+            base: 0,
+            oldest: NONE,
+            newest: NONE,
+            sacked_ranges: RangeSet::default(),
+            sacked: 0,
+            lost: 0,
+            retransmitted: 0,
+            hint: 0,
+        }
+    }
+}
+
+impl Scoreboard {
+    pub(super) fn out(&self) -> u32 {
+        self.records.len() as u32
+    }
+    pub(super) fn sacked(&self) -> u32 {
+        self.sacked
+    }
+    pub(super) fn lost(&self) -> u32 {
+        self.lost
+    }
+    pub(super) fn retransmitted(&self) -> u32 {
+        self.retransmitted
+    }
+    /// Segments believed to be in the network.
+    pub(super) fn in_flight(&self) -> u32 {
+        (self.out() + self.retransmitted).saturating_sub(self.sacked + self.lost)
+    }
+    pub(super) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+    pub(super) fn head(&self) -> Option<&Record> {
+        self.records.front()
+    }
+    /// Position after the highest segment SACKed, or `una` if there is none.
+    pub(super) fn highest_sacked(&self, una: u64) -> u64 {
+        self.sacked_ranges.last().map_or(una, |r| r.1).max(una)
+    }
+
+    fn at(&self, n: u32) -> Option<&Record> {
+        self.records.get(n.wrapping_sub(self.base) as usize)
+    }
+    fn at_mut(&mut self, n: u32) -> Option<&mut Record> {
+        self.records.get_mut(n.wrapping_sub(self.base) as usize)
+    }
+
+    /// Puts record `n` at the end of the order of transmission.
+    fn link(&mut self, n: u32) {
+        let newest = self.newest;
+        if let Some(record) = self.at_mut(n) {
+            record.older = newest;
+            record.newer = NONE;
+        }
+        match self.at_mut(newest) {
+            Some(record) if newest != NONE => record.newer = n,
+            _ => self.oldest = n,
+        }
+        self.newest = n;
+    }
+
+    /// Takes record `n` out of the order of transmission.
+    fn unlink(&mut self, n: u32) {
+        let Some(&Record { older, newer, .. }) = self.at(n) else { return };
+        if older == NONE && newer == NONE && self.oldest != n {
+            return;
+        }
+        if older == NONE {
+            self.oldest = newer;
+        } else if let Some(record) = self.at_mut(older) {
+            record.newer = newer;
+        }
+        if newer == NONE {
+            self.newest = older;
+        } else if let Some(record) = self.at_mut(newer) {
+            record.older = older;
+        }
+        if let Some(record) = self.at_mut(n) {
+            record.older = NONE;
+            record.newer = NONE;
+        }
+    }
+
+    /// A new segment was sent.
+    pub(super) fn push(&mut self, seq: u64, end: u64, fin: bool, sent: Time, tx: TxState) {
+        let n = self.base.wrapping_add(self.records.len() as u32);
+        let marks = Marks::default();
+        self.records.push_back(Record { seq, end, fin, marks, sent, tx, older: NONE, newer: NONE });
+        self.link(n);
+    }
+
+    /// The number of the first record that ends after `seq`.
+    fn find(&self, seq: u64) -> u32 {
+        let at = self.records.partition_point(|r| r.end <= seq);
+        self.base.wrapping_add(at as u32)
+    }
+
+    /// Takes a SACK block in. `visit` sees each newly SACKed record as it was before.
+    pub(super) fn sack(
+        &mut self,
+        block: (u64, u64),
+        high_seq: u64,
+        una: u64,
+        out: &mut Delivery,
+        mut visit: impl FnMut(&Record),
+    ) {
+        let highest = self.highest_sacked(una);
+        let mut ranges = std::mem::take(&mut self.sacked_ranges);
+        ranges.insert(block.0, block.1, |start, end| {
+            let mut n = self.find(start);
+            while let Some(record) = self.at(n).copied().filter(|r| r.seq < end) {
+                if record.seq >= start && record.end <= end && !record.marks.has(Marks::SACKED) {
+                    visit(&record);
+                    self.mark_sacked(n, &record, high_seq, highest, out);
+                }
+                n = n.wrapping_add(1);
+            }
+        });
+        self.sacked_ranges = ranges;
+    }
+
+    fn mark_sacked(&mut self, n: u32, record: &Record, high_seq: u64, highest: u64, out: &mut Delivery) {
+        let mut marks = record.marks;
+        if marks.has(Marks::RETRANS) {
+            // Not thought lost again: the retransmission may still arrive, and counts as in flight.
+            if marks.has(Marks::LOST) {
+                marks.clear(Marks::LOST);
+                marks.clear(Marks::RETRANS);
+                self.lost -= 1;
+                self.retransmitted -= 1;
+            }
+        } else {
+            if !marks.has(Marks::EVER_RETRANS) {
+                if record.seq < highest {
+                    out.reordered_from = Some(out.reordered_from.map_or(record.seq, |r| r.min(record.seq)));
+                }
+                out.original_delivered |= record.end <= high_seq;
+                out.first_sacked = out.first_sacked.or(Some(record.sent));
+                out.last_sacked = Some(record.sent);
+            }
+            if marks.has(Marks::LOST) {
+                marks.clear(Marks::LOST);
+                self.lost -= 1;
+            }
+        }
+        marks.set(Marks::SACKED);
+        self.sacked += 1;
+        out.sacked += 1;
+        out.delivered += 1;
+        self.unlink(n);
+        if let Some(r) = self.at_mut(n) {
+            r.marks = marks;
+        }
+    }
+
+    /// A D-SACK says that this old or still outstanding segment arrived twice: its retransmission is not in flight.
+    pub(super) fn duplicate(&mut self, block: (u64, u64)) {
+        let mut n = self.find(block.0);
+        while let Some(record) = self.at_mut(n).filter(|r| r.seq < block.1) {
+            if record.marks.has(Marks::RETRANS) && record.marks.has(Marks::SACKED) {
+                record.marks.clear(Marks::RETRANS);
+                self.retransmitted -= 1;
+            }
+            n = n.wrapping_add(1);
+        }
+    }
+
+    /// Everything below `una` is acknowledged. `visit` sees each record that leaves.
+    pub(super) fn acknowledge(&mut self, una: u64, high_seq: u64, out: &mut Delivery, mut visit: impl FnMut(&Record)) {
+        while let Some(record) = self.records.front().copied().filter(|r| r.end <= una) {
+            let n = self.base;
+            let marks = record.marks;
+            if marks.has(Marks::EVER_RETRANS) {
+                if marks.has(Marks::RETRANS) {
+                    self.retransmitted -= 1;
+                }
+                out.retransmitted_acked = true;
+            } else if !marks.has(Marks::SACKED) {
+                out.first_acked = out.first_acked.or(Some(record.sent));
+                out.last_acked = Some(record.sent);
+                out.reordered_from = Some(out.reordered_from.map_or(record.seq, |r| r.min(record.seq)));
+                out.original_delivered |= record.end <= high_seq;
+            }
+            if marks.has(Marks::SACKED) {
+                self.sacked -= 1;
+            } else {
+                out.delivered += 1;
+            }
+            if marks.has(Marks::LOST) {
+                self.lost -= 1;
+            }
+            visit(&record);
+            out.acked += 1;
+            self.unlink(n);
+            self.records.pop_front();
+            self.base = self.base.wrapping_add(1);
+            if self.hint == n {
+                self.hint = self.base;
+            }
+        }
+        self.sacked_ranges.remove_below(una);
+    }
+
+    /// Marks record `n` lost; returns whether that is news.
+    fn mark_lost(&mut self, n: u32) -> bool {
+        let base = self.base;
+        let Some(record) = self.at_mut(n) else { return false };
+        if record.marks.has(Marks::SACKED) {
+            return false;
+        }
+        let news = if record.marks.has(Marks::LOST) {
+            let again = record.marks.has(Marks::RETRANS);
+            record.marks.clear(Marks::RETRANS);
+            self.retransmitted -= u32::from(again);
+            again
+        } else {
+            record.marks.set(Marks::LOST);
+            self.lost += 1;
+            // A probe's retransmission of it stays in flight.
+            true
+        };
+        if n.wrapping_sub(base) < self.hint.wrapping_sub(base) {
+            self.hint = n;
+        }
+        news
+    }
+
+    /// Goes through the records in the order of transmission until `judge` says to stop; those it finds lost are
+    /// marked. Returns how many are newly lost.
+    pub(super) fn detect_lost(&mut self, mut judge: impl FnMut(&Record) -> Judgement) -> u32 {
+        let (mut n, mut news) = (self.oldest, 0);
+        while n != NONE {
+            let Some(record) = self.at(n).copied() else { break };
+            match judge(&record) {
+                Judgement::Stop => break,
+                Judgement::Wait => {}
+                Judgement::Lost => {
+                    self.unlink(n);
+                    news += u32::from(self.mark_lost(n));
+                }
+            }
+            n = record.newer;
+        }
+        news
+    }
+
+    /// After a timeout: marks every record lost that `judge` finds so, the head in any case. Returns how many are newly
+    /// lost.
+    pub(super) fn mark_all_lost(&mut self, judge: impl Fn(&Record) -> bool) -> u32 {
+        let mut news = 0;
+        for i in 0..self.records.len() as u32 {
+            let n = self.base.wrapping_add(i);
+            if i == 0 || self.at(n).is_some_and(&judge) {
+                news += u32::from(self.mark_lost(n));
+            }
+        }
+        self.hint = self.base;
+        news
+    }
+
+    /// Takes all loss marks back.
+    pub(super) fn unmark_lost(&mut self) {
+        for i in 0..self.records.len() as u32 {
+            let n = self.base.wrapping_add(i);
+            let Some(record) = self.at_mut(n) else { continue };
+            if record.marks.has(Marks::LOST) {
+                record.marks.clear(Marks::LOST);
+                // Linux leaves such segments out of the order of transmission until they are sent again; they can be
+                // found lost only by a timeout.
+            }
+        }
+        self.lost = 0;
+        self.hint = self.base;
+    }
+
+    /// The next segment to retransmit: the lowest that is lost and not in flight again.
+    pub(super) fn next_lost(&mut self) -> Option<Record> {
+        if self.retransmitted >= self.lost {
+            return None;
+        }
+        while let Some(record) = self.at(self.hint) {
+            let m = record.marks;
+            if m.has(Marks::LOST) && !m.has(Marks::SACKED) && !m.has(Marks::RETRANS) {
+                return Some(*record);
+            }
+            self.hint = self.hint.wrapping_add(1);
+        }
+        None
+    }
+
+    /// The segment at `seq` was sent again.
+    pub(super) fn retransmit(&mut self, seq: u64, now: Time, tx: TxState) {
+        let n = self.find(seq);
+        let Some(record) = self.at_mut(n) else { return };
+        record.sent = now;
+        record.tx = tx;
+        let again = record.marks.has(Marks::RETRANS);
+        record.marks.set(Marks::RETRANS);
+        record.marks.set(Marks::EVER_RETRANS);
+        self.retransmitted += u32::from(!again);
+        self.unlink(n);
+        self.link(n);
+    }
+
+    pub(super) fn last(&self) -> Option<&Record> {
+        self.records.back()
+    }
+
+    /// Whether counts agree with marks; for tests.
+    #[cfg(test)]
+    pub(super) fn is_consistent(&self) -> bool {
+        let count = |m: Marks| self.records.iter().filter(|r| r.marks.has(m)).count() as u32;
+        let both = self.records.iter().filter(|r| r.marks.has(Marks::SACKED) && r.marks.has(Marks::LOST)).count();
+        self.sacked == count(Marks::SACKED)
+            && self.lost == count(Marks::LOST)
+            && self.retransmitted == count(Marks::RETRANS)
+            && both == 0
+    }
+}
+
+/// What a loss detector thinks of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Judgement {
+    /// Lost.
+    Lost,
+    /// Perhaps, later.
+    Wait,
+    /// Neither this one nor any sent after it.
+    Stop,
+}

@@ -1,0 +1,745 @@
+//! The sending half of a connection: what may go out, and what acknowledgements do.
+
+use super::config::Config;
+use super::recovery::{Episode, Rack, Tlp};
+use super::rtt::Rtt;
+use super::scoreboard::{Delivery, Marks, Scoreboard};
+use super::segment::Segment;
+use crate::cc::{self, CongestionController, Phase, SlowStart};
+use crate::endpoint::Stats;
+use crate::recovery::{Pacer, Prr, RateSampler, prr::PrrAck};
+use haltere_net::{Cx, Metric, Rate, Span, Time};
+
+/// What a retransmission timer is set for. There is one timer, as in Linux: setting it for one thing unsets the others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Timer {
+    /// Retransmission timeout.
+    Rto,
+    /// Tail loss probe.
+    Probe,
+    /// The end of RACK's reordering window.
+    Reordering,
+}
+
+/// Which of lost and new data goes first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Order {
+    /// Retransmissions, then new data.
+    LostFirst,
+    /// F-RTO's step 2b: new data only, retransmissions if there is none.
+    NewOnly,
+}
+
+/// What goes out whatever window and pacing say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Forced {
+    /// A tail loss probe.
+    Probe,
+    /// The first segment in flight, after a timeout.
+    Head,
+}
+
+/// A data segment to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outgoing {
+    pub seq: u64,
+    pub len: u32,
+    pub fin: bool,
+}
+
+/// Clock ticks of the host: timers are set in whole ticks and fire at the edges of its timer wheel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ticks {
+    tick: Span,
+    phase: u64,
+}
+
+impl Ticks {
+    /// `phase` places the run's start within the host's count of ticks.
+    pub(super) fn new(tick: Span, phase: u64) -> Ticks {
+        Ticks { tick, phase }
+    }
+
+    pub(super) fn tick(&self) -> Span {
+        self.tick
+    }
+
+    /// When a timer set at `now` for `span` fires: never early, and rounded up to the grain of the wheel's level, which
+    /// is 1, 8, 64 … ticks for spans from 0, 63, 504 … ticks (Linux, `kernel/time/timer.c`).
+    pub(super) fn deadline(&self, now: Time, span: Span) -> Time {
+        let tick = self.tick.as_nanos();
+        if tick == 0 {
+            return now + span;
+        }
+        let host = now.as_nanos().saturating_add(self.phase);
+        let ticks = span.as_nanos().div_ceil(tick);
+        let mut shift = 0;
+        while ticks >= 63 << shift && shift < 24 {
+            shift += 3;
+        }
+        let expires = (((host / tick + ticks) >> shift) + 1) << shift;
+        Time::from_nanos(expires.saturating_mul(tick).saturating_sub(self.phase))
+    }
+}
+
+/// How far the window was used lately (Linux: `tcp_cwnd_validate`).
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    limited: bool,
+    max_out: u32,
+    until: u64,
+}
+
+/// The sending half.
+pub(super) struct Sender {
+    pub mss: u64,
+    pub(super) board: Scoreboard,
+    pub(super) cc: Box<dyn CongestionController>,
+    pub(super) rtt: Rtt,
+    pub(super) sampler: RateSampler,
+    pacer: Pacer,
+    paced: bool,
+    burst_left: u64,
+    burst_sent: u64,
+    pacing_wake: Option<Time>,
+    /// First position not acknowledged.
+    pub una: u64,
+    /// Next position to send.
+    pub nxt: u64,
+    written: u64,
+    fin: bool,
+    window_end: u64,
+    pub(super) phase: Phase,
+    pub(super) episode: Episode,
+    pub(super) rack: Rack,
+    pub(super) tlp: Option<Tlp>,
+    pub(super) prr: Option<Prr>,
+    pub(super) order: Order,
+    pub(super) ticks: Ticks,
+    timer: Option<(Timer, Time)>,
+    pub retransmits: u32,
+    forced: Option<Forced>,
+    usage: Usage,
+    sent_new: bool,
+    last_send: Time,
+    traced: (u64, u64, u64, u64),
+    pub stats: Stats,
+}
+
+impl Sender {
+    pub(super) fn new(config: &Config, mut stream: haltere_net::rng::Stream) -> Sender {
+        let mss = config.mss();
+        let phase = stream.below(config.tick.as_nanos().max(1) * 512);
+        let cc = config.algorithm.build(cc::Config {
+            mss,
+            wire: u64::from(config.mtu),
+            grain: mss,
+            initial_window: u64::from(config.initial_window) * mss,
+            slow_start: config.slow_start.or(None::<SlowStart>),
+            paced: config.paced,
+            tick: config.tick,
+            stream,
+        });
+        let paced = config.paced || cc.pacing_rate().is_some();
+        Sender {
+            mss,
+            board: Scoreboard::default(),
+            cc,
+            rtt: Rtt::new(config.rto),
+            sampler: RateSampler::default(),
+            pacer: Pacer::new(10 * mss),
+            paced,
+            burst_left: 0,
+            burst_sent: 0,
+            pacing_wake: None,
+            una: 0,
+            nxt: 0,
+            written: 0,
+            fin: false,
+            window_end: 0,
+            phase: Phase::Open,
+            episode: Episode::default(),
+            rack: Rack::default(),
+            tlp: None,
+            prr: None,
+            order: Order::LostFirst,
+            ticks: Ticks::new(config.tick, phase),
+            timer: None,
+            retransmits: 0,
+            forced: None,
+            usage: Usage::default(),
+            sent_new: false,
+            last_send: Time::ZERO,
+            traced: (0, 0, 0, 0),
+            stats: Stats::default(),
+        }
+    }
+
+    /// The handshake is over: the peer's window, and the RTT it showed unless a packet was sent twice.
+    pub(super) fn open(&mut self, window: u64, rtt: Option<Span>, now: Time) {
+        self.window_end = window;
+        if let Some(rtt) = rtt {
+            self.rtt.sample(rtt, 0, 0);
+            self.rtt.sample_min(now, rtt);
+            self.stats.count_rtt(rtt);
+        }
+        self.cc.on_established(&cc::Established { now, rtt });
+    }
+
+    pub(super) fn write(&mut self, bytes: u64) {
+        // Linux asks at each write whether the sender had run dry (draft-cheng-iccrg-delivery-rate-estimation 3.4).
+        if self.unsent() < self.mss
+            && self.in_flight() < self.window()
+            && self.board.lost() <= self.board.retransmitted()
+        {
+            self.sampler.on_app_limited(self.in_flight());
+        }
+        self.written += bytes;
+    }
+
+    pub(super) fn finish(&mut self) {
+        self.fin = true;
+    }
+
+    /// Position after all that was written, FIN included.
+    fn write_end(&self) -> u64 {
+        self.written + u64::from(self.fin)
+    }
+
+    fn unsent(&self) -> u64 {
+        self.write_end().saturating_sub(self.nxt)
+    }
+
+    /// Whether our stream was ended and all of it, FIN included, was acknowledged.
+    pub(super) fn has_finished(&self) -> bool {
+        self.fin && self.una == self.write_end()
+    }
+
+    /// Whether only the peer's window holds data back, with nothing in flight that would bring an update.
+    pub(super) fn is_blocked_by_peer(&self) -> bool {
+        let data = self.written.saturating_sub(self.nxt).min(self.mss);
+        self.board.is_empty() && data > self.window_end.saturating_sub(self.nxt)
+    }
+
+    /// Bytes in flight, counted in whole segments as Linux does.
+    pub(super) fn in_flight(&self) -> u64 {
+        u64::from(self.board.in_flight()) * self.mss
+    }
+
+    /// The window in force: PRR's during recovery, the controller's otherwise.
+    pub(super) fn window(&self) -> u64 {
+        self.prr.map_or_else(|| self.cc.window(), |p| p.window())
+    }
+
+    /// Sends `what` at the next opportunity.
+    pub(super) fn force(&mut self, what: Forced) {
+        self.forced = Some(what);
+    }
+
+    /// Whether there is new data that the peer's window lets go.
+    pub(super) fn can_send_new(&self) -> bool {
+        self.unsent() > 0 && self.window_end > self.nxt
+    }
+
+    fn has_room(&self) -> bool {
+        self.in_flight() + self.mss <= self.window()
+    }
+
+    /// Linux's pacing rate for window-based algorithms: twice the window per RTT in slow start, 1.2 times afterwards.
+    fn pacing_rate(&self) -> Option<Rate> {
+        if !self.paced {
+            return None;
+        }
+        self.cc.pacing_rate().or_else(|| {
+            let (window, ssthresh) = (self.cc.window(), self.cc.ssthresh());
+            let percent = if window < ssthresh / 2 { 200 } else { 120 };
+            Rate::of(window, self.rtt.srtt()?).map(|r| r.scaled(percent, 100))
+        })
+    }
+
+    // ---- sending ----
+
+    /// The next segment that may go out now; it counts as sent.
+    pub(super) fn poll(&mut self, cx: &mut Cx<'_>) -> Option<Outgoing> {
+        self.pacing_wake = None;
+        let out = if self.may_pace(cx.now) { self.pick(cx) } else { None };
+        match out {
+            Some(segment) => {
+                self.account_burst(cx.now, u64::from(segment.len));
+                self.last_send = cx.now;
+            }
+            None => {
+                self.close_burst(cx.now);
+                self.settle(cx.now);
+                self.trace(cx);
+            }
+        }
+        out
+    }
+
+    /// Whether pacing lets a segment go; if not, remembers when it will.
+    fn may_pace(&mut self, now: Time) -> bool {
+        if !self.paced || self.burst_left > 0 || self.forced.is_some() {
+            return true;
+        }
+        match self.pacer.blocked(now) {
+            None => {
+                self.burst_left = self.cc.send_quantum().max(self.mss);
+                true
+            }
+            Some(at) => {
+                let retransmit = self.board.lost() > self.board.retransmitted();
+                if (retransmit || self.unsent() > 0) && self.has_room() {
+                    self.pacing_wake = Some(at);
+                }
+                false
+            }
+        }
+    }
+
+    fn account_burst(&mut self, now: Time, len: u64) {
+        if !self.paced {
+            return;
+        }
+        self.burst_sent += len;
+        self.burst_left = self.burst_left.saturating_sub(len);
+        if self.burst_left == 0 {
+            self.close_burst(now);
+        }
+    }
+
+    fn close_burst(&mut self, now: Time) {
+        if self.burst_sent > 0 {
+            if let Some(rate) = self.pacing_rate() {
+                self.pacer.on_sent(now, self.burst_sent, rate);
+            }
+        }
+        self.burst_sent = 0;
+        self.burst_left = 0;
+    }
+
+    fn pick(&mut self, cx: &mut Cx<'_>) -> Option<Outgoing> {
+        match self.forced.take() {
+            Some(Forced::Probe) => return self.send_probe(cx.now),
+            Some(Forced::Head) => {
+                let head = *self.board.head()?;
+                return Some(self.retransmit(head.seq, head.end, head.fin, cx.now));
+            }
+            None => {}
+        }
+        if self.order == Order::NewOnly {
+            if let Some(new) = self.send_new(cx.now) {
+                return Some(new);
+            }
+            if self.nxt <= self.episode.high_seq {
+                self.episode.frto = false;
+                self.order = Order::LostFirst;
+            }
+        }
+        if self.order == Order::LostFirst && self.has_room() {
+            if let Some(record) = self.board.next_lost() {
+                return Some(self.retransmit(record.seq, record.end, record.fin, cx.now));
+            }
+        }
+        self.send_new(cx.now)
+    }
+
+    fn send_new(&mut self, now: Time) -> Option<Outgoing> {
+        if self.unsent() == 0 || !self.has_room() {
+            return None;
+        }
+        self.send_next(now)
+    }
+
+    /// Sends the next new segment, whatever the congestion window says.
+    fn send_next(&mut self, now: Time) -> Option<Outgoing> {
+        let room = self.window_end.saturating_sub(self.nxt);
+        let data = (self.written.saturating_sub(self.nxt)).min(self.mss);
+        if data > room || self.unsent() == 0 || (data == 0 && !self.fin) {
+            return None;
+        }
+        let fin = self.fin && self.nxt + data == self.written;
+        let idle = (self.board.is_empty() && self.stats.sent_packets > 0).then(|| now.since(self.last_send));
+        self.cc.on_sent(&cc::Sent {
+            now,
+            in_flight: self.in_flight(),
+            total_delivered: self.sampler.delivered(),
+            after_idle: idle,
+            app_limited: self.sampler.is_app_limited(),
+        });
+        let seq = self.nxt;
+        let end = seq + data + u64::from(fin);
+        let outstanding = u64::from(self.board.out()) * self.mss;
+        let tx = self.sampler.on_sent(now, outstanding);
+        self.board.push(seq, end, fin, now, tx);
+        self.nxt = end;
+        self.sent_new = true;
+        self.stats.sent_packets += 1;
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(self.mss);
+        }
+        Some(Outgoing { seq, len: data as u32, fin })
+    }
+
+    pub(super) fn retransmit(&mut self, seq: u64, end: u64, fin: bool, now: Time) -> Outgoing {
+        let outstanding = u64::from(self.board.out()) * self.mss;
+        let tx = self.sampler.on_sent(now, outstanding);
+        self.board.retransmit(seq, now, tx);
+        self.episode.on_retransmitted(now);
+        self.stats.sent_packets += 1;
+        self.stats.retransmitted_packets += 1;
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(self.mss);
+        }
+        if seq == self.una && !matches!(self.timer, Some((Timer::Reordering, _))) {
+            self.set_timer(Timer::Rto, now, self.rtt.rto());
+        }
+        Outgoing { seq, len: (end - seq - u64::from(fin)) as u32, fin }
+    }
+
+    /// A tail loss probe (RFC 8985 section 7.3): new data if there is any, else the last segment again.
+    fn send_probe(&mut self, now: Time) -> Option<Outgoing> {
+        let new = self.send_next(now);
+        let out = match new {
+            Some(out) => Some(out),
+            None => {
+                let last = *self.board.last()?;
+                Some(self.retransmit(last.seq, last.end, last.fin, now))
+            }
+        };
+        self.sent_new = false;
+        self.stats.probes += 1;
+        self.tlp = Some(Tlp { high_seq: self.nxt, retransmission: new.is_none() });
+        self.timer = None;
+        self.rearm_rto(now);
+        out
+    }
+
+    /// After a train of segments: note how far the window was used, and arm the timers.
+    fn settle(&mut self, now: Time) {
+        let sent = std::mem::take(&mut self.sent_new);
+        let limited = self.in_flight() + self.mss > self.window();
+        if sent || (limited && self.unsent() > 0) {
+            let u = &mut self.usage;
+            let out = self.board.out();
+            if self.una >= u.until || limited || (!u.limited && out > u.max_out) {
+                *u = Usage { limited, max_out: out, until: self.nxt };
+            }
+        }
+        if sent {
+            if matches!(self.timer, None | Some((Timer::Probe, _))) {
+                self.rearm_rto(now);
+            }
+            self.schedule_probe(now, false);
+        }
+    }
+
+    /// Linux's `tcp_is_cwnd_limited`.
+    fn window_limited(&self) -> bool {
+        self.usage.limited
+            || (self.cc.in_slow_start() && self.cc.window() < 2 * u64::from(self.usage.max_out) * self.mss)
+    }
+
+    // ---- acknowledgements ----
+
+    /// Takes the acknowledgement of a segment in.
+    pub(super) fn on_ack(&mut self, s: &Segment, cx: &mut Cx<'_>) {
+        let now = cx.now;
+        if s.ack > self.nxt {
+            return;
+        }
+        self.rack.now = now;
+        let prior_una = self.una;
+        let advanced = s.ack > prior_una;
+        let old = s.ack < prior_una;
+        let window_update = !old && s.ack + s.window != self.window_end;
+        if !old && (advanced || s.ack + s.window > self.window_end || s.len > 0) {
+            self.window_end = s.ack + s.window;
+        }
+        if self.board.is_empty() {
+            return;
+        }
+        let prior_highest = self.board.highest_sacked(self.una);
+        let prior_in_flight = self.in_flight();
+        let prior_sacked = self.board.sacked();
+        let lost_before = self.sampler.lost();
+        if advanced {
+            self.una = s.ack;
+            self.retransmits = 0;
+        }
+        let mut d = Delivery::default();
+        let duplicate = self.take_duplicate_sack(s, prior_una);
+        self.take_sacks(s, prior_una, duplicate.is_some(), &mut d);
+        self.take_cumulative(s, &mut d);
+        if d.sacked > 0 || d.acked > 0 {
+            self.check_reordering(&d, prior_highest);
+        }
+        let (rtt, delayed) = self.take_rtt(s, &d, prior_una, prior_sacked, cx);
+        let mut set_timer = d.acked > 0;
+        if d.acked == 0 {
+            // A SACK of something sent after the head tells that the path is alive.
+            if let (Some(sent), Some(head)) = (d.first_sacked, self.board.head()) {
+                set_timer |= sent < head.sent;
+            }
+        }
+        let prior_delivered = self.sampler.pending_prior_delivered();
+        self.rack.update_window(prior_delivered, self.sampler.delivered());
+        self.take_probe_ack(s.ack, advanced, duplicate, d.sacked > 0, now);
+        let dup = !(advanced || s.len > 0 || window_update || duplicate.is_some());
+        let dubious = (!advanced && s.len == 0 && !window_update) || d.sacked > 0 || duplicate.is_some();
+        self.order = Order::LostFirst;
+        if dubious || self.phase != Phase::Open {
+            let keep_timer = self.fast_retransmit_alert(s, &d, advanced, dup, now);
+            set_timer &= !keep_timer;
+        }
+        if set_timer {
+            self.set_xmit_timer(now);
+        }
+        self.control(&d, advanced, rtt, delayed, prior_in_flight, lost_before, cx);
+    }
+
+    fn take_sacks(&mut self, s: &Segment, prior_una: u64, skip_first: bool, d: &mut Delivery) {
+        let high_seq = if self.phase == Phase::Open { self.nxt } else { self.episode.high_seq };
+        let (mss, echo) = (self.mss, s.echo);
+        let min_rtt = self.rtt.min();
+        let Sender { board, rack, sampler, .. } = self;
+        let now = rack.now;
+        for (start, end) in s.sack_blocks().skip(usize::from(skip_first)) {
+            if end <= prior_una || end > self.nxt {
+                continue;
+            }
+            board.sack((start.max(prior_una), end), high_seq, prior_una, d, |r| {
+                rack.advance(r, echo, min_rtt);
+                sampler.on_delivered(now, mss, r.sent, r.tx);
+            });
+        }
+    }
+
+    fn take_cumulative(&mut self, s: &Segment, d: &mut Delivery) {
+        let high_seq = if self.phase == Phase::Open { self.nxt } else { self.episode.high_seq };
+        let (mss, una) = (self.mss, self.una);
+        let min_rtt = self.rtt.min();
+        let Sender { board, rack, sampler, .. } = self;
+        let now = rack.now;
+        board.acknowledge(una, high_seq, d, |r| {
+            if !r.marks.has(Marks::SACKED) {
+                rack.advance(r, s.echo, min_rtt);
+                sampler.on_delivered(now, mss, r.sent, r.tx);
+            }
+        });
+    }
+
+    /// Takes RTT samples; returns the controller's sample and whether the ACK may have been delayed.
+    fn take_rtt(
+        &mut self,
+        s: &Segment,
+        d: &Delivery,
+        prior_una: u64,
+        prior_sacked: u32,
+        cx: &mut Cx<'_>,
+    ) -> (Option<Span>, bool) {
+        let now = cx.now;
+        let (mut sequence, mut newest, mut delayed) = (None, None, false);
+        if let (Some(first), Some(last), false) = (d.first_acked, d.last_acked, d.retransmitted_acked) {
+            sequence = Some(now.since(first));
+            newest = Some(now.since(last));
+            delayed = d.acked == 1 && prior_sacked == 0 && d.sacked == 0 && self.una - prior_una < self.mss;
+        }
+        if let (Some(first), Some(last)) = (d.first_sacked, d.last_sacked) {
+            sequence = sequence.or(Some(now.since(first)));
+            newest = Some(now.since(last));
+        }
+        if sequence.is_none() && s.echo != 0 && d.acked > 0 {
+            // Karn's rule holds but for timestamps, whose clock ticks in milliseconds.
+            let ms = timestamp(now).wrapping_sub(s.echo).max(1);
+            sequence = Some(Span::from_millis(u64::from(ms)));
+            newest = sequence;
+        }
+        let Some(sample) = sequence else { return (None, delayed) };
+        if let Some(rtt) = newest {
+            if !(delayed && self.rtt.min().is_some_and(|min| rtt > min)) {
+                self.rtt.sample_min(now, rtt);
+            }
+            self.stats.count_rtt(rtt);
+            cx.record(Metric::Rtt, rtt.as_nanos());
+        }
+        self.rtt.sample(sample, self.una, self.nxt);
+        (newest, delayed)
+    }
+
+    /// Hands the ACK to congestion control, or to PRR while it rules.
+    #[allow(clippy::too_many_arguments)]
+    fn control(
+        &mut self,
+        d: &Delivery,
+        advanced: bool,
+        rtt: Option<Span>,
+        delayed: bool,
+        prior_in_flight: u64,
+        lost_before: u64,
+        cx: &mut Cx<'_>,
+    ) {
+        let delivered = u64::from(d.delivered) * self.mss;
+        let lost = self.sampler.lost().saturating_sub(lost_before);
+        let in_flight = self.in_flight();
+        let rate = self.sampler.sample(self.rtt.min());
+        if let Some(prr) = &mut self.prr {
+            prr.on_ack(PrrAck { delivered, in_flight, safe: advanced && lost == 0, mss: self.mss });
+        }
+        let progress = if self.episode.reordering > 3 { d.delivered > 0 } else { d.acked > 0 };
+        let ack = cc::Ack {
+            now: cx.now,
+            delivered,
+            lost,
+            rtt,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min(),
+            in_flight,
+            prior_in_flight,
+            window_limited: self.window_limited(),
+            may_grow: self.prr.is_none() && progress,
+            phase: self.phase,
+            acked_to: self.una,
+            sent_to: self.nxt,
+            rate,
+            total_delivered: self.sampler.delivered(),
+            total_lost: self.sampler.lost(),
+            next_departure: self.pacer.next(),
+            delayed,
+        };
+        self.cc.on_ack(&ack);
+        if self.cc.marks_app_limited() {
+            self.sampler.on_app_limited(in_flight);
+        }
+        if cx.probing() {
+            if let Some(rate) = rate.rate() {
+                cx.record(Metric::DeliveryRate, rate.as_bps());
+            }
+        }
+    }
+
+    // ---- timers ----
+
+    pub(super) fn set_timer(&mut self, kind: Timer, now: Time, span: Span) {
+        self.timer = Some((kind, self.ticks.deadline(now, span)));
+    }
+
+    pub(super) fn timer(&self) -> Option<Timer> {
+        self.timer.map(|(kind, _)| kind)
+    }
+
+    /// When the sender wants to be called.
+    pub(super) fn next_wake(&self) -> Time {
+        let timer = self.timer.map_or(Time::NEVER, |(_, at)| at);
+        timer.min(self.pacing_wake.unwrap_or(Time::NEVER))
+    }
+
+    /// Runs the timer if it is due. Returns whether the connection should be given up.
+    pub(super) fn on_wake(&mut self, config: &Config, cx: &mut Cx<'_>) -> bool {
+        let Some((kind, at)) = self.timer.filter(|(_, at)| *at <= cx.now) else { return false };
+        debug_assert!(at <= cx.now);
+        self.timer = None;
+        self.rack.now = cx.now;
+        match kind {
+            Timer::Probe if self.tlp.is_none() && !self.board.is_empty() => self.force(Forced::Probe),
+            Timer::Probe => self.rearm_rto(cx.now),
+            Timer::Reordering => self.on_reordering_timeout(cx.now),
+            Timer::Rto => {
+                if self.retransmits >= config.data_retries {
+                    return true;
+                }
+                self.on_retransmission_timeout(cx.now);
+            }
+        }
+        self.order = Order::LostFirst;
+        false
+    }
+
+    /// Arms the probe timer if the state calls for it, else the retransmission timer.
+    pub(super) fn set_xmit_timer(&mut self, now: Time) {
+        if !self.schedule_probe(now, true) {
+            self.rearm_rto(now);
+        }
+    }
+
+    /// RFC 8985 section 7.2.
+    fn schedule_probe(&mut self, now: Time, advancing: bool) -> bool {
+        if self.board.is_empty() || self.phase != Phase::Open {
+            return false;
+        }
+        let mut span = match self.rtt.srtt() {
+            // One segment alone may meet a delayed ACK.
+            Some(srtt) if self.board.out() == 1 => srtt * 2 + self.rtt.floor(),
+            Some(srtt) => srtt * 2 + self.ticks.tick() * 2,
+            None => Span::from_secs(1),
+        };
+        let rto = if advancing { self.rtt.rto() } else { self.rto_left(now) };
+        if !rto.is_zero() {
+            span = span.min(rto);
+        }
+        self.set_timer(Timer::Probe, now, span);
+        true
+    }
+
+    /// Time until the retransmission timeout of the head.
+    fn rto_left(&self, now: Time) -> Span {
+        let sent = self.board.head().map_or(now, |h| h.sent);
+        (sent + self.rtt.rto()).since(now)
+    }
+
+    pub(super) fn rearm_rto(&mut self, now: Time) {
+        if self.board.is_empty() {
+            self.timer = None;
+            return;
+        }
+        let span = match self.timer {
+            Some((Timer::Probe | Timer::Reordering, _)) => self.rto_left(now).max(Span::from_nanos(1)),
+            _ => self.rtt.rto(),
+        };
+        self.set_timer(Timer::Rto, now, span);
+    }
+
+    fn trace(&mut self, cx: &mut Cx<'_>) {
+        if !cx.probing() {
+            return;
+        }
+        let rate = self.pacing_rate().map_or(0, Rate::as_bps);
+        let new = (self.window(), self.cc.ssthresh(), self.in_flight(), rate);
+        let old = std::mem::replace(&mut self.traced, new);
+        let changes = [
+            (Metric::Cwnd, old.0, new.0),
+            (Metric::Ssthresh, old.1, new.1),
+            (Metric::BytesInFlight, old.2, new.2),
+            (Metric::PacingRate, old.3, new.3),
+        ];
+        for (metric, before, after) in changes {
+            if before != after {
+                cx.record(metric, after);
+            }
+        }
+    }
+}
+
+/// The timestamp option's clock: milliseconds, from 1 so that 0 means none.
+pub(super) fn timestamp(now: Time) -> u32 {
+    (now.as_nanos() / 1_000_000) as u32 + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_fire_at_the_edges_of_the_wheel_and_never_early() {
+        let ticks = Ticks::new(Span::from_millis(4), 0);
+        let at = |ms: u64, span: u64| ticks.deadline(Time::ZERO + Span::from_millis(ms), Span::from_millis(span));
+        assert_eq!(at(0, 40), Time::ZERO + Span::from_millis(44));
+        assert_eq!(at(3, 40), Time::ZERO + Span::from_millis(44));
+        // 1 s is 250 ticks: the second level, whose grain is 8 ticks.
+        assert_eq!(at(0, 1000), Time::ZERO + Span::from_millis(1024));
+        for (now, span) in [(1, 1), (7, 251), (13, 252), (100, 2016), (5, 60_000)] {
+            assert!(at(now, span) >= Time::ZERO + Span::from_millis(now + span));
+        }
+        assert_eq!(Ticks::new(Span::ZERO, 0).deadline(Time::ZERO, Span::from_millis(3)).as_nanos(), 3_000_000);
+    }
+}

@@ -1,0 +1,63 @@
+"""haltere: a laboratory for transport protocols.
+
+>>> import haltere
+>>> table = haltere.compare(["tcp/cubic", "quic/bbr"], rate="40Mbit/s", rtt="50ms", loss="1%", size="8MiB")
+>>> study = haltere.Study.load("studies/quic-dumbbell")
+>>> results = study.run(replications=3)
+>>> results.flows            # a polars data frame, a row a flow
+
+Names are loaded when first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from haltere.comparison import compare
+    from haltere.errors import HaltereError, InputError
+    from haltere.results import Results, load
+    from haltere.runner.single import RunResult, Trace, run, trace
+    from haltere.scenario import Scenario
+    from haltere.study import Study
+
+__all__ = [
+    "HaltereError",
+    "InputError",
+    "Results",
+    "RunResult",
+    "Scenario",
+    "Study",
+    "Trace",
+    "compare",
+    "load",
+    "run",
+    "trace",
+]
+
+_HOMES = {
+    "HaltereError": "haltere.errors",
+    "InputError": "haltere.errors",
+    "Results": "haltere.results",
+    "RunResult": "haltere.runner.single",
+    "Scenario": "haltere.scenario",
+    "Study": "haltere.study",
+    "Trace": "haltere.runner.single",
+    "compare": "haltere.comparison",
+    "load": "haltere.results",
+    "run": "haltere.runner.single",
+    "trace": "haltere.runner.single",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return import_module("haltere.core").VERSION
+    if name not in _HOMES:
+        raise AttributeError(f"module 'haltere' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,75 @@
+"""`haltere algorithms`, `schema` and `bench`: what there is, and how fast it is here."""
+
+from __future__ import annotations
+
+import json
+
+from rich.markup import escape
+from rich.table import Table
+
+from haltere import core
+from haltere.cli import show
+from haltere.errors import InputError, as_written
+
+
+def algorithms(*, as_json: bool) -> None:
+    """Print what a contender can be made of."""
+    known = core.algorithms()
+    if as_json:
+        print(json.dumps(known, indent=1))
+        return
+    console = show.out()
+    columns = {
+        "transports": ("name", "summary"),
+        "congestion": ("name", "summary", "reference"),
+        "switches": ("name", "applies_to", "summary"),
+    }
+    for kind, names in columns.items():
+        table = Table(title=kind, title_justify="left", show_lines=False)
+        for name in names:
+            table.add_column(name.replace("_", " "))
+        for item in known[kind]:
+            table.add_row(*(escape(_words(item.get(name))) for name in names))
+        console.print(table)
+    console.print("a contender is transport/congestion[-variant][+switch...]", markup=False)
+
+
+def _words(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value)
+    return "" if value is None else str(value)
+
+
+def schema(of: str) -> None:
+    """Print a JSON Schema."""
+    if of == "scenario":
+        found = core.scenario_schema()
+    elif of == "study":
+        from haltere.study.schema import study_schema
+
+        found = study_schema()
+    else:
+        raise InputError("there is no schema of that", field="schema", given=as_written(of), right="scenario or study")
+    print(json.dumps(found, indent=2))
+
+
+def bench(*, as_json: bool) -> None:
+    """Run the benchmark cases and print them."""
+    with show.err().status("measuring"):
+        cases = core.bench()
+    if as_json:
+        print(json.dumps(cases, indent=1))
+        return
+    table = Table(title="speed of the simulator on this machine", title_justify="left")
+    for title in ("case", "data packets", "CPU time (s)", "packets a CPU-second", "memory a packet in flight (B)"):
+        table.add_column(title, justify="left" if title == "case" else "right")
+    for case in cases:
+        bytes_ = case.get("bytes_per_packet_in_flight")
+        table.add_row(
+            escape(str(case["case"])),
+            f"{case['data_packets']:,}",
+            show.number(case["cpu_s"], 3),
+            f"{case['packets_per_cpu_s']:,.0f}",
+            "–" if bytes_ is None else show.number(bytes_, 3),
+        )
+    show.out().print(table)

@@ -1,0 +1,84 @@
+"""`haltere run`: a study's campaign with a progress bar, or a dry run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.markup import escape
+from rich.table import Table
+
+from haltere.cli import show
+from haltere.documents import shown
+from haltere.errors import Interrupted
+from haltere.runner.campaign import Campaign
+from haltere.runner.estimate import estimate
+from haltere.runner.executor import ThreadExecutor
+from haltere.study import Study
+
+
+def command(
+    path: Path,
+    *,
+    replications: int | None,
+    variant: str | None,
+    experiments: Sequence[str] | None,
+    workers: int | None,
+    out: Path | None,
+    dry_run: bool,
+) -> None:
+    """Run the campaign, or say how big it is."""
+    executor = ThreadExecutor(workers)
+    study = Study.load(path, variant=variant)
+    campaign = Campaign(study, out=out, replications=replications, experiments=experiments)
+    console = show.out()
+    if dry_run:
+        _dry_run(campaign, executor)
+        return
+    ran = len(campaign.unfinished())
+    if campaign.parts.ignored:
+        console.print(f"{campaign.parts.ignored} part files of another build of haltere are left aside", style="yellow")
+    try:
+        with show.progress(escape(study.name)) as tell:
+            results = campaign.run(executor=executor, on_progress=tell)
+    except Interrupted as stopped:
+        raise Interrupted(f"{stopped}; go on with:\n  {campaign.command()}") from None
+    counts = results.manifest["counts"]
+    session = results.manifest["sessions"][-1]
+    took = f"({ran} of them now, in {show.duration(session['wall_s'])})" if ran else "(all of them were there already)"
+    console.print(escape(f"{counts['runs']} runs of {study.name} in {shown(campaign.out)} {took}"))
+    if counts["failed"]:
+        failed = results.runs.filter(results.runs["status"] != "ok")
+        console.print(
+            escape(f"{counts['failed']} failed, such as {failed['run_id'][0]}: {failed['error'][0]}"), style="yellow"
+        )
+    console.print(escape(f"next: haltere report {shown(campaign.out)}"))
+
+
+def _dry_run(campaign: Campaign, executor: ThreadExecutor) -> None:
+    console = show.out()
+    unfinished = campaign.unfinished()
+    table = Table(title=escape(campaign.study.header.title or campaign.study.name), title_justify="left")
+    for title in ("experiment", "design", "factors", "treatments", "runs"):
+        table.add_column(title, justify="right" if title in ("treatments", "runs") else "left")
+    for name in campaign.experiments:
+        experiment = campaign.study.file.experiments[name]
+        treatments = len(campaign.study.select([name]))
+        factors = " × ".join(f"{len(levels)} {factor}" for factor, levels in experiment.factors.items())
+        table.add_row(
+            escape(name), experiment.design, escape(factors), str(treatments), str(treatments * campaign.replications)
+        )
+    console.print(table)
+    done = len(campaign.plan) - len(unfinished)
+    console.print(
+        f"{len(campaign.plan)} runs ({campaign.replications} replications each)"
+        + (f", {done} of them done already" if done else "")
+    )
+    if not unfinished:
+        console.print("nothing is left to run")
+        return
+    guess = estimate(unfinished, workers=executor.workers)
+    console.print(
+        f"about {show.duration(guess.seconds)} on {guess.workers} workers "
+        f"(an estimate, from running {guess.sampled} of them)"
+    )

@@ -1,0 +1,81 @@
+"""How numbers, intervals and progress look on a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from haltere.stats import Interval
+
+
+def out() -> Console:
+    """The console on standard output."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, 120)  # for files and pipes
+    return console
+
+
+def err() -> Console:
+    """The console on standard error."""
+    return Console(stderr=True, highlight=False)
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar with the time left if standard error is a terminal; yield what to call with (finished, all)."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(elapsed_when_finished=False),
+    )
+    console = err()
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal, speed_estimate_period=60
+    ) as bar:
+        task = bar.add_task(what, total=None)
+
+        def tell(finished: int, everything: int) -> None:
+            if bar.tasks[0].total is None:  # what was finished before must not count as speed
+                bar.update(task, total=everything, completed=finished)
+                bar.reset(task, total=everything, completed=finished)
+            bar.update(task, completed=finished)
+
+        yield tell
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return a number with some significant digits, without exponent; a whole number stays one."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    if value == round(value) and abs(value) < 10**digits:
+        return f"{value:.0f}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{decimals}f}"
+
+
+def interval(estimate: Interval, scale: float = 1.0, digits: int = 4, between: str = " ") -> str:
+    """Return `7.21 [7.10, 7.35]`, or the bare value if there is no interval or nothing varies."""
+    value = number(estimate.value * scale, digits)
+    if estimate.low is None or estimate.high is None or estimate.exact:
+        return value
+    return f"{value}{between}[{number(estimate.low * scale, digits)}, {number(estimate.high * scale, digits)}]"
+
+
+def duration(seconds: float) -> str:
+    """Return a time for people: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,102 @@
+"""TOML files that know where each of their values stands, so that an error can point at it."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from haltere import core
+from haltere.errors import InputError, Place
+
+_POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
+_STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+
+
+def steps(path: str) -> list[str | int]:
+    """Split `flows[0].contender` into `["flows", 0, "contender"]`."""
+    return [int(index) if index else key for index, key in _STEP.findall(path)]
+
+
+def join(parts: list[str | int]) -> str:
+    """The inverse of `steps`."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts).removeprefix(".")
+
+
+def follow(value: Any, parts: list[str | int]) -> Any:
+    """Return the value at a path inside nested tables and lists, or None if there is none."""
+    for part in parts:
+        nested = isinstance(value, dict | list)
+        try:
+            value = value[part] if nested else None
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+@dataclass(frozen=True)
+class Document:
+    """A parsed TOML text with its name."""
+
+    name: str
+    text: str
+    data: dict[str, Any]
+
+    @classmethod
+    def read(cls, path: Path) -> Document:
+        """Read and parse a file.
+
+        Raises:
+            InputError: if it cannot be read or is not TOML.
+        """
+        name = shown(path)
+        try:
+            raw = path.read_bytes()
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", place=Place(name)) from None
+        try:
+            text = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = raw.count(b"\n", 0, error.start) + 1
+            column = error.start - raw.rfind(b"\n", 0, error.start)
+            raise InputError(
+                "is not UTF-8 text",
+                place=Place(name, line, column),
+                given=f"the byte 0x{raw[error.start]:02x}",
+                right="a TOML file in UTF-8",
+            ) from None
+        return cls.parse(name, text)
+
+    @classmethod
+    def parse(cls, name: str, text: str) -> Document:
+        """Parse a TOML text.
+
+        Raises:
+            InputError: if it is not TOML.
+        """
+        try:
+            return cls(name, text, tomllib.loads(text))
+        except tomllib.TOMLDecodeError as error:
+            found = _POSITION.search(str(error))
+            line, column = (int(found[1]), int(found[2])) if found and found[1] else (text.count("\n") + 1, 1)
+            problem = _POSITION.sub("", str(error))
+            given = (text.splitlines() or [""])[min(line, len(text.splitlines()) or 1) - 1].strip()
+            raise InputError(
+                f"is not TOML: {problem}", place=Place(name, line, column), given=given or "the end of the file"
+            ) from None
+        except RecursionError:
+            raise InputError("is nested too deeply", place=Place(name)) from None
+
+    def place(self, path: str) -> Place:
+        """Return where the value at `path` stands, or its nearest parent."""
+        line, column = core.locate(self.text, path)
+        return Place(self.name, line, column)
+
+
+def shown(path: Path) -> str:
+    """Return a path as a user would type it: relative to the working directory where it lies below it."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative

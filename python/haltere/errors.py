@@ -1,0 +1,67 @@
+"""The errors a user can mend: each says where, which field, what was given and what would be right."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+
+class HaltereError(Exception):
+    """The base of every error this package raises on purpose. `str(error)` is one readable block."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A position in a file. Lines and columns count from 1."""
+
+    file: str
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        return ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+
+
+class InputError(HaltereError):
+    """Something given by the user that cannot be used.
+
+    Args:
+        problem: what is wrong, in one sentence.
+        place: file, line and column, if it stands in a file.
+        field: the path of the field, like `experiments.base.factors.rate[1]`, or the name of an option.
+        given: what was given, as the user would write it.
+        right: what would be right.
+        notes: further lines, such as the treatment in which it shows.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        place: Place | None = None,
+        field: str | None = None,
+        given: str | None = None,
+        right: str | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self.problem, self.place, self.field = problem, place, field
+        self.given, self.right, self.notes = given, right, notes
+        head = ": ".join(str(part) for part in (place, field, problem) if part)
+        lines = [head]
+        if given is not None:
+            lines.append(f"  given: {given}")
+        if right is not None:
+            lines.append(f"  right: {right}")
+        lines += [f"  {note}" for note in notes]
+        super().__init__("\n".join(lines))
+
+
+class Interrupted(HaltereError):
+    """A campaign that was stopped on request (Ctrl-C) after writing every finished run."""
+
+
+def as_written(value: Any) -> str:
+    """Return a value as a user would write it in TOML, shortened to one line."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 120 else text[:117] + "..."

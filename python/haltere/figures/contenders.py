@@ -1,0 +1,108 @@
+"""Names, colours, hatches and line styles of contenders: the one table that every figure, legend and report reads.
+
+A contender is written `transport[@implementation]/congestion[-variant][+switch...]` and keeps its colour everywhere.
+The hue says the transport (oranges for TCP, blues for QUIC), the shade says the congestion control, and the hatch says
+the transport again, so that a figure survives both colour-blind eyes and a grey print.
+
+Colours in the light set are those of Okabe and Ito, "Color Universal Design", 2008
+(https://jfly.uni-koeln.de/color/), and darker or lighter steps of the same hues; the dark set is the same hues,
+lightened for a dark page.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How one contender is drawn: display name, colours on light and dark ground, hatch, marker, line style."""
+
+    name: str
+    light: str
+    dark: str
+    hatch: str
+    marker: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """A transport's part of the look: what its contenders share."""
+
+    name: str
+    hatch: str
+    marker: str
+    shades: tuple[tuple[str, str], ...]
+
+
+_FAMILIES = {
+    "tcp": _Family("TCP", "", "o", (("#D55E00", "#F0803C"), ("#E69F00", "#F5BE4A"), ("#8C3B00", "#C96A33"))),
+    "quic": _Family("QUIC", "////", "s", (("#0072B2", "#3D9BDB"), ("#56B4E9", "#8FD0F5"), ("#00456E", "#2F7BB0"))),
+    "mptcp": _Family("MPTCP", "....", "^", (("#B8860B", "#E0B040"), ("#F0E442", "#F3EB7A"), ("#6E5000", "#A98528"))),
+    "mpquic": _Family("MPQUIC", "xxxx", "D", (("#009E73", "#35C79C"), ("#66C8A8", "#96E0C8"), ("#005E45", "#1E9673"))),
+}
+_OTHERS = _Family("", "\\\\\\\\", "v", (("#CC79A7", "#E29CC3"), ("#7B4B94", "#B98AD0"), ("#666666", "#A0A0A0")))
+
+# A congestion control by itself, where two are set against each other whatever transport carries them.
+_ALGORITHMS = {
+    "cubic": Look("CUBIC", "#882255", "#DB85B4", "", "o", "-"),
+    "bbr": Look("BBR", "#117A65", "#4FC3A8", "....", "s", "--"),
+    "newreno": Look("NewReno", "#666633", "#B5B573", "xxxx", "^", ":"),
+}
+
+_CONGESTION = {"cubic": "CUBIC", "bbr": "BBR", "newreno": "NewReno", "reno": "Reno", "olia": "OLIA", "lia": "LIA"}
+_SHADE = {"cubic": 0, "bbr": 1, "newreno": 2, "reno": 2}
+_LINES = ("-", "--", ":")
+
+
+def display_name(contender: str) -> str:
+    """The contender as a legend writes it: `quic@quinn/bbr+pacing` becomes `QUIC (quinn)/BBR +pacing`."""
+    head, *switches = contender.split("+")
+    transport, _, congestion = head.partition("/")
+    base, _, implementation = transport.partition("@")
+    family = _FAMILIES.get(base)
+    name = family.name if family else base
+    if implementation:
+        name += f" ({implementation})"
+    if congestion:
+        name += "/" + congestion_name(congestion)
+    return " +".join([name, *switches])
+
+
+def congestion_name(congestion: str) -> str:
+    """A congestion control, or a pair such as `bbr/cubic`, as its authors write it; the unknown is left as it is."""
+    return "/".join(_one_congestion_name(part) for part in congestion.split("/"))
+
+
+def _one_congestion_name(congestion: str) -> str:
+    algorithm, _, variant = congestion.partition("-")
+    name = _CONGESTION.get(algorithm, algorithm)
+    return f"{name}-{variant}" if variant else name
+
+
+def look(contender: str) -> Look:
+    """The look of a contender, a bare transport or a bare congestion control.
+
+    Unknown ones get a colour that depends on their name alone.
+    """
+    if contender in _ALGORITHMS:
+        return _ALGORITHMS[contender]
+    head, *switches = contender.split("+")
+    transport, _, congestion = head.partition("/")
+    base, _, implementation = transport.partition("@")
+    algorithm, _, variant = congestion.partition("-")
+    family = _FAMILIES.get(base, _OTHERS)
+    plain = base in _FAMILIES and not (implementation or variant or switches)
+    if plain and (algorithm in _SHADE or not algorithm):
+        shade = _SHADE.get(algorithm, 0)
+    else:
+        shade = zlib.crc32(contender.encode()) % len(family.shades)
+    light, dark = family.shades[shade]
+    return Look(display_name(contender), light, dark, family.hatch, family.marker, _LINES[shade])
+
+
+def css_name(contender: str) -> str:
+    """A name for the contender that CSS accepts as part of a custom property: only letters, digits and hyphens."""
+    return "".join(c if c.isalnum() else "-" for c in contender)

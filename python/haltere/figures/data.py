@@ -1,0 +1,181 @@
+"""From result tables to the numbers of a figure; drawn for paper by `paper` and for the screen by `screen`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from haltere.figures import quantities
+from haltere.figures.contenders import look
+from haltere.figures.metrics import METRICS, Metric
+from haltere.figures.spec import Bars, FigureList, Overview
+from haltere.figures.tables import Key, Standing, Tables, from_scale, paired, standing, summarise
+from haltere.stats import Interval
+
+
+class NotInResultsError(LookupError):
+    """The results hold no run that a figure could show; the message says what it looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The bars of one contender, one for each level on x; None where the results have none."""
+
+    contender: str
+    label: str
+    bars: tuple[Interval | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BarFigure:
+    """All that grouped bars need to be drawn."""
+
+    spec: Bars
+    metric: Metric
+    title: str
+    x_label: str
+    x_levels: tuple[str, ...]
+    series: tuple[Series, ...]
+
+    def ends(self, bar: Interval) -> tuple[float, float] | None:
+        """The ends of a bar's whisker, within what the metric can be; None if it needs no whisker or has none."""
+        if bar.exact or bar.low is None or bar.high is None:
+            return None
+        ceiling = self.metric.ceiling
+        return max(bar.low, self.spec.baseline), bar.high if ceiling is None else min(bar.high, ceiling)
+
+    @property
+    def top(self) -> float:
+        """The largest value drawn, whiskers included."""
+        drawn = [bar for one in self.series for bar in one.bars if bar is not None]
+        return max((self.ends(bar) or (0.0, bar.value))[1] for bar in drawn)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One treatment of an overview: the comparison and what it says."""
+
+    levels: Mapping[str, str]
+    found: Interval | None
+    standing: Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One map of an overview: `cells[row][column]`."""
+
+    title: str
+    cells: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewFigure:
+    """All that an overview needs to be drawn. A row or column has one level for each of its factors."""
+
+    spec: Overview
+    metric: Metric
+    title: str
+    rows: tuple[Key, ...]
+    columns: tuple[Key, ...]
+    panels: tuple[Panel, ...]
+    words: FigureList
+
+    def ahead(self, side: str) -> str:
+        """How a legend says that a side is ahead: `QUIC sooner`."""
+        word = "sooner" if self.metric.name == "completion_time" else self.metric.better
+        return f"{look(side).name} {word}"
+
+    @property
+    def row_words(self) -> str:
+        """The factors down the side, in the study's words."""
+        return " and ".join(self.words.factor(factor) for factor in self.spec.rows)
+
+    @property
+    def column_words(self) -> str:
+        """The factors across the top, in the study's words."""
+        return " and ".join(self.words.factor(factor) for factor in self.spec.columns)
+
+    def groups(self) -> list[tuple[str, int, int]]:
+        """The outer levels of the columns, each with its first column and the column after its last."""
+        outer = self.spec.columns[:-1]
+        found = []
+        start = 0
+        for key, members in itertools.groupby(self.columns, key=lambda column: column[:-1]):
+            stop = start + len(list(members))
+            found.append((levels_text(outer, key), start, stop))
+            start = stop
+        return found
+
+
+def levels_text(factors: Sequence[str], levels: Sequence[str]) -> str:
+    """Some levels for a reader: `CUBIC, 32 MB`."""
+    return ", ".join(quantities.text(level, factor) for factor, level in zip(factors, levels, strict=True))
+
+
+def bars(tables: Tables, spec: Bars, words: FigureList) -> BarFigure:
+    """The numbers of a figure of grouped bars. Raises `NotInResultsError` if the results hold none of them."""
+    metric = METRICS[spec.metric]
+    values = tables.values(spec.experiment, metric, spec.where)
+    if values.is_empty() or spec.x not in values.columns or spec.series not in values.columns:
+        raise NotInResultsError(_sought(spec.experiment, metric, spec.where))
+    found = summarise(values, [spec.x, spec.series])
+    x_levels = tables.levels(spec.experiment, spec.x)
+    names = [name for name in tables.levels(spec.experiment, spec.series) if any(key[1] == name for key in found)]
+    series = []
+    for name in names:
+        contender = _contender(name, spec)
+        label = quantities.text(contender, "transport" if "/" in contender else spec.series)
+        series.append(Series(contender, label, tuple(found.get((level, name)) for level in x_levels)))
+    title = spec.title or levels_text(list(spec.where), list(spec.where.values()))
+    return BarFigure(spec, metric, title, words.factor(spec.x), tuple(x_levels), tuple(series))
+
+
+def _contender(name: str, spec: Bars) -> str:
+    """The contender a bar stands for, where transport and congestion control are both known; else the bare level."""
+    congestion = spec.where.get("congestion", "")
+    if spec.series == "transport" and congestion and "/" not in congestion:
+        return f"{name}/{congestion}"
+    if spec.series == "congestion" and "transport" in spec.where:
+        return f"{spec.where['transport']}/{name}"
+    return name
+
+
+def overview(tables: Tables, spec: Overview, words: FigureList) -> OverviewFigure:
+    """The numbers of an overview. Raises `NotInResultsError` if the results hold no pair to compare."""
+    metric = METRICS[spec.metric]
+    values = tables.values(spec.experiment, metric, spec.where)
+    axes = [*spec.panels, *spec.rows, *spec.columns]
+    sought = {**spec.where, spec.factor: f"{spec.of} and {spec.to}"}
+    if values.is_empty() or any(factor not in values.columns for factor in [*axes, spec.factor]):
+        raise NotInResultsError(_sought(spec.experiment, metric, sought))
+    found = summarise(paired(values, spec.factor, spec.of, spec.to, metric), axes)
+    if not found:
+        raise NotInResultsError(_sought(spec.experiment, metric, sought))
+    shown = {factor: {key[i] for key in found} for i, factor in enumerate(axes)}
+
+    def combinations(factors: Sequence[str]) -> list[Key]:
+        levels = ([x for x in tables.levels(spec.experiment, factor) if x in shown[factor]] for factor in factors)
+        return list(itertools.product(*levels))
+
+    def cell(key: Key) -> Cell:
+        point = from_scale(found[key], metric) if key in found else None
+        return Cell(dict(zip(axes, key, strict=True)), point, standing(point, metric))
+
+    rows, columns = combinations(spec.rows), combinations(spec.columns)
+    panels = tuple(
+        Panel(
+            levels_text(spec.panels, panel),
+            tuple(tuple(cell(panel + row + column) for column in columns) for row in rows),
+        )
+        for panel in combinations(spec.panels)
+    )
+    title = spec.title or f"{metric.label}, {spec.of} against {spec.to}"
+    return OverviewFigure(spec, metric, title, tuple(rows), tuple(columns), panels, words)
+
+
+def _sought(experiment: str, metric: Metric, where: Mapping[str, str]) -> str:
+    levels = ", ".join(f"{factor} {level}" for factor, level in where.items())
+    return f"no completed run of experiment {experiment} with {metric.label.lower()}" + (
+        f" at {levels}" if levels else ""
+    )

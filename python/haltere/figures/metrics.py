@@ -1,0 +1,113 @@
+"""The metrics a figure or a table can show: where each stands in the results, its unit, its definition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric.
+
+    `column` of `table` divided by `divisor` is the value in `unit`. `comparison` says how two contenders are set
+    against each other: by their ratio, or, for an index, by their difference. `alike` is the margin of practical
+    equivalence: a ratio within 1/(1+alike) .. 1+alike, or a difference within ±alike, makes no practical difference.
+    `full` is the ratio, or difference, that overviews draw in full colour; `ceiling` is the largest value there can be.
+    """
+
+    name: str
+    label: str
+    unit: str
+    table: Literal["flows", "runs"]
+    column: str
+    divisor: float
+    better: Literal["lower", "higher", "neither"]
+    definition: str
+    comparison: Literal["ratio", "difference"] = "ratio"
+    alike: float = 0.05
+    full: float = 2.0
+    ceiling: float | None = None
+
+    @property
+    def axis(self) -> str:
+        """The label of an axis: name and unit."""
+        return f"{self.label} ({self.unit})" if self.unit else self.label
+
+
+_ALL = (
+    Metric(
+        "completion_time",
+        "Completion time",
+        "s",
+        "flows",
+        "completion_s",
+        1.0,
+        "lower",
+        "Time from the client's connect to the last byte of the object read by the client, handshakes included; the "
+        "study's total transmission time.",
+    ),
+    Metric(
+        "throughput",
+        "Throughput",
+        "Mbit/s",
+        "flows",
+        "throughput_bps",
+        1e6,
+        "higher",
+        "All bits of the IP packets the client received, overhead included, divided by the completion time.",
+    ),
+    Metric(
+        "goodput",
+        "Goodput",
+        "Mbit/s",
+        "flows",
+        "goodput_bps",
+        1e6,
+        "higher",
+        "Bits of the object alone, divided by the completion time.",
+    ),
+    Metric(
+        "overhead",
+        "Overhead",
+        "MB",
+        "flows",
+        "overhead_bytes",
+        1e6,
+        "lower",
+        "Bytes of the IP packets the client received beyond those of the object itself: headers of every layer, "
+        "handshakes, acknowledgements, framing, cryptographic tags, and data received more than once. "
+        "1 MB = 1 000 000 B.",
+    ),
+    Metric(
+        "retransmissions",
+        "Retransmissions",
+        "packets",
+        "flows",
+        "retransmitted_packets",
+        1.0,
+        "lower",
+        "Packets by which the server sent data again that it had sent before.",
+        "difference",
+        1.0,
+        100.0,
+    ),
+    Metric(
+        "fairness",
+        "Jain's index",
+        "",
+        "runs",
+        "jain",
+        1.0,
+        "higher",
+        "Fairness between the flows of a run: (Σx)² ÷ (n·Σx²) over the flows' throughputs x; 1 when all are equal, 1/n "
+        "when one has everything (R. Jain, The Art of Computer Systems Performance Analysis, Wiley, 1991).",
+        "difference",
+        # What a split of 55 : 45 instead of 50 : 50 costs.
+        0.01,
+        0.2,
+        1.0,
+    ),
+)
+
+METRICS: dict[str, Metric] = {metric.name: metric for metric in _ALL}

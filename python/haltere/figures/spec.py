@@ -1,0 +1,125 @@
+"""Which figures a study shows, as data: the file `figures.toml` beside its `study.toml`.
+
+`[factors]` gives each factor the words that axes and captions use for it. Each `[[overviews]]` is one map over all
+treatments of an experiment in which two levels of a factor are set against each other; each `[[bars]]` is one figure of
+grouped bars with 95 % intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from haltere.documents import Document, join
+from haltere.errors import InputError, as_written
+from haltere.figures.metrics import METRICS
+
+
+def _known_metric(name: str) -> str:
+    if name not in METRICS:
+        message = f"there is no such metric|one of {', '.join(METRICS)}"
+        raise ValueError(message)
+    return name
+
+
+MetricName = Annotated[str, AfterValidator(_known_metric)]
+FigureName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Figure(_Part):
+    """What every kind of figure has. Its files are called after its `name`; `where` fixes the levels of factors."""
+
+    name: FigureName
+    experiment: str
+    metric: MetricName
+    where: Mapping[str, str] = Field(default_factory=dict)
+    title: str = ""
+    source: str = ""
+
+
+class Bars(_Figure):
+    """Grouped bars: `metric` on y from `baseline`, the levels of `x` on x, the levels of `series` side by side."""
+
+    x: str
+    series: str
+    baseline: float = 0.0
+
+
+class Overview(_Figure):
+    """A map of all treatments: level `of` of `factor` against level `to`, a cell a treatment.
+
+    `panels`, `rows` and `columns` are the factors that place a cell; together with `factor` and `where` they are all
+    factors of the experiment.
+    """
+
+    factor: str
+    of: str
+    to: str
+    panels: tuple[str, ...] = ()
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+class FigureList(_Part):
+    """The whole of a `figures.toml`."""
+
+    factors: Mapping[str, str] = Field(default_factory=dict)
+    overviews: tuple[Overview, ...] = ()
+    bars: tuple[Bars, ...] = ()
+
+    def factor(self, name: str) -> str:
+        """The words for a factor: those of the file, or else its name with spaces."""
+        return self.factors.get(name, name.replace("_", " "))
+
+
+def read(path: Path) -> FigureList:
+    """Read a `figures.toml`; a study without one shows no figures.
+
+    Raises `haltere.errors.InputError`, which names file, line and field, for a file that is not TOML, has unknown or
+    missing fields, or gives two figures the same name.
+    """
+    if not path.exists():
+        return FigureList()
+    document = Document.read(path)
+    try:
+        figures = FigureList.model_validate(document.data)
+    except ValidationError as error:
+        raise _refusal(document, error.errors()[0], error.error_count() - 1) from None
+    seen = set()
+    kinds: dict[str, Sequence[_Figure]] = {"overviews": figures.overviews, "bars": figures.bars}
+    for kind, members in kinds.items():
+        for index, figure in enumerate(members):
+            if figure.name in seen:
+                field = f"{kind}[{index}].name"
+                raise InputError(
+                    "two figures have this name",
+                    place=document.place(field),
+                    field=field,
+                    given=as_written(figure.name),
+                    right="a name of its own: its files are called after it",
+                )
+            seen.add(figure.name)
+    return figures
+
+
+def _refusal(document: Document, fault: ErrorDetails, others: int) -> InputError:
+    field = join(list(fault["loc"]))
+    missing = fault["type"] == "missing"
+    notes = (f"{others} more field{'s are' if others > 1 else ' is'} wrong after this one",) if others else ()
+    problem, _, right = fault["msg"].removeprefix("Value error, ").partition("|")
+    return InputError(
+        "is missing" if missing else problem,
+        place=document.place(field),
+        field=field,
+        given=None if missing else as_written(fault["input"]),
+        right=right or None,
+        notes=notes,
+    )

@@ -1,0 +1,136 @@
+"""What figures, claims and the report do with the result tables: select, summarise, and compare in pairs.
+
+Every interval here is a 95 % Student t interval over replications. Two treatments of one replication meet the same
+losses (common random numbers), so contenders are compared within each replication first and the differences, or the
+logarithms of the ratios, are summarised afterwards.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from haltere.figures import quantities
+from haltere.figures.metrics import METRICS, Metric
+from haltere.stats import Interval, mean
+
+Where = Mapping[str, str | Sequence[str]]
+"""A selection: for each factor the level, or the levels, to keep."""
+
+Standing = Literal["of", "to", "alike", "unclear"]
+"""Who is ahead in a comparison: level `of`, level `to`, neither in practice, or not to be told from these runs."""
+
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The result tables of one study: a row a run, a row a flow; per experiment, each factor with its levels."""
+
+    runs: pl.DataFrame
+    flows: pl.DataFrame
+    factors: Mapping[str, Mapping[str, Sequence[str]]]
+
+    def experiment_runs(self, experiment: str) -> pl.DataFrame:
+        """The runs of one experiment; no rows if it was not run."""
+        return self.runs.filter(pl.col("experiment") == experiment)
+
+    def levels(self, experiment: str, factor: str) -> list[str]:
+        """The levels of a factor of an experiment: smallest quantity first, or as the study file has them."""
+        return quantities.ordered(self.factors.get(experiment, {}).get(factor, ()))
+
+    def values(self, experiment: str, metric: str | Metric, where: Where | None = None) -> pl.DataFrame:
+        """The metric of every run that ended well: the experiment's factors, `replication`, `value` in its unit.
+
+        A metric of flows is averaged over the flows of its run. A column that the results lack gives no rows.
+        """
+        measure = METRICS[metric] if isinstance(metric, str) else metric
+        factors = list(self.factors.get(experiment, ()))
+        runs = _select(self.experiment_runs(experiment), where or {}).filter(pl.col("status") == "ok")
+        source = runs if measure.table == "runs" else self.flows
+        if measure.column not in source.columns:
+            return runs.select(*factors, "replication", value=pl.lit(None, pl.Float64)).clear()
+        number = pl.col(measure.column).cast(pl.Float64) / measure.divisor
+        if measure.table == "runs":
+            values = runs.with_columns(value=number)
+        else:
+            means = self.flows.group_by("run_id").agg(value=number.mean())
+            values = runs.join(means, on="run_id", how="inner", maintain_order="left")
+        return values.select(*factors, "replication", "value").drop_nulls("value")
+
+
+def _select(frame: pl.DataFrame, where: Where) -> pl.DataFrame:
+    for factor, wanted in where.items():
+        if factor not in frame.columns:
+            return frame.clear()
+        levels = [wanted] if isinstance(wanted, str) else wanted
+        present = frame[factor].drop_nulls().unique().to_list()
+        kept = [level for level in present if any(quantities.same(level, other) for other in levels)]
+        frame = frame.filter(pl.col(factor).is_in(kept))
+    return frame
+
+
+def summarise(values: pl.DataFrame, by: Sequence[str]) -> dict[Key, Interval]:
+    """The mean and its interval for each combination of the levels of `by`, in order of appearance."""
+    if not by:
+        return {} if values.is_empty() else {(): mean(values["value"].to_list())}
+    grouped = values.group_by(list(by), maintain_order=True).agg(pl.col("value"))
+    return {tuple(str(row[name]) for name in by): mean(row["value"]) for row in grouped.to_dicts()}
+
+
+def paired(values: pl.DataFrame, factor: str, of: str, to: str, metric: Metric) -> pl.DataFrame:
+    """Each replication's value at level `of` of the factor against that at level `to`, all other factors equal.
+
+    The column `value` holds the difference, or, for a metric that is compared by ratio, the natural logarithm of the
+    ratio. Only replications in which both ended well have a row.
+    """
+    keys = [column for column in values.columns if column not in (factor, "value")]
+    first = _select(values, {factor: of}).drop(factor)
+    second = _select(values, {factor: to}).drop(factor).rename({"value": "other"})
+    joined = first.join(second, on=keys, how="inner", nulls_equal=True, maintain_order="left")
+    if metric.comparison == "ratio":
+        joined = joined.filter((pl.col("value") > 0) & (pl.col("other") > 0))
+        number = (pl.col("value") / pl.col("other")).log()
+    else:
+        number = pl.col("value") - pl.col("other")
+    return joined.with_columns(value=number).drop("other")
+
+
+def from_scale(found: Interval, metric: Metric) -> Interval:
+    """An interval of what `paired` returns, as a reader wants it: back from logarithms if the metric needs it."""
+    if metric.comparison == "difference":
+        return found
+    low = None if found.low is None else math.exp(found.low)
+    high = None if found.high is None else math.exp(found.high)
+    return dataclasses.replace(found, value=math.exp(found.value), low=low, high=high)
+
+
+def margins(metric: Metric) -> tuple[float, float]:
+    """The ends of the range in which a comparison makes no practical difference."""
+    if metric.comparison == "ratio":
+        return 1 / (1 + metric.alike), 1 + metric.alike
+    return -metric.alike, metric.alike
+
+
+def standing(found: Interval | None, metric: Metric) -> Standing:
+    """Who is ahead, by the interval of a comparison.
+
+    *Alike* if the whole interval lies within the metric's margin of practical equivalence, ahead if it lies wholly on
+    one side of equality, unclear otherwise, or if there is no interval.
+    """
+    if found is None or found.low is None or found.high is None:
+        return "unclear"
+    least, most = margins(metric)
+    equal = 1.0 if metric.comparison == "ratio" else 0.0
+    if least <= found.low and found.high <= most:
+        return "alike"
+    if found.low > equal:
+        return "of" if metric.better == "higher" else "to"
+    if found.high < equal:
+        return "to" if metric.better == "higher" else "of"
+    return "unclear"

@@ -1,0 +1,207 @@
+"""One run on one time axis: windows, RTT, rates and the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from haltere.figures import style
+from haltere.figures.contenders import look
+
+_COLUMNS = 1000
+"""Pixel columns that a line is thinned to: finer than any print of the figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Quantity:
+    """One kind of line in a panel."""
+
+    name: str
+    label: str
+    line: Literal["-", "--", ":"]
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """One row of the figure: values divided by `divisor` are in `unit`."""
+
+    title: str
+    unit: str
+    divisor: float
+    quantities: tuple[_Quantity, ...]
+
+
+_PANELS = (
+    _Panel(
+        "Window",
+        "kB",
+        1e3,
+        (
+            _Quantity("cwnd", "congestion window", "-", 1.1),
+            _Quantity("ssthresh", "slow-start threshold", ":", 0.9),
+            _Quantity("bytes_in_flight", "bytes in flight", "-", 0.5),
+        ),
+    ),
+    _Panel("RTT", "ms", 1e-3, (_Quantity("rtt", "RTT sample", "-", 0.7),)),
+    _Panel(
+        "Rate",
+        "Mbit/s",
+        1e6,
+        (_Quantity("delivery_rate", "delivery rate", "-", 0.7), _Quantity("pacing_rate", "pacing rate", "--", 0.9)),
+    ),
+    _Panel("Queue", "kB", 1e3, (_Quantity("queue", "waiting bytes", "-", 0.7),)),
+)
+_LINK_COLOURS = ("#444444", "#999999", "#CC79A7")
+_QUEUE_SHARE = 0.1
+"""Queues that never hold this share of what the longest one holds are not drawn: access links seldom matter."""
+
+
+def trace_figure(trace: Mapping[str, Any], out: Path) -> list[Path]:
+    """Draw a trace as `haltere._core.trace` returns it (parsed from JSON) and return the paths written.
+
+    `out` ending in .svg, .pdf or .png is written in that format; any other `out` is a stem, to which .svg and .pdf are
+    added. Every flow keeps its contender's colour; further flows of the same contender are drawn paler. Panels without
+    a series are left out. Raises `ValueError` if the trace holds no series at all.
+    """
+    series = _worth_drawing([one for one in trace.get("series", ()) if len(one["t_s"]) > 0])
+    panels = [panel for panel in _PANELS if any(one["name"] in _names(panel) for one in series)]
+    if not panels:
+        message = "the trace holds no series: nothing to draw"
+        raise ValueError(message)
+    result = trace.get("result", {})
+    colours = _colours(result.get("flows", ()))
+    end = max(float(one["t_s"][-1]) for one in series)
+    ends = {f"flow {flow['flow']}": min(end, _end_of(flow, end)) for flow in result.get("flows", ())}
+    with style.paper():
+        canvas = Figure(figsize=(style.PAGE_IN, 0.45 + 1.35 * len(panels)))
+        rows = canvas.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, panel in zip(rows, panels, strict=True):
+            _draw_panel(axes, panel, series, colours, ends, end)
+        canvas.align_ylabels()
+        rows[-1].set_xlabel("time (s)")
+        rows[-1].set_xlim(0, end)
+        handles = [Line2D([], [], color=colour, label=label) for label, colour in _legend(result, colours)]
+        if handles:
+            canvas.legend(handles=handles, loc="outside upper left", ncols=4)
+        if out.suffix in (".svg", ".pdf", ".png"):
+            return style.save(canvas, out.with_suffix(""), (out.suffix[1:],))
+        return style.save(canvas, out)
+
+
+def _worth_drawing(series: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The series without the queues that hardly ever hold anything."""
+    longest = max((max(one["v"]) for one in series if one["name"] == "queue"), default=0.0)
+    return [one for one in series if one["name"] != "queue" or max(one["v"]) >= _QUEUE_SHARE * longest]
+
+
+def _end_of(flow: Mapping[str, Any], end: float) -> float:
+    """When a flow had its last byte; the end of the trace if it never had."""
+    took = flow.get("completion_s")
+    return end if took is None else float(flow.get("start_s") or 0.0) + float(took)
+
+
+def _names(panel: _Panel) -> set[str]:
+    return {quantity.name for quantity in panel.quantities}
+
+
+def _colours(flows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, float]]:
+    """Colour and opacity of each flow, by the name it has in the series."""
+    seen: dict[str, int] = {}
+    colours = {}
+    for flow in flows:
+        contender = str(flow["contender"])
+        earlier = seen.get(contender, 0)
+        seen[contender] = earlier + 1
+        colours[f"flow {flow['flow']}"] = (look(contender).light, max(0.3, 1.0 - 0.3 * earlier))
+    return colours
+
+
+def _legend(result: Mapping[str, Any], colours: Mapping[str, tuple[str, float]]) -> list[tuple[str, tuple[str, float]]]:
+    flows = result.get("flows", ())
+    labels = {f"flow {flow['flow']}": look(str(flow["contender"])).name for flow in flows}
+    several = len(labels) > 1
+    return [(f"{label} ({who})" if several else label, colours[who]) for who, label in labels.items()]
+
+
+def _draw_panel(
+    axes: Axes,
+    panel: _Panel,
+    series: Sequence[Mapping[str, Any]],
+    colours: Mapping[str, tuple[str, float]],
+    ends: Mapping[str, float],
+    end: float,
+) -> None:
+    by_name = {quantity.name: quantity for quantity in panel.quantities}
+    # Thresholds last: an initial threshold of "infinity" would flatten every other line, so it is left out.
+    members = sorted((one for one in series if one["name"] in by_name), key=lambda one: one["name"] == "ssthresh")
+    shown: dict[str, _Quantity] = {}
+    links: list[Line2D] = []
+    top = 0.0
+    for one in members:
+        quantity = by_name[one["name"]]
+        times, values = _step(one, ends.get(str(one["who"]), end))
+        values = values / panel.divisor
+        if quantity.name == "ssthresh":
+            values = np.where(values > 4 * top, np.nan, values)
+        if np.isnan(values).all():
+            continue
+        top = max(top, float(np.nanmax(values)))
+        shown[quantity.name] = quantity
+        colour = colours.get(str(one["who"])) or (_LINK_COLOURS[len(links) % len(_LINK_COLOURS)], 1.0)
+        if one["who"] not in colours:
+            links.append(Line2D([], [], color=colour, label=str(one["who"])))
+        if quantity.name == "bytes_in_flight" and len(colours) == 1:
+            axes.fill_between(times, values, step="post", color=colour[0], alpha=0.18 * colour[1], linewidth=0)
+        else:
+            axes.plot(times, values, quantity.line, drawstyle="steps-post", color=colour, linewidth=quantity.weight)
+    axes.set_ylabel(f"{panel.title} ({panel.unit})")
+    axes.set_ylim(bottom=0)
+    axes.grid(visible=True, axis="both")
+    keys = (
+        [_key(quantity, filled=len(colours) == 1) for quantity in shown.values()] if len(panel.quantities) > 1 else []
+    )
+    keys += links
+    if keys:
+        axes.legend(handles=keys, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, ncols=len(keys))
+
+
+def _key(quantity: _Quantity, *, filled: bool) -> Line2D:
+    wide = filled and quantity.name == "bytes_in_flight"
+    return Line2D(
+        [],
+        [],
+        color=style.QUIET,
+        linestyle=quantity.line,
+        linewidth=5.0 if wide else quantity.weight,
+        alpha=0.35 if wide else 1.0,
+        label=quantity.label,
+    )
+
+
+def _step(one: Mapping[str, Any], end: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The series held until the end, thinned so that no pixel column loses its first, last, least or largest value."""
+    times = np.asarray(one["t_s"], dtype=np.float64)
+    values = np.asarray([np.nan if v is None else v for v in one["v"]], dtype=np.float64)
+    if times[-1] < end:
+        times, values = np.append(times, end), np.append(values, values[-1])
+    if len(times) <= 2 * _COLUMNS:
+        return times, values
+    column = np.minimum((times / times[-1] * _COLUMNS).astype(np.int64), _COLUMNS - 1)
+    starts = np.flatnonzero(np.diff(column, prepend=-1))
+    keep = {0, len(times) - 1}
+    for begin, stop in zip(starts, np.append(starts[1:], len(times)), strict=True):
+        part = values[begin:stop]
+        keep |= {int(begin), int(stop) - 1}
+        if not np.isnan(part).all():
+            keep |= {int(begin + np.nanargmin(part)), int(begin + np.nanargmax(part))}
+    index = np.array(sorted(keep))
+    return times[index], values[index]

@@ -1,0 +1,26 @@
+"""The report of a study: one self-contained HTML file, and every figure as SVG and PDF beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["build"]
+
+
+def build(results_dir: Path, study_dir: Path) -> Path:
+    """Write `report.html` and `figures/` into a results folder and return the report's path.
+
+    The figures are those that `figures.toml` in the study's folder lists, the claims those of its `claims.py`; a study
+    may have neither. The page loads nothing from a network or from other files.
+
+    Raises:
+        haltere.errors.InputError: if the folder holds no results, or the study's figures or claims cannot be read.
+    """
+    from haltere.report.page import render  # drawing libraries are slow to import, and most commands do not draw
+    from haltere.results import load
+
+    results = load(results_dir)
+    page = render(results, study_dir, results_dir / "figures")
+    out = results_dir / "report.html"
+    out.write_text(page, encoding="utf-8")
+    return out

@@ -1,0 +1,240 @@
+"""Claims: sentences of a paper that the results of a study confirm, contradict, or leave undecided.
+
+A study's `claims.py` holds one function a claim::
+
+    @claim("QUIC finishes sooner under loss.", source="section 5")
+    def sooner_under_loss(tables: Tables) -> Verdict:
+        '''How it is judged, in words: shown in the report beside the verdict.'''
+        return all_of(...)
+
+Rules of decision are part of the claim and are written before the results are seen. The building blocks here share one
+scale: an interval that lies wholly within the metric's margin of practical equivalence says *alike*; one that lies
+wholly on one side of equality says who is ahead; any other is unclear.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+from haltere.errors import InputError, Place
+from haltere.figures.metrics import Metric
+from haltere.figures.tables import Standing, Tables, margins, standing
+from haltere.figures.text import decimals, fixed
+from haltere.report.comparison import Comparison, MissingDataError
+from haltere.stats import Interval
+
+__all__ = [
+    "Claim",
+    "Evidence",
+    "MissingDataError",
+    "Outcome",
+    "Verdict",
+    "ahead",
+    "alike",
+    "all_of",
+    "answer",
+    "cells",
+    "claim",
+    "exceeds",
+    "load",
+    "not_ahead",
+    "remark",
+]
+
+
+class Outcome(StrEnum):
+    """What the results say of a claim, or of one part of it."""
+
+    CONFIRMED = "confirmed"
+    CONTRADICTED = "contradicted"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One number that bears on a claim: what it is, how it reads, and what it decides (None: nothing, a remark)."""
+
+    what: str
+    numbers: str
+    outcome: Outcome | None
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome, the evidence for it, and a reason where there is no evidence."""
+
+    outcome: Outcome
+    evidence: tuple[Evidence, ...] = ()
+    reason: str = ""
+
+
+Judge = Callable[[Tables], Verdict]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of a paper, where it stands there, how it is judged, and the function that judges it."""
+
+    name: str
+    sentence: str
+    source: str
+    rule: str
+    judge: Judge
+
+    def verdict(self, tables: Tables) -> Verdict:
+        """Judge the claim; undecided, with the reason, if the results lack what it needs."""
+        try:
+            return self.judge(tables)
+        except MissingDataError as missing:
+            return Verdict(Outcome.UNDECIDED, reason=f"{missing}.")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The function that answers the study's question in a few sentences, from its results."""
+
+    sentences: Callable[[Tables], list[str]]
+
+
+def claim(sentence: str, *, source: str) -> Callable[[Judge], Claim]:
+    """Make a claim of a function that judges it; the function's docstring is the rule shown in the report."""
+
+    def decorate(judge: Judge) -> Claim:
+        return Claim(judge.__name__, sentence, source, " ".join((inspect.getdoc(judge) or "").split()), judge)
+
+    return decorate
+
+
+def answer(sentences: Callable[[Tables], list[str]]) -> Answer:
+    """Mark the function of a study that answers its question in a few sentences, from its results."""
+    return Answer(sentences)
+
+
+def all_of(*evidence: Evidence) -> Verdict:
+    """A claim with several parts: contradicted if any part is, confirmed if all are, undecided otherwise."""
+    outcomes = {one.outcome for one in evidence} - {None}
+    if Outcome.CONTRADICTED in outcomes:
+        outcome = Outcome.CONTRADICTED
+    elif outcomes == {Outcome.CONFIRMED}:
+        outcome = Outcome.CONFIRMED
+    else:
+        outcome = Outcome.UNDECIDED
+    return Verdict(outcome, evidence)
+
+
+def ahead(what: str, found: Interval, metric: Metric, side: Literal["of", "to"] = "of") -> Evidence:
+    """The part "this side is ahead": contradicted if the two are alike or the other is ahead."""
+    stands = standing(found, metric)
+    outcome = Outcome.CONFIRMED if stands == side else Outcome.CONTRADICTED
+    return Evidence(what, reading(found, metric), Outcome.UNDECIDED if stands == "unclear" else outcome, found)
+
+
+def not_ahead(what: str, found: Interval, metric: Metric, side: Literal["of", "to"] = "of") -> Evidence:
+    """The part "this side is not ahead": confirmed if the two are alike or the other is ahead."""
+    stands = standing(found, metric)
+    outcome = Outcome.CONTRADICTED if stands == side else Outcome.CONFIRMED
+    return Evidence(what, reading(found, metric), Outcome.UNDECIDED if stands == "unclear" else outcome, found)
+
+
+def alike(what: str, found: Interval, metric: Metric) -> Evidence:
+    """The part "the two are alike": confirmed inside the margin, contradicted wholly outside, undecided across it."""
+    numbers = reading(found, metric)
+    if standing(found, metric) == "alike":
+        return Evidence(what, numbers, Outcome.CONFIRMED, found)
+    return Evidence(what, numbers, Outcome.CONTRADICTED if beyond(found, metric) else Outcome.UNDECIDED, found)
+
+
+def exceeds(what: str, found: Interval, threshold: float, unit: str = "") -> Evidence:
+    """The part "this number is larger than the threshold", by the interval's ends; `%` shows a share in percent."""
+    if found.low is not None and found.low > threshold:
+        outcome = Outcome.CONFIRMED
+    elif found.high is not None and (found.high < threshold or (found.exact and found.value == threshold)):
+        outcome = Outcome.CONTRADICTED
+    else:
+        outcome = Outcome.UNDECIDED
+    return Evidence(what, _with_interval(found, unit), outcome, found)
+
+
+def cells(what: str, yes: int, no: int, total: int, at_least: float) -> Evidence:
+    """The part "so in at least this share of the cells", of which some may be unclear (neither yes nor no)."""
+    if yes >= at_least * total:
+        outcome = Outcome.CONFIRMED
+    elif total - no < at_least * total:
+        outcome = Outcome.CONTRADICTED
+    else:
+        outcome = Outcome.UNDECIDED
+    parts = [f"{yes} of {total}"]
+    parts += [f"{count} {word}" for count, word in ((no, "clearly not"), (total - yes - no, "unclear")) if count]
+    return Evidence(what, ", ".join(parts), outcome)
+
+
+def remark(what: str, numbers: str) -> Evidence:
+    """A number that is told but decides nothing."""
+    return Evidence(what, numbers, None)
+
+
+def beyond(found: Interval, metric: Metric) -> bool:
+    """Whether the whole interval lies beyond the margin of practical equivalence, on one side of it."""
+    least, most = margins(metric)
+    return (found.high is not None and found.high < least) or (found.low is not None and found.low > most)
+
+
+def standings(comparison: Comparison) -> list[Standing]:
+    """Who is ahead in each cell, all cells together with 95 % confidence."""
+    return [standing(found, comparison.metric) for found in comparison.each()]
+
+
+def reading(found: Interval, metric: Metric) -> str:
+    """The interval as evidence reads: `0.81 [0.78, 0.84]`, a difference with its sign."""
+    return _with_interval(found, "" if metric.comparison == "ratio" else "±")
+
+
+def _with_interval(found: Interval, unit: str) -> str:
+    places = min(5, max(3, decimals(found.value, 2))) if unit == "±" else min(3, decimals(found.value))
+
+    def one(value: float) -> str:
+        if unit == "%":
+            return fixed(100 * value, 0)
+        return ("+" if unit == "±" and value > 0 else "") + fixed(value, places)
+
+    value = one(found.value) + (" %" if unit == "%" else "")
+    if found.low is None or found.high is None:
+        return f"{value} (no interval from {found.n} replications)"
+    if found.exact:
+        return f"{value} (exact)"
+    return f"{value} [{one(found.low)}, {one(found.high)}]"
+
+
+def load(path: Path) -> tuple[list[Claim], Answer | None]:
+    """The claims of a study's `claims.py`, in the order in which they stand there, and its answer if it has one.
+
+    A study without the file has no claims. Raises `haltere.errors.InputError` if the file cannot be imported.
+    """
+    if not path.exists():
+        return [], None
+    spec = importlib.util.spec_from_file_location(f"haltere_claims_{path.parent.name.replace('-', '_')}", path)
+    if spec is None or spec.loader is None:
+        raise InputError("not a Python file", place=Place(str(path)))
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        line = error.lineno if isinstance(error, SyntaxError) else _line_in(path, error)
+        raise InputError(f"{type(error).__name__}: {error}", place=Place(str(path), line)) from error
+    found: Sequence[object] = list(vars(module).values())
+    claims = [one for one in found if isinstance(one, Claim)]
+    return claims, next((one for one in found if isinstance(one, Answer)), None)
+
+
+def _line_in(path: Path, error: Exception) -> int | None:
+    """The line of the file at which its own code failed, if the failure passed through it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None)

@@ -1,0 +1,217 @@
+"""The report's page: what stands in it, gathered from results, study, figures and claims, put into the template."""
+
+from __future__ import annotations
+
+import base64
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from haltere.figures import data, paper, quantities, screen, spec
+from haltere.figures.contenders import css_name, look
+from haltere.figures.metrics import METRICS, Metric
+from haltere.figures.spec import FigureList
+from haltere.figures.tables import Tables
+from haltere.report import claims, topology, treatments
+from haltere.report.claims import MissingDataError, Verdict
+from haltere.results import Results
+from haltere.scenario import merge
+
+EMBED_LIMIT = 100_000
+"""Figures up to this many bytes are also embedded in the page for download."""
+FAILURES_SHOWN = 40
+
+
+@dataclass(frozen=True)
+class Download:
+    """A figure's file: its format, its address beside the report, and the same bytes inside the page."""
+
+    form: str
+    name: str
+    href: str
+    embedded: str | None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure of the page: its numbers, its drawings, its files."""
+
+    figure: data.BarFigure | data.OverviewFigure
+    drawings: Sequence[str]
+    downloads: Sequence[Download]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its verdict."""
+
+    claim: claims.Claim
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Design:
+    """An experiment's design as the page tells it."""
+
+    name: str
+    title: str
+    design: str
+    factors: Sequence[tuple[str, str, Sequence[str]]]
+    treatments: int
+    runs: int
+    failed: int
+    drawing: str
+
+
+def render(results: Results, study_dir: Path, figures_dir: Path) -> str:
+    """The page as text; the figures' files are written into `figures_dir`."""
+    manifest = results.manifest
+    words = spec.read(study_dir / "figures.toml")
+    judge_list, short_answer = claims.load(study_dir / "claims.py")
+    factors = {name: one.get("factors", {}) for name, one in manifest.get("experiments", {}).items()}
+    tables = Tables(results.runs, results.flows, factors)
+    overviews, missing = _draw(tables, words, words.overviews, figures_dir)
+    bar_figures, more_missing = _draw(tables, words, words.bars, figures_dir)
+    metrics = [metric for metric in METRICS.values() if metric.table == "flows" or "jain" in results.runs.columns]
+    templates = Environment(
+        loader=PackageLoader("haltere.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters["level"] = quantities.text
+    templates.filters["look"] = look
+    templates.filters["css_name"] = css_name
+    templates.filters["value_text"] = screen.value_text
+    judged = [Judged(one, one.verdict(tables)) for one in judge_list]
+    return templates.get_template("report.html.j2").render(
+        manifest=manifest,
+        study=manifest["study"],
+        answer=_answer(short_answer, tables),
+        judged=judged,
+        tally=_tally(judged),
+        designs=_designs(results, factors, words),
+        overviews=overviews,
+        bar_groups=_grouped(bar_figures),
+        missing=[*missing, *more_missing],
+        treatment_tables=treatments.tables(tables, words, manifest),
+        metrics=metrics,
+        failures=_failures(results.runs, factors),
+        failures_shown=FAILURES_SHOWN,
+        colours=_colours(results.flows, words),
+        hatches=screen.HATCHES,
+        style=_asset("style.css"),
+        script=_asset("page.js"),
+    )
+
+
+def _asset(name: str) -> str:
+    return (files("haltere.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _draw(
+    tables: Tables, words: FigureList, specs: Sequence[spec.Bars | spec.Overview], folder: Path
+) -> tuple[list[Shown], list[tuple[str, str]]]:
+    """Every figure that the results can fill, and for each of the others its name and what is missing."""
+    shown, missing = [], []
+    for one in specs:
+        try:
+            if isinstance(one, spec.Overview):
+                overview = data.overview(tables, one, words)
+                drawings = [screen.panel_svg(overview, panel) for panel in overview.panels]
+                shown.append(_shown(overview, drawings, paper.draw_overview(overview, folder / one.name)))
+            else:
+                bars = data.bars(tables, one, words)
+                shown.append(_shown(bars, [screen.bars_svg(bars)], paper.draw_bars(bars, folder / one.name)))
+        except data.NotInResultsError as error:
+            missing.append((one.name, str(error)))
+    return shown, missing
+
+
+def _shown(figure: data.BarFigure | data.OverviewFigure, drawings: Sequence[str], paths: Sequence[Path]) -> Shown:
+    return Shown(figure, drawings, [_download(path) for path in paths])
+
+
+def _download(path: Path) -> Download:
+    content = path.read_bytes()
+    form = path.suffix[1:]
+    kind = "image/svg+xml" if form == "svg" else "application/pdf"
+    embedded = None
+    if len(content) <= EMBED_LIMIT:
+        embedded = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
+    return Download(form.upper(), path.name, f"figures/{path.name}", embedded)
+
+
+def _grouped(shown: Sequence[Shown]) -> list[tuple[Metric, list[Shown]]]:
+    """The figures of bars under their metrics, in the order of the first of each."""
+    groups: dict[str, list[Shown]] = {}
+    for one in shown:
+        groups.setdefault(one.figure.metric.name, []).append(one)
+    return [(METRICS[name], members) for name, members in groups.items()]
+
+
+def _answer(answer: claims.Answer | None, tables: Tables) -> list[str]:
+    if answer is None:
+        return []
+    try:
+        return answer.sentences(tables)
+    except MissingDataError as missing:
+        return [f"These results do not suffice for an answer: {missing}."]
+
+
+def _tally(judged: Sequence[Judged]) -> list[tuple[str, int]]:
+    outcomes = [one.verdict.outcome for one in judged]
+    return [(outcome.value, outcomes.count(outcome)) for outcome in claims.Outcome]
+
+
+def _designs(results: Results, factors: Mapping[str, topology.Factors], words: FigureList) -> list[Design]:
+    text = str(results.manifest.get("study_text", ""))
+    study = tomllib.loads(text)
+    variant = results.manifest.get("variant")
+    if variant:
+        study = merge(study, study.get("variants", {}).get(variant, {}))
+    scenarios = {name: one.get("scenario", {}) for name, one in study.get("experiments", {}).items()}
+    designs = []
+    for name, one in results.manifest["experiments"].items():
+        runs = results.runs.filter(pl.col("experiment") == name)
+        rows = [
+            (factor, words.factor(factor), [quantities.text(level, factor) for level in levels])
+            for factor, levels in factors[name].items()
+        ]
+        drawing = topology.drawing(scenarios.get(name, {}), factors[name])
+        failed = runs.filter(pl.col("status") != "ok").height
+        title = one.get("title") or name
+        designs.append(
+            Design(name, title, one.get("design", ""), rows, one.get("treatments", 0), runs.height, failed, drawing)
+        )
+    return designs
+
+
+def _failures(runs: pl.DataFrame, factors: Mapping[str, topology.Factors]) -> list[dict[str, Any]]:
+    """Failed runs by treatment and reason, with how many replications of it failed so."""
+    failed = runs.filter(pl.col("status") != "ok").with_columns(pl.col("error").fill_null("no reason recorded"))
+    grouped = failed.group_by("experiment", "treatment", "error", maintain_order=True).agg(
+        pl.col("replication"), pl.exclude("replication").first()
+    )
+    rows = []
+    for row in grouped.to_dicts():
+        levels = [quantities.text(str(row[factor]), factor) for factor in factors.get(row["experiment"], {})]
+        rows.append({**row, "levels": ", ".join(levels)})
+    return rows
+
+
+def _colours(flows: pl.DataFrame, words: FigureList) -> list[tuple[str, str, str]]:
+    """Each contender's custom property, with its colours on light and dark ground."""
+    contenders = flows["contender"].unique().sort().to_list()
+    names = [*contenders, *(contender.partition("/")[0] for contender in contenders)]
+    names += [level for overview in words.overviews for level in (overview.of, overview.to)]
+    for bars in words.bars:
+        names += [bars.series]
+    return [(css_name(name), look(name).light, look(name).dark) for name in sorted(set(names))]

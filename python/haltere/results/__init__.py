@@ -1,0 +1,105 @@
+"""Results on disk as data frames."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from haltere.errors import InputError, Place
+from haltere.files import write_whole
+
+TABLES = ("runs", "flows", "links")
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of a study.
+
+    >>> results = load("results/quic-dumbbell")
+    >>> results.flows.group_by("transport", "loss").agg(pl.col("completion_s").median())
+
+    `manifest` says which study, version, seed and machine they came from.
+    """
+
+    path: Path
+    manifest: dict[str, Any] = field(repr=False)
+
+    @cached_property
+    def runs(self) -> pl.DataFrame:
+        """A row a run: every factor as a column, status and error, metrics of the whole run, Jain's index."""
+        return self._table("runs")
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """A row a flow: the run's factors and the flow's metrics (seconds, bytes, bit/s)."""
+        return self._table("flows")
+
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """A row a link and direction: packets offered, delivered and dropped by cause; the queue."""
+        return self._table("links")
+
+    def _table(self, name: str) -> pl.DataFrame:
+        file = self.path / f"{name}.parquet"
+        try:
+            return pl.read_parquet(file)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise InputError(
+                f"cannot be read: {error}", place=Place(str(file)), right="a table written by `haltere run`"
+            ) from None
+
+
+def load(path: str | Path) -> Results:
+    """Open a results folder.
+
+    Raises:
+        InputError: if it holds no results.
+    """
+    path = Path(path)
+    manifest = read_manifest(path)
+    if manifest is None:
+        unfinished = (path / "parts").is_dir()
+        raise InputError(
+            "the campaign has not finished" if unfinished else "no results here",
+            place=Place(str(path)),
+            right="the folder of a finished campaign: give `haltere run` the study again and it goes on"
+            if unfinished
+            else "a folder written by `haltere run`, such as results/quic-dumbbell",
+        )
+    return Results(path, manifest)
+
+
+def read_manifest(path: Path) -> dict[str, Any] | None:
+    """Return the manifest of a results folder, or None if there is none.
+
+    Raises:
+        InputError: if it is damaged.
+    """
+    file = path / "manifest.json"
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"cannot be read: {error}", place=Place(str(file)), right="a manifest written by `haltere run`"
+        ) from None
+    if not isinstance(manifest, dict):
+        raise InputError("is not a manifest", place=Place(str(file)), right="a manifest written by `haltere run`")
+    return manifest
+
+
+def write(path: Path, frames: dict[str, pl.DataFrame], manifest: dict[str, Any]) -> None:
+    """Write tables and manifest, the manifest last: where it stands, the tables are whole."""
+    path.mkdir(parents=True, exist_ok=True)
+    for name in TABLES:
+        buffer = io.BytesIO()
+        frames[name].write_parquet(buffer, compression="zstd", statistics=True)
+        write_whole(path / f"{name}.parquet", buffer.getvalue())
+    write_whole(path / "manifest.json", (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())

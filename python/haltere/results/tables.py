@@ -1,0 +1,123 @@
+"""The result tables: which columns they have, and how RunResults become rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from haltere.stats.fairness import jain
+
+if TYPE_CHECKING:
+    from haltere.study import Run
+
+FLOW: dict[str, pl.DataType] = {
+    "flow": pl.Int64(),
+    "contender": pl.String(),
+    "pair": pl.Int64(),
+    "start_s": pl.Float64(),
+    "completion_s": pl.Float64(),
+    "handshake_s": pl.Float64(),
+    "first_byte_s": pl.Float64(),
+    "bytes": pl.Int64(),
+    "goodput_bps": pl.Float64(),
+    "throughput_bps": pl.Float64(),
+    "wire_bytes": pl.Int64(),
+    "overhead_bytes": pl.Int64(),
+    "sent_packets": pl.Int64(),
+    "retransmitted_packets": pl.Int64(),
+    "lost_packets": pl.Int64(),
+    "spurious_retransmissions": pl.Int64(),
+    "timeouts": pl.Int64(),
+    "min_rtt_s": pl.Float64(),
+    "mean_rtt_s": pl.Float64(),
+    "status": pl.String(),
+    "error": pl.String(),
+}
+LINK: dict[str, pl.DataType] = {
+    "link": pl.String(),
+    "direction": pl.String(),
+    "offered_packets": pl.Int64(),
+    "delivered_packets": pl.Int64(),
+    "delivered_bytes": pl.Int64(),
+    "dropped_queue": pl.Int64(),
+    "dropped_loss": pl.Int64(),
+    "dropped_mtu": pl.Int64(),
+    "duplicated_packets": pl.Int64(),
+    "max_queue_packets": pl.Int64(),
+    "max_queue_bytes": pl.Int64(),
+    "mean_queueing_delay_s": pl.Float64(),
+}
+RUN: dict[str, pl.DataType] = {
+    "status": pl.String(),
+    "error": pl.String(),
+    "virtual_s": pl.Float64(),
+    "events": pl.Int64(),
+    "data_packets": pl.Int64(),
+    "jain": pl.Float64(),
+}
+BOTTLENECK = (
+    "delivered_packets",
+    "delivered_bytes",
+    "dropped_queue",
+    "dropped_loss",
+    "max_queue_packets",
+    "max_queue_bytes",
+    "mean_queueing_delay_s",
+)
+
+
+def build(
+    runs: Sequence[Run], finished: Mapping[str, str], factors: Mapping[str, Sequence[str]]
+) -> dict[str, pl.DataFrame]:
+    """Return the frames `runs`, `flows` and `links`, with rows in the order of `runs`.
+
+    Args:
+        runs: the runs, each of which must have finished.
+        finished: RunResult JSON by run id.
+        factors: the factors of each experiment; every factor is a column, null in the experiments that lack it.
+    """
+    names = list(dict.fromkeys(name for experiment in factors.values() for name in experiment))
+    keys: dict[str, pl.DataType] = {"run_id": pl.String(), "experiment": pl.String(), "treatment": pl.Int64()}
+    keys |= {name: pl.String() for name in names} | {"replication": pl.Int64()}
+    bottleneck = {f"bottleneck_{name}": LINK[name] for name in BOTTLENECK}
+    rows: dict[str, list[tuple[Any, ...]]] = {"runs": [], "flows": [], "links": []}
+    for run in runs:
+        result = json.loads(finished[run.id])
+        treatment = run.treatment
+        key = (
+            run.id,
+            treatment.experiment,
+            treatment.index,
+            *(treatment.levels.get(name) for name in names),
+            run.replication,
+        )
+        narrow = _bottleneck(result["links"])
+        whole = {**result, "jain": _jain(result["flows"])}
+        rows["runs"].append(
+            (*key, run.seed, *(whole.get(name) for name in RUN), *(narrow.get(name) for name in BOTTLENECK))
+        )
+        rows["flows"] += [(*key, *(flow.get(name) for name in FLOW)) for flow in result["flows"]]
+        rows["links"] += [(*key, *(link.get(name) for name in LINK)) for link in result["links"]]
+    schemas: dict[str, dict[str, pl.DataType]] = {
+        "runs": keys | {"seed": pl.Int64()} | RUN | bottleneck,
+        "flows": keys | FLOW,
+        "links": keys | LINK,
+    }
+    return {name: pl.DataFrame(rows[name], schema=schema, orient="row") for name, schema in schemas.items()}
+
+
+def _bottleneck(links: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the row of the bottleneck in the data direction: the link of that name, or the only link there is."""
+    down = [link for link in links if link["direction"] == "down"]
+    named = [link for link in down if link["link"] == "bottleneck"]
+    return named[0] if named else down[0] if len(down) == 1 else {}
+
+
+def _jain(flows: list[dict[str, Any]]) -> float | None:
+    rates = [flow.get("throughput_bps") for flow in flows]
+    if len(rates) < 2 or any(rate is None for rate in rates):
+        return None
+    return jain([float(rate) for rate in rates if rate is not None])

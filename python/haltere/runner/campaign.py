@@ -1,0 +1,227 @@
+"""A campaign: every run of a study, in parallel, into a results folder; it goes on where it stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from haltere import core
+from haltere.documents import shown
+from haltere.errors import InputError, Interrupted, as_written
+from haltere.results import Results, load, read_manifest, tables, write
+from haltere.runner.executor import Executor, Outcome, Task, ThreadExecutor
+from haltere.runner.parts import Parts
+from haltere.study import Run, Study
+
+MAX_RUNS = 2_000_000
+FIRST_FLUSH_S, FLUSH_EVERY_S = 0.1, 1.0
+"""How long finished runs wait to be written: shorter at first, so that even a short campaign can be resumed."""
+
+
+class Campaign:
+    """A study, how much of it to run, and the folder of its results."""
+
+    def __init__(
+        self,
+        study: Study,
+        *,
+        out: str | Path | None = None,
+        replications: int | None = None,
+        experiments: Sequence[str] | None = None,
+    ) -> None:
+        if replications is not None and replications < 1:
+            raise InputError(
+                "is not a number of replications",
+                field="--replications",
+                given=as_written(replications),
+                right="a whole number from 1",
+            )
+        self.study = study
+        self.out = Path(out) if out is not None else Path("results") / study.name
+        if self.out.exists() and not self.out.is_dir():
+            raise InputError(
+                "is a file; results go into a folder", field="--out", given=str(out), right=f"results/{study.name}"
+            )
+        self.replications = study.header.replications if replications is None else replications
+        self.experiments = list(dict.fromkeys(experiments or study.file.experiments))
+        runs = self.replications * len(study.select(experiments))
+        if runs > MAX_RUNS:
+            raise InputError(
+                f"the campaign has {runs:,} runs",
+                field="replications",
+                given=str(self.replications),
+                right=f"at most {MAX_RUNS:,} runs at once; --experiment takes one experiment at a time",
+            )
+        self.plan: list[Run] = list(study.runs(replications=self.replications, experiments=experiments))
+        self.parts = Parts(self.out)
+
+    def unfinished(self) -> list[Run]:
+        """Return the runs that no part holds yet."""
+        finished = self.parts.read()
+        return [run for run in self.plan if run.id not in finished]
+
+    def run(
+        self,
+        *,
+        workers: int | None = None,
+        executor: Executor | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
+        command: str | None = None,
+    ) -> Results:
+        """Run what is missing, write the tables and the manifest, and return the results.
+
+        Raises:
+            Interrupted: after Ctrl-C, when all runs that had finished are written.
+        """
+        executor = executor or ThreadExecutor(workers)
+        with self.parts.locked():
+            started, clock = _now(), time.monotonic()
+            todo = self.unfinished()
+            with _stop_on_interrupt() as stop:
+                ran = self._execute(executor, todo, stop, on_progress)
+                if ran < len(todo):
+                    written = len(self.plan) - len(todo) + ran
+                    raise Interrupted(f"stopped: {written} of {len(self.plan)} runs are written in {shown(self.out)}")
+            finished = self.parts.read()
+            self._write(
+                finished,
+                {"started": started, "finished": _now(), "wall_s": round(time.monotonic() - clock, 3), "runs": ran},
+                command,
+            )
+        return load(self.out)
+
+    def _execute(
+        self, executor: Executor, todo: list[Run], stop: threading.Event, on_progress: Callable[[int, int], None] | None
+    ) -> int:
+        """Run and file; return how many were filed."""
+        done, everything = len(self.plan) - len(todo), len(self.plan)
+        ran, batch, flushed, patience = 0, list[Outcome](), time.monotonic(), FIRST_FLUSH_S
+        tell = on_progress or (lambda _finished, _all: None)
+        tell(done, everything)
+        for outcome in executor.execute(
+            (Task(run.id, run.treatment.scenario_json, run.seed, run.replication) for run in todo), stop
+        ):
+            batch.append(outcome)
+            ran += 1
+            tell(done + ran, everything)
+            if time.monotonic() - flushed >= patience:
+                self.parts.write(batch)
+                batch, flushed, patience = [], time.monotonic(), min(2 * patience, FLUSH_EVERY_S)
+        self.parts.write(batch)
+        return ran
+
+    def _write(self, finished: dict[str, str], session: dict[str, Any], command: str | None) -> None:
+        ordered = sorted(
+            self.plan,
+            key=lambda run: (self.experiments.index(run.treatment.experiment), run.treatment.index, run.replication),
+        )
+        frames = tables.build(ordered, finished, {name: list(self.study.factors(name)) for name in self.experiments})
+        earlier = read_manifest(self.out) or {}
+        sessions = [s for s in earlier.get("sessions", []) if earlier.get("core") == core.fingerprint()]
+        if session["runs"] or not sessions:
+            sessions.append(session)
+        failed = frames["runs"].filter(frames["runs"]["status"] != "ok").height
+        manifest = {
+            "format": 1,
+            "haltere": core.VERSION,
+            "core": core.fingerprint(),
+            "study": self.study.header.model_dump(mode="json"),
+            "variant": self.study.variant,
+            "experiments": {
+                name: {
+                    "title": self.study.file.experiments[name].title,
+                    "design": self.study.file.experiments[name].design,
+                    "factors": {factor: list(levels) for factor, levels in self.study.factors(name).items()},
+                    "treatments": len(self.study.select([name])),
+                }
+                for name in self.experiments
+            },
+            "replications": self.replications,
+            "seed": self.study.header.seed,
+            "counts": {"runs": len(ordered), "ok": len(ordered) - failed, "failed": failed},
+            "started": sessions[0]["started"],
+            "finished": sessions[-1]["finished"],
+            "sessions": sessions,
+            "command": command or self.command(),
+            "study_file": self.study.document.name,
+            "study_text": self.study.document.text,
+            "git_commit": _git_commit(self.study.directory),
+            "machine": _machine(),
+        }
+        write(self.out, frames, manifest)
+
+    def command(self) -> str:
+        """Return the command line that runs this campaign, or goes on with it."""
+        file = self.study.document.name
+        words = ["haltere run", file.removesuffix("/study.toml"), f"--replications {self.replications}"]
+        if self.study.variant:
+            words.append(f"--variant {self.study.variant}")
+        if len(self.experiments) < len(self.study.file.experiments):
+            words += [f"--experiment {name}" for name in self.experiments]
+        return " ".join([*words, f"--out {shown(self.out)}"])
+
+
+@contextlib.contextmanager
+def _stop_on_interrupt() -> Iterator[threading.Event]:
+    """Turn the first Ctrl-C into a request to stop; the second ends the process, losing at most a second's runs."""
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+
+    def on_interrupt(_signal: int, _frame: FrameType | None) -> None:
+        if stop.is_set():
+            os._exit(130)
+        stop.set()
+
+    before = signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _git_commit(directory: Path | None) -> str | None:
+    """Return the commit that the study lies in, with `+changes` if files differ from it."""
+    if directory is None:
+        return None
+
+    def git(*arguments: str) -> str | None:
+        try:
+            answer = subprocess.run(
+                ["git", "-C", str(directory), *arguments], capture_output=True, text=True, timeout=10, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return answer.stdout.strip() if answer.returncode == 0 else None
+
+    commit = git("rev-parse", "HEAD")
+    return f"{commit}+changes" if commit and git("status", "--porcelain", "--untracked-files=no") else commit
+
+
+def _machine() -> dict[str, Any]:
+    model = None
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
+    return {
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "cpu": model,
+        "cpus": os.cpu_count(),
+        "python": platform.python_version(),
+    }

@@ -1,0 +1,66 @@
+"""About how long a campaign takes, from running a small sample of it."""
+
+from __future__ import annotations
+
+import json
+import time
+import zlib
+from collections import defaultdict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from haltere import core
+from haltere.runner.executor import ThreadExecutor
+from haltere.study import Run
+
+SAMPLES_PER_GROUP = 6
+BUDGET_S = 15.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimate, not a promise: `seconds` of wall-clock time on `workers` workers, from `sampled` runs."""
+
+    runs: int
+    seconds: float
+    workers: int
+    sampled: int
+
+
+def estimate(runs: Sequence[Run], *, workers: int | None = None) -> Estimate:
+    """Estimate the time of some runs.
+
+    Runs are grouped by what they transfer (number of flows, their sizes or the duration), which decides most of the
+    work; of each group a few are drawn (seeded, so always the same), run, and their mean CPU time stands for the rest.
+    """
+    executor = ThreadExecutor(workers)
+    groups: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        groups[_transfer(run)].append(run)
+    sampled, seconds, begun = 0, 0.0, time.monotonic()
+    with ThreadPoolExecutor(executor.workers) as pool:
+        for key, members in sorted(groups.items()):
+            first = [run for run in members if run.replication == 0] or members
+            dice = np.random.default_rng([members[0].seed, zlib.crc32(key.encode())])
+            drawn = [first[i] for i in dice.choice(len(first), min(SAMPLES_PER_GROUP, len(first)), replace=False)]
+            if time.monotonic() - begun > BUDGET_S:
+                drawn = drawn[:1]
+            spent = list(pool.map(_cpu_seconds, drawn))
+            sampled += len(spent)
+            seconds += sum(spent) / len(spent) * len(members)
+    return Estimate(len(runs), seconds / executor.workers, executor.workers, sampled)
+
+
+def _transfer(run: Run) -> str:
+    scenario = run.treatment.scenario
+    flows = [[flow.get("size"), flow.get("count")] for flow in scenario.get("flows", [])]
+    return json.dumps([flows, scenario.get("duration")])
+
+
+def _cpu_seconds(run: Run) -> float:
+    before = time.thread_time()
+    core.run(run.treatment.scenario_json, run.seed, run.replication)
+    return time.thread_time() - before

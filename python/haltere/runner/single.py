@@ -1,0 +1,93 @@
+"""One scenario, run once: its result, or its result with time series."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from haltere import core
+from haltere.results import tables
+from haltere.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What came out of one run. `status` is `ok`, or `failed` with the reason in `error`.
+
+    `data` is the whole answer of the core: times in seconds, rates in bit/s, sizes in bytes.
+    """
+
+    data: dict[str, Any] = field(repr=False)
+
+    @property
+    def status(self) -> str:
+        """Either `ok` or `failed`."""
+        return str(self.data["status"])
+
+    @property
+    def error(self) -> str | None:
+        """Why the run failed."""
+        error = self.data["error"]
+        return None if error is None else str(error)
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """A row a flow."""
+        return pl.DataFrame(self.data["flows"], schema=tables.FLOW)
+
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """A row a link and direction."""
+        return pl.DataFrame(self.data["links"], schema=tables.LINK)
+
+    def __repr__(self) -> str:
+        return f"<RunResult {self.status}: {len(self.data['flows'])} flows, {self.data['virtual_s']} s of virtual time>"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One run looked at closely: its result, and every change of its state as time series."""
+
+    data: dict[str, Any] = field(repr=False)
+
+    @property
+    def result(self) -> RunResult:
+        """The run's result, the same as without tracing."""
+        return RunResult(self.data["result"])
+
+    @cached_property
+    def series(self) -> pl.DataFrame:
+        """All series in one long frame: who, name, unit, t_s (seconds of virtual time), v."""
+        schema = {"who": pl.String, "name": pl.String, "unit": pl.String, "t_s": pl.Float64, "v": pl.Float64}
+        frames = [
+            pl.DataFrame({"t_s": one["t_s"], "v": one["v"]}, schema={"t_s": pl.Float64, "v": pl.Float64}).select(
+                pl.lit(one["who"]).alias("who"),
+                pl.lit(one["name"]).alias("name"),
+                pl.lit(one["unit"]).alias("unit"),
+                "t_s",
+                "v",
+            )
+            for one in self.data["series"]
+        ]
+        return pl.concat(frames) if frames else pl.DataFrame(schema=schema)
+
+    def figure(self, out: str | Path) -> None:
+        """Draw the series on one time axis into a file (SVG, PDF or PNG by its ending)."""
+        from haltere.figures import trace_figure
+
+        trace_figure(self.data, Path(out))
+
+
+def run(scenario: Scenario, *, seed: int = 1, replication: int = 0) -> RunResult:
+    """Run a scenario once. The same arguments and version always give the same answer."""
+    return RunResult(json.loads(core.run(scenario.json, seed, replication)))
+
+
+def trace(scenario: Scenario, *, seed: int = 1, replication: int = 0) -> Trace:
+    """Run a scenario once, recording cwnd, ssthresh, bytes in flight, RTT, delivery and pacing rate, and queues."""
+    return Trace(core.trace(scenario.json, seed, replication))

@@ -1,0 +1,7 @@
+"""Statistics on results: intervals, paired comparisons over common random numbers, fairness. All deterministic."""
+
+from haltere.stats.fairness import jain
+from haltere.stats.intervals import Interval, mean, median
+from haltere.stats.paired import Paired, holm, paired
+
+__all__ = ["Interval", "Paired", "holm", "jain", "mean", "median", "paired"]

@@ -1,0 +1,187 @@
+"""A study: a question, experiments over factors, and every concrete run that answers it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from haltere import core
+from haltere.documents import Document
+from haltere.errors import InputError, as_written
+from haltere.scenario import Scenario, merge
+from haltere.study import check, design
+from haltere.study.model import Experiment, Header, StudyFile, name_problem
+
+if TYPE_CHECKING:
+    from haltere.results import Results
+    from haltere.runner.estimate import Estimate
+
+__all__ = ["Experiment", "Header", "Run", "Study", "Treatment"]
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """One combination of levels and the concrete scenario it gives. `index` counts within the experiment from 0."""
+
+    experiment: str
+    index: int
+    levels: dict[str, str]
+    scenario: dict[str, Any] = field(repr=False)
+    scenario_json: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One replication of a treatment: a pure function of its scenario, the seed and the replication."""
+
+    treatment: Treatment
+    seed: int
+    replication: int
+
+    @cached_property
+    def id(self) -> str:
+        """The run's identity: a hash of scenario, seed, replication and version."""
+        text = "\n".join([core.VERSION, str(self.seed), str(self.replication), self.treatment.scenario_json])
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+class Study:
+    """A study file, checked whole: if this object exists, every one of its runs can be run.
+
+    >>> study = Study.load("studies/quic-dumbbell")
+    >>> len(study.treatments), study.factors("base")
+    """
+
+    def __init__(self, document: Document, *, variant: str | None = None, directory: Path | None = None) -> None:
+        self.document, self.variant, self.directory = document, variant, directory
+        data = document.data
+        if variant is not None:
+            variants = data.get("variants")
+            if not isinstance(variants, dict) or not isinstance(variants.get(variant), dict):
+                raise check.unknown_variant(document, variant)
+            data = merge(data, variants[variant])
+        origin = check.Origin(document, variant, data)
+        self.file: StudyFile = check.parse(origin)
+        self.treatments: tuple[Treatment, ...] = tuple(_expand(origin, self.file))
+
+    @classmethod
+    def load(cls, path: str | Path, *, variant: str | None = None) -> Study:
+        """Read a study: its folder, its `study.toml`, or a plain scenario file (then a study of one treatment).
+
+        Raises:
+            InputError: if anything in it is wrong; nothing has been run by then.
+        """
+        path = Path(path)
+        file = path / "study.toml" if path.is_dir() else path
+        document = Document.read(file)
+        if (
+            "study" not in document.data
+            and "experiments" not in document.data
+            and {"topology", "flows"} & document.data.keys()
+        ):
+            return cls._of_scenario(document, file)
+        return cls(document, variant=variant, directory=file.parent)
+
+    @classmethod
+    def parse(cls, text: str, *, name: str = "study.toml", variant: str | None = None) -> Study:
+        """Read a study from TOML text; `name` stands for the file in errors."""
+        return cls(Document.parse(name, text), variant=variant)
+
+    @classmethod
+    def _of_scenario(cls, document: Document, file: Path) -> Study:
+        scenario = Scenario(document.data, source=document)
+        name = (
+            "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in file.stem).strip("-_")
+            or "scenario"
+        )
+        study = {"name": name, "title": file.name, "seed": 1, "replications": 1}
+        data = {"study": study, "experiments": {"scenario": {"scenario": scenario.data}}}
+        return cls(Document(document.name, document.text, data), directory=file.parent)
+
+    @property
+    def header(self) -> Header:
+        """Name, title, question, source, seed, replications and fidelity."""
+        return self.file.study
+
+    @property
+    def name(self) -> str:
+        """The study's name; with a variant, `NAME-VARIANT`."""
+        return self.header.name if self.variant is None else f"{self.header.name}-{self.variant}"
+
+    def factors(self, experiment: str) -> dict[str, tuple[str, ...]]:
+        """Return an experiment's factors and the labels of their levels, in order."""
+        return {
+            name: tuple(level.label for level in levels)
+            for name, levels in self.file.experiments[experiment].factors.items()
+        }
+
+    def select(self, experiments: Sequence[str] | None = None) -> tuple[Treatment, ...]:
+        """Return the treatments of some experiments (default: of all).
+
+        Raises:
+            InputError: if the study has no such experiment.
+        """
+        for name in experiments or ():
+            if name not in self.file.experiments:
+                raise InputError(
+                    "the study has no such experiment",
+                    field="--experiment",
+                    given=as_written(name),
+                    right=", ".join(self.file.experiments),
+                )
+        return tuple(t for t in self.treatments if not experiments or t.experiment in experiments)
+
+    def runs(self, *, replications: int | None = None, experiments: Sequence[str] | None = None) -> Iterator[Run]:
+        """Yield every run, replication by replication: a campaign cut short has something of every treatment."""
+        treatments = self.select(experiments)
+        for replication in range(self.header.replications if replications is None else replications):
+            for treatment in treatments:
+                yield Run(treatment, self.header.seed, replication)
+
+    def run(
+        self,
+        *,
+        out: str | Path | None = None,
+        replications: int | None = None,
+        experiments: Sequence[str] | None = None,
+        workers: int | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> Results:
+        """Run what has not been run yet and return the results.
+
+        Args:
+            out: the results' folder (default `results/NAME`). What finished there earlier is kept, not run again.
+            replications: how many of each treatment (default: what the study says).
+            experiments: only these (default: all).
+            workers: how many runs at once (default: one a CPU). It changes the time taken, nothing else.
+            on_progress: called with (finished, all) as runs finish.
+        """
+        from haltere.runner.campaign import Campaign
+
+        campaign = Campaign(self, out=out, replications=replications, experiments=experiments)
+        return campaign.run(workers=workers, on_progress=on_progress)
+
+    def estimate(
+        self, *, replications: int | None = None, experiments: Sequence[str] | None = None, workers: int | None = None
+    ) -> Estimate:
+        """Say how many runs there are and about how long they take, from running a small sample of them."""
+        from haltere.runner.estimate import estimate
+
+        return estimate(list(self.runs(replications=replications, experiments=experiments)), workers=workers)
+
+
+def _expand(origin: check.Origin, file: StudyFile) -> Iterator[Treatment]:
+    for variant in file.variants:
+        problem = name_problem("variant", variant)
+        if problem:
+            raise origin.error(problem[0], ["variants", variant], right=problem[1])
+    for name, experiment in file.experiments.items():
+        check.check_experiment(origin, name, experiment)
+        for index, choices in enumerate(design.combinations(experiment)):
+            scenario = design.fill(experiment.scenario, {choice.factor: choice.level for choice in choices})
+            text = check.check_treatment(origin, name, experiment, choices, scenario)
+            yield Treatment(name, index, {choice.factor: choice.level.label for choice in choices}, scenario, text)

@@ -1,0 +1,243 @@
+"""Checks of a study file whose errors point at the line, also where a value came from a factor or a variant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from haltere import core
+from haltere.documents import Document, follow, join, steps
+from haltere.errors import InputError, as_written
+from haltere.study import design
+from haltere.study.model import Experiment, Header, StudyFile, name_problem
+
+Path = list[str | int]
+
+
+class Origin:
+    """Where the values of a study come from: its file, and the variant that was laid over it."""
+
+    def __init__(self, document: Document, variant: str | None, data: dict[str, Any]) -> None:
+        self.document, self.variant, self.data = document, variant, data
+
+    def written(self, path: Path) -> Path:
+        """Return the path at which the value stands in the file: below `variants.NAME` if the variant gave it."""
+        if self.variant is None:
+            return path
+        value: Any = self.document.data["variants"][self.variant]
+        for part in path:
+            if not isinstance(value, dict):  # a list or value of the variant: it replaced what stood there
+                return ["variants", self.variant, *path]
+            if part not in value:
+                return path
+            value = value[part]
+        return path if isinstance(value, dict) else ["variants", self.variant, *path]
+
+    def error(
+        self, problem: str, path: Path, *, right: str | None = None, notes: tuple[str, ...] = (), given: Any = None
+    ) -> InputError:
+        """Return the error for the value at a path of the study."""
+        field = join(self.written(path))
+        value = follow(self.data, path) if given is None else given
+        return InputError(
+            problem,
+            place=self.document.place(field),
+            field=field,
+            given=None if value is None or isinstance(value, dict) else as_written(value),
+            right=right,
+            notes=notes,
+        )
+
+
+def parse(origin: Origin) -> StudyFile:
+    """Turn the tables of a study file into types.
+
+    Raises:
+        InputError: at the first field, in the file's order, that is wrong.
+    """
+    try:
+        return StudyFile.model_validate(origin.data)
+    except ValidationError as errors:
+        problems = [_problem(origin, dict(error)) for error in errors.errors()]
+    problems.sort(key=lambda problem: (problem.place.line or 0, problem.place.column or 0) if problem.place else (0, 0))
+    first, rest = problems[0], len(problems) - 1
+    more = (f"{rest} more field{'s are' if rest > 1 else ' is'} wrong after this one",) if rest else ()
+    raise InputError(
+        first.problem, place=first.place, field=first.field, given=first.given, right=first.right, notes=more
+    )
+
+
+def _problem(origin: Origin, error: dict[str, Any]) -> InputError:
+    path: Path = [part for part in error["loc"] if part != "[key]"]
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "missing":
+        return origin.error(f"{path[-1]} is missing", path, right=_help(path))
+    if kind == "extra_forbidden":
+        known = _fields(path[:-1])
+        near = difflib.get_close_matches(str(path[-1]), known, 1)
+        return origin.error("there is no such field", path, right=near[0] if near else ", ".join(known))
+    if kind == "literal_error":
+        return origin.error("is not one of the possible values", path, right=context["expected"])
+    if kind == "value_error":
+        problem, _, right = str(context["error"]).partition("|")
+        return origin.error(problem, path, right=right or None)
+    return origin.error(str(error["msg"])[0].lower() + str(error["msg"])[1:], path, right=_help(path))
+
+
+def _fields(path: Path) -> list[str]:
+    if not path:
+        return list(StudyFile.model_fields)
+    model: type[BaseModel] = Header if path[0] == "study" else Experiment
+    return list(model.model_fields)
+
+
+def _help(path: Path) -> str | None:
+    helps = {
+        "study": "a table [study] with name, seed and replications",
+        "experiments": "at least one table [experiments.NAME] with factors and a scenario",
+        "name": 'a name of letters, digits, - and _, such as "quic-dumbbell"',
+        "seed": "a whole number from 0, such as 2020",
+        "replications": "a whole number from 1, such as 10",
+        "scenario": "a table [experiments.NAME.scenario] with topology and flows (see `haltere schema`)",
+        "factors": 'a table of lists, such as congestion = ["cubic", "bbr"]',
+        "variants": "tables [variants.NAME...] to be laid over the study",
+    }
+    return helps.get(str(path[-1]), "a text in quotes" if path[-1] in ("title", "question", "source") else None)
+
+
+def check_experiment(origin: Origin, name: str, experiment: Experiment) -> None:
+    """Check names, levels, the centre, and that every placeholder has its factor and every factor its placeholder."""
+    base: Path = ["experiments", name]
+    problem = name_problem("experiment", name)
+    if problem:
+        raise origin.error(problem[0], base, right=problem[1])
+    for factor, levels in experiment.factors.items():
+        _check_factor(origin, [*base, "factors", factor], factor, [level.label for level in levels])
+    if experiment.centre is not None:
+        _check_centre(origin, base, experiment)
+    used = set()
+    for place, factor, key in design.placeholders(experiment.scenario):
+        path = [*base, "scenario", *place]
+        if factor not in experiment.factors:
+            raise origin.error(
+                f"{{{factor}}} is not a factor of this experiment",
+                path,
+                right=", ".join(f"{{{f}}}" for f in experiment.factors) or "no placeholder",
+            )
+        missing = next((i for i, level in enumerate(experiment.factors[factor]) if key and key not in level.keys), None)
+        if missing is not None:
+            raise origin.error(
+                f"this level has no key {key!r}, which experiments.{name}.scenario.{join(list(place))} asks for",
+                [*base, "factors", factor, missing],
+                right=f"a table with label and {key}",
+            )
+        used.add(factor)
+    for factor in experiment.factors:
+        if factor not in used:
+            raise origin.error(
+                "this factor changes nothing: the scenario does not use it",
+                [*base, "factors", factor],
+                right=f'"{{{factor}}}" somewhere in experiments.{name}.scenario',
+            )
+    if design.size(experiment) > design.MAX_TREATMENTS:
+        raise origin.error(
+            f"the design has {design.size(experiment):,} treatments",
+            [*base, "factors"],
+            right=f"at most {design.MAX_TREATMENTS:,}",
+        )
+
+
+def _check_factor(origin: Origin, path: Path, factor: str, labels: list[str]) -> None:
+    problem = name_problem("factor", factor)
+    if problem:
+        raise origin.error(problem[0], path, right=problem[1])
+    for index, label in enumerate(labels):
+        if label in labels[:index]:
+            raise origin.error(f"two levels are called {label!r}", [*path, index], right="levels that differ")
+
+
+def _check_centre(origin: Origin, base: Path, experiment: Experiment) -> None:
+    centre = experiment.centre or {}
+    for factor, level in centre.items():
+        path = [*base, "centre", factor]
+        if factor not in experiment.factors:
+            raise origin.error("this is not a factor of the experiment", path, right=", ".join(experiment.factors))
+        labels = [known.label for known in experiment.factors[factor]]
+        if level.label not in labels:
+            raise origin.error("this is not a level of the factor", path, right=", ".join(labels))
+    for factor in experiment.factors:
+        if factor not in centre:
+            raise origin.error(
+                f"the centre gives no level for {factor}", [*base, "centre"], right=f"{factor} = one of its levels"
+            )
+
+
+def check_treatment(
+    origin: Origin, name: str, experiment: Experiment, choices: tuple[design.Choice, ...], scenario: Mapping[str, Any]
+) -> str:
+    """Return the canonical JSON of a treatment's scenario.
+
+    Raises:
+        InputError: if it cannot be run; it points at the scenario's line, or at the level that gave the value.
+    """
+    base: Path = ["experiments", name, "scenario"]
+    try:
+        text = core.canonical(scenario)
+    except (TypeError, ValueError) as error:
+        raise origin.error(
+            f"a value cannot stand in a scenario: {error}",
+            base,
+            right="texts, finite numbers, booleans, tables and lists",
+        ) from None
+    try:
+        core.validate(text)
+    except core.ScenarioProblem as problem:
+        raise _map_back(origin, base, experiment, choices, scenario, problem) from None
+    return text
+
+
+def _map_back(
+    origin: Origin,
+    base: Path,
+    experiment: Experiment,
+    choices: tuple[design.Choice, ...],
+    scenario: Mapping[str, Any],
+    problem: core.ScenarioProblem,
+) -> InputError:
+    inside = steps(problem.path)
+    template = follow(experiment.scenario, inside)
+    while template is None and inside:  # a field inside of a value that a factor gave, or one that is missing
+        parent = follow(experiment.scenario, inside[:-1])
+        if not isinstance(parent, str):
+            break
+        inside, template = inside[:-1], parent
+    treatment = ", ".join(f"{choice.factor} = {choice.level.label}" for choice in choices)
+    notes = (f"in the treatment {treatment}",) if treatment else ()
+    given = follow(scenario, steps(problem.path))
+    sources = [factor for _, factor, _ in design.placeholders(template)] if isinstance(template, str) else []
+    if len(sources) == 1:
+        choice = next(choice for choice in choices if choice.factor == sources[0])
+        path: Path = [*base[:-1], "factors", choice.factor, choice.index]
+        return origin.error(problem.message, path, given=given, notes=(f"used at {join([*base, *inside])}", *notes))
+    return origin.error(
+        problem.message,
+        [*base, *inside] if template is not None else [*base, *steps(problem.path)],
+        given=given,
+        notes=notes,
+    )
+
+
+def unknown_variant(document: Document, variant: str) -> InputError:
+    """Return the error for a variant that the study does not have."""
+    known = document.data.get("variants")
+    names = ", ".join(known) if isinstance(known, dict) else ""
+    return InputError(
+        "the study has no such variant",
+        place=document.place("variants"),
+        field="--variant",
+        given=variant,
+        right=names or "no variant: it has none",
+    )

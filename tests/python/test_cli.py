@@ -1,0 +1,163 @@
+"""The command line: help, reference, traces; and every error one readable block."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from conftest import Haltere
+from haltere import cli, core
+from haltere.cli import app as app_module
+from haltere.study import Study
+
+COMMANDS = ("compare", "run", "report", "trace", "bench", "algorithms", "schema")
+
+
+def test_help_teaches_the_words_and_lists_every_command(haltere: Haltere) -> None:
+    done = haltere("--help")
+    assert done.returncode == 0
+    for word in (*COMMANDS, "contender", "40Mbit/s", "1bdp"):
+        assert word in done.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command: str) -> None:
+    done = CliRunner().invoke(app_module.app, [command, "--help"])
+    assert done.exit_code == 0
+    assert "Usage" in done.stdout
+
+
+def test_help_loads_nothing_heavy() -> None:
+    script = (
+        "import sys; from haltere.cli.app import app; app(['--help'], standalone_mode=False); "
+        "known = {'polars', 'numpy', 'scipy', 'pydantic', 'matplotlib', 'altair', 'haltere._core'}; "
+        "heavy = known & sys.modules.keys(); "
+        "sys.exit(f'loaded {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_version(haltere: Haltere) -> None:
+    assert haltere("--version").stdout == f"haltere {core.VERSION}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["compare"], ["compare", "tcp/cubic", "--replications", "many"], ["frobnicate"], ["compare", "--nope"]],
+)
+def test_a_wrong_line_ends_with_2(arguments: list[str], haltere: Haltere) -> None:
+    done = haltere(*arguments)
+    assert done.returncode == 2
+    assert done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_error_of_our_own_is_one_block(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def broken(**_options: object) -> None:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr(app_module, "app", broken)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("error: haltere itself went wrong: ZeroDivisionError: oh\n")
+
+
+def test_algorithms_lists_what_a_contender_is_made_of(haltere: Haltere) -> None:
+    known = json.loads(haltere("algorithms", "--json").stdout)
+    assert {"tcp", "quic"} <= {item["name"] for item in known["transports"]}
+    assert {"newreno", "cubic", "bbr"} <= {item["name"] for item in known["congestion"]}
+    table = haltere("algorithms").stdout
+    for kind in ("transports", "congestion", "switches"):
+        for item in known[kind]:
+            assert item["name"] in table
+
+
+def test_schemas_are_json_schemas(haltere: Haltere) -> None:
+    scenario = json.loads(haltere("schema").stdout)
+    assert {"topology", "flows"} <= set(scenario["properties"])
+    study = json.loads(haltere("schema", "study").stdout)
+    assert {"study", "experiments", "variants"} == set(study["properties"])
+    assert set(study["$defs"]["Header"]["required"]) == {"name", "seed", "replications"}
+    refused = haltere("schema", "poem")
+    assert (refused.returncode, "right: scenario or study" in refused.stderr) == (2, True)
+
+
+SCENARIO = """
+[topology]
+kind = "point-to-point"
+[topology.link]
+rate = "10Mbit/s"
+delay = "10ms"
+queue = "50p"
+mtu = "1500B"
+[[flows]]
+contender = "tcp/cubic"
+size = "500kB"
+"""
+
+
+def test_a_trace_of_a_file_holds_series_result_and_figure(tmp_path: Path, haltere: Haltere) -> None:
+    (tmp_path / "one.toml").write_text(SCENARIO)
+    done = haltere("trace", "one.toml")
+    assert done.returncode == 0, done.stderr
+    assert "flow 0 tcp/cubic: " in done.stdout
+    folder = tmp_path / "traces" / "one"
+    series = pl.read_parquet(folder / "series.parquet")
+    assert {"cwnd", "bytes_in_flight", "rtt", "queue"} <= set(series["name"].unique())
+    assert series.group_by("who", "name").agg(pl.col("t_s").is_sorted()).select(pl.col("t_s").all()).item()
+    assert pl.read_csv(folder / "series.csv").height == series.height
+    run = json.loads((folder / "run.json").read_text())
+    assert run["scenario"]["topology"]["link"]["rate"] == "10Mbit/s"
+    assert run["result"]["flows"][0]["bytes"] == 500_000
+    assert "<svg" in (folder / "trace.svg").read_text()
+    assert (folder / "trace.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_a_trace_of_contenders_needs_no_file(tmp_path: Path, haltere: Haltere) -> None:
+    done = haltere("trace", "tcp/cubic", "quic/bbr", "--rate", "10Mbit/s", "--size", "300kB", "--out", "t")
+    assert done.returncode == 0, done.stderr
+    series = pl.read_parquet(tmp_path / "t" / "series.parquet")
+    assert {"flow 0", "flow 1"} <= set(series["who"].unique())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["none.toml"], "none.toml: cannot be read"),
+        (["tcp/cubic", "--replication", "-1"], "--replication"),
+        (["x/y"], "contender"),
+    ],
+)
+def test_traces_that_cannot_be_made(arguments: list[str], words: str, haltere: Haltere) -> None:
+    done = haltere("trace", *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_a_study_s_report(small_study: Path, tmp_path: Path, haltere: Haltere) -> None:
+    Study.load(small_study).run(out=tmp_path / "r", replications=2)
+    done = haltere("report", "r", "--study", "small")
+    assert done.returncode == 0, done.stderr
+    assert "report: r/report.html" in done.stdout
+    assert "A small study" in (tmp_path / "r" / "report.html").read_text()
+    refused = haltere("report", "r", "--study", "gone")
+    assert (refused.returncode, "gone: --study: the study's folder is not here" in refused.stderr) == (2, True)
+
+
+def test_the_benchmark_s_table_and_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = {"case": "10 CUBIC flows", "data_packets": 838_860, "cpu_s": 0.25, "packets_per_cpu_s": 3.36e6}
+    cases = [case | {"bytes_per_packet_in_flight": 312.0}, case | {"bytes_per_packet_in_flight": None}]
+    monkeypatch.setattr(core, "bench", lambda: cases)
+    table = CliRunner().invoke(app_module.app, ["bench"])
+    assert table.exit_code == 0
+    for figure in ("10 CUBIC flows", "838,860", "0.250", "3,360,000", "312"):
+        assert figure in table.stdout
+    assert json.loads(CliRunner().invoke(app_module.app, ["bench", "--json"]).stdout) == cases

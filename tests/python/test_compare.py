@@ -1,0 +1,199 @@
+"""`haltere compare`: the contract of its JSON, and what the table says about who wins."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import polars as pl
+import pytest
+from rich.console import Console
+
+import haltere as package
+from conftest import Haltere
+from haltere.cli import compare as shown
+from haltere.comparison import Conditions, measure
+from haltere.errors import InputError
+
+KEYS = ["contender", "seed", "completion_s", "bytes", "goodput_bps", "wire_bytes", "retransmitted_packets"]
+KEYS += ["lost_packets", "error"]
+QUICK = ["--rate", "10Mbit/s", "--down-delay", "10ms", "--up-delay", "0ms", "--size", "200kB"]
+
+
+def test_the_json_has_an_entry_for_each_contender_and_replication(haltere: Haltere) -> None:
+    done = haltere(
+        "compare", "tcp/cubic", "quic/bbr", *QUICK, "--loss", "2%", "--replications", "3", "--json", "--seed", "5"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    entries = json.loads(done.stdout)
+    assert [(e["contender"], e["seed"]) for e in entries] == [
+        (c, s) for s in (5, 6, 7) for c in ("tcp/cubic", "quic/bbr")
+    ]
+    for entry in entries:
+        assert set(KEYS) <= set(entry)
+        assert entry["error"] is None
+        assert entry["bytes"] == 200_000
+        assert entry["wire_bytes"] > entry["bytes"]
+        assert entry["goodput_bps"] == pytest.approx(8 * entry["bytes"] / entry["completion_s"])
+        assert entry["goodput_bps"] < 10e6
+    assert len({e["completion_s"] for e in entries if e["contender"] == "tcp/cubic"}) > 1
+
+
+def test_a_raw_transfer_is_shorter_than_one_over_tls(haltere: Haltere) -> None:
+    times = {}
+    for app in ("raw", "https"):
+        done = haltere("compare", "tcp/cubic", *QUICK, "--app", app, "--replications", "1", "--json", "--queue", "1bdp")
+        times[app] = json.loads(done.stdout)[0]["completion_s"]
+    assert 0.16 < times["raw"] < times["https"]
+
+
+def test_sharing_gives_an_entry_a_flow_in_the_order_given() -> None:
+    conditions = Conditions(rate="10Mbit/s", rtt="20ms", queue="1bdp", app="raw", share=True, duration="20s")
+    entries = measure(["tcp/cubic", "tcp/newreno", "tcp/cubic"], conditions, replications=2, seed=3)
+    assert [e["contender"] for e in entries] == ["tcp/cubic", "tcp/newreno", "tcp/cubic"] * 2
+    assert [e["seed"] for e in entries] == [3, 3, 3, 4, 4, 4]
+    for together in (entries[:3], entries[3:]):
+        assert 8e6 < sum(e["goodput_bps"] for e in together) < 10e6
+        assert all(e["error"] is None for e in together)
+
+
+def test_flows_start_one_after_the_other_and_in_reverse_on_odd_replications() -> None:
+    conditions = Conditions(share=True)
+    starts = [
+        [flow["start"] for flow in conditions.scenario(["tcp/cubic"] * 3, reverse_starts=odd).data["flows"]]
+        for odd in (False, True)
+    ]
+    assert starts == [["0ms", "100ms", "200ms"], ["200ms", "100ms", "0ms"]]
+
+
+def test_the_rtt_is_split_evenly_to_the_nanosecond() -> None:
+    assert Conditions(rtt="50ms").delays() == ("25000000ns", "25000000ns")
+    assert Conditions(rtt="0.000003ms").delays() == ("2ns", "1ns")
+    assert Conditions().delays() == ("25000000ns", "25000000ns")
+    assert Conditions(down_delay="7ms").delays() == ("7ms", "0ms")
+
+
+def test_workers_change_nothing() -> None:
+    conditions = Conditions(rate="10Mbit/s", size="100kB", loss="3%")
+    one, two = (measure(["tcp/cubic", "quic/cubic"], conditions, replications=4, workers=w) for w in (1, 2))
+    assert one == two
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["tcp/cubic", "--rate", "fast"], ["--rate: ", 'given: "fast"']),
+        (["tcp/cubic", "--loss", "200%"], ["--loss: ", 'given: "200%"']),
+        (["tcp/cubic", "--queue", "some"], ["--queue: ", 'given: "some"']),
+        (["tcp/cubic", "--size", "big"], ["--size: ", 'given: "big"']),
+        (["tcp/cubic", "--app", "gopher"], ["--app: ", 'given: "gopher"']),
+        (["tcp/cubic", "--mtu", "9"], ["--mtu: "]),
+        (["tcp/cubic", "--rtt", "5"], ["--rtt: is not a time", 'given: "5"', "right: a number and a unit"]),
+        (["tcp/cubic", "--rtt", "5ms", "--up-delay", "1ms"], ["--rtt: stands beside a delay for one direction"]),
+        (["tcp/cubic", "--down-delay", "late"], ["--down-delay: ", 'given: "late"']),
+        (["pigeon/cubic"], ["contender: ", 'given: "pigeon/cubic"']),
+        (["tcp/cubic", "tcp/vegas-9000"], ["contender: ", 'given: "tcp/vegas-9000"']),
+        (["tcp/cubic", "--replications", "0"], ["--replications: "]),
+        (["tcp/cubic", "--seed", "-1"], ["--seed: "]),
+        (["tcp/cubic", "--share", "--duration", "5s"], ["--duration: "]),
+    ],
+)
+def test_wrong_options_are_named(arguments: list[str], words: list[str], haltere: Haltere) -> None:
+    done = haltere("compare", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+    for word in words:
+        assert word in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_from_python_the_answer_is_a_data_frame() -> None:
+    table = package.compare(["tcp/cubic", "quic/cubic"], rate="10Mbit/s", rtt="20ms", size="100kB", replications=2)
+    assert table.height == 4
+    assert table.columns == ["contender", "replication", *KEYS[1:]]
+    assert table["completion_s"].dtype == pl.Float64
+    with pytest.raises(InputError, match="no contender"):
+        package.compare([])
+
+
+def entry(contender: str, replication: int, completion_s: float | None, error: str | None = None) -> dict[str, Any]:
+    goodput = None if completion_s is None else 8e6 / completion_s
+    values = [contender, replication, completion_s, 1_000_000, goodput, 1_050_000, 3, 2, error]
+    return dict(zip(KEYS, values, strict=True))
+
+
+def said(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    entries: list[dict[str, Any]],
+    **conditions: Any,
+) -> str:
+    monkeypatch.setattr(shown, "measure", lambda *_arguments, **_options: entries)
+    monkeypatch.setattr(shown.show, "out", lambda: Console(width=160))
+    contenders = [e["contender"] for e in entries if e["seed"] == 0]
+    shown.command(
+        contenders,
+        Conditions(**conditions),
+        replications=len(entries) // len(contenders),
+        seed=0,
+        workers=1,
+        as_json=False,
+    )
+    return capsys.readouterr().out
+
+
+def test_a_clear_winner_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    entries = [
+        entry(c, r, (1.0 if c == "quic/bbr" else 1.5) + 0.01 * r) for r in range(10) for c in ("tcp/cubic", "quic/bbr")
+    ]
+    text = said(monkeypatch, capsys, entries)
+    assert "quic/bbr wins:" in text
+    assert (
+        "0.676 [0.672, 0.681] of tcp/cubic's time; the difference is real (paired over 10 replications, p = 0.0020)"
+        in text
+    )
+    assert "1.045" in text
+    assert "overhead" in text
+
+
+def test_a_winner_by_chance_is_not_called_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entries = [entry(c, r, 1.0 + 0.1 * ((r * 7 + 3 * (c == "a/b")) % 10)) for r in range(10) for c in ("a/b", "c/d")]
+    text = said(monkeypatch, capsys, entries)
+    assert "wins" not in text
+    assert "the difference is not shown to be real" in text
+
+
+def test_identical_replications_are_said_to_be_exact(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entries = [entry(c, r, 1.0 if c == "a/b" else 2.0) for r in range(3) for c in ("a/b", "c/d")]
+    text = said(monkeypatch, capsys, entries)
+    assert "0.500 of c/d's time; exactly: nothing random happened" in text
+
+
+def test_few_replications_cannot_tell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    entries = [entry(c, r, (1.0 if c == "a/b" else 2.0) + r) for r in range(3) for c in ("a/b", "c/d")]
+    assert "fewer than 6 replications cannot tell" in said(monkeypatch, capsys, entries)
+    entries = [entry(c, 0, 1.0 if c == "a/b" else 2.0) for c in ("a/b", "c/d")]
+    assert "one replication cannot tell" in said(monkeypatch, capsys, entries)
+
+
+def test_failures_are_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    entries = [
+        entry(c, r, None, "no handshake [x]") if c == "c/d" else entry(c, r, 1.0)
+        for r in range(3)
+        for c in ("a/b", "c/d")
+    ]
+    text = said(monkeypatch, capsys, entries)
+    assert "c/d: 3 of 3 failed: no handshake [x]" in text
+    assert "only a/b completed" in text
+
+
+def test_shares_and_jain_s_index(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    entries = [entry(c, r, (1.0 if c == "a/b" else 3.0) + 0.01 * r) for r in range(6) for c in ("a/b", "c/d")]
+    text = said(monkeypatch, capsys, entries, share=True)
+    assert "Jain's index (1 = equal shares): 0.80" in text
+    assert "flow 0 (a/b) gets 2.9" in text
+    assert "times the goodput of flow 1 (c/d): a real difference" in text

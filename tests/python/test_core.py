@@ -1,0 +1,54 @@
+"""The seam to the extension module: what its stub promises, and what the tables take from its answers."""
+
+from __future__ import annotations
+
+import ast
+import json
+
+import pytest
+
+from conftest import ROOT
+from haltere import Scenario, _core, core, documents, run, trace
+from haltere.results import tables
+
+QUICK = Scenario.point_to_point(
+    ["tcp/cubic", "quic/bbr"], rate="10Mbit/s", down_delay="5ms", up_delay="5ms", size="50kB", loss="1%"
+)
+
+
+def test_the_stub_names_what_the_module_has() -> None:
+    stub = ast.parse((ROOT / "python" / "haltere" / "_core.pyi").read_text())
+    named = {node.name for node in stub.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    public = {name for name in dir(_core) if not name.startswith("_")}
+    assert named == public
+
+
+def test_the_tables_have_a_column_for_every_figure_of_a_result() -> None:
+    result = json.loads(core.run(QUICK.json, 1, 0))
+    assert set(result) == {"status", "error", "virtual_s", "events", "data_packets", "flows", "links"}
+    assert {key for flow in result["flows"] for key in flow} == set(tables.FLOW)
+    assert {key for link in result["links"] for key in link} == set(tables.LINK)
+
+
+def test_a_run_is_a_pure_function_of_its_arguments() -> None:
+    first = run(QUICK, seed=3, replication=1)
+    assert run(QUICK, seed=3, replication=1).data == first.data
+    assert run(QUICK, seed=4, replication=1).data != first.data
+    assert trace(QUICK, seed=3, replication=1).result.data == first.data
+    assert (first.status, first.error, first.flows.height) == ("ok", None, 2)
+    assert first.links["delivered_packets"].sum() > 0
+
+
+def test_lines_and_columns_of_values() -> None:
+    text = '[topology]\nkind = "dumbbell"\nlink = { rate = "1Mbit/s",  down = { loss = "1%" } }\n'
+    text += '[[flows]]\n[[flows]]\n  size = "1kB"\n'
+    assert core.locate(text, "topology.kind") == (2, 8)
+    assert core.locate(text, "topology.link.down.loss")[0] == 3
+    assert core.locate(text, "flows[1].size") == (6, 10)
+    assert core.locate(text, "flows[1].start")[0] in (5, 6)
+    assert core.locate("", "x") == (1, 1)
+
+
+@pytest.mark.parametrize("path", ["flows[0].contender", "a.b[1][2].c", "x", ""])
+def test_paths_split_and_join(path: str) -> None:
+    assert documents.join(documents.steps(path)) == path

@@ -1,0 +1,319 @@
+"""Figures: what they show, who wears which colour, and that the same numbers give the same bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import report_tables as synthetic
+from haltere.errors import InputError
+from haltere.figures import data, paper, quantities, screen, spec, trace_figure
+from haltere.figures.contenders import display_name, look
+from haltere.figures.metrics import METRICS
+from haltere.figures.tables import Tables, paired, standing
+from haltere.figures.text import OPACITY, fixed, number, significant, strength
+from haltere.figures.trace import _end_of, _step, _worth_drawing
+from haltere.stats import Interval
+
+STUDY = Path(__file__).parents[2] / "studies" / "quic-dumbbell"
+BAR = spec.Bars(
+    name="time",
+    experiment="base",
+    metric="completion_time",
+    x="loss",
+    series="transport",
+    where={"rate": "40 Mbit/s", "delay": "100ms", "congestion": "cubic", "size": "32MB"},
+)
+MAP = spec.Overview(
+    name="map",
+    experiment="base",
+    metric="completion_time",
+    factor="transport",
+    of="quic",
+    to="tcp",
+    panels=("congestion", "size"),
+    rows=("rate",),
+    columns=("delay", "loss"),
+)
+WORDS = spec.FigureList()
+
+
+@pytest.fixture(scope="module")
+def tables() -> Tables:
+    return synthetic.make(synthetic.plausible())
+
+
+def interval(low: float, high: float) -> Interval:
+    return Interval((low + high) / 2, low, high, 10, 0.95, "Student's t")
+
+
+def test_contenders_differ_in_colour_and_keep_it_whoever_else_is_drawn() -> None:
+    contenders = [f"{t}/{c}" for t in ("tcp", "quic", "mptcp", "mpquic") for c in ("cubic", "bbr", "newreno")]
+    contenders += ["cubic", "bbr", "newreno"]
+    assert len({look(name).light for name in contenders}) == len(contenders)
+    assert len({look(name).dark for name in contenders}) == len(contenders)
+    assert look("tcp").light == look("tcp/cubic").light
+    assert look("quic@quinn/bbr") == look("quic@quinn/bbr")
+    assert {look("tcp/bbr").hatch, look("quic/bbr").hatch, look("mptcp/bbr").hatch, look("mpquic/bbr").hatch} == {
+        "",
+        "////",
+        "....",
+        "xxxx",
+    }
+
+
+def test_contenders_are_named_as_their_authors_write_them() -> None:
+    assert display_name("tcp/cubic-nohystart+tfo") == "TCP/CUBIC-nohystart +tfo"
+    assert display_name("quic@quinn/bbr") == "QUIC (quinn)/BBR"
+    assert quantities.text("cubic/newreno", "congestion") == "CUBIC/NewReno"
+
+
+def test_levels_sort_as_quantities_and_are_the_same_however_written() -> None:
+    assert quantities.ordered(["100Mbit/s", "5Mbit/s", "40Mbit/s", "800kbit/s"])[0] == "800kbit/s"
+    assert quantities.ordered(["bbr", "cubic"]) == ["bbr", "cubic"]
+    assert quantities.same("32MB", "32000 kB")
+    assert quantities.same("1%", "1 %")
+    assert not quantities.same("1s", "1MB")
+    assert not quantities.same("32MB", "32MiB")
+    assert quantities.text("40Mbit/s") == "40 Mbit/s"
+
+
+def test_numbers_read_well() -> None:
+    assert significant(0.01234) == "0.0123"
+    assert significant(12345.6) == "12\u202f346"
+    assert fixed(-0.0001, 2) == "0.00"
+    assert number(0.814, "ratio") == "0.81"
+    assert number(0.0123, "ratio") == "0.012"
+    assert number(12.3, "ratio") == "12"
+    assert number(-0.08, "difference") == "−.08"
+    assert number(0.001, "difference") == "0"
+
+
+def test_bars_show_mean_interval_and_n(tables: Tables) -> None:
+    figure = data.bars(tables, BAR, WORDS)
+    assert figure.x_levels == ("0%", "1%", "5%")
+    assert [series.label for series in figure.series] == ["TCP/CUBIC", "QUIC/CUBIC"]
+    rows = tables.flows.filter(
+        (pl.col("experiment") == "base")
+        & (pl.col("transport") == "quic")
+        & (pl.col("congestion") == "cubic")
+        & (pl.col("rate") == "40Mbit/s")
+        & (pl.col("delay") == "100ms")
+        & (pl.col("loss") == "5%")
+        & (pl.col("size") == "32MB")
+    )
+    sample = rows["completion_s"].to_numpy()
+    bar = figure.series[1].bars[2]
+    assert bar is not None and bar.low is not None and bar.high is not None
+    assert bar.n == 10
+    assert bar.value == pytest.approx(sample.mean())
+    # Student's t with 9 degrees of freedom: 2.262.
+    assert bar.high - bar.value == pytest.approx(2.262 * sample.std(ddof=1) / np.sqrt(10), rel=1e-3)
+    exact = figure.series[0].bars[0]
+    assert exact is not None and exact.exact
+    assert figure.ends(exact) is None
+
+
+def test_a_figure_without_runs_says_what_it_looked_for(tables: Tables) -> None:
+    absent = BAR.model_copy(update={"where": {**BAR.where, "rate": "1Gbit/s"}})
+    with pytest.raises(data.NotInResultsError, match=r"experiment base.*rate 1Gbit/s"):
+        data.bars(tables, absent, WORDS)
+    with pytest.raises(data.NotInResultsError, match="other"):
+        data.overview(tables, MAP.model_copy(update={"experiment": "other"}), WORDS)
+
+
+def test_overview_holds_every_treatment_once(tables: Tables) -> None:
+    figure = data.overview(tables, MAP, WORDS)
+    cells = [cell for panel in figure.panels for row in panel.cells for cell in row]
+    assert len(cells) == 108
+    assert all(cell.found is not None for cell in cells)
+    assert len({tuple(cell.levels.items()) for cell in cells}) == 108
+    assert [label for label, _, _ in figure.groups()] == ["10 ms", "50 ms", "100 ms"]
+
+
+def test_pairs_cancel_what_both_contenders_meet(tables: Tables) -> None:
+    values = tables.values("base", "completion_time", {"loss": "1%", "delay": "100ms", "rate": "40Mbit/s"})
+    pairs = paired(values, "transport", "quic", "tcp", METRICS["completion_time"])
+    own = values.filter(pl.col("transport") == "quic").sort("congestion", "size")["value"].log().to_numpy()
+    both = pairs.sort("congestion", "size")["value"].to_numpy()
+    assert len(both) == 40
+    assert both.reshape(4, 10).std(axis=1).mean() < own.reshape(4, 10).std(axis=1).mean()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.97, 1.03, "alike"),
+        (1.001, 1.02, "alike"),
+        (0.7, 0.8, "of"),
+        (0.9, 0.99, "of"),
+        (1.2, 1.3, "to"),
+        (0.8, 1.2, "unclear"),
+    ],
+)
+def test_standing_of_a_time_ratio(low: float, high: float, expected: str) -> None:
+    assert standing(interval(low, high), METRICS["completion_time"]) == expected
+
+
+def test_colour_grows_with_the_ratio_and_stays_pale_where_nothing_is_clear() -> None:
+    time = METRICS["completion_time"]
+    assert strength(0.5, time, clear=True) == ("of", OPACITY)
+    assert strength(3.0, time, clear=True) == ("to", OPACITY)
+    assert strength(1.2, time, clear=True)[1] < OPACITY / 2
+    assert strength(0.5, time, clear=False)[1] < OPACITY / 2
+    assert strength(0.5, METRICS["throughput"], clear=True)[0] == "to"
+
+
+def test_standing_follows_what_is_better() -> None:
+    assert standing(interval(1.2, 1.3), METRICS["throughput"]) == "of"
+    assert standing(interval(-0.2, -0.1), METRICS["fairness"]) == "to"
+    assert standing(Interval(0.5, None, None, 1, 0.95, "too few values"), METRICS["throughput"]) == "unclear"
+
+
+def test_paper_figures_are_the_same_bytes_and_carry_no_date(tables: Tables, tmp_path: Path) -> None:
+    def drawn(folder: str) -> Iterator[list[bytes]]:
+        bars, overview = data.bars(tables, BAR, WORDS), data.overview(tables, MAP, WORDS)
+        for paths in (
+            paper.draw_bars(bars, tmp_path / folder / "b"),
+            paper.draw_overview(overview, tmp_path / folder / "o"),
+        ):
+            yield [path.read_bytes() for path in paths]
+
+    for first, second in zip(drawn("one"), drawn("two"), strict=True):
+        assert first == second
+        assert len(first) == 2
+        assert not re.search(rb"CreationDate|dc:date|20[0-9][0-9]-[0-9][0-9]-", b"".join(first))
+
+
+def test_fonts_are_embedded(tables: Tables, tmp_path: Path) -> None:
+    svg, pdf = paper.draw_bars(data.bars(tables, BAR, WORDS), tmp_path / "figure")
+    assert "<text" not in svg.read_text(encoding="utf-8")
+    assert b"/FontFile2" in pdf.read_bytes()
+
+
+def test_every_bar_on_screen_answers(tables: Tables) -> None:
+    drawing = screen.bars_svg(data.bars(tables, BAR, WORDS))
+    answers = re.findall(r"<title>(.*?)</title>", drawing, re.S)
+    assert len(answers) == 6
+    assert all(re.search(r"\d s, (95 % interval [\d.]+ to [\d.]+, n = 10|the same in all 10)", one) for one in answers)
+    assert "TCP/CUBIC, loss 5 %" in "".join(answers)
+
+
+def test_every_cell_on_screen_answers(tables: Tables) -> None:
+    figure = data.overview(tables, MAP, WORDS)
+    drawing = "".join(screen.panel_svg(figure, panel) for panel in figure.panels)
+    assert len(re.findall(r"<title>[^<]*(interval|the same in all)", drawing)) == 108
+
+
+@pytest.mark.parametrize(
+    ("bottom", "top", "last"), [(0, 37.2, 40), (0, 0.0031, 0.004), (0.5, 1.0, 1.0), (0, 101, 125), (0, 0, 1)]
+)
+def test_axes_have_round_ticks_that_reach_the_top(bottom: float, top: float, last: float) -> None:
+    ticks = screen.axis_ticks(bottom, top)
+    assert ticks[0] == bottom
+    assert ticks[-1] == pytest.approx(last)
+    assert 2 <= len(ticks) <= 6
+
+
+def test_the_study_lists_every_figure_of_its_source() -> None:
+    figures = spec.read(STUDY / "figures.toml")
+    numbers = {int(n) for figure in figures.bars for n in re.findall(r"\d+", figure.source)}
+    assert numbers == set(range(25, 43))
+    counts = {metric: sum(figure.metric == metric for figure in figures.bars) for metric in METRICS}
+    assert (counts["throughput"], counts["overhead"], counts["completion_time"], counts["fairness"]) == (7, 3, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        (
+            '[[bars]]\nname = "a"\nexperiment = "base"\nmetric = "speed"\nx = "loss"\nseries = "transport"\n',
+            4,
+            "metric",
+        ),
+        ('[factors]\nrate = "rate"\n[[bars]]\nname = "a"\n', 3, "missing"),
+        ("bars = [\n", 2, "TOML"),
+        ('[factors]\nrate = "rate"\n\n[wrong]\nx = 1\n', 4, "wrong"),
+    ],
+)
+def test_a_faulty_figures_file_is_refused_at_its_line(tmp_path: Path, text: str, line: int, words: str) -> None:
+    path = tmp_path / "figures.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        spec.read(path)
+    assert refused.value.place is not None
+    assert refused.value.place.line == line
+    assert words in str(refused.value)
+
+
+def test_two_figures_of_one_name_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "figures.toml"
+    one = '[[bars]]\nname = "a"\nexperiment = "base"\nmetric = "overhead"\nx = "loss"\nseries = "transport"\n'
+    path.write_text(one + one, encoding="utf-8")
+    with pytest.raises(InputError, match="two figures have this name"):
+        spec.read(path)
+
+
+def trace(flows: int = 1) -> dict[str, object]:
+    """A trace with every series, sampled at growing steps."""
+    times = np.cumsum(np.full(400, 0.01)).tolist()
+    series = []
+    for flow in range(flows):
+        wave = (1e5 * (1.5 + np.sin(np.array(times) * (flow + 1)))).tolist()
+        for name, unit, scale in (
+            ("cwnd", "B", 1.0),
+            ("ssthresh", "B", 0.7),
+            ("bytes_in_flight", "B", 0.9),
+            ("rtt", "s", 1e-6),
+            ("delivery_rate", "bit/s", 100.0),
+            ("pacing_rate", "bit/s", 120.0),
+        ):
+            values = [scale * value for value in wave]
+            if name == "ssthresh":
+                values[:50] = [1e18] * 50
+            series.append({"who": f"flow {flow}", "name": name, "unit": unit, "t_s": times, "v": values})
+    series.append({"who": "bottleneck down", "name": "queue", "unit": "B", "t_s": times, "v": [3000.0] * len(times)})
+    names = ["tcp/cubic", "quic/bbr", "quic/bbr"]
+    return {"result": {"flows": [{"flow": i, "contender": names[i]} for i in range(flows)]}, "series": series}
+
+
+@pytest.mark.parametrize("flows", [1, 3])
+def test_a_trace_is_drawn_alike_twice(tmp_path: Path, flows: int) -> None:
+    first = trace_figure(trace(flows), tmp_path / "a")
+    second = trace_figure(trace(flows), tmp_path / "b")
+    assert [path.suffix for path in first] == [".svg", ".pdf"]
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_a_trace_goes_into_the_file_it_is_told(tmp_path: Path) -> None:
+    (written,) = trace_figure(trace(), tmp_path / "run.v1.pdf")
+    assert written == tmp_path / "run.v1.pdf"
+    assert written.read_bytes().startswith(b"%PDF")
+
+
+def test_a_trace_without_series_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no series"):
+        trace_figure({"result": {"flows": []}, "series": []}, tmp_path / "a")
+
+
+def test_flows_end_with_their_last_byte_and_idle_queues_are_left_out() -> None:
+    queues = [{"who": who, "name": "queue", "v": [0.0, most]} for who, most in (("a", 5e4), ("b", 1500.0))]
+    assert [one["who"] for one in _worth_drawing(queues)] == ["a"]
+    assert _end_of({"start_s": 2.0, "completion_s": 1.5}, 9.0) == 3.5
+    assert _end_of({"start_s": 2.0, "completion_s": None}, 9.0) == 9.0
+
+
+def test_thinning_keeps_every_peak() -> None:
+    values = np.zeros(200_000)
+    values[123_456] = 7.0
+    values[77_777] = -3.0
+    times, thin = _step({"t_s": np.linspace(0, 10, 200_000).tolist(), "v": values.tolist()}, 10.0)
+    assert len(times) < 10_000
+    assert thin.max() == 7.0
+    assert thin.min() == -3.0
+    assert (np.diff(times) >= 0).all()

@@ -1,0 +1,253 @@
+"""The dumbbell study's claims, on worlds whose truth is known."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+import report_tables as synthetic
+from haltere.errors import InputError
+from haltere.figures import data, spec
+from haltere.figures.metrics import METRICS
+from haltere.figures.tables import Tables
+from haltere.report import claims
+from haltere.report.claims import Evidence, Outcome, all_of
+from haltere.report.comparison import MissingDataError, compare
+from haltere.stats import Interval, mean
+from report_tables import Levels, Truth
+
+STUDY = Path(__file__).parents[2] / "studies" / "quic-dumbbell"
+CLAIMS, ANSWER = claims.load(STUDY / "claims.py")
+NAMES = [claim.name for claim in CLAIMS]
+
+CONFIRMED, CONTRADICTED, UNDECIDED = Outcome.CONFIRMED, Outcome.CONTRADICTED, Outcome.UNDECIDED
+
+
+def is_quic(levels: Levels) -> bool:
+    return levels["transport"] == "quic"
+
+
+def impaired(levels: Levels) -> bool:
+    return levels["delay"] != "10ms" and levels["loss"] != "0%"
+
+
+def quic_time(factor: Callable[[Levels], float]) -> Callable[[Levels], float]:
+    """QUIC's completion times by this factor, TCP's as they are, with the extra bytes of QUIC made up for."""
+    return lambda levels: factor(levels) * 1.05 / 1.07 if is_quic(levels) else 1.0
+
+
+def bbr_times(factor: float) -> Callable[[Levels], float]:
+    return lambda levels: factor if levels["congestion"] == "bbr" else 1.0
+
+
+def fairer(levels: Levels) -> float:
+    if not is_quic(levels):
+        return 0.2 if impaired(levels) else 0.1
+    return 0.03
+
+
+def steadier(levels: Levels) -> float:
+    return 0.005 if is_quic(levels) else 0.03
+
+
+NOISY = 3.0
+LITTLE = {"replications": 3, "noise": NOISY}
+
+WORLDS: list[tuple[str, Outcome, Truth]] = [
+    ("long_transfers", CONFIRMED, Truth(time=quic_time(lambda levels: 0.8 if impaired(levels) else 1.0))),
+    ("long_transfers", CONTRADICTED, Truth(time=quic_time(lambda levels: 1.0))),
+    ("long_transfers", CONTRADICTED, Truth(time=quic_time(lambda levels: 1.3))),
+    ("long_transfers", UNDECIDED, Truth(**LITTLE)),
+    ("small_objects", CONFIRMED, Truth(time=quic_time(lambda levels: 1.0), noise=0.01)),
+    ("small_objects", CONTRADICTED, Truth(time=quic_time(lambda levels: 0.8))),
+    ("small_objects", UNDECIDED, Truth(**LITTLE)),
+    ("fast_clean_path", CONFIRMED, Truth(time=quic_time(lambda levels: 1.2))),
+    ("fast_clean_path", CONTRADICTED, Truth(time=quic_time(lambda levels: 1.0))),
+    ("fast_clean_path", UNDECIDED, Truth(replications=1)),
+    ("loss_grows", CONFIRMED, Truth(time=quic_time(lambda levels: 0.7 if levels["loss"] == "5%" else 1.0))),
+    ("loss_grows", CONTRADICTED, Truth(time=quic_time(lambda levels: 0.7))),
+    ("loss_grows", UNDECIDED, Truth(**LITTLE)),
+    ("overhead", CONFIRMED, Truth()),
+    ("overhead", CONTRADICTED, Truth(overhead=lambda levels: 0.05)),
+    (
+        "overhead",
+        CONTRADICTED,
+        Truth(overhead=lambda levels: (0.07 if is_quic(levels) else 0.05) * (2 if levels["loss"] == "5%" else 1)),
+    ),
+    ("overhead", UNDECIDED, Truth(replications=1)),
+    ("total_time", CONFIRMED, Truth(time=quic_time(lambda levels: 0.8 if impaired(levels) else 1.0))),
+    ("total_time", CONTRADICTED, Truth(time=quic_time(lambda levels: 0.8))),
+    ("total_time", CONTRADICTED, Truth(time=quic_time(lambda levels: 1.0))),
+    ("total_time", UNDECIDED, Truth(**LITTLE)),
+    ("fairness", CONFIRMED, Truth(unfair=fairer, spread=steadier)),
+    ("fairness", CONTRADICTED, Truth(unfair=lambda levels: 0.1)),
+    ("fairness", UNDECIDED, Truth(unfair=lambda levels: 0.1, spread=lambda levels: 0.2, replications=2)),
+    ("bbr_in_quic", CONFIRMED, Truth(time=bbr_times(1.03))),
+    ("bbr_in_quic", CONTRADICTED, Truth(time=bbr_times(0.7))),
+    ("bbr_in_quic", UNDECIDED, Truth(**LITTLE)),
+]
+
+
+def named(name: str) -> claims.Claim:
+    return CLAIMS[NAMES.index(name)]
+
+
+@pytest.mark.parametrize(("name", "expected", "truth"), WORLDS, ids=[f"{name}-{out}" for name, out, _ in WORLDS])
+def test_claims_find_the_truth_of_a_known_world(name: str, expected: Outcome, truth: Truth) -> None:
+    verdict = named(name).verdict(synthetic.make(truth))
+    assert verdict.outcome == expected, "\n".join(f"{e.outcome}: {e.what}: {e.numbers}" for e in verdict.evidence)
+    assert verdict.evidence or verdict.reason
+
+
+def test_the_study_judges_its_eight_claims_each_with_source_and_rule() -> None:
+    assert len(CLAIMS) == 8
+    assert all(one.sentence.endswith(".") and one.source and one.rule for one in CLAIMS)
+    assert {name for name, _, _ in WORLDS} == set(NAMES)
+
+
+def test_a_study_without_the_experiment_leaves_its_claims_undecided() -> None:
+    tables = synthetic.make(Truth(experiments={"base": synthetic.BASE}, replications=2))
+    verdict = named("fairness").verdict(tables)
+    assert verdict.outcome == UNDECIDED
+    assert "experiment pairs is not in these results" in verdict.reason
+
+
+def test_a_study_without_a_level_leaves_claims_undecided_and_names_it() -> None:
+    fewer = {**synthetic.BASE, "loss": ["0%", "1%"]}
+    verdict = named("long_transfers").verdict(synthetic.make(Truth(experiments={"base": fewer}, replications=2)))
+    assert verdict.outcome == UNDECIDED
+    assert "loss 5%" in verdict.reason
+
+
+def test_failed_runs_leave_their_replication_out_of_a_claim() -> None:
+    def fails(levels: Mapping[str, str], replication: int) -> bool:
+        return replication == 3 and levels["loss"] == "5%" and is_quic(levels)
+
+    tables = synthetic.make(Truth(fails=fails))
+    verdict = named("overhead").verdict(tables)
+    assert verdict.outcome == CONFIRMED
+    assert {e.interval.n for e in verdict.evidence if e.interval} == {9, 10}
+
+
+def test_a_treatment_that_always_fails_leaves_claims_undecided() -> None:
+    def fails(levels: Mapping[str, str], replication: int) -> bool:
+        return levels["loss"] == "5%" and levels["rate"] == "5Mbit/s" and is_quic(levels)
+
+    verdict = named("total_time").verdict(synthetic.make(Truth(fails=fails, replications=2)))
+    assert verdict.outcome == UNDECIDED
+    assert "no completed pair of runs" in verdict.reason
+
+
+def test_verdicts_are_the_same_every_time() -> None:
+    tables = synthetic.make(synthetic.plausible())
+    assert [one.verdict(tables) for one in CLAIMS] == [one.verdict(tables) for one in CLAIMS]
+
+
+def test_levels_may_be_written_in_other_ways() -> None:
+    spelled = {**synthetic.BASE, "loss": ["0 %", "1.0%", "5.0 %"], "size": ["2000kB", "32000kB"]}
+    verdict = named("overhead").verdict(synthetic.make(Truth(experiments={"base": spelled}, replications=2)))
+    assert verdict.evidence, verdict.reason
+
+
+def test_the_answer_speaks_of_the_results() -> None:
+    assert ANSWER is not None
+    sentences = ANSWER.sentences(synthetic.make(synthetic.plausible()))
+    assert "108 treatments" in sentences[0]
+    assert all("nan" not in one and "None" not in one for one in sentences)
+
+
+def of(outcome: Outcome | None) -> Evidence:
+    return Evidence("", "", outcome)
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([CONFIRMED, CONFIRMED], CONFIRMED),
+        ([CONFIRMED, None], CONFIRMED),
+        ([CONFIRMED, UNDECIDED], UNDECIDED),
+        ([CONFIRMED, UNDECIDED, CONTRADICTED], CONTRADICTED),
+        ([None], UNDECIDED),
+    ],
+)
+def test_parts_join_to_a_verdict(parts: list[Outcome | None], expected: Outcome) -> None:
+    assert all_of(*(of(part) for part in parts)).outcome == expected
+
+
+@pytest.mark.parametrize(
+    ("yes", "no", "expected"), [(8, 2, CONFIRMED), (5, 3, CONTRADICTED), (6, 1, UNDECIDED), (10, 0, CONFIRMED)]
+)
+def test_counts_of_cells_allow_for_the_unclear(yes: int, no: int, expected: Outcome) -> None:
+    assert claims.cells("", yes, no, 10, 0.75).outcome == expected
+
+
+def test_alike_is_decided_by_the_margin() -> None:
+    metric = METRICS["throughput"]
+
+    def verdict(low: float, high: float) -> Outcome | None:
+        return claims.alike("", Interval((low + high) / 2, low, high, 10, 0.95, ""), metric).outcome
+
+    assert verdict(0.98, 1.02) == CONFIRMED
+    assert verdict(1.06, 1.1) == CONTRADICTED
+    assert verdict(1.03, 1.1) == UNDECIDED
+
+
+def test_pooled_ratios_are_geometric_and_paired() -> None:
+    tables = synthetic.make(Truth(time=quic_time(lambda levels: 0.5)))
+    over = {factor: levels for factor, levels in synthetic.BASE.items() if factor != "transport"}
+    found = compare(tables, "base", "completion_time", "transport", "quic", "tcp", over)
+    assert found.matrix.shape == (108, 10)
+    assert found.pooled().value == pytest.approx(0.5, rel=0.02)
+    assert found.share_above().value == 0.0
+    assert found.within({"loss": ["0%"]}).matrix.shape == (36, 10)
+    assert found.without({"loss": ["0%"], "rate": ["5Mbit/s"]}).matrix.shape == (96, 10)
+
+
+def test_simultaneous_intervals_are_wider_than_single_ones() -> None:
+    tables = synthetic.make(Truth())
+    over = {**{factor: levels for factor, levels in synthetic.BASE.items() if factor != "transport"}, "loss": ["5%"]}
+    found = compare(tables, "base", "completion_time", "transport", "quic", "tcp", over)
+    each, single = found.each()[0], mean(found.matrix[0])
+    assert each.high is not None and each.low is not None and single.high is not None and single.low is not None
+    assert math.log(each.high / each.low) > 1.3 * (single.high - single.low)
+
+
+def test_a_comparison_needs_two_replications() -> None:
+    over = {factor: levels for factor, levels in synthetic.BASE.items() if factor != "transport"}
+    with pytest.raises(MissingDataError, match="an interval needs two"):
+        compare(synthetic.make(Truth(replications=1)), "base", "overhead", "transport", "quic", "tcp", over)
+
+
+def test_faulty_claims_are_refused_at_their_line(tmp_path: Path) -> None:
+    path = tmp_path / "claims.py"
+    path.write_text("import math\n\nmath.nothing\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"claims\.py:3"):
+        claims.load(path)
+    path.write_text("def (:\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"claims\.py:1"):
+        claims.load(path)
+    assert claims.load(tmp_path / "absent.py") == ([], None)
+
+
+def test_the_examples_of_the_documentation_work(tmp_path: Path) -> None:
+    page = (STUDY.parents[1] / "docs" / "figures-and-claims.md").read_text(encoding="utf-8")
+    (listing,) = re.findall(r"```toml\n(.*?)```", page, re.S)
+    (tmp_path / "figures.toml").write_text(listing, encoding="utf-8")
+    figures = spec.read(tmp_path / "figures.toml")
+    tables = synthetic.make(Truth(replications=2))
+    assert len(data.overview(tables, figures.overviews[0], figures).panels) == 4
+    assert len(data.bars(tables, figures.bars[0], figures).series) == 2
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.S)
+    (tmp_path / "claims.py").write_text(code, encoding="utf-8")
+    (only,), _ = claims.load(tmp_path / "claims.py")
+    assert only.verdict(tables).evidence
+
+
+def test_tables_without_a_column_give_no_rows() -> None:
+    tables = synthetic.make(Truth(replications=2))
+    bare = Tables(tables.runs.drop("jain"), tables.flows, tables.factors)
+    assert bare.values("pairs", "fairness").is_empty()

@@ -1,0 +1,124 @@
+"""Statistics against values known from elsewhere, and properties that must always hold."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from haltere.stats import holm, jain, mean, median, paired
+
+positive = st.floats(1e-3, 1e9)
+
+
+def test_jain_is_one_when_all_get_the_same_and_1_over_n_when_one_gets_all() -> None:
+    assert jain([5.0, 5.0, 5.0]) == 1
+    assert jain([7.0, 0.0, 0.0, 0.0]) == 0.25
+    assert jain([1.0, 3.0]) == pytest.approx(16 / 20)
+    assert math.isnan(jain([0.0, 0.0]))
+    for bad in ([], [1.0, -1.0], [math.nan]):
+        with pytest.raises(ValueError, match="Jain"):
+            jain(bad)
+
+
+@given(st.lists(positive, min_size=1, max_size=20), st.floats(1e-6, 1e6))
+def test_jain_lies_between_1_over_n_and_1_and_knows_no_scale(rates: list[float], scale: float) -> None:
+    index = jain(rates)
+    assert 1 / len(rates) <= index * (1 + 1e-12)
+    assert index <= 1 + 1e-12
+    assert jain([rate * scale for rate in rates]) == pytest.approx(index)
+
+
+def test_mean_has_student_s_interval() -> None:
+    # Moore & McCabe's worked example: vitamin C content of 8 samples of corn-soy blend (mg/100 g), 16.5 to 28.5.
+    interval = mean([26, 31, 23, 22, 11, 22, 14, 31])
+    assert interval.value == 22.5
+    assert interval.low == pytest.approx(16.5, abs=0.05)
+    assert interval.high == pytest.approx(28.5, abs=0.05)
+    assert (interval.n, interval.confidence, interval.method) == (8, 0.95, "Student's t")
+
+
+def test_median_agrees_with_scipy_s_bca_bootstrap() -> None:
+    values = np.random.default_rng(3).lognormal(0, 1, 41)
+    ours = median(values)
+    theirs = scipy_stats.bootstrap(
+        (values,), np.median, method="BCa", n_resamples=9999, rng=np.random.default_rng(1)
+    ).confidence_interval
+    assert ours.method == "BCa bootstrap"
+    assert ours.low == pytest.approx(theirs.low, rel=0.1)
+    assert ours.high == pytest.approx(theirs.high, rel=0.1)
+
+
+def test_the_median_s_interval_covers_the_median_about_as_often_as_it_says() -> None:
+    generator = np.random.default_rng(11)
+    intervals = [median(generator.exponential(1.0, 20)) for _ in range(300)]
+    covered = sum((i.low or 0) <= math.log(2) <= (i.high or 0) for i in intervals) / len(intervals)
+    assert 0.90 <= covered <= 0.99
+
+
+def test_identical_values_are_a_fact_and_too_few_have_no_interval() -> None:
+    for estimate in (mean, median):
+        assert (estimate([2.0, 2.0]).low, estimate([2.0, 2.0]).exact) == (2.0, True)
+        assert (estimate([2.0]).low, estimate([2.0, 3.0]).high, estimate([2.0]).exact) == (None, None, False)
+        for bad in ([], [math.nan], [math.inf, 1.0]):
+            with pytest.raises(ValueError, match="finite"):
+                estimate(bad)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=15))
+def test_intervals_are_deterministic_and_hold_their_estimate(values: list[float]) -> None:
+    for estimate in (mean, median):
+        interval = estimate(values)
+        assert interval == estimate(values)
+        assert interval.low is not None
+        assert interval.high is not None
+        assert interval.low <= interval.value + 1e-6
+        assert interval.high >= interval.value - 1e-6
+
+
+def test_a_clear_difference_is_real_and_noise_is_not() -> None:
+    generator = np.random.default_rng(5)
+    noise = generator.lognormal(0, 0.5, 10)
+    slower = noise * generator.lognormal(math.log(1.3), 0.02, 10)
+    clear = paired(slower, noise)
+    assert clear.real is True
+    assert clear.ratio.value == pytest.approx(1.3, rel=0.03)
+    assert clear.ratio.low is not None
+    assert clear.ratio.low > 1.2
+    assert clear.p == pytest.approx(2 / 2**10), "all 10 signs agree: two of the 1024 ways are as extreme"
+    assert clear.difference.value == pytest.approx(float(np.mean(slower - noise)))
+    assert paired(noise, generator.permutation(noise)).real is False
+    assert clear == paired(slower, noise)
+
+
+def test_pairing_finds_what_unpaired_data_hide() -> None:
+    generator = np.random.default_rng(8)
+    common = generator.lognormal(0, 1, 12)
+    assert paired(common * 1.02, common).real is True
+    assert scipy_stats.ttest_ind(common * 1.02, common).pvalue > 0.5
+
+
+def test_identical_replications_need_no_test_and_few_cannot_tell() -> None:
+    exact = paired([2.0, 2.0, 2.0], [1.0, 1.0, 1.0])
+    assert (exact.exact, exact.real, exact.p, exact.ratio.low) == (True, True, None, 2.0)
+    assert paired([1.0, 1.0], [1.0, 1.0]).real is False
+    assert paired([2.0], [1.0]).real is None
+    assert paired([2.0, 2.1, 2.2], [1.0, 1.1, 1.2]).real is None
+    same_pairs = paired([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    assert (same_pairs.real, same_pairs.p) == (False, 1.0)
+
+
+def test_pairs_that_cannot_be_compared_are_refused() -> None:
+    for a, b in (([1.0], [1.0, 2.0]), ([], []), ([1.0], [0.0]), ([1.0], [math.nan])):
+        with pytest.raises(ValueError, match="paired comparison needs"):
+            paired(a, b)
+
+
+def test_holm_adjusts_as_in_the_textbook() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([None, 0.5, 0.9]) == [None, 1.0, 1.0]
