@@ -1,5 +1,44 @@
-//! QUIC.
+//! QUIC (RFC 9000, RFC 9001, RFC 9002) as a sans-IO state machine.
+//!
+//! Payload bytes are counted, not carried, and there is no cryptography; sizes of packets, flights and headers are those
+//! of the wire. A [`Connection`] owns its paths; a path owns RTT estimate, congestion controller, sent packets, pacer
+//! and datagram size. With one path it is plain QUIC.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `frame`, `packet`, `sizes` | what is on the wire |
+//! | `connection`, `receive`, `transmit` | the machine |
+//! | `path`, `recovery`, `sent`, `rtt`, `pacing`, `mtu` | RFC 9002 and DPLPMTUD, for each path |
+//! | `received` | acknowledgements to be sent |
+//! | `streams`, `buffer`, `flow` | streams and flow control |
+//!
+//! Not modelled: 0-RTT, Retry and address tokens, key updates, connection migration, session tickets, unidirectional
+//! streams, RESET_STREAM and STOP_SENDING, ECN.
 
-/// A QUIC datagram.
-#[derive(Clone, Debug)]
-pub struct Datagram {}
+mod buffer;
+mod config;
+mod connection;
+mod few;
+mod flow;
+mod frame;
+mod mtu;
+mod pacing;
+mod packet;
+mod path;
+mod ranges;
+mod receive;
+mod received;
+mod recovery;
+mod rtt;
+mod sent;
+pub mod sizes;
+mod streams;
+mod transmit;
+
+pub use config::Config;
+pub use connection::Connection;
+pub use few::Few;
+pub use frame::{Ack, Frame, TransportParameters, varint_len};
+pub use packet::{Datagram, QuicPacket, SpaceId, number_len};
+pub use received::AckPolicy;
+pub use sizes::HandshakeSizes;

@@ -1,0 +1,251 @@
+//! The two ends of a byte stream: what is to be sent again or for the first time, and what has arrived.
+//!
+//! Both CRYPTO streams and application streams are made of them. Bytes are counted, not stored.
+
+use super::frame::VARINT_MAX;
+use super::ranges::RangeSet;
+use std::ops::Range;
+
+/// The sending end.
+#[derive(Clone, Default, Debug)]
+pub(super) struct SendBuffer {
+    /// Bytes the application wrote.
+    written: u64,
+    /// Bytes sent at least once.
+    sent: u64,
+    acked: RangeSet,
+    /// Sent, lost and not sent again yet.
+    lost: RangeSet,
+    finish: bool,
+    fin: Fin,
+}
+
+/// What became of the mark that ends a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Fin {
+    #[default]
+    Unsent,
+    Sent,
+    Lost,
+    Acked,
+}
+
+/// Bytes that may be sent next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Chunk {
+    pub offset: u64,
+    /// As many as there are; may be 0 where only the end is to be told.
+    pub len: u64,
+    /// Whether they were sent before.
+    pub again: bool,
+}
+
+impl SendBuffer {
+    pub fn write(&mut self, bytes: u64) {
+        if !self.finish {
+            // Offsets cannot exceed 2^62 - 1 (RFC 9000 section 4.5).
+            self.written = self.written.saturating_add(bytes).min(VARINT_MAX);
+        }
+    }
+
+    pub fn finish(&mut self) {
+        self.finish = true;
+    }
+
+    /// What to send next, if new bytes may reach up to the offset `limit`. Lost bytes go first.
+    #[inline]
+    pub fn next(&self, limit: u64) -> Option<Chunk> {
+        if let Some(lost) = self.lost.first() {
+            return Some(Chunk { offset: lost.start, len: lost.end - lost.start, again: true });
+        }
+        let end = self.written.min(limit);
+        if self.sent < end {
+            return Some(Chunk { offset: self.sent, len: end - self.sent, again: false });
+        }
+        let bare_fin = self.finish && self.sent == self.written && matches!(self.fin, Fin::Unsent | Fin::Lost);
+        bare_fin.then_some(Chunk { offset: self.written, len: 0, again: self.fin == Fin::Lost })
+    }
+
+    /// The first `len` bytes of a chunk go out; returns whether the stream ends with them.
+    #[inline]
+    pub fn on_sent(&mut self, chunk: Chunk, len: u64) -> bool {
+        let end = chunk.offset + len;
+        if chunk.again {
+            self.lost.remove(chunk.offset..end);
+        } else {
+            self.sent = self.sent.max(end);
+        }
+        let fin = self.finish && end == self.written;
+        if fin && self.fin != Fin::Acked {
+            self.fin = Fin::Sent;
+        }
+        fin
+    }
+
+    #[inline]
+    pub fn on_acked(&mut self, range: Range<u64>, fin: bool) {
+        if !self.lost.is_empty() {
+            self.lost.remove(range.clone());
+        }
+        self.acked.insert(range);
+        if fin {
+            self.fin = Fin::Acked;
+        }
+    }
+
+    pub fn on_lost(&mut self, range: Range<u64>, fin: bool) {
+        let SendBuffer { acked, lost, .. } = self;
+        acked.missing(range, |part| {
+            lost.insert(part);
+        });
+        if fin && self.fin == Fin::Sent {
+            self.fin = Fin::Lost;
+        }
+    }
+
+    /// Whether all that was written (and the end, if there is one) is acknowledged.
+    pub fn delivered(&self) -> bool {
+        self.acked.prefix() == self.written && (!self.finish || self.fin == Fin::Acked)
+    }
+    pub fn finished(&self) -> bool {
+        self.finish
+    }
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+    /// Where new bytes begin.
+    #[inline]
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+}
+
+/// The receiving end.
+#[derive(Clone, Default, Debug)]
+pub(super) struct RecvBuffer {
+    received: RangeSet,
+    highest: u64,
+    read: u64,
+    final_size: Option<u64>,
+}
+
+impl RecvBuffer {
+    /// Bytes arrived; returns by how much the highest offset grew, which is what flow control counts.
+    ///
+    /// # Errors
+    /// The name of the transport error (RFC 9000 section 20.1) if they contradict the stream's final size.
+    #[inline]
+    pub fn on_frame(&mut self, offset: u64, len: u64, fin: bool) -> Result<u64, &'static str> {
+        let end = offset.saturating_add(len);
+        if end > VARINT_MAX {
+            return Err("FRAME_ENCODING_ERROR: a stream's offset exceeds 2^62 - 1");
+        }
+        if let Some(size) = self.final_size {
+            if end > size || (fin && end != size) {
+                return Err("FINAL_SIZE_ERROR: data or an end contradict the stream's final size");
+            }
+        } else if fin {
+            if end < self.highest {
+                return Err("FINAL_SIZE_ERROR: the stream ends before data already received");
+            }
+            self.final_size = Some(end);
+        }
+        self.received.insert(offset..end);
+        let grown = end.saturating_sub(self.highest);
+        self.highest += grown;
+        Ok(grown)
+    }
+
+    /// Bytes in order that were not read yet.
+    #[inline]
+    pub fn readable(&self) -> u64 {
+        self.received.prefix() - self.read
+    }
+
+    /// Takes them.
+    pub fn read(&mut self) -> u64 {
+        let bytes = self.readable();
+        self.read += bytes;
+        bytes
+    }
+
+    /// The offset up to which everything has arrived.
+    pub fn in_order(&self) -> u64 {
+        self.received.prefix()
+    }
+    #[inline]
+    pub fn highest(&self) -> u64 {
+        self.highest
+    }
+    pub fn final_size(&self) -> Option<u64> {
+        self.final_size
+    }
+    /// Whether everything has been read.
+    pub fn exhausted(&self) -> bool {
+        self.final_size == Some(self.read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lost_bytes_go_first_and_late_acknowledgements_call_them_off() {
+        let mut buffer = SendBuffer::default();
+        buffer.write(3000);
+        buffer.finish();
+        let chunk = buffer.next(u64::MAX).unwrap();
+        assert!(!buffer.on_sent(chunk, 1000));
+        let chunk = buffer.next(u64::MAX).unwrap();
+        assert_eq!(chunk, Chunk { offset: 1000, len: 2000, again: false });
+        assert!(buffer.on_sent(chunk, 2000));
+        assert_eq!(buffer.next(u64::MAX), None);
+        buffer.on_lost(0..1000, false);
+        buffer.on_lost(1000..3000, true);
+        assert_eq!(buffer.next(u64::MAX), Some(Chunk { offset: 0, len: 3000, again: true }));
+        buffer.on_acked(0..1000, false);
+        let chunk = buffer.next(u64::MAX).unwrap();
+        assert_eq!(chunk, Chunk { offset: 1000, len: 2000, again: true });
+        assert!(buffer.on_sent(chunk, 2000));
+        buffer.on_acked(1000..3000, true);
+        assert!(buffer.delivered());
+        assert_eq!(buffer.next(u64::MAX), None);
+    }
+
+    #[test]
+    fn a_bare_end_is_sent_and_sent_again() {
+        let mut buffer = SendBuffer::default();
+        buffer.finish();
+        let chunk = buffer.next(0).unwrap();
+        assert!(buffer.on_sent(chunk, 0) && buffer.next(0).is_none() && !buffer.delivered());
+        buffer.on_lost(0..0, true);
+        assert_eq!(buffer.next(0), Some(Chunk { offset: 0, len: 0, again: true }));
+        buffer.on_acked(0..0, true);
+        assert!(buffer.delivered() && buffer.next(0).is_none());
+    }
+
+    #[test]
+    fn new_bytes_stop_at_the_limit() {
+        let mut buffer = SendBuffer::default();
+        buffer.write(10_000);
+        assert_eq!(buffer.next(4000).map(|c| c.len), Some(4000));
+        let chunk = buffer.next(4000).unwrap();
+        buffer.on_sent(chunk, 4000);
+        assert_eq!(buffer.next(4000), None);
+    }
+
+    #[test]
+    fn a_final_size_binds() {
+        let mut buffer = RecvBuffer::default();
+        assert_eq!(buffer.on_frame(100, 100, false), Ok(200));
+        assert_eq!(buffer.readable(), 0);
+        assert!(buffer.clone().on_frame(0, 150, true).is_err());
+        assert_eq!(buffer.on_frame(0, 100, false), Ok(0));
+        assert_eq!(buffer.read(), 200);
+        assert_eq!(buffer.on_frame(200, 0, true), Ok(0));
+        assert!(buffer.exhausted());
+        assert!(buffer.on_frame(200, 1, false).is_err());
+        assert!(buffer.on_frame(VARINT_MAX, 5, false).is_err());
+    }
+}

@@ -1,0 +1,88 @@
+//! What a QUIC connection is configured with.
+
+use super::frame::TransportParameters;
+use super::received::AckPolicy;
+use super::sizes::HandshakeSizes;
+use crate::cc::{Algorithm, SlowStart};
+use crate::endpoint::Role;
+use haltere_net::Span;
+use haltere_net::rng::Stream;
+
+/// Configuration of one end of a connection. [`Config::new`] gives the defaults, which are those of a deployment of
+/// today where the RFCs leave a choice.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Which end it is.
+    pub role: Role,
+    /// Congestion control.
+    pub algorithm: Algorithm,
+    /// Slow start's early exit; `None` leaves it to the algorithm.
+    pub slow_start: Option<SlowStart>,
+    /// Dice for congestion control.
+    pub stream: Stream,
+    /// The initial window in datagrams; in bytes it is bounded as RFC 9002 section 7.2 says. Default 10.
+    pub initial_window: u64,
+    /// The largest UDP payload that probes look for and that is accepted, bytes; 1472 fills an Ethernet frame under
+    /// IPv4. 1200 turns the search off.
+    pub max_udp_payload: u16,
+    /// Whether packets are paced (RFC 9002 section 7.7). Default true.
+    pub pacing: bool,
+    /// Datagrams that leave back to back when paced and the algorithm does not say. Default 2.
+    pub burst: u64,
+    /// When acknowledgements are sent.
+    pub ack: AckPolicy,
+    /// First receive window of a stream, bytes. Default 1 MiB: what quinn (1.25 MB) and quiche (1 MiB) begin with.
+    pub stream_window: u64,
+    /// What it may grow to. Default 64 MiB, five times the bandwidth-delay product of 1 Gbit/s x 100 ms.
+    pub max_stream_window: u64,
+    /// First receive window of the connection, bytes. Default 1.5 stream windows, as Chromium has it.
+    pub connection_window: u64,
+    /// What it may grow to. Default 96 MiB.
+    pub max_connection_window: u64,
+    /// Bidirectional streams the peer may have open. Default 100 (RFC 9114 section 6.1 recommends at least that).
+    pub max_streams: u64,
+    /// Silence after which the connection is given up. Default 30 s.
+    pub idle_timeout: Span,
+    /// Whether a window reduction is taken back when all losses behind it prove spurious. Default true.
+    pub undo: bool,
+    /// Sizes of this end's handshake messages.
+    pub messages: HandshakeSizes,
+}
+
+impl Config {
+    /// The defaults for this end and this algorithm; `stream` is congestion control's dice.
+    pub fn new(role: Role, algorithm: Algorithm, stream: Stream) -> Config {
+        const MIB: u64 = 1 << 20;
+        Config {
+            role,
+            algorithm,
+            slow_start: None,
+            stream,
+            initial_window: 10,
+            max_udp_payload: 1472,
+            pacing: true,
+            burst: 2,
+            ack: AckPolicy::default(),
+            stream_window: MIB,
+            max_stream_window: 64 * MIB,
+            connection_window: MIB + MIB / 2,
+            max_connection_window: 96 * MIB,
+            max_streams: 100,
+            idle_timeout: Span::from_secs(30),
+            undo: true,
+            messages: HandshakeSizes::CLASSICAL,
+        }
+    }
+
+    /// What this end tells the other.
+    pub(super) fn parameters(&self) -> TransportParameters {
+        TransportParameters {
+            initial_max_data: self.connection_window,
+            initial_max_stream_data: self.stream_window,
+            initial_max_streams: self.max_streams,
+            max_ack_delay: self.ack.max_delay,
+            max_udp_payload: self.max_udp_payload,
+            max_idle_timeout: self.idle_timeout,
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! The connection: what its paths share, and the interface to what drives it.
+
+use super::buffer::{RecvBuffer, SendBuffer};
+use super::config::Config;
+use super::frame::TransportParameters;
+use super::packet::{QuicPacket, SpaceId};
+use super::path::{Path, Situation};
+use super::recovery::Fates;
+use super::sent::Record;
+use super::streams::{Limits, Streams};
+use crate::Body;
+use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
+use haltere_net::{Cx, Packet, PathId, Span, Time};
+use std::collections::VecDeque;
+
+/// The handshake's byte streams of one packet number space, and how far its messages are dealt with.
+#[derive(Default, Debug)]
+pub(super) struct Crypto {
+    pub send: SendBuffer,
+    pub recv: RecvBuffer,
+    /// Whether the peer's flight in this space has been taken whole.
+    pub taken: bool,
+    pub parameters: Option<Box<TransportParameters>>,
+}
+
+/// Which keys there are and how far the handshake is (RFC 9001 section 4.9).
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Progress {
+    pub started: bool,
+    pub initial_discarded: bool,
+    pub handshake_keys: bool,
+    pub handshake_discarded: bool,
+    /// 1-RTT keys to send with.
+    pub data_keys: bool,
+    /// The handshake is complete (RFC 9001 section 4.1.1): 1-RTT packets are read.
+    pub complete: bool,
+    /// The handshake is confirmed (section 4.1.2).
+    pub confirmed: bool,
+    /// Whether the peer surely takes this end's address for validated.
+    pub peer_validated: bool,
+}
+
+/// Whether the connection lives (RFC 9000 section 10).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    Open,
+    /// CONNECTION_CLOSE was sent; until then it is sent again in answer to packets, at most once a probe timeout.
+    Closing {
+        until: Time,
+        quiet: Time,
+    },
+    /// Nothing is sent any more.
+    Over,
+}
+
+/// One end of a QUIC connection.
+///
+/// A datagram that arrives for a path the connection does not have, or with a body that is not QUIC's, is dropped.
+pub struct Connection {
+    pub(super) config: Config,
+    pub(super) now: Time,
+    pub(super) state: State,
+    pub(super) progress: Progress,
+    pub(super) paths: Vec<Path>,
+    pub(super) streams: Streams,
+    /// Of the Initial and of the Handshake space.
+    pub(super) crypto: [Crypto; 2],
+    pub(super) peer: Option<TransportParameters>,
+    pub(super) handshake_done_pending: bool,
+    pub(super) events: VecDeque<Event>,
+    pub(super) stats: Stats,
+    /// Packets that came before the keys to read them (RFC 9000 section 5.2.1), with their path and time of arrival.
+    pub(super) early: Vec<(usize, QuicPacket, Time)>,
+    pub(super) fates: Fates,
+    pub(super) idle_deadline: Time,
+    /// Whether an ack-eliciting packet was sent since the last one was received (RFC 9000 section 10.1).
+    pub(super) sent_since_heard: bool,
+    pub(super) close_wanted: bool,
+    pub(super) close_pending: bool,
+    pub(super) close_error: Option<&'static str>,
+}
+
+impl Connection {
+    /// One end of a connection with a single path.
+    pub fn new(config: Config) -> Connection {
+        let limits = Limits {
+            stream_window: config.stream_window,
+            max_stream_window: config.max_stream_window,
+            connection_window: config.connection_window,
+            max_connection_window: config.max_connection_window,
+            max_streams: config.max_streams,
+        };
+        Connection {
+            now: Time::ZERO,
+            state: State::Open,
+            progress: Progress { peer_validated: config.role == Role::Server, ..Progress::default() },
+            paths: vec![Path::new(PathId(0), &config)],
+            streams: Streams::new(config.role, limits),
+            crypto: Default::default(),
+            peer: None,
+            handshake_done_pending: false,
+            events: VecDeque::new(),
+            stats: Stats::default(),
+            early: Vec::new(),
+            fates: Fates::default(),
+            idle_deadline: Time::NEVER,
+            sent_since_heard: false,
+            close_wanted: false,
+            close_pending: false,
+            close_error: None,
+            config,
+        }
+    }
+
+    pub(super) fn situation(&self) -> Situation {
+        Situation {
+            confirmed: self.progress.confirmed,
+            peer_validated: self.progress.peer_validated,
+            handshake_keys: self.progress.handshake_keys && !self.progress.handshake_discarded,
+            max_ack_delay: self.peer.map_or(Span::ZERO, |p| p.max_ack_delay),
+        }
+    }
+
+    /// The idle timeout in force: the smaller of both ends', but not below three probe timeouts (section 10.1).
+    pub(super) fn restart_idle(&mut self) {
+        let peer = self.peer.map_or(Span::MAX, |p| p.max_idle_timeout);
+        let pto = self.paths.iter().map(|p| p.rtt.pto()).max().unwrap_or(Span::ZERO);
+        self.idle_deadline = self.now + self.config.idle_timeout.min(peer).max(pto * 3);
+    }
+
+    /// Ends the connection because of what the peer did (or did not do).
+    pub(super) fn fail(&mut self, error: &'static str) {
+        if self.state != State::Open {
+            return;
+        }
+        self.events.push_back(Event::Failed(CloseReason::ProtocolViolation(error)));
+        self.close_error = Some(error);
+        self.begin_closing();
+    }
+
+    fn begin_closing(&mut self) {
+        // RFC 9000 section 10.2: at least three probe timeouts. The peer may have lost the last acknowledgement with
+        // CONNECTION_CLOSE and try again for as long as its idle timeout; answering costs no timer.
+        self.restart_idle();
+        self.state = State::Closing { until: self.idle_deadline, quiet: self.now };
+        self.close_pending = true;
+    }
+
+    /// Closes if that is wanted and everything written was delivered.
+    pub(super) fn close_if_done(&mut self) {
+        if self.close_wanted && self.state == State::Open && self.progress.complete && self.streams.delivered() {
+            self.events.push_back(Event::Closed);
+            self.begin_closing();
+        }
+    }
+
+    fn on_idle_timeout(&mut self) {
+        // RFC 9000 section 10.1: the connection is closed silently; whether that is a failure is for who waits to say.
+        let event = if !self.progress.complete {
+            Event::Failed(CloseReason::HandshakeTimeout)
+        } else if self.streams.settled() {
+            Event::Closed
+        } else {
+            Event::Failed(CloseReason::IdleTimeout)
+        };
+        self.events.push_back(event);
+        self.state = State::Over;
+    }
+
+    /// The loss-detection timer of a path ran out (RFC 9002 appendix A.9).
+    pub(super) fn on_loss_timer(&mut self, i: usize, cx: &mut Cx<'_>) {
+        let about = self.situation();
+        while let Some((id, true)) = self.paths[i].due(cx.now, &about) {
+            let path = &mut self.paths[i];
+            let largest = path.spaces[id as usize].largest_acked.unwrap_or(0);
+            path.detect(id, largest, &about, &mut self.fates, &mut self.stats, cx.now);
+            self.apply_fates(i, id);
+            path_timer(&mut self.paths[i], &about, cx);
+        }
+        // While a loss was awaited, the probe timeout may have passed as well.
+        if self.paths[i].timer <= cx.now
+            && let Some((id, false)) = self.paths[i].due(cx.now, &about)
+        {
+            self.on_probe_timeout(i, id);
+            path_timer(&mut self.paths[i], &about, cx);
+        }
+    }
+
+    /// RFC 9002 section 6.2.4: one or two probes go out, with new data if there are any, else with the oldest again.
+    fn on_probe_timeout(&mut self, i: usize, id: SpaceId) {
+        let sendable = self.streams.sendable();
+        let path = &mut self.paths[i];
+        path.pto_count += 1;
+        self.stats.probes += 1;
+        if id == SpaceId::Data {
+            path.space(id).probes = 2;
+            if !sendable {
+                path.spaces[id as usize].sent.oldest(2, &mut self.fates.lost);
+            }
+            self.apply_fates(i, id);
+            return;
+        }
+        // Both spaces of the handshake send again what is missing: it is one flight.
+        for id in [SpaceId::Initial, SpaceId::Handshake] {
+            let space = self.paths[i].space(id);
+            if space.sent.awaits() {
+                space.probes = 2;
+                space.sent.oldest(usize::MAX, &mut self.fates.lost);
+            }
+            self.apply_fates(i, id);
+        }
+        let space = self.paths[i].space(id);
+        space.probes = space.probes.max(1);
+    }
+
+    /// Tells streams and the handshake what became of what they sent.
+    pub(super) fn apply_fates(&mut self, i: usize, id: SpaceId) {
+        let mut fates = std::mem::take(&mut self.fates);
+        for record in fates.acked.drain(..) {
+            match record {
+                Record::Stream { id, offset, len, fin } => self.streams.on_acked(id, offset, len, fin),
+                Record::Ack { largest } => self.paths[i].spaces[id as usize].received.on_ack_acked(largest),
+                Record::Crypto { offset, len, last } => {
+                    if let Some(crypto) = self.crypto.get_mut(id as usize) {
+                        crypto.send.on_acked(offset..offset + u64::from(len), last);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for record in fates.lost.drain(..) {
+            match record {
+                Record::Stream { id, offset, len, fin } => self.streams.on_lost(id, offset, len, fin),
+                Record::Crypto { offset, len, last } => {
+                    if let Some(crypto) = self.crypto.get_mut(id as usize) {
+                        crypto.send.on_lost(offset..offset + u64::from(len), last);
+                    }
+                }
+                // Section 13.3: frames that state a limit are sent again with what it is by then.
+                Record::MaxData => self.streams.max_data_pending = true,
+                Record::MaxStreams => self.streams.max_streams_pending = true,
+                Record::MaxStreamData { id } => self.streams.on_limit_lost(id),
+                Record::Blocked { id } => self.streams.on_blocked_lost(id),
+                Record::StreamsBlocked { limit } => self.streams.on_streams_blocked_lost(limit),
+                Record::HandshakeDone => self.handshake_done_pending = true,
+                Record::Ack { .. } => {}
+            }
+        }
+        self.fates = fates;
+    }
+
+    /// Discards the keys of a space and all that goes with them (RFC 9001 section 4.9).
+    pub(super) fn discard(&mut self, id: SpaceId) {
+        match id {
+            SpaceId::Initial => self.progress.initial_discarded = true,
+            SpaceId::Handshake => self.progress.handshake_discarded = true,
+            SpaceId::Data => return,
+        }
+        for path in &mut self.paths {
+            path.discard(id);
+        }
+    }
+
+    fn rtt(&self) -> Option<Span> {
+        self.paths.first().and_then(|p| p.rtt.smoothed())
+    }
+}
+
+/// Sets a path's timer and reports what changed on it.
+fn path_timer(path: &mut Path, about: &Situation, cx: &mut Cx<'_>) {
+    path.set_timer(cx.now, about);
+    path.report(cx);
+}
+
+impl Endpoint for Connection {
+    fn connect(&mut self, cx: &mut Cx<'_>) {
+        self.now = cx.now;
+        if self.config.role == Role::Client && !self.progress.started {
+            self.progress.started = true;
+            self.crypto[0].send.write(u64::from(self.config.messages.client_hello));
+            self.crypto[0].send.finish();
+            self.restart_idle();
+        }
+    }
+
+    fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
+        self.now = cx.now;
+        self.receive(packet, cx);
+    }
+
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        self.now = cx.now;
+        if self.state != State::Open {
+            return;
+        }
+        if self.idle_deadline <= cx.now {
+            self.on_idle_timeout();
+            return;
+        }
+        for i in 0..self.paths.len() {
+            if self.paths[i].timer <= cx.now {
+                self.on_loss_timer(i, cx);
+            }
+        }
+    }
+
+    fn next_wake(&self) -> Time {
+        if self.state != State::Open {
+            return Time::NEVER;
+        }
+        let of_path = |p: &Path| p.timer.min(p.paced_until).min(p.ack_deadline());
+        self.paths.iter().map(of_path).fold(self.idle_deadline, Time::min)
+    }
+
+    fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        self.now = cx.now;
+        self.transmit(cx)
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn open(&mut self) -> Option<StreamId> {
+        self.streams.open()
+    }
+
+    fn write(&mut self, stream: StreamId, bytes: u64) {
+        self.streams.write(stream.0, bytes);
+    }
+
+    fn finish(&mut self, stream: StreamId) {
+        self.streams.finish(stream.0);
+    }
+
+    fn read(&mut self, stream: StreamId) -> u64 {
+        let rtt = self.rtt();
+        self.streams.read(stream.0, self.now, rtt, &mut self.events)
+    }
+
+    fn close(&mut self) {
+        self.close_wanted = true;
+        self.close_if_done();
+    }
+
+    fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    fn paths(&self) -> usize {
+        self.paths.len()
+    }
+
+    fn bytes_in_flight(&self, path: PathId) -> u64 {
+        self.paths.get(usize::from(path.0)).map_or(0, |p| p.in_flight)
+    }
+}

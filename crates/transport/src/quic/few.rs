@@ -1,0 +1,49 @@
+//! A list that mostly has one element, which it holds in place.
+
+/// A list whose first element needs no allocation: nearly every packet carries one frame.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Few<T> {
+    first: Option<T>,
+    rest: Vec<T>,
+}
+
+impl<T> Default for Few<T> {
+    fn default() -> Self {
+        Few { first: None, rest: Vec::new() }
+    }
+}
+
+impl<T> Few<T> {
+    /// Appends `item`.
+    #[inline]
+    pub fn push(&mut self, item: T) {
+        if self.first.is_none() {
+            self.first = Some(item);
+        } else {
+            self.rest.push(item);
+        }
+    }
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.rest.len()
+    }
+    /// From first to last.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.first.iter().chain(&self.rest)
+    }
+}
+
+impl<T> IntoIterator for Few<T> {
+    type Item = T;
+    type IntoIter = std::iter::Chain<std::option::IntoIter<T>, std::vec::IntoIter<T>>;
+    #[inline]
+    fn into_iter(self) -> Self::IntoIter {
+        self.first.into_iter().chain(self.rest)
+    }
+}

@@ -1,0 +1,238 @@
+//! Frames (RFC 9000 section 19) as typed values with their exact sizes.
+
+use haltere_net::Span;
+use std::ops::Range;
+
+/// Bytes of a variable-length integer (RFC 9000 section 16).
+#[inline]
+pub const fn varint_len(value: u64) -> u32 {
+    match value {
+        0..=0x3f => 1,
+        0x40..=0x3fff => 2,
+        0x4000..=0x3fff_ffff => 4,
+        _ => 8,
+    }
+}
+
+/// The largest value of a variable-length integer.
+pub const VARINT_MAX: u64 = (1 << 62) - 1;
+
+/// ACK delays travel in units of 2^3 us (RFC 9000 section 18.2, `ack_delay_exponent`).
+const ACK_DELAY_UNIT_NS: u64 = 8_000;
+
+/// What each end tells the other during the handshake (RFC 9000 section 7.4). On the wire the parameters are an
+/// extension of ClientHello and EncryptedExtensions, whose sizes stand in [`super::sizes`]; here they ride on the
+/// CRYPTO frame that ends the message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TransportParameters {
+    /// Connection flow-control limit, bytes.
+    pub initial_max_data: u64,
+    /// Flow-control limit of each bidirectional stream, bytes.
+    pub initial_max_stream_data: u64,
+    /// Bidirectional streams the peer may open.
+    pub initial_max_streams: u64,
+    /// The longest an acknowledgement is delayed.
+    pub max_ack_delay: Span,
+    /// The largest UDP payload accepted, bytes.
+    pub max_udp_payload: u16,
+    /// Silence after which the connection is given up.
+    pub max_idle_timeout: Span,
+}
+
+/// An ACK frame's content (section 19.3).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ack {
+    /// Acknowledged packet numbers, highest range first.
+    pub ranges: Box<[Range<u64>]>,
+    /// Time from the receipt of the largest to the sending of this frame, in units of 8 us.
+    pub delay_units: u64,
+}
+
+impl Ack {
+    /// An ACK of `ranges`, highest first, held back for `delay`.
+    pub fn new(ranges: Box<[Range<u64>]>, delay: Span) -> Ack {
+        Ack { ranges, delay_units: delay.as_nanos() / ACK_DELAY_UNIT_NS }
+    }
+
+    /// How long the acknowledgement was held back.
+    pub fn delay(&self) -> Span {
+        Span::from_nanos(self.delay_units.saturating_mul(ACK_DELAY_UNIT_NS))
+    }
+
+    /// The largest packet number acknowledged.
+    pub fn largest(&self) -> Option<u64> {
+        self.ranges.first().and_then(|r| r.end.checked_sub(1))
+    }
+
+    /// Whether the ranges are non-empty, descending and apart, as the encoding of section 19.3.1 cannot but have them.
+    pub fn well_formed(&self) -> bool {
+        !self.ranges.is_empty()
+            && self.ranges.iter().all(|r| r.start < r.end)
+            && self.ranges.windows(2).all(|w| w[1].end < w[0].start)
+    }
+
+    fn size(&self) -> u32 {
+        let mut size = 1 + varint_len(self.delay_units) + varint_len(self.ranges.len().saturating_sub(1) as u64);
+        let mut below = None;
+        for range in &self.ranges {
+            let length = range.end.saturating_sub(range.start).saturating_sub(1);
+            size += varint_len(length);
+            size += match below {
+                None => varint_len(range.end.saturating_sub(1)),
+                // A gap of g unacknowledged packets is written as g - 1.
+                Some(start) => varint_len(u64::saturating_sub(start, range.end).saturating_sub(1)),
+            };
+            below = Some(range.start);
+        }
+        size
+    }
+}
+
+/// A frame. Data are counted, not carried.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Frame {
+    /// So many PADDING frames of one byte each (section 19.1).
+    Padding(u32),
+    /// PING (19.2).
+    Ping,
+    /// ACK (19.3).
+    Ack(Ack),
+    /// CRYPTO (19.6).
+    Crypto {
+        /// Offset in the stream of the packet number space.
+        offset: u64,
+        /// Bytes.
+        len: u32,
+        /// Whether the flight of handshake messages in this space ends with this frame; stands for the lengths that
+        /// TLS messages carry.
+        last: bool,
+        /// The sender's transport parameters, on the frame that ends the message they are in.
+        parameters: Option<Box<TransportParameters>>,
+    },
+    /// STREAM (19.8).
+    Stream {
+        /// Stream.
+        id: u64,
+        /// Offset of the data.
+        offset: u64,
+        /// Bytes of data.
+        len: u32,
+        /// Whether the stream ends with them.
+        fin: bool,
+        /// Whether the length is written out; the last frame of a full packet does without.
+        explicit_len: bool,
+    },
+    /// MAX_DATA (19.9).
+    MaxData(u64),
+    /// MAX_STREAM_DATA (19.10).
+    MaxStreamData {
+        /// Stream.
+        id: u64,
+        /// Limit, bytes from the stream's start.
+        limit: u64,
+    },
+    /// MAX_STREAMS for bidirectional streams (19.11).
+    MaxStreams(u64),
+    /// DATA_BLOCKED (19.12).
+    DataBlocked(u64),
+    /// STREAM_DATA_BLOCKED (19.13).
+    StreamDataBlocked {
+        /// Stream.
+        id: u64,
+        /// Limit that blocks it.
+        limit: u64,
+    },
+    /// STREAMS_BLOCKED for bidirectional streams (19.14).
+    StreamsBlocked(u64),
+    /// HANDSHAKE_DONE (19.20).
+    HandshakeDone,
+    /// CONNECTION_CLOSE (19.19), with the transport error's name if it is one.
+    ConnectionClose(Option<&'static str>),
+}
+
+/// Bytes of a STREAM frame's header without the length field.
+#[inline]
+pub(super) const fn stream_header(id: u64, offset: u64) -> u32 {
+    1 + varint_len(id) + if offset > 0 { varint_len(offset) } else { 0 }
+}
+
+impl Frame {
+    /// Encoded size, bytes.
+    pub fn size(&self) -> u32 {
+        match self {
+            Frame::Padding(n) => *n,
+            Frame::Ping | Frame::HandshakeDone => 1,
+            Frame::Ack(ack) => ack.size(),
+            Frame::Crypto { offset, len, .. } => 1 + varint_len(*offset) + varint_len(u64::from(*len)) + len,
+            Frame::Stream { id, offset, len, explicit_len, .. } => {
+                stream_header(*id, *offset) + if *explicit_len { varint_len(u64::from(*len)) } else { 0 } + len
+            }
+            Frame::MaxData(n) | Frame::MaxStreams(n) | Frame::DataBlocked(n) | Frame::StreamsBlocked(n) => {
+                1 + varint_len(*n)
+            }
+            Frame::MaxStreamData { id, limit } | Frame::StreamDataBlocked { id, limit } => {
+                1 + varint_len(*id) + varint_len(*limit)
+            }
+            // Type, error code, frame type where the transport closes, length of an empty reason.
+            Frame::ConnectionClose(None) => 3,
+            Frame::ConnectionClose(Some(_)) => 4,
+        }
+    }
+
+    /// Whether the peer must acknowledge it (RFC 9002 section 2).
+    #[inline]
+    pub fn ack_eliciting(&self) -> bool {
+        !matches!(self, Frame::Padding(_) | Frame::Ack(_) | Frame::ConnectionClose(_))
+    }
+
+    /// Whether Initial and Handshake packets may carry it (RFC 9000 section 12.4, table 3).
+    pub fn allowed_in_handshake(&self) -> bool {
+        matches!(
+            self,
+            Frame::Padding(_)
+                | Frame::Ping
+                | Frame::Ack(_)
+                | Frame::Crypto { .. }
+                | Frame::ConnectionClose(None | Some(_))
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variable_length_integers_have_the_lengths_of_table_4() {
+        let lens = [0, 63, 64, 16_383, 16_384, 1_073_741_823, 1_073_741_824, VARINT_MAX].map(varint_len);
+        assert_eq!(lens, [1, 1, 2, 2, 4, 4, 8, 8]);
+    }
+
+    #[test]
+    fn frames_have_the_sizes_of_section_19() {
+        let ack = |ranges: &[Range<u64>], us| Frame::Ack(Ack::new(ranges.into(), Span::from_micros(us))).size();
+        // Type, largest 9, delay 0, no further range, 10 packets.
+        assert_eq!(ack(std::slice::from_ref(&(0..10)), 0), 5);
+        // Largest and delay of two bytes each; one gap and range more.
+        assert_eq!(ack(&[90..100, 0..80], 25_000), 1 + 2 + 2 + 1 + 1 + 1 + 2);
+        let stream = |offset, explicit_len| Frame::Stream { id: 0, offset, len: 1000, fin: true, explicit_len }.size();
+        assert_eq!(stream(0, false), 1002);
+        assert_eq!(stream(0, true), 1004);
+        assert_eq!(stream(20_000, false), 1006);
+        assert_eq!(Frame::Crypto { offset: 0, len: 300, last: true, parameters: None }.size(), 304);
+        assert_eq!(Frame::MaxStreamData { id: 4, limit: 1 << 20 }.size(), 6);
+    }
+
+    #[test]
+    fn a_frame_is_a_small_value() {
+        assert!(std::mem::size_of::<Frame>() <= 32, "{}", std::mem::size_of::<Frame>());
+    }
+
+    #[test]
+    fn ill_formed_acks_are_told() {
+        let ack = |ranges: &[Range<u64>]| Ack::new(ranges.into(), Span::ZERO).well_formed();
+        assert!(ack(&[5..9, 0..3]));
+        let empty = 5..5u64;
+        assert!(!ack(&[]) && !ack(&[empty]) && !ack(&[0..3, 5..9]) && !ack(&[3..9, 0..3]));
+    }
+}

@@ -1,0 +1,81 @@
+//! When packets may leave: bursts of a few packets at the congestion controller's rate (RFC 9002 section 7.7).
+
+use crate::recovery::Pacer;
+use haltere_net::{Rate, Time};
+
+/// A path's pacer. A burst of up to a quantum leaves back to back and is then charged as a whole, so that there is one
+/// wake-up a burst and not one a packet.
+#[derive(Clone, Debug)]
+pub(super) struct Pacing {
+    pacer: Pacer,
+    burst: u64,
+    burst_at: Time,
+    burst_rate: Rate,
+}
+
+impl Pacing {
+    /// A pacer that lets the first `free` bytes go at once.
+    pub fn new(free: u64) -> Pacing {
+        Pacing { pacer: Pacer::new(free), burst: 0, burst_at: Time::ZERO, burst_rate: Rate::default() }
+    }
+
+    /// Until when nothing may be sent.
+    #[inline]
+    pub fn blocked(&mut self, now: Time) -> Option<Time> {
+        if self.burst > 0 && self.burst_at < now {
+            self.charge();
+        }
+        self.pacer.blocked(now)
+    }
+
+    fn charge(&mut self) {
+        self.pacer.on_sent(self.burst_at, self.burst, self.burst_rate);
+        self.burst = 0;
+    }
+
+    /// `bytes` go out.
+    #[inline]
+    pub fn on_sent(&mut self, now: Time, bytes: u64, rate: Rate, quantum: u64) {
+        if self.burst == 0 {
+            self.burst_at = now;
+        }
+        self.burst += bytes;
+        self.burst_rate = rate;
+        if self.burst >= quantum {
+            self.charge();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haltere_net::Span;
+
+    #[test]
+    fn bursts_of_two_keep_the_rate() {
+        let mut pacing = Pacing::new(0);
+        let rate = Rate::from_bps(8_000_000);
+        let (mut now, mut wakes) = (Time::ZERO, 0);
+        for _ in 0..1000 {
+            if let Some(at) = pacing.blocked(now) {
+                now = at;
+                wakes += 1;
+            }
+            assert!(pacing.blocked(now).is_none());
+            pacing.on_sent(now, 1000, rate, 2000);
+        }
+        assert_eq!(pacing.blocked(now), Some(Time::ZERO + Span::from_secs(1)));
+        assert_eq!(wakes, 499);
+    }
+
+    #[test]
+    fn a_lone_packet_is_charged_when_the_next_one_comes() {
+        let mut pacing = Pacing::new(0);
+        let rate = Rate::from_bps(8_000_000);
+        pacing.on_sent(Time::ZERO, 1000, rate, 2000);
+        assert_eq!(pacing.blocked(Time::ZERO), None);
+        let later = Time::ZERO + Span::from_micros(300);
+        assert_eq!(pacing.blocked(later), Some(Time::ZERO + Span::from_millis(1)));
+    }
+}

@@ -1,0 +1,271 @@
+//! Taking in datagrams: keys, frames, and the steps of the handshake they make.
+
+use super::connection::{Connection, State};
+use super::frame::{Frame, TransportParameters};
+use super::packet::{QuicPacket, SpaceId};
+use super::received::AckPolicy;
+use super::sizes::{IP_UDP, MIN_DATAGRAM};
+use crate::Body;
+use crate::endpoint::{CloseReason, Event, Role};
+use haltere_net::{Cx, Packet, Span, Time};
+
+/// Packets kept that came before their keys.
+const MAX_EARLY: usize = 16;
+/// Handshake bytes beyond what was read that are kept (RFC 9000 section 7.5: at least 4096).
+const MAX_CRYPTO: u64 = 1 << 16;
+
+/// Initial and Handshake packets are acknowledged at once (RFC 9000 section 13.2.1).
+fn policy_of(id: SpaceId, policy: &AckPolicy) -> AckPolicy {
+    match id {
+        SpaceId::Data => *policy,
+        _ => AckPolicy { every: 1, max_delay: Span::ZERO, ..*policy },
+    }
+}
+
+/// Whether a space's packets can be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Keys {
+    NotYet,
+    Present,
+    Discarded,
+}
+
+impl Connection {
+    /// A packet arrived.
+    pub(super) fn receive(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
+        let Body::Quic(datagram) = packet.body else { return };
+        let i = usize::from(packet.path.0);
+        if i >= self.paths.len() {
+            return;
+        }
+        self.stats.received_packets += 1;
+        self.stats.received_wire_bytes += u64::from(packet.len);
+        match &mut self.state {
+            State::Over => return,
+            State::Closing { until, quiet } => {
+                // Section 10.2.1: answered, but not every packet.
+                if cx.now >= *quiet && cx.now < *until {
+                    *quiet = cx.now + self.paths[i].rtt.pto();
+                    self.close_pending = true;
+                }
+                return;
+            }
+            State::Open => {}
+        }
+        let size = packet.len.saturating_sub(IP_UDP);
+        self.paths[i].validation.received += u64::from(size);
+        for quic in datagram.packets {
+            // Section 14.1: a server drops Initial packets in datagrams smaller than 1200 bytes.
+            if quic.space == SpaceId::Initial && self.config.role == Role::Server && size < MIN_DATAGRAM {
+                continue;
+            }
+            self.on_quic_packet(i, quic, cx.now, cx);
+        }
+        self.close_if_done();
+        let about = self.situation();
+        let path = &mut self.paths[i];
+        path.set_timer(cx.now, &about);
+        // RFC 9002 appendix A.6: a server held back by the anti-amplification limit may be late already.
+        if path.timer <= cx.now {
+            self.on_loss_timer(i, cx);
+        }
+        self.paths[i].report(cx);
+    }
+
+    fn keys(&self, id: SpaceId) -> Keys {
+        let progress = &self.progress;
+        let (present, discarded) = match id {
+            SpaceId::Initial => (true, progress.initial_discarded),
+            SpaceId::Handshake => (progress.handshake_keys, progress.handshake_discarded),
+            // RFC 9001 section 5.7: 1-RTT packets are not read before the handshake is complete.
+            SpaceId::Data => (progress.complete, false),
+        };
+        match (present, discarded) {
+            (_, true) => Keys::Discarded,
+            (true, _) => Keys::Present,
+            (false, _) => Keys::NotYet,
+        }
+    }
+
+    fn on_quic_packet(&mut self, i: usize, packet: QuicPacket, arrived: Time, cx: &mut Cx<'_>) {
+        if self.state != State::Open {
+            return;
+        }
+        let id = packet.space;
+        match self.keys(id) {
+            Keys::Discarded => return,
+            Keys::NotYet => {
+                if self.early.len() < MAX_EARLY {
+                    self.early.push((i, packet, arrived));
+                }
+                return;
+            }
+            Keys::Present => {}
+        }
+        if self.paths[i].spaces[id as usize].received.is_duplicate(packet.number) {
+            return;
+        }
+        let (number, mut eliciting, before) = (packet.number, false, self.progress);
+        if packet.frames.is_empty() {
+            self.fail("PROTOCOL_VIOLATION: a packet without frames");
+        }
+        for frame in packet.frames {
+            eliciting |= frame.ack_eliciting();
+            if let Err(error) = self.on_frame(i, id, frame, cx) {
+                self.fail(error);
+            }
+            if self.state != State::Open {
+                return;
+            }
+        }
+        let policy = policy_of(id, &self.config.ack);
+        self.paths[i].spaces[id as usize].received.on_packet(number, eliciting, arrived, cx.now, &policy);
+        self.sent_since_heard = false;
+        self.restart_idle();
+        if id == SpaceId::Handshake && self.config.role == Role::Server {
+            // RFC 9000 section 8.1 and RFC 9001 section 4.9.1.
+            self.paths[i].validation.validated = true;
+            if !self.progress.initial_discarded {
+                self.discard(SpaceId::Initial);
+            }
+        }
+        if self.progress.confirmed && !self.progress.handshake_discarded {
+            // RFC 9001 section 4.9.2; a client that missed that moment drops its Initial keys too.
+            self.discard(SpaceId::Handshake);
+            self.discard(SpaceId::Initial);
+        }
+        if (before.handshake_keys, before.complete) != (self.progress.handshake_keys, self.progress.complete) {
+            for (i, packet, arrived) in std::mem::take(&mut self.early) {
+                self.on_quic_packet(i, packet, arrived, cx);
+            }
+        }
+    }
+
+    fn on_frame(&mut self, i: usize, id: SpaceId, frame: Frame, cx: &mut Cx<'_>) -> Result<(), &'static str> {
+        if id != SpaceId::Data && !frame.allowed_in_handshake() {
+            return Err("PROTOCOL_VIOLATION: a frame that this packet type must not carry");
+        }
+        match frame {
+            Frame::Padding(_) | Frame::Ping => {}
+            Frame::Stream { id, offset, len, fin, .. } => {
+                self.streams.on_stream_frame(id, offset, u64::from(len), fin, &mut self.events)?;
+            }
+            Frame::Ack(ack) => {
+                if id == SpaceId::Handshake {
+                    // RFC 9002 section 6.2.2.1: the peer has read a Handshake packet, so it knows our address.
+                    self.progress.peer_validated = true;
+                }
+                let about = self.situation();
+                self.paths[i].on_ack(id, &ack, &about, &mut self.fates, &mut self.stats, cx)?;
+                self.apply_fates(i, id);
+            }
+            Frame::Crypto { offset, len, last, parameters } => {
+                self.on_crypto(id, offset, u64::from(len), last, parameters)?
+            }
+            Frame::MaxData(limit) => self.streams.on_max_data(limit),
+            Frame::MaxStreamData { id, limit } => self.streams.on_max_stream_data(id, limit)?,
+            Frame::MaxStreams(limit) => self.streams.on_max_streams(limit),
+            // Credit is renewed as the application reads, whether the peer waits for it or not.
+            Frame::DataBlocked(_) | Frame::StreamDataBlocked { .. } | Frame::StreamsBlocked(_) => {}
+            Frame::HandshakeDone => {
+                if self.config.role == Role::Server {
+                    return Err("PROTOCOL_VIOLATION: a client sent HANDSHAKE_DONE");
+                }
+                self.progress.confirmed = true;
+                self.progress.peer_validated = true;
+            }
+            Frame::ConnectionClose(error) => {
+                // Section 10.2.2: draining, which is silent.
+                self.state = State::Over;
+                self.events.push_back(match error {
+                    None => Event::Closed,
+                    Some(error) => Event::Failed(CloseReason::ProtocolViolation(error)),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn on_crypto(
+        &mut self,
+        id: SpaceId,
+        offset: u64,
+        len: u64,
+        last: bool,
+        parameters: Option<Box<TransportParameters>>,
+    ) -> Result<(), &'static str> {
+        // Post-handshake messages (session tickets) are not modelled.
+        let Some(crypto) = self.crypto.get_mut(id as usize) else { return Ok(()) };
+        if offset.saturating_add(len) > crypto.recv.in_order() + MAX_CRYPTO {
+            return Err("CRYPTO_BUFFER_EXCEEDED: too many handshake bytes out of order");
+        }
+        crypto.recv.on_frame(offset, len, last)?;
+        crypto.recv.read();
+        if parameters.is_some() {
+            crypto.parameters = parameters;
+        }
+        if crypto.taken || !crypto.recv.exhausted() {
+            return Ok(());
+        }
+        crypto.taken = true;
+        match (self.config.role, id) {
+            (Role::Server, SpaceId::Initial) => self.on_client_hello(),
+            (Role::Client, SpaceId::Initial) => {
+                self.progress.handshake_keys = true;
+                Ok(())
+            }
+            (Role::Client, _) => self.on_server_finished(),
+            (Role::Server, _) => self.on_client_finished(),
+        }
+    }
+
+    fn take_parameters(&mut self, space: usize) -> Result<(), &'static str> {
+        let Some(parameters) = self.crypto[space].parameters.take() else {
+            return Err("TRANSPORT_PARAMETER_ERROR: the handshake carried no transport parameters");
+        };
+        self.streams.on_parameters(&parameters);
+        for path in &mut self.paths {
+            path.mtu.limit(u32::from(parameters.max_udp_payload));
+        }
+        self.peer = Some(*parameters);
+        Ok(())
+    }
+
+    /// ServerHello to Finished go out; 1-RTT packets could be sent from now on.
+    fn on_client_hello(&mut self) -> Result<(), &'static str> {
+        self.take_parameters(0)?;
+        let messages = self.config.messages;
+        for (crypto, bytes) in self.crypto.iter_mut().zip([messages.server_hello, messages.server_flight()]) {
+            crypto.send.write(u64::from(bytes));
+            crypto.send.finish();
+        }
+        self.progress.started = true;
+        self.progress.handshake_keys = true;
+        self.progress.data_keys = true;
+        Ok(())
+    }
+
+    /// The client's handshake is complete.
+    fn on_server_finished(&mut self) -> Result<(), &'static str> {
+        self.take_parameters(1)?;
+        self.crypto[1].send.write(u64::from(self.config.messages.finished));
+        self.crypto[1].send.finish();
+        self.progress.data_keys = true;
+        self.complete();
+        Ok(())
+    }
+
+    /// The server's handshake is complete, and thereby confirmed (RFC 9001 section 4.1.2).
+    fn on_client_finished(&mut self) -> Result<(), &'static str> {
+        self.progress.confirmed = true;
+        self.handshake_done_pending = true;
+        self.complete();
+        Ok(())
+    }
+
+    fn complete(&mut self) {
+        self.progress.complete = true;
+        self.stats.connected_at = Some(self.now);
+        self.events.push_back(Event::Connected);
+    }
+}

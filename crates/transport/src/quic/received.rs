@@ -1,0 +1,178 @@
+//! Which packets arrived and when that is to be acknowledged (RFC 9000 section 13.2).
+
+use super::frame::Ack;
+use super::ranges::RangeSet;
+use haltere_net::{Span, Time};
+
+/// When acknowledgements are sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AckPolicy {
+    /// Ack-eliciting packets that are answered by one ACK (RFC 9000 section 13.2.2: 2).
+    pub every: u32,
+    /// The longest an ACK is held back (section 18.2, `max_ack_delay`).
+    pub max_delay: Span,
+    /// Ranges of packet numbers remembered; the oldest are forgotten (section 13.2.3).
+    pub max_ranges: usize,
+    /// After so many ACK-only packets one carries a PING, so that the peer acknowledges and old ranges can be dropped
+    /// (section 13.2.4; Chromium: 19 packets go without, `kMaxConsecutiveNonRetransmittablePackets`).
+    pub elicit_every: u32,
+}
+
+impl Default for AckPolicy {
+    fn default() -> Self {
+        AckPolicy { every: 2, max_delay: Span::from_millis(25), max_ranges: 32, elicit_every: 20 }
+    }
+}
+
+/// The receiving side of a packet number space.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Received {
+    ranges: RangeSet,
+    /// Packets below are taken for duplicates: their range was forgotten or is known to the peer as acknowledged.
+    floor: u64,
+    largest: Option<u64>,
+    largest_at: Time,
+    largest_eliciting: Option<u64>,
+    /// Ack-eliciting packets since the last ACK was sent.
+    unacked: u32,
+    immediate: bool,
+    deadline: Option<Time>,
+    /// ACK-only packets sent since the last one that had to be acknowledged.
+    unanswered: u32,
+}
+
+impl Received {
+    /// Whether this packet was processed before or can no longer be told from one that was.
+    #[inline]
+    pub fn is_duplicate(&self, number: u64) -> bool {
+        number < self.floor || self.ranges.contains(number)
+    }
+
+    /// A packet was processed that arrived at `at`.
+    #[inline]
+    pub fn on_packet(&mut self, number: u64, eliciting: bool, at: Time, now: Time, policy: &AckPolicy) {
+        let gap = self.ranges.last().is_some_and(|last| number != last.end);
+        self.ranges.insert(number..number + 1);
+        while self.ranges.len() > policy.max_ranges.max(1) {
+            if let Some(oldest) = self.ranges.pop_first() {
+                self.floor = self.floor.max(oldest.end);
+            }
+        }
+        if self.largest.is_none_or(|l| number > l) {
+            self.largest = Some(number);
+            self.largest_at = at;
+        }
+        if !eliciting {
+            return;
+        }
+        // Section 13.2.1: out of order, or ahead of a gap, is acknowledged at once.
+        self.immediate |= gap || self.largest_eliciting.is_some_and(|l| number < l);
+        self.largest_eliciting = self.largest_eliciting.max(Some(number));
+        self.unacked += 1;
+        self.immediate |= self.unacked >= policy.every;
+        if self.deadline.is_none() {
+            self.deadline = Some(now + policy.max_delay);
+        }
+    }
+
+    /// Whether anything is owed an acknowledgement.
+    #[inline]
+    pub fn owes(&self) -> bool {
+        self.unacked > 0
+    }
+    /// Whether an ACK must go now.
+    #[inline]
+    pub fn due(&self, now: Time) -> bool {
+        self.unacked > 0 && (self.immediate || self.deadline.is_some_and(|d| d <= now))
+    }
+    /// When an ACK will have to go by itself.
+    #[inline]
+    pub fn deadline(&self) -> Time {
+        self.deadline.unwrap_or(Time::NEVER)
+    }
+    /// Whether the next ACK-only packet should ask for an answer.
+    pub fn should_elicit(&self, policy: &AckPolicy) -> bool {
+        self.unanswered + 1 >= policy.elicit_every
+    }
+
+    /// The ACK frame of this moment.
+    #[inline]
+    pub fn frame(&self, now: Time) -> Ack {
+        Ack::new(self.ranges.descending().cloned().collect(), now.since(self.largest_at))
+    }
+
+    /// An ACK went out, in a packet that is itself to be acknowledged or not.
+    #[inline]
+    pub fn on_ack_sent(&mut self, eliciting: bool) {
+        self.unacked = 0;
+        self.immediate = false;
+        self.deadline = None;
+        self.unanswered = if eliciting { 0 } else { self.unanswered + 1 };
+    }
+
+    /// The peer has an ACK of ours whose largest was `largest`: what that told need not be told again (section 13.2.4).
+    /// The highest range stays, for an ACK must name the largest.
+    pub fn on_ack_acked(&mut self, largest: u64) {
+        while self.ranges.len() > 1 && self.ranges.first().is_some_and(|r| r.end <= largest + 1) {
+            if let Some(told) = self.ranges.pop_first() {
+                self.floor = self.floor.max(told.end);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Time = Time::from_nanos(1_000_000);
+
+    fn receive(received: &mut Received, numbers: &[u64]) {
+        for &n in numbers {
+            received.on_packet(n, true, NOW, NOW, &AckPolicy::default());
+        }
+    }
+
+    #[test]
+    fn every_second_packet_is_acknowledged_at_once_and_the_first_after_the_delay() {
+        let mut received = Received::default();
+        receive(&mut received, &[0]);
+        assert!(received.owes() && !received.due(NOW));
+        assert_eq!(received.deadline(), NOW + Span::from_millis(25));
+        assert!(received.due(NOW + Span::from_millis(25)));
+        receive(&mut received, &[1]);
+        assert!(received.due(NOW));
+        received.on_ack_sent(false);
+        assert!(!received.owes());
+    }
+
+    #[test]
+    fn a_gap_and_what_fills_it_are_acknowledged_at_once() {
+        let mut received = Received::default();
+        receive(&mut received, &[0, 1]);
+        received.on_ack_sent(false);
+        receive(&mut received, &[3]);
+        assert!(received.due(NOW));
+        received.on_ack_sent(false);
+        receive(&mut received, &[2]);
+        assert!(received.due(NOW));
+        received.on_ack_sent(false);
+        receive(&mut received, &[4]);
+        assert!(!received.due(NOW));
+    }
+
+    #[test]
+    fn ranges_are_bounded_and_forgotten_once_the_peer_knows_them() {
+        let mut received = Received::default();
+        let odd: Vec<u64> = (0..100).map(|n| 2 * n + 1).collect();
+        receive(&mut received, &odd);
+        let frame = received.frame(NOW);
+        assert_eq!(frame.ranges.len(), 32);
+        assert!(frame.well_formed());
+        assert!(received.is_duplicate(0) && received.is_duplicate(199) && !received.is_duplicate(198));
+        received.on_ack_acked(189);
+        assert_eq!(received.frame(NOW).ranges.len(), 5);
+        received.on_ack_acked(199);
+        assert_eq!(received.frame(NOW).largest(), Some(199));
+    }
+}

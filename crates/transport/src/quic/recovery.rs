@@ -1,0 +1,251 @@
+//! What an acknowledgement and the loss timer do to a path (RFC 9002 sections 6 and 7, appendices A and B).
+
+use super::frame::Ack;
+use super::packet::SpaceId;
+use super::path::{Episode, Path, Situation};
+use super::sent::Record;
+use super::sizes::IP_UDP;
+use crate::cc::{self, Congestion, Phase, Trigger};
+use crate::endpoint::Stats;
+use haltere_net::{Cx, Metric, Rate, Span, Time};
+
+/// Records of packets whose fate was learnt; kept by the connection so as not to allocate for each ACK.
+#[derive(Default, Debug)]
+pub(super) struct Fates {
+    pub acked: Vec<Record>,
+    pub lost: Vec<Record>,
+}
+
+/// What an ACK newly acknowledged.
+#[derive(Clone, Copy, Default, Debug)]
+struct Newly {
+    packets: u64,
+    bytes: u64,
+    eliciting: bool,
+    /// Number and sending time of the largest.
+    largest: Option<(u64, Time)>,
+    mtu_probe: Option<u32>,
+}
+
+/// Losses are remembered for so many probe timeouts, in case an acknowledgement comes late.
+const MEMORY: u64 = 3;
+
+impl Path {
+    /// Appendix A.7: an ACK frame arrived in this space.
+    ///
+    /// # Errors
+    /// The transport error if it acknowledges what was never sent.
+    pub fn on_ack(
+        &mut self,
+        id: SpaceId,
+        ack: &Ack,
+        about: &Situation,
+        fates: &mut Fates,
+        stats: &mut Stats,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), &'static str> {
+        let largest = self.check_ack(id, ack)?;
+        let now = cx.now;
+        let prior_in_flight = self.in_flight;
+        let space = self.space(id);
+        space.largest_acked = space.largest_acked.max(Some(largest));
+        let largest_acked = space.largest_acked.unwrap_or(largest);
+        let newly = self.take_acked(id, ack, fates, now);
+        self.find_spurious(id, ack, fates, stats, now);
+        if newly.packets == 0 {
+            return Ok(());
+        }
+        let rtt = self.sample_rtt(id, ack, about, &newly, largest, stats, cx);
+        let lost = self.detect(id, largest_acked, about, fates, stats, now);
+        if newly.bytes > 0 {
+            self.tell_controller(ack, &newly, rtt, lost, prior_in_flight, about, cx);
+        }
+        if let Some(size) = newly.mtu_probe {
+            let mss = u64::from(self.mtu.on_acked(size));
+            self.cc.set_mss(mss, mss + u64::from(IP_UDP));
+        }
+        if about.peer_validated {
+            self.pto_count = 0;
+        }
+        Ok(())
+    }
+
+    fn take_acked(&mut self, id: SpaceId, ack: &Ack, fates: &mut Fates, now: Time) -> Newly {
+        let mut newly = Newly::default();
+        let Path { spaces, sampler, in_flight, .. } = self;
+        let sent = &mut spaces[id as usize].sent;
+        // Lowest first: most of a frame's ranges are below what is still outstanding and cost nothing.
+        for range in ack.ranges.iter().rev() {
+            sent.acknowledge(range, |number, packet| {
+                newly.packets += 1;
+                newly.eliciting |= packet.ack_eliciting;
+                newly.largest = newly.largest.max(Some((number, packet.sent)));
+                if packet.in_flight {
+                    let size = u64::from(packet.size);
+                    newly.bytes += size;
+                    *in_flight = in_flight.saturating_sub(size);
+                    sampler.on_delivered(now, size, packet.sent, packet.tx);
+                }
+                if packet.mtu_probe {
+                    newly.mtu_probe = Some(packet.size);
+                }
+                fates.acked.extend(packet.records);
+            });
+        }
+        newly
+    }
+
+    /// Packets that were given up for lost and are acknowledged after all. When these are all behind the last
+    /// reduction of the window, it was for nothing: it is taken back, as deployed stacks do.
+    fn find_spurious(&mut self, id: SpaceId, ack: &Ack, fates: &mut Fates, stats: &mut Stats, now: Time) {
+        let Path { spaces, sampler, episode, .. } = self;
+        let sent = &mut spaces[id as usize].sent;
+        for range in &ack.ranges {
+            sent.find_lost(range, |packet| {
+                fates.acked.extend(packet.records.iter());
+                if packet.congestion {
+                    stats.spurious_retransmissions += 1;
+                    sampler.on_found(u64::from(packet.size));
+                    if let Some(episode) = episode.as_mut().filter(|e| packet.declared >= e.since) {
+                        episode.spurious += 1;
+                    }
+                }
+            });
+        }
+        let horizon = now.saturating_sub(self.rtt.pto() * MEMORY);
+        self.spaces[id as usize].sent.trim(horizon);
+        if self.undo && self.episode.is_some_and(|e| e.spurious > 0 && e.spurious == e.lost) {
+            self.episode = None;
+            self.recovery_start = None;
+            self.recovering = false;
+            self.cc.on_undo();
+        }
+    }
+
+    /// Section 5.1: a sample is taken when the largest number is newly acknowledged and anything was ack-eliciting.
+    #[allow(clippy::too_many_arguments)]
+    fn sample_rtt(
+        &mut self,
+        id: SpaceId,
+        ack: &Ack,
+        about: &Situation,
+        newly: &Newly,
+        largest: u64,
+        stats: &mut Stats,
+        cx: &mut Cx<'_>,
+    ) -> Option<Span> {
+        let (number, sent) = newly.largest?;
+        if number != largest || !newly.eliciting {
+            return None;
+        }
+        // Section 5.3: Initial packets are not held back, and the peer's bound holds once the handshake is confirmed.
+        let delay = match id {
+            SpaceId::Initial => Span::ZERO,
+            _ if about.confirmed => ack.delay().min(about.max_ack_delay),
+            _ => ack.delay(),
+        };
+        let latest = cx.now.since(sent);
+        let adjusted = self.rtt.update(cx.now, latest, delay);
+        stats.count_rtt(latest);
+        cx.record(Metric::Rtt, latest.as_nanos());
+        Some(adjusted)
+    }
+
+    /// Section 6.1 and appendix B.8: declares losses and tells the controller of congestion; returns the bytes lost.
+    pub fn detect(
+        &mut self,
+        id: SpaceId,
+        largest_acked: u64,
+        about: &Situation,
+        fates: &mut Fates,
+        stats: &mut Stats,
+        now: Time,
+    ) -> u64 {
+        let delay = self.rtt.loss_delay();
+        let since = self.rtt.first_sample_at();
+        let space = &mut self.spaces[id as usize];
+        let found = space.sent.detect(largest_acked, now, delay, since, &mut fates.lost);
+        space.loss_time = found.next;
+        if found.packets == 0 && found.mtu_probe.is_none() {
+            return 0;
+        }
+        space.sent.trim(now.saturating_sub(self.rtt.pto() * MEMORY));
+        self.in_flight = self.in_flight.saturating_sub(found.in_flight);
+        if let Some(size) = found.mtu_probe {
+            // RFC 9000 section 14.4: no sign of congestion.
+            self.mtu.on_lost(size);
+            stats.lost_packets += 1;
+        }
+        stats.lost_packets += found.packets;
+        self.sampler.on_lost(found.bytes);
+        let Some(last_sent) = found.last_sent else { return 0 };
+        let event = Congestion { now, trigger: Trigger::Loss, new_episode: true, in_flight: self.in_flight, lost: found.bytes };
+        if self.recovery_start.is_none_or(|start| last_sent > start) {
+            // Section 7.3.2: one reduction a recovery period.
+            self.recovery_start = Some(now);
+            self.recovering = true;
+            self.episode = Some(Episode { lost: 0, spurious: 0, since: now });
+            self.cc.on_congestion(&event);
+        }
+        if let Some(episode) = &mut self.episode {
+            episode.lost += found.packets;
+        }
+        if !found.span.is_zero() && found.span > self.rtt.persistent_congestion(about.max_ack_delay) {
+            // Section 7.6.2; appendix B.8 ends the recovery period with it.
+            self.recovery_start = None;
+            self.recovering = false;
+            self.episode = None;
+            stats.timeouts += 1;
+            self.cc.on_congestion(&Congestion {
+                trigger: Trigger::PersistentCongestion,
+                new_episode: false,
+                ..event
+            });
+        }
+        found.bytes
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn tell_controller(
+        &mut self,
+        ack: &Ack,
+        newly: &Newly,
+        rtt: Option<Span>,
+        lost: u64,
+        prior_in_flight: u64,
+        about: &Situation,
+        cx: &mut Cx<'_>,
+    ) {
+        let now = cx.now;
+        let (number, sent) = newly.largest.unwrap_or((0, now));
+        if self.recovering && self.recovery_start.is_none_or(|start| sent > start) {
+            // Section 7.3.2: the period ends when a packet sent during it is acknowledged.
+            self.recovering = false;
+            self.cc.on_recovered(now);
+        }
+        let rate = self.sampler.sample(self.rtt.min());
+        if cx.probing()
+            && let Some(rate) = rate.rate()
+        {
+            cx.record(Metric::DeliveryRate, Rate::as_bps(rate));
+        }
+        self.cc.on_ack(&cc::Ack {
+            now,
+            delivered: newly.bytes,
+            lost,
+            rtt,
+            srtt: self.rtt.smoothed(),
+            min_rtt: self.rtt.min(),
+            in_flight: self.in_flight,
+            prior_in_flight,
+            window_limited: self.window_limited,
+            may_grow: !self.recovering,
+            phase: if self.recovering { Phase::Recovery } else { Phase::Open },
+            acked_to: number + 1,
+            sent_to: self.spaces[SpaceId::Data as usize].next_number,
+            rate,
+            total_delivered: self.sampler.delivered(),
+            delayed: ack.delay() >= about.max_ack_delay,
+        });
+    }
+}

@@ -1,0 +1,105 @@
+//! Estimating the round-trip time (RFC 9002 section 5).
+
+use haltere_net::{Span, Time};
+
+/// Timer granularity (RFC 9002 section 6.1.2, `kGranularity`).
+pub(super) const GRANULARITY: Span = Span::from_millis(1);
+/// RTT assumed before there is a sample (section 6.2.2, `kInitialRtt`).
+const INITIAL_RTT: Span = Span::from_millis(333);
+
+/// The estimator of one path.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Rtt {
+    latest: Span,
+    smoothed: Option<Span>,
+    variation: Span,
+    min: Option<Span>,
+    first_sample_at: Option<Time>,
+}
+
+impl Rtt {
+    /// Takes a sample; returns it with the peer's delay taken off as far as that is plausible.
+    #[inline]
+    pub fn update(&mut self, now: Time, latest: Span, ack_delay: Span) -> Span {
+        self.latest = latest;
+        let (Some(smoothed), Some(min)) = (self.smoothed, self.min) else {
+            self.min = Some(latest);
+            self.smoothed = Some(latest);
+            self.variation = latest / 2;
+            self.first_sample_at = Some(now);
+            return latest;
+        };
+        // Section 5.2: the minimum ignores what the peer says of its delay.
+        let min = min.min(latest);
+        self.min = Some(min);
+        // Section 5.3: the delay is not taken off below the minimum.
+        let adjusted = if latest >= min + ack_delay { latest - ack_delay } else { latest };
+        let deviation = smoothed.max(adjusted) - smoothed.min(adjusted);
+        self.variation = (self.variation * 3 + deviation) / 4;
+        self.smoothed = Some((smoothed * 7 + adjusted) / 8);
+        adjusted
+    }
+
+    pub fn smoothed(&self) -> Option<Span> {
+        self.smoothed
+    }
+    pub fn min(&self) -> Option<Span> {
+        self.min
+    }
+    pub fn first_sample_at(&self) -> Option<Time> {
+        self.first_sample_at
+    }
+
+    /// The probe timeout without the peer's delay (section 6.2.1; section 6.2.2 before there is a sample).
+    #[inline]
+    pub fn pto(&self) -> Span {
+        match self.smoothed {
+            Some(smoothed) => smoothed + (self.variation * 4).max(GRANULARITY),
+            None => INITIAL_RTT + INITIAL_RTT / 2 * 4,
+        }
+    }
+
+    /// How long after a later packet's acknowledgement one is taken for lost (section 6.1.2: 9/8 of the RTT).
+    #[inline]
+    pub fn loss_delay(&self) -> Span {
+        self.latest.max(self.smoothed.unwrap_or(INITIAL_RTT)).scaled(9, 8).max(GRANULARITY)
+    }
+
+    /// The duration that makes losses persistent congestion (section 7.6.1, `kPersistentCongestionThreshold` 3).
+    pub fn persistent_congestion(&self, max_ack_delay: Span) -> Span {
+        (self.pto() + max_ack_delay) * 3
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Span = Span::from_millis;
+
+    #[test]
+    fn samples_move_the_estimate_as_section_5_3_says() {
+        let mut rtt = Rtt::default();
+        assert_eq!(rtt.pto(), MS(333) + MS(333) * 2);
+        rtt.update(Time::ZERO, MS(100), MS(20));
+        assert_eq!((rtt.smoothed(), rtt.min(), rtt.variation), (Some(MS(100)), Some(MS(100)), MS(50)));
+        // 200 ms of which the peer held back 40: rttvar = 3/4 x 50 + 1/4 x 60, srtt = 7/8 x 100 + 1/8 x 160.
+        assert_eq!(rtt.update(Time::ZERO, MS(200), MS(40)), MS(160));
+        assert_eq!((rtt.smoothed(), rtt.variation), (Some(Span::from_micros(107_500)), Span::from_micros(52_500)));
+        assert_eq!(rtt.pto(), Span::from_micros(317_500));
+        // A delay that would bring the sample below the minimum is not believed.
+        assert_eq!(rtt.update(Time::ZERO, MS(110), MS(20)), MS(110));
+        assert_eq!(rtt.min(), Some(MS(100)));
+        assert_eq!(rtt.loss_delay(), rtt.smoothed().unwrap().max(MS(110)).scaled(9, 8));
+    }
+
+    #[test]
+    fn a_steady_path_has_the_granularity_as_its_margin() {
+        let mut rtt = Rtt::default();
+        for _ in 0..100 {
+            rtt.update(Time::ZERO, MS(10), Span::ZERO);
+        }
+        assert_eq!(rtt.pto(), MS(11));
+        assert_eq!(rtt.loss_delay(), Span::from_micros(11_250));
+    }
+}

@@ -1,0 +1,352 @@
+//! Packets that were sent, by packet number, and what each of them carried.
+
+use super::few::Few;
+use crate::recovery::TxState;
+use haltere_net::{Span, Time};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// Packets later than one that is missing, after which it is lost (RFC 9002 section 6.1.1, `kPacketThreshold`).
+const PACKET_THRESHOLD: u64 = 3;
+
+/// What a packet carried, so far as its fate matters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Record {
+    /// An ACK frame with this largest packet number.
+    Ack { largest: u64 },
+    /// Handshake bytes of the packet's space.
+    Crypto { offset: u64, len: u32, last: bool },
+    /// Stream bytes.
+    Stream { id: u64, offset: u64, len: u32, fin: bool },
+    /// The connection's flow-control limit.
+    MaxData,
+    /// A stream's.
+    MaxStreamData { id: u64 },
+    /// The number of streams.
+    MaxStreams,
+    /// Told of being blocked, on a stream or the connection.
+    Blocked { id: Option<u64> },
+    /// Told of having no stream left below this limit.
+    StreamsBlocked { limit: u64 },
+    /// The handshake is confirmed.
+    HandshakeDone,
+}
+
+/// What is known of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// In flight.
+    Outstanding,
+    /// Neither in flight nor to be acknowledged: it held ACK frames alone.
+    Quiet,
+    /// Acknowledged.
+    Acked,
+    /// Declared lost; its record has moved to where losses are remembered.
+    Lost,
+}
+
+/// A packet that was sent.
+#[derive(Debug)]
+pub(super) struct SentPacket {
+    pub sent: Time,
+    pub size: u32,
+    pub ack_eliciting: bool,
+    pub in_flight: bool,
+    /// Whether it probes for a larger datagram size.
+    pub mtu_probe: bool,
+    state: State,
+    pub tx: TxState,
+    pub records: Few<Record>,
+}
+
+impl SentPacket {
+    pub fn new(sent: Time, size: u32, tx: TxState, records: Few<Record>) -> SentPacket {
+        SentPacket {
+            sent,
+            size,
+            ack_eliciting: false,
+            in_flight: false,
+            mtu_probe: false,
+            state: State::Outstanding,
+            tx,
+            records,
+        }
+    }
+}
+
+/// A packet given up for lost and remembered for a while, in case it was not.
+#[derive(Debug)]
+pub(super) struct LostPacket {
+    pub number: u64,
+    pub size: u32,
+    pub declared: Time,
+    /// Whether its loss was taken for congestion.
+    pub congestion: bool,
+    pub records: Few<Record>,
+}
+
+/// What one pass of loss detection found.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Losses {
+    /// Packets, without probes of the datagram size.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Of them and of lost probes, the bytes that were in flight.
+    pub in_flight: u64,
+    /// When the last of them was sent; probes of the datagram size do not count.
+    pub last_sent: Option<Time>,
+    /// The longest time between two of them that were to be acknowledged, with nothing in between acknowledged.
+    pub span: Span,
+    /// The size of a lost probe of the datagram size.
+    pub mtu_probe: Option<u32>,
+    /// When the first packet still missing will be lost.
+    pub next: Option<Time>,
+}
+
+/// The packets of one packet number space, from the oldest in flight on.
+#[derive(Default, Debug)]
+pub(super) struct SentPackets {
+    base: u64,
+    ring: VecDeque<SentPacket>,
+    lost: VecDeque<LostPacket>,
+    eliciting: usize,
+    last_eliciting: Option<Time>,
+}
+
+impl SentPackets {
+    /// Keeps a packet; they come in the order of their numbers, without gaps.
+    #[inline]
+    pub fn push(&mut self, packet: SentPacket) {
+        let quiet = !packet.in_flight;
+        if packet.ack_eliciting {
+            self.eliciting += 1;
+            self.last_eliciting = Some(packet.sent);
+        }
+        if quiet && self.ring.is_empty() {
+            self.base += 1;
+            return;
+        }
+        let state = if quiet { State::Quiet } else { State::Outstanding };
+        self.ring.push_back(SentPacket { state, ..packet });
+    }
+
+    /// Whether anything that is to be acknowledged is outstanding.
+    #[inline]
+    pub fn awaits(&self) -> bool {
+        self.eliciting > 0
+    }
+    /// When the last packet that is to be acknowledged was sent.
+    #[inline]
+    pub fn last_eliciting(&self) -> Option<Time> {
+        self.last_eliciting
+    }
+
+    /// Takes the packets of `range` for acknowledged; hands over each that was not before.
+    #[inline]
+    pub fn acknowledge(&mut self, range: &Range<u64>, mut f: impl FnMut(u64, SentPacket)) {
+        let end = self.base + self.ring.len() as u64;
+        let (from, to) = (range.start.max(self.base), range.end.min(end));
+        if from == self.base && from < to {
+            // In order: what is acknowledged leaves at once.
+            for number in from..to {
+                let Some(packet) = self.ring.pop_front() else { break };
+                self.base = number + 1;
+                if packet.state == State::Outstanding {
+                    self.eliciting -= usize::from(packet.ack_eliciting);
+                    f(number, packet);
+                }
+            }
+            return;
+        }
+        for number in from..to {
+            let Some(packet) = self.ring.get_mut((number - self.base) as usize) else { break };
+            match packet.state {
+                State::Outstanding => {
+                    packet.state = State::Acked;
+                    self.eliciting -= usize::from(packet.ack_eliciting);
+                    let taken = SentPacket { records: std::mem::take(&mut packet.records), ..*packet };
+                    f(number, taken);
+                }
+                State::Quiet => packet.state = State::Acked,
+                State::Acked | State::Lost => {}
+            }
+        }
+    }
+
+    /// Hands over the packets of `range` that had been given up for lost.
+    pub fn find_lost(&mut self, range: &Range<u64>, mut f: impl FnMut(LostPacket)) {
+        if self.lost.is_empty() {
+            return;
+        }
+        let from = self.lost.partition_point(|p| p.number < range.start);
+        while self.lost.get(from).is_some_and(|p| p.number < range.end) {
+            if let Some(packet) = self.lost.remove(from) {
+                f(packet);
+            }
+        }
+    }
+
+    /// Drops what has left the window from its front, and forgets losses declared before `horizon`.
+    #[inline]
+    pub fn trim(&mut self, horizon: Time) {
+        while self.ring.front().is_some_and(|p| p.state != State::Outstanding) {
+            self.ring.pop_front();
+            self.base += 1;
+        }
+        while self.lost.front().is_some_and(|p| p.declared < horizon) {
+            self.lost.pop_front();
+        }
+    }
+
+    /// Declares lost what is by number or by time (RFC 9002 section 6.1); `lost` gets what the packets carried.
+    pub fn detect(
+        &mut self,
+        largest_acked: u64,
+        now: Time,
+        delay: Span,
+        since: Option<Time>,
+        lost: &mut Vec<Record>,
+    ) -> Losses {
+        let mut found = Losses::default();
+        let mut run: Option<Time> = None;
+        let before = now.saturating_sub(delay);
+        for i in 0..self.ring.len() {
+            let number = self.base + i as u64;
+            if number > largest_acked {
+                break;
+            }
+            let packet = &mut self.ring[i];
+            match packet.state {
+                State::Acked => run = None,
+                State::Quiet | State::Lost => {}
+                State::Outstanding if packet.sent <= before || largest_acked >= number + PACKET_THRESHOLD => {
+                    packet.state = State::Lost;
+                    self.eliciting -= usize::from(packet.ack_eliciting);
+                    if packet.in_flight {
+                        found.in_flight += u64::from(packet.size);
+                    }
+                    let records = std::mem::take(&mut packet.records);
+                    lost.extend(records.iter());
+                    if packet.mtu_probe {
+                        found.mtu_probe = Some(packet.size);
+                    } else {
+                        found.packets += 1;
+                        found.bytes += u64::from(packet.size);
+                        found.last_sent = Some(packet.sent);
+                    }
+                    // Section 7.6.2: only packets that were to be acknowledged and were sent after the first RTT sample.
+                    if packet.ack_eliciting && since.is_some_and(|since| packet.sent > since) {
+                        let start = *run.get_or_insert(packet.sent);
+                        found.span = found.span.max(packet.sent.since(start));
+                    }
+                    let remembered = LostPacket {
+                        number,
+                        size: packet.size,
+                        declared: now,
+                        congestion: !packet.mtu_probe,
+                        records,
+                    };
+                    let at = self.lost.partition_point(|p| p.number < number);
+                    self.lost.insert(at, remembered);
+                }
+                State::Outstanding => {
+                    // Later packets were sent later: none of them is lost either.
+                    found.next = Some(packet.sent + delay);
+                    break;
+                }
+            }
+        }
+        found
+    }
+
+    /// What the oldest `packets` of those in flight carry, to be sent in probes.
+    pub fn oldest(&self, packets: usize, records: &mut Vec<Record>) {
+        let outstanding = self.ring.iter().filter(|p| p.state == State::Outstanding && p.ack_eliciting && !p.mtu_probe);
+        for packet in outstanding.take(packets) {
+            records.extend(packet.records.iter());
+        }
+    }
+
+    /// Forgets everything; returns the bytes that were in flight.
+    pub fn discard(&mut self) -> u64 {
+        let in_flight = self.ring.iter().filter(|p| p.state == State::Outstanding && p.in_flight);
+        let bytes = in_flight.map(|p| u64::from(p.size)).sum();
+        self.base += self.ring.len() as u64;
+        self.ring.clear();
+        self.lost.clear();
+        self.eliciting = 0;
+        self.last_eliciting = None;
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recovery::RateSampler;
+
+    fn seconds(s: f64) -> Time {
+        Time::ZERO + Span::from_secs_f64(s)
+    }
+
+    fn sent(times: &[f64]) -> SentPackets {
+        let mut packets = SentPackets::default();
+        let tx = RateSampler::default().on_sent(Time::ZERO, 0);
+        for &at in times {
+            let packet = SentPacket::new(seconds(at), 1200, tx, Few::default());
+            packets.push(SentPacket { ack_eliciting: true, in_flight: true, ..packet });
+        }
+        packets
+    }
+
+    fn ack(packets: &mut SentPackets, range: Range<u64>) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        packets.acknowledge(&range, |n, _| numbers.push(n));
+        numbers
+    }
+
+    #[test]
+    fn three_later_packets_or_nine_eighths_of_the_rtt_make_a_loss() {
+        let mut packets = sent(&[0.0, 0.001, 0.002, 0.003, 0.004]);
+        assert_eq!(ack(&mut packets, 3..4), [3]);
+        let delay = Span::from_secs_f64(0.1125);
+        let found = packets.detect(3, seconds(0.103), delay, None, &mut Vec::new());
+        assert_eq!((found.packets, found.next), (1, Some(seconds(0.1135))));
+        let found = packets.detect(3, seconds(0.1135), delay, None, &mut Vec::new());
+        assert_eq!((found.packets, found.next), (1, Some(seconds(0.1145))));
+        assert!(packets.awaits());
+        let mut late = 0;
+        packets.find_lost(&(0..1), |p| late += p.number + 1);
+        assert_eq!(late, 1);
+    }
+
+    #[test]
+    fn the_example_of_rfc_9002_section_7_6_3_is_persistent_congestion() {
+        // Times of the section's table; packet 1 is acknowledged at 1.2, packet 9 at 12.2; the PTO is 2 s.
+        let mut packets = sent(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0]);
+        assert_eq!(ack(&mut packets, 0..1), [0]);
+        assert_eq!(ack(&mut packets, 8..9), [8]);
+        let since = Some(seconds(0.5));
+        let found = packets.detect(8, seconds(12.2), Span::from_millis(300), since, &mut Vec::new());
+        assert_eq!((found.packets, found.span), (7, Span::from_secs(7)));
+        assert!(found.span >= Span::from_secs(2) * 3);
+        // Had one in the middle been acknowledged, neither part would be long enough.
+        let mut packets = sent(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0]);
+        ack(&mut packets, 0..1);
+        ack(&mut packets, 4..5);
+        ack(&mut packets, 8..9);
+        let found = packets.detect(8, seconds(12.2), Span::from_millis(300), since, &mut Vec::new());
+        assert_eq!((found.packets, found.span), (6, Span::from_secs(3)));
+    }
+
+    #[test]
+    fn acknowledgements_in_any_order_leave_nothing_behind() {
+        let mut packets = sent(&[0.0; 10]);
+        assert_eq!(ack(&mut packets, 4..6), [4, 5]);
+        assert_eq!(ack(&mut packets, 0..5), [0, 1, 2, 3]);
+        packets.trim(Time::ZERO);
+        assert_eq!(ack(&mut packets, 0..20), [6, 7, 8, 9]);
+        assert!(!packets.awaits() && packets.ring.is_empty() && packets.base == 10);
+    }
+}

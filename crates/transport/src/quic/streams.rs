@@ -1,0 +1,483 @@
+//! Streams and their flow control (RFC 9000 sections 2 to 4). Bidirectional streams only.
+
+use super::buffer::{Chunk, RecvBuffer, SendBuffer};
+use super::flow::ReceiveWindow;
+use super::frame::{Frame, TransportParameters, stream_header, varint_len};
+use crate::endpoint::{Event, Role, StreamId};
+use haltere_net::{Span, Time};
+use std::collections::VecDeque;
+
+/// Room in a packet below which no further STREAM frame is begun.
+const LEAST_ROOM: u32 = 24;
+
+#[derive(Clone, Debug)]
+struct Stream {
+    send: SendBuffer,
+    /// The peer's limit on what is sent.
+    send_limit: u64,
+    /// The limit at which the peer was last told of being blocked.
+    told_blocked: Option<u64>,
+    /// Whether it stands in the queue of streams with something to send.
+    queued: bool,
+    recv: RecvBuffer,
+    window: ReceiveWindow,
+    /// Whether the peer is to be told a new limit.
+    limit_pending: bool,
+    told_readable: bool,
+    told_finished: bool,
+}
+
+/// What streams are made with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub stream_window: u64,
+    pub max_stream_window: u64,
+    pub connection_window: u64,
+    pub max_connection_window: u64,
+    pub max_streams: u64,
+}
+
+/// All streams of a connection.
+#[derive(Debug)]
+pub(super) struct Streams {
+    role: Role,
+    limits: Limits,
+    /// By initiator (client, server) and ordinal number; `None` once both directions are over.
+    tables: [Vec<Option<Box<Stream>>>; 2],
+    /// Streams with something to send, in their turn.
+    active: VecDeque<u64>,
+    /// Connection-level credit: what the peer allows, what was used.
+    max_data: u64,
+    data_sent: u64,
+    told_data_blocked: Option<u64>,
+    window: ReceiveWindow,
+    data_received: u64,
+    /// Streams the peer lets us open, and the initial limit of each.
+    peer_max_streams: u64,
+    peer_stream_limit: u64,
+    /// Streams we let the peer open.
+    max_streams: u64,
+    closed_by_peer: u64,
+    /// Streams whose new limit the peer is to be told.
+    limit_updates: VecDeque<u64>,
+    /// Frames to be sent whatever the streams do.
+    pub max_data_pending: bool,
+    pub max_streams_pending: bool,
+    streams_blocked_pending: bool,
+    told_streams_blocked: Option<u64>,
+    blocked: VecDeque<u64>,
+}
+
+/// A STREAM frame to be sent, and whether it carries data again.
+#[derive(Debug)]
+pub(super) struct StreamFrame {
+    pub id: u64,
+    pub offset: u64,
+    pub len: u32,
+    pub fin: bool,
+    pub explicit_len: bool,
+    pub again: bool,
+}
+
+fn initiator(id: u64) -> usize {
+    (id & 1) as usize
+}
+
+impl Streams {
+    pub fn new(role: Role, limits: Limits) -> Streams {
+        Streams {
+            role,
+            limits,
+            tables: [Vec::new(), Vec::new()],
+            active: VecDeque::new(),
+            max_data: 0,
+            data_sent: 0,
+            told_data_blocked: None,
+            window: ReceiveWindow::new(limits.connection_window, limits.max_connection_window),
+            data_received: 0,
+            peer_max_streams: 0,
+            peer_stream_limit: 0,
+            max_streams: limits.max_streams,
+            closed_by_peer: 0,
+            limit_updates: VecDeque::new(),
+            max_data_pending: false,
+            max_streams_pending: false,
+            streams_blocked_pending: false,
+            told_streams_blocked: None,
+            blocked: VecDeque::new(),
+        }
+    }
+
+    fn own(&self) -> usize {
+        usize::from(self.role == Role::Server)
+    }
+
+    /// The handshake told the peer's limits.
+    pub fn on_parameters(&mut self, parameters: &TransportParameters) {
+        self.max_data = parameters.initial_max_data;
+        self.peer_max_streams = parameters.initial_max_streams;
+        self.peer_stream_limit = parameters.initial_max_stream_data;
+    }
+
+    fn make(&self) -> Box<Stream> {
+        Box::new(Stream {
+            send: SendBuffer::default(),
+            send_limit: self.peer_stream_limit,
+            told_blocked: None,
+            queued: false,
+            recv: RecvBuffer::default(),
+            window: ReceiveWindow::new(self.limits.stream_window, self.limits.max_stream_window),
+            limit_pending: false,
+            told_readable: false,
+            told_finished: false,
+        })
+    }
+
+    #[inline]
+    fn get(&self, id: u64) -> Option<&Stream> {
+        self.tables[initiator(id)].get((id >> 2) as usize)?.as_deref()
+    }
+
+    #[inline]
+    fn get_mut(&mut self, id: u64) -> Option<&mut Stream> {
+        self.tables[initiator(id)].get_mut((id >> 2) as usize)?.as_deref_mut()
+    }
+
+    /// Opens a stream, if the peer allows one more.
+    pub fn open(&mut self) -> Option<StreamId> {
+        let own = self.own();
+        let number = self.tables[own].len() as u64;
+        if number >= self.peer_max_streams {
+            // Section 4.6: told once for each limit, and not before the limit is known.
+            let limit = Some(self.peer_max_streams);
+            self.streams_blocked_pending |= self.peer_max_streams > 0 && self.told_streams_blocked != limit;
+            self.told_streams_blocked = limit;
+            return None;
+        }
+        let stream = self.make();
+        self.tables[own].push(Some(stream));
+        Some(StreamId(number << 2 | own as u64))
+    }
+
+    pub fn write(&mut self, id: u64, bytes: u64) {
+        if let Some(stream) = self.get_mut(id) {
+            stream.send.write(bytes);
+            self.activate(id);
+        }
+    }
+
+    pub fn finish(&mut self, id: u64) {
+        if let Some(stream) = self.get_mut(id) {
+            stream.send.finish();
+            self.activate(id);
+        }
+    }
+
+    /// Takes what is ready of a stream.
+    pub fn read(&mut self, id: u64, now: Time, rtt: Option<Span>, events: &mut VecDeque<Event>) -> u64 {
+        let Some(stream) = self.get_mut(id) else { return 0 };
+        let bytes = stream.recv.read();
+        stream.told_readable = false;
+        // Section 19.10: credit for a stream whose final size is known is of no use.
+        if stream.window.consume(bytes, now, rtt) && stream.recv.final_size().is_none() && !stream.limit_pending {
+            stream.limit_pending = true;
+            self.limit_updates.push_back(id);
+        }
+        self.max_data_pending |= self.window.consume(bytes, now, rtt);
+        self.tell_finished(id, events);
+        bytes
+    }
+
+    fn tell_finished(&mut self, id: u64, events: &mut VecDeque<Event>) {
+        if let Some(stream) = self.get_mut(id)
+            && stream.recv.exhausted()
+            && !stream.told_finished
+        {
+            stream.told_finished = true;
+            events.push_back(Event::Finished(StreamId(id)));
+            self.retire(id);
+        }
+    }
+
+    /// Forgets a stream when both directions are over; the peer may then open another.
+    fn retire(&mut self, id: u64) {
+        let over = self.get(id).is_some_and(|s| s.told_finished && s.send.finished() && s.send.delivered());
+        if !over {
+            return;
+        }
+        if let Some(slot) = self.tables[initiator(id)].get_mut((id >> 2) as usize) {
+            *slot = None;
+        }
+        if initiator(id) != self.own() {
+            self.closed_by_peer += 1;
+            let allowed = self.closed_by_peer + self.limits.max_streams;
+            // Section 4.6: renewed in steps, so as not to send a frame for each stream.
+            if allowed - self.max_streams >= self.limits.max_streams.div_ceil(2) {
+                self.max_streams = allowed;
+                self.max_streams_pending = true;
+            }
+        }
+    }
+
+    /// A STREAM frame arrived.
+    ///
+    /// # Errors
+    /// The transport error it makes (RFC 9000 section 20.1).
+    #[inline]
+    pub fn on_stream_frame(
+        &mut self,
+        id: u64,
+        offset: u64,
+        len: u64,
+        fin: bool,
+        events: &mut VecDeque<Event>,
+    ) -> Result<(), &'static str> {
+        self.admit(id)?;
+        let (connection_limit, data_received) = (self.window.limit(), self.data_received);
+        let Some(stream) = self.get_mut(id) else { return Ok(()) };
+        let end = offset.saturating_add(len);
+        if end > stream.window.limit() {
+            return Err("FLOW_CONTROL_ERROR: a stream's limit is exceeded");
+        }
+        if data_received + end.saturating_sub(stream.recv.highest()) > connection_limit {
+            return Err("FLOW_CONTROL_ERROR: the connection's limit is exceeded");
+        }
+        let grown = stream.recv.on_frame(offset, len, fin)?;
+        let exhausted = stream.recv.exhausted();
+        if stream.recv.readable() > 0 && !stream.told_readable {
+            stream.told_readable = true;
+            events.push_back(Event::Readable(StreamId(id)));
+        }
+        self.data_received += grown;
+        if exhausted {
+            self.tell_finished(id, events);
+        }
+        Ok(())
+    }
+
+    /// Makes sure that a stream named by the peer may exist, and creates it if it is the peer's.
+    fn admit(&mut self, id: u64) -> Result<(), &'static str> {
+        if id & 2 != 0 {
+            return Err("STREAM_STATE_ERROR: no unidirectional stream was allowed");
+        }
+        let (table, number) = (initiator(id), id >> 2);
+        if number < self.tables[table].len() as u64 {
+            return Ok(());
+        }
+        if table == self.own() {
+            return Err("STREAM_STATE_ERROR: the stream was never opened");
+        }
+        if number >= self.max_streams {
+            return Err("STREAM_LIMIT_ERROR: too many streams");
+        }
+        // Section 2.1: opening a stream opens all of its kind with lower numbers.
+        while self.tables[table].len() as u64 <= number {
+            let stream = self.make();
+            self.tables[table].push(Some(stream));
+        }
+        Ok(())
+    }
+
+    pub fn on_max_data(&mut self, limit: u64) {
+        self.max_data = self.max_data.max(limit);
+    }
+
+    pub fn on_max_streams(&mut self, limit: u64) {
+        self.peer_max_streams = self.peer_max_streams.max(limit);
+    }
+
+    /// # Errors
+    /// The transport error if there can be no such stream.
+    pub fn on_max_stream_data(&mut self, id: u64, limit: u64) -> Result<(), &'static str> {
+        self.admit(id)?;
+        if let Some(stream) = self.get_mut(id) {
+            stream.send_limit = stream.send_limit.max(limit);
+            self.activate(id);
+        }
+        Ok(())
+    }
+
+    /// Puts a stream into the queue if it has something to send that its own limit allows.
+    fn activate(&mut self, id: u64) {
+        let Some(stream) = self.get_mut(id) else { return };
+        if stream.queued {
+            return;
+        }
+        if stream.send.next(stream.send_limit).is_some() {
+            stream.queued = true;
+            self.active.push_back(id);
+        } else if stream.send.written() > stream.send_limit && stream.told_blocked != Some(stream.send_limit) {
+            stream.told_blocked = Some(stream.send_limit);
+            self.blocked.push_back(id);
+        }
+    }
+
+    fn credit(&self) -> u64 {
+        self.max_data - self.data_sent.min(self.max_data)
+    }
+
+    #[inline]
+    fn chunk(stream: &Stream, credit: u64) -> Option<Chunk> {
+        stream.send.next(stream.send_limit.min(stream.send.sent().saturating_add(credit)))
+    }
+
+    /// Whether any stream may send now.
+    #[inline]
+    pub fn sendable(&self) -> bool {
+        let credit = self.credit();
+        self.active.iter().any(|&id| self.get(id).is_some_and(|s| Self::chunk(s, credit).is_some()))
+    }
+
+    /// The next STREAM frame of at most `room` bytes. Streams take turns, a packet each.
+    #[inline]
+    pub fn next_frame(&mut self, room: u32) -> Option<StreamFrame> {
+        if room < LEAST_ROOM {
+            return None;
+        }
+        for _ in 0..self.active.len() {
+            let id = self.active.pop_front()?;
+            let credit = self.credit();
+            let Some(stream) = self.get_mut(id) else { continue };
+            let Some(chunk) = Self::chunk(stream, credit) else {
+                // Either the connection's credit is used up, then it keeps its turn, or there is nothing to send.
+                if stream.send.next(stream.send_limit).is_some() {
+                    self.active.push_back(id);
+                } else {
+                    stream.queued = false;
+                }
+                continue;
+            };
+            let header = stream_header(id, chunk.offset);
+            let bare = u64::from(room.saturating_sub(header));
+            let explicit_len = chunk.len < bare;
+            let len = if explicit_len {
+                chunk.len.min(bare.saturating_sub(u64::from(varint_len(chunk.len))))
+            } else {
+                bare
+            };
+            let fin = stream.send.on_sent(chunk, len);
+            if stream.send.next(stream.send_limit).is_some() {
+                self.active.push_back(id);
+            } else {
+                stream.queued = false;
+                self.activate(id);
+            }
+            if !chunk.again {
+                self.data_sent += len;
+            }
+            return Some(StreamFrame {
+                id,
+                offset: chunk.offset,
+                len: len as u32,
+                fin,
+                explicit_len,
+                again: chunk.again,
+            });
+        }
+        None
+    }
+
+    #[inline]
+    pub fn on_acked(&mut self, id: u64, offset: u64, len: u32, fin: bool) {
+        let Some(stream) = self.get_mut(id) else { return };
+        stream.send.on_acked(offset..offset + u64::from(len), fin);
+        if stream.send.finished() && stream.send.delivered() {
+            self.retire(id);
+        }
+    }
+
+    pub fn on_lost(&mut self, id: u64, offset: u64, len: u32, fin: bool) {
+        if let Some(stream) = self.get_mut(id) {
+            stream.send.on_lost(offset..offset + u64::from(len), fin);
+            self.activate(id);
+        }
+    }
+
+    /// A MAX_STREAM_DATA frame was lost: its stream's limit, as it is by then, is told again.
+    pub fn on_limit_lost(&mut self, id: u64) {
+        if let Some(stream) = self.get_mut(id)
+            && stream.recv.final_size().is_none()
+            && !stream.limit_pending
+        {
+            stream.limit_pending = true;
+            self.limit_updates.push_back(id);
+        }
+    }
+
+    /// A frame that told of being blocked was lost; it is told again if it is still so.
+    pub fn on_blocked_lost(&mut self, id: Option<u64>) {
+        match id {
+            None => self.told_data_blocked = None,
+            Some(id) => {
+                if let Some(stream) = self.get_mut(id) {
+                    stream.told_blocked = None;
+                    self.activate(id);
+                }
+            }
+        }
+    }
+
+    pub fn on_streams_blocked_lost(&mut self, limit: u64) {
+        self.streams_blocked_pending |= self.peer_max_streams == limit;
+    }
+
+    /// Whether a flow-control frame waits to be sent.
+    #[inline]
+    pub fn control_pending(&self) -> bool {
+        self.max_data_pending
+            || self.max_streams_pending
+            || self.streams_blocked_pending
+            || !self.limit_updates.is_empty()
+            || !self.blocked.is_empty()
+            || self.data_blocked().is_some()
+    }
+
+    /// The limit that blocks the connection, if the peer was not told yet.
+    #[inline]
+    fn data_blocked(&self) -> Option<u64> {
+        let blocked = self.data_sent >= self.max_data && !self.active.is_empty();
+        (blocked && self.told_data_blocked != Some(self.max_data) && !self.sendable()).then_some(self.max_data)
+    }
+
+    /// The next flow-control frame to be sent.
+    pub fn next_control(&mut self) -> Option<Frame> {
+        if self.max_data_pending {
+            self.max_data_pending = false;
+            return Some(Frame::MaxData(self.window.limit()));
+        }
+        while let Some(id) = self.limit_updates.pop_front() {
+            let Some(stream) = self.get_mut(id) else { continue };
+            stream.limit_pending = false;
+            if stream.recv.final_size().is_none() {
+                return Some(Frame::MaxStreamData { id, limit: stream.window.limit() });
+            }
+        }
+        if self.max_streams_pending {
+            self.max_streams_pending = false;
+            return Some(Frame::MaxStreams(self.max_streams));
+        }
+        if self.streams_blocked_pending {
+            self.streams_blocked_pending = false;
+            return Some(Frame::StreamsBlocked(self.peer_max_streams));
+        }
+        while let Some(id) = self.blocked.pop_front() {
+            let Some(stream) = self.get(id) else { continue };
+            if stream.told_blocked == Some(stream.send_limit) {
+                return Some(Frame::StreamDataBlocked { id, limit: stream.send_limit });
+            }
+        }
+        let limit = self.data_blocked()?;
+        self.told_data_blocked = Some(limit);
+        Some(Frame::DataBlocked(limit))
+    }
+
+    /// Whether everything written on every stream is acknowledged.
+    pub fn delivered(&self) -> bool {
+        self.tables.iter().flatten().flatten().all(|s| s.send.delivered())
+    }
+
+    /// Whether every stream the peer or we opened is over or idle: nothing is owed in either direction.
+    pub fn settled(&self) -> bool {
+        self.delivered() && self.tables.iter().flatten().flatten().all(|s| s.recv.exhausted() || s.recv.highest() == 0)
+    }
+}

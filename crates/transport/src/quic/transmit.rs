@@ -1,0 +1,382 @@
+//! Making datagrams: which packets go out, with which frames.
+
+use super::connection::{Connection, Crypto, State};
+use super::few::Few;
+use super::frame::{Frame, varint_len};
+use super::packet::{Datagram, QuicPacket, SpaceId, number_len};
+use super::path::{Clearance, Space};
+use super::sent::Record;
+use super::sizes::{IP_UDP, MIN_DATAGRAM, MIN_NUMBER_AND_PAYLOAD};
+use crate::Body;
+use crate::endpoint::Role;
+use haltere_net::{Cx, Ecn, FlowId, Packet, PathId, Time};
+
+/// Room in a datagram below which no further packet is coalesced.
+const LEAST_ROOM: u32 = 16;
+/// The longest flow-control frame: type and two variable-length integers.
+const LONGEST_CONTROL: u32 = 17;
+
+/// A packet's frames while it is made.
+#[derive(Default)]
+struct Draft {
+    frames: Few<Frame>,
+    records: Few<Record>,
+    payload: u32,
+    eliciting: bool,
+    /// Whether it carries an ACK frame.
+    acks: bool,
+    /// Whether it carries data again.
+    again: bool,
+    padded: bool,
+}
+
+impl Draft {
+    #[inline]
+    fn push(&mut self, frame: Frame) {
+        self.payload += frame.size();
+        self.eliciting |= frame.ack_eliciting();
+        self.frames.push(frame);
+    }
+
+    #[inline]
+    fn pad(&mut self, bytes: u32) {
+        if bytes > 0 {
+            self.padded = true;
+            self.push(Frame::Padding(bytes));
+        }
+    }
+
+    #[inline]
+    fn acknowledge(&mut self, space: &Space, now: Time) {
+        let ack = space.received.frame(now);
+        if let Some(largest) = ack.largest() {
+            self.records.push(Record::Ack { largest });
+            self.acks = true;
+            self.push(Frame::Ack(ack));
+        }
+    }
+}
+
+impl Connection {
+    /// The next packet, if one may go now.
+    pub(super) fn transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        match self.state {
+            State::Open => (0..self.paths.len()).find_map(|i| self.transmit_on(i, cx)),
+            State::Closing { .. } if self.close_pending => self.transmit_close(cx.now),
+            _ => None,
+        }
+    }
+
+    fn transmit_on(&mut self, i: usize, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        let now = cx.now;
+        let handshake = self.handshake_pending();
+        let content = handshake || self.data_pending();
+        let confirmed = self.progress.confirmed;
+        let path = &mut self.paths[i];
+        path.paced_until = Time::NEVER;
+        if path.validation.left() < u64::from(path.mtu.current()) {
+            return None;
+        }
+        let probing = path.spaces.iter().any(|s| s.probes > 0);
+        let clearance = path.clearance(now);
+        let mtu_probe = if confirmed && !self.handshake_done_pending { path.mtu.wants() } else { None };
+        let blocked = match clearance {
+            Clearance::Free => false,
+            Clearance::Window => true,
+            Clearance::Paced(until) => {
+                if content || mtu_probe.is_some() {
+                    path.paced_until = until;
+                }
+                true
+            }
+        };
+        if blocked || !content {
+            // RFC 9002 section 7.8: a sender with nothing to send does not use its window, one that paces does.
+            path.window_limited = clearance == Clearance::Window || content;
+        }
+        if !content && clearance != Clearance::Window {
+            path.sampler.on_app_limited(path.in_flight);
+        }
+        if let (Some(size), false) = (mtu_probe, blocked || probing) {
+            return Some(self.transmit_mtu_probe(i, size, cx));
+        }
+        let eliciting = probing || (content && !blocked);
+        let due = path.spaces.iter().any(|s| s.received.due(now));
+        if !eliciting && !due && !handshake {
+            return None;
+        }
+        self.build(i, eliciting, cx)
+    }
+
+    /// Whether there are handshake bytes to send. They do not wait for the window (as in Chromium): it may be full of
+    /// 1-RTT packets, which the server cannot acknowledge before it has the client's Finished.
+    #[inline]
+    fn handshake_pending(&self) -> bool {
+        !self.progress.confirmed
+            && [SpaceId::Initial, SpaceId::Handshake]
+                .into_iter()
+                .any(|id| self.can_send(id) && self.crypto[id as usize].send.next(u64::MAX).is_some())
+    }
+
+    /// Whether there is anything to send in 1-RTT packets that the peer would have to acknowledge.
+    #[inline]
+    fn data_pending(&self) -> bool {
+        self.progress.complete
+            && (self.handshake_done_pending || self.streams.sendable() || self.streams.control_pending())
+    }
+
+    fn can_send(&self, id: SpaceId) -> bool {
+        match id {
+            SpaceId::Initial => !self.progress.initial_discarded,
+            SpaceId::Handshake => self.progress.handshake_keys && !self.progress.handshake_discarded,
+            SpaceId::Data => self.progress.data_keys && self.progress.complete,
+        }
+    }
+
+    fn build(&mut self, i: usize, eliciting: bool, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        let now = cx.now;
+        let most = self.paths[i].mtu.current();
+        let mut drafts: [Option<(SpaceId, u32, Draft)>; 3] = [None, None, None];
+        let (mut used, mut count) = (0, 0);
+        let first = if self.progress.confirmed { SpaceId::Data as usize } else { 0 };
+        for id in &SpaceId::ALL[first..] {
+            if !self.can_send(*id) {
+                continue;
+            }
+            let space = &self.paths[i].spaces[*id as usize];
+            let number_len = number_len(space.next_number, space.largest_acked);
+            let overhead = id.overhead() + number_len;
+            if most < used + overhead + LEAST_ROOM {
+                break;
+            }
+            let room = most - used - overhead;
+            let mut draft = match id {
+                SpaceId::Data => self.draft_data(i, room, eliciting, now),
+                _ => self.draft_handshake(i, *id, room, now),
+            };
+            if draft.frames.is_empty() {
+                continue;
+            }
+            draft.pad(MIN_NUMBER_AND_PAYLOAD.saturating_sub(number_len + draft.payload));
+            used += overhead + draft.payload;
+            drafts[count] = Some((*id, number_len, draft));
+            count += 1;
+        }
+        // RFC 9000 section 14.1: datagrams with Initial packets are padded by clients, by servers if ack-eliciting.
+        let expand = drafts.iter().flatten().any(|(id, _, draft)| {
+            *id == SpaceId::Initial && (self.config.role == Role::Client || draft.eliciting)
+        });
+        if expand && let Some((_, _, last)) = drafts[..count].last_mut().and_then(Option::as_mut) {
+            last.pad(MIN_DATAGRAM.saturating_sub(used));
+        }
+        self.emit(i, drafts, cx)
+    }
+
+    /// Registers the drafts as sent and makes the datagram of them.
+    fn emit(
+        &mut self,
+        i: usize,
+        drafts: [Option<(SpaceId, u32, Draft)>; 3],
+        cx: &mut Cx<'_>,
+    ) -> Option<Packet<Body>> {
+        let now = cx.now;
+        let mut datagram = Datagram::default();
+        let (mut used, mut eliciting, mut again, mut handshake) = (0, false, false, false);
+        let path = &mut self.paths[i];
+        for (id, number_len, draft) in drafts.into_iter().flatten() {
+            let space = path.space(id);
+            if draft.acks {
+                space.received.on_ack_sent(draft.eliciting);
+            }
+            let size = id.overhead() + number_len + draft.payload;
+            let number = space.next_number;
+            path.on_sent(now, id, size, draft.records, draft.eliciting, draft.padded);
+            used += size;
+            eliciting |= draft.eliciting;
+            again |= draft.again;
+            handshake |= id == SpaceId::Handshake;
+            let number_len = number_len as u8;
+            datagram.packets.push(QuicPacket { space: id, number_len, size, number, frames: draft.frames });
+        }
+        if datagram.packets.is_empty() {
+            return None;
+        }
+        self.stats.retransmitted_packets += u64::from(again);
+        self.after_sending(i, used, eliciting);
+        if handshake && self.config.role == Role::Client && !self.progress.initial_discarded {
+            // RFC 9001 section 4.9.1: a client is done with Initial packets when it sends its first Handshake packet.
+            self.discard(SpaceId::Initial);
+        }
+        let about = self.situation();
+        let path = &mut self.paths[i];
+        path.set_timer(now, &about);
+        path.report(cx);
+        Some(wrap(datagram, used, path.id))
+    }
+
+    fn after_sending(&mut self, i: usize, used: u32, eliciting: bool) {
+        self.stats.sent_all += 1;
+        self.paths[i].validation.sent += u64::from(used);
+        if eliciting {
+            self.stats.sent_packets += 1;
+            if !self.sent_since_heard {
+                self.sent_since_heard = true;
+                self.restart_idle();
+            }
+        }
+    }
+
+    fn draft_handshake(&mut self, i: usize, id: SpaceId, room: u32, now: Time) -> Draft {
+        let mut draft = Draft::default();
+        let space = &self.paths[i].spaces[id as usize];
+        if space.received.owes() {
+            draft.acknowledge(space, now);
+        }
+        let parameters = self.config.parameters();
+        // The client's parameters are in its ClientHello, the server's in EncryptedExtensions (RFC 9001 section 8.2).
+        let carrier = match self.config.role {
+            Role::Client => SpaceId::Initial,
+            Role::Server => SpaceId::Handshake,
+        };
+        let Some(Crypto { send, .. }) = self.crypto.get_mut(id as usize) else { return draft };
+        while let Some(chunk) = send.next(u64::MAX) {
+            let left = u64::from(room.saturating_sub(draft.payload));
+            let header = u64::from(1 + varint_len(chunk.offset) + varint_len(chunk.len.min(left)));
+            if left <= header {
+                break;
+            }
+            let len = chunk.len.min(left - header);
+            let last = send.on_sent(chunk, len);
+            let (offset, len) = (chunk.offset, len as u32);
+            draft.again |= chunk.again;
+            draft.records.push(Record::Crypto { offset, len, last });
+            let parameters = (last && id == carrier).then(|| Box::new(parameters));
+            draft.push(Frame::Crypto { offset, len, last, parameters });
+        }
+        if !draft.eliciting && space.probes > 0 && draft.payload < room {
+            draft.push(Frame::Ping);
+        }
+        draft
+    }
+
+    #[inline]
+    fn draft_data(&mut self, i: usize, room: u32, eliciting: bool, now: Time) -> Draft {
+        let mut draft = Draft::default();
+        let space = &self.paths[i].spaces[SpaceId::Data as usize];
+        let owes = space.received.owes();
+        if owes && (eliciting || space.received.due(now)) {
+            draft.acknowledge(space, now);
+        }
+        if !eliciting {
+            if draft.acks && space.received.should_elicit(&self.config.ack) {
+                draft.push(Frame::Ping);
+            }
+            return draft;
+        }
+        if self.handshake_done_pending && draft.payload < room {
+            self.handshake_done_pending = false;
+            draft.records.push(Record::HandshakeDone);
+            draft.push(Frame::HandshakeDone);
+        }
+        while self.streams.control_pending() && draft.payload + LONGEST_CONTROL <= room {
+            let Some(frame) = self.streams.next_control() else { break };
+            if let Some(record) = record_of(&frame) {
+                draft.records.push(record);
+            }
+            draft.push(frame);
+        }
+        while let Some(chunk) = self.streams.next_frame(room.saturating_sub(draft.payload)) {
+            let super::streams::StreamFrame { id, offset, len, fin, explicit_len, again } = chunk;
+            draft.again |= again;
+            draft.records.push(Record::Stream { id, offset, len, fin });
+            draft.push(Frame::Stream { id, offset, len, fin, explicit_len });
+        }
+        if !draft.eliciting && space.probes > 0 && draft.payload < room {
+            draft.push(Frame::Ping);
+        }
+        draft
+    }
+
+    /// RFC 9000 section 14.4: PING and PADDING, filling a datagram of the size that is tried.
+    fn transmit_mtu_probe(&mut self, i: usize, size: u32, cx: &mut Cx<'_>) -> Packet<Body> {
+        let path = &mut self.paths[i];
+        let space = path.space(SpaceId::Data);
+        let (number, len) = (space.next_number, number_len(space.next_number, space.largest_acked));
+        let mut frames = Few::default();
+        frames.push(Frame::Ping);
+        frames.push(Frame::Padding(size - SpaceId::Data.overhead() - len - 1));
+        path.on_mtu_probe_sent(cx.now, size);
+        let packet = QuicPacket { space: SpaceId::Data, number_len: len as u8, size, number, frames };
+        let mut datagram = Datagram::default();
+        datagram.packets.push(packet);
+        self.after_sending(i, size, true);
+        let about = self.situation();
+        let path = &mut self.paths[i];
+        path.set_timer(cx.now, &about);
+        path.report(cx);
+        wrap(datagram, size, path.id)
+    }
+
+    /// CONNECTION_CLOSE in packets of which the peer can surely read one (RFC 9000 section 10.2.3).
+    fn transmit_close(&mut self, now: Time) -> Option<Packet<Body>> {
+        self.close_pending = false;
+        let data_known = self.progress.confirmed || self.paths[0].spaces[SpaceId::Data as usize].largest_acked.is_some();
+        let mut datagram = Datagram::default();
+        let mut used = 0;
+        for id in SpaceId::ALL {
+            if !self.can_send(id) || (id != SpaceId::Data && data_known) {
+                continue;
+            }
+            let space = self.paths[0].space(id);
+            let len = number_len(space.next_number, space.largest_acked);
+            let mut draft = Draft::default();
+            if space.received.owes() {
+                draft.acknowledge(space, now);
+                space.received.on_ack_sent(false);
+            }
+            draft.push(Frame::ConnectionClose(self.close_error));
+            draft.pad(MIN_NUMBER_AND_PAYLOAD.saturating_sub(len + draft.payload));
+            if id == SpaceId::Initial && self.config.role == Role::Client {
+                draft.pad(MIN_DATAGRAM.saturating_sub(id.overhead() + len + draft.payload));
+            }
+            let number = space.next_number;
+            space.next_number += 1;
+            let size = id.overhead() + len + draft.payload;
+            used += size;
+            datagram.packets.push(QuicPacket { space: id, number_len: len as u8, size, number, frames: draft.frames });
+        }
+        let path = &mut self.paths[0];
+        if datagram.packets.is_empty() || path.validation.left() < u64::from(used) {
+            return None;
+        }
+        self.after_sending(0, used, false);
+        Some(wrap(datagram, used, self.paths[0].id))
+    }
+}
+
+/// What to remember of a flow-control frame.
+fn record_of(frame: &Frame) -> Option<Record> {
+    Some(match *frame {
+        Frame::MaxData(_) => Record::MaxData,
+        Frame::MaxStreamData { id, .. } => Record::MaxStreamData { id },
+        Frame::MaxStreams(_) => Record::MaxStreams,
+        Frame::DataBlocked(_) => Record::Blocked { id: None },
+        Frame::StreamDataBlocked { id, .. } => Record::Blocked { id: Some(id) },
+        Frame::StreamsBlocked(limit) => Record::StreamsBlocked { limit },
+        _ => return None,
+    })
+}
+
+#[inline]
+fn wrap(datagram: Datagram, size: u32, path: PathId) -> Packet<Body> {
+    Packet {
+        len: size + IP_UDP,
+        flow: FlowId::default(),
+        route: 0,
+        hop: 0,
+        ecn: Ecn::NotEct,
+        class: 0,
+        path,
+        body: Body::Quic(Box::new(datagram)),
+    }
+}

@@ -1,0 +1,332 @@
+//! Two endpoints, a link each way and an application at each end: the smallest world a transport can be tested in.
+//!
+//! It works for any pair of [`Endpoint`]s. Each test binary uses the part of it that it needs.
+#![allow(dead_code)]
+
+use haltere_net::link::{Link, LinkConfig};
+use haltere_net::rng::Streams;
+use haltere_net::{ComponentId, Cx, FlowId, Metric, Packet, Probe, Span, Time};
+use haltere_transport::{Body, CloseReason, Endpoint, Event, StreamId};
+
+/// What an application did and saw.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    pub connected: u32,
+    pub connected_at: Option<Time>,
+    pub closed: u32,
+    pub failed: Option<CloseReason>,
+    /// (stream, bytes read, times finished, when finished)
+    pub streams: Vec<(StreamId, u64, u32, Option<Time>)>,
+}
+
+impl Log {
+    fn stream(&mut self, id: StreamId) -> &mut (StreamId, u64, u32, Option<Time>) {
+        let at = self.streams.iter().position(|s| s.0 == id).unwrap_or_else(|| {
+            self.streams.push((id, 0, 0, None));
+            self.streams.len() - 1
+        });
+        &mut self.streams[at]
+    }
+    pub fn bytes(&self) -> u64 {
+        self.streams.iter().map(|s| s.1).sum()
+    }
+    pub fn finished(&self) -> usize {
+        self.streams.iter().filter(|s| s.2 > 0).count()
+    }
+    pub fn over(&self) -> bool {
+        self.closed > 0 || self.failed.is_some()
+    }
+}
+
+/// Requests of the client and the server's answers.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    /// Bytes of each stream's request and answer.
+    pub streams: Vec<(u64, u64)>,
+}
+
+/// One packet as a driver saw it enter a link.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub at: Time,
+    pub from_client: bool,
+    pub packet: Packet<Body>,
+}
+
+/// Keeps the last value of each metric and how often it was reported.
+#[derive(Default)]
+pub struct Last(pub [(u64, u64); Metric::ALL.len()]);
+
+impl Probe for Last {
+    fn record(&mut self, _: Time, _: ComponentId, metric: Metric, value: u64) {
+        let i = Metric::ALL.iter().position(|m| *m == metric).unwrap();
+        self.0[i] = (value, self.0[i].1 + 1);
+    }
+}
+
+/// Which packets a test drops on their way: true drops.
+pub type Censor = Box<dyn FnMut(&Seen) -> bool>;
+
+/// The world of two endpoints.
+pub struct Pair<C, S> {
+    pub now: Time,
+    pub client: C,
+    pub server: S,
+    pub up: Link<Body>,
+    pub down: Link<Body>,
+    pub client_log: Log,
+    pub server_log: Log,
+    /// Packets in the order in which they were sent, if `keep` is set.
+    pub seen: Vec<Seen>,
+    pub keep: bool,
+    pub censor: Option<Censor>,
+    /// Calls of `on_wake`.
+    pub wakes: u64,
+    /// Whether the client closes once every answer has arrived.
+    pub close: bool,
+    pub probe: Option<Last>,
+    exchange: Exchange,
+    opened: usize,
+    answered: Vec<StreamId>,
+}
+
+const CLIENT: ComponentId = ComponentId(0);
+const SERVER: ComponentId = ComponentId(1);
+
+impl<C: Endpoint, S: Endpoint> Pair<C, S> {
+    /// A world whose links draw from `seed`.
+    pub fn new(
+        client: C,
+        server: S,
+        up: &LinkConfig,
+        down: &LinkConfig,
+        seed: u64,
+        exchange: Exchange,
+    ) -> Pair<C, S> {
+        let streams = Streams::new(seed, 0);
+        Pair {
+            now: Time::ZERO,
+            client,
+            server,
+            up: Link::new(up, "up", &streams),
+            down: Link::new(down, "down", &streams),
+            client_log: Log::default(),
+            server_log: Log::default(),
+            seen: Vec::new(),
+            keep: false,
+            censor: None,
+            wakes: 0,
+            close: true,
+            probe: None,
+            exchange,
+            opened: 0,
+            answered: Vec::new(),
+        }
+    }
+
+    /// Runs from the start until nothing is left to happen or `limit` is reached; true if nothing is left.
+    pub fn run(&mut self, limit: Span) -> bool {
+        let mut cx = Cx::new(self.now, CLIENT);
+        self.client.connect(&mut cx);
+        self.settle_client();
+        self.go_on(limit)
+    }
+
+    /// Goes on until nothing is left to happen or `limit` (since the start) is reached.
+    pub fn go_on(&mut self, limit: Span) -> bool {
+        let end = Time::ZERO + limit;
+        let mut same = 0;
+        loop {
+            let next = self
+                .client
+                .next_wake()
+                .min(self.server.next_wake())
+                .min(self.up.next_wake())
+                .min(self.down.next_wake());
+            if next == Time::NEVER {
+                return true;
+            }
+            if next > end {
+                self.now = end;
+                return false;
+            }
+            same = if next > self.now { 0 } else { same + 1 };
+            assert!(same < 10_000, "time stands still at {}", self.now);
+            self.now = self.now.max(next);
+            self.step();
+        }
+    }
+
+    /// The client closes, whatever has arrived.
+    pub fn close_client(&mut self) {
+        self.client.close();
+        self.settle_client();
+    }
+
+    fn step(&mut self) {
+        let now = self.now;
+        let mut cx = Cx::new(now, CLIENT);
+        while let Some((_, packet)) = self.down.poll(now, &mut cx) {
+            self.with_client(|client, cx| client.on_packet(packet, cx));
+            self.settle_client();
+        }
+        while let Some((_, packet)) = self.up.poll(now, &mut cx) {
+            self.with_server(|server, cx| server.on_packet(packet, cx));
+            self.settle_server();
+        }
+        if self.client.next_wake() <= now {
+            self.wakes += 1;
+            self.with_client(|client, cx| client.on_wake(cx));
+            self.settle_client();
+            assert!(self.client.next_wake() > now, "the client wants to be woken again at once at {now}");
+        }
+        if self.server.next_wake() <= now {
+            self.wakes += 1;
+            self.with_server(|server, cx| server.on_wake(cx));
+            self.settle_server();
+            assert!(self.server.next_wake() > now, "the server wants to be woken again at once at {now}");
+        }
+    }
+
+    fn with_client(&mut self, f: impl FnOnce(&mut C, &mut Cx<'_>)) {
+        let mut cx = Cx::with_probe(self.now, CLIENT, None);
+        f(&mut self.client, &mut cx);
+    }
+
+    fn with_server(&mut self, f: impl FnOnce(&mut S, &mut Cx<'_>)) {
+        let mut cx = Cx::with_probe(self.now, SERVER, self.probe.as_mut().map(|p| p as &mut dyn Probe));
+        f(&mut self.server, &mut cx);
+    }
+
+    fn settle_client(&mut self) {
+        while let Some(event) = self.client.poll_event() {
+            self.on_client_event(event);
+        }
+        // The peer may have allowed more streams, of which there is no event.
+        if self.client_log.connected > 0 && !self.client_log.over() {
+            self.open_more();
+        }
+        let mut sent = 0;
+        loop {
+            let mut cx = Cx::new(self.now, CLIENT);
+            let Some(packet) = self.client.poll_transmit(&mut cx) else { break };
+            sent += 1;
+            assert!(sent < 100_000, "the client sends without end");
+            self.send(true, packet);
+        }
+    }
+
+    fn settle_server(&mut self) {
+        while let Some(event) = self.server.poll_event() {
+            self.on_server_event(event);
+        }
+        let mut sent = 0;
+        loop {
+            let mut packet = None;
+            self.with_server(|server, cx| packet = server.poll_transmit(cx));
+            let Some(packet) = packet else { break };
+            sent += 1;
+            assert!(sent < 100_000, "the server sends without end");
+            self.send(false, packet);
+        }
+    }
+
+    fn send(&mut self, from_client: bool, mut packet: Packet<Body>) {
+        packet.flow = FlowId(0);
+        if self.keep || self.censor.is_some() {
+            let seen = Seen { at: self.now, from_client, packet: packet.clone() };
+            let dropped = self.censor.as_mut().is_some_and(|censor| censor(&seen));
+            if self.keep {
+                self.seen.push(seen);
+            }
+            if dropped {
+                return;
+            }
+        }
+        let mut cx = Cx::new(self.now, ComponentId(2));
+        if from_client { self.up.offer(packet, &mut cx) } else { self.down.offer(packet, &mut cx) }
+    }
+
+    fn open_more(&mut self) {
+        while self.opened < self.exchange.streams.len() {
+            let Some(id) = self.client.open() else { return };
+            self.client.write(id, self.exchange.streams[self.opened].0);
+            self.client.finish(id);
+            self.opened += 1;
+        }
+    }
+
+    fn on_client_event(&mut self, event: Event) {
+        match event {
+            Event::Connected => {
+                self.client_log.connected += 1;
+                self.client_log.connected_at = Some(self.now);
+            }
+            Event::Readable(id) => self.client_log.stream(id).1 += self.client.read(id),
+            Event::Finished(id) => {
+                let now = self.now;
+                let stream = self.client_log.stream(id);
+                stream.2 += 1;
+                stream.3 = Some(now);
+                if self.close && self.client_log.finished() == self.exchange.streams.len() {
+                    self.client.close();
+                }
+            }
+            Event::Closed => self.client_log.closed += 1,
+            Event::Failed(why) => self.client_log.failed = Some(why),
+        }
+    }
+
+    fn on_server_event(&mut self, event: Event) {
+        match event {
+            Event::Connected => {
+                self.server_log.connected += 1;
+                self.server_log.connected_at = Some(self.now);
+            }
+            Event::Readable(id) => self.server_log.stream(id).1 += self.server.read(id),
+            Event::Finished(id) => {
+                let now = self.now;
+                let stream = self.server_log.stream(id);
+                stream.2 += 1;
+                stream.3 = Some(now);
+                assert!(!self.answered.contains(&id), "stream {id:?} finished twice");
+                self.answered.push(id);
+                // Streams are opened in order, so that their ids' order is that of the requests.
+                let rank = self.stream_rank(id);
+                self.server.write(id, self.exchange.streams[rank].1);
+                self.server.finish(id);
+            }
+            Event::Closed => {
+                self.server_log.closed += 1;
+                // A transport that closes each direction by itself (TCP) needs its own end closed too.
+                self.server.close();
+            }
+            Event::Failed(why) => self.server_log.failed = Some(why),
+        }
+    }
+
+    /// Which of the client's streams this is: QUIC numbers them 0, 4, 8 (RFC 9000 section 2.1), TCP has stream 0.
+    fn stream_rank(&self, id: StreamId) -> usize {
+        (id.0 / 4) as usize
+    }
+
+    /// Asserts that every byte arrived once in order, everything finished once and both ends closed in good order.
+    pub fn assert_complete(&self) {
+        let (client, server) = (&self.client_log, &self.server_log);
+        assert_eq!((client.failed, server.failed), (None, None), "failed at {}", self.now);
+        self.assert_exchanged();
+        assert_eq!((client.closed, server.closed), (1, 1), "closed");
+    }
+
+    /// Asserts that every byte arrived once in order and everything finished once.
+    pub fn assert_exchanged(&self) {
+        let (client, server) = (&self.client_log, &self.server_log);
+        assert_eq!((client.connected, server.connected), (1, 1), "connected");
+        for (rank, (request, answer)) in self.exchange.streams.iter().enumerate() {
+            let of = |log: &Log| log.streams.iter().find(|s| self.stream_rank(s.0) == rank).map(|s| (s.1, s.2));
+            assert_eq!(of(server), Some((*request, 1)), "request {rank}");
+            assert_eq!(of(client), Some((*answer, 1)), "answer {rank}");
+        }
+        assert!(self.up.conserves() && self.down.conserves());
+    }
+}
