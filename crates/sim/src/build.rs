@@ -20,6 +20,8 @@ use haltere_transport::{Endpoint, Role, quic, tcp};
 
 /// What an unlimited flow is given to send, bytes: more than any run moves.
 const UNLIMITED: u64 = 1 << 50;
+/// IPv4 and UDP headers before a QUIC datagram, bytes.
+const IP_UDP_HEADERS: u32 = 28;
 const DEFAULT_TIME_LIMIT: Span = Span::from_secs(3600);
 
 /// A world with what is needed to make a result of it.
@@ -178,7 +180,15 @@ fn endpoint(
             }
             Box::new(tcp::Connection::new(config))
         }
-        Transport::Quic => quic_endpoint(contender, role, flow, mtu, stream),
+        Transport::Quic => {
+            let mut config = quic::Config::new(role, contender.algorithm, stream);
+            config.max_udp_payload = u16::try_from(mtu.saturating_sub(IP_UDP_HEADERS)).unwrap_or(u16::MAX);
+            config.slow_start = contender.slow_start;
+            if contender.has(Switch::NoDelack) {
+                config.ack.every = 1;
+            }
+            Box::new(quic::Connection::new(config))
+        }
     }
 }
 
@@ -388,17 +398,4 @@ impl Run {
             error,
         }
     }
-}
-
-fn quic_endpoint(
-    contender: &Contender,
-    role: Role,
-    flow: FlowId,
-    mtu: u32,
-    stream: haltere_net::rng::Stream,
-) -> Box<dyn Endpoint> {
-    let _ = quic::Datagram {};
-    let mut config = tcp::Config::new(role, flow, contender.algorithm, stream);
-    config.mtu = mtu;
-    Box::new(tcp::Connection::new(config))
 }
