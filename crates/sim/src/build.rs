@@ -178,7 +178,7 @@ fn endpoint(
             }
             Box::new(tcp::Connection::new(config))
         }
-        Transport::Quic => quic_endpoint(contender, role, flow, mtu, stream),
+        Transport::Quic => quic_endpoint(contender, role, mtu, stream),
     }
 }
 
@@ -390,15 +390,12 @@ impl Run {
     }
 }
 
-fn quic_endpoint(
-    contender: &Contender,
-    role: Role,
-    flow: FlowId,
-    mtu: u32,
-    stream: haltere_net::rng::Stream,
-) -> Box<dyn Endpoint> {
-    let _ = quic::Datagram {};
-    let mut config = tcp::Config::new(role, flow, contender.algorithm, stream);
-    config.mtu = mtu;
-    Box::new(tcp::Connection::new(config))
+fn quic_endpoint(contender: &Contender, role: Role, mtu: u32, stream: haltere_net::rng::Stream) -> Box<dyn Endpoint> {
+    let mut config = quic::Config::new(role, contender.algorithm, stream);
+    config.slow_start = contender.slow_start;
+    config.max_udp_payload = mtu.saturating_sub(quic::sizes::IP_UDP).min(u32::from(u16::MAX)) as u16;
+    if contender.has(Switch::NoDelack) {
+        config.ack.every = 1;
+    }
+    Box::new(quic::Connection::new(config))
 }
