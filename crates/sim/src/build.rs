@@ -20,8 +20,6 @@ use haltere_transport::{Endpoint, Role, quic, tcp};
 
 /// What an unlimited flow is given to send, bytes: more than any run moves.
 const UNLIMITED: u64 = 1 << 50;
-/// IPv4 and UDP headers before a QUIC datagram, bytes.
-const IP_UDP_HEADERS: u32 = 28;
 const DEFAULT_TIME_LIMIT: Span = Span::from_secs(3600);
 
 /// A world with what is needed to make a result of it.
@@ -182,7 +180,7 @@ fn endpoint(
         }
         Transport::Quic => {
             let mut config = quic::Config::new(role, contender.algorithm, stream);
-            config.max_udp_payload = u16::try_from(mtu.saturating_sub(IP_UDP_HEADERS)).unwrap_or(u16::MAX);
+            config.max_udp_payload = u16::try_from(mtu.saturating_sub(quic::sizes::IP_UDP)).unwrap_or(u16::MAX);
             config.slow_start = contender.slow_start;
             if contender.has(Switch::NoDelack) {
                 config.ack.every = 1;

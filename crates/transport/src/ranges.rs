@@ -14,6 +14,15 @@ impl RangeSet {
         if start >= end {
             return;
         }
+        // Growth at the end is the common case.
+        if let Some(highest) = self.ranges.back_mut().filter(|r| r.0 <= start && start <= r.1) {
+            let from = highest.1;
+            highest.1 = from.max(end);
+            if from < end {
+                fresh(from, end);
+            }
+            return;
+        }
         // The first range that ends at or after our start, and the first that begins after our end.
         let first = self.ranges.partition_point(|r| r.1 < start);
         let mut last = first;
@@ -36,6 +45,52 @@ impl RangeSet {
             self.ranges[first] = (low, high);
             self.ranges.drain(first + 1..last);
         }
+    }
+
+    /// Removes `[start, end)`.
+    pub fn remove(&mut self, start: u64, end: u64) {
+        let first = self.ranges.partition_point(|r| r.1 <= start);
+        let last = self.ranges.partition_point(|r| r.0 < end);
+        if start >= end || first >= last {
+            return;
+        }
+        let (head, tail) = ((self.ranges[first].0, start), (end, self.ranges[last - 1].1));
+        self.ranges.drain(first..last);
+        for part in [tail, head] {
+            if part.0 < part.1 {
+                self.ranges.insert(first, part);
+            }
+        }
+    }
+
+    /// Calls `f` with each part of `[start, end)` that is not in the set, ascending.
+    pub fn missing(&self, start: u64, end: u64, mut f: impl FnMut(u64, u64)) {
+        let mut at = start;
+        let first = self.ranges.partition_point(|r| r.1 <= start);
+        for &(s, e) in self.ranges.range(first..).take_while(|r| r.0 < end) {
+            if at < s {
+                f(at, s);
+            }
+            at = at.max(e);
+        }
+        if at < end {
+            f(at, end);
+        }
+    }
+
+    /// Whether `position` is in the set.
+    #[inline]
+    pub fn contains(&self, position: u64) -> bool {
+        match self.ranges.back() {
+            Some(highest) if position >= highest.0 => position < highest.1,
+            _ => self.containing(position).is_some(),
+        }
+    }
+
+    /// How far the set reaches from 0 without a gap.
+    #[inline]
+    pub fn prefix(&self) -> u64 {
+        self.ranges.front().filter(|r| r.0 == 0).map_or(0, |r| r.1)
     }
 
     /// Removes everything below `bound`.
@@ -97,13 +152,16 @@ mod tests {
     proptest! {
         /// Against a plain set of numbers.
         #[test]
-        fn a_range_set_is_a_set(operations in prop::collection::vec((0u64..60, 0u64..12, any::<bool>()), 0..60)) {
+        fn a_range_set_is_a_set(operations in prop::collection::vec((0u64..60, 0u64..12, 0..3u8), 0..60)) {
             let mut set = RangeSet::default();
             let mut plain = std::collections::BTreeSet::new();
-            for (start, len, remove) in operations {
-                if remove && len == 0 {
+            for (start, len, operation) in operations {
+                if operation == 0 && len == 0 {
                     set.remove_below(start);
                     plain.retain(|&x| x >= start);
+                } else if operation == 1 {
+                    set.remove(start, start + len);
+                    plain.retain(|x| !(start..start + len).contains(x));
                 } else {
                     let mut fresh = Vec::new();
                     set.insert(start, start + len, |s, e| fresh.extend(s..e));
@@ -113,7 +171,12 @@ mod tests {
                 let all: Vec<u64> = set.iter().flat_map(|(s, e)| s..e).collect();
                 prop_assert_eq!(&all, &plain.iter().copied().collect::<Vec<_>>());
                 prop_assert!(set.iter().zip(set.iter().skip(1)).all(|(a, b)| a.1 < b.0));
+                let mut missing = Vec::new();
+                set.missing(10, 50, |s, e| missing.extend(s..e));
+                prop_assert_eq!(missing, (10..50).filter(|x| !plain.contains(x)).collect::<Vec<_>>());
+                prop_assert_eq!(set.prefix(), (0..).find(|x| !plain.contains(x)).unwrap_or(0));
                 for x in 0..75 {
+                    prop_assert_eq!(set.contains(x), plain.contains(&x));
                     prop_assert_eq!(set.containing(x).is_some(), plain.contains(&x));
                 }
             }

@@ -3,7 +3,7 @@
 //! Both CRYPTO streams and application streams are made of them. Bytes are counted, not stored.
 
 use super::frame::VARINT_MAX;
-use super::ranges::RangeSet;
+use crate::ranges::RangeSet;
 use std::ops::Range;
 
 /// The sending end.
@@ -56,7 +56,7 @@ impl SendBuffer {
     #[inline]
     pub fn next(&self, limit: u64) -> Option<Chunk> {
         if let Some(lost) = self.lost.first() {
-            return Some(Chunk { offset: lost.start, len: lost.end - lost.start, again: true });
+            return Some(Chunk { offset: lost.0, len: lost.1 - lost.0, again: true });
         }
         let end = self.written.min(limit);
         if self.sent < end {
@@ -71,7 +71,7 @@ impl SendBuffer {
     pub fn on_sent(&mut self, chunk: Chunk, len: u64) -> bool {
         let end = chunk.offset + len;
         if chunk.again {
-            self.lost.remove(chunk.offset..end);
+            self.lost.remove(chunk.offset, end);
         } else {
             self.sent = self.sent.max(end);
         }
@@ -85,9 +85,9 @@ impl SendBuffer {
     #[inline]
     pub fn on_acked(&mut self, range: Range<u64>, fin: bool) {
         if !self.lost.is_empty() {
-            self.lost.remove(range.clone());
+            self.lost.remove(range.start, range.end);
         }
-        self.acked.insert(range);
+        self.acked.insert(range.start, range.end, |_, _| {});
         if fin {
             self.fin = Fin::Acked;
         }
@@ -95,9 +95,7 @@ impl SendBuffer {
 
     pub fn on_lost(&mut self, range: Range<u64>, fin: bool) {
         let SendBuffer { acked, lost, .. } = self;
-        acked.missing(range, |part| {
-            lost.insert(part);
-        });
+        acked.missing(range.start, range.end, |start, end| lost.insert(start, end, |_, _| {}));
         if fin && self.fin == Fin::Sent {
             self.fin = Fin::Lost;
         }
@@ -150,7 +148,7 @@ impl RecvBuffer {
             }
             self.final_size = Some(end);
         }
-        self.received.insert(offset..end);
+        self.received.insert(offset, end, |_, _| {});
         let grown = end.saturating_sub(self.highest);
         self.highest += grown;
         Ok(grown)

@@ -333,9 +333,9 @@ impl Endpoint for Connection {
         self.streams.finish(stream.0);
     }
 
-    fn read(&mut self, stream: StreamId) -> u64 {
+    fn read(&mut self, stream: StreamId, now: Time) -> u64 {
         let rtt = self.rtt();
-        self.streams.read(stream.0, self.now, rtt, &mut self.events)
+        self.streams.read(stream.0, now, rtt, &mut self.events)
     }
 
     fn close(&mut self) {

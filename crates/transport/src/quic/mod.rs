@@ -25,7 +25,6 @@ mod mtu;
 mod pacing;
 mod packet;
 mod path;
-mod ranges;
 mod receive;
 mod received;
 mod recovery;

@@ -28,6 +28,16 @@ impl Pacing {
         self.pacer.blocked(now)
     }
 
+    /// When the next datagram may go; the present burst counts as charged.
+    pub fn next(&self) -> Time {
+        if self.burst == 0 {
+            return self.pacer.next();
+        }
+        let mut pacer = self.pacer.clone();
+        pacer.on_sent(self.burst_at, self.burst, self.burst_rate);
+        pacer.next()
+    }
+
     fn charge(&mut self) {
         self.pacer.on_sent(self.burst_at, self.burst, self.burst_rate);
         self.burst = 0;

@@ -111,6 +111,8 @@ impl Path {
             initial_window,
             slow_start: config.slow_start,
             paced: config.pacing,
+            // A user-space stack reads an exact clock.
+            tick: Span::ZERO,
             stream: config.stream.clone(),
         });
         Path {
@@ -199,30 +201,28 @@ impl Path {
 
     #[inline]
     fn charge(&mut self, now: Time, size: u64) {
-        let Some(pacing) = &mut self.pacing else { return };
-        let mss = u64::from(self.mtu.current());
         let quantum = match self.cc.send_quantum() {
-            0 => self.burst * mss,
+            0 => self.burst * u64::from(self.mtu.current()),
             quantum => quantum,
         };
-        match self.cc.pacing_rate() {
-            // A controller's rate counts packets with their headers on the wire.
-            Some(rate) => pacing.on_sent(now, size + u64::from(IP_UDP), rate, quantum),
-            // RFC 9002 section 7.7 with N = 1.25.
-            None => {
-                let rate = self.rtt.smoothed().and_then(|srtt| Rate::of(self.cc.window() * 5 / 4, srtt));
-                if let Some(rate) = rate {
-                    pacing.on_sent(now, size, rate, quantum);
-                }
-            }
+        if let Some(rate) = self.pacing_rate()
+            && let Some(pacing) = &mut self.pacing
+        {
+            pacing.on_sent(now, size, rate, quantum);
         }
     }
 
-    /// The rate packets are paced at.
+    /// The rate packets are paced at: the controller's or, with N = 1.25, that of RFC 9002 section 7.7.
+    #[inline]
     pub fn pacing_rate(&self) -> Option<Rate> {
         self.pacing.as_ref()?;
         let own = || self.rtt.smoothed().and_then(|srtt| Rate::of(self.cc.window() * 5 / 4, srtt));
         self.cc.pacing_rate().or_else(own)
+    }
+
+    /// When pacing lets the next datagram go.
+    pub fn next_departure(&self) -> Time {
+        self.pacing.as_ref().map_or(Time::ZERO, Pacing::next)
     }
 
     /// Forgets a packet number space whose keys are discarded (RFC 9002 section 6.4).

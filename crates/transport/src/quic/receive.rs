@@ -6,6 +6,7 @@ use super::packet::{QuicPacket, SpaceId};
 use super::received::AckPolicy;
 use super::sizes::{IP_UDP, MIN_DATAGRAM};
 use crate::Body;
+use crate::cc::Established;
 use crate::endpoint::{CloseReason, Event, Role};
 use haltere_net::{Cx, Packet, Span, Time};
 
@@ -266,6 +267,9 @@ impl Connection {
     fn complete(&mut self) {
         self.progress.complete = true;
         self.stats.connected_at = Some(self.now);
+        for path in &mut self.paths {
+            path.cc.on_established(&Established { now: self.now, rtt: path.rtt.smoothed() });
+        }
         self.events.push_back(Event::Connected);
     }
 }

@@ -1,7 +1,7 @@
 //! Which packets arrived and when that is to be acknowledged (RFC 9000 section 13.2).
 
 use super::frame::Ack;
-use super::ranges::RangeSet;
+use crate::ranges::RangeSet;
 use haltere_net::{Span, Time};
 
 /// When acknowledgements are sent.
@@ -51,11 +51,11 @@ impl Received {
     /// A packet was processed that arrived at `at`.
     #[inline]
     pub fn on_packet(&mut self, number: u64, eliciting: bool, at: Time, now: Time, policy: &AckPolicy) {
-        let gap = self.ranges.last().is_some_and(|last| number != last.end);
-        self.ranges.insert(number..number + 1);
+        let gap = self.ranges.last().is_some_and(|last| number != last.1);
+        self.ranges.insert(number, number + 1, |_, _| {});
         while self.ranges.len() > policy.max_ranges.max(1) {
             if let Some(oldest) = self.ranges.pop_first() {
-                self.floor = self.floor.max(oldest.end);
+                self.floor = self.floor.max(oldest.1);
             }
         }
         if self.largest.is_none_or(|l| number > l) {
@@ -98,7 +98,7 @@ impl Received {
     /// The ACK frame of this moment.
     #[inline]
     pub fn frame(&self, now: Time) -> Ack {
-        Ack::new(self.ranges.descending().cloned().collect(), now.since(self.largest_at))
+        Ack::new(self.ranges.iter().rev().map(|(start, end)| start..end).collect(), now.since(self.largest_at))
     }
 
     /// An ACK went out, in a packet that is itself to be acknowledged or not.
@@ -113,9 +113,9 @@ impl Received {
     /// The peer has an ACK of ours whose largest was `largest`: what that told need not be told again (section 13.2.4).
     /// The highest range stays, for an ACK must name the largest.
     pub fn on_ack_acked(&mut self, largest: u64) {
-        while self.ranges.len() > 1 && self.ranges.first().is_some_and(|r| r.end <= largest + 1) {
+        while self.ranges.len() > 1 && self.ranges.first().is_some_and(|r| r.1 <= largest + 1) {
             if let Some(told) = self.ranges.pop_first() {
-                self.floor = self.floor.max(told.end);
+                self.floor = self.floor.max(told.1);
             }
         }
     }

@@ -242,7 +242,12 @@ impl Path {
             sent_to: self.spaces[SpaceId::Data as usize].next_number,
             rate,
             total_delivered: self.sampler.delivered(),
+            total_lost: self.sampler.lost(),
+            next_departure: self.next_departure(),
             delayed: ack.delay() >= about.max_ack_delay,
         });
+        if self.cc.marks_app_limited() {
+            self.sampler.on_app_limited(self.in_flight);
+        }
     }
 }

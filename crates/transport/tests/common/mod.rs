@@ -255,7 +255,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
                 self.client_log.connected += 1;
                 self.client_log.connected_at = Some(self.now);
             }
-            Event::Readable(id) => self.client_log.stream(id).1 += self.client.read(id),
+            Event::Readable(id) => self.client_log.stream(id).1 += self.client.read(id, self.now),
             Event::Finished(id) => {
                 let now = self.now;
                 let stream = self.client_log.stream(id);
@@ -276,7 +276,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
                 self.server_log.connected += 1;
                 self.server_log.connected_at = Some(self.now);
             }
-            Event::Readable(id) => self.server_log.stream(id).1 += self.server.read(id),
+            Event::Readable(id) => self.server_log.stream(id).1 += self.server.read(id, self.now),
             Event::Finished(id) => {
                 let now = self.now;
                 let stream = self.server_log.stream(id);
