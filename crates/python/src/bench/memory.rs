@@ -23,7 +23,7 @@ pub fn cases() -> Result<Vec<Figures>, ScenarioError> {
         let mut world = build::world(&scenario, 1, 0)?;
         let (cpu, most) = timed(|| Ok(fill(&mut world)))?;
         let grown = before.and_then(|before| Some(most.resident?.saturating_sub(before)));
-        let case = format!("memory: {FLOWS} {name} flows, 10 Gbit/s, RTT 100 ms, {} in flight", most.in_flight);
+        let case = format!("{FLOWS} {name} flows, 10 Gbit/s, {} packets in flight", most.in_flight);
         let mut measured = Figures::new(case, world.links()[0].counters().delivered, cpu);
         measured.bytes_per_packet_in_flight = grown.map(|g| g as f64 / most.in_flight.max(1) as f64);
         figures.push(measured);
