@@ -78,7 +78,7 @@ fn drive(
     // Called after each host's turn: a client's progress can only have changed in its own.
     let mut done = |hosts: &[Host], host: u32| {
         let flow = (host / 2) as usize;
-        if host % 2 == 0 && !over[flow] && limited[flow] {
+        if host.is_multiple_of(2) && !over[flow] && limited[flow] {
             let progress = hosts[host as usize].application.progress();
             if progress.completed.is_some() || progress.failed.is_some() {
                 over[flow] = true;
@@ -306,7 +306,7 @@ impl Run {
         } else if let Some(flow) = flows.iter().find(|f| f.status == "failed") {
             error = Some(format!("flow {}: {}", flow.flow, flow.error.as_deref().unwrap_or("failed")));
         }
-        if error.is_some() && !matches!(outcome, Ok(_)) {
+        if outcome.is_err() {
             flows.iter_mut().for_each(|f| f.status = "failed");
         }
         let edges = self.topology.edges().iter().zip(self.world.links());

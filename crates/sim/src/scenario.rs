@@ -432,10 +432,10 @@ impl Scenario {
         if self.measure_from.is_some() && self.duration.is_none() {
             return Err(error("measure_from", "it goes with duration: set duration too, or leave it out"));
         }
-        if let (Some(from), Some(duration)) = (self.measure_from, self.duration) {
-            if from.0 >= duration.0 {
-                return Err(error("measure_from", format!("{} is not before duration, {}", from.0, duration.0)));
-            }
+        if let (Some(from), Some(duration)) = (self.measure_from, self.duration)
+            && from.0 >= duration.0
+        {
+            return Err(error("measure_from", format!("{} is not before duration, {}", from.0, duration.0)));
         }
         Ok(())
     }
@@ -551,10 +551,10 @@ impl LossTable {
                 "0: give the number of packets from one loss to the next, from 1",
             ));
         }
-        if let Some(packets) = &self.packets {
-            if packets.first() == Some(&0) || packets.windows(2).any(|w| w[0] >= w[1]) {
-                return Err(error(format!("{path}.packets"), "give ascending numbers, counted from 1"));
-            }
+        if let Some(packets) = &self.packets
+            && (packets.first() == Some(&0) || packets.windows(2).any(|w| w[0] >= w[1]))
+        {
+            return Err(error(format!("{path}.packets"), "give ascending numbers, counted from 1"));
         }
         Ok(())
     }

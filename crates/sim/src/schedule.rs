@@ -7,10 +7,29 @@ use haltere_net::Time;
 const ARITY: usize = 4;
 const ABSENT: u32 = u32::MAX;
 
+/// Time and machine in one number, so that one comparison orders both.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Entry(u128);
+
+impl Entry {
+    #[inline]
+    fn new(at: Time, machine: u32) -> Entry {
+        Entry(u128::from(at.as_nanos()) << 32 | u128::from(machine))
+    }
+    #[inline]
+    fn at(self) -> Time {
+        Time::from_nanos((self.0 >> 32) as u64)
+    }
+    #[inline]
+    fn machine(self) -> u32 {
+        self.0 as u32
+    }
+}
+
 /// Which machine is to be called next, and when.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    heap: Vec<(Time, u32)>,
+    heap: Vec<Entry>,
     place: Vec<u32>,
 }
 
@@ -23,37 +42,41 @@ impl Schedule {
     /// The next machine and its time.
     #[inline]
     pub fn peek(&self) -> Option<(Time, u32)> {
-        self.heap.first().copied()
+        self.heap.first().map(|e| (e.at(), e.machine()))
+    }
+
+    /// When machine `m` is to be called, or [`Time::NEVER`].
+    #[inline]
+    pub fn time_of(&self, m: u32) -> Time {
+        self.heap.get(self.place[m as usize] as usize).map_or(Time::NEVER, |e| e.at())
     }
 
     /// Machine `m` is next to be called at `at`; [`Time::NEVER`] takes it out.
     #[inline]
     pub fn set(&mut self, m: u32, at: Time) {
-        let place = self.place[m as usize];
-        if place == ABSENT {
+        let place = self.place[m as usize] as usize;
+        let entry = Entry::new(at, m);
+        let Some(&old) = self.heap.get(place) else {
             if at != Time::NEVER {
-                self.heap.push((at, m));
-                self.rise(self.heap.len() - 1, (at, m));
+                self.heap.push(entry);
+                self.rise(self.heap.len() - 1, entry);
             }
             return;
-        }
-        let place = place as usize;
-        let old = self.heap[place].0;
-        if at == old {
+        };
+        if entry == old {
             return;
         }
         if at == Time::NEVER {
             self.remove(place);
-        } else if at < old {
-            self.rise(place, (at, m));
+        } else if entry < old {
+            self.rise(place, entry);
         } else {
-            self.sink(place, (at, m));
+            self.sink(place, entry);
         }
     }
 
     fn remove(&mut self, place: usize) {
-        let (_, m) = self.heap[place];
-        self.place[m as usize] = ABSENT;
+        self.place[self.heap[place].machine() as usize] = ABSENT;
         let Some(last) = self.heap.pop() else { return };
         if place == self.heap.len() {
             return;
@@ -66,13 +89,13 @@ impl Schedule {
     }
 
     #[inline]
-    fn put(&mut self, place: usize, entry: (Time, u32)) {
+    fn put(&mut self, place: usize, entry: Entry) {
         self.heap[place] = entry;
-        self.place[entry.1 as usize] = place as u32;
+        self.place[entry.machine() as usize] = place as u32;
     }
 
     #[inline]
-    fn rise(&mut self, mut place: usize, entry: (Time, u32)) {
+    fn rise(&mut self, mut place: usize, entry: Entry) {
         while place > 0 {
             let parent = (place - 1) / ARITY;
             if self.heap[parent] <= entry {
@@ -85,11 +108,22 @@ impl Schedule {
     }
 
     #[inline]
-    fn sink(&mut self, mut place: usize, entry: (Time, u32)) {
+    fn sink(&mut self, mut place: usize, entry: Entry) {
         loop {
             let first = place * ARITY + 1;
-            let children = self.heap.get(first..(first + ARITY).min(self.heap.len())).unwrap_or(&[]);
-            let Some((offset, &least)) = children.iter().enumerate().min_by_key(|(_, e)| **e) else { break };
+            let (least, offset) = match self.heap.get(first..first + ARITY) {
+                Some(&[a, b, c, d]) => {
+                    // Two by two, without branches that a processor could guess wrong.
+                    let ab = if b < a { (b, 1) } else { (a, 0) };
+                    let cd = if d < c { (d, 3) } else { (c, 2) };
+                    if cd.0 < ab.0 { cd } else { ab }
+                }
+                _ => {
+                    let rest = self.heap.get(first..).unwrap_or(&[]);
+                    let Some((offset, &least)) = rest.iter().enumerate().min_by_key(|(_, e)| **e) else { break };
+                    (least, offset)
+                }
+            };
             if least >= entry {
                 break;
             }
@@ -116,6 +150,7 @@ mod tests {
                 plain[m as usize] = at;
                 let least = plain.iter().enumerate().filter(|(_, t)| **t != Time::NEVER).map(|(m, t)| (*t, m as u32)).min();
                 prop_assert_eq!(schedule.peek(), least);
+                prop_assert_eq!(schedule.time_of(m), at);
             }
         }
     }

@@ -22,6 +22,13 @@ pub struct Host {
     pub start: Option<Time>,
 }
 
+impl Host {
+    /// When it wants to be called.
+    fn wake(&self) -> Time {
+        self.endpoint.next_wake().min(self.start.unwrap_or(Time::NEVER))
+    }
+}
+
 /// Where a route leads.
 #[derive(Clone, Debug)]
 pub struct Route {
@@ -97,10 +104,10 @@ impl World {
                     Some(host)
                 }
             };
-            if let Some(host) = called {
-                if done(&self.hosts, host as u32) {
-                    return Ok(true);
-                }
+            if let Some(host) = called
+                && done(&self.hosts, host as u32)
+            {
+                return Ok(true);
             }
         }
         self.now = self.now.max(until);
@@ -140,8 +147,14 @@ impl World {
 
     fn wake_host(&mut self, host: usize) {
         let me = (self.links.len() + host) as u32;
-        let mut cx = context(self.now, me, &mut self.recorder);
         let h = &mut self.hosts[host];
+        let due = h.wake();
+        if due > self.now {
+            // The timer was put off after this call was scheduled.
+            self.schedule.set(me, due);
+            return;
+        }
+        let mut cx = context(self.now, me, &mut self.recorder);
         if h.start.is_some_and(|t| t <= self.now) {
             h.start = None;
             h.application.on_start(h.endpoint.as_mut(), &mut cx);
@@ -167,9 +180,12 @@ impl World {
             let first = self.routes[packet.route as usize].links[0];
             self.offer(first, packet);
         }
-        let h = &self.hosts[host];
-        let wake = h.endpoint.next_wake().min(h.start.unwrap_or(Time::NEVER));
-        self.schedule.set(me, wake.max(self.now));
+        // Timers are put off with nearly every packet: a call that comes too early is cheaper than moving it each time.
+        let wake = self.hosts[host].wake().max(self.now);
+        let scheduled = self.schedule.time_of(me);
+        if wake < scheduled || scheduled <= self.now {
+            self.schedule.set(me, wake);
+        }
     }
 
     /// The time.

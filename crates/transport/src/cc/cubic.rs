@@ -117,7 +117,7 @@ impl Cubic {
             epoch.last_update = now;
             let target = self.target(&epoch, now);
             let rise = target.saturating_sub(window);
-            epoch.segments = if rise > 0 { window / rise } else { 100 * window / mss };
+            epoch.segments = window.checked_div(rise).unwrap_or(100 * window / mss);
             if self.last_max == 0 {
                 // No loss yet, so no curve: at least 5 % an RTT.
                 epoch.segments = epoch.segments.min(20);

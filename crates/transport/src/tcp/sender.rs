@@ -309,10 +309,10 @@ impl Sender {
     }
 
     fn close_burst(&mut self, now: Time) {
-        if self.burst_sent > 0 {
-            if let Some(rate) = self.pacing_rate() {
-                self.pacer.on_sent(now, self.burst_sent, rate);
-            }
+        if self.burst_sent > 0
+            && let Some(rate) = self.pacing_rate()
+        {
+            self.pacer.on_sent(now, self.burst_sent, rate);
         }
         self.burst_sent = 0;
         self.burst_left = 0;
@@ -336,10 +336,11 @@ impl Sender {
                 self.order = Order::LostFirst;
             }
         }
-        if self.order == Order::LostFirst && self.has_room() {
-            if let Some(record) = self.board.next_lost() {
-                return Some(self.retransmit(record.seq, record.end, record.fin, cx.now));
-            }
+        if self.order == Order::LostFirst
+            && self.has_room()
+            && let Some(record) = self.board.next_lost()
+        {
+            return Some(self.retransmit(record.seq, record.end, record.fin, cx.now));
         }
         self.send_new(cx.now)
     }
@@ -611,10 +612,10 @@ impl Sender {
         if self.cc.marks_app_limited() {
             self.sampler.on_app_limited(in_flight);
         }
-        if cx.probing() {
-            if let Some(rate) = rate.rate() {
-                cx.record(Metric::DeliveryRate, rate.as_bps());
-            }
+        if cx.probing()
+            && let Some(rate) = rate.rate()
+        {
+            cx.record(Metric::DeliveryRate, rate.as_bps());
         }
     }
 

@@ -18,6 +18,7 @@ pub fn config() -> Config {
         initial_window: 10 * MSS,
         slow_start: None,
         paced: true,
+        tick: Span::ZERO,
         stream: Streams::new(7, 0).named("bbr"),
     }
 }
