@@ -75,9 +75,8 @@ struct Small {
 }
 
 fn smalls() -> impl Strategy<Value = Small> {
-    (prop_oneof![Just(1u64 << 20), 1000u64..20_000], 1u64..5, any::<bool>(), any::<bool>()).prop_map(
-        |(stream_window, max_streams, pacing, undo)| Small { stream_window, max_streams, pacing, undo },
-    )
+    (prop_oneof![Just(1u64 << 20), 1000u64..20_000], 1u64..5, any::<bool>(), any::<bool>())
+        .prop_map(|(stream_window, max_streams, pacing, undo)| Small { stream_window, max_streams, pacing, undo })
 }
 
 fn end(role: Role, (algorithm, slow_start): (Algorithm, Option<SlowStart>), small: Small) -> Connection {

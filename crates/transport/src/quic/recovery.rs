@@ -179,7 +179,8 @@ impl Path {
         stats.lost_packets += found.packets;
         self.sampler.on_lost(found.bytes);
         let Some(last_sent) = found.last_sent else { return 0 };
-        let event = Congestion { now, trigger: Trigger::Loss, new_episode: true, in_flight: self.in_flight, lost: found.bytes };
+        let event =
+            Congestion { now, trigger: Trigger::Loss, new_episode: true, in_flight: self.in_flight, lost: found.bytes };
         if self.recovery_start.is_none_or(|start| last_sent > start) {
             // Section 7.3.2: one reduction a recovery period.
             self.recovery_start = Some(now);
@@ -196,11 +197,7 @@ impl Path {
             self.recovering = false;
             self.episode = None;
             stats.timeouts += 1;
-            self.cc.on_congestion(&Congestion {
-                trigger: Trigger::PersistentCongestion,
-                new_episode: false,
-                ..event
-            });
+            self.cc.on_congestion(&Congestion { trigger: Trigger::PersistentCongestion, new_episode: false, ..event });
         }
         found.bytes
     }

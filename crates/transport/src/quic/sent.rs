@@ -240,13 +240,8 @@ impl SentPackets {
                         let start = *run.get_or_insert(packet.sent);
                         found.span = found.span.max(packet.sent.since(start));
                     }
-                    let remembered = LostPacket {
-                        number,
-                        size: packet.size,
-                        declared: now,
-                        congestion: !packet.mtu_probe,
-                        records,
-                    };
+                    let remembered =
+                        LostPacket { number, size: packet.size, declared: now, congestion: !packet.mtu_probe, records };
                     let at = self.lost.partition_point(|p| p.number < number);
                     self.lost.insert(at, remembered);
                 }

@@ -65,11 +65,8 @@ impl HandshakeSizes {
 
     /// The same with the hybrid key exchange X25519MLKEM768 (draft-ietf-tls-ecdhe-mlkem: shares of 1216 and 1120
     /// instead of 32 bytes): the ClientHello no longer fits into one datagram.
-    pub const HYBRID: HandshakeSizes = HandshakeSizes {
-        client_hello: 300 + 1216 - 32,
-        server_hello: 90 + 1120 - 32,
-        ..HandshakeSizes::CLASSICAL
-    };
+    pub const HYBRID: HandshakeSizes =
+        HandshakeSizes { client_hello: 300 + 1216 - 32, server_hello: 90 + 1120 - 32, ..HandshakeSizes::CLASSICAL };
 
     /// What the server sends in Handshake packets.
     pub const fn server_flight(&self) -> u32 {

@@ -350,11 +350,8 @@ impl Streams {
             let header = stream_header(id, chunk.offset);
             let bare = u64::from(room.saturating_sub(header));
             let explicit_len = chunk.len < bare;
-            let len = if explicit_len {
-                chunk.len.min(bare.saturating_sub(u64::from(varint_len(chunk.len))))
-            } else {
-                bare
-            };
+            let len =
+                if explicit_len { chunk.len.min(bare.saturating_sub(u64::from(varint_len(chunk.len)))) } else { bare };
             let fin = stream.send.on_sent(chunk, len);
             if stream.send.next(stream.send_limit).is_some() {
                 self.active.push_back(id);

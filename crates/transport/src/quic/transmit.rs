@@ -163,9 +163,10 @@ impl Connection {
             count += 1;
         }
         // RFC 9000 section 14.1: datagrams with Initial packets are padded by clients, by servers if ack-eliciting.
-        let expand = drafts.iter().flatten().any(|(id, _, draft)| {
-            *id == SpaceId::Initial && (self.config.role == Role::Client || draft.eliciting)
-        });
+        let expand = drafts
+            .iter()
+            .flatten()
+            .any(|(id, _, draft)| *id == SpaceId::Initial && (self.config.role == Role::Client || draft.eliciting));
         if expand && let Some((_, _, last)) = drafts[..count].last_mut().and_then(Option::as_mut) {
             last.pad(MIN_DATAGRAM.saturating_sub(used));
         }
@@ -173,12 +174,7 @@ impl Connection {
     }
 
     /// Registers the drafts as sent and makes the datagram of them.
-    fn emit(
-        &mut self,
-        i: usize,
-        drafts: [Option<(SpaceId, u32, Draft)>; 3],
-        cx: &mut Cx<'_>,
-    ) -> Option<Packet<Body>> {
+    fn emit(&mut self, i: usize, drafts: [Option<(SpaceId, u32, Draft)>; 3], cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let now = cx.now;
         let mut datagram = Datagram::default();
         let (mut used, mut eliciting, mut again, mut handshake) = (0, false, false, false);
@@ -320,7 +316,8 @@ impl Connection {
     /// CONNECTION_CLOSE in packets of which the peer can surely read one (RFC 9000 section 10.2.3).
     fn transmit_close(&mut self, now: Time) -> Option<Packet<Body>> {
         self.close_pending = false;
-        let data_known = self.progress.confirmed || self.paths[0].spaces[SpaceId::Data as usize].largest_acked.is_some();
+        let data_known =
+            self.progress.confirmed || self.paths[0].spaces[SpaceId::Data as usize].largest_acked.is_some();
         let mut datagram = Datagram::default();
         let mut used = 0;
         for id in SpaceId::ALL {

@@ -95,14 +95,7 @@ const SERVER: ComponentId = ComponentId(1);
 
 impl<C: Endpoint, S: Endpoint> Pair<C, S> {
     /// A world whose links draw from `seed`.
-    pub fn new(
-        client: C,
-        server: S,
-        up: &LinkConfig,
-        down: &LinkConfig,
-        seed: u64,
-        exchange: Exchange,
-    ) -> Pair<C, S> {
+    pub fn new(client: C, server: S, up: &LinkConfig, down: &LinkConfig, seed: u64, exchange: Exchange) -> Pair<C, S> {
         let streams = Streams::new(seed, 0);
         Pair {
             now: Time::ZERO,
