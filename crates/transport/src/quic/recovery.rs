@@ -179,6 +179,7 @@ impl Path {
         stats.lost_packets += found.packets;
         self.sampler.on_lost(found.bytes);
         let Some(last_sent) = found.last_sent else { return 0 };
+        self.repairing = Some(now);
         let event =
             Congestion { now, trigger: Trigger::Loss, new_episode: true, in_flight: self.in_flight, lost: found.bytes };
         if self.recovery_start.is_none_or(|start| last_sent > start) {
@@ -220,6 +221,9 @@ impl Path {
             self.recovering = false;
             self.cc.on_recovered(now);
         }
+        if self.repairing.is_some_and(|since| sent > since) {
+            self.repairing = None;
+        }
         let rate = self.sampler.sample(self.rtt.min());
         if cx.probing()
             && let Some(rate) = rate.rate()
@@ -237,7 +241,7 @@ impl Path {
             prior_in_flight,
             window_limited: self.window_limited,
             may_grow: !self.recovering,
-            phase: if self.recovering { Phase::Recovery } else { Phase::Open },
+            phase: if self.repairing.is_some() { Phase::Recovery } else { Phase::Open },
             acked_to: number + 1,
             sent_to: self.spaces[SpaceId::Data as usize].next_number,
             rate,
