@@ -83,10 +83,6 @@ pub(super) struct Path {
     pub in_flight: u64,
     /// When the last recovery period began (RFC 9002 section 7.3.2); losses of packets sent before belong to it.
     pub recovery_start: Option<Time>,
-    /// When the last loss was declared, until a packet sent after it is acknowledged: a round without losses ends the
-    /// phase of repair, as in deployed BBR (Chromium), where a recovery period of RFC 9002 ends after one round trip
-    /// whatever is lost in it. TCP's recovery lasts on likewise, until its retransmissions are acknowledged.
-    pub repairing: Option<Time>,
     /// Whether it still lasts.
     pub recovering: bool,
     pub episode: Option<Episode>,
@@ -129,7 +125,6 @@ impl Path {
             validation: Validation { validated: config.role == Role::Client, received: 0, sent: 0 },
             in_flight: 0,
             recovery_start: None,
-            repairing: None,
             recovering: false,
             episode: None,
             pto_count: 0,

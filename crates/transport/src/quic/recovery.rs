@@ -179,10 +179,14 @@ impl Path {
         stats.lost_packets += found.packets;
         self.sampler.on_lost(found.bytes);
         let Some(last_sent) = found.last_sent else { return 0 };
-        self.repairing = Some(now);
         let event =
             Congestion { now, trigger: Trigger::Loss, new_episode: true, in_flight: self.in_flight, lost: found.bytes };
-        if self.recovery_start.is_none_or(|start| last_sent > start) {
+        if self.recovering && self.cc.owns_recovery() {
+            // A controller that conserves packets in the first round of recovery (BBR) must not be sent back there
+            // every round while losses go on: recovery lasts until a round without them, as in Chromium's
+            // `BbrSender::UpdateRecoveryState` and as TCP's does, which waits for the holes to be filled.
+            self.recovery_start = Some(now);
+        } else if self.recovery_start.is_none_or(|start| last_sent > start) {
             // Section 7.3.2: one reduction a recovery period.
             self.recovery_start = Some(now);
             self.recovering = true;
@@ -221,9 +225,6 @@ impl Path {
             self.recovering = false;
             self.cc.on_recovered(now);
         }
-        if self.repairing.is_some_and(|since| sent > since) {
-            self.repairing = None;
-        }
         let rate = self.sampler.sample(self.rtt.min());
         if cx.probing()
             && let Some(rate) = rate.rate()
@@ -241,7 +242,7 @@ impl Path {
             prior_in_flight,
             window_limited: self.window_limited,
             may_grow: !self.recovering,
-            phase: if self.repairing.is_some() { Phase::Recovery } else { Phase::Open },
+            phase: if self.recovering { Phase::Recovery } else { Phase::Open },
             acked_to: number + 1,
             sent_to: self.spaces[SpaceId::Data as usize].next_number,
             rate,
