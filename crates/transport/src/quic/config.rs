@@ -31,11 +31,11 @@ pub struct Config {
     pub burst: u64,
     /// When acknowledgements are sent.
     pub ack: AckPolicy,
-    /// First receive window of a stream, bytes. Default 1 MiB: what quinn (1.25 MB) and quiche (1 MiB) begin with.
+    /// First receive window of a stream, bytes. Default 6 MiB, as Chromium has it (`kQuicStreamMaxRecvWindowSize`).
     pub stream_window: u64,
     /// What it may grow to. Default 64 MiB, five times the bandwidth-delay product of 1 Gbit/s x 100 ms.
     pub max_stream_window: u64,
-    /// First receive window of the connection, bytes. Default 1.5 stream windows, as Chromium has it.
+    /// First receive window of the connection, bytes. Default 15 MiB, as Chromium has it.
     pub connection_window: u64,
     /// What it may grow to. Default 96 MiB.
     pub max_connection_window: u64,
@@ -63,9 +63,9 @@ impl Config {
             pacing: true,
             burst: 2,
             ack: AckPolicy::default(),
-            stream_window: MIB,
+            stream_window: 6 * MIB,
             max_stream_window: 64 * MIB,
-            connection_window: MIB + MIB / 2,
+            connection_window: 15 * MIB,
             max_connection_window: 96 * MIB,
             max_streams: 100,
             idle_timeout: Span::from_secs(30),

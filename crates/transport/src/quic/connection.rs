@@ -261,7 +261,8 @@ impl Connection {
         }
     }
 
-    fn rtt(&self) -> Option<Span> {
+    /// The RTT by which receive windows judge how fast they are used up.
+    pub(super) fn rtt(&self) -> Option<Span> {
         self.paths.first().and_then(|p| p.rtt.smoothed())
     }
 }

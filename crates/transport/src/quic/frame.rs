@@ -15,7 +15,7 @@ pub const fn varint_len(value: u64) -> u32 {
 }
 
 /// The largest value of a variable-length integer.
-pub const VARINT_MAX: u64 = (1 << 62) - 1;
+pub(super) const VARINT_MAX: u64 = (1 << 62) - 1;
 
 /// ACK delays travel in units of 2^3 us (RFC 9000 section 18.2, `ack_delay_exponent`).
 const ACK_DELAY_UNIT_NS: u64 = 8_000;

@@ -144,10 +144,17 @@ impl Path {
         &mut self.spaces[id as usize]
     }
 
+    /// The congestion window. A controller that counts bytes may ask for less than a datagram, which could never be
+    /// used up: RFC 9002 section 7.2 has two datagrams as the least (`kMinimumWindow`).
+    #[inline]
+    pub fn window(&self) -> u64 {
+        self.cc.window().max(2 * u64::from(self.mtu.current()))
+    }
+
     /// Whether a full datagram may be sent now under congestion control and pacing.
     #[inline]
     pub fn clearance(&mut self, now: Time) -> Clearance {
-        if self.in_flight + u64::from(self.mtu.current()) > self.cc.window() {
+        if self.in_flight + u64::from(self.mtu.current()) > self.window() {
             return Clearance::Window;
         }
         match self.pacing.as_mut().and_then(|p| p.blocked(now)) {
@@ -216,7 +223,7 @@ impl Path {
     #[inline]
     pub fn pacing_rate(&self) -> Option<Rate> {
         self.pacing.as_ref()?;
-        let own = || self.rtt.smoothed().and_then(|srtt| Rate::of(self.cc.window() * 5 / 4, srtt));
+        let own = || self.rtt.smoothed().and_then(|srtt| Rate::of(self.window() * 5 / 4, srtt));
         self.cc.pacing_rate().or_else(own)
     }
 
@@ -323,7 +330,7 @@ impl Path {
             return;
         }
         let rate = self.pacing_rate().map_or(0, Rate::as_bps);
-        let now = [self.cc.window(), self.cc.ssthresh(), self.in_flight, rate];
+        let now = [self.window(), self.cc.ssthresh(), self.in_flight, rate];
         let metrics = [Metric::Cwnd, Metric::Ssthresh, Metric::BytesInFlight, Metric::PacingRate];
         for (i, metric) in metrics.into_iter().enumerate() {
             if now[i] != self.reported[i] {

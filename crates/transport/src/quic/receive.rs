@@ -1,7 +1,7 @@
 //! Taking in datagrams: keys, frames, and the steps of the handshake they make.
 
 use super::connection::{Connection, State};
-use super::frame::{Frame, TransportParameters};
+use super::frame::{Frame, TransportParameters, VARINT_MAX};
 use super::packet::{QuicPacket, SpaceId};
 use super::received::AckPolicy;
 use super::sizes::{IP_UDP, MIN_DATAGRAM};
@@ -93,6 +93,10 @@ impl Connection {
             return;
         }
         let id = packet.space;
+        // Section 12.3: packet numbers end at 2^62 - 1; such a packet could not have been encoded.
+        if packet.number > VARINT_MAX {
+            return;
+        }
         match self.keys(id) {
             Keys::Discarded => return,
             Keys::NotYet => {
@@ -149,7 +153,8 @@ impl Connection {
         match frame {
             Frame::Padding(_) | Frame::Ping => {}
             Frame::Stream { id, offset, len, fin, .. } => {
-                self.streams.on_stream_frame(id, offset, u64::from(len), fin, &mut self.events)?;
+                let clock = (cx.now, self.rtt());
+                self.streams.on_stream_frame(id, offset, u64::from(len), fin, clock, &mut self.events)?;
             }
             Frame::Ack(ack) => {
                 if id == SpaceId::Handshake {
@@ -224,6 +229,9 @@ impl Connection {
         let Some(parameters) = self.crypto[space].parameters.take() else {
             return Err("TRANSPORT_PARAMETER_ERROR: the handshake carried no transport parameters");
         };
+        if u32::from(parameters.max_udp_payload) < MIN_DATAGRAM {
+            return Err("TRANSPORT_PARAMETER_ERROR: max_udp_payload_size is below 1200");
+        }
         self.streams.on_parameters(&parameters);
         for path in &mut self.paths {
             path.mtu.limit(u32::from(parameters.max_udp_payload));

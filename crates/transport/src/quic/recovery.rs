@@ -181,7 +181,12 @@ impl Path {
         let Some(last_sent) = found.last_sent else { return 0 };
         let event =
             Congestion { now, trigger: Trigger::Loss, new_episode: true, in_flight: self.in_flight, lost: found.bytes };
-        if self.recovery_start.is_none_or(|start| last_sent > start) {
+        if self.recovering && self.cc.owns_recovery() {
+            // A controller that conserves packets in the first round of recovery (BBR) must not be sent back there
+            // every round while losses go on: recovery lasts until a round without them, as in Chromium's
+            // `BbrSender::UpdateRecoveryState` and as TCP's does, which waits for the holes to be filled.
+            self.recovery_start = Some(now);
+        } else if self.recovery_start.is_none_or(|start| last_sent > start) {
             // Section 7.3.2: one reduction a recovery period.
             self.recovery_start = Some(now);
             self.recovering = true;

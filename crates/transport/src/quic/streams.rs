@@ -178,14 +178,24 @@ impl Streams {
         let Some(stream) = self.get_mut(id) else { return 0 };
         let bytes = stream.recv.read();
         stream.told_readable = false;
-        // Section 19.10: credit for a stream whose final size is known is of no use.
-        if stream.window.consume(bytes, now, rtt) && stream.recv.final_size().is_none() && !stream.limit_pending {
-            stream.limit_pending = true;
-            self.limit_updates.push_back(id);
+        if stream.window.consume(bytes, now, rtt) {
+            self.update_limit(id);
         }
         self.max_data_pending |= self.window.consume(bytes, now, rtt);
         self.tell_finished(id, events);
         bytes
+    }
+
+    /// Has the peer told a stream's new limit. Credit for a stream whose final size is known would be of no use
+    /// (section 19.10).
+    fn update_limit(&mut self, id: u64) {
+        if let Some(stream) = self.get_mut(id)
+            && stream.recv.final_size().is_none()
+            && !stream.limit_pending
+        {
+            stream.limit_pending = true;
+            self.limit_updates.push_back(id);
+        }
     }
 
     fn tell_finished(&mut self, id: u64, events: &mut VecDeque<Event>) {
@@ -230,6 +240,7 @@ impl Streams {
         offset: u64,
         len: u64,
         fin: bool,
+        (now, rtt): (Time, Option<Span>),
         events: &mut VecDeque<Event>,
     ) -> Result<(), &'static str> {
         self.admit(id)?;
@@ -248,7 +259,12 @@ impl Streams {
             stream.told_readable = true;
             events.push_back(Event::Readable(StreamId(id)));
         }
+        let enlarged = grown > 0 && stream.window.on_received(end, now, rtt);
         self.data_received += grown;
+        if enlarged {
+            self.update_limit(id);
+        }
+        self.max_data_pending |= grown > 0 && self.window.on_received(self.data_received, now, rtt);
         if exhausted {
             self.tell_finished(id, events);
         }
@@ -392,13 +408,7 @@ impl Streams {
 
     /// A MAX_STREAM_DATA frame was lost: its stream's limit, as it is by then, is told again.
     pub fn on_limit_lost(&mut self, id: u64) {
-        if let Some(stream) = self.get_mut(id)
-            && stream.recv.final_size().is_none()
-            && !stream.limit_pending
-        {
-            stream.limit_pending = true;
-            self.limit_updates.push_back(id);
-        }
+        self.update_limit(id);
     }
 
     /// A frame that told of being blocked was lost; it is told again if it is still so.
