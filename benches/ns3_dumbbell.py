@@ -8,9 +8,9 @@ ns-3 comes from the PyPI package `ns3`, which wants an environment of its own:
     python3 -m venv ns3-venv && ns3-venv/bin/pip install ns3
     ns3-venv/bin/python benches/ns3_dumbbell.py --haltere .venv/bin/haltere
 
-The same dumbbell, queue (drop-tail, one bandwidth-delay product, no queue discipline above it), 1448-byte segments, SACK,
-timestamps, delayed ACKs and unlimited senders, started a millisecond apart. A case runs in a process of its own; the
-CPU time is that of `Simulator::Run` alone, the packets are those that the bottleneck's device took to send.
+The same dumbbell, the same queue (drop-tail, one bandwidth-delay product, no queue discipline above it), 1448-byte
+segments, SACK, timestamps, delayed ACKs and unlimited senders, started a millisecond apart. A case runs in a process of
+its own; its CPU time is that of `Simulator::Run` alone, its packets those that the bottleneck's device took to send.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ CASES = (
 )
 DELAY_S = 0.01
 MTU = 1500
-# More than the windows need here, and no more: ns-3 walks along its buffers, so that 16 MiB would cost it twice the time.
+# More than the windows need here, and no more: ns-3 walks along its buffers; 16 MiB would cost it twice the time.
 BUFFER = 1 << 20
 
 
