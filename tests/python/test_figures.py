@@ -88,7 +88,7 @@ def test_numbers_read_well() -> None:
     assert significant(12345.6) == "12\u202f346"
     assert fixed(-0.0001, 2) == "0.00"
     assert number(0.814, "ratio") == "0.81"
-    assert number(0.0123, "ratio") == "0.012"
+    assert number(0.0123, "ratio") == ".012"
     assert number(12.3, "ratio") == "12"
     assert number(-0.08, "difference") == "−.08"
     assert number(0.001, "difference") == "0"

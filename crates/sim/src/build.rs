@@ -178,7 +178,15 @@ fn endpoint(
             }
             Box::new(tcp::Connection::new(config))
         }
-        Transport::Quic => quic_endpoint(contender, role, mtu, stream),
+        Transport::Quic => {
+            let mut config = quic::Config::new(role, contender.algorithm, stream);
+            config.max_udp_payload = u16::try_from(mtu.saturating_sub(quic::sizes::IP_UDP)).unwrap_or(u16::MAX);
+            config.slow_start = contender.slow_start;
+            if contender.has(Switch::NoDelack) {
+                config.ack.every = 1;
+            }
+            Box::new(quic::Connection::new(config))
+        }
     }
 }
 
@@ -388,14 +396,4 @@ impl Run {
             error,
         }
     }
-}
-
-fn quic_endpoint(contender: &Contender, role: Role, mtu: u32, stream: haltere_net::rng::Stream) -> Box<dyn Endpoint> {
-    let mut config = quic::Config::new(role, contender.algorithm, stream);
-    config.slow_start = contender.slow_start;
-    config.max_udp_payload = mtu.saturating_sub(quic::sizes::IP_UDP).min(u32::from(u16::MAX)) as u16;
-    if contender.has(Switch::NoDelack) {
-        config.ack.every = 1;
-    }
-    Box::new(quic::Connection::new(config))
 }

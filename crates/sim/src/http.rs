@@ -1,19 +1,19 @@
 //! What a download puts on a connection beside the object: TLS flights, HTTP framing, headers. All sizes stand here.
 //!
-//! Sizes are those of common servers and clients in 2026 with a certificate chain of two ECDSA certificates; the sizes
-//! of TLS messages are those the QUIC model uses in its CRYPTO frames, so that the transports differ by their framing
-//! alone.
+//! TLS messages have the sizes that the QUIC model uses in its CRYPTO frames ([`HandshakeSizes::CLASSICAL`]), so that the
+//! transports differ by their framing alone.
 
-/// TLS 1.3 ClientHello, bytes of the handshake message (RFC 8446 section 4.1.2).
-pub const CLIENT_HELLO: u64 = 300;
-/// ServerHello.
-pub const SERVER_HELLO: u64 = 123;
-/// EncryptedExtensions, Certificate, CertificateVerify and Finished.
-pub const SERVER_ENCRYPTED: u64 = 100 + 2_900 + 264 + 36;
-/// The client's Finished.
-pub const CLIENT_FINISHED: u64 = 36;
+use haltere_transport::quic::HandshakeSizes;
+
+const TLS: HandshakeSizes = HandshakeSizes::CLASSICAL;
+/// Over TCP both hellos carry a session id for the sake of middleboxes (RFC 8446 appendix D.4).
+const SESSION_ID: u64 = 32;
+const CLIENT_HELLO: u64 = TLS.client_hello as u64 + SESSION_ID;
+const SERVER_HELLO: u64 = TLS.server_hello as u64 + SESSION_ID;
+const SERVER_ENCRYPTED: u64 = TLS.server_flight() as u64;
+const CLIENT_FINISHED: u64 = TLS.finished as u64;
 /// Two NewSessionTicket messages, sent by the server after the handshake.
-pub const SESSION_TICKETS: u64 = 2 * 240;
+const SESSION_TICKETS: u64 = 2 * 240;
 
 /// A record's header (RFC 8446 section 5.1), and what encryption adds: content type and tag.
 const RECORD_HEADER: u64 = 5;

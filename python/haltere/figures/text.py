@@ -39,7 +39,7 @@ def fixed(value: float, places: int) -> str:
 def number(value: float, comparison: str) -> str:
     """A comparison as a cell shows it: a ratio with two or three digits, a difference with its sign."""
     if comparison == "ratio":
-        return f"{value:.{3 if value < 0.0995 else 2 if value < 9.95 else 0}f}"
+        return f"{value:.3f}".removeprefix("0") if value < 0.0995 else f"{value:.{2 if value < 9.95 else 0}f}"
     rounded = f"{value:+.2f}".replace("-", "−")
     return "0" if rounded in ("+0.00", "−0.00") else rounded.replace("0.", ".", 1)
 

@@ -198,7 +198,10 @@ def reading(found: Interval, metric: Metric) -> str:
 
 
 def _with_interval(found: Interval, unit: str) -> str:
-    places = min(5, max(3, decimals(found.value, 2))) if unit == "±" else min(3, decimals(found.value))
+    if unit == "±":
+        places = min(5, max(3, decimals(found.value, 2)))
+    else:
+        places = 3 if found.value < 2 else min(3, decimals(found.value))
 
     def one(value: float) -> str:
         if unit == "%":

@@ -243,6 +243,21 @@ fn recovery_conserves_packets_for_a_round_then_grows_then_restores() {
     assert!(hand.segments() >= before, "{} < {before}", hand.segments());
 }
 
+/// QUIC counts bytes: a recovery that begins with the ACK of a 34-byte packet and nothing else in flight once left a
+/// window of 34 bytes, through which no packet ever went again.
+#[test]
+fn recovery_after_a_tiny_packet_still_lets_a_full_one_out() {
+    let mut hand = Hand { cc: Bbr::new(Config { grain: 1, ..config() }), ..Hand::new() };
+    hand.round(100, |ack| ack.in_flight = 10 * MSS);
+    hand.round(0, |ack| {
+        ack.delivered = 34;
+        ack.in_flight = 0;
+        ack.lost = 10 * MSS;
+        ack.phase = Phase::Recovery;
+    });
+    assert!(hand.cc.window() >= MSS, "{}", hand.cc.window());
+}
+
 #[test]
 fn a_timeout_leaves_one_segment_and_its_end_restores_the_window() {
     let mut hand = Hand::new();

@@ -92,7 +92,8 @@ impl Bbr {
     /// Conserves packets in recovery's first round and restores the window after its last; whether the former is what
     /// sets the window now (`bbr_set_cwnd_to_recover_or_restore`).
     fn recover_or_restore(&mut self, ack: &Ack) -> bool {
-        let out = self.count(ack.in_flight) + self.count(ack.delivered);
+        // At least one full packet: where bytes are counted, what a small packet delivered would let none out again.
+        let out = (self.count(ack.in_flight) + self.count(ack.delivered)).max(self.mss);
         let repairs = |phase| matches!(phase, Phase::Recovery | Phase::Loss);
         self.window = self.window.saturating_sub(self.count(ack.lost)).max(self.mss);
         if ack.phase == Phase::Recovery && self.prior_phase != Phase::Recovery {
