@@ -148,6 +148,7 @@ def test_a_study_s_report(small_study: Path, tmp_path: Path, haltere: Haltere) -
     assert done.returncode == 0, done.stderr
     assert "report: r/report.html" in done.stdout
     assert "A small study" in (tmp_path / "r" / "report.html").read_text()
+    assert (tmp_path / "r" / "verdicts.md").exists()
     refused = haltere("report", "r", "--study", "gone")
     assert (refused.returncode, "gone: --study: the study's folder is not here" in refused.stderr) == (2, True)
 

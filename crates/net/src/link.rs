@@ -113,7 +113,35 @@ impl Serialiser {
 /// How packets wait. A drop-tail queue needs no store of its own: each departure is known on arrival.
 enum Waiting<B> {
     DropTail { limit: Limit, starts: VecDeque<(Time, u32)>, bytes: u64 },
-    Discipline(Box<dyn QueueDiscipline<B>>),
+    Discipline(Box<Disciplined<B>>),
+}
+
+/// A queue that is served, and when each packet joined it.
+struct Disciplined<B> {
+    queue: Box<dyn QueueDiscipline<B>>,
+    since: VecDeque<Time>,
+}
+
+/// Random impairments; a link without any has none of this to look at.
+struct Impairments {
+    loss: Loss,
+    jitter: Jitter,
+    duplication: f64,
+    stream: Stream,
+}
+
+impl Impairments {
+    fn new(config: &LinkConfig, name: &str, streams: &Streams) -> Option<Box<Impairments>> {
+        let none = config.loss == LossModel::None && config.jitter == JitterModel::None && config.duplication <= 0.0;
+        (!none).then(|| {
+            Box::new(Impairments {
+                loss: Loss::new(config.loss.clone(), streams.named(&format!("{name}/loss"))),
+                jitter: Jitter::new(config.jitter, streams.named(&format!("{name}/jitter"))),
+                duplication: config.duplication,
+                stream: streams.named(&format!("{name}/duplication")),
+            })
+        })
+    }
 }
 
 /// One direction of a link.
@@ -122,14 +150,10 @@ pub struct Link<B> {
     mtu: u32,
     waiting: Waiting<B>,
     serialiser: Serialiser,
-    loss: Loss,
-    jitter: Jitter,
-    duplication: f64,
-    duplication_stream: Stream,
+    impairments: Option<Box<Impairments>>,
     last_arrival: Time,
     pipe: VecDeque<(Time, Packet<B>)>,
     counters: LinkCounters,
-    enqueued_at: VecDeque<Time>,
 }
 
 impl<B: Clone + Send + 'static> Link<B> {
@@ -147,21 +171,17 @@ impl<B: Clone + Send + 'static> Link<B> {
     ) -> Link<B> {
         let waiting = match discipline.drop_tail_limit() {
             Some(limit) => Waiting::DropTail { limit, starts: VecDeque::new(), bytes: 0 },
-            None => Waiting::Discipline(discipline),
+            None => Waiting::Discipline(Box::new(Disciplined { queue: discipline, since: VecDeque::new() })),
         };
         Link {
             delay: config.delay,
             mtu: config.mtu,
             waiting,
             serialiser: Serialiser { bps: config.rate.map_or(0, Rate::as_bps), busy_until: Time::ZERO, remainder: 0 },
-            loss: Loss::new(config.loss.clone(), streams.named(&format!("{name}/loss"))),
-            jitter: Jitter::new(config.jitter, streams.named(&format!("{name}/jitter"))),
-            duplication: config.duplication,
-            duplication_stream: streams.named(&format!("{name}/duplication")),
+            impairments: Impairments::new(config, name, streams),
             last_arrival: Time::ZERO,
             pipe: VecDeque::new(),
             counters: LinkCounters::default(),
-            enqueued_at: VecDeque::new(),
         }
     }
 
@@ -221,13 +241,13 @@ impl<B: Clone + Send + 'static> Link<B> {
     fn offer_discipline(&mut self, packet: Packet<B>, cx: &mut Cx<'_>) {
         self.dequeue_until(cx.now, cx);
         let now = cx.now;
-        let Waiting::Discipline(queue) = &mut self.waiting else { return };
-        match queue.enqueue(packet, now) {
+        let Waiting::Discipline(waiting) = &mut self.waiting else { return };
+        match waiting.queue.enqueue(packet, now) {
             Verdict::Dropped(DropReason::Aqm) => self.counters.dropped_aqm += 1,
             Verdict::Dropped(_) => self.counters.dropped_queue += 1,
             Verdict::Queued => {
-                let backlog = queue.backlog();
-                self.enqueued_at.push_back(now);
+                let backlog = waiting.queue.backlog();
+                waiting.since.push_back(now);
                 if self.serialiser.busy_until > now {
                     self.counters.max_queue_packets = self.counters.max_queue_packets.max(backlog.packets);
                     self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(backlog.bytes);
@@ -245,20 +265,20 @@ impl<B: Clone + Send + 'static> Link<B> {
     fn dequeue_until(&mut self, until: Time, cx: &mut Cx<'_>) {
         loop {
             let at = self.serialiser.busy_until;
-            let Waiting::Discipline(queue) = &mut self.waiting else { return };
-            if at > until || queue.backlog().packets == 0 {
+            let Waiting::Discipline(waiting) = &mut self.waiting else { return };
+            if at > until || waiting.queue.backlog().packets == 0 {
                 return;
             }
-            let dequeued = queue.dequeue(at);
-            let left = queue.backlog().bytes;
+            let dequeued = waiting.queue.dequeue(at);
+            let left = waiting.queue.backlog().bytes;
             self.counters.dropped_aqm += dequeued.dropped;
             for _ in 0..dequeued.dropped {
-                self.enqueued_at.pop_front();
+                waiting.since.pop_front();
             }
+            let since = if dequeued.packet.is_some() { waiting.since.pop_front() } else { None };
             cx.record_at(at, Metric::Queue, left);
             if let Some(packet) = dequeued.packet {
-                let since = self.enqueued_at.pop_front().unwrap_or(at);
-                self.counters.queueing_ns += at.since(since).as_nanos();
+                self.counters.queueing_ns += at.since(since.unwrap_or(at)).as_nanos();
                 self.serve(at, packet);
             }
         }
@@ -269,28 +289,37 @@ impl<B: Clone + Send + 'static> Link<B> {
     fn serve(&mut self, start: Time, packet: Packet<B>) {
         self.counters.served += 1;
         let out = self.serialiser.send(start, packet.len);
-        if self.loss.strikes() {
+        match &mut self.impairments {
+            None => {
+                let arrival = out + self.delay;
+                self.last_arrival = arrival;
+                self.pipe.push_back((arrival, packet));
+            }
+            Some(_) => self.impair(out, packet),
+        }
+    }
+
+    /// Loses, duplicates and delays a packet that is out at `out`.
+    fn impair(&mut self, out: Time, packet: Packet<B>) {
+        let Some(i) = &mut self.impairments else { return };
+        if i.loss.strikes() {
             self.counters.dropped_loss += 1;
             return;
         }
-        if self.duplication > 0.0 && self.duplication_stream.chance(self.duplication) {
-            self.counters.duplicated += 1;
-            self.propagate(out, packet.clone());
-        }
-        self.propagate(out, packet);
-    }
-
-    #[inline]
-    fn propagate(&mut self, out: Time, packet: Packet<B>) {
-        let arrival = out + self.delay + self.jitter.extra();
-        if arrival >= self.last_arrival {
-            self.last_arrival = arrival;
-            self.pipe.push_back((arrival, packet));
-        } else if self.jitter.reorders() {
-            let at = self.pipe.partition_point(|(t, _)| *t <= arrival);
-            self.pipe.insert(at, (arrival, packet));
-        } else {
-            self.pipe.push_back((self.last_arrival, packet));
+        let copies = if i.duplication > 0.0 && i.stream.chance(i.duplication) { 2 } else { 1 };
+        self.counters.duplicated += copies - 1;
+        for _ in 0..copies {
+            let arrival = out + self.delay + i.jitter.extra();
+            let packet = packet.clone();
+            if arrival >= self.last_arrival {
+                self.last_arrival = arrival;
+                self.pipe.push_back((arrival, packet));
+            } else if i.jitter.reorders() {
+                let at = self.pipe.partition_point(|(t, _)| *t <= arrival);
+                self.pipe.insert(at, (arrival, packet));
+            } else {
+                self.pipe.push_back((self.last_arrival, packet));
+            }
         }
     }
 
@@ -300,7 +329,7 @@ impl<B: Clone + Send + 'static> Link<B> {
         let arrival = self.pipe.front().map_or(Time::NEVER, |(t, _)| *t);
         match &self.waiting {
             Waiting::DropTail { .. } => arrival,
-            Waiting::Discipline(queue) if queue.backlog().packets > 0 => arrival.min(self.serialiser.busy_until),
+            Waiting::Discipline(w) if w.queue.backlog().packets > 0 => arrival.min(self.serialiser.busy_until),
             Waiting::Discipline(_) => arrival,
         }
     }
@@ -330,7 +359,7 @@ impl<B: Clone + Send + 'static> Link<B> {
     pub fn inside(&self) -> u64 {
         let waiting = match &self.waiting {
             Waiting::DropTail { .. } => 0,
-            Waiting::Discipline(queue) => queue.backlog().packets,
+            Waiting::Discipline(w) => w.queue.backlog().packets,
         };
         waiting + self.pipe.len() as u64
     }

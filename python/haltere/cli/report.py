@@ -26,4 +26,5 @@ def command(results: Path, study: Path | None) -> None:
     console = show.out()
     with console.status("writing the report"):
         file = build(results, folder)
+    console.print((results / "verdicts.md").read_text(encoding="utf-8").partition("\n\n")[0], soft_wrap=True)
     console.print(f"report: {shown(file)}", soft_wrap=True)

@@ -18,8 +18,8 @@ from haltere.figures.contenders import css_name, look
 from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.spec import FigureList
 from haltere.figures.tables import Tables
-from haltere.report import claims, topology, treatments
-from haltere.report.claims import MissingDataError, Verdict
+from haltere.report import topology, treatments
+from haltere.report.findings import Findings, tables_of
 from haltere.results import Results
 from haltere.scenario import merge
 
@@ -48,14 +48,6 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A claim with its verdict."""
-
-    claim: claims.Claim
-    verdict: Verdict
-
-
-@dataclass(frozen=True)
 class Design:
     """An experiment's design as the page tells it."""
 
@@ -69,13 +61,12 @@ class Design:
     drawing: str
 
 
-def render(results: Results, study_dir: Path, figures_dir: Path) -> str:
+def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findings) -> str:
     """The page as text; the figures' files are written into `figures_dir`."""
     manifest = results.manifest
     words = spec.read(study_dir / "figures.toml")
-    judge_list, short_answer = claims.load(study_dir / "claims.py")
     factors = {name: one.get("factors", {}) for name, one in manifest.get("experiments", {}).items()}
-    tables = Tables(results.runs, results.flows, factors)
+    tables = tables_of(results)
     overviews, missing = _draw(tables, words, words.overviews, figures_dir)
     bar_figures, more_missing = _draw(tables, words, words.bars, figures_dir)
     metrics = [metric for metric in METRICS.values() if metric.table == "flows" or "jain" in results.runs.columns]
@@ -90,13 +81,12 @@ def render(results: Results, study_dir: Path, figures_dir: Path) -> str:
     templates.filters["look"] = look
     templates.filters["css_name"] = css_name
     templates.filters["value_text"] = screen.value_text
-    judged = [Judged(one, one.verdict(tables)) for one in judge_list]
     return templates.get_template("report.html.j2").render(
         manifest=manifest,
         study=manifest["study"],
-        answer=_answer(short_answer, tables),
-        judged=judged,
-        tally=_tally(judged),
+        answer=findings.answer,
+        judged=findings.judged,
+        tally=findings.tally(),
         designs=_designs(results, factors, words),
         overviews=overviews,
         bar_groups=_grouped(bar_figures),
@@ -155,20 +145,6 @@ def _grouped(shown: Sequence[Shown]) -> list[tuple[Metric, list[Shown]]]:
     for one in shown:
         groups.setdefault(one.figure.metric.name, []).append(one)
     return [(METRICS[name], members) for name, members in groups.items()]
-
-
-def _answer(answer: claims.Answer | None, tables: Tables) -> list[str]:
-    if answer is None:
-        return []
-    try:
-        return answer.sentences(tables)
-    except MissingDataError as missing:
-        return [f"These results do not suffice for an answer: {missing}."]
-
-
-def _tally(judged: Sequence[Judged]) -> list[tuple[str, int]]:
-    outcomes = [one.verdict.outcome for one in judged]
-    return [(outcome.value, outcomes.count(outcome)) for outcome in claims.Outcome]
 
 
 def _designs(results: Results, factors: Mapping[str, topology.Factors], words: FigureList) -> list[Design]:

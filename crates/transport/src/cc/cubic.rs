@@ -141,6 +141,7 @@ impl Cubic {
 
 impl CongestionController for Cubic {
     fn on_sent(&mut self, sent: &Sent) {
+        self.w.restart_after(sent);
         // After idle time the curve goes on where it stood.
         if let (Some(idle), Some(epoch)) = (sent.after_idle, &mut self.epoch) {
             epoch.start = (epoch.start + idle).min(sent.now);

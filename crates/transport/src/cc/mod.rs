@@ -154,6 +154,9 @@ pub struct Sent {
     pub after_idle: Option<Span>,
     /// Whether the sender is in a phase short of data.
     pub app_limited: bool,
+    /// The retransmission timeout (QUIC: PTO): a sender idle for longer starts from a restart window (RFC 5681
+    /// section 4.1).
+    pub timeout: Span,
 }
 
 /// A congestion-control algorithm.

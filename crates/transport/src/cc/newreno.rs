@@ -3,7 +3,7 @@
 //! Growth is by bytes delivered (RFC 3465), so that delayed ACKs do not slow it.
 
 use super::hystart::{Advice, Exit, View};
-use super::{Ack, Config, Congestion, CongestionController, Description, Trigger, whole};
+use super::{Ack, Config, Congestion, CongestionController, Description, Sent, Trigger, whole};
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "newreno",
@@ -25,6 +25,7 @@ pub(super) struct Windows {
     pub ssthresh: u64,
     pub mss: u64,
     pub grain: u64,
+    initial: u64,
     credit: u64,
     before: Option<Before>,
 }
@@ -36,6 +37,7 @@ impl Windows {
             ssthresh: u64::MAX,
             mss: config.mss,
             grain: config.grain,
+            initial: whole(config.initial_window, config.grain).max(config.grain),
             credit: 0,
             before: None,
         }
@@ -88,6 +90,20 @@ impl Windows {
         }
     }
 
+    /// After an idle time longer than the retransmission timeout the window says little of the path: it is halved for
+    /// each timeout that passed, down to the initial window (RFC 5681 section 4.1; RFC 7661's concern, Linux's form).
+    pub(super) fn restart_after(&mut self, sent: &Sent) {
+        let Some(idle) = sent.after_idle.filter(|idle| *idle > sent.timeout && !sent.timeout.is_zero()) else { return };
+        self.ssthresh = self.ssthresh.max(self.window - self.window / 4);
+        let mut timeouts = idle.as_nanos() / sent.timeout.as_nanos();
+        let floor = self.initial.min(self.window);
+        while timeouts > 0 && self.window > floor {
+            self.window = whole(self.window / 2, self.grain);
+            timeouts -= 1;
+        }
+        self.window = self.window.max(floor);
+    }
+
     /// A segment has another size; windows keep at least two of them.
     pub(super) fn set_mss(&mut self, mss: u64) {
         if self.grain == self.mss {
@@ -114,6 +130,10 @@ impl NewReno {
 }
 
 impl CongestionController for NewReno {
+    fn on_sent(&mut self, sent: &Sent) {
+        self.w.restart_after(sent);
+    }
+
     fn on_ack(&mut self, ack: &Ack) {
         let mut delivered = ack.delivered;
         if self.in_slow_start() {
@@ -155,5 +175,33 @@ impl CongestionController for NewReno {
 
     fn set_mss(&mut self, mss: u64, _: u64) {
         self.w.set_mss(mss);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haltere_net::rng::Streams;
+    use haltere_net::{Span, Time};
+
+    #[test]
+    fn a_long_idle_time_halves_the_window_a_timeout_down_to_the_initial_one() {
+        let stream = Streams::new(1, 0).named("cc");
+        let (slow_start, paced, tick) = (None, false, Span::ZERO);
+        let config =
+            Config { mss: 1000, wire: 1052, grain: 1000, initial_window: 10_000, slow_start, paced, tick, stream };
+        let after = |idle: u64| {
+            let mut w = Windows::new(&config);
+            w.window = 100_000;
+            let timeout = Span::from_millis(250);
+            let after_idle = Some(Span::from_millis(idle));
+            let now = Time::ZERO;
+            w.restart_after(&Sent { now, in_flight: 0, total_delivered: 0, after_idle, app_limited: true, timeout });
+            w.window
+        };
+        assert_eq!(after(200), 100_000);
+        assert_eq!(after(300), 50_000);
+        assert_eq!(after(800), 12_000);
+        assert_eq!(after(60_000), 10_000);
     }
 }

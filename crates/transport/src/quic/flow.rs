@@ -4,10 +4,11 @@ use haltere_net::{Span, Time};
 
 /// A receive window: how far beyond what was consumed the peer may send.
 ///
-/// Credit is renewed when half of the window is used up. If that happens within two RTTs of the renewal before, the
-/// window may be what holds the sender back, and is doubled (as Chromium and others do; D. Borman, J. Fisk, W. Feng,
-/// "Dynamic right-sizing", 2001, is the idea's origin). The same when bytes arrive that cannot be consumed because of a
-/// loss before them: otherwise each repair would stop a fast sender.
+/// Credit is renewed when half of the window is used up; if that happens within two RTTs of the renewal before, the
+/// window is doubled, as in Chromium. In slow start that comes too late, and not at all while a loss keeps the
+/// application from reading. So the window also follows what arrives in an RTT (M. Fisk, W. Feng, "Dynamic right-sizing
+/// in TCP", 2001, as in Linux): six times that, for the sender may double its rate in the RTT that the news takes, a
+/// repair takes another, and a step is only told when it is worth a frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReceiveWindow {
     size: u64,
@@ -15,11 +16,39 @@ pub(super) struct ReceiveWindow {
     limit: u64,
     consumed: u64,
     renewed: Option<Time>,
+    round: Round,
+}
+
+/// What arrives in an RTT.
+#[derive(Clone, Copy, Default, Debug)]
+struct Round {
+    start: Time,
+    offset: u64,
+    last: u64,
+}
+
+impl Round {
+    /// Bytes up to `offset` have arrived; returns the bytes of an RTT.
+    #[inline]
+    fn on_received(&mut self, offset: u64, now: Time, rtt: Span) -> u64 {
+        let arrived = offset.saturating_sub(self.offset);
+        let elapsed = now.since(self.start);
+        if elapsed < rtt {
+            // What is missing of this RTT is supposed to be like the one before.
+            return arrived + self.last / 64 * ((rtt - elapsed).as_nanos() * 64 / rtt.as_nanos().max(1));
+        }
+        // A round that idleness has drawn out counts for its share.
+        self.last = Span::from_nanos(arrived).scaled(rtt.as_nanos(), elapsed.as_nanos().max(1)).as_nanos();
+        self.start = now;
+        self.offset = offset;
+        self.last
+    }
 }
 
 impl ReceiveWindow {
     pub fn new(size: u64, max: u64) -> ReceiveWindow {
-        ReceiveWindow { size, max: max.max(size), limit: size, consumed: 0, renewed: None }
+        let max = max.max(size);
+        ReceiveWindow { size, max, limit: size, consumed: 0, renewed: None, round: Round::default() }
     }
 
     /// The offset the peer may send up to.
@@ -28,40 +57,33 @@ impl ReceiveWindow {
         self.limit
     }
 
-    fn half_used(&self, offset: u64) -> bool {
-        self.limit.saturating_sub(offset) <= self.size / 2
-    }
-
-    fn is_fast(&self, now: Time, rtt: Option<Span>) -> bool {
-        matches!((self.renewed, rtt), (Some(renewed), Some(rtt)) if now.since(renewed) < rtt * 2)
-    }
-
-    fn renew(&mut self, now: Time) {
-        self.renewed = Some(now);
-        self.limit = self.limit.max(self.consumed.saturating_add(self.size));
-    }
-
     /// Bytes up to `offset` arrived, in order or not; returns whether the peer should be told a new limit.
     #[inline]
     pub fn on_received(&mut self, offset: u64, now: Time, rtt: Option<Span>) -> bool {
-        if !self.half_used(offset) || self.size >= self.max || !self.is_fast(now, rtt) {
-            return false;
+        let Some(rtt) = rtt else { return false };
+        let wanted = self.round.on_received(offset, now, rtt).saturating_mul(6).min(self.max);
+        self.size = self.size.max(wanted);
+        let limit = self.consumed.saturating_add(self.size);
+        // A quarter more is worth a frame.
+        let worth = limit.saturating_sub(self.limit) >= self.size / 4 && limit > self.limit;
+        if worth {
+            self.renewed = Some(now);
+            self.limit = limit;
         }
-        self.size = (self.size * 2).min(self.max);
-        self.renew(now);
-        true
+        worth
     }
 
     /// The application took `bytes`; returns whether the peer should be told a new limit.
     pub fn consume(&mut self, bytes: u64, now: Time, rtt: Option<Span>) -> bool {
         self.consumed += bytes;
-        if !self.half_used(self.consumed) {
+        if self.limit.saturating_sub(self.consumed) > self.size / 2 {
             return false;
         }
-        if self.is_fast(now, rtt) {
+        if matches!((self.renewed, rtt), (Some(renewed), Some(rtt)) if now.since(renewed) < rtt * 2) {
             self.size = (self.size * 2).min(self.max);
         }
-        self.renew(now);
+        self.renewed = Some(now);
+        self.limit = self.limit.max(self.consumed.saturating_add(self.size));
         true
     }
 }
@@ -70,32 +92,54 @@ impl ReceiveWindow {
 mod tests {
     use super::*;
 
+    const RTT: Option<Span> = Some(Span::from_millis(50));
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
     #[test]
     fn a_window_used_up_within_two_rtts_doubles_up_to_its_bound() {
         let mut window = ReceiveWindow::new(1000, 4000);
-        let at = |ms| Time::ZERO + Span::from_millis(ms);
-        let rtt = Some(Span::from_millis(50));
-        assert!(!window.consume(499, at(0), rtt));
-        assert!(window.consume(1, at(0), rtt));
+        assert!(!window.consume(499, at(0), RTT));
+        assert!(window.consume(1, at(0), RTT));
         assert_eq!(window.limit(), 1500);
-        assert!(window.consume(500, at(99), rtt));
+        assert!(window.consume(500, at(99), RTT));
         assert_eq!(window.limit(), 1000 + 2000);
-        assert!(window.consume(1000, at(300), rtt));
+        assert!(window.consume(1000, at(300), RTT));
         assert_eq!(window.limit(), 2000 + 2000);
-        assert!(window.consume(1000, at(310), rtt));
-        assert!(window.consume(2000, at(320), rtt));
+        assert!(window.consume(1000, at(310), RTT));
+        assert!(window.consume(2000, at(320), RTT));
         assert_eq!(window.limit(), 5000 + 4000);
     }
 
     #[test]
     fn a_window_grows_while_a_loss_keeps_the_application_from_reading() {
         let mut window = ReceiveWindow::new(1000, 4000);
-        let rtt = Some(Span::from_millis(50));
-        assert!(window.consume(500, Time::ZERO, rtt));
-        // The byte at 500 is missing; what follows arrives.
-        assert!(!window.on_received(999, Time::ZERO, rtt));
-        assert!(window.on_received(1000, Time::ZERO, rtt));
-        assert_eq!(window.limit(), 500 + 2000);
-        assert!(!window.on_received(2400, Time::ZERO + Span::from_millis(100), rtt), "not fast enough");
+        assert!(!window.on_received(200, at(10), RTT));
+        assert!(window.on_received(300, at(20), RTT));
+        assert_eq!(window.limit(), 6 * 300);
+        // As many in the next RTT change nothing; nor do they after a silence, of which they are a small share.
+        assert!(!window.on_received(300, at(50), RTT));
+        assert!(!window.on_received(600, at(99), RTT));
+        assert!(!window.on_received(1000, at(1000), RTT));
+        assert_eq!(window.limit(), 6 * 300);
+    }
+
+    #[test]
+    fn a_sender_that_doubles_each_rtt_is_never_stopped() {
+        let mut window = ReceiveWindow::new(3000, 1 << 40);
+        let (mut received, mut known) = (0u64, window.limit());
+        for ms in 0..500 {
+            // What has arrived doubles each 50 ms; the sender is an RTT ahead.
+            let sent = |ms: u64| (1000.0 * libm::exp2(ms as f64 / 50.0)) as u64;
+            let bytes = sent(ms) - received;
+            received += bytes;
+            let told = window.on_received(received, at(ms), RTT) | window.consume(bytes, at(ms), RTT);
+            assert!(sent(ms + 50) <= known.max(window.limit()), "at {ms} ms");
+            if told {
+                known = window.limit();
+            }
+        }
     }
 }

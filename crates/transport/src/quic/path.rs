@@ -178,6 +178,7 @@ impl Path {
                 total_delivered: self.sampler.delivered(),
                 after_idle: last.filter(|_| self.in_flight == 0).map(|at| now.since(at)),
                 app_limited: self.sampler.is_app_limited(),
+                timeout: self.rtt.pto(),
             });
             self.in_flight += u64::from(size);
             if id == SpaceId::Data {

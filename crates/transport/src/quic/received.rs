@@ -13,8 +13,9 @@ pub struct AckPolicy {
     pub max_delay: Span,
     /// Ranges of packet numbers remembered; the oldest are forgotten (section 13.2.3).
     pub max_ranges: usize,
-    /// After so many ACK-only packets one carries a PING, so that the peer acknowledges and old ranges can be dropped
-    /// (section 13.2.4; Chromium: 19 packets go without, `kMaxConsecutiveNonRetransmittablePackets`).
+    /// After so many ACK-only packets one carries a PING, if nothing else is awaiting an answer, so that the peer
+    /// acknowledges and old ranges can be dropped (section 13.2.4; Chromium: 19 packets go without,
+    /// `kMaxConsecutiveNonRetransmittablePackets`).
     pub elicit_every: u32,
 }
 

@@ -264,7 +264,8 @@ impl Connection {
             draft.acknowledge(space, now);
         }
         if !eliciting {
-            if draft.acks && space.received.should_elicit(&self.config.ack) {
+            // RFC 9000 section 13.2.4: not more than about one a round trip, lest they fill the window.
+            if draft.acks && !space.sent.awaits() && space.received.should_elicit(&self.config.ack) {
                 draft.push(Frame::Ping);
             }
             return draft;

@@ -4,8 +4,9 @@ use super::config::RtoRule;
 use crate::recovery::WindowedMin;
 use haltere_net::{Span, Time};
 
-/// The timeout before there is a sample, and the largest one.
+/// The timeout before there is a sample, that after a handshake which gave none (RFC 6298 section 5.7), and the largest.
 const RTO_INITIAL: Span = Span::from_secs(1);
+const RTO_FALLBACK: Span = Span::from_secs(3);
 const RTO_MAX: Span = Span::from_secs(120);
 /// How long Linux remembers the minimum RTT.
 const MIN_RTT_WINDOW: Span = Span::from_secs(300);
@@ -26,11 +27,14 @@ pub(super) struct Rtt {
     round_end: u64,
     min: WindowedMin,
     backoff: u32,
+    initial: Span,
 }
 
 impl Rtt {
     pub(super) fn new(rule: RtoRule) -> Rtt {
-        Rtt { rule, srtt8: 0, mdev4: 0, mdev_max: 0, rttvar: 0, round_end: 0, min: WindowedMin::default(), backoff: 0 }
+        let min = WindowedMin::default();
+        let initial = RTO_INITIAL;
+        Rtt { rule, srtt8: 0, mdev4: 0, mdev_max: 0, rttvar: 0, round_end: 0, min, backoff: 0, initial }
     }
 
     /// Takes a sample; `acked_to` and `sent_to` tell rounds apart.
@@ -86,6 +90,11 @@ impl Rtt {
         }
     }
 
+    /// The handshake had to be retransmitted, so it gave no sample.
+    pub(super) fn fall_back(&mut self) {
+        self.initial = RTO_FALLBACK;
+    }
+
     /// Takes a sample for the minimum.
     pub(super) fn sample_min(&mut self, now: Time, rtt: Span) {
         self.min.update(MIN_RTT_WINDOW.as_nanos(), now.as_nanos(), rtt.as_nanos().max(1));
@@ -102,7 +111,7 @@ impl Rtt {
     /// The retransmission timeout, backed off.
     pub(super) fn rto(&self) -> Span {
         let base = match (self.srtt8, self.rule) {
-            (0, _) => RTO_INITIAL,
+            (0, _) => self.initial,
             (s, RtoRule::Linux { .. }) => Span::from_nanos(s / 8 + self.rttvar),
             (s, RtoRule::Rfc6298) => Span::from_nanos(s / 8 + self.rttvar).max(RTO_INITIAL),
         };

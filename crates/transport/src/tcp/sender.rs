@@ -182,6 +182,8 @@ impl Sender {
             self.rtt.sample(rtt, 0, 0);
             self.rtt.sample_min(now, rtt);
             self.stats.count_rtt(rtt);
+        } else {
+            self.rtt.fall_back();
         }
         self.cc.on_established(&cc::Established { now, rtt });
     }
@@ -361,13 +363,7 @@ impl Sender {
         }
         let fin = self.fin && self.nxt + data == self.written;
         let idle = (self.board.is_empty() && self.stats.sent_packets > 0).then(|| now.since(self.last_send));
-        self.cc.on_sent(&cc::Sent {
-            now,
-            in_flight: self.in_flight(),
-            total_delivered: self.sampler.delivered(),
-            after_idle: idle,
-            app_limited: self.sampler.is_app_limited(),
-        });
+        self.tell_sent(now, idle);
         let seq = self.nxt;
         let end = seq + data + u64::from(fin);
         let outstanding = u64::from(self.board.out()) * self.mss;
@@ -382,7 +378,19 @@ impl Sender {
         Some(Outgoing { seq, len: data as u32, fin })
     }
 
+    fn tell_sent(&mut self, now: Time, after_idle: Option<Span>) {
+        self.cc.on_sent(&cc::Sent {
+            now,
+            in_flight: self.in_flight(),
+            total_delivered: self.sampler.delivered(),
+            after_idle,
+            app_limited: self.sampler.is_app_limited(),
+            timeout: self.rtt.rto(),
+        });
+    }
+
     pub(super) fn retransmit(&mut self, seq: u64, end: u64, fin: bool, now: Time) -> Outgoing {
+        self.tell_sent(now, None);
         let outstanding = u64::from(self.board.out()) * self.mss;
         let tx = self.sampler.on_sent(now, outstanding);
         self.board.retransmit(seq, now, tx);

@@ -318,6 +318,7 @@ fn a_restart_after_idle_time_paces_at_the_bandwidth_and_puts_probe_rtt_off() {
         total_delivered: hand.ack.total_delivered,
         after_idle: Some(Span::from_secs(30)),
         app_limited: true,
+        timeout: Span::from_millis(250),
     };
     hand.cc.on_sent(&Sent { app_limited: false, ..sent });
     assert_eq!(hand.cc.pacing, hand.cc.max_bandwidth().paced(MSS, UNIT * 5 / 4));

@@ -171,6 +171,7 @@ impl Bench {
             total_delivered: self.sampler.delivered(),
             after_idle: None,
             app_limited: self.sampler.is_app_limited(),
+            timeout: Span::from_secs(1),
         });
         let tx = self.sampler.on_sent(self.now, self.in_flight);
         self.out.insert(number, (self.now, tx));
