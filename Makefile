@@ -69,8 +69,8 @@ test-rust: need-tools
 	cargo test --locked --workspace --quiet
 
 lint-python: $(VENV)/test.stamp build
-	$(BIN)/ruff check python tests/python studies
-	$(BIN)/ruff format --check python tests/python studies docs
+	$(BIN)/ruff check python tests studies benches benches/instructions
+	$(BIN)/ruff format --check python tests studies docs benches benches/instructions
 	$(BIN)/mypy
 
 test-python: $(VENV)/test.stamp build

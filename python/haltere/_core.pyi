@@ -1,6 +1,6 @@
 """The extension module: the simulator (written in Rust).
 
-Every function is pure: same arguments and same version, same answer. Texts are JSON unless said otherwise.
+Every function but `bench` is pure: same arguments and same version, same answer. Texts are JSON unless said otherwise.
 """
 
 __version__: str

@@ -1,5 +1,7 @@
-//! The extension module `haltere._core`. Texts cross the seam as JSON; every function is pure.
+//! The extension module `haltere._core`. Texts cross the seam as JSON; every function is pure, except
+//! `bench`, which measures this machine.
 
+mod bench;
 mod place;
 
 use haltere_sim::contender::{Switch, Transport};
@@ -70,6 +72,13 @@ fn algorithms() -> PyResult<String> {
     to_json(&json!({ "transports": transports, "congestion": congestion, "switches": switches }))
 }
 
+/// Runs the benchmark cases and returns their figures as JSON; the interpreter is free meanwhile.
+#[pyfunction]
+#[pyo3(name = "bench")]
+fn run_bench(py: Python<'_>) -> PyResult<String> {
+    to_json(&py.detach(bench::all).map_err(refuse)?)
+}
+
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -79,5 +88,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace, module)?)?;
     module.add_function(wrap_pyfunction!(scenario_schema, module)?)?;
     module.add_function(wrap_pyfunction!(locate, module)?)?;
-    module.add_function(wrap_pyfunction!(algorithms, module)?)
+    module.add_function(wrap_pyfunction!(algorithms, module)?)?;
+    module.add_function(wrap_pyfunction!(run_bench, module)?)
 }

@@ -63,6 +63,11 @@ pub fn trace(scenario: &Scenario, seed: u64, replication: u64) -> Result<TraceRe
     Ok(TraceResult { series: series.collect(), result })
 }
 
+/// The world of a scenario at time zero, for a driver of its own.
+pub fn world(scenario: &Scenario, seed: u64, replication: u64) -> Result<World, ScenarioError> {
+    Ok(build(scenario, &Streams::new(seed, replication), None)?.world)
+}
+
 fn drive(
     scenario: &Scenario,
     seed: u64,

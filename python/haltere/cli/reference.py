@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 from rich.markup import escape
 from rich.table import Table
@@ -60,16 +62,29 @@ def bench(*, as_json: bool) -> None:
     if as_json:
         print(json.dumps(cases, indent=1))
         return
-    table = Table(title="speed of the simulator on this machine", title_justify="left")
-    for title in ("case", "data packets", "CPU time (s)", "packets a CPU-second", "memory a packet in flight (B)"):
-        table.add_column(title, justify="left" if title == "case" else "right")
+    console = show.out()
+    memory = [case for case in cases if case.get("bytes_per_packet_in_flight") is not None]
+    console.print(_figures("speed on this machine", [case for case in cases if case not in memory]))
+    if memory:
+        console.print(_figures("memory on this machine", memory))
+    console.print(
+        "data packets are those delivered across the bottleneck; CPU time is one thread's, the median of several runs",
+        markup=False,
+    )
+
+
+def _figures(title: str, cases: list[dict[str, Any]]) -> Table:
+    columns: dict[str, Callable[[dict[str, Any]], str]] = {
+        "data packets": lambda case: f"{case['data_packets']:,}",
+        "CPU time (s)": lambda case: show.number(case["cpu_s"], 3),
+        "packets a CPU-second": lambda case: f"{case['packets_per_cpu_s']:,.0f}",
+    }
+    if all(case.get("bytes_per_packet_in_flight") is not None for case in cases):
+        columns["memory a packet in flight (B)"] = lambda case: show.number(case["bytes_per_packet_in_flight"], 3)
+    table = Table(title=title, title_justify="left")
+    table.add_column("case", no_wrap=True)
+    for heading in columns:
+        table.add_column(heading, justify="right")
     for case in cases:
-        bytes_ = case.get("bytes_per_packet_in_flight")
-        table.add_row(
-            escape(str(case["case"])),
-            f"{case['data_packets']:,}",
-            show.number(case["cpu_s"], 3),
-            f"{case['packets_per_cpu_s']:,.0f}",
-            "–" if bytes_ is None else show.number(bytes_, 3),
-        )
-    show.out().print(table)
+        table.add_row(escape(str(case["case"])), *(figure(case) for figure in columns.values()))
+    return table

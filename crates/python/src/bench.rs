@@ -1,0 +1,121 @@
+//! How fast the simulator is on this machine: packets a CPU-second and memory a packet in flight.
+//!
+//! The cases are those that `benches/README.md` lays beside ns-3. They differ in the number of flows, in transport and
+//! congestion control; the floor runs links and event queue alone, under endpoints that know nothing but a fixed window.
+
+mod floor;
+mod memory;
+
+use cpu_time::ThreadTime;
+use haltere_sim::{Scenario, ScenarioError};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// A case is run at least so often…
+const RUNS: usize = 5;
+/// …and until it has taken this long in all, unless it is the most often.
+const ENOUGH: Duration = Duration::from_millis(300);
+const MOST_RUNS: usize = 31;
+
+/// What one case gave.
+#[derive(Serialize)]
+pub struct Figures {
+    case: String,
+    /// Packets delivered across the bottleneck in the data direction.
+    data_packets: u64,
+    /// Median CPU time of a run, seconds.
+    cpu_s: f64,
+    packets_per_cpu_s: f64,
+    /// Growth of the process's resident memory, for the cases made to measure it, where the system tells.
+    bytes_per_packet_in_flight: Option<f64>,
+}
+
+impl Figures {
+    fn new(case: String, data_packets: u64, cpu: Duration) -> Figures {
+        let cpu_s = cpu.as_secs_f64();
+        let packets_per_cpu_s = data_packets as f64 / cpu_s;
+        Figures { case, data_packets, cpu_s, packets_per_cpu_s, bytes_per_packet_in_flight: None }
+    }
+}
+
+/// Runs every case.
+pub fn all() -> Result<Vec<Figures>, ScenarioError> {
+    // Memory comes first: what earlier cases had freed would be taken for none.
+    let memory = memory::cases()?;
+    let mut figures = Vec::new();
+    for (case, scenario) in speed_cases() {
+        let scenario = Scenario::from_json(&scenario.to_string())?;
+        figures.push(repeat(case, || Ok(delivered(&haltere_sim::run(&scenario, 1, 0)?)))?);
+    }
+    for floor in floor::CASES {
+        figures.push(repeat(floor.name(), || Ok(floor.run()))?);
+    }
+    figures.extend(memory);
+    Ok(figures)
+}
+
+fn speed_cases() -> Vec<(String, Value)> {
+    let one = |transport: &str| {
+        let mut scenario = dumbbell(1, &format!("{transport}/cubic"), "100Mbit/s", "10ms", "1s");
+        scenario["flows"][0]["size"] = json!("32MiB");
+        scenario.as_object_mut().map(|s| s.remove("duration"));
+        scenario
+    };
+    let many = |n, contender, rate, duration| dumbbell(n, contender, rate, "10ms", duration);
+    [
+        ("1 TCP CUBIC flow, 100 Mbit/s, 32 MiB", one("tcp")),
+        ("10 TCP CUBIC flows, 1 Gbit/s, 10 s", many(10, "tcp/cubic", "1Gbit/s", "10s")),
+        ("100 TCP CUBIC flows, 1 Gbit/s, 10 s", many(100, "tcp/cubic", "1Gbit/s", "10s")),
+        ("1000 TCP CUBIC flows, 10 Gbit/s, 1 s", many(1000, "tcp/cubic", "10Gbit/s", "1s")),
+        ("10 TCP BBR flows, 1 Gbit/s, 10 s", many(10, "tcp/bbr", "1Gbit/s", "10s")),
+        ("1 QUIC CUBIC flow, 100 Mbit/s, 32 MiB", one("quic")),
+        ("10 QUIC CUBIC flows, 1 Gbit/s, 10 s", many(10, "quic/cubic", "1Gbit/s", "10s")),
+        ("10 QUIC BBR flows, 1 Gbit/s, 10 s", many(10, "quic/bbr", "1Gbit/s", "10s")),
+    ]
+    .map(|(name, scenario)| (name.to_string(), scenario))
+    .into()
+}
+
+/// Unlimited flows, each between its own two hosts, over one bottleneck with this delay each way and one BDP of queue.
+/// Their starts are spread over a tenth of a second or less.
+fn dumbbell(flows: u32, contender: &str, rate: &str, delay: &str, duration: &str) -> Value {
+    let apart = (100_000 / flows).min(1000);
+    let flow = |i| json!({ "contender": contender, "app": "raw", "pair": i, "start": format!("{}us", i * apart) });
+    json!({
+        "duration": duration,
+        "topology": {
+            "kind": "dumbbell",
+            "pairs": flows,
+            "bottleneck": { "rate": rate, "queue": "1bdp", "delay": delay },
+            "access": { "rate": "10Gbit/s", "delay": "0ms" },
+        },
+        "flows": (0..flows).map(flow).collect::<Vec<_>>(),
+    })
+}
+
+fn delivered(result: &haltere_sim::RunResult) -> u64 {
+    let bottleneck = result.links.iter().filter(|l| l.link == "bottleneck" && l.direction == "down");
+    bottleneck.map(|l| l.delivered_packets).sum()
+}
+
+/// Takes the median CPU time of several runs, which must all deliver the same.
+fn repeat(case: String, mut run: impl FnMut() -> Result<u64, ScenarioError>) -> Result<Figures, ScenarioError> {
+    let mut times = Vec::new();
+    let mut packets = 0;
+    while times.len() < RUNS || (times.len() < MOST_RUNS && times.iter().sum::<Duration>() < ENOUGH) {
+        let (time, delivered) = timed(&mut run)?;
+        times.push(time);
+        packets = delivered;
+    }
+    times.sort_unstable();
+    Ok(Figures::new(case, packets, times[times.len() / 2]))
+}
+
+/// The CPU time that this thread spends on `run`. A machine shared with others tells nothing by the wall's clock.
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures the machine; nothing simulated sees this clock")]
+fn timed<T>(run: impl FnOnce() -> Result<T, ScenarioError>) -> Result<(Duration, T), ScenarioError> {
+    let start = ThreadTime::now();
+    let answer = run()?;
+    Ok((start.elapsed(), answer))
+}
