@@ -4,8 +4,7 @@
 //! (section 4.3). Where windows are kept in whole segments, targets are too, as in Linux, which is what makes small
 //! windows behave as they do there.
 
-use super::hystart::{Advice, Exit, View};
-use super::newreno::Windows;
+use super::windows::Windows;
 use super::{Ack, Config, Congestion, CongestionController, Description, Sent, SlowStart, Trigger, whole};
 use haltere_net::{Span, Time};
 
@@ -51,8 +50,6 @@ struct Epoch {
 #[derive(Clone, Debug)]
 pub struct Cubic {
     w: Windows,
-    exit: Exit,
-    paced: bool,
     /// W_max; 0 while there was no loss.
     last_max: u64,
     delay_min: Option<Span>,
@@ -63,9 +60,8 @@ pub struct Cubic {
 
 impl Cubic {
     pub(super) fn new(config: Config) -> Cubic {
-        let exit = Exit::new(config.slow_start.unwrap_or(SlowStart::HyStart));
-        let tick = config.tick.as_nanos().max(1);
-        Cubic { w: Windows::new(&config), exit, paced: config.paced, last_max: 0, delay_min: None, epoch: None, tick }
+        let w = Windows::new(&config, SlowStart::HyStart);
+        Cubic { w, last_max: 0, delay_min: None, epoch: None, tick: config.tick.as_nanos().max(1) }
     }
 
     /// The clock's reading at `now`.
@@ -153,20 +149,9 @@ impl CongestionController for Cubic {
         let settled = self.epoch.is_none_or(|e| ack.now.since(e.start) >= SETTLE);
         if let (Some(rtt), true) = (ack.rtt, settled) {
             self.delay_min = Some(self.delay_min.map_or(rtt, |m| m.min(rtt)));
-            if self.in_slow_start() {
-                let view = View { window: self.w.window, mss: self.w.mss, paced: self.paced };
-                match self.exit.on_ack(ack, self.delay_min, view) {
-                    Advice::Grow => {}
-                    Advice::GrowSlowly(by) => delivered /= by,
-                    Advice::Exit => self.w.ssthresh = self.w.window,
-                }
-            }
+            delivered = self.w.consider_exit(ack, self.delay_min);
         }
-        if !ack.window_limited || !ack.may_grow {
-            return;
-        }
-        let rest = if self.in_slow_start() { self.w.slow_start(delivered) } else { delivered };
-        if rest > 0 {
+        if let Some(rest) = self.w.grow(ack, delivered) {
             let per = self.bytes_per_segment(ack.now, rest);
             self.w.additive(rest, per);
         }
@@ -187,7 +172,6 @@ impl CongestionController for Cubic {
             self.last_max = 0;
             self.delay_min = None;
             self.epoch = None;
-            self.exit.restart();
         }
     }
 

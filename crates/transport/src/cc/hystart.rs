@@ -18,6 +18,8 @@ const THRESHOLD_MAX: Span = Span::from_millis(16);
 /// RFC 9406: `CSS_GROWTH_DIVISOR`, `CSS_ROUNDS`.
 const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
+/// RFC 9406: `L`, segments an ACK may add without pacing.
+const UNPACED_LIMIT: u64 = 8;
 /// The largest super-segment a host hands to its network card; bounds the bursts that blur an ACK train.
 const SUPER_SEGMENT: u64 = 65_536;
 
@@ -28,6 +30,8 @@ pub(super) enum Advice {
     Grow,
     /// Grow by a fraction of it: 1 / the number.
     GrowSlowly(u64),
+    /// Grow by what was delivered, but by no more than this an ACK.
+    GrowAtMost(u64),
     /// Leave slow start at the present window.
     Exit,
 }
@@ -186,10 +190,10 @@ impl HyStartPlusPlus {
             round.samples += 1;
         }
         self.judge();
-        // Without pacing growth is limited to L = 8 segments an ACK; our delivered bytes are already per ACK.
-        match (self.css, view.paced) {
-            (Some(_), _) => Advice::GrowSlowly(CSS_GROWTH_DIVISOR),
-            (None, _) => Advice::Grow,
+        match self.css {
+            Some(_) => Advice::GrowSlowly(CSS_GROWTH_DIVISOR),
+            None if view.paced => Advice::Grow,
+            None => Advice::GrowAtMost(UNPACED_LIMIT * view.mss),
         }
     }
 
@@ -203,5 +207,81 @@ impl HyStartPlusPlus {
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::Phase;
+    use crate::recovery::RateSample;
+
+    const MSS: u64 = 1000;
+
+    /// Feeds rounds of `samples` ACKs with the RTTs that `rtt(round)` gives, and returns each round's last advice, or its exit.
+    fn rounds(exit: &mut Exit, paced: bool, samples: u64, rtts: &[u64]) -> Vec<Advice> {
+        let (mut advice, mut position, mut now) = (Vec::new(), 0, Time::ZERO);
+        let base = Span::from_millis(rtts[0]);
+        for &rtt in rtts {
+            let (rtt, mut last, end) = (Span::from_millis(rtt), Advice::Grow, position + samples);
+            now += rtt;
+            while position < end {
+                position += 1;
+                now += Span::from_millis(3);
+                let rate = RateSample { delivered: 0, interval: rtt, prior_delivered: 0, lost: 0, app_limited: false };
+                let ack = Ack {
+                    now,
+                    delivered: MSS,
+                    lost: 0,
+                    rtt: Some(rtt),
+                    srtt: Some(rtt),
+                    min_rtt: Some(base),
+                    in_flight: 0,
+                    prior_in_flight: 0,
+                    window_limited: true,
+                    may_grow: true,
+                    phase: Phase::Open,
+                    acked_to: position,
+                    sent_to: end,
+                    rate,
+                    total_delivered: 0,
+                    total_lost: 0,
+                    next_departure: now,
+                    delayed: false,
+                };
+                let new = exit.on_ack(&ack, Some(base), View { window: 100 * MSS, mss: MSS, paced });
+                // An exit is advised once, within a round.
+                last = if last == Advice::Exit { last } else { new };
+            }
+            advice.push(last);
+        }
+        advice
+    }
+
+    #[test]
+    fn hystart_leaves_when_the_rtt_of_a_round_has_risen_by_an_eighth() {
+        let advice = rounds(&mut Exit::new(SlowStart::HyStart), false, 20, &[100, 100, 111, 114]);
+        assert_eq!(advice, [Advice::Grow, Advice::Grow, Advice::Grow, Advice::Exit]);
+        // At 20 ms the threshold is 4 ms, not an eighth.
+        let advice = rounds(&mut Exit::new(SlowStart::HyStart), false, 20, &[20, 23, 25]);
+        assert_eq!(advice, [Advice::Grow, Advice::Grow, Advice::Exit]);
+    }
+
+    #[test]
+    fn hystart_plus_plus_slows_down_for_five_rounds_and_then_leaves() {
+        let slow = Advice::GrowSlowly(4);
+        let advice = rounds(&mut Exit::new(SlowStart::HyStartPlusPlus), true, 20, &[100, 100, 120, 120, 120, 120, 120]);
+        assert_eq!(advice[..2], [Advice::Grow, Advice::Grow]);
+        assert_eq!(advice[2..], [slow; 5]);
+        let mut exit = Exit::new(SlowStart::HyStartPlusPlus);
+        let all = rounds(&mut exit, true, 20, &[100, 100, 120, 120, 120, 120, 120, 120, 120]);
+        assert_eq!(all.last(), Some(&Advice::Grow), "after the exit nothing is advised any more");
+    }
+
+    #[test]
+    fn hystart_plus_plus_resumes_when_the_rise_proves_false_and_is_bounded_without_pacing() {
+        let advice = rounds(&mut Exit::new(SlowStart::HyStartPlusPlus), false, 20, &[100, 100, 120, 105]);
+        let bounded = Advice::GrowAtMost(8 * MSS);
+        assert_eq!(advice, [bounded, bounded, Advice::GrowSlowly(4), bounded]);
     }
 }

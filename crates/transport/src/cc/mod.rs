@@ -10,6 +10,7 @@ mod bbr;
 mod cubic;
 mod hystart;
 mod newreno;
+mod windows;
 
 use crate::recovery::RateSample;
 use haltere_net::rng::Stream;
