@@ -4,12 +4,16 @@
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Few<T> {
     first: Option<T>,
-    rest: Vec<T>,
+    rest: Option<Box<Rest<T>>>,
 }
+
+/// The elements after the first; boxed as a whole, since thousands of lists have none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Rest<T>(Vec<T>);
 
 impl<T> Default for Few<T> {
     fn default() -> Self {
-        Few { first: None, rest: Vec::new() }
+        Few { first: None, rest: None }
     }
 }
 
@@ -20,7 +24,7 @@ impl<T> Few<T> {
         if self.first.is_none() {
             self.first = Some(item);
         } else {
-            self.rest.push(item);
+            self.rest.get_or_insert_with(|| Box::new(Rest(Vec::new()))).0.push(item);
         }
     }
     /// Whether there is none.
@@ -30,12 +34,12 @@ impl<T> Few<T> {
     }
     /// How many there are.
     pub fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.rest.len()
+        usize::from(self.first.is_some()) + self.rest.as_ref().map_or(0, |r| r.0.len())
     }
     /// From first to last.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.first.iter().chain(&self.rest)
+        self.first.iter().chain(self.rest.iter().flat_map(|r| &r.0))
     }
 }
 
@@ -44,6 +48,6 @@ impl<T> IntoIterator for Few<T> {
     type IntoIter = std::iter::Chain<std::option::IntoIter<T>, std::vec::IntoIter<T>>;
     #[inline]
     fn into_iter(self) -> Self::IntoIter {
-        self.first.into_iter().chain(self.rest)
+        self.first.into_iter().chain(self.rest.map_or_else(Vec::new, |r| r.0))
     }
 }
