@@ -20,6 +20,8 @@ use haltere_transport::{Endpoint, Role, quic, tcp};
 
 /// What an unlimited flow is given to send, bytes: more than any run moves.
 const UNLIMITED: u64 = 1 << 50;
+/// The longest route, in links: the most that IP's TTL allows (RFC 791 section 3.1), and that packets count.
+const MAX_HOPS: usize = 255;
 const DEFAULT_TIME_LIMIT: Span = Span::from_secs(3600);
 
 /// A world with what is needed to make a result of it.
@@ -134,6 +136,12 @@ fn build(scenario: &Scenario, streams: &Streams, recorder: Option<Recorder>) -> 
         let (s, c): (NodeId, NodeId) = (find(&server)?, find(&client)?);
         let up = router.route(c, s).filter(|r| !r.is_empty()).ok_or_else(unreachable)?;
         let down = router.route(s, c).filter(|r| !r.is_empty()).ok_or_else(unreachable)?;
+        if up.len().max(down.len()) > MAX_HOPS {
+            let links = up.len().max(down.len());
+            let message =
+                format!("{links} links lie between {server:?} and {client:?}: give a route of at most {MAX_HOPS}");
+            return Err(ScenarioError { path, message });
+        }
         let mtu = up.iter().chain(&down).map(|&l| topology.edges()[l as usize].config.mtu).min().unwrap_or(1500);
         let start = Time::ZERO + flow.start.map_or(Span::ZERO, |s| s.0);
         let script = script(flow.app, contender.transport, flow.size.map_or(UNLIMITED, |s| s.0.0));
