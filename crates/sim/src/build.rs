@@ -374,7 +374,8 @@ impl Run {
             (None, _) => progress.received - baseline,
         };
         let wire_bytes = client.endpoint.stats().received_wire_bytes;
-        let seconds = completion.or(measured.map(Span::as_secs_f64));
+        // Where no time passes there is no rate.
+        let seconds = completion.or(measured.map(Span::as_secs_f64)).filter(|s| *s > 0.0);
         let reason = progress.failed.or(server.application.progress().failed);
         let error = match (reason, size, completion) {
             (Some(reason), _, None) => Some(reason.text().to_string()),
