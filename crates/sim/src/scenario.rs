@@ -403,6 +403,12 @@ pub enum App {
     Raw,
 }
 
+/// The words of an error of serde_json without its position, which is one in a text the user never sees.
+fn without_position(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once(" at line ").map_or(text.as_str(), |(m, _)| m).to_string()
+}
+
 impl Scenario {
     /// Reads a scenario from JSON and checks all that can be checked without running it.
     pub fn from_json(json: &str) -> Result<Scenario, ScenarioError> {
@@ -411,6 +417,7 @@ impl Scenario {
             let path = e.path().to_string();
             let text = e.inner().to_string();
             // serde_json appends its own position, which is one in a text the user never sees.
+        deserializer.end().map_err(|e| error("", without_position(&e)))?;
             let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(m, _)| m).to_string();
             error(if path == "." { String::new() } else { path }, message)
         })?;
