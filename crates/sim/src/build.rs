@@ -243,8 +243,7 @@ fn topology(scenario: &Scenario) -> Topology {
             for link in spec.links.iter().flatten() {
                 let (from, to) = (net.node(&link.from), net.node(&link.to));
                 let (down, up) = link_configs(&link.link, Span::ZERO);
-                let name = link.name.clone().unwrap_or_else(|| format!("{}-{}", link.from, link.to));
-                net.join(&name, from, to, down, up);
+                net.join(&link.name(), from, to, down, up);
             }
         }
     }

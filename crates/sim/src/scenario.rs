@@ -415,12 +415,9 @@ impl Scenario {
         let mut deserializer = serde_json::Deserializer::from_str(json);
         let scenario: Scenario = serde_path_to_error::deserialize(&mut deserializer).map_err(|e| {
             let path = e.path().to_string();
-            let text = e.inner().to_string();
-            // serde_json appends its own position, which is one in a text the user never sees.
-        deserializer.end().map_err(|e| error("", without_position(&e)))?;
-            let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(m, _)| m).to_string();
-            error(if path == "." { String::new() } else { path }, message)
+            error(if path == "." { String::new() } else { path }, without_position(e.inner()))
         })?;
+        deserializer.end().map_err(|e| error("", without_position(&e)))?;
         scenario.check()?;
         Ok(scenario)
     }
@@ -480,13 +477,26 @@ impl Topology {
         for (field, spec) in named.into_iter().filter_map(|(f, s)| s.as_ref().map(|s| (f, s))) {
             spec.check(&format!("topology.{field}"))?;
         }
+        let mut names = std::collections::BTreeSet::new();
         for (i, link) in self.links.iter().flatten().enumerate() {
+            let name = link.name();
+            if !names.insert(name.clone()) {
+                let message = format!("a link before it is called {name:?} too: give this one another name");
+                return Err(error(format!("topology.links[{i}]"), message));
+            }
             if link.from == link.to {
                 return Err(error(format!("topology.links[{i}]"), format!("it joins {:?} with itself", link.from)));
             }
             link.link.check(&format!("topology.links[{i}].link"))?;
         }
         Ok(())
+    }
+}
+
+impl GraphLink {
+    /// Its name in results, which also names its random streams.
+    pub fn name(&self) -> String {
+        self.name.clone().unwrap_or_else(|| format!("{}-{}", self.from, self.to))
     }
 }
 
