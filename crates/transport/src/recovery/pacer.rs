@@ -23,6 +23,10 @@ impl Pacer {
     }
 
     /// `bytes` (a packet, or a burst sent at once) went out at `now` while the rate was `rate`.
+    ///
+    /// What went out before its time, as a probe does, holds the next packet back by its own length from now, but is
+    /// not added to what is owed: a sender that lives on probes would owe more with each of them and never be let go
+    /// again.
     #[inline]
     pub fn on_sent(&mut self, now: Time, bytes: u64, rate: Rate) {
         if self.free > 0 {
@@ -30,10 +34,9 @@ impl Pacer {
             self.next = self.next.max(now);
             return;
         }
-        let start = self.next.max(now);
-        let credit = start.since(self.next);
         let length = rate.time_for(bytes);
-        self.next = start + (length - credit.min(length / 2));
+        let credit = now.since(self.next);
+        self.next = self.next.max(now + (length - credit.min(length / 2)));
     }
 
     /// Forgets what was owed, as after an idle period.
@@ -67,6 +70,19 @@ mod tests {
             pacer.on_sent(now, 1000, rate);
         }
         assert_eq!(pacer.next(), Time::from_nanos(1_000_000_000));
+    }
+
+    #[test]
+    fn probes_do_not_run_up_a_debt() {
+        let mut pacer = Pacer::new(0);
+        let rate = Rate::from_bps(8_000_000);
+        for ms in 0..1000 {
+            // Two packets of a millisecond each, every half a millisecond, whatever the pacer says.
+            let now = Time::from_nanos(ms * 500_000);
+            pacer.on_sent(now, 1000, rate);
+            pacer.on_sent(now, 1000, rate);
+            assert!(pacer.next() <= now + Span::from_millis(1));
+        }
     }
 
     #[test]
