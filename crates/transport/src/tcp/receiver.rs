@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::segment::Segment;
-use super::sender::{Ticks, timestamp};
+use super::sender::{Ticks, is_older, timestamp};
 use crate::ranges::RangeSet;
 use haltere_net::{Span, Time};
 
@@ -153,8 +153,8 @@ impl Receiver {
 
     /// Takes a segment's timestamp and data in. `srtt` is what the sending half knows of the path.
     pub(super) fn on_segment(&mut self, s: &Segment, now: Time, srtt: Option<Span>) {
-        if s.timestamp != 0 && s.seq <= self.acked {
-            self.recent_timestamp = self.recent_timestamp.max(s.timestamp);
+        if s.timestamp != 0 && s.seq <= self.acked && is_older(self.recent_timestamp, s.timestamp) {
+            self.recent_timestamp = s.timestamp;
         }
         let (start, end) = (s.seq, s.end());
         if start == end {

@@ -3,7 +3,7 @@
 
 use super::scoreboard::{Delivery, Judgement, Marks, Record};
 use super::segment::Segment;
-use super::sender::{Forced, Order, Sender, Timer, timestamp};
+use super::sender::{Forced, Order, Sender, Timer, is_older, timestamp};
 use crate::cc::{Congestion, Phase, Trigger};
 use crate::recovery::{Prr, prr::PrrAck};
 use haltere_net::{Span, Time};
@@ -64,7 +64,7 @@ impl Episode {
 
     /// Whether the acknowledgement echoes a timestamp older than the first retransmission: the original arrived.
     fn original_arrived(&self, echo: u32) -> bool {
-        self.retrans_stamp.is_none_or(|stamp| echo != 0 && echo < stamp)
+        self.retrans_stamp.is_none_or(|stamp| echo != 0 && is_older(echo, stamp))
     }
 
     fn may_undo(&self, echo: u32) -> bool {
@@ -111,7 +111,7 @@ impl Rack {
     pub(super) fn advance(&mut self, r: &Record, echo: u32, min_rtt: Option<Span>) {
         let rtt = self.now.since(r.sent);
         if r.marks.has(Marks::EVER_RETRANS) {
-            let original = echo != 0 && echo < timestamp(r.sent);
+            let original = echo != 0 && is_older(echo, timestamp(r.sent));
             if original || min_rtt.is_some_and(|min| rtt < min) {
                 return;
             }

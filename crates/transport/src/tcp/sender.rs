@@ -729,9 +729,14 @@ impl Sender {
     }
 }
 
-/// The timestamp option's clock: milliseconds, from 1 so that 0 means none.
+/// The timestamp option's clock: milliseconds, from 1 and never 0, which means none. It wraps after 49.7 days.
 pub(super) fn timestamp(now: Time) -> u32 {
-    (now.as_nanos() / 1_000_000) as u32 + 1
+    ((now.as_nanos() / 1_000_000) as u32).wrapping_add(1).max(1)
+}
+
+/// Whether one timestamp is older than another (RFC 7323 section 5.2, in arithmetic that wraps).
+pub(super) fn is_older(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
 }
 
 #[cfg(test)]
