@@ -42,6 +42,8 @@ pub(super) struct Receiver {
     due: Due,
     /// `next` at the last acknowledgement sent.
     acked: u64,
+    /// Data bytes in a full segment of the peer, as far as one can tell from what arrived (Linux: `rcv_mss`): a window
+    /// that holds fewer than two keeps it from sending larger ones.
     mss: u64,
     delayed_ack: bool,
     quick: u32,
@@ -133,7 +135,7 @@ impl Receiver {
             flush: None,
             due: Due::No,
             acked: 0,
-            mss: config.mss(),
+            mss: config.mss().min(config.initial_receive_window / 2),
             delayed_ack: config.delayed_ack,
             quick: 0,
             quick_start: config.quick_acks,
@@ -186,6 +188,7 @@ impl Receiver {
         }
         let next = self.next;
         self.recent.retain(|b| b.1 > next);
+        self.mss = self.mss.max(u64::from(s.len));
         if u64::from(s.len) >= self.mss {
             self.window.sample(now, s.echo);
         }

@@ -109,6 +109,8 @@ pub(super) struct Sender {
     written: u64,
     fin: bool,
     window_end: u64,
+    /// The largest window the peer has offered.
+    largest_window: u64,
     pub(super) phase: Phase,
     pub(super) episode: Episode,
     pub(super) rack: Rack,
@@ -157,6 +159,7 @@ impl Sender {
             written: 0,
             fin: false,
             window_end: 0,
+            largest_window: 0,
             phase: Phase::Open,
             episode: Episode::default(),
             rack: Rack::default(),
@@ -178,6 +181,7 @@ impl Sender {
     /// The handshake is over: the peer's window, and the RTT it showed unless a packet was sent twice.
     pub(super) fn open(&mut self, window: u64, rtt: Option<Span>, now: Time) {
         self.window_end = window;
+        self.largest_window = window;
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt, 0, 0);
             self.rtt.sample_min(now, rtt);
@@ -217,9 +221,16 @@ impl Sender {
         self.fin && self.una == self.write_end()
     }
 
+    /// Data bytes that one segment may carry: never more than half of the largest window the peer has offered, else a
+    /// sender of large segments and a receiver of small windows would wait for each other for ever (RFC 9293 section
+    /// 3.8.6.2.1; Linux: `tcp_bound_to_half_wnd`).
+    fn largest_segment(&self) -> u64 {
+        self.mss.min((self.largest_window / 2).max(1))
+    }
+
     /// Whether only the peer's window holds data back, with nothing in flight that would bring an update.
     pub(super) fn is_blocked_by_peer(&self) -> bool {
-        let data = self.written.saturating_sub(self.nxt).min(self.mss);
+        let data = self.written.saturating_sub(self.nxt).min(self.largest_segment());
         self.board.is_empty() && data > self.window_end.saturating_sub(self.nxt)
     }
 
@@ -357,7 +368,7 @@ impl Sender {
     /// Sends the next new segment, whatever the congestion window says.
     fn send_next(&mut self, now: Time) -> Option<Outgoing> {
         let room = self.window_end.saturating_sub(self.nxt);
-        let data = (self.written.saturating_sub(self.nxt)).min(self.mss);
+        let data = (self.written.saturating_sub(self.nxt)).min(self.largest_segment());
         if data > room || self.unsent() == 0 || (data == 0 && !self.fin) {
             return None;
         }
@@ -472,6 +483,7 @@ impl Sender {
         let prior_in_flight = self.in_flight();
         let prior_sacked = self.board.sacked();
         let lost_before = self.sampler.lost();
+            self.largest_window = self.largest_window.max(s.window);
         if advanced {
             self.una = s.ack;
             self.retransmits = 0;
