@@ -333,8 +333,10 @@ impl Receiver {
     pub(super) fn acknowledge(&mut self, s: &mut Segment) {
         s.ack = self.next;
         self.window.edge = self.window.edge.max(self.read + self.window.space);
-        let window = self.window.edge.saturating_sub(self.next);
-        s.window = window >> self.window.scale << self.window.scale;
+        // Rounded up, as rounding down would take back what was offered (RFC 7323 section 2.4; Linux:
+        // `tcp_select_window`).
+        s.window = self.window.edge.saturating_sub(self.next).next_multiple_of(1 << self.window.scale);
+        self.window.edge = self.next + s.window;
         s.echo = self.recent_timestamp;
         if let Some(blocks) = self.flush.take() {
             s.set_sack(blocks.into_iter());
