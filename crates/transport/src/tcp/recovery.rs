@@ -76,8 +76,10 @@ impl Episode {
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
     pub now: Time,
-    sent: Time,
-    end: u64,
+    /// Place in the order of transmission of the most recently sent segment that was delivered. RFC 8985 compares times
+    /// and, where they are equal, positions; that takes a retransmission to be older than new data sent just before it
+    /// when several acknowledgements arrive at one instant, as they can on a link without a rate.
+    newest: u64,
     rtt: Span,
     advanced: bool,
     steps: u64,
@@ -90,8 +92,7 @@ impl Default for Rack {
     fn default() -> Self {
         Rack {
             now: Time::ZERO,
-            sent: Time::ZERO,
-            end: 0,
+            newest: 0,
             rtt: Span::ZERO,
             advanced: false,
             steps: 1,
@@ -100,10 +101,6 @@ impl Default for Rack {
             last_delivered: 0,
         }
     }
-}
-
-fn sent_after(a: Time, a_end: u64, b: Time, b_end: u64) -> bool {
-    a > b || (a == b && a_end > b_end)
 }
 
 impl Rack {
@@ -118,10 +115,7 @@ impl Rack {
         }
         self.advanced = true;
         self.rtt = rtt;
-        if sent_after(r.sent, r.end, self.sent, self.end) {
-            self.sent = r.sent;
-            self.end = r.end;
-        }
+        self.newest = self.newest.max(r.order);
     }
 
     /// Section 6.2 step 4: a D-SACK widens the reordering window by a quarter of the minimum RTT, once a round trip.
@@ -166,7 +160,7 @@ impl Sender {
             if r.marks.has(Marks::LOST) && !r.marks.has(Marks::RETRANS) {
                 return Judgement::Wait;
             }
-            if !sent_after(rack.sent, rack.end, r.sent, r.end) {
+            if r.order >= rack.newest {
                 return Judgement::Stop;
             }
             let left = rack.overdue(r, window);

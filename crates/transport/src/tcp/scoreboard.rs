@@ -43,6 +43,8 @@ pub(super) struct Record {
     pub marks: Marks,
     /// When it was last sent.
     pub sent: Time,
+    /// Its place in the order of all transmissions, from 1.
+    pub order: u64,
     pub tx: TxState,
     /// Neighbours in the order of transmission.
     older: u32,
@@ -84,6 +86,8 @@ pub(super) struct Scoreboard {
     sacked: u32,
     lost: u32,
     retransmitted: u32,
+    /// Transmissions so far.
+    transmissions: u64,
     /// No segment numbered below this one waits for retransmission.
     hint: u32,
 }
@@ -99,6 +103,7 @@ impl Default for Scoreboard {
             sacked: 0,
             lost: 0,
             retransmitted: 0,
+            transmissions: 0,
             hint: 0,
         }
     }
@@ -179,7 +184,9 @@ impl Scoreboard {
     pub(super) fn push(&mut self, seq: u64, end: u64, fin: bool, sent: Time, tx: TxState) {
         let n = self.base.wrapping_add(self.records.len() as u32);
         let marks = Marks::default();
-        self.records.push_back(Record { seq, end, fin, marks, sent, tx, older: NONE, newer: NONE });
+        self.transmissions += 1;
+        let order = self.transmissions;
+        self.records.push_back(Record { seq, end, fin, marks, sent, order, tx, older: NONE, newer: NONE });
         self.link(n);
     }
 
@@ -384,8 +391,11 @@ impl Scoreboard {
 
     /// The segment at `seq` was sent again.
     pub(super) fn retransmit(&mut self, seq: u64, now: Time, tx: TxState) {
+        self.transmissions += 1;
+        let order = self.transmissions;
         let n = self.find(seq);
         let Some(record) = self.at_mut(n) else { return };
+        record.order = order;
         record.sent = now;
         record.tx = tx;
         let again = record.marks.has(Marks::RETRANS);
