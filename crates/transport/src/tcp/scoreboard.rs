@@ -317,7 +317,6 @@ impl Scoreboard {
         } else {
             record.marks.set(Marks::LOST);
             self.lost += 1;
-            // A probe's retransmission of it stays in flight.
             true
         };
         if n.wrapping_sub(base) < self.hint.wrapping_sub(base) {
@@ -389,8 +388,9 @@ impl Scoreboard {
         None
     }
 
-    /// The segment at `seq` was sent again.
-    pub(super) fn retransmit(&mut self, seq: u64, now: Time, tx: TxState) {
+    /// The segment at `seq` was sent again, as a repair or a probe.
+    pub(super) fn send_again(&mut self, seq: u64, now: Time, tx: TxState) {
+        let n = self.find(seq);
         self.transmissions += 1;
         let order = self.transmissions;
         let n = self.find(seq);
@@ -398,13 +398,19 @@ impl Scoreboard {
         record.order = order;
         record.sent = now;
         record.tx = tx;
-        let again = record.marks.has(Marks::RETRANS);
-        record.marks.set(Marks::RETRANS);
         record.marks.set(Marks::EVER_RETRANS);
-        self.retransmitted += u32::from(!again);
         self.unlink(n);
         self.link(n);
     }
+    /// What was sent again at `seq` was a repair, which is in flight now.
+    pub(super) fn mark_retransmitted(&mut self, seq: u64) {
+        let n = self.find(seq);
+        let Some(record) = self.at_mut(n) else { return };
+        let again = record.marks.has(Marks::RETRANS);
+        record.marks.set(Marks::RETRANS);
+        self.retransmitted += u32::from(!again);
+    }
+
 
     pub(super) fn last(&self) -> Option<&Record> {
         self.records.back()

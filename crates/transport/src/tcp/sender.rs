@@ -400,31 +400,39 @@ impl Sender {
         });
     }
 
-    pub(super) fn retransmit(&mut self, seq: u64, end: u64, fin: bool, now: Time) -> Outgoing {
+    /// Sends a segment once more; whether that counts as a repair is the caller's affair.
+    fn send_again(&mut self, seq: u64, end: u64, fin: bool, now: Time) -> Outgoing {
         self.tell_sent(now, None);
         let outstanding = u64::from(self.board.out()) * self.mss;
         let tx = self.sampler.on_sent(now, outstanding);
-        self.board.retransmit(seq, now, tx);
-        self.episode.on_retransmitted(now);
+        self.board.send_again(seq, now, tx);
         self.stats.sent_packets += 1;
         self.stats.retransmitted_packets += 1;
+        Outgoing { seq, len: (end - seq - u64::from(fin)) as u32, fin }
+    }
+
+    pub(super) fn retransmit(&mut self, seq: u64, end: u64, fin: bool, now: Time) -> Outgoing {
+        let out = self.send_again(seq, end, fin, now);
+        self.board.mark_retransmitted(seq);
+        self.episode.on_retransmitted(now);
         if let Some(prr) = &mut self.prr {
             prr.on_sent(self.mss);
         }
         if seq == self.una && !matches!(self.timer, Some((Timer::Reordering, _))) {
             self.set_timer(Timer::Rto, now, self.rtt.rto());
         }
-        Outgoing { seq, len: (end - seq - u64::from(fin)) as u32, fin }
+        out
     }
 
-    /// A tail loss probe (RFC 8985 section 7.3): new data if there is any, else the last segment again.
+    /// A tail loss probe (RFC 8985 section 7.3): new data if there is any, else the last segment again. As in Linux
+    /// that is no repair of a loss: it neither counts as in flight nor bears on undo.
     fn send_probe(&mut self, now: Time) -> Option<Outgoing> {
         let new = self.send_next(now);
         let out = match new {
             Some(out) => Some(out),
             None => {
                 let last = *self.board.last()?;
-                Some(self.retransmit(last.seq, last.end, last.fin, now))
+                Some(self.send_again(last.seq, last.end, last.fin, now))
             }
         };
         self.sent_new = false;
