@@ -230,15 +230,9 @@ impl Sender {
         self.episode.reordering_seen = true;
     }
 
-    /// RFC 8985 section 7.4: was the probe the repair of a loss?
-    pub(super) fn take_probe_ack(
-        &mut self,
-        ack: u64,
-        advanced: bool,
-        duplicate: Option<(u64, u64)>,
-        sacked: bool,
-        now: Time,
-    ) {
+    /// RFC 8985 section 7.4: was the probe the repair of a loss? `plain` tells of an acknowledgement that brings no
+    /// other news: then both the original and the probe have arrived.
+    pub(super) fn take_probe_ack(&mut self, ack: u64, duplicate: Option<(u64, u64)>, plain: bool, now: Time) {
         let Some(tlp) = self.tlp.filter(|t| ack >= t.high_seq) else { return };
         if !tlp.retransmission || duplicate.is_some_and(|b| b.1 == tlp.high_seq) {
             self.tlp = None;
@@ -248,7 +242,7 @@ impl Sender {
             self.congestion(Trigger::Loss, true, now);
             self.prr = None;
             self.keep_open();
-        } else if !advanced && !sacked {
+        } else if plain {
             self.tlp = None;
         }
     }

@@ -483,15 +483,15 @@ impl Sender {
         let window_update = !old && s.ack + s.window != self.window_end;
         if !old && (advanced || s.ack + s.window > self.window_end || s.len > 0) {
             self.window_end = s.ack + s.window;
+            self.largest_window = self.largest_window.max(s.window);
         }
         if self.board.is_empty() {
-            return;
+            return self.take_late_duplicate(s, window_update, now);
         }
         let prior_highest = self.board.highest_sacked(self.una);
         let prior_in_flight = self.in_flight();
         let prior_sacked = self.board.sacked();
         let lost_before = self.sampler.lost();
-            self.largest_window = self.largest_window.max(s.window);
         if advanced {
             self.una = s.ack;
             self.retransmits = 0;
@@ -513,8 +513,9 @@ impl Sender {
         }
         let prior_delivered = self.sampler.pending_prior_delivered();
         self.rack.update_window(prior_delivered, self.sampler.delivered());
-        self.take_probe_ack(s.ack, advanced, duplicate, d.sacked > 0, now);
-        let dup = !(advanced || s.len > 0 || window_update || duplicate.is_some());
+        let plain = !(advanced || s.len > 0 || window_update);
+        self.take_probe_ack(s.ack, duplicate, plain && d.sacked == 0, now);
+        let dup = plain && duplicate.is_none();
         let dubious = (!advanced && s.len == 0 && !window_update) || d.sacked > 0 || duplicate.is_some();
         self.order = Order::LostFirst;
         if dubious || self.phase != Phase::Open {
@@ -525,6 +526,15 @@ impl Sender {
             self.set_xmit_timer(now);
         }
         self.control(&d, advanced, rtt, delayed, prior_in_flight, lost_before, cx);
+    }
+
+    /// An acknowledgement with nothing in flight: it may still tell of a repair or a probe that was not needed.
+    fn take_late_duplicate(&mut self, s: &Segment, window_update: bool, now: Time) {
+        let duplicate = self.take_duplicate_sack(s, self.una);
+        if duplicate.is_some() {
+            self.fast_retransmit_alert(s, &Delivery::default(), false, false, now);
+        }
+        self.take_probe_ack(s.ack, duplicate, s.len == 0 && !window_update, now);
     }
 
     fn take_sacks(&mut self, s: &Segment, prior_una: u64, skip_first: bool, d: &mut Delivery) {
