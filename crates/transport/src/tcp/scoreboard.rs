@@ -393,15 +393,15 @@ impl Scoreboard {
         let n = self.find(seq);
         self.transmissions += 1;
         let order = self.transmissions;
-        let n = self.find(seq);
         let Some(record) = self.at_mut(n) else { return };
-        record.order = order;
         record.sent = now;
+        record.order = order;
         record.tx = tx;
         record.marks.set(Marks::EVER_RETRANS);
         self.unlink(n);
         self.link(n);
     }
+
     /// What was sent again at `seq` was a repair, which is in flight now.
     pub(super) fn mark_retransmitted(&mut self, seq: u64) {
         let n = self.find(seq);
@@ -410,7 +410,6 @@ impl Scoreboard {
         record.marks.set(Marks::RETRANS);
         self.retransmitted += u32::from(!again);
     }
-
 
     pub(super) fn last(&self) -> Option<&Record> {
         self.records.back()
@@ -438,3 +437,6 @@ pub(super) enum Judgement {
     /// Neither this one nor any sent after it.
     Stop,
 }
+
+#[cfg(test)]
+mod tests;
