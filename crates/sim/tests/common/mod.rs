@@ -1,0 +1,60 @@
+//! What the tests of the whole simulator share: random scenarios, each named by its number, and what must hold of
+//! every result.
+#![allow(dead_code)]
+
+pub mod generator;
+
+use haltere_sim::{RunResult, Scenario, run};
+use serde_json::Value;
+
+/// Reads a scenario that must be right.
+pub fn scenario(value: &Value) -> Scenario {
+    let text = value.to_string();
+    Scenario::from_json(&text).unwrap_or_else(|e| panic!("{e} in {text}"))
+}
+
+/// Runs a scenario that must be right.
+pub fn result(value: &Value) -> RunResult {
+    run(&scenario(value), 1, 0).unwrap_or_else(|e| panic!("{e} in {value}"))
+}
+
+/// The words in which a run may say that a path was hopeless.
+const HONEST: [&str; 4] = [
+    "the handshake was given up after too many retransmissions",
+    "retransmission was given up after too many timeouts",
+    "nothing was heard from the peer for the idle timeout",
+    "not finished after",
+];
+
+/// What holds of every result, whatever the scenario: the first thing that does not, in words.
+pub fn flaw(value: &Value, result: &RunResult) -> Option<String> {
+    let claim = |holds: bool, words: &str| (!holds).then(|| words.to_string());
+    let mut flaws = vec![claim(
+        result.error.as_ref().is_none_or(|e| e.starts_with("flow ") && HONEST.iter().any(|h| e.contains(h))),
+        "failed for a reason that no path gives",
+    )];
+    flaws.push(claim((result.status == "ok") == result.error.is_none(), "status and error disagree"));
+    for link in &result.links {
+        let dropped = link.dropped_queue + link.dropped_loss + link.dropped_mtu;
+        let in_all = link.offered_packets + link.duplicated_packets;
+        flaws.push(claim(link.delivered_packets + dropped <= in_all, "a link delivered what it never got"));
+        flaws.push(claim(link.duplicated_packets <= link.offered_packets, "a link copied more than it got"));
+    }
+    let limit = value["duration"].is_string();
+    for (flow, spec) in result.flows.iter().zip(value["flows"].as_array().into_iter().flatten()) {
+        let whole = flow.completion_s.is_some() && spec["size"].is_string();
+        let size = spec["size"].as_str().and_then(|s| s.strip_suffix('B')).and_then(|s| s.parse::<u64>().ok());
+        flaws.push(claim(!whole || size.is_none_or(|s| s == flow.bytes), "a finished flow has another size"));
+        flaws.push(claim(limit || flow.status == "failed" || whole, "an unfinished flow is ok"));
+        flaws.push(claim(flow.wire_bytes >= flow.bytes, "fewer bytes on the wire than delivered"));
+        flaws.push(claim(flow.retransmitted_packets <= flow.sent_packets, "more sent again than sent"));
+        let times = [flow.handshake_s, flow.first_byte_s, flow.completion_s];
+        let ordered = times.iter().flatten().zip(times.iter().flatten().skip(1)).all(|(a, b)| a <= b);
+        flaws.push(claim(ordered, "handshake, first byte and completion are not in this order"));
+        flaws.push(claim(flow.handshake_s.is_some() || flow.bytes == 0, "bytes without a handshake"));
+    }
+    // A packet costs a call at each link and one at its end, and a handful of timers at most.
+    let offered: u64 = result.links.iter().map(|l| l.offered_packets + l.duplicated_packets).sum();
+    flaws.push(claim(result.events <= 6 * offered + 200 * result.flows.len() as u64, "a storm of timers"));
+    flaws.into_iter().flatten().next()
+}
