@@ -183,6 +183,10 @@ fn endpoint(
             config.paced = contender.has(Switch::Paced);
             config.delayed_ack = !contender.has(Switch::NoDelack);
             config.timestamps = !contender.has(Switch::NoTimestamps);
+            if contender.has(Switch::StockBuffers) {
+                config.initial_receive_window = 65_535;
+                config.max_receive_window = (6 << 20) / 256 * 158;
+            }
             if contender.has(Switch::NoSackCompression) {
                 config.sack_compression = Span::ZERO;
             }

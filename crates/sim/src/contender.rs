@@ -43,11 +43,13 @@ pub enum Switch {
     Rto1s,
     /// No timestamp option.
     NoTimestamps,
+    /// Receive buffers of an untuned host.
+    StockBuffers,
 }
 
 impl Switch {
     /// All of them.
-    pub const ALL: [Switch; 8] = [
+    pub const ALL: [Switch; 9] = [
         Switch::NoHystart,
         Switch::Hystart,
         Switch::HystartPlusPlus,
@@ -56,6 +58,7 @@ impl Switch {
         Switch::NoSackCompression,
         Switch::Rto1s,
         Switch::NoTimestamps,
+        Switch::StockBuffers,
     ];
 
     /// Its name, the transports it applies to, and what it does.
@@ -70,6 +73,7 @@ impl Switch {
             Switch::NoDelack => ("nodelack", BOTH, "every data packet is acknowledged at once"),
             Switch::NoSackCompression => ("nosackcompression", TCP, "duplicate ACKs are never held back"),
             Switch::Rto1s => ("rto1s", TCP, "retransmission timeout as in RFC 6298, never under 1 s"),
+            Switch::StockBuffers => ("stockbuffers", TCP, "receive buffer of an untuned Linux: 128 KiB, at most 6 MiB"),
             Switch::NoTimestamps => ("notimestamps", TCP, "no timestamp option: 12 more data bytes a packet"),
         }
     }

@@ -201,14 +201,33 @@ fn the_window_grows_with_what_is_read_in_a_round_trip_and_stops_at_its_maximum()
 }
 
 #[test]
-fn a_window_that_is_not_used_does_not_grow() {
-    let mut receiver = Bench::established(with_timestamps(Role::Server));
-    // 65 535, rounded up to the scale of 64 MiB.
-    let first = 65_535u64;
+fn a_window_that_is_not_used_grows_no_further_than_the_buffer_has_room() {
+    let mut config = with_timestamps(Role::Server);
+    config.max_receive_window = 64 << 20;
+    let mut receiver = Bench::established(config);
+    // Half of the buffer is offered at first; full segments show that data may take 158 of 256 parts of it.
+    let room = (65_535 / 128 * 158u64).next_multiple_of(2048);
     for i in 0..100u64 {
         receiver.at(200.0 + 50.0 * i as f64).data(1000 * i, 1000);
         receiver.read();
     }
-    assert!(receiver.segments().iter().all(|(_, s)| s.window <= first.next_multiple_of(2048)));
+    let windows: Vec<u64> = receiver.segments().iter().map(|(_, s)| s.window).collect();
+    assert_eq!(windows.iter().max(), Some(&room), "{windows:?}");
     assert_eq!(receiver.connection.stats().sent_packets, 0);
+}
+
+/// Linux's `tcp_grow_window`: each data packet lets two segments more be offered, and the peer is told at once.
+#[test]
+fn while_the_window_opens_every_packet_is_acknowledged() {
+    let mut receiver = receiver(|c| {
+        c.quick_acks = 0;
+        c.initial_receive_window = 12_800;
+        c.max_receive_window = 64 << 20;
+    });
+    for i in 0..6 {
+        receiver.at(200.0 + i as f64).data(1000 * i, 1000);
+    }
+    // Room for 3000 bytes more, at 2000 a packet: two packets, then every second one.
+    let acks: Vec<u64> = receiver.segments().iter().map(|(_, s)| s.ack).collect();
+    assert_eq!(acks, [1000, 2000, 4000, 6000]);
 }

@@ -29,7 +29,7 @@ enum State {
 struct Handshake {
     /// A SYN or SYN-ACK is to be sent.
     pending: bool,
-    /// The client's last ACK of the handshake is to be sent, before any data.
+    /// An ACK of its own is to be sent before any data: the handshake's last, or that of data just received.
     ack: bool,
     first_sent: Option<Time>,
     tries: u32,
@@ -137,6 +137,8 @@ impl Connection {
     fn on_established(&mut self, s: &Segment, cx: &mut Cx<'_>) {
         self.tx.on_ack(s, cx);
         self.rx.on_segment(s, cx.now, self.tx.rtt.srtt());
+        // The kernel acknowledges before the application hears of the data, and only data that waits already goes along.
+        self.handshake.ack |= s.len > 0 && self.rx.due() == Due::Now && !self.tx.is_ready();
         self.persist_backoff = 0;
         if self.rx.readable() > 0 {
             self.events.push_back(Event::Readable(StreamId(0)));

@@ -15,6 +15,10 @@ const MAX_COMPRESSED: u32 = 44;
 /// Blocks that an ACK reports beside a new one for sure (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_BLOCKS: usize = 2;
 
+/// The share of a buffer's memory, in 128ths of the half that is assumed at first, which data is seen to take once full
+/// segments have arrived (measured on Linux: 158 of 256, where 128 were assumed).
+const SHARE_SEEN: u64 = 158;
+
 /// Whether and when an acknowledgement is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Due {
@@ -64,7 +68,10 @@ pub(super) struct Receiver {
 /// Dynamic right-sizing of the receive window, as Linux does it.
 #[derive(Clone, Debug)]
 struct Window {
+    /// What is offered beyond what was read (Linux: `rcv_ssthresh`).
     space: u64,
+    /// What the buffer has room for (Linux: `window_clamp`); `space` grows towards it with each packet.
+    clamp: u64,
     max: u64,
     scale: u32,
     edge: u64,
@@ -84,6 +91,10 @@ impl Window {
         }
         Window {
             space: config.initial_receive_window,
+            clamp: (config.initial_receive_window / 128)
+                .saturating_mul(SHARE_SEEN)
+                .min(max)
+                .max(config.initial_receive_window),
             max: max.min(65_535 << 14),
             scale,
             edge: 0,
@@ -105,6 +116,13 @@ impl Window {
         self.rtt8 = if self.rtt8 == 0 { ms * 8_000_000 } else { self.rtt8 - self.rtt8 / 8 + ms * 1_000_000 };
     }
 
+    /// A data packet arrived: offers two segments more if the buffer has room; returns whether it did.
+    fn grow(&mut self, mss: u64) -> bool {
+        let room = self.clamp.saturating_sub(self.space);
+        self.space += room.min(2 * mss);
+        room > 0
+    }
+
     /// The application has read up to `read`: once an RTT, room is made for twice what it read in the last one.
     fn adjust(&mut self, now: Time, read: u64, mss: u64) {
         if self.rtt8 == 0 || now.since(self.since).as_nanos() < self.rtt8 / 8 {
@@ -115,7 +133,7 @@ impl Window {
             let base = 2 * copied + 16 * mss;
             let grow =
                 (u128::from(base) * u128::from(copied - self.measured) / u128::from(self.measured.max(1))) as u64;
-            self.space = self.space.max(base.saturating_add(grow.saturating_mul(2)).min(self.max));
+            self.clamp = self.clamp.max(base.saturating_add(grow.saturating_mul(2)).min(self.max));
             self.measured = copied;
         }
         self.since = now;
@@ -211,6 +229,7 @@ impl Receiver {
             self.compressed = 0;
             self.compressed_until = None;
         }
+        self.offer_more();
         let mut fresh = 0;
         self.out_of_order.insert(start, end, |s, e| fresh += e - s);
         if fresh < end - start {
@@ -243,6 +262,14 @@ impl Receiver {
             }
         }
         self.last_data = Some(now);
+        self.offer_more();
+    }
+
+    /// Grows the window with each data packet while there is room; the peer is told at once (Linux: `tcp_grow_window`).
+    fn offer_more(&mut self) {
+        if self.window.grow(self.mss) {
+            self.quick |= 1;
+        }
     }
 
     fn enter_quick(&mut self) {

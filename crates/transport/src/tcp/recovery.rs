@@ -105,13 +105,14 @@ impl Default for Rack {
 
 impl Rack {
     /// Section 6.2 step 2: remembers the most recently sent of the segments that were delivered.
-    pub(super) fn advance(&mut self, r: &Record, echo: u32, min_rtt: Option<Span>) {
+    ///
+    /// Of a retransmission that seems to have taken less than the minimum RTT it was the original that arrived. The
+    /// RFC's other test, by timestamps, is left out as in Linux: while the first hole is open a receiver echoes an old
+    /// timestamp, so that every SACK of a retransmission would be taken for one of its original.
+    pub(super) fn advance(&mut self, r: &Record, min_rtt: Option<Span>) {
         let rtt = self.now.since(r.sent);
-        if r.marks.has(Marks::EVER_RETRANS) {
-            let original = echo != 0 && is_older(echo, timestamp(r.sent));
-            if original || min_rtt.is_some_and(|min| rtt < min) {
-                return;
-            }
+        if r.marks.has(Marks::EVER_RETRANS) && min_rtt.is_some_and(|min| rtt < min) {
+            return;
         }
         self.advanced = true;
         self.rtt = rtt;
@@ -189,7 +190,7 @@ impl Sender {
         if wait.is_zero() {
             return false;
         }
-        self.set_timer(Timer::Reordering, now, wait + self.ticks.tick() * 2);
+        self.set_timer(Timer::Reordering, now, wait + self.ticks.slack());
         true
     }
 

@@ -10,6 +10,9 @@ use crate::endpoint::Stats;
 use crate::recovery::{Pacer, Prr, RateSampler, prr::PrrAck};
 use haltere_net::{Cx, Metric, Rate, Span, Time};
 
+/// What a host whose clock ticks adds to probe and reordering timers (Linux: `TCP_TIMEOUT_MIN_US`).
+const TIMEOUT_MIN: Span = Span::from_millis(2);
+
 /// What a retransmission timer is set for. There is one timer, as in Linux: setting it for one thing unsets the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Timer {
@@ -60,8 +63,9 @@ impl Ticks {
         Ticks { tick, phase }
     }
 
-    pub(super) fn tick(&self) -> Span {
-        self.tick
+    /// What is added to timers that would rather fire late than early; nothing on an exact clock.
+    pub(super) fn slack(&self) -> Span {
+        if self.tick.is_zero() { Span::ZERO } else { TIMEOUT_MIN }
     }
 
     /// When a timer set at `now` for `span` fires: never early, and rounded up to the grain of the wheel's level, which
@@ -252,6 +256,11 @@ impl Sender {
     /// Whether there is new data that the peer's window lets go.
     pub(super) fn can_send_new(&self) -> bool {
         self.unsent() > 0 && self.window_end > self.nxt
+    }
+
+    /// Whether new data can go out at once.
+    pub(super) fn is_ready(&self) -> bool {
+        self.can_send_new() && self.has_room()
     }
 
     fn has_room(&self) -> bool {
@@ -499,7 +508,7 @@ impl Sender {
         let mut d = Delivery::default();
         let duplicate = self.take_duplicate_sack(s, prior_una);
         self.take_sacks(s, prior_una, duplicate.is_some(), &mut d);
-        self.take_cumulative(s, &mut d);
+        self.take_cumulative(&mut d);
         if d.sacked > 0 || d.acked > 0 {
             self.check_reordering(&d, prior_highest);
         }
@@ -539,7 +548,7 @@ impl Sender {
 
     fn take_sacks(&mut self, s: &Segment, prior_una: u64, skip_first: bool, d: &mut Delivery) {
         let high_seq = if self.phase == Phase::Open { self.nxt } else { self.episode.high_seq };
-        let (mss, echo) = (self.mss, s.echo);
+        let mss = self.mss;
         let min_rtt = self.rtt.min();
         let Sender { board, rack, sampler, .. } = self;
         let now = rack.now;
@@ -548,13 +557,13 @@ impl Sender {
                 continue;
             }
             board.sack((start.max(prior_una), end), high_seq, prior_una, d, |r| {
-                rack.advance(r, echo, min_rtt);
+                rack.advance(r, min_rtt);
                 sampler.on_delivered(now, mss, r.sent, r.tx);
             });
         }
     }
 
-    fn take_cumulative(&mut self, s: &Segment, d: &mut Delivery) {
+    fn take_cumulative(&mut self, d: &mut Delivery) {
         let high_seq = if self.phase == Phase::Open { self.nxt } else { self.episode.high_seq };
         let (mss, una) = (self.mss, self.una);
         let min_rtt = self.rtt.min();
@@ -562,7 +571,7 @@ impl Sender {
         let now = rack.now;
         board.acknowledge(una, high_seq, d, |r| {
             if !r.marks.has(Marks::SACKED) {
-                rack.advance(r, s.echo, min_rtt);
+                rack.advance(r, min_rtt);
                 sampler.on_delivered(now, mss, r.sent, r.tx);
             }
         });
@@ -709,7 +718,7 @@ impl Sender {
         let mut span = match self.rtt.srtt() {
             // One segment alone may meet a delayed ACK.
             Some(srtt) if self.board.out() == 1 => srtt * 2 + self.rtt.floor(),
-            Some(srtt) => srtt * 2 + self.ticks.tick() * 2,
+            Some(srtt) => srtt * 2 + self.ticks.slack(),
             None => Span::from_secs(1),
         };
         let rto = if advancing { self.rtt.rto() } else { self.rto_left(now) };
