@@ -3,7 +3,8 @@
 use super::config::Config;
 use super::receiver::{Due, Receiver};
 use super::segment::{Kind, Segment};
-use super::sender::{Sender, Ticks, timestamp};
+use super::sender::Sender;
+use super::ticks::{Ticks, timestamp};
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
 use haltere_net::{Cx, Ecn, Packet, PathId, Span, Time};

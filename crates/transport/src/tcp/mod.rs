@@ -11,6 +11,7 @@
 //! | `scoreboard` | the record of each segment in flight: SACKed, lost, retransmitted |
 //! | `recovery` | the congestion states Open, Disorder, Recovery, Loss, and undo |
 //! | `rtt` | RTT estimation and the retransmission timeout |
+//! | `ticks` | the host's clock and timer wheel |
 //! | `receiver` | reassembly, when to acknowledge, the receive window |
 
 pub mod config;
@@ -21,6 +22,7 @@ mod rtt;
 mod scoreboard;
 pub mod segment;
 mod sender;
+mod ticks;
 
 pub use config::Config;
 pub use connection::Connection;

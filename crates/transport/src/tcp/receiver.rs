@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::segment::Segment;
-use super::sender::{Ticks, is_older, timestamp};
+use super::ticks::{Ticks, is_older, timestamp};
 use crate::ranges::RangeSet;
 use haltere_net::{Span, Time};
 

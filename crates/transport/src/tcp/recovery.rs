@@ -3,7 +3,8 @@
 
 use super::scoreboard::{Delivery, Judgement, Marks, Record};
 use super::segment::Segment;
-use super::sender::{Forced, Order, Sender, Timer, is_older, timestamp};
+use super::sender::{Forced, Order, Sender, Timer};
+use super::ticks::{is_older, timestamp};
 use crate::cc::{Congestion, Phase, Trigger};
 use crate::recovery::{Prr, prr::PrrAck};
 use haltere_net::{Span, Time};

@@ -1,0 +1,71 @@
+//! The host's clocks: timers set in whole ticks and fired at the edges of a timer wheel, and the clock of timestamps.
+
+use haltere_net::{Span, Time};
+
+/// What a host whose clock ticks adds to probe and reordering timers (Linux: `TCP_TIMEOUT_MIN_US`).
+const TIMEOUT_MIN: Span = Span::from_millis(2);
+
+/// Clock ticks of the host: timers are set in whole ticks and fire at the edges of its timer wheel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ticks {
+    tick: Span,
+    phase: u64,
+}
+
+impl Ticks {
+    /// `phase` places the run's start within the host's count of ticks.
+    pub(super) fn new(tick: Span, phase: u64) -> Ticks {
+        Ticks { tick, phase }
+    }
+
+    /// What is added to timers that would rather fire late than early; nothing on an exact clock.
+    pub(super) fn slack(&self) -> Span {
+        if self.tick.is_zero() { Span::ZERO } else { TIMEOUT_MIN }
+    }
+
+    /// When a timer set at `now` for `span` fires: never early, and rounded up to the grain of the wheel's level, which
+    /// is 1, 8, 64 … ticks for spans from 0, 63, 504 … ticks (Linux, `kernel/time/timer.c`).
+    pub(super) fn deadline(&self, now: Time, span: Span) -> Time {
+        let tick = self.tick.as_nanos();
+        if tick == 0 {
+            return now + span;
+        }
+        let host = now.as_nanos().saturating_add(self.phase);
+        let ticks = span.as_nanos().div_ceil(tick);
+        let mut shift = 0;
+        while ticks >= 63 << shift && shift < 24 {
+            shift += 3;
+        }
+        let expires = (((host / tick + ticks) >> shift) + 1) << shift;
+        Time::from_nanos(expires.saturating_mul(tick).saturating_sub(self.phase))
+    }
+}
+
+/// The timestamp option's clock: milliseconds, from 1 and never 0, which means none. It wraps after 49.7 days.
+pub(super) fn timestamp(now: Time) -> u32 {
+    ((now.as_nanos() / 1_000_000) as u32).wrapping_add(1).max(1)
+}
+
+/// Whether one timestamp is older than another (RFC 7323 section 5.2, in arithmetic that wraps).
+pub(super) fn is_older(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_fire_at_the_edges_of_the_wheel_and_never_early() {
+        let ticks = Ticks::new(Span::from_millis(4), 0);
+        let at = |ms: u64, span: u64| ticks.deadline(Time::ZERO + Span::from_millis(ms), Span::from_millis(span));
+        assert_eq!(at(0, 40), Time::ZERO + Span::from_millis(44));
+        assert_eq!(at(3, 40), Time::ZERO + Span::from_millis(44));
+        // 1 s is 250 ticks: the second level, whose grain is 8 ticks.
+        assert_eq!(at(0, 1000), Time::ZERO + Span::from_millis(1024));
+        for (now, span) in [(1, 1), (7, 251), (13, 252), (100, 2016), (5, 60_000)] {
+            assert!(at(now, span) >= Time::ZERO + Span::from_millis(now + span));
+        }
+        assert_eq!(Ticks::new(Span::ZERO, 0).deadline(Time::ZERO, Span::from_millis(3)).as_nanos(), 3_000_000);
+    }
+}
