@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `frame`, `packet`, `sizes` | what is on the wire |
 //! | `connection`, `receive`, `transmit` | the machine |
-//! | `path`, `recovery`, `sent`, `rtt`, `pacing`, `mtu` | RFC 9002 and DPLPMTUD, for each path |
+//! | `path`, `recovery`, `sent`, `rtt`, `mtu` | RFC 9002 and DPLPMTUD, for each path |
 //! | `received` | acknowledgements to be sent |
 //! | `streams`, `buffer`, `flow` | streams and flow control |
 //!
@@ -22,7 +22,6 @@ mod few;
 mod flow;
 mod frame;
 mod mtu;
-mod pacing;
 mod packet;
 mod path;
 mod receive;

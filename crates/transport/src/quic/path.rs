@@ -4,7 +4,6 @@ use super::config::Config;
 use super::few::Few;
 use super::frame::Ack;
 use super::mtu::MtuSearch;
-use super::pacing::Pacing;
 use super::packet::SpaceId;
 use super::received::Received;
 use super::rtt::Rtt;
@@ -12,7 +11,7 @@ use super::sent::{Record, SentPacket, SentPackets};
 use super::sizes::{AMPLIFICATION_LIMIT, IP_UDP, MIN_DATAGRAM};
 use crate::cc::{self, CongestionController, Sent};
 use crate::endpoint::Role;
-use crate::recovery::RateSampler;
+use crate::recovery::{BurstPacer, RateSampler};
 use haltere_net::{Cx, Metric, PathId, Rate, Span, Time};
 
 /// A packet number space of a path (RFC 9000 section 12.3). Paths after the first only use that of application data.
@@ -94,7 +93,7 @@ pub(super) struct Path {
     /// Whether the window or pacing, and not a lack of data, held the sender back lately (RFC 9002 section 7.8).
     pub window_limited: bool,
     pub undo: bool,
-    pacing: Option<Pacing>,
+    pacing: Option<BurstPacer>,
     burst: u64,
     reported: [u64; 4],
 }
@@ -133,7 +132,7 @@ impl Path {
             window_limited: false,
             undo: config.undo,
             // Section 7.7: bursts of the size of the initial window are allowed.
-            pacing: config.pacing.then(|| Pacing::new(initial_window)),
+            pacing: config.pacing.then(|| BurstPacer::new(initial_window)),
             burst: config.burst,
             reported: [0; 4],
         }
@@ -230,7 +229,7 @@ impl Path {
 
     /// When pacing lets the next datagram go.
     pub fn next_departure(&self) -> Time {
-        self.pacing.as_ref().map_or(Time::ZERO, Pacing::next)
+        self.pacing.as_ref().map_or(Time::ZERO, BurstPacer::next)
     }
 
     /// Forgets a packet number space whose keys are discarded (RFC 9002 section 6.4).

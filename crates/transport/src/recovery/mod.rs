@@ -1,10 +1,12 @@
 //! What loss recovery of every transport is made of: delivery-rate samples, windowed filters, pacing, PRR.
 
+pub mod burst;
 pub mod filter;
 pub mod pacer;
 pub mod prr;
 pub mod rate;
 
+pub use burst::BurstPacer;
 pub use filter::{Windowed, WindowedMax, WindowedMin};
 pub use pacer::Pacer;
 pub use prr::Prr;

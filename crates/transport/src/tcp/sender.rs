@@ -8,7 +8,7 @@ use super::segment::Segment;
 use super::ticks::{Ticks, timestamp};
 use crate::cc::{self, CongestionController, Phase, SlowStart};
 use crate::endpoint::Stats;
-use crate::recovery::{Pacer, Prr, RateSampler, prr::PrrAck};
+use crate::recovery::{BurstPacer, Prr, RateSampler, prr::PrrAck};
 use haltere_net::{Cx, Metric, Rate, Span, Time};
 
 /// What a retransmission timer is set for. There is one timer, as in Linux: setting it for one thing unsets the others.
@@ -63,10 +63,8 @@ pub(super) struct Sender {
     pub(super) cc: Box<dyn CongestionController>,
     pub(super) rtt: Rtt,
     pub(super) sampler: RateSampler,
-    pacer: Pacer,
+    pacer: BurstPacer,
     paced: bool,
-    burst_left: u64,
-    burst_sent: u64,
     pacing_wake: Option<Time>,
     /// First position not acknowledged.
     pub una: u64,
@@ -115,10 +113,8 @@ impl Sender {
             cc,
             rtt: Rtt::new(config.rto),
             sampler: RateSampler::default(),
-            pacer: Pacer::new(10 * mss),
+            pacer: BurstPacer::new(10 * mss),
             paced,
-            burst_left: 0,
-            burst_sent: 0,
             pacing_wake: None,
             una: 0,
             nxt: 0,
@@ -249,11 +245,10 @@ impl Sender {
         let out = if self.may_pace(cx.now) { self.pick(cx) } else { None };
         match out {
             Some(segment) => {
-                self.account_burst(cx.now, u64::from(segment.len));
+                self.charge(cx.now, u64::from(segment.len));
                 self.last_send = cx.now;
             }
             None => {
-                self.close_burst(cx.now);
                 self.settle(cx.now);
                 self.trace(cx);
             }
@@ -263,14 +258,11 @@ impl Sender {
 
     /// Whether pacing lets a segment go; if not, remembers when it will.
     fn may_pace(&mut self, now: Time) -> bool {
-        if !self.paced || self.burst_left > 0 || self.forced.is_some() {
+        if !self.paced || self.forced.is_some() {
             return true;
         }
         match self.pacer.blocked(now) {
-            None => {
-                self.burst_left = self.cc.send_quantum().max(self.mss);
-                true
-            }
+            None => true,
             Some(at) => {
                 let retransmit = self.board.lost() > self.board.retransmitted();
                 if (retransmit || self.unsent() > 0) && self.has_room() {
@@ -281,25 +273,10 @@ impl Sender {
         }
     }
 
-    fn account_burst(&mut self, now: Time, len: u64) {
-        if !self.paced {
-            return;
+    fn charge(&mut self, now: Time, len: u64) {
+        if let Some(rate) = self.pacing_rate() {
+            self.pacer.on_sent(now, len, rate, self.cc.send_quantum().max(self.mss));
         }
-        self.burst_sent += len;
-        self.burst_left = self.burst_left.saturating_sub(len);
-        if self.burst_left == 0 {
-            self.close_burst(now);
-        }
-    }
-
-    fn close_burst(&mut self, now: Time) {
-        if self.burst_sent > 0
-            && let Some(rate) = self.pacing_rate()
-        {
-            self.pacer.on_sent(now, self.burst_sent, rate);
-        }
-        self.burst_sent = 0;
-        self.burst_left = 0;
     }
 
     fn pick(&mut self, cx: &mut Cx<'_>) -> Option<Outgoing> {

@@ -1,22 +1,22 @@
 //! When packets may leave: bursts of a few packets at the congestion controller's rate (RFC 9002 section 7.7).
 
-use crate::recovery::Pacer;
+use super::Pacer;
 use haltere_net::{Rate, Time};
 
 /// A path's pacer. A burst of up to a quantum leaves back to back and is then charged as a whole, so that there is one
 /// wake-up a burst and not one a packet.
 #[derive(Clone, Debug)]
-pub(super) struct Pacing {
+pub struct BurstPacer {
     pacer: Pacer,
     burst: u64,
     burst_at: Time,
     burst_rate: Rate,
 }
 
-impl Pacing {
+impl BurstPacer {
     /// A pacer that lets the first `free` bytes go at once.
-    pub fn new(free: u64) -> Pacing {
-        Pacing { pacer: Pacer::new(free), burst: 0, burst_at: Time::ZERO, burst_rate: Rate::default() }
+    pub fn new(free: u64) -> BurstPacer {
+        BurstPacer { pacer: Pacer::new(free), burst: 0, burst_at: Time::ZERO, burst_rate: Rate::default() }
     }
 
     /// Until when nothing may be sent.
@@ -43,7 +43,7 @@ impl Pacing {
         self.burst = 0;
     }
 
-    /// `bytes` go out.
+    /// `bytes` go out at `rate`; a burst is over when it has reached `quantum` bytes, or when time has moved on.
     #[inline]
     pub fn on_sent(&mut self, now: Time, bytes: u64, rate: Rate, quantum: u64) {
         if self.burst == 0 {
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn bursts_of_two_keep_the_rate() {
-        let mut pacing = Pacing::new(0);
+        let mut pacing = BurstPacer::new(0);
         let rate = Rate::from_bps(8_000_000);
         let (mut now, mut wakes) = (Time::ZERO, 0);
         for _ in 0..1000 {
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_lone_packet_is_charged_when_the_next_one_comes() {
-        let mut pacing = Pacing::new(0);
+        let mut pacing = BurstPacer::new(0);
         let rate = Rate::from_bps(8_000_000);
         pacing.on_sent(Time::ZERO, 1000, rate, 2000);
         assert_eq!(pacing.blocked(Time::ZERO), None);
