@@ -8,8 +8,14 @@ __version__: str
 class ScenarioError(ValueError):
     """A scenario that cannot be run. `args` is (message, path), path like `flows[0].contender`."""
 
-def validate(scenario_json: str) -> None:
-    """Raise `ScenarioError` if the scenario cannot be run."""
+def validate(scenario_json: str, modelled: bool) -> None:
+    """Raise `ScenarioError` if the scenario is wrong; with `modelled`, also if the model lacks a contender."""
+
+def network(scenario_json: str) -> str:
+    """Return `{nodes, links, routes, flows, made_by, ...}`: the network with all defaults filled in."""
+
+def losses(scenario_json: str, seed: int, replication: int, direction: int, packets: int) -> list[int]:
+    """Return which packets of link direction `direction` (2 x link, + 1 for up) are lost, as bits in bytes."""
 
 def run(scenario_json: str, seed: int, replication: int) -> str:
     """Run one scenario and return its RunResult. Releases the interpreter's lock while it runs."""

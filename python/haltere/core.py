@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,13 +36,32 @@ def canonical(scenario: Any) -> str:
     return json.dumps(scenario, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def validate(scenario_json: str) -> None:
-    """Raise `ScenarioProblem` if the scenario cannot be run."""
+@contextlib.contextmanager
+def _problems() -> Iterator[None]:
     try:
-        _core.validate(scenario_json)
+        yield
     except _core.ScenarioError as error:
         message, path = (*error.args, "")[:2]
         raise ScenarioProblem(str(message), str(path)) from None
+
+
+def validate(scenario_json: str, *, modelled: bool = True) -> None:
+    """Raise `ScenarioProblem` if the scenario is wrong; with `modelled`, also if the model lacks a contender."""
+    with _problems():
+        _core.validate(scenario_json, modelled)
+
+
+def network(scenario_json: str) -> dict[str, Any]:
+    """Return the scenario's nodes, links with all defaults filled in, routes and flows (see `_core.pyi`)."""
+    with _problems():
+        answer: dict[str, Any] = json.loads(_core.network(scenario_json))
+    return answer
+
+
+def losses(scenario_json: str, seed: int, replication: int, direction: int, packets: int) -> bytes:
+    """Return which of the first packets of a link direction a run loses: bit n % 8 of byte n // 8."""
+    with _problems():
+        return bytes(_core.losses(scenario_json, seed, replication, direction, packets))
 
 
 def run(scenario_json: str, seed: int, replication: int) -> str:

@@ -5,6 +5,7 @@ mod bench;
 mod place;
 
 use haltere_sim::contender::{Switch, Transport};
+use haltere_sim::network::describe;
 use haltere_sim::{Scenario, ScenarioError as Wrong};
 use haltere_transport::cc::Algorithm;
 use pyo3::create_exception;
@@ -22,10 +23,25 @@ fn to_json<T: serde::Serialize>(value: &T) -> PyResult<String> {
     serde_json::to_string(value).map_err(|e| PyRuntimeError::new_err(e.to_string()))
 }
 
-/// Raises `ScenarioError` if the scenario cannot be run.
+/// Raises `ScenarioError` if the scenario is wrong; with `modelled`, also if the model lacks one of its contenders.
 #[pyfunction]
-fn validate(scenario_json: &str) -> PyResult<()> {
-    Scenario::from_json(scenario_json).map(|_| ()).map_err(refuse)
+fn validate(scenario_json: &str, modelled: bool) -> PyResult<()> {
+    let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
+    if modelled { haltere_sim::check_modelled(&scenario).map_err(refuse) } else { Ok(()) }
+}
+
+/// The scenario's network with all defaults filled in, as JSON: what a rig builds.
+#[pyfunction]
+fn network(scenario_json: &str) -> PyResult<String> {
+    let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
+    to_json(&describe(&scenario).map_err(refuse)?)
+}
+
+/// Which of the first `packets` packets of link direction `direction` (2 × link, + 1 for up) a run loses: bit n % 8 of byte n // 8.
+#[pyfunction]
+fn losses(scenario_json: &str, seed: u64, replication: u64, direction: usize, packets: usize) -> PyResult<Vec<u8>> {
+    let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
+    haltere_sim::network::losses(&scenario, seed, replication, direction, packets).map_err(refuse)
 }
 
 /// Runs one scenario and returns its `RunResult` as JSON; the interpreter is free meanwhile.

@@ -130,6 +130,10 @@ pub struct Scenario {
     /// Count goodput from here on; goes with `duration`.
     #[serde(default)]
     pub measure_from: Option<Quantity<Span>>,
+    /// Who makes the links of a real network: `kernel` (netem; the default) or `haltere` (its emulator). The model's links
+    /// are its own.
+    #[serde(default)]
+    pub links: Links,
     /// The network.
     pub topology: Topology,
     /// The flows, each from a server to a client.
@@ -146,6 +150,17 @@ pub enum Kind {
     Dumbbell,
     /// Any nodes and links.
     Graph,
+}
+
+/// Who makes the links of a real network.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Links {
+    /// The kernel's queue disciplines.
+    #[default]
+    Kernel,
+    /// The emulator, with the simulator's links.
+    Haltere,
 }
 
 /// The network.
@@ -393,7 +408,7 @@ pub struct Flow {
 }
 
 /// What is said on a connection.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum App {
     /// One object: TLS 1.3 and HTTP/2 over TCP, HTTP/3 over QUIC.
