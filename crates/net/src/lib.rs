@@ -12,6 +12,7 @@ pub mod link;
 pub mod loss;
 pub mod packet;
 pub mod queue;
+pub mod report;
 pub mod rng;
 pub mod time;
 pub mod topology;

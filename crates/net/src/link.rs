@@ -13,14 +13,20 @@ use crate::queue::{Backlog, DropReason, DropTail, Limit, QueueDiscipline, Verdic
 use crate::rng::{Stream, Streams};
 use crate::time::{Span, Time};
 use crate::units::Rate;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// What one direction of a link is like.
-#[derive(Clone, Debug)]
+/// What one direction of a link is like. Its JSON form has the units in the names: `{"rate_bps": 40000000, "delay_ns":
+/// 50000000, "mtu": 1500, "queue": {"packets": 1000}, "loss": {"model": "uniform", "p": 0.01}}`; what is left out has
+/// its default.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct LinkConfig {
     /// Serialisation rate; `None` sends in no time.
+    #[serde(rename = "rate_bps")]
     pub rate: Option<Rate>,
     /// Propagation delay.
+    #[serde(rename = "delay_ns")]
     pub delay: Span,
     /// Largest packet, in bytes with IP header.
     pub mtu: u32,
@@ -368,5 +374,43 @@ impl<B: Clone + Send + 'static> Link<B> {
     pub fn conserves(&self) -> bool {
         let c = &self.counters;
         c.offered + c.duplicated == c.delivered + c.dropped() + self.inside()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_goes_through_json_and_back() {
+        let config = LinkConfig {
+            rate: Some(Rate::from_bps(40_000_000)),
+            delay: Span::from_millis(50),
+            queue: Limit::Bytes(64_000),
+            loss: LossModel::GilbertElliott {
+                good_to_bad: 0.01,
+                bad_to_good: 0.25,
+                loss_in_bad: 1.0,
+                loss_in_good: 0.0,
+            },
+            jitter: JitterModel::Normal { sigma: Span::from_micros(300), reorder: true },
+            ..LinkConfig::default()
+        };
+        let json = serde_json::to_value(&config).unwrap();
+        assert_eq!(json["rate_bps"], 40_000_000);
+        assert_eq!(json["delay_ns"], 50_000_000);
+        assert_eq!(json["queue"], serde_json::json!({ "bytes": 64_000 }));
+        assert_eq!(json["loss"]["model"], "gilbert-elliott");
+        assert_eq!(json["jitter"]["sigma_ns"], 300_000);
+        assert_eq!(serde_json::from_value::<LinkConfig>(json).unwrap(), config);
+    }
+
+    #[test]
+    fn what_is_left_out_has_its_default_and_what_is_unknown_is_refused() {
+        let read = |text: &str| serde_json::from_str::<LinkConfig>(text);
+        assert_eq!(read(r#"{"rate_bps": null}"#).unwrap(), LinkConfig::default());
+        for wrong in [r#"{"rate": 1}"#, r#"{"queue": {"packets": -1}}"#, r#"{"loss": {"model": "uniform", "q": 1}}"#] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -212,23 +212,7 @@ impl Run {
             flows.iter_mut().for_each(|f| f.status = "failed");
         }
         let edges = self.topology.edges().iter().zip(self.world.links());
-        let links = edges.map(|(edge, link)| {
-            let c = link.counters();
-            LinkResult {
-                link: edge.name.clone(),
-                direction: edge.direction.name(),
-                offered_packets: c.offered,
-                delivered_packets: c.delivered,
-                delivered_bytes: c.delivered_bytes,
-                dropped_queue: c.dropped_queue,
-                dropped_loss: c.dropped_loss,
-                dropped_mtu: c.dropped_mtu,
-                duplicated_packets: c.duplicated,
-                max_queue_packets: c.max_queue_packets,
-                max_queue_bytes: c.max_queue_bytes,
-                mean_queueing_delay_s: c.queueing_ns as f64 * 1e-9 / c.served.max(1) as f64,
-            }
-        });
+        let links = edges.map(|(edge, link)| LinkResult::new(&edge.name, edge.direction, link.counters()));
         let hosts = self.world.hosts();
         RunResult {
             status: if error.is_some() { "failed" } else { "ok" },
