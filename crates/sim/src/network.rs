@@ -1,7 +1,7 @@
 //! From a scenario to its network: nodes, links with all defaults filled in, and the route of each flow. The simulator
 //! builds its world from it, and a rig its namespaces.
 
-use crate::contender::{Contender, Transport};
+use crate::contender::Contender;
 use crate::scenario::{
     App, DirectionSpec, Distribution, Flow, JitterSpec, Kind, LinkSpec, Links, LossName, LossSpec, Probability, Quantity,
     QueueLimit, Scenario, ScenarioError,

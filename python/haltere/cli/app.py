@@ -72,6 +72,16 @@ Seed = Annotated[
     int, typer.Option(help="Names the random losses; every contender meets the same ones.", rich_help_panel=RUNS)
 ]
 Replications = Annotated[int, typer.Option(help="How often, each time with other losses.", rich_help_panel=RUNS)]
+FidelityOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fidelity",
+        help="Where: `model` (the simulator), `linux` (a real kernel in virtual time), `testbed` (this machine's kernel). "
+        "May be given again, to lay them side by side.",
+        show_default=False,
+        rich_help_panel=RUNS,
+    ),
+]
 Workers = Annotated[
     int | None, typer.Option(help="Runs at once (default: one a CPU).", show_default=False, rich_help_panel=RUNS)
 ]
@@ -125,6 +135,7 @@ def run(
     experiment: Annotated[
         list[str] | None, typer.Option(help="Only this experiment (may be given again).", show_default=False)
     ] = None,
+    fidelity: FidelityOption = None,
     workers: Workers = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the results (default results/NAME).", show_default=False)
@@ -149,6 +160,7 @@ def run(
         replications=replications,
         variant=variant,
         experiments=experiment,
+        fidelity=fidelity,
         workers=workers,
         out=out,
         dry_run=dry_run,

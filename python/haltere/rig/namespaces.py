@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from pyroute2 import IPRoute
+from pyroute2.netlink.rtnl.tcmsg import sched_netem
 
 from haltere import core
 from haltere.rig import bpf
@@ -39,6 +40,15 @@ _NO_LIMIT = 1 << 30
 _SIOCETHTOOL = 0x8946
 _OFFLOADS = {"TSO": 0x1F, "GSO": 0x24, "GRO": 0x2C}
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _without_estimator(request: dict[str, Any]) -> None:
+    request.pop("rate", None)
+
+
+# pyroute2 0.9 gives a netem's rate to the qdisc's rate estimator as well, which the kernel refuses; its plugins for other
+# disciplines have this hook against it.
+sched_netem.fix_request = _without_estimator
 
 
 def _checked(answer: int, what: str) -> None:
@@ -158,7 +168,7 @@ def build(plan: Plan, scenario_json: str, seed: int, replication: int) -> Rig:
         for _ in plan.nodes:
             rig.nodes.append(_node())
         if plan.made_by == "kernel":
-            rig.wires = Namespace()
+            rig.wires = _quiet(Namespace())
             for link in plan.links:
                 _kernel_link(rig, link, scenario_json, seed, replication)
         else:
@@ -170,12 +180,18 @@ def build(plan: Plan, scenario_json: str, seed: int, replication: int) -> Rig:
     return rig
 
 
+def _quiet(namespace: Namespace) -> Namespace:
+    """Without IPv6, whose own packets would count as traffic."""
+    with inside(namespace.fd), contextlib.suppress(FileNotFoundError):  # a kernel without IPv6
+        set_kernel("net.ipv6.conf.all.disable_ipv6", "1")
+        set_kernel("net.ipv6.conf.default.disable_ipv6", "1")
+    return namespace
+
+
 def _node() -> Namespace:
-    node = Namespace()
+    node = _quiet(Namespace())
     with inside(node.fd):
         for name, value in (
-            ("net.ipv6.conf.all.disable_ipv6", "1"),
-            ("net.ipv6.conf.default.disable_ipv6", "1"),
             ("net.ipv4.ip_forward", "1"),
             ("net.ipv4.conf.all.send_redirects", "0"),
             ("net.ipv4.conf.default.send_redirects", "0"),
@@ -183,8 +199,7 @@ def _node() -> Namespace:
             ("net.ipv4.conf.default.rp_filter", "0"),
             ("net.ipv4.tcp_no_metrics_save", "1"),
         ):
-            with contextlib.suppress(FileNotFoundError):  # a kernel without IPv6
-                set_kernel(name, value)
+            set_kernel(name, value)
     return node
 
 

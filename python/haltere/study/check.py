@@ -11,6 +11,8 @@ from pydantic import BaseModel, ValidationError
 from haltere import core
 from haltere.documents import Document, follow, join, steps
 from haltere.errors import InputError, as_written
+from haltere.fidelity import Fidelity
+from haltere.fidelity import check as check_at
 from haltere.study import design
 from haltere.study.model import Experiment, Header, StudyFile, name_problem
 
@@ -176,7 +178,12 @@ def _check_centre(origin: Origin, base: Path, experiment: Experiment) -> None:
 
 
 def check_treatment(
-    origin: Origin, name: str, experiment: Experiment, choices: tuple[design.Choice, ...], scenario: Mapping[str, Any]
+    origin: Origin,
+    name: str,
+    experiment: Experiment,
+    choices: tuple[design.Choice, ...],
+    scenario: Mapping[str, Any],
+    fidelities: tuple[Fidelity, ...],
 ) -> str:
     """Return the canonical JSON of a treatment's scenario.
 
@@ -193,7 +200,8 @@ def check_treatment(
             right="texts, finite numbers, booleans, tables and lists",
         ) from None
     try:
-        core.validate(text)
+        for fidelity in fidelities:
+            check_at(fidelity, text)
     except core.ScenarioProblem as problem:
         raise _map_back(origin, base, experiment, choices, scenario, problem) from None
     return text

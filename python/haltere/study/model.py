@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StrictInt, StrictStr, model_validator
 
+from haltere.fidelity import NAMES, Fidelity
+
 Scalar = str | int | float | bool
 
 # Columns of the result tables: a factor of one of these names would hide it.
@@ -15,6 +17,7 @@ RESERVED = frozenset(
         "run_id",
         "experiment",
         "treatment",
+        "fidelity",
         "replication",
         "seed",
         "status",
@@ -71,6 +74,15 @@ def _scenario(given: object) -> object:
     return given
 
 
+def _fidelities(given: object) -> object:
+    many = given if isinstance(given, list | tuple) else [given]
+    known = ", ".join(f"'{name}'" for name in NAMES)
+    if not many or any(name not in NAMES for name in many) or len(set(many)) < len(many):
+        raise ValueError(f"is not a fidelity, nor a list of them|{known}")
+    return tuple(many)
+
+
+Fidelities = Annotated[tuple[Fidelity, ...], BeforeValidator(_fidelities)]
 Levels = Annotated[tuple[Annotated[Level, BeforeValidator(_level)], ...], BeforeValidator(_levels)]
 
 
@@ -83,7 +95,7 @@ class Header(_Table):
     source: StrictStr = ""
     seed: Annotated[StrictInt, Field(ge=0, lt=2**63)]
     replications: Annotated[StrictInt, Field(ge=1, le=1_000_000)]
-    fidelity: Literal["model"] = "model"
+    fidelity: Fidelities = ("model",)
 
 
 class Experiment(_Table):
