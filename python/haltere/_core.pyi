@@ -1,6 +1,6 @@
 """The extension module: the simulator (written in Rust).
 
-Every function but `bench` is pure: same arguments and same version, same answer. Texts are JSON unless said otherwise.
+Every function but `bench` and those at the end, which make and measure real transfers on Linux, is pure: same arguments and same version, same answer. Texts are JSON unless said otherwise.
 """
 
 __version__: str
@@ -34,3 +34,21 @@ def algorithms() -> str:
 
 def bench() -> str:
     """Return `[{case, data_packets, cpu_s, packets_per_cpu_s, bytes_per_packet_in_flight}]` of the benchmark cases."""
+
+class RigError(RuntimeError):
+    """What real hosts refuse. `args` is (message, path), path like `flows[0].congestion` or empty."""
+
+def transfers(spec_json: str) -> str:
+    """Make TCP transfers over this kernel's stack, all of them in one thread of their own.
+
+    Spec: `{"flows": [{"flow", "server": {"netns", "address", "port"}, "client": {"netns", "address"}, "congestion",
+    "size" (bytes or null), "start_ns", "request" (bytes), "options": {"paced", "quickack", "buffer"}}],
+    "time_limit_ns", "duration_ns", "measure_from_ns", "sample_ns", "epoch_ns"}`.
+
+    Answer: `{"flows": [{"flow", "status", "error", "start_s", "handshake_s", "first_byte_s", "completion_s", "bytes",
+    "server_port", "client_port", "tcp_info": {"server", "client"}}], "series": [{who, name, unit, t_s, v}],
+    "virtual_s"}`. Raises `RigError` if the sockets cannot be made. Linux only.
+    """
+
+def congestion_controls() -> list[str]:
+    """Return the congestion controls that this kernel offers, by its own names. Linux only."""

@@ -1,7 +1,9 @@
 //! The extension module `haltere._core`. Texts cross the seam as JSON; every function is pure, except
-//! `bench`, which measures this machine.
+//! `bench`, which measures this machine, and those of `host`, which use its network.
 
 mod bench;
+#[cfg(target_os = "linux")]
+mod host;
 mod place;
 
 use haltere_sim::contender::{Switch, Transport};
@@ -107,5 +109,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scenario_schema, module)?)?;
     module.add_function(wrap_pyfunction!(locate, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
-    module.add_function(wrap_pyfunction!(run_bench, module)?)
+    module.add_function(wrap_pyfunction!(run_bench, module)?)?;
+    #[cfg(target_os = "linux")]
+    host::register(module)?;
+    Ok(())
 }
