@@ -67,7 +67,7 @@ def _dry_run(campaign: Campaign, workers: int | None) -> None:
     for name in campaign.experiments:
         experiment = campaign.study.file.experiments[name]
         treatments = len(campaign.study.select([name]))
-        factors = " × ".join(f"{len(levels)} {factor}" for factor, levels in experiment.factors.items())
+        factors = " × ".join(f"{len(levels)} {factor}" for factor, levels in campaign.study.factors(name).items())
         table.add_row(
             escape(name), experiment.design, escape(factors), str(treatments), str(treatments * campaign.replications)
         )

@@ -135,11 +135,14 @@ class Study:
         return "-".join([name, *self.fidelities]) if self._elsewhere else name
 
     def factors(self, experiment: str) -> dict[str, tuple[str, ...]]:
-        """Return an experiment's factors and the labels of their levels, in order."""
-        return {
-            name: tuple(level.label for level in levels)
-            for name, levels in self.file.experiments[experiment].factors.items()
-        }
+        """Return an experiment's factors and the labels of their levels, in order; of a range, those that were drawn."""
+        chosen = self.file.experiments[experiment]
+        labels: dict[str, tuple[str, ...]] = {}
+        for name in chosen.factors:
+            listed = design.levels_of(chosen, name)
+            drawn = (t.levels[name] for t in self.treatments if t.experiment == experiment)
+            labels[name] = tuple(level.label for level in listed) or tuple(dict.fromkeys(drawn))
+        return labels
 
     def select(self, experiments: Sequence[str] | None = None) -> tuple[Treatment, ...]:
         """Return the treatments of some experiments (default: of all).
@@ -211,7 +214,7 @@ def _expand(origin: check.Origin, file: StudyFile, fidelities: tuple[Fidelity, .
             raise origin.error(problem[0], ["variants", variant], right=problem[1])
     for name, experiment in file.experiments.items():
         check.check_experiment(origin, name, experiment)
-        for index, choices in enumerate(design.combinations(experiment)):
+        for index, choices in enumerate(design.combinations(experiment, file.study.seed)):
             scenario = design.fill(experiment.scenario, {choice.factor: choice.level for choice in choices})
             text = check.check_treatment(origin, name, experiment, choices, scenario, fidelities)
             yield Treatment(name, index, {choice.factor: choice.level.label for choice in choices}, scenario, text)
