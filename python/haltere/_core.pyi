@@ -1,6 +1,7 @@
 """The extension module: the simulator (written in Rust).
 
-Every function but `bench` and those at the end, which make and measure real transfers on Linux, is pure: same arguments and same version, same answer. Texts are JSON unless said otherwise.
+Every function is pure (same arguments and same version, same answer) but `bench` and those at the end, which make and
+measure real transfers on Linux. Texts are JSON unless said otherwise.
 """
 
 __version__: str
@@ -52,3 +53,27 @@ def transfers(spec_json: str) -> str:
 
 def congestion_controls() -> list[str]:
     """Return the congestion controls that this kernel offers, by its own names. Linux only."""
+
+class Capture:
+    """Packet taps at interfaces: what passes from `start` to `stop`, by the simulator's definitions. Linux only.
+
+    Spec: `{"taps": [{"netns", "interface"}], "flows": [{"flow", "protocol": "tcp" | "udp", "server": END, "client":
+    END}], "links": [{"link", "direction", "offered": POINT, "departed": POINT or null, "arrived": POINT, "to":
+    [address] or null, "rate_bps", "delay_ns"}], "epoch_ns", "packets": bool, "pcap": file prefix, "ring_bytes"}` with
+    END `{"tap": number, "address", "port": number or null}` and POINT `{"tap": number, "way": "incoming" |
+    "outgoing"}` or a list of them. `to` keeps packets to these addresses only. `delay_ns` is how long after the end of
+    serialisation a packet is seen to depart: a link's delay where departures are taken from arrivals.
+
+    Raises `RigError` if the spec is wrong or an interface cannot be listened at.
+    """
+
+    def __init__(self, spec_json: str) -> None: ...
+    def start(self) -> None:
+        """Open the taps; returns once they listen."""
+
+    def stop(self, until_ns: int | None = None) -> str:
+        """Close the taps and return `{"flows", "links", "records", "lost_records", "error", "packets"}`.
+
+        Packets offered to a link later than `until_ns` from time zero (`epoch_ns`, or the start) are not counted but
+        still tell what became of earlier ones: without later ones, what has not come out counts as inside.
+        """

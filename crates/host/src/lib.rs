@@ -8,11 +8,11 @@
 //! The crate needs Linux; on other systems only the meters are there.
 
 #[cfg(target_os = "linux")]
-//pub mod capture;
+pub mod capture;
 #[cfg(target_os = "linux")]
 mod clock;
 mod error;
-//pub mod meters;
+pub mod meters;
 #[cfg(target_os = "linux")]
 mod netns;
 #[cfg(target_os = "linux")]

@@ -37,6 +37,13 @@ impl Pair {
         Some(pair)
     }
 
+    /// Has every segment be a packet of its own.
+    pub fn without_offloads(&self) {
+        for name in &self.names {
+            ip(&format!("-n {name} link set v0 gso_max_segs 1 gso_max_size 1500"));
+        }
+    }
+
     /// Paths of the server's and the client's namespace.
     pub fn paths(&self) -> [String; 2] {
         self.names.clone().map(|n| format!("/run/netns/{n}"))
