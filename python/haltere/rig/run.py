@@ -175,6 +175,7 @@ def _capture_spec(rig: Rig) -> Json:
         link = what.links[number]
         direction = dict(link.directions)[way]
         spec: Json = {"link": link.name, "direction": way, "rate_bps": direction.rate_bps}
+        spec["delay_ns"] = 0 if places.departed else direction.delay_ns
         for name, place in (("offered", places.offered), ("departed", places.departed), ("arrived", places.arrived)):
             spec[name] = None if place is None else {"tap": tap(place[0]), "way": place[1]}
         links.append(spec)
