@@ -1,6 +1,6 @@
 """The extension module: the simulator (written in Rust).
 
-Every function but `bench` is pure: same arguments and same version, same answer. Texts are JSON unless said otherwise.
+Every function but `bench`, `peer` and `certificate` is pure: same arguments and same version, same answer. Texts are JSON unless said otherwise.
 """
 
 __version__: str
@@ -28,3 +28,13 @@ def algorithms() -> str:
 
 def bench() -> str:
     """Return `[{case, data_packets, cpu_s, packets_per_cpu_s, bytes_per_packet_in_flight}]` of the benchmark cases."""
+
+def peer(arguments: list[str]) -> int:
+    """Run one of our own servers or clients (`crates/peers`) in this thread; return its exit status.
+
+    The interpreter's lock is released. A server takes over SIGTERM and SIGINT and runs until it gets one: call this in a
+    process of its own.
+    """
+
+def certificate(folder: str, kind: str) -> None:
+    """Write `ca.pem`, `cert.pem` and `key.pem` into `folder`; `kind` is `p256` or `ed25519`. Raise `OSError`."""

@@ -1,7 +1,9 @@
 //! The extension module `haltere._core`. Texts cross the seam as JSON; every function is pure, except
-//! `bench`, which measures this machine.
+//! `bench`, which measures this machine, and `peer` and `certificate`, which use its network and its files.
 
 mod bench;
+#[cfg(feature = "peers")]
+mod peers;
 mod place;
 
 use haltere_sim::contender::{Switch, Transport};
@@ -89,5 +91,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scenario_schema, module)?)?;
     module.add_function(wrap_pyfunction!(locate, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
+    #[cfg(feature = "peers")]
+    {
+        module.add_function(wrap_pyfunction!(peers::peer, module)?)?;
+        module.add_function(wrap_pyfunction!(peers::make_certificate, module)?)?;
+    }
     module.add_function(wrap_pyfunction!(run_bench, module)?)
 }
