@@ -1,6 +1,7 @@
 """The extension module: the simulator (written in Rust).
 
-Every function but `bench`, `peer` and `certificate` is pure: same arguments and same version, same answer. Texts are JSON unless said otherwise.
+Every function but `bench`, `peer` and `certificate` is pure: same arguments and same version, same answer. Texts are
+JSON unless said otherwise.
 """
 
 __version__: str
@@ -32,8 +33,8 @@ def bench() -> str:
 def peer(arguments: list[str]) -> int:
     """Run one of our own servers or clients (`crates/peers`) in this thread; return its exit status.
 
-    The interpreter's lock is released. A server takes over SIGTERM and SIGINT and runs until it gets one: call this in a
-    process of its own.
+    The interpreter's lock is released. A server takes over SIGTERM and SIGINT and runs until it gets one: call this in
+    a process of its own.
     """
 
 def certificate(folder: str, kind: str) -> None:

@@ -55,8 +55,11 @@ fn piece(left: u64) -> Bytes {
 #[derive(Clone)]
 struct Log {
     file: Option<PathBuf>,
-    served: Rc<RefCell<Vec<(Connected, Option<quinn::Connection>)>>>,
+    served: Rc<RefCell<Vec<Known>>>,
 }
+
+/// A connection that has come; quinn counts on its own.
+type Known = (Connected, Option<quinn::Connection>);
 
 impl Log {
     fn new(file: Option<PathBuf>) -> Log {
