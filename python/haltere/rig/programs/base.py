@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -67,6 +68,11 @@ class Place:
     def key(self) -> Path:
         """The server's private key."""
         return self.certificates / "key.pem"
+
+    @property
+    def client_log(self) -> Path:
+        """Where what the client prints goes."""
+        return self.folder / "client.log"
 
     def bytes_to_fetch(self) -> int:
         """Return the size.
@@ -216,8 +222,21 @@ def first_line(*argv: str) -> str:
 
 
 def debian_version(package: str) -> str:
-    """Return the version of a Debian package, for programs that cannot tell their own."""
+    """Return the version of a Debian package, for a program that cannot tell its own."""
     return first_line("dpkg-query", "--show", "--showformat", "${Version}\n", package)
+
+
+def last_json(log: Path, who: str) -> dict[str, Any]:
+    """Return the JSON object on the last line of a log.
+
+    Raises:
+        ProgramError: if there is none.
+    """
+    try:
+        told: dict[str, Any] = json.loads(log.read_text(errors="replace").strip().splitlines()[-1])
+    except (OSError, ValueError, IndexError) as error:
+        raise ProgramError(f"{who} left no report: {error}") from None
+    return told
 
 
 def certificates(folder: Path) -> None:
