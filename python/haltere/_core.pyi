@@ -2,6 +2,8 @@
 
 Every function is pure (same arguments and same version, same answer) but `bench` and those at the end, which make and
 measure real transfers on Linux. Texts are JSON unless said otherwise.
+Every function but `bench`, `peer` and `certificate` is pure: same arguments and same version, same answer. Texts are
+JSON unless said otherwise.
 """
 
 __version__: str
@@ -77,3 +79,12 @@ class Capture:
         Packets offered to a link later than `until_ns` from time zero (`epoch_ns`, or the start) are not counted but
         still tell what became of earlier ones: without later ones, what has not come out counts as inside.
         """
+def peer(arguments: list[str]) -> int:
+    """Run one of our own servers or clients (`crates/peers`) in this thread; return its exit status.
+
+    The interpreter's lock is released. A server takes over SIGTERM and SIGINT and runs until it gets one: call this in
+    a process of its own.
+    """
+
+def certificate(folder: str, kind: str) -> None:
+    """Write `ca.pem`, `cert.pem` and `key.pem` into `folder`; `kind` is `p256` or `ed25519`. Raise `OSError`."""

@@ -4,6 +4,11 @@
 mod bench;
 #[cfg(target_os = "linux")]
 mod host;
+//! `bench`, which measures this machine, and `peer` and `certificate`, which use its network and its files.
+
+mod bench;
+#[cfg(feature = "peers")]
+mod peers;
 mod place;
 
 use haltere_sim::contender::{Switch, Transport};
@@ -110,6 +115,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(locate, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(run_bench, module)?)?;
+    #[cfg(feature = "peers")]
+    {
+        module.add_function(wrap_pyfunction!(peers::peer, module)?)?;
+        module.add_function(wrap_pyfunction!(peers::make_certificate, module)?)?;
+    }
     #[cfg(target_os = "linux")]
     host::register(module)?;
     Ok(())

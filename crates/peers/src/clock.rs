@@ -1,0 +1,17 @@
+//! The one place that reads clocks: this crate runs on the machine's own, whose time is what it reports.
+
+use haltere_net::Time;
+use rustix::time::{ClockId, clock_gettime};
+
+/// `CLOCK_MONOTONIC`, which packet captures of the same machine can be laid beside.
+pub fn now() -> Time {
+    let t = clock_gettime(ClockId::Monotonic);
+    // The clock counts from boot: it is never negative.
+    Time::from_nanos(t.tv_sec.unsigned_abs() * 1_000_000_000 + t.tv_nsec.unsigned_abs())
+}
+
+/// The same clock in the type that quinn and tokio take.
+#[allow(clippy::disallowed_methods, reason = "real sockets live in the machine's time")]
+pub fn instant() -> std::time::Instant {
+    std::time::Instant::now()
+}

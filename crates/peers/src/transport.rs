@@ -1,0 +1,36 @@
+//! How quinn is set up: like a deployment of today on a fast long path.
+//!
+//! | what | here | quinn's default | why |
+//! |---|---|---|---|
+//! | receive windows | 32 MiB each | 1.25 MB a stream | 1 Gbit/s x 250 ms; nothing but congestion control limits a flow |
+//! | send window | 64 MiB | 10 MB | the server never waits for itself |
+//! | first datagrams | 1200 bytes, then found out | the same | as the model; quinn looks up to 1452 bytes, the model up to 1472 |
+//! | initial window | 10 datagrams, at most 14 720 bytes | the same | RFC 9002 section 7.2 |
+//! | segmentation offload | off | on | a queue sees each datagram as a packet, not trains of them |
+//!
+//! Timers are those of [`crate::timer`]; the ACK frequency extension is off, as by default.
+
+use crate::args::Common;
+use crate::{Error, qlog};
+use quinn::{TransportConfig, VarInt};
+
+/// Receive window of HTTP/2 and of QUIC, of a stream and of a connection, bytes.
+pub const RECEIVE_WINDOW: u32 = 32 << 20;
+const SEND_WINDOW: u64 = 64 << 20;
+
+/// The configuration of one connection, whose qlog is called `name` if one is wanted.
+pub fn config(common: &Common, name: &str) -> Result<TransportConfig, Error> {
+    let mut transport = TransportConfig::default();
+    transport
+        .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW))
+        .receive_window(VarInt::from_u32(RECEIVE_WINDOW))
+        .send_window(SEND_WINDOW)
+        .enable_segmentation_offload(common.gso);
+    if let Some(congestion) = &common.congestion {
+        transport.congestion_controller_factory(congestion.of_quinn()?);
+    }
+    if let Some(folder) = &common.qlog {
+        qlog::attach(&mut transport, folder, name)?;
+    }
+    Ok(transport)
+}

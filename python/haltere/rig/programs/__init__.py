@@ -1,0 +1,61 @@
+"""The programs that a rig can run: every module of this package with a `PROGRAM` is one."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from haltere.rig.programs.base import Program, ProgramError, missing
+
+__all__ = ["available", "every", "find", "rows"]
+
+
+@cache
+def every() -> Mapping[tuple[str, str], Program]:
+    """Return all programs, there or not, by transport and name."""
+    found: dict[tuple[str, str], Program] = {}
+    for module in pkgutil.iter_modules(__path__):
+        program: Program | None = getattr(importlib.import_module(f"{__name__}.{module.name}"), "PROGRAM", None)
+        if program is not None:
+            found[program.transport, program.name] = program
+    return MappingProxyType(found)
+
+
+def find(transport: str, implementation: str) -> Program:
+    """Return a program that can be run here.
+
+    Raises:
+        ProgramError: if there is none of that name, or if something of it is missing on this machine.
+    """
+    program = every().get((transport, implementation))
+    if program is None:
+        known = ", ".join(name for way, name in every() if way == transport)
+        raise ProgramError(f"there is no {transport}@{implementation}: programs for {transport} are {known}")
+    lacking = missing(program)
+    if lacking:
+        how = "; ".join(f"{name}: {way}" for name, way in lacking.items())
+        raise ProgramError(f"{transport}@{implementation} needs {', '.join(lacking)}, which this machine lacks ({how})")
+    return program
+
+
+def available() -> list[Program]:
+    """Return the programs of which nothing is missing here."""
+    return [program for program in every().values() if not missing(program)]
+
+
+def rows() -> list[dict[str, Any]]:
+    """Return one row a program for `haltere algorithms`."""
+    return [
+        {
+            "name": f"{program.transport}@{program.name}",
+            "role": program.role,
+            "congestion": program.congestion.describe(),
+            "missing": [f"{name} ({how})" for name, how in missing(program).items()],
+            "summary": program.summary,
+        }
+        for program in every().values()
+    ]

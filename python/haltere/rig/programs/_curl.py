@@ -1,0 +1,36 @@
+"""curl as a client: HTTP/2 over TLS 1.3, with its own times."""
+
+from __future__ import annotations
+
+from haltere.rig.programs.base import NAME, Command, Measured, Place, ProgramError, first_line, last_json, path
+
+PACKAGE = {"curl": "apt-get install curl"}
+
+
+def version() -> str:
+    """Return curl's version."""
+    return " ".join(first_line("curl", "--version").split()[:2])
+
+
+def client(at: Place) -> Command:
+    """Fetch the object over HTTP/2; curl prints its report."""
+    options = (
+        "--disable", "--silent", "--show-error", "--fail", "--noproxy", "*", "--http2", "--tlsv1.3",
+        "--cacert", str(at.ca), "--resolve", f"{NAME}:{at.port}:{at.server}", "--interface", at.client,
+        "--output", "/dev/null", "--write-out", "%{json}\\n",
+    )  # fmt: skip
+    return Command((path("curl"), *options, at.named_url))
+
+
+def read(at: Place) -> Measured:
+    """Return curl's times."""
+    told = last_json(at.client_log, "curl")
+    if told["http_version"] != "2":
+        raise ProgramError(f"curl fetched over HTTP/{told['http_version']} instead of HTTP/2")
+    return Measured(
+        handshake_s=told["time_appconnect"],
+        first_byte_s=told["time_starttransfer"],
+        completion_s=told["time_total"],
+        bytes=told["size_download"],
+        details={"connect_s": told["time_connect"]},
+    )

@@ -1,0 +1,55 @@
+"""What our own two pairs have in common; `crates/peers` is the program."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from haltere.rig.programs.base import Command, Congestion, Listening, Measured, Place, ProgramError, Role
+
+
+@dataclass(frozen=True)
+class Own:
+    """A server and a client of `crates/peers`."""
+
+    name: str
+    summary: str
+    transport: Literal["tcp", "quic"]
+    congestion: Congestion
+    role: Role = "contender"
+    app: Literal["https", "raw"] = "https"
+    packages: Mapping[str, str] = field(default_factory=dict)
+
+    def version(self) -> str:
+        from haltere import core
+
+        return core.VERSION
+
+    def server(self, at: Place) -> Command:
+        return self._command(
+            ("server", "--listen", f"{at.server}:{at.port}", "--stats", str(at.folder / "server.json")),
+            ("--cert", str(at.cert), "--key", str(at.key), "--congestion", self.congestion.word(at.congestion)),
+            ready=Listening("tcp" if self.transport == "tcp" else "udp", at.port),
+        )
+
+    def client(self, at: Place) -> Command:
+        return self._command(
+            ("client", "--connect", f"{at.server}:{at.port}", "--bind", at.client, "--ca", str(at.ca)),
+            ("--size", str(at.bytes_to_fetch()), "--out", str(at.folder / "client.json")),
+        )
+
+    def _command(self, *parts: tuple[str, ...], ready: Listening | None = None) -> Command:
+        (end, *rest), *more = parts
+        words = (end, "--mode", self.transport, *rest, *(word for part in more for word in part))
+        return Command((sys.executable, "-m", f"{__package__}._peer", *words), ready=ready, peer=words)
+
+    def read(self, at: Place) -> Measured:
+        try:
+            told = json.loads((at.folder / "client.json").read_text())
+        except (OSError, ValueError) as error:
+            raise ProgramError(f"{self.name}'s client left no report: {error}") from None
+        times = {name: told.pop(name) for name in ("handshake_s", "first_byte_s", "completion_s", "bytes", "error")}
+        return Measured(**times, details=told)

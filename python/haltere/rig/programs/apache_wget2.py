@@ -1,0 +1,101 @@
+"""Apache and wget2: HTTP/2 and TLS 1.3 over the kernel's TCP, the pair of many a textbook comparison."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from haltere.rig.programs.base import (
+    NAME,
+    OF_THE_KERNEL,
+    Command,
+    Congestion,
+    Listening,
+    Measured,
+    Place,
+    Role,
+    first_line,
+    path,
+)
+
+_MODULES = Path("/usr/lib/apache2/modules")
+_USER, _UID = "www-data", 33
+"""Debian's user for web servers."""
+
+_CONFIG = """\
+ServerRoot {folder}
+ServerName {name}
+DefaultRuntimeDir {folder}
+PidFile {folder}/apache.pid
+ErrorLog {folder}/apache.log
+{modules}
+User {user}
+Group {user}
+ServerLimit 4
+StartServers 1
+MaxRequestWorkers 100
+Listen {server}:{port}
+Protocols h2
+SSLEngine on
+SSLProtocol -all +TLSv1.3
+SSLCertificateFile {cert}
+SSLCertificateKeyFile {key}
+SSLSessionCache none
+TypesConfig /dev/null
+DocumentRoot {root}
+<Directory {root}>
+  Require all granted
+</Directory>
+"""
+
+
+class ApacheWget2:
+    """Everything that matters on the wire is left as Apache and wget2 have it."""
+
+    name = "apache+wget2"
+    summary = "Apache and wget2: HTTP/2, TLS 1.3, the kernel's TCP"
+    role: Role = "contender"
+    transport: Literal["tcp"] = "tcp"
+    app: Literal["https"] = "https"
+    packages: Mapping[str, str] = {"apache2": "apt-get install apache2", "wget2": "apt-get install wget2"}
+    congestion: Congestion = OF_THE_KERNEL
+
+    def version(self) -> str:
+        return f"{first_line('apache2', '-v')}; {first_line('wget2', '--version')}"
+
+    def server(self, at: Place) -> Command:
+        modules = ("mpm_event", "authz_core", "mime", "socache_shmcb", "ssl", "http2")
+        config = _CONFIG.format(
+            folder=at.folder, name=NAME, user=_USER, server=at.server, port=at.port, cert=at.cert, key=at.key,
+            root=at.object.parent,
+            modules="\n".join(f"LoadModule {name}_module {_MODULES}/mod_{name}.so" for name in modules),
+        )  # fmt: skip
+        file = at.folder / "apache.conf"
+        argv = (path("apache2"), "-D", "FOREGROUND", "-f", str(file))
+        return Command((*_as_web_server(), *argv), files={file: config}, ready=Listening("tcp", at.port))
+
+    def client(self, at: Place) -> Command:
+        # The certificate names no address, there is nobody to ask for names, and wget2 takes no name beside an address.
+        options = (
+            "--no-config", "--no-verbose", "--tries=1", "--max-threads=1", "--no-robots", "--no-hsts", "--no-hpkp",
+            "--no-ocsp", "--no-tls-resume", "--no-check-certificate", f"--bind-address={at.client}",
+            "--no-proxy", "--output-document=/dev/null",
+        )  # fmt: skip
+        return Command((path("wget2"), *options, at.url))
+
+    def read(self, at: Place) -> Measured:
+        del at
+        return Measured()
+
+
+def _as_web_server() -> tuple[str, ...]:
+    """Apache refuses to serve as root. Where root is all there is (in a user namespace), it becomes another."""
+    ranges = [[int(word) for word in line.split()] for line in Path("/proc/self/uid_map").read_text().splitlines()]
+    if os.geteuid() != 0 or any(first <= _UID < first + count for first, _, count in ranges):
+        return ()
+    return (path("unshare"), "--user", f"--map-user={_UID}", f"--map-group={_UID}")
+
+
+PROGRAM = ApacheWget2()

@@ -1,0 +1,248 @@
+"""What a program is to a rig: how its server and client are started, and what it says about a transfer."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+NAME = "haltere.test"
+"""The server's name in the certificates that `certificates` makes."""
+
+Role = Literal["contender", "load"]
+
+
+class ProgramError(Exception):
+    """A program is missing, does not start, or does not do its part; the message tells what would be right."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one transfer takes place. All paths are absolute."""
+
+    server: str
+    """IPv4 address of the server."""
+    client: str
+    """IPv4 address of the client."""
+    port: int
+    """The server's port; loads that use a second one take the next."""
+    congestion: str
+    """Congestion control by the contender's word, e.g. `newreno`."""
+    folder: Path
+    """An empty folder in memory; the program writes nowhere else. Users other than root may have to read it."""
+    certificates: Path
+    """Folder with `ca.pem`, `cert.pem` and `key.pem` (ECDSA P-256, for `haltere.test`)."""
+    object: Path
+    """A file of `size` bytes; its folder is what a server shows."""
+    size: int | None = None
+    """Bytes to transfer; `None`: until `duration_s` has passed or the client is ended."""
+    duration_s: float | None = None
+    """How long a load lasts, seconds."""
+
+    @property
+    def url(self) -> str:
+        """The object by the server's address."""
+        return f"https://{self.server}:{self.port}/{self.object.name}"
+
+    @property
+    def named_url(self) -> str:
+        """The object by the server's name."""
+        return f"https://{NAME}:{self.port}/{self.object.name}"
+
+    @property
+    def ca(self) -> Path:
+        """The authority's certificate."""
+        return self.certificates / "ca.pem"
+
+    @property
+    def cert(self) -> Path:
+        """The server's certificate."""
+        return self.certificates / "cert.pem"
+
+    @property
+    def key(self) -> Path:
+        """The server's private key."""
+        return self.certificates / "key.pem"
+
+    @property
+    def client_log(self) -> Path:
+        """Where what the client prints goes."""
+        return self.folder / "client.log"
+
+    def bytes_to_fetch(self) -> int:
+        """Return the size.
+
+        Raises:
+            ProgramError: if the transfer has none.
+        """
+        if self.size is None:
+            raise ProgramError("this program fetches an object of a given size: give the flow a size")
+        return self.size
+
+
+@dataclass(frozen=True)
+class Listening:
+    """A server is ready when this port is open."""
+
+    protocol: Literal["tcp", "udp"]
+    port: int
+
+
+@dataclass(frozen=True)
+class Command:
+    """A process to start: no shell, `files` written first, the working folder is the place's."""
+
+    argv: tuple[str, ...]
+    files: Mapping[Path, str] = field(default_factory=dict)
+    """Texts of files by absolute path."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """The whole environment but for PATH."""
+    ready: Listening | None = None
+    """For servers: when clients may come."""
+    peer: tuple[str, ...] | None = None
+    """For our own pair: what `_core.peer` takes, in a fork of a process that has it loaded; saves an interpreter."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the client itself says about the transfer; seconds from its own start. `None`: it does not say."""
+
+    handshake_s: float | None = None
+    first_byte_s: float | None = None
+    completion_s: float | None = None
+    bytes: int | None = None
+    error: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """Whatever else it says, by the program's own words."""
+
+
+@dataclass(frozen=True)
+class Congestion:
+    """How a program's congestion control is chosen."""
+
+    by: Literal["socket", "namespace", "program"]
+    """`socket`: the program asks the kernel for any it has. `namespace`: it takes the kernel's default, so that the rig
+    sets `net.ipv4.tcp_congestion_control` in the server's namespace before the server starts. `program`: its own."""
+    own: Mapping[str, str] = field(default_factory=dict)
+    """The program's word for each of ours, if it has its own."""
+
+    def word(self, name: str) -> str:
+        """Return the kernel's or the program's word.
+
+        Raises:
+            ProgramError: if the program has no such algorithm.
+        """
+        if self.by != "program":
+            return "reno" if name == "newreno" else name
+        if name not in self.own:
+            raise ProgramError(f"this program has no congestion control {name!r}: it has {', '.join(self.own)}")
+        return self.own[name]
+
+    def describe(self) -> str:
+        """Return what can be chosen, for a table."""
+        return ", ".join(self.own) if self.by == "program" else "any of the kernel's"
+
+
+OF_THE_KERNEL = Congestion("namespace")
+
+
+class Program(Protocol):
+    """A server and a client that can stand in for a contender's implementation, or make a load."""
+
+    @property
+    def name(self) -> str:
+        """The implementation's name after the @."""
+
+    @property
+    def summary(self) -> str:
+        """What it is, in a line."""
+
+    @property
+    def role(self) -> Role:
+        """Whether it is a contender or a load beside contenders."""
+
+    @property
+    def transport(self) -> Literal["tcp", "quic", "icmp"]:
+        """What carries it."""
+
+    @property
+    def app(self) -> Literal["https", "raw"]:
+        """What it does on the transport."""
+
+    @property
+    def packages(self) -> Mapping[str, str]:
+        """What has to be there: each executable with the way to get it."""
+
+    @property
+    def congestion(self) -> Congestion:
+        """How its congestion control is chosen."""
+
+    def version(self) -> str:
+        """Return the version, for the manifest."""
+
+    def server(self, at: Place) -> Command | None:
+        """Return the server, if there is one. Files that it reads may be written by `Command.files`."""
+
+    def client(self, at: Place) -> Command:
+        """Return the client; when it has ended with status 0 the transfer is over."""
+
+    def read(self, at: Place) -> Measured:
+        """Return what the client said. Only after it has ended."""
+
+
+def missing(program: Program) -> dict[str, str]:
+    """Return the executables of a program that are not there, each with the way to get it."""
+    return {name: how for name, how in program.packages.items() if find(name) is None}
+
+
+def find(executable: str) -> str | None:
+    """Return the path of an executable, which may lie where only root looks."""
+    places = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"))
+    return shutil.which(executable, path=places)
+
+
+def path(executable: str) -> str:
+    """Return the path of an executable, or its name if there is none, which then fails with that name."""
+    return find(executable) or executable
+
+
+def first_line(*argv: str) -> str:
+    """Return the first line that a program prints about itself."""
+    try:
+        told = subprocess.run([path(argv[0]), *argv[1:]], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ProgramError(f"{argv[0]} does not tell its version: {error}") from None
+    lines = [line.strip() for line in (told.stdout + told.stderr).splitlines() if line.strip()]
+    return lines[0] if lines else "unknown"
+
+
+def debian_version(package: str) -> str:
+    """Return the version of a Debian package, for a program that cannot tell its own."""
+    return first_line("dpkg-query", "--show", "--showformat", "${Version}\n", package)
+
+
+def last_json(log: Path, who: str) -> dict[str, Any]:
+    """Return the JSON object on the last line of a log.
+
+    Raises:
+        ProgramError: if there is none.
+    """
+    try:
+        told: dict[str, Any] = json.loads(log.read_text(errors="replace").strip().splitlines()[-1])
+    except (OSError, ValueError, IndexError) as error:
+        raise ProgramError(f"{who} left no report: {error}") from None
+    return told
+
+
+def certificates(folder: Path) -> None:
+    """Make the certificates of a rig in `folder`, unless they are there; all transfers share them."""
+    from haltere import _core
+
+    if not (folder / "cert.pem").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        _core.certificate(str(folder), "p256")

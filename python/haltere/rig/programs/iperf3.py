@@ -1,0 +1,61 @@
+"""iperf3: a bulk load from server to client beside contenders."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Literal
+
+from haltere.rig.programs.base import (
+    Command,
+    Congestion,
+    Listening,
+    Measured,
+    Place,
+    ProgramError,
+    Role,
+    first_line,
+    path,
+)
+
+_DURATION_S = 10.0
+
+
+class Iperf3:
+    """One TCP connection whose data goes from server to client, as contenders' does."""
+
+    name = "iperf3"
+    summary = "iperf3: one bulk TCP connection beside contenders"
+    role: Role = "load"
+    transport: Literal["tcp"] = "tcp"
+    app: Literal["raw"] = "raw"
+    packages: Mapping[str, str] = {"iperf3": "apt-get install iperf3"}
+    congestion: Congestion = Congestion("socket")
+
+    def version(self) -> str:
+        return first_line("iperf3", "--version")
+
+    def server(self, at: Place) -> Command:
+        argv = (path("iperf3"), "--server", "--one-off", "--bind", at.server, "--port", str(at.port))
+        return Command(argv, ready=Listening("tcp", at.port))
+
+    def client(self, at: Place) -> Command:
+        much = ("--bytes", str(at.size)) if at.size is not None else ("--time", f"{at.duration_s or _DURATION_S:g}")
+        options = ("--reverse", "--json", "--bind", at.client, "--congestion", self.congestion.word(at.congestion))
+        return Command((path("iperf3"), "--client", at.server, "--port", str(at.port), *options, *much))
+
+    def read(self, at: Place) -> Measured:
+        try:
+            told = json.loads(at.client_log.read_text())
+            total = told["end"]["sum_received"]
+            sender = told["end"]["streams"][0]["sender"]
+        except (OSError, ValueError, LookupError) as error:
+            raise ProgramError(f"iperf3 left no report: {error}") from None
+        return Measured(
+            completion_s=total["seconds"],
+            bytes=total["bytes"],
+            details={"goodput_bps": total["bits_per_second"], "retransmits": sender.get("retransmits")},
+        )
+
+
+PROGRAM = Iperf3()

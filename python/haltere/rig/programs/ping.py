@@ -1,0 +1,47 @@
+"""ping: a load that measures the round-trip time beside contenders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from haltere.rig.programs.base import Command, Congestion, Measured, Place, ProgramError, Role, first_line, path
+
+_TIMES = re.compile(r"= ([\d.]+)/([\d.]+)/([\d.]+)/([\d.]+) ms")
+_INTERVAL_S = 0.1
+_DURATION_S = 10.0
+
+
+class Ping:
+    """Ten echoes a second, from the server's side, of the common 56 bytes."""
+
+    name = "ping"
+    summary = "ping: ten echoes a second beside contenders"
+    role: Role = "load"
+    transport: Literal["icmp"] = "icmp"
+    app: Literal["raw"] = "raw"
+    packages: Mapping[str, str] = {"ping": "apt-get install iputils-ping"}
+    congestion: Congestion = Congestion("program", {"none": "none"})
+
+    def version(self) -> str:
+        return first_line("ping", "-V")
+
+    def server(self, at: Place) -> None:
+        del at
+
+    def client(self, at: Place) -> Command:
+        count = max(1, round((at.duration_s or _DURATION_S) / _INTERVAL_S))
+        return Command(
+            (path("ping"), "-n", "-q", "-i", f"{_INTERVAL_S:g}", "-c", str(count), "-I", at.client, at.server)
+        )
+
+    def read(self, at: Place) -> Measured:
+        found = _TIMES.search(at.client_log.read_text(errors="replace"))
+        if found is None:
+            raise ProgramError("ping told no times")
+        names = ("min_s", "mean_s", "max_s", "deviation_s")
+        return Measured(details={name: float(ms) / 1000 for name, ms in zip(names, found.groups(), strict=True)})
+
+
+PROGRAM = Ping()

@@ -1,0 +1,171 @@
+"""Starts the processes of programs, waits for them and ends them. Whatever is started here is ended by its own id."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from haltere.rig.programs.base import Command, Listening, Place, Program, ProgramError
+
+_LISTEN = {"tcp": "0A", "udp": "07"}
+"""The states of `/proc/net/tcp` and `/proc/net/udp` in which clients may come."""
+_LOOK_S = 0.002
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class Process:
+    """A process that was started from a `Command`, in the network namespace of the calling thread."""
+
+    def __init__(self, command: Command, folder: Path, name: str) -> None:
+        """Write the command's files and start it; `name` names its log in `folder`.
+
+        Raises:
+            ProgramError: if it cannot be started.
+        """
+        self.name, self.command = name, command
+        self.log = folder / f"{name}.log"
+        for path, text in command.files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        with self.log.open("wb") as log:
+            self._child = _fork(command.peer, log) if command.peer else _spawn(command, folder, log)
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._child.pid
+
+    def wait_ready(self, timeout_s: float = 30) -> None:
+        """Wait until the server's port is open, in the calling thread's namespace.
+
+        Raises:
+            ProgramError: if it ends before, or takes too long.
+        """
+        ready = self.command.ready
+        deadline = time.monotonic() + timeout_s
+        while ready and not listens(ready):
+            if self._child.poll() is not None:
+                raise ProgramError(f"{self.name} ended at once with status {self._child.returncode}: {self.said()}")
+            if time.monotonic() > deadline:
+                raise ProgramError(f"{self.name} did not open its port within {timeout_s:g} s: {self.said()}")
+            time.sleep(_LOOK_S)
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        """Wait until it has ended.
+
+        Raises:
+            ProgramError: if it fails, or takes too long.
+        """
+        try:
+            status = self._child.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            raise ProgramError(f"{self.name} did not end within {timeout_s:g} s: {self.said()}") from None
+        if status != 0:
+            raise ProgramError(f"{self.name} ended with status {status}: {self.said()}")
+
+    def end(self, patience_s: float = 5) -> None:
+        """End it, kindly at first."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if self._child.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self.pid, number)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._child.wait(patience_s)
+        # What it started may have outlived it; it is in the same group.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def said(self) -> str:
+        """Return the last of what it printed."""
+        lines = self.log.read_text(errors="replace").strip().splitlines()
+        return " | ".join(lines[-3:]) or "it said nothing"
+
+
+class _Forked:
+    """As much of `subprocess.Popen` as is needed, for a child that was forked."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid, self.returncode = pid, None if pid else 0
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            found, status = os.waitpid(self.pid, os.WNOHANG)
+            self.returncode = os.waitstatus_to_exitcode(status) if found else None
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        if timeout is None and self.returncode is None:
+            _, status = os.waitpid(self.pid, 0)
+            self.returncode = os.waitstatus_to_exitcode(status)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self.poll() is None:
+            if deadline is not None and time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired("peer", timeout or 0)
+            time.sleep(_LOOK_S)
+        return self.returncode or 0
+
+
+def _fork(peer: tuple[str, ...], log: IO[bytes]) -> _Forked:
+    from haltere import _core
+
+    pid = os.fork()
+    if pid:
+        with contextlib.suppress(OSError):
+            os.setpgid(pid, pid)
+        return _Forked(pid)
+    status = 1
+    try:
+        os.setpgid(0, 0)
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+        status = _core.peer(list(peer))
+    finally:
+        os._exit(status)
+
+
+def _spawn(command: Command, folder: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
+    environment = {"PATH": _PATH, "HOME": str(folder), "TMPDIR": str(folder), **command.environment}
+    try:
+        return subprocess.Popen(
+            command.argv,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            env=environment,
+            process_group=0,
+        )
+    except OSError as error:
+        raise ProgramError(f"{command.argv[0]} cannot be started: {error}") from None
+
+
+def listens(what: Listening) -> bool:
+    """Tell whether the port is open in the calling thread's network namespace."""
+    for version in ("", "6"):
+        with contextlib.suppress(FileNotFoundError):
+            for line in Path(f"/proc/thread-self/net/{what.protocol}{version}").read_text().splitlines()[1:]:
+                local, _, state = line.split()[1:4]
+                if state == _LISTEN[what.protocol] and int(local.rpartition(":")[2], 16) == what.port:
+                    return True
+    return False
+
+
+@contextlib.contextmanager
+def serving(program: Program, at: Place) -> Iterator[Process | None]:
+    """Run a program's server as long as the block lasts, in the calling thread's namespace."""
+    command = program.server(at)
+    if command is None:
+        yield None
+        return
+    process = Process(command, at.folder, "server")
+    try:
+        process.wait_ready()
+        yield process
+    finally:
+        process.end()

@@ -1,0 +1,93 @@
+"""scp: a load as people make it, a file over SSH."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from haltere.rig.programs.base import (
+    NAME,
+    OF_THE_KERNEL,
+    Command,
+    Congestion,
+    Listening,
+    Measured,
+    Place,
+    Role,
+    first_line,
+    path,
+)
+
+_KEY = "id"
+_SEPARATION = Path("/run/sshd")
+_CONFIG = """\
+Port {port}
+ListenAddress {server}
+HostKey {folder}/host
+PidFile none
+AuthorizedKeysFile {folder}/{key}.pub
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+Subsystem sftp internal-sftp
+"""
+
+
+class Scp:
+    """Server and client with keys made for the transfer."""
+
+    name = "scp"
+    summary = "scp: a file over SSH beside contenders"
+    role: Role = "load"
+    transport: Literal["tcp"] = "tcp"
+    app: Literal["raw"] = "raw"
+    packages: Mapping[str, str] = {
+        "sshd": "apt-get install openssh-server",
+        "scp": "apt-get install openssh-client",
+        "ssh-keygen": "apt-get install openssh-client",
+    }
+    congestion: Congestion = OF_THE_KERNEL
+
+    def version(self) -> str:
+        return first_line("ssh", "-V")
+
+    def server(self, at: Place) -> Command:
+        # The one thing outside the place: sshd insists on this empty folder, which its service would make.
+        with contextlib.suppress(OSError):
+            _SEPARATION.mkdir(mode=0o755)
+        # Keys are made by a program of OpenSSH itself, before the transfer: its format is its own.
+        for key in (at.folder / "host", at.folder / _KEY):
+            if not key.exists():
+                key.parent.mkdir(parents=True, exist_ok=True)
+                _make_key(str(key))
+        file = at.folder / "sshd.conf"
+        config = _CONFIG.format(port=at.port, server=at.server, folder=at.folder, key=_KEY)
+        return Command(
+            (path("sshd"), "-D", "-e", "-f", str(file)), files={file: config}, ready=Listening("tcp", at.port)
+        )
+
+    def client(self, at: Place) -> Command:
+        options = (
+            "StrictHostKeyChecking=no", f"UserKnownHostsFile={at.folder / 'known'}", "BatchMode=yes",
+            f"HostKeyAlias={NAME}", f"BindAddress={at.client}", "IdentitiesOnly=yes",
+        )  # fmt: skip
+        words = tuple(word for option in options for word in ("-o", option))
+        source = f"{getpass.getuser()}@{at.server}:{at.object}"
+        key = str(at.folder / _KEY)
+        argv = (path("scp"), "-F", "none", "-q", "-P", str(at.port), "-i", key, *words, source, "/dev/null")
+        return Command(argv)
+
+    def read(self, at: Place) -> Measured:
+        return Measured(bytes=at.size)
+
+
+def _make_key(file: str) -> None:
+    first_line("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", NAME, "-f", file)
+
+
+PROGRAM = Scp()

@@ -1,0 +1,136 @@
+"""The programs of a rig, each between two network namespaces that are made for it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from haltere.rig import programs
+from haltere.rig.programs import base
+from haltere.rig.programs.base import Place, Program, ProgramError
+from haltere.rig.programs.process import Process, serving
+
+SIZE = 300_000
+SERVER, CLIENT = "10.9.0.1", "10.9.0.2"
+
+
+@contextlib.contextmanager
+def inside(namespace: str) -> Iterator[None]:
+    libc = ctypes.CDLL(None, use_errno=True)
+    with Path("/proc/thread-self/ns/net").open() as home, Path("/run/netns", namespace).open() as there:
+        assert libc.setns(there.fileno(), 0x40000000) == 0, os.strerror(ctypes.get_errno())
+        try:
+            yield
+        finally:
+            assert libc.setns(home.fileno(), 0x40000000) == 0
+
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+
+
+@pytest.fixture
+def namespaces() -> Iterator[tuple[str, str]]:
+    if os.geteuid() != 0 or not shutil.which("ip"):
+        pytest.skip("needs root and the program ip, to make network namespaces")
+    names = (f"ht{os.getpid()}s", f"ht{os.getpid()}c")
+    try:
+        for name in names:
+            ip("netns", "add", name)
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"network namespaces cannot be made here: {error.stderr.strip()}")
+    try:
+        ip("link", "add", "veth", "netns", names[0], "type", "veth", "peer", "name", "veth", "netns", names[1])
+        for name, address in zip(names, (SERVER, CLIENT), strict=True):
+            ip("-n", name, "address", "add", f"{address}/24", "dev", "veth")
+            ip("-n", name, "link", "set", "lo", "up")
+            ip("-n", name, "link", "set", "veth", "up")
+        yield names
+    finally:
+        for name in names:
+            ip("netns", "del", name)
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("certificates")
+    base.certificates(folder)
+    return folder
+
+
+@pytest.fixture
+def place(certificates: Path, tmp_path: Path) -> Place:
+    # Some servers give up root: they must be able to get there.
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.is_relative_to("/tmp") and folder != Path("/tmp"):
+            folder.chmod(0o755)
+    for folder in (tmp_path / "work", tmp_path / "www"):
+        folder.mkdir()
+    thing = tmp_path / "www" / str(SIZE)
+    thing.write_bytes(bytes(SIZE))
+    return Place(
+        server=SERVER, client=CLIENT, port=5001, congestion="cubic", folder=tmp_path / "work",
+        certificates=certificates, object=thing, size=SIZE, duration_s=1,
+    )  # fmt: skip
+
+
+PROGRAMS = [pytest.param(program, id=f"{way}@{name}") for (way, name), program in programs.every().items()]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_it_transfers(program: Program, namespaces: tuple[str, str], place: Place) -> None:
+    lacking = base.missing(program)
+    if lacking:
+        pytest.skip(f"{program.name} is not there: {lacking}")
+    assert program.version()
+    with inside(namespaces[0]), contextlib.ExitStack() as stack:
+        stack.enter_context(serving(program, place))
+        with inside(namespaces[1]):
+            client = Process(program.client(place), place.folder, "client")
+        try:
+            client.wait(60)
+        finally:
+            client.end()
+    told = program.read(place)
+    assert told.error is None
+    if program.role == "contender":
+        assert told.bytes in (None, SIZE)
+        times = [told.handshake_s, told.first_byte_s, told.completion_s]
+        known = [time for time in times if time is not None]
+        assert known == sorted(known)
+
+
+def test_unknown_and_missing_programs_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ProgramError, match=r"there is no tcp@nothing: programs for tcp are .*hyper"):
+        programs.find("tcp", "nothing")
+    wanted = next(program for program in programs.every().values() if program.packages)
+    monkeypatch.setattr(base.shutil, "which", lambda *_, **__: None)
+    with pytest.raises(ProgramError, match="which this machine lacks"):
+        programs.find(wanted.transport, wanted.name)
+
+
+def test_congestion_control_is_named_in_the_programs_words() -> None:
+    quinn, hyper = programs.every()["quic", "quinn"], programs.every()["tcp", "hyper"]
+    assert hyper.congestion.word("newreno") == "reno"
+    with pytest.raises(ProgramError, match="no congestion control 'vegas': it has newreno, cubic, bbr"):
+        quinn.congestion.word("vegas")
+
+
+def test_a_server_that_cannot_start_is_told(place: Place) -> None:
+    command = base.Command(("false",), ready=base.Listening("tcp", 1))
+    process = Process(command, place.folder, "server")
+    with pytest.raises(ProgramError, match="server ended at once with status 1: it said nothing"):
+        process.wait_ready()
+
+
+def test_every_program_is_listed() -> None:
+    rows = {row["name"]: row for row in programs.rows()}
+    assert {"tcp@hyper", "quic@quinn"} <= rows.keys()
+    assert rows["quic@quinn"]["congestion"] == "newreno, cubic, bbr"
