@@ -276,6 +276,7 @@ fn link_config(spec: &DirectionSpec, rtt: Span) -> LinkConfig {
     };
     LinkConfig {
         rate,
+        trace: None,
         delay: spec.delay.map_or(Span::ZERO, |q| q.0),
         mtu,
         queue,
