@@ -108,6 +108,10 @@ impl Engine {
         }
         for port in 0..self.lanes.len() {
             busy |= self.read(port, now, io);
+            // A link without rate and delay has them out at once.
+            if self.lanes[port].link.next_wake() <= now {
+                busy |= self.deliver(port, now, io);
+            }
         }
         let next = self.next_wake();
         if busy || next <= now { io.wait(Time::ZERO) } else { io.wait(next) }

@@ -5,6 +5,7 @@
 //! wake-up that comes late is recorded as lateness and changes no later departure. The rest joins the engine to the
 //! kernel: [`tun`] makes devices, `port` waits, reads and writes, [`emulator`] runs it all in a thread, [`shell`] puts
 //! a command behind a link.
+#![cfg(target_os = "linux")]
 
 mod clock;
 pub mod emulator;

@@ -1,5 +1,6 @@
 //! The emulator's own loop against the simulator's link: however late and however often it wakes up, it hands on the
 //! same packets, and each one not before the link's own time for it; and for a seed it loses the same packets.
+#![cfg(target_os = "linux")]
 
 use haltere_link::EmulatorSpec;
 use haltere_link::engine::{Engine, Frame, Io};

@@ -1,5 +1,6 @@
 //! With the kernel, in namespaces of the test's own. Elsewhere than on a machine that lets us make them, the reason is
 //! printed and nothing is tested.
+#![cfg(target_os = "linux")]
 
 use haltere_link::shell::{Shell, ShellSpec};
 use haltere_link::tun::Namespace;

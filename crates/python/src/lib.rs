@@ -1,10 +1,14 @@
 //! The extension module `haltere._core`. Texts cross the seam as JSON; every function is pure, except
-//! `bench`, which measures this machine.
+//! `bench`, which measures this machine, and the emulator, which works with its kernel.
 
 mod bench;
+#[cfg(target_os = "linux")]
+mod link;
 mod place;
 
+use haltere_net::trace::RateTrace;
 use haltere_sim::contender::{Switch, Transport};
+use haltere_sim::scenario::LinkSpec;
 use haltere_sim::{Scenario, ScenarioError as Wrong};
 use haltere_transport::cc::Algorithm;
 use pyo3::create_exception;
@@ -42,6 +46,24 @@ fn trace(py: Python<'_>, scenario_json: &str, seed: u64, replication: u64) -> Py
     let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
     let result = py.detach(|| haltere_sim::trace(&scenario, seed, replication)).map_err(refuse)?;
     to_json(&result)
+}
+
+/// Both directions of a link, given as a table like a scenario's `topology.link`, as JSON.
+#[pyfunction]
+fn link_config(link_json: &str) -> PyResult<String> {
+    let (down, up) = haltere_sim::build::link(&LinkSpec::from_json(link_json).map_err(refuse)?);
+    to_json(&json!({ "down": down, "up": up }))
+}
+
+/// The milliseconds of a mahimahi trace file, as JSON. An error's path is the number of the line.
+#[pyfunction]
+fn rate_trace(text: &str) -> PyResult<String> {
+    let trace = RateTrace::parse(text);
+    let wrong = |e: haltere_net::trace::TraceError| Wrong {
+        message: format!("{:?} is not {}", e.given, e.expected),
+        path: e.line.to_string(),
+    };
+    to_json(&trace.map_err(|e| refuse(wrong(e)))?)
 }
 
 /// The JSON Schema of a scenario.
@@ -83,9 +105,13 @@ fn run_bench(py: Python<'_>) -> PyResult<String> {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    #[cfg(target_os = "linux")]
+    link::add(module)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(trace, module)?)?;
+    module.add_function(wrap_pyfunction!(link_config, module)?)?;
+    module.add_function(wrap_pyfunction!(rate_trace, module)?)?;
     module.add_function(wrap_pyfunction!(scenario_schema, module)?)?;
     module.add_function(wrap_pyfunction!(locate, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;

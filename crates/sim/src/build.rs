@@ -70,6 +70,11 @@ pub fn world(scenario: &Scenario, seed: u64, replication: u64) -> Result<World, 
     Ok(build(scenario, &Streams::new(seed, replication), None)?.world)
 }
 
+/// Both directions, `down` and `up`, of a single link as the network has it.
+pub fn link(spec: &LinkSpec) -> (LinkConfig, LinkConfig) {
+    link_configs(spec, Span::ZERO)
+}
+
 fn drive(
     scenario: &Scenario,
     seed: u64,
