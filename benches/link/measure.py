@@ -77,10 +77,12 @@ class Bed:
         self.emulator.start()
 
     def socket(self, space: int, kind: socket.SocketKind) -> socket.socket:
+        """Return a socket in a namespace."""
         with inside(space):
             return socket.socket(socket.AF_INET, kind)
 
     def stop(self) -> dict[str, Any]:
+        """Take the link away and return its report."""
         report: dict[str, Any] = json.loads(self.emulator.stop())
         os.close(self.a)
         os.close(self.b)
@@ -118,6 +120,7 @@ def receiving(bed: Bed) -> Iterator[tuple[socket.socket, list[tuple[int, bytes]]
 
 
 def percentile(values: list[float], p: float) -> float:
+    """Return the value that p per cent do not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(p / 100 * len(ordered)))]
 
@@ -173,7 +176,7 @@ def rate(bps: int, seconds: float, **manner: bool) -> dict[str, Any]:
 
 
 def udp_throughput(seconds: float, *, segment: bool, **manner: bool) -> dict[str, Any]:
-    """UDP packets of 1500 bytes as fast as they come: what the emulator hands on, whether or not the receiver keeps up."""
+    """UDP packets of 1500 bytes as fast as they come: what the emulator hands on, even if the receiver cannot follow."""
     bed = Bed({"queue": {"packets": 1000}}, **manner)
     to = bed.socket(bed.b, socket.SOCK_DGRAM)
     to.bind((B, 0))
@@ -231,26 +234,30 @@ def tcp_throughput(seconds: float, **manner: bool) -> dict[str, Any]:
 
 
 def suffix(manner: dict[str, bool]) -> str:
+    """Return the manner in words."""
     return "".join(f", {name}" for name, on in manner.items() if on)
 
 
 def main() -> None:
+    """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="*", choices=["delay", "rate", "throughput", []], help="default: all")
     parser.add_argument("--spin", action="store_true", help="the emulator never sleeps")
+    parser.add_argument("--realtime", action="store_true", help="it runs before every ordinary thread")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     what = options.what or ["delay", "rate", "throughput"]
-    spin, seconds, rows = options.spin, options.seconds, []
+    manner = {name: True for name in ("spin", "realtime") if getattr(options, name)}
+    seconds, rows = options.seconds, []
     if "delay" in what:
-        rows += [delay(ms, seconds, spin=spin) for ms in (10, 50, 100)]
+        rows += [delay(ms, seconds, **manner) for ms in (10, 50, 100)]
     if "rate" in what:
-        rows += [rate(bps, seconds, spin=spin) for bps in (1_000_000, 40_000_000, 200_000_000)]
+        rows += [rate(bps, seconds, **manner) for bps in (1_000_000, 40_000_000, 200_000_000)]
     if "throughput" in what:
-        rows += [udp_throughput(seconds, segment=segment, spin=spin) for segment in (False, True)]
-        rows += [udp_throughput(seconds, segment=True, coalesce=True, spin=spin)]
-        rows += [tcp_throughput(seconds, coalesce=coalesce, spin=spin) for coalesce in (False, True)]
+        rows += [udp_throughput(seconds, segment=segment, **manner) for segment in (False, True)]
+        rows += [udp_throughput(seconds, segment=True, coalesce=True, **manner)]
+        rows += [tcp_throughput(seconds, coalesce=coalesce, **manner) for coalesce in (False, True)]
     for row in rows:
         if options.json:
             print(json.dumps(row))

@@ -41,9 +41,9 @@ class LinkError(ValueError):
 class Emulator:
     """Emulated links between TUN devices (Linux only).
 
-    The specification is `{"seed": 1, "replication": 0, "coalesce": false, "spin": false, "links": [{"name": ...,
-    "ends": [{"netns": "/run/netns/a", "interface": "t0"}, {"netns": null, "interface": "t1"}], "down": LinkConfig,
-    "up": LinkConfig}]}`; `down` goes from the first end to the second, and a LinkConfig is what `link_config` returns.
+    The specification is `{"seed": 1, "replication": 0, "coalesce": false, "spin": false, "realtime": false, "links":
+    [{"name": ..., "ends": [{"netns": "/run/netns/a", "interface": "t0"}, {"netns": null, "interface": "t1"}],
+    "down": LinkConfig, "up": LinkConfig}]}`; `down` goes from the first end to the second, and a LinkConfig is what `link_config` returns.
     The devices are made and brought up here, without addresses, and live until `stop` or the object's end.
     """
 
@@ -54,15 +54,15 @@ class Emulator:
     def stop(self) -> str:
         """Stop the links, take the devices away and return what was counted.
 
-        `{"elapsed_s", "cpu_s", "packets", "lateness_s": {"mean", "p50", "p90", "p99", "p999", "max"}, "calls": {...},
-        "links": [LinkResult and "lateness_s"]}`.
+        `{"elapsed_s", "cpu_s", "realtime", "packets", "lateness_s": {"mean", "p50", "p90", "p99", "p999", "max"},
+        "calls": {...}, "links": [LinkResult and "lateness_s"]}`.
         """
 
 class LinkShell:
     """A link of which one end lies in a new namespace, for a command (Linux only).
 
-    The specification is `{"seed", "replication", "coalesce", "spin", "down": LinkConfig, "up": LinkConfig}`; `down` goes
-    towards the command. Without root the process, which must have a single thread, moves into a user namespace.
+    The specification is `{"seed", "replication", "coalesce", "spin", "realtime", "down": LinkConfig, "up": LinkConfig}`;
+    `down` goes towards the command. Without root the process, which must have a single thread, moves into a user namespace.
     """
 
     base: str

@@ -47,12 +47,13 @@ def options(**changed: object) -> Options:
         "replication": 0,
         "coalesce": False,
         "spin": False,
+        "realtime": False,
     }
     return Options(**{**fields, **changed})  # type: ignore[arg-type]
 
 
 def devices() -> set[str]:
-    return {name for name in os.listdir("/sys/class/net") if name.startswith("haltere")}
+    return {device.name for device in Path("/sys/class/net").glob("haltere*")}
 
 
 def test_options_become_the_simulators_link() -> None:

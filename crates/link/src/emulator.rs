@@ -3,8 +3,9 @@
 use crate::clock::thread_cpu;
 use crate::engine::{Engine, Io};
 use crate::port::Kernel;
-use crate::report::Report;
-use crate::spec::{EmulatorError, EmulatorSpec};
+use crate::report::{Report, Thread};
+use crate::spec::{EmulatorError, EmulatorSpec, Manner};
+use crate::sys;
 use crate::tun::{Namespace, Tun};
 use haltere_net::Time;
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -70,13 +71,15 @@ impl Emulator {
                 return Err(EmulatorError::new("", "the emulator was started before: make another one"));
             }
         };
+        let manner = spec.manner();
         let stop = Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?);
         for tun in &tuns {
             discard(tun);
         }
-        let kernel = Kernel::new(tuns, Arc::clone(&stop), spec.spin)?;
+        let kernel = Kernel::new(tuns, Arc::clone(&stop), manner)?;
         let engine = Engine::new(&spec);
-        let thread = std::thread::Builder::new().name("haltere-link".into()).spawn(move || drive(engine, kernel));
+        let thread =
+            std::thread::Builder::new().name("haltere-link".into()).spawn(move || drive(engine, kernel, manner));
         let thread = thread.map_err(|e| EmulatorError::new("", format!("cannot start a thread: {e}")))?;
         self.state = State::Running(Running { stop, thread });
         Ok(())
@@ -116,10 +119,11 @@ fn discard(tun: &Tun) {
     while std::io::Read::read(&mut &tun.file, &mut buffer).is_ok_and(|n| n > 0) {}
 }
 
-fn drive(mut engine: Engine, mut kernel: Kernel) -> Report {
+fn drive(mut engine: Engine, mut kernel: Kernel, manner: Manner) -> Report {
     // Timers as exact as the kernel has them; a timerfd is so without, an old kernel's epoll is not.
     let _ = nix::sys::prctl::set_timerslack(1);
+    let realtime = manner.realtime && sys::realtime().is_ok();
     while engine.turn(&mut kernel) {}
     let elapsed = kernel.now().since(Time::ZERO);
-    Report::new(&engine, kernel.calls, elapsed, thread_cpu())
+    Report::new(&engine, Thread { elapsed, cpu: thread_cpu(), realtime, calls: kernel.calls })
 }

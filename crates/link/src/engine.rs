@@ -104,13 +104,11 @@ impl Engine {
         let now = io.now();
         let mut busy = false;
         for lane in 0..self.lanes.len() {
-            busy |= self.deliver(lane, now, io);
-        }
-        for port in 0..self.lanes.len() {
-            busy |= self.read(port, now, io);
-            // A link without rate and delay has them out at once.
-            if self.lanes[port].link.next_wake() <= now {
-                busy |= self.deliver(port, now, io);
+            // What is due goes first: reading on would only make it later.
+            busy |= self.deliver(lane, now, io) || self.read(lane, now, io);
+            // A link without rate and delay has at once out what was read.
+            if self.lanes[lane].link.next_wake() <= now {
+                busy |= self.deliver(lane, now, io);
             }
         }
         let next = self.next_wake();

@@ -6,6 +6,7 @@
 use crate::clock::Clock;
 use crate::engine::Io;
 use crate::report::Calls;
+use crate::spec::Manner;
 use crate::tun::Tun;
 use crate::unit::{Unit, VNET};
 use haltere_net::{Ecn, Time};
@@ -47,7 +48,7 @@ pub(crate) struct Kernel {
 
 impl Kernel {
     /// Waits for these devices until `stop` is written to.
-    pub(crate) fn new(tuns: Vec<Tun>, stop: Arc<EventFd>, spin: bool) -> Result<Kernel, Errno> {
+    pub(crate) fn new(tuns: Vec<Tun>, stop: Arc<EventFd>, manner: Manner) -> Result<Kernel, Errno> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
         epoll.add(&*stop, EpollEvent::new(EpollFlags::EPOLLIN, STOP))?;
@@ -66,7 +67,7 @@ impl Kernel {
             _stop: stop,
             clock: Clock::start()?,
             last: Time::ZERO,
-            spin,
+            spin: manner.spin,
             buffer: vec![0; LONGEST].into(),
             calls: Calls::default(),
         })

@@ -24,7 +24,8 @@ impl Lateness {
     #[inline]
     pub fn record(&mut self, late: Span) {
         if let Some(ns) = &mut self.ns {
-            ns.saturating_record(late.as_nanos());
+            // It grows as it must, so that nothing is too large for it.
+            let _ = ns.record(late.as_nanos());
         }
     }
 
@@ -96,6 +97,19 @@ pub struct Calls {
     pub refused: u64,
 }
 
+/// What the emulator's thread took.
+#[derive(Clone, Copy, Debug)]
+pub struct Thread {
+    /// From start to stop.
+    pub elapsed: Span,
+    /// Its CPU time.
+    pub cpu: Span,
+    /// Whether it had real-time priority.
+    pub realtime: bool,
+    /// What it asked of the kernel.
+    pub calls: Calls,
+}
+
 /// The whole.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -103,6 +117,8 @@ pub struct Report {
     pub elapsed_s: f64,
     /// CPU time of the emulator's thread, s.
     pub cpu_s: f64,
+    /// Whether the thread had real-time priority.
+    pub realtime: bool,
     /// Packets handed on.
     pub packets: u64,
     /// Lateness of all of them.
@@ -115,7 +131,7 @@ pub struct Report {
 
 impl Report {
     /// What an engine counted.
-    pub fn new(engine: &Engine, calls: Calls, elapsed: Span, cpu: Span) -> Report {
+    pub fn new(engine: &Engine, thread: Thread) -> Report {
         let mut all = Lateness::default();
         let links = engine.lanes().iter().map(|lane| {
             all.add(&lane.lateness);
@@ -126,11 +142,12 @@ impl Report {
         });
         let links = links.collect();
         Report {
-            elapsed_s: elapsed.as_secs_f64(),
-            cpu_s: cpu.as_secs_f64(),
+            elapsed_s: thread.elapsed.as_secs_f64(),
+            cpu_s: thread.cpu.as_secs_f64(),
+            realtime: thread.realtime,
             packets: engine.packets(),
             lateness_s: all.summary(),
-            calls,
+            calls: thread.calls,
             links,
         }
     }

@@ -31,6 +31,8 @@ pub struct ShellSpec {
     pub coalesce: bool,
     /// See [`crate::spec::Manner::spin`].
     pub spin: bool,
+    /// See [`crate::spec::Manner::realtime`].
+    pub realtime: bool,
     /// Towards the command.
     pub down: LinkConfig,
     /// From the command.
@@ -83,8 +85,8 @@ impl Shell {
         inner.address(&inside, Addresses { own, peer: base, default_route: true })?;
         let end = |tun: &Tun| EndSpec { netns: None, interface: tun.name.clone() };
         let link = LinkSpec { name: "link".into(), ends: [end(&outer), end(&inner)], down: spec.down, up: spec.up };
-        let ShellSpec { seed, replication, coalesce, spin, .. } = spec;
-        let spec = EmulatorSpec { seed, replication, coalesce, spin, links: vec![link] };
+        let ShellSpec { seed, replication, coalesce, spin, realtime, .. } = spec;
+        let spec = EmulatorSpec { seed, replication, coalesce, spin, realtime, links: vec![link] };
         Ok(Shell { emulator: Emulator::between(spec, vec![outer, inner]), inside, base, own, apart })
     }
 

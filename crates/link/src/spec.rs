@@ -53,6 +53,9 @@ pub struct EmulatorSpec {
     /// See [`Manner::spin`].
     #[serde(default)]
     pub spin: bool,
+    /// See [`Manner::realtime`].
+    #[serde(default)]
+    pub realtime: bool,
     /// The links.
     pub links: Vec<LinkSpec>,
 }
@@ -66,6 +69,9 @@ pub struct Manner {
     /// Look again and again instead of sleeping: exact to a microsecond, and a whole CPU. Never in a virtual machine
     /// whose time stands still while a program computes (default false).
     pub spin: bool,
+    /// Run before every ordinary thread (`SCHED_FIFO`), if that is allowed: late wake-ups become rare on a busy machine
+    /// (default false).
+    pub realtime: bool,
 }
 
 /// One emulated link.
@@ -102,7 +108,7 @@ fn one() -> u64 {
 impl EmulatorSpec {
     /// How it is to work.
     pub fn manner(&self) -> Manner {
-        Manner { coalesce: self.coalesce, spin: self.spin }
+        Manner { coalesce: self.coalesce, spin: self.spin, realtime: self.realtime }
     }
 
     /// Reads a specification and checks all that can be checked without the kernel.

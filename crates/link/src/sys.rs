@@ -115,3 +115,12 @@ pub(crate) fn end_with_us(command: &mut Command) {
         command.pre_exec(|| Ok(nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?));
     }
 }
+
+/// Gives this thread the least of the real-time priorities: it then runs before every ordinary one.
+pub(crate) fn realtime() -> Answer<()> {
+    // SAFETY: sched_param is plain data, for which all zeroes are a value.
+    let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
+    param.sched_priority = 1;
+    // SAFETY: the parameter lives through the call; 0 is the calling thread.
+    Errno::result(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) }).map(drop)
+}

@@ -50,6 +50,7 @@ class Options:
     replication: int
     coalesce: bool
     spin: bool
+    realtime: bool
 
     def link(self) -> dict[str, Any]:
         """Return the link as a scenario writes it."""
@@ -84,7 +85,7 @@ class Options:
                 both[name]["trace_ms"] = _trace(side.trace)
         if self.rtt is not None:
             self._split(both)
-        manner = {"coalesce": self.coalesce, "spin": self.spin}
+        manner = {"coalesce": self.coalesce, "spin": self.spin, "realtime": self.realtime}
         return {"seed": self.seed, "replication": self.replication, **manner, **both}
 
     def _split(self, both: dict[str, Any]) -> None:
@@ -141,6 +142,8 @@ def command(options: Options, words: list[str], json_file: Path | None) -> NoRet
         json_file.write_text(json.dumps({"exit_code": code, **report}, indent=1) + "\n", encoding="utf-8")
     show.err().print(table(report))
     show.err().print(_lateness(report), markup=False)
+    if options.realtime and not report["realtime"]:
+        sys.stderr.write("--realtime was not allowed: it needs root (CAP_SYS_NICE)\n")
     sys.exit(code)
 
 
