@@ -1,9 +1,8 @@
-"""The extension module: the simulator (written in Rust).
+"""The extension module: the simulator and what real hosts need of Rust.
 
-Every function is pure (same arguments and same version, same answer) but `bench` and those at the end, which make and
-measure real transfers on Linux. Texts are JSON unless said otherwise.
-Every function but `bench`, `peer` and `certificate` is pure: same arguments and same version, same answer. Texts are
-JSON unless said otherwise.
+Every function is pure (same arguments and same version, same answer) but `bench`, which measures this machine, and
+those that make and measure real transfers: `transfers`, `Capture`, `Emulator`, `LinkShell`, `peer`, `certificate`.
+Texts are JSON unless said otherwise.
 """
 
 __version__: str
@@ -25,6 +24,12 @@ def run(scenario_json: str, seed: int, replication: int) -> str:
 
 def trace(scenario_json: str, seed: int, replication: int) -> str:
     """Run one scenario and return `{"result": RunResult, "series": [{who, name, unit, t_s, v}]}`."""
+
+def link_config(link_json: str) -> str:
+    """Return `{"down": LinkConfig, "up": LinkConfig}` of a link given as a scenario's `topology.link`."""
+
+def rate_trace(text: str) -> str:
+    """Return the milliseconds of a mahimahi trace file; a `ScenarioError`'s path is the number of the line."""
 
 def scenario_schema() -> str:
     """Return the JSON Schema of a scenario."""
@@ -67,6 +72,16 @@ class Capture:
     serialisation a packet is seen to depart: a link's delay where departures are taken from arrivals.
 
     Raises `RigError` if the spec is wrong or an interface cannot be listened at.
+class LinkError(ValueError):
+    """A link that cannot be emulated. `args` is (message, path), path like `links[0].ends[1].interface`."""
+
+class Emulator:
+    """Emulated links between TUN devices (Linux only).
+
+    The specification is `{"seed": 1, "replication": 0, "coalesce": false, "spin": false, "realtime": false, "links":
+    [{"name": ..., "ends": [{"netns": "/run/netns/a", "interface": "t0"}, {"netns": null, "interface": "t1"}],
+    "down": LinkConfig, "up": LinkConfig}]}`; `down` goes from the first end to the second, and a LinkConfig is what `link_config` returns.
+    The devices are made and brought up here, without addresses, and live until `stop` or the object's end.
     """
 
     def __init__(self, spec_json: str) -> None: ...
@@ -88,3 +103,29 @@ def peer(arguments: list[str]) -> int:
 
 def certificate(folder: str, kind: str) -> None:
     """Write `ca.pem`, `cert.pem` and `key.pem` into `folder`; `kind` is `p256` or `ed25519`. Raise `OSError`."""
+        """Start the links in a thread of their own: their time begins. What was sent before is not carried."""
+
+    def stop(self) -> str:
+        """Stop the links, take the devices away and return what was counted.
+
+        `{"elapsed_s", "cpu_s", "realtime", "packets", "lateness_s": {"mean", "p50", "p90", "p99", "p999", "max"},
+        "calls": {...}, "links": [LinkResult and "lateness_s"]}`.
+        """
+
+class LinkShell:
+    """A link of which one end lies in a new namespace, for a command (Linux only).
+
+    The specification is `{"seed", "replication", "coalesce", "spin", "realtime", "down": LinkConfig, "up": LinkConfig}`;
+    `down` goes towards the command. Without root the process, which must have a single thread, moves into a user namespace.
+    """
+
+    base: str
+    """Address of the caller's end."""
+    address: str
+    """Address of the command's end."""
+    apart: bool
+    """Whether the caller's end lies in a user namespace, apart from the machine's network."""
+
+    def __init__(self, spec_json: str) -> None: ...
+    def run(self, command: list[str]) -> tuple[int, str]:
+        """Run a command behind the link to its end; return its exit code and what was counted, as `Emulator.stop`."""

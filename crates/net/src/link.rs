@@ -11,7 +11,9 @@ use crate::loss::{Jitter, JitterModel, Loss, LossModel};
 use crate::packet::Packet;
 use crate::queue::{Backlog, DropReason, DropTail, Limit, QueueDiscipline, Verdict};
 use crate::rng::{Stream, Streams};
+use crate::serialiser::Serialiser;
 use crate::time::{Span, Time};
+use crate::trace::RateTrace;
 use crate::units::Rate;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -25,6 +27,9 @@ pub struct LinkConfig {
     /// Serialisation rate; `None` sends in no time.
     #[serde(rename = "rate_bps")]
     pub rate: Option<Rate>,
+    /// A recorded rate; takes the place of `rate`.
+    #[serde(rename = "trace_ms", skip_serializing_if = "Option::is_none")]
+    pub trace: Option<RateTrace>,
     /// Propagation delay.
     #[serde(rename = "delay_ns")]
     pub delay: Span,
@@ -44,6 +49,7 @@ impl Default for LinkConfig {
     fn default() -> LinkConfig {
         LinkConfig {
             rate: None,
+            trace: None,
             delay: Span::ZERO,
             mtu: 1500,
             queue: Limit::Packets(1000),
@@ -87,32 +93,6 @@ impl LinkCounters {
     /// All drops.
     pub fn dropped(&self) -> u64 {
         self.dropped_queue + self.dropped_aqm + self.dropped_loss + self.dropped_mtu
-    }
-}
-
-/// The serialiser: keeps the remainder of each division, so that long trains are exact.
-#[derive(Clone, Debug)]
-struct Serialiser {
-    bps: u64,
-    busy_until: Time,
-    remainder: u64,
-}
-
-impl Serialiser {
-    /// Sends `len` bytes from `start` on and returns when they are out.
-    #[inline]
-    fn send(&mut self, start: Time, len: u32) -> Time {
-        if self.bps == 0 {
-            self.busy_until = start;
-            return start;
-        }
-        if start > self.busy_until {
-            self.remainder = 0;
-        }
-        let bit_ns = u64::from(len) * 8_000_000_000 + self.remainder;
-        self.remainder = bit_ns % self.bps;
-        self.busy_until = start + Span::from_nanos(bit_ns / self.bps);
-        self.busy_until
     }
 }
 
@@ -183,7 +163,7 @@ impl<B: Clone + Send + 'static> Link<B> {
             delay: config.delay,
             mtu: config.mtu,
             waiting,
-            serialiser: Serialiser { bps: config.rate.map_or(0, Rate::as_bps), busy_until: Time::ZERO, remainder: 0 },
+            serialiser: Serialiser::new(config),
             impairments: Impairments::new(config, name, streams),
             last_arrival: Time::ZERO,
             pipe: VecDeque::new(),
@@ -225,6 +205,7 @@ impl<B: Clone + Send + 'static> Link<B> {
             cx.record(Metric::Queue, now_bytes);
             start
         } else {
+            self.serialiser.begin(cx.now);
             cx.now
         };
         self.serve(start, packet);
@@ -259,8 +240,7 @@ impl<B: Clone + Send + 'static> Link<B> {
                     self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(backlog.bytes);
                     cx.record(Metric::Queue, backlog.bytes);
                 } else {
-                    self.serialiser.busy_until = now;
-                    self.serialiser.remainder = 0;
+                    self.serialiser.reset(now);
                     self.dequeue_until(now, cx);
                 }
             }

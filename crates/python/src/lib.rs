@@ -1,18 +1,19 @@
 //! The extension module `haltere._core`. Texts cross the seam as JSON; every function is pure, except
-//! `bench`, which measures this machine, and those of `host`, which use its network.
+//! `bench`, which measures this machine, and those of `host`, `link` and `peers`, which work with its kernel.
 
 mod bench;
 #[cfg(target_os = "linux")]
 mod host;
-//! `bench`, which measures this machine, and `peer` and `certificate`, which use its network and its files.
-
-mod bench;
+#[cfg(target_os = "linux")]
+mod link;
 #[cfg(feature = "peers")]
 mod peers;
 mod place;
 
+use haltere_net::trace::RateTrace;
 use haltere_sim::contender::{Switch, Transport};
 use haltere_sim::network::describe;
+use haltere_sim::scenario::LinkSpec;
 use haltere_sim::{Scenario, ScenarioError as Wrong};
 use haltere_transport::cc::Algorithm;
 use pyo3::create_exception;
@@ -67,6 +68,24 @@ fn trace(py: Python<'_>, scenario_json: &str, seed: u64, replication: u64) -> Py
     to_json(&result)
 }
 
+/// Both directions of a link, given as a table like a scenario's `topology.link`, as JSON.
+#[pyfunction]
+fn link_config(link_json: &str) -> PyResult<String> {
+    let (down, up) = haltere_sim::network::link(&LinkSpec::from_json(link_json).map_err(refuse)?);
+    to_json(&json!({ "down": down, "up": up }))
+}
+
+/// The milliseconds of a mahimahi trace file, as JSON. An error's path is the number of the line.
+#[pyfunction]
+fn rate_trace(text: &str) -> PyResult<String> {
+    let trace = RateTrace::parse(text);
+    let wrong = |e: haltere_net::trace::TraceError| Wrong {
+        message: format!("{:?} is not {}", e.given, e.expected),
+        path: e.line.to_string(),
+    };
+    to_json(&trace.map_err(|e| refuse(wrong(e)))?)
+}
+
 /// The JSON Schema of a scenario.
 #[pyfunction]
 fn scenario_schema() -> PyResult<String> {
@@ -106,11 +125,15 @@ fn run_bench(py: Python<'_>) -> PyResult<String> {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    #[cfg(target_os = "linux")]
+    link::add(module)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(network, module)?)?;
     module.add_function(wrap_pyfunction!(losses, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(trace, module)?)?;
+    module.add_function(wrap_pyfunction!(link_config, module)?)?;
+    module.add_function(wrap_pyfunction!(rate_trace, module)?)?;
     module.add_function(wrap_pyfunction!(scenario_schema, module)?)?;
     module.add_function(wrap_pyfunction!(locate, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;

@@ -244,6 +244,11 @@ fn topology(scenario: &Scenario) -> Topology {
     net
 }
 
+/// Both directions, `down` and `up`, of a single link as the network has it.
+pub fn link(spec: &LinkSpec) -> (LinkConfig, LinkConfig) {
+    link_configs(spec, Span::ZERO)
+}
+
 /// Both directions of a link; `outside` is the base RTT of a path beyond this link, for queues given in BDPs.
 fn link_configs(spec: &LinkSpec, outside: Span) -> (LinkConfig, LinkConfig) {
     let down = spec.direction(spec.down.as_ref());
@@ -266,6 +271,7 @@ fn link_config(spec: &DirectionSpec, rtt: Span) -> LinkConfig {
     };
     LinkConfig {
         rate,
+        trace: None,
         delay: spec.delay.map_or(Span::ZERO, |q| q.0),
         mtu,
         queue,

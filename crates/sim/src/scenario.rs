@@ -424,15 +424,21 @@ fn without_position(error: &serde_json::Error) -> String {
     text.rsplit_once(" at line ").map_or(text.as_str(), |(m, _)| m).to_string()
 }
 
+/// Reads JSON; an error has the path of the field.
+fn read<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, ScenarioError> {
+    let mut deserializer = serde_json::Deserializer::from_str(json);
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|e| {
+        let path = e.path().to_string();
+        error(if path == "." { String::new() } else { path }, without_position(e.inner()))
+    })?;
+    deserializer.end().map_err(|e| error("", without_position(&e)))?;
+    Ok(value)
+}
+
 impl Scenario {
     /// Reads a scenario from JSON and checks all that can be checked without running it.
     pub fn from_json(json: &str) -> Result<Scenario, ScenarioError> {
-        let mut deserializer = serde_json::Deserializer::from_str(json);
-        let scenario: Scenario = serde_path_to_error::deserialize(&mut deserializer).map_err(|e| {
-            let path = e.path().to_string();
-            error(if path == "." { String::new() } else { path }, without_position(e.inner()))
-        })?;
-        deserializer.end().map_err(|e| error("", without_position(&e)))?;
+        let scenario: Scenario = read(json)?;
         scenario.check()?;
         Ok(scenario)
     }
@@ -516,6 +522,13 @@ impl GraphLink {
 }
 
 impl LinkSpec {
+    /// Reads a link from JSON, a table such as `topology.link`, and checks it.
+    pub fn from_json(json: &str) -> Result<LinkSpec, ScenarioError> {
+        let spec: LinkSpec = read(json)?;
+        spec.check("").map_err(|wrong| error(wrong.path.trim_start_matches('.'), wrong.message))?;
+        Ok(spec)
+    }
+
     fn check(&self, path: &str) -> Result<(), ScenarioError> {
         let common = DirectionSpec { mtu: self.mtu, loss: self.loss.clone(), ..DirectionSpec::default() };
         common.check(path)?;
