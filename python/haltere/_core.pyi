@@ -72,6 +72,19 @@ class Capture:
     serialisation a packet is seen to depart: a link's delay where departures are taken from arrivals.
 
     Raises `RigError` if the spec is wrong or an interface cannot be listened at.
+    """
+
+    def __init__(self, spec_json: str) -> None: ...
+    def start(self) -> None:
+        """Open the taps; returns once they listen."""
+
+    def stop(self, until_ns: int | None = None) -> str:
+        """Close the taps and return `{"flows", "links", "records", "lost_records", "error", "packets"}`.
+
+        Packets offered to a link later than `until_ns` from time zero (`epoch_ns`, or the start) are not counted but
+        still tell what became of earlier ones: without later ones, what has not come out counts as inside.
+        """
+
 class LinkError(ValueError):
     """A link that cannot be emulated. `args` is (message, path), path like `links[0].ends[1].interface`."""
 
@@ -86,23 +99,6 @@ class Emulator:
 
     def __init__(self, spec_json: str) -> None: ...
     def start(self) -> None:
-        """Open the taps; returns once they listen."""
-
-    def stop(self, until_ns: int | None = None) -> str:
-        """Close the taps and return `{"flows", "links", "records", "lost_records", "error", "packets"}`.
-
-        Packets offered to a link later than `until_ns` from time zero (`epoch_ns`, or the start) are not counted but
-        still tell what became of earlier ones: without later ones, what has not come out counts as inside.
-        """
-def peer(arguments: list[str]) -> int:
-    """Run one of our own servers or clients (`crates/peers`) in this thread; return its exit status.
-
-    The interpreter's lock is released. A server takes over SIGTERM and SIGINT and runs until it gets one: call this in
-    a process of its own.
-    """
-
-def certificate(folder: str, kind: str) -> None:
-    """Write `ca.pem`, `cert.pem` and `key.pem` into `folder`; `kind` is `p256` or `ed25519`. Raise `OSError`."""
         """Start the links in a thread of their own: their time begins. What was sent before is not carried."""
 
     def stop(self) -> str:
@@ -129,3 +125,13 @@ class LinkShell:
     def __init__(self, spec_json: str) -> None: ...
     def run(self, command: list[str]) -> tuple[int, str]:
         """Run a command behind the link to its end; return its exit code and what was counted, as `Emulator.stop`."""
+
+def peer(arguments: list[str]) -> int:
+    """Run one of our own servers or clients (`crates/peers`) in this thread; return its exit status.
+
+    The interpreter's lock is released. A server takes over SIGTERM and SIGINT and runs until it gets one: call this in
+    a process of its own.
+    """
+
+def certificate(folder: str, kind: str) -> None:
+    """Write `ca.pem`, `cert.pem` and `key.pem` into `folder`; `kind` is `p256` or `ed25519`. Raise `OSError`."""
