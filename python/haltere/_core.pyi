@@ -36,8 +36,8 @@ class RigError(RuntimeError):
 def transfers(spec_json: str) -> str:
     """Make TCP transfers over this kernel's stack, all of them in one thread of their own.
 
-    Spec: `{"flows": [{"flow", "server": {"netns", "address", "port"}, "client": {"netns", "address"}, "congestion",
-    "size" (bytes or null), "start_ns", "request" (bytes), "options": {"paced", "quickack", "buffer"}}],
+    Spec: `{"flows": [{"flow", "server": {"netns", "address", "port"}, "client": {"netns", "address", "port" (or null)},
+    "congestion", "size" (bytes or null), "start_ns", "request" (bytes), "options": {"paced", "quickack", "buffer"}}],
     "time_limit_ns", "duration_ns", "measure_from_ns", "sample_ns", "epoch_ns"}`.
 
     Answer: `{"flows": [{"flow", "status", "error", "start_s", "handshake_s", "first_byte_s", "completion_s", "bytes",

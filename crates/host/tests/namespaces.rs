@@ -26,14 +26,23 @@ fn run(spec: &Value) -> Value {
 fn flows_of_several_sizes_all_arrive_and_tell_their_times_in_order() {
     let Some(pair) = Pair::new("sizes") else { return };
     let flows: Vec<_> = [1, 100_000, 1_000_000].iter().zip(0..).map(|(&size, i)| flow(&pair, i, size)).collect();
-    let outcome = run(&json!({ "flows": flows, "time_limit_ns": 10_000_000_000u64, "sample_ns": 1_000_000 }));
-    for (flow, size) in outcome["flows"].as_array().expect("flows").iter().zip([1, 100_000, 1_000_000]) {
+    let mut spec = json!({ "flows": flows, "time_limit_ns": 10_000_000_000u64, "sample_ns": 100_000 });
+    spec["flows"][0]["client"]["port"] = json!(45_000);
+    spec["flows"][2]["size"] = json!(30_000_000);
+    let outcome = run(&spec);
+    assert_eq!(outcome["flows"][0]["client_port"], 45_000);
+    for (flow, size) in outcome["flows"].as_array().expect("flows").iter().zip([1, 100_000, 30_000_000]) {
         assert_eq!((&flow["status"], &flow["bytes"]), (&json!("ok"), &json!(size)), "{flow}");
         let times = ["handshake_s", "first_byte_s", "completion_s"].map(|t| flow[t].as_f64().expect("a time"));
         assert!(times.is_sorted() && times[0] > 0.0, "{times:?}");
         assert_eq!(flow["tcp_info"]["client"]["bytes_received"], json!(size));
         assert_eq!(flow["tcp_info"]["server"]["bytes_received"], json!(1));
     }
+    let series = outcome["series"].as_array().expect("series");
+    let cwnd = series.iter().find(|s| s["who"] == "flow 2" && s["name"] == "cwnd").expect("a window");
+    let (t, v) = (cwnd["t_s"].as_array().expect("times"), cwnd["v"].as_array().expect("values"));
+    assert!(cwnd["unit"] == "B" && t.len() == v.len() && v[0].as_f64() >= Some(10.0 * 1448.0), "{cwnd}");
+    assert!(t.windows(2).all(|w| w[0].as_f64() < w[1].as_f64()) && v.windows(2).all(|w| w[0] != w[1]), "{cwnd}");
 }
 
 #[test]
