@@ -161,6 +161,22 @@ fn what_taps_count_agrees_with_the_kernel_and_with_itself() {
 }
 
 #[test]
+fn a_tap_at_the_neighbour_counts_as_one_at_the_end_itself() {
+    let Some(pair) = Pair::new("facing") else { return };
+    pair.without_offloads();
+    let flow = flow(&pair, 0, 100_000);
+    let end = |tap: u32, address: &str| json!({ "tap": tap, "address": address, "facing": true });
+    let flows = json!([
+        { "flow": 0, "protocol": "tcp", "server": end(1, "10.0.0.1"), "client": end(0, "10.0.0.2") },
+    ]);
+    let capture = capture(&pair, &flow, &json!({ "flows": flows }));
+    let outcome = run(&json!({ "flows": [flow], "time_limit_ns": 10_000_000_000u64 }));
+    let (seen, kernel) = (&stop(capture)["flows"][0], &outcome["flows"][0]["tcp_info"]["server"]);
+    assert_eq!((&seen["sent_packets"], &seen["payload_bytes"]), (&kernel["data_segs_out"], &json!(100_000)));
+    assert!(seen["rtt_samples"].as_u64() > Some(1) && seen["completion_s"].as_f64() > Some(0.0), "{seen}");
+}
+
+#[test]
 fn packets_can_be_kept_in_a_file() {
     let Some(pair) = Pair::new("pcap") else { return };
     let flow = flow(&pair, 0, 10_000);
