@@ -55,8 +55,9 @@ class Capture:
     END}], "links": [{"link", "direction", "offered": POINT, "departed": POINT or null, "arrived": POINT, "to":
     [address] or null, "rate_bps", "delay_ns"}], "epoch_ns", "packets": bool, "pcap": file prefix, "ring_bytes"}` with
     END `{"tap": number, "address", "port": number or null, "facing": bool}` (`facing`: the tap is at the neighbour's
-    interface that faces the end) and POINT `{"tap": number, "way": "incoming" | "outgoing"}` or a list of them. `to` keeps packets to these addresses only. `delay_ns` is how long after the end of
-    serialisation a packet is seen to depart: a link's delay where departures are taken from arrivals.
+    interface that faces the end) and POINT `{"tap": number, "way": "incoming" | "outgoing"}` or a list of them. `to`
+    keeps packets to these addresses only. `delay_ns` is how long after the end of serialisation a packet is seen to
+    depart: a link's delay where departures are taken from arrivals.
 
     Raises `RigError` if the spec is wrong or an interface cannot be listened at.
     """

@@ -1,9 +1,12 @@
 """The door to real transfers and taps; what is behind it is tested in Rust (`crates/host`)."""
 
+from __future__ import annotations
+
 import json
 import sys
 
 import pytest
+
 from haltere import _core
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="real hosts are Linux only")
