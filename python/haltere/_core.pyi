@@ -49,8 +49,8 @@ class RigError(RuntimeError):
 def transfers(spec_json: str) -> str:
     """Make TCP transfers over this kernel's stack, all of them in one thread of their own.
 
-    Spec: `{"flows": [{"flow", "server": {"netns", "address", "port"}, "client": {"netns", "address"}, "congestion",
-    "size" (bytes or null), "start_ns", "request" (bytes), "options": {"paced", "quickack", "buffer"}}],
+    Spec: `{"flows": [{"flow", "server": {"netns", "address", "port"}, "client": {"netns", "address", "port" (or null)},
+    "congestion", "size" (bytes or null), "start_ns", "request" (bytes), "options": {"paced", "quickack", "buffer"}}],
     "time_limit_ns", "duration_ns", "measure_from_ns", "sample_ns", "epoch_ns"}`.
 
     Answer: `{"flows": [{"flow", "status", "error", "start_s", "handshake_s", "first_byte_s", "completion_s", "bytes",
@@ -67,9 +67,10 @@ class Capture:
     Spec: `{"taps": [{"netns", "interface"}], "flows": [{"flow", "protocol": "tcp" | "udp", "server": END, "client":
     END}], "links": [{"link", "direction", "offered": POINT, "departed": POINT or null, "arrived": POINT, "to":
     [address] or null, "rate_bps", "delay_ns"}], "epoch_ns", "packets": bool, "pcap": file prefix, "ring_bytes"}` with
-    END `{"tap": number, "address", "port": number or null}` and POINT `{"tap": number, "way": "incoming" |
-    "outgoing"}` or a list of them. `to` keeps packets to these addresses only. `delay_ns` is how long after the end of
-    serialisation a packet is seen to depart: a link's delay where departures are taken from arrivals.
+    END `{"tap": number, "address", "port": number or null, "facing": bool}` (`facing`: the tap is at the neighbour's
+    interface that faces the end) and POINT `{"tap": number, "way": "incoming" | "outgoing"}` or a list of them. `to`
+    keeps packets to these addresses only. `delay_ns` is how long after the end of serialisation a packet is seen to
+    depart: a link's delay where departures are taken from arrivals.
 
     Raises `RigError` if the spec is wrong or an interface cannot be listened at.
     """
