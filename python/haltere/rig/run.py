@@ -35,16 +35,16 @@ def _emulator(rig: Rig, job: Json) -> Iterator[Any]:
         return
     network = json.loads(_core.network(job["scenario"]))
     links = [
-        {**link, "ends": [{"netns": e["netns"], "interface": e["interface"]} for e in spec["ends"]]}
+        {
+            **{name: link[name] for name in ("name", "down", "up")},
+            "ends": [{"netns": e["netns"], "interface": e["interface"]} for e in spec["ends"]],
+        }
         for link, spec in zip(network["links"], rig.emulated, strict=True)
     ]
     spec = {"seed": job["seed"], "replication": job["replication"], "links": links}
     emulator = _core.Emulator(json.dumps(spec))
     emulator.start()
-    try:
-        yield emulator
-    finally:
-        emulator.stop()
+    yield emulator  # it ends with the object, if a run that fails does not stop it
 
 
 def _measured(rig: Rig, job: Json, emulator: Any) -> Json:
