@@ -176,7 +176,7 @@ def rate(bps: int, seconds: float, **manner: bool) -> dict[str, Any]:
 
 
 def udp_throughput(seconds: float, *, segment: bool, **manner: bool) -> dict[str, Any]:
-    """UDP packets of 1500 bytes as fast as they come: what the emulator hands on, even if the receiver cannot follow."""
+    """UDP packets of 1500 bytes as fast as they come: what is handed on, even if the receiver cannot follow."""
     bed = Bed({"queue": {"packets": 1000}}, **manner)
     to = bed.socket(bed.b, socket.SOCK_DGRAM)
     to.bind((B, 0))

@@ -15,8 +15,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 const DEVICE: &str = "/dev/net/tun";
-/// Packets that may wait for us; beyond that the kernel drops uncounted, so it is more than any burst.
-const WAITING: u32 = 32_768;
+/// Packets that may wait for us; beyond that the kernel drops uncounted, so it is more than any burst. Linux 6.12 takes
+/// no more.
+const WAITING: u32 = 32_767;
 
 /// A network namespace.
 #[derive(Clone, Debug)]
