@@ -49,7 +49,7 @@ class Options:
     seed: int
     replication: int
     coalesce: bool
-    spin: bool
+    spin: str
     realtime: bool
 
     def link(self) -> dict[str, Any]:
@@ -85,17 +85,14 @@ class Options:
                 both[name]["trace_ms"] = _trace(side.trace)
         if self.rtt is not None:
             self._split(both)
-        manner = {"coalesce": self.coalesce, "spin": self.spin, "realtime": self.realtime}
+        manner = {"coalesce": self.coalesce, "spin_ns": _time(self.spin, "--spin"), "realtime": self.realtime}
         return {"seed": self.seed, "replication": self.replication, **manner, **both}
 
     def _split(self, both: dict[str, Any]) -> None:
         if self.down.delay is not None or self.up.delay is not None:
             right = "--rtt, or --delay, --down-delay and --up-delay"
             raise InputError("stands beside a delay one way", field="--rtt", given=self.rtt, right=right)
-        try:
-            whole: int = core.link_config({"delay": self.rtt})["down"]["delay_ns"]
-        except core.ScenarioProblem as problem:
-            raise InputError(problem.message, field="--rtt") from None
+        whole = _time(self.rtt or "0ms", "--rtt")
         both["down"]["delay_ns"], both["up"]["delay_ns"] = whole - whole // 2, whole // 2
 
 
@@ -110,6 +107,13 @@ def _option(path: str) -> str:
     if direction in DIRECTIONS:
         return _flag(field, direction)
     return f"--{field}"
+
+
+def _time(text: str, option: str) -> int:
+    try:
+        return int(core.link_config({"delay": text})["down"]["delay_ns"])
+    except core.ScenarioProblem as problem:
+        raise InputError(problem.message, field=option) from None
 
 
 def _trace(file: Path) -> list[int]:
