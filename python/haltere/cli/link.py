@@ -1,4 +1,8 @@
-"""`haltere link`: a command behind an emulated link."""
+"""`haltere link`: a command behind an emulated link.
+
+What prints is loaded only after the link was made: numpy starts threads, and a process with threads cannot move into a
+user namespace.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from rich.table import Table
-
 from haltere import core
-from haltere.cli import show
 from haltere.errors import HaltereError, InputError, Place
 
 DIRECTIONS = ("down", "up")
@@ -144,8 +145,7 @@ def command(options: Options, words: list[str], json_file: Path | None) -> NoRet
     report = json.loads(answer)
     if json_file is not None:
         json_file.write_text(json.dumps({"exit_code": code, **report}, indent=1) + "\n", encoding="utf-8")
-    show.err().print(table(report))
-    show.err().print(_lateness(report), markup=False)
+    _print(report)
     if options.realtime and not report["realtime"]:
         sys.stderr.write("--realtime was not allowed: it needs root (CAP_SYS_NICE)\n")
     sys.exit(code)
@@ -172,8 +172,11 @@ def _left_to_the_command() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def table(report: Mapping[str, Any]) -> Table:
-    """Return the counters of both directions."""
+def _print(report: Mapping[str, Any]) -> None:
+    from rich.table import Table
+
+    from haltere.cli import show
+
     shown = Table(box=None)
     shown.add_column("link")
     for title in SHOWN:
@@ -191,11 +194,8 @@ def table(report: Mapping[str, Any]) -> Table:
             str(link["duplicated_packets"]),
             show.number(1e3 * link["mean_queueing_delay_s"], 3),
         )
-    return shown
-
-
-def _lateness(report: Mapping[str, Any]) -> str:
-    late = report["lateness_s"]
-    named = {"p999": "p99.9", "p50": "median"}
+    late, named = report["lateness_s"], {"p999": "p99.9", "p50": "median"}
     parts = [f"{named.get(name, name)} {show.number(1e6 * late[name], 3)}" for name in LATENESS]
-    return f"lateness of departures (µs): {', '.join(parts)}; CPU {show.number(report['cpu_s'], 2)} s"
+    console = show.err()
+    console.print(shown)
+    console.print(f"late (µs): {', '.join(parts)}; CPU {show.number(report['cpu_s'], 2)} s", markup=False)
