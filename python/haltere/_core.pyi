@@ -92,9 +92,10 @@ class LinkError(ValueError):
 class Emulator:
     """Emulated links between TUN devices (Linux only).
 
-    The specification is `{"seed": 1, "replication": 0, "coalesce": false, "spin": false, "realtime": false, "links":
+    The specification is `{"seed": 1, "replication": 0, "coalesce": false, "spin_ns": 0, "realtime": false, "links":
     [{"name": ..., "ends": [{"netns": "/run/netns/a", "interface": "t0"}, {"netns": null, "interface": "t1"}],
-    "down": LinkConfig, "up": LinkConfig}]}`; `down` goes from the first end to the second, and a LinkConfig is what `link_config` returns.
+    "down": LinkConfig, "up": LinkConfig}]}`; `down` goes
+    from the first end to the second, and a LinkConfig is what `link_config` returns.
     The devices are made and brought up here, without addresses, and live until `stop` or the object's end.
     """
 
@@ -112,8 +113,9 @@ class Emulator:
 class LinkShell:
     """A link of which one end lies in a new namespace, for a command (Linux only).
 
-    The specification is `{"seed", "replication", "coalesce", "spin", "realtime", "down": LinkConfig, "up": LinkConfig}`;
-    `down` goes towards the command. Without root the process, which must have a single thread, moves into a user namespace.
+    The specification is `{"seed", "replication", "coalesce", "spin_ns", "realtime", "down": LinkConfig, "up":
+    LinkConfig}`; `down` goes towards the command. Without root the process, which must have a single thread, moves into
+    a user namespace.
     """
 
     base: str
