@@ -13,7 +13,9 @@ from typing import Any
 import polars as pl
 
 from haltere.errors import InputError, Place, as_written
-from haltere.runner.executor import Executor, Task, ThreadExecutor
+from haltere import fidelity as fidelities
+from haltere.fidelity import NAMES, Fidelity
+from haltere.runner.executor import Executor, Task
 from haltere.scenario import Scenario
 
 SHARE_MEASURED_FROM = "10s"
@@ -60,6 +62,7 @@ class Conditions:
     app: str = "https"
     share: bool = False
     duration: str = "60s"
+    fidelity: Fidelity = "model"
 
     def delays(self) -> tuple[str, str]:
         """Return the delays down (server to client) and up; `rtt` is split evenly, the default is an RTT of 50 ms."""
@@ -107,6 +110,7 @@ class Conditions:
                 queue=self.queue,
                 mtu=self.mtu,
                 app=self.app,
+                fidelity=self.fidelity,
                 **what,
             )
         except InputError as error:
@@ -157,10 +161,15 @@ def measure(
         )
     if not 0 <= seed < 2**63:
         raise InputError("is not a seed", field="--seed", given=as_written(seed), right="a whole number from 0")
+    if conditions.fidelity not in NAMES:
+        raise InputError(
+            "is not a fidelity", field="--fidelity", given=as_written(conditions.fidelity), right=", ".join(NAMES)
+        )
     groups = [list(contenders)] if conditions.share else [[contender] for contender in contenders]
     tasks = list(_tasks(groups, conditions, replications, seed))
     results: dict[str, dict[str, Any]] = {}
-    for outcome in (executor or ThreadExecutor(workers)).execute(tasks, stop):
+    executor = executor or fidelities.executor(conditions.fidelity, workers)
+    for outcome in executor.execute(tasks, stop):
         results[outcome.key] = json.loads(outcome.result_json)
         if on_progress:
             on_progress(len(results), len(tasks))
@@ -205,6 +214,7 @@ def compare(
     replications: int = 10,
     seed: int = 1,
     workers: int | None = None,
+    fidelity: Fidelity = "model",
 ) -> pl.DataFrame:
     """Compare contenders on one link and return a row for each contender and replication.
 
@@ -224,10 +234,11 @@ def compare(
         replications: how often, each with other losses.
         seed: names the losses.
         workers: how many runs at once (default: one a CPU).
+        fidelity: `model`, `linux` or `testbed`: where it runs.
 
     Raises:
         InputError: if something given cannot be run.
     """
-    conditions = Conditions(rate, rtt, down_delay, up_delay, loss, size, queue, mtu, app, share, duration)
+    conditions = Conditions(rate, rtt, down_delay, up_delay, loss, size, queue, mtu, app, share, duration, fidelity)
     entries = measure(contenders, conditions, replications=replications, seed=seed, workers=workers)
     return pl.DataFrame(entries, schema=ENTRY)

@@ -26,8 +26,8 @@ def check(fidelity: Fidelity, scenario_json: str) -> None:
         check_rig(fidelity, scenario_json)
 
 
-def executor(fidelity: Fidelity, workers: int | None = None) -> Executor:
-    """Return what runs tasks at a fidelity.
+def executor(fidelity: Fidelity, workers: int | None = None, extra: dict[str, Any] | None = None) -> Executor:
+    """Return what runs tasks at a fidelity; `extra` goes into each job of a rig (such as `sample_ns`).
 
     Raises:
         InputError: if this machine lacks what it takes; it says how to get it.
@@ -36,7 +36,7 @@ def executor(fidelity: Fidelity, workers: int | None = None) -> Executor:
         return ThreadExecutor(workers)
     from haltere.rig.executor import linux, testbed
 
-    return linux(workers) if fidelity == "linux" else testbed(workers)
+    return linux(workers, extra) if fidelity == "linux" else testbed(workers, extra)
 
 
 @cache

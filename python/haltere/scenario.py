@@ -38,6 +38,7 @@ class Scenario:
         self, data: Mapping[str, Any], *, source: Document | None = None, fidelity: Fidelity = "model"
     ) -> None:
         self.data: dict[str, Any] = copy.deepcopy(dict(data))
+        self.fidelity: Fidelity = fidelity
         try:
             self.json: str = core.canonical(self.data)
             check(fidelity, self.json)
@@ -86,6 +87,7 @@ class Scenario:
         starts: Sequence[str] | None = None,
         duration: str | None = None,
         measure_from: str | None = None,
+        fidelity: Fidelity = "model",
     ) -> Scenario:
         """One link, one flow a contender, loss in the data direction; units as in scenario files.
 
@@ -111,17 +113,17 @@ class Scenario:
             data["duration"] = duration
         if measure_from is not None:
             data["measure_from"] = measure_from
-        return cls(data)
+        return cls(data, fidelity=fidelity)
 
     def merged(self, over: Mapping[str, Any]) -> Scenario:
         """Return this scenario with `over` laid on top of its tables; lists (such as `flows`) are replaced whole."""
-        return Scenario(merge(self.data, over))
+        return Scenario(merge(self.data, over), fidelity=self.fidelity)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Scenario) and self.json == other.json
+        return isinstance(other, Scenario) and (self.json, self.fidelity) == (other.json, other.fidelity)
 
     def __hash__(self) -> int:
-        return hash(self.json)
+        return hash((self.json, self.fidelity))
 
     def __repr__(self) -> str:
         contenders = ", ".join(str(flow.get("contender")) for flow in self.data.get("flows", []))

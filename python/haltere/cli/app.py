@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
+
+if TYPE_CHECKING:
+    from haltere.fidelity import Fidelity
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -104,6 +107,14 @@ def compare(
     replications: Replications = 10,
     seed: Seed = 1,
     workers: Workers = None,
+    fidelity: Annotated[
+        str,
+        typer.Option(
+            help="Where: `model` (the simulator), `linux` (a real kernel and programs in virtual time), `testbed` (this "
+            "machine's kernel, on the wall clock).",
+            rich_help_panel=RUNS,
+        ),
+    ] = "model",
     as_json: Annotated[
         bool, typer.Option("--json", help="A JSON list for programs: one entry a contender and replication.")
     ] = False,
@@ -113,11 +124,14 @@ def compare(
     `haltere compare tcp/cubic tcp/bbr quic/cubic quic/bbr --rate 40Mbit/s --down-delay 50ms --up-delay 0ms --loss 1%`
 
     `haltere compare tcp/cubic quic/bbr --share --duration 60s --queue 1bdp`
+
+    `haltere compare tcp@apache+wget2/cubic quic@quinn/cubic --loss 1% --fidelity linux`
     """
     from haltere.cli.compare import command
     from haltere.comparison import Conditions
 
-    conditions = Conditions(rate, rtt, down_delay, up_delay, loss, size, queue, mtu, app, share, duration)
+    where = cast("Fidelity", fidelity)
+    conditions = Conditions(rate, rtt, down_delay, up_delay, loss, size, queue, mtu, app, share, duration, where)
     command(contenders, conditions, replications=replications, seed=seed, workers=workers, as_json=as_json)
 
 
@@ -350,6 +364,84 @@ def link(
     up = Side(up_rate, up_delay or delay, up_loss, up_queue, up_jitter, up_duplication, up_trace)
     options = Options(rate, rtt, queue, mtu, down, up, seed, replication, coalesce, spin, realtime)
     run_behind(options, command or [], json_file)
+
+
+@app.command(rich_help_panel=ONE)
+def validate(
+    contenders: Contenders,
+    rate: Rate = "40Mbit/s",
+    rtt: Rtt = None,
+    down_delay: DownDelay = None,
+    up_delay: UpDelay = None,
+    loss: Loss = "0%",
+    queue: Queue = "1000p",
+    mtu: Mtu = "1500B",
+    size: Size = "8MiB",
+    app: App = "raw",
+    replications: Replications = 5,
+    seed: Seed = 1,
+    workers: Workers = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the figure (default traces/validate-...).", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
+) -> None:
+    """Lay the model beside a real Linux kernel, on one link with the same losses: a table, a figure, a verdict.
+
+    Several contenders share the link. Needs a kernel: `haltere kernel build`.
+
+    `haltere validate tcp/cubic --rate 40Mbit/s --rtt 50ms --loss 1%`
+    """
+    from haltere.cli.validate import command
+    from haltere.comparison import Conditions
+
+    command(
+        contenders,
+        Conditions(rate, rtt, down_delay, up_delay, loss, size, queue, mtu, app),
+        replications=replications,
+        seed=seed,
+        workers=workers,
+        out=out,
+        as_json=as_json,
+    )
+
+
+kernels = typer.Typer(no_args_is_help=True, help="The Linux kernel of fidelity `linux`: build it once, or see what is there.")
+app.add_typer(kernels, name="kernel", rich_help_panel="Real Linux")
+
+
+@kernels.command("build")
+def kernel_build(
+    source: Annotated[
+        str | None,
+        typer.Option(
+            help="A kernel tree, a packed one, or a version that Debian packages, such as 6.1 (default: the newest there "
+            "is).",
+            show_default=False,
+        ),
+    ] = None,
+    hz: Annotated[int, typer.Option(help="Timer ticks a second: 250 as Debian's kernels have, or 100, 300, 1000.")] = 250,
+    jobs: Annotated[int | None, typer.Option(help="Compilers at once (default: one a CPU).", show_default=False)] = None,
+) -> None:
+    """Build a user-mode Linux with time travel from Debian's source package or any kernel tree; some minutes, no root.
+
+    It goes into the user's cache folder. Several versions stand side by side.
+
+    `haltere kernel build`
+
+    `haltere kernel build --source 6.1 --hz 1000`
+    """
+    from haltere.cli.kernel import build
+
+    build(source, hz, jobs)
+
+
+@kernels.command("check")
+def kernel_check(as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False) -> None:
+    """Say which kernels there are, and what is missing to build or run one."""
+    from haltere.cli.kernel import check
+
+    check(as_json=as_json)
 
 
 @app.command(rich_help_panel="Reference")

@@ -57,10 +57,19 @@ _SHADE = {"cubic": 0, "bbr": 1, "newreno": 2, "reno": 2}
 _LINES = ("-", "--", ":")
 
 
+def _parts(contender: str) -> tuple[str, str, list[str]]:
+    """Transport with implementation (`tcp@apache+wget2`), congestion control with variant, switches."""
+    transport, slash, rest = contender.partition("/")
+    if not slash:
+        transport, *switches = contender.split("+")
+        return transport, "", switches
+    congestion, *switches = rest.split("+")
+    return transport, congestion, switches
+
+
 def display_name(contender: str) -> str:
     """The contender as a legend writes it: `quic@quinn/bbr+pacing` becomes `QUIC (quinn)/BBR +pacing`."""
-    head, *switches = contender.split("+")
-    transport, _, congestion = head.partition("/")
+    transport, congestion, switches = _parts(contender)
     base, _, implementation = transport.partition("@")
     family = _FAMILIES.get(base)
     name = family.name if family else base
@@ -89,8 +98,7 @@ def look(contender: str) -> Look:
     """
     if contender in _ALGORITHMS:
         return _ALGORITHMS[contender]
-    head, *switches = contender.split("+")
-    transport, _, congestion = head.partition("/")
+    transport, congestion, switches = _parts(contender)
     base, _, implementation = transport.partition("@")
     algorithm, _, variant = congestion.partition("-")
     family = _FAMILIES.get(base, _OTHERS)

@@ -168,13 +168,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def linux(workers: int | None = None, kernel_name: str | None = None) -> RigExecutor:
+def linux(workers: int | None = None, extra: dict[str, Any] | None = None) -> RigExecutor:
     """Return an executor of user-mode Linuxes in virtual time, one a worker."""
-    found = kernel.find(kernel_name)
-    return RigExecutor(lambda folder, worker: virtual.boot(found, folder, worker), workers=workers)
+    found = kernel.find()
+    return RigExecutor(lambda folder, worker: virtual.boot(found, folder, worker), workers=workers, extra=extra)
 
 
-def testbed(workers: int | None = None) -> RigExecutor:
+def testbed(workers: int | None = None, extra: dict[str, Any] | None = None) -> RigExecutor:
     """Return an executor on this machine's kernel, where runs follow each other unless more workers are asked for.
 
     Raises:
@@ -183,4 +183,4 @@ def testbed(workers: int | None = None) -> RigExecutor:
     wrong = local.problem()
     if wrong:
         raise InputError(f"no rig can stand on this machine: {wrong}", right="fidelity linux, which needs no privilege")
-    return RigExecutor(local.start, workers=workers or 1)
+    return RigExecutor(local.start, workers=workers or 1, extra=extra)

@@ -11,7 +11,9 @@ from typing import Any
 import polars as pl
 
 from haltere import core
+from haltere import fidelity as fidelities
 from haltere.results import tables
+from haltere.runner.executor import Task
 from haltere.scenario import Scenario
 
 
@@ -84,10 +86,31 @@ class Trace:
 
 
 def run(scenario: Scenario, *, seed: int = 1, replication: int = 0) -> RunResult:
-    """Run a scenario once. The same arguments and version always give the same answer."""
-    return RunResult(json.loads(core.run(scenario.json, seed, replication)))
+    """Run a scenario once, at its fidelity. In the model the same arguments and version always give the same answer."""
+    if scenario.fidelity == "model":
+        return RunResult(json.loads(core.run(scenario.json, seed, replication)))
+    return RunResult(_once(scenario, seed, replication, {}))
 
 
 def trace(scenario: Scenario, *, seed: int = 1, replication: int = 0) -> Trace:
-    """Run a scenario once, recording cwnd, ssthresh, bytes in flight, RTT, delivery and pacing rate, and queues."""
-    return Trace(core.trace(scenario.json, seed, replication))
+    """Run a scenario once, recording cwnd, ssthresh, bytes in flight, RTT, delivery and pacing rate, and queues.
+
+    The model tells every change; a kernel is asked twenty times a round trip, and its queues are not recorded.
+    """
+    if scenario.fidelity == "model":
+        return Trace(core.trace(scenario.json, seed, replication))
+    result = _once(scenario, seed, replication, {"sample_ns": sample_ns(scenario.json)})
+    return Trace({"series": result.pop("series", []), "result": result})
+
+
+def sample_ns(scenario_json: str) -> int:
+    """Return how often a kernel's connections are asked for their state: a twentieth of the longest base RTT."""
+    delays = [link["down"]["delay_ns"] + link["up"]["delay_ns"] for link in core.network(scenario_json)["links"]]
+    return max(100_000, max(delays, default=0) // 20)
+
+
+def _once(scenario: Scenario, seed: int, replication: int, extra: dict[str, Any]) -> dict[str, Any]:
+    executor = fidelities.executor(scenario.fidelity, 1, extra)
+    (outcome,) = executor.execute([Task("0", scenario.json, seed, replication)])
+    answer: dict[str, Any] = json.loads(outcome.result_json)
+    return answer

@@ -1,0 +1,58 @@
+"""`haltere kernel`: builds the user-mode Linux of fidelity `linux`, and says what is there."""
+
+from __future__ import annotations
+
+import json
+
+from rich.markup import escape
+from rich.table import Table
+
+from haltere.cli import show
+from haltere.documents import shown
+from haltere.rig import kernel, local
+
+
+def build(source: str | None, hz: int, jobs: int | None) -> None:
+    """Build a kernel and say what came of it."""
+    with show.progress("building the kernel") as tell:
+        built = kernel.build(source, hz=hz, jobs=jobs, on_progress=tell)
+    console = show.out()
+    console.print(escape(f"Linux {built.version} at {built.hz} Hz: {shown(built.path.parent)}"))
+    unknown = kernel.unknown_options(built)
+    if unknown:
+        console.print(escape(f"this source does not know: {', '.join(unknown)}"), style="yellow")
+    console.print("next: haltere validate tcp/cubic --rate 40Mbit/s --rtt 50ms", markup=False)
+
+
+def check(*, as_json: bool) -> None:
+    """Say what is there and what is missing."""
+    built = kernel.built()
+    tools = kernel.missing_tools()
+    here = local.problem()
+    if as_json:
+        data = {
+            "kernels": [{**k.about(), "path": str(k.path)} for k in built],
+            "missing_tools": tools,
+            "sources": [path.name for path in kernel.packaged_sources()],
+            "testbed": here,
+        }
+        print(json.dumps(data, indent=1))
+        return
+    console = show.out()
+    if built:
+        table = Table(title="kernels, the first one is used", title_justify="left")
+        for title in ("name", "version", "Hz", "not in its configuration"):
+            table.add_column(title)
+        for one in built:
+            table.add_row(one.name, one.version, str(one.hz), ", ".join(kernel.unknown_options(one)) or "–")
+        console.print(table)
+        console.print("$HALTERE_KERNEL chooses another by its name or version", markup=False)
+    else:
+        console.print("no kernel has been built: `haltere kernel build` (some minutes, no root)", markup=False)
+    if tools:
+        packages = " ".join(sorted(set(tools.values())))
+        console.print(escape(f"to build one: apt-get install {packages} (missing: {', '.join(tools)})"))
+    else:
+        sources = ", ".join(path.name.removesuffix(".tar.xz") for path in kernel.packaged_sources())
+        console.print(escape(f"building is possible; sources here: {sources or 'none, one will be fetched by apt-get'}"))
+    console.print(escape(f"fidelity testbed: {'possible' if here is None else here}"))

@@ -1,0 +1,108 @@
+"""`haltere validate`: model and kernel side by side, with a figure and a verdict."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from haltere.cli import show
+from haltere.comparison import Conditions
+from haltere.documents import shown
+from haltere.validation import Quantity, Validation, validate
+
+_WORDS = {
+    "handshake_s": ("handshake, s", 1.0),
+    "first_byte_s": ("first byte, s", 1.0),
+    "completion_s": ("completion time, s", 1.0),
+    "goodput_bps": ("goodput, Mbit/s", 1e-6),
+    "retransmitted_packets": ("retransmissions, packets", 1.0),
+    "mean_rtt_s": ("mean RTT, ms", 1e3),
+    "mean_queueing_delay_s": ("mean queueing delay, ms", 1e3),
+}
+
+
+def command(
+    contenders: list[str],
+    conditions: Conditions,
+    *,
+    replications: int,
+    seed: int,
+    workers: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Run both and print; write the figure."""
+    with show.progress("validating") as tell:
+        found = validate(
+            contenders, conditions, replications=replications, seed=seed, workers=workers, on_progress=tell
+        )
+    folder = out or Path("traces") / ("validate-" + "-".join(c.replace("/", "-") for c in contenders))
+    folder.mkdir(parents=True, exist_ok=True)
+    from haltere.figures import trace_figure
+
+    for kind in ("svg", "pdf", "png"):
+        trace_figure(found.trace, folder / f"validate.{kind}")
+    (folder / "validate.json").write_text(json.dumps(_data(found), indent=1) + "\n")
+    if as_json:
+        print(json.dumps(_data(found), indent=1))
+        return
+    console = show.out()
+    console.print(_table(found))
+    console.print(escape(_verdict(found)))
+    console.print(escape(f"figure of the first replication: {shown(folder / 'validate.svg')}"))
+
+
+def _table(found: Validation) -> Table:
+    kernel = f"Linux {found.kernel['version']}"
+    table = Table(caption="median [95 % interval]", caption_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("flow")
+    table.add_column("quantity")
+    for title in ("model", kernel, "difference, %"):
+        table.add_column(title, justify="right")
+    for quantity in found.quantities:
+        words, scale = _WORDS[quantity.name]
+        name = found.contenders[quantity.flow] if quantity.flow >= 0 else "the link"
+        cells = [
+            show.interval(value, scale) if value is not None else "–" for value in (quantity.model, quantity.kernel)
+        ]
+        table.add_row(escape(name), words, *cells, _difference(quantity))
+    return table
+
+
+def _difference(quantity: Quantity) -> str:
+    ratio = quantity.log_ratio
+    return "–" if ratio is None else f"{100 * ratio:+.2f}"
+
+
+def _verdict(found: Validation) -> str:
+    if found.worst is None:
+        return "nothing to compare: no transfer was completed at both fidelities"
+    words = "agree" if found.agrees else "do NOT agree"
+    return (
+        f"model and kernel {words}: the largest |ln(model ÷ kernel)| is {100 * found.worst:.2f} %, "
+        f"the bound {100 * found.bound:.0f} %"
+    )
+
+
+def _data(found: Validation) -> dict[str, object]:
+    return {
+        "contenders": list(found.contenders),
+        "kernel": found.kernel,
+        "agrees": found.agrees,
+        "worst": found.worst,
+        "bound": found.bound,
+        "quantities": [
+            {
+                "flow": quantity.flow if quantity.flow >= 0 else None,
+                "quantity": quantity.name,
+                "model": None if quantity.model is None else quantity.model.value,
+                "kernel": None if quantity.kernel is None else quantity.kernel.value,
+                "log_ratio": quantity.log_ratio,
+            }
+            for quantity in found.quantities
+        ],
+    }
