@@ -29,6 +29,7 @@ def check(fidelity: str, scenario_json: str) -> None:
                 f"the kernel has no switch {unknown[0]!r}: there are {', '.join(sorted(hosts.KNOWN))}", path
             )
         _check_implementation(flow, path, known)
+    _check_shared_routes(what.flows)
     try:
         hosts.settings(what.flows)
     except ValueError as error:
@@ -55,6 +56,22 @@ def _check_implementation(flow: Flow, path: str, kernel: tuple[str, ...]) -> Non
         program.congestion.word(flow.congestion)
     except programs.ProgramError as error:
         raise ScenarioProblem(str(error), path) from None
+
+
+def _check_shared_routes(flows: tuple[Flow, ...]) -> None:
+    """Programs that take the kernel's default get it by the route, which all flows between two hosts share."""
+    by_route = {}
+    for flow in flows:
+        if flow.transport == "tcp" and flow.implementation != "linux":
+            if programs.find(flow.transport, flow.implementation).congestion.by == "namespace":
+                by_route[flow.server, flow.client] = flow
+    for flow in flows:
+        other = by_route.get((flow.server, flow.client))
+        if other is not None and flow.transport == "tcp" and hosts.congestion(flow) != hosts.congestion(other):
+            raise ScenarioProblem(
+                f"{other.contender} sets the congestion control of all connections between its two hosts: give "
+                f"{flow.contender} hosts of its own (a dumbbell's pairs)", f"flows[{flow.number}].contender",
+            )
 
 
 def _available() -> list[str]:

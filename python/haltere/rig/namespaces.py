@@ -215,11 +215,19 @@ def start(rig: Rig) -> None:
                 name = next(e["interface"] for e in _emulated_ends(rig, link.number) if e["node"] == node)
                 namespace = rig.nodes[node]
                 rig.ends[link.number, node] = Interface(namespace, name, namespace.index(name))
-    for at, to, link in plan.routes:
-        end = rig.ends[link, at]
-        rig.nodes[at].route.route(
-            "add", dst=f"{plan.address(to)}/32", oif=end.index, scope="link", prefsrc=plan.address(at)
-        )
+    for at, to, _ in plan.routes:
+        set_route(rig, at, to)
+
+
+def set_route(rig: Rig, at: int, to: int, congestion: str | None = None) -> None:
+    """Set the route from one node to another; connections accepted across it may have a congestion control by it."""
+    plan = rig.plan
+    link = next(link for node, target, link in plan.routes if (node, target) == (at, to))
+    metrics = {} if congestion is None else {"metrics": {"cc_algo": congestion}}
+    rig.nodes[at].route.route(
+        "replace", dst=f"{plan.address(to)}/32", oif=rig.ends[link, at].index, scope="link",
+        prefsrc=plan.address(at), **metrics,
+    )
 
 
 def _emulated_ends(rig: Rig, link: int) -> list[dict[str, Any]]:

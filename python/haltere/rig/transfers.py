@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from haltere import _core
-from haltere.rig import hosts, programs
-from haltere.rig.namespaces import Rig, inside, set_kernel
+from haltere.rig import hosts, namespaces, programs
+from haltere.rig.namespaces import Rig, inside
 from haltere.rig.plan import Flow
 from haltere.rig.programs.base import Place, Program, ProgramError, certificates
 from haltere.rig.programs.process import Process
@@ -173,9 +173,10 @@ def _place(rig: Rig, flow: Flow, scratch: Path) -> Place:
 
 @contextlib.contextmanager
 def _server(rig: Rig, flow: Flow, program: Program, at: Place) -> Iterator[None]:
+    if program.congestion.by == "namespace":
+        # By the route: the default of a namespace may only be what the machine's owner has allowed for everybody.
+        namespaces.set_route(rig, flow.server, flow.client, congestion=program.congestion.word(flow.congestion))
     with inside(rig.nodes[flow.server].fd):
-        if program.congestion.by == "namespace":
-            set_kernel("net.ipv4.tcp_congestion_control", program.congestion.word(flow.congestion))
         command = program.server(at)
         process = Process(command, at.folder, "server") if command is not None else None
         if process is not None:
