@@ -57,7 +57,17 @@ RUN: dict[str, pl.DataType] = {
     "events": pl.Int64(),
     "data_packets": pl.Int64(),
     "jain": pl.Float64(),
+    "kernel": pl.String(),
+    "attempts": pl.Int64(),
+    "disturbed": pl.Boolean(),
+    "lateness_p50_s": pl.Float64(),
+    "lateness_p99_s": pl.Float64(),
+    "lateness_max_s": pl.Float64(),
+    "emulator_cpu_s": pl.Float64(),
+    "endpoints_cpu_s": pl.Float64(),
 }
+"""A run's own columns. From `kernel` on they are of real runs only: on the wall clock, whether the machine disturbed the
+run, how often it was made, how late packets left the links, and what it cost."""
 BOTTLENECK = (
     "delivered_packets",
     "delivered_bytes",

@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> None:
     where, folder, worker = arguments
     try:
         jobs = _move_in(where, Path(folder))
-        serve(jobs, worker)
+        serve(jobs, worker, wall_clock=where == "local")
     except BaseException:
         traceback.print_exc()
     finally:
@@ -102,7 +102,7 @@ def _available() -> str:
     return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().strip()
 
 
-def serve(jobs: Path, worker: str) -> None:
+def serve(jobs: Path, worker: str, *, wall_clock: bool) -> None:
     """Work until the folder is closed and empty."""
     from haltere.rig.run import run_job
 
@@ -115,7 +115,7 @@ def serve(jobs: Path, worker: str) -> None:
             continue
         key, job = taken
         try:
-            result: dict[str, Any] = run_job(job)
+            result: dict[str, Any] = run_job(job, wall_clock=wall_clock)
         except Exception as error:  # it must become a row, not end the campaign
             traceback.print_exc()
             result = failed(f"{type(error).__name__}: {error}".strip())

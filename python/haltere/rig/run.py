@@ -16,8 +16,32 @@ from haltere.rig.plan import Plan, plan
 Json = dict[str, Any]
 
 
-def run_job(job: Json) -> Json:
-    """Run a job: `scenario` (JSON text), `seed`, `replication`, and optionally `sample_ns` for time series."""
+LATE_S = 0.001
+"""A run on the wall clock is disturbed if a hundredth of its packets left a link later than this after their time."""
+ATTEMPTS = 3
+"""How often a disturbed run is made before the least disturbed one counts."""
+
+
+def run_job(job: Json, *, wall_clock: bool = False) -> Json:
+    """Run a job: `scenario` (JSON text), `seed`, `replication`, and optionally `sample_ns` for time series.
+
+    On the wall clock a run that the machine disturbed is repeated; the result says so, and how late packets were.
+    """
+    if not wall_clock:
+        return _once(job)
+    best: Json = {}
+    for attempt in range(1, ATTEMPTS + 1):
+        result = _once(job)
+        late = result.get("lateness_p99_s")
+        result |= {"attempts": attempt, "disturbed": late is not None and late > LATE_S}
+        if not best or (late or 0.0) < (best.get("lateness_p99_s") or 0.0):
+            best = result
+        if not result["disturbed"]:
+            break
+    return {**best, "attempts": attempt}
+
+
+def _once(job: Json) -> Json:
     what = plan(job["scenario"])
     rig = namespaces.build(what, job["scenario"], job["seed"], job["replication"])
     try:
@@ -49,14 +73,28 @@ def _emulator(rig: Rig, job: Json) -> Iterator[Any]:
 
 def _measured(rig: Rig, job: Json, emulator: Any) -> Json:
     what = rig.plan
+    cpu = _cpu_s()
     capture = _core.Capture(json.dumps(_capture_spec(rig)))
     capture.start()
     try:
         answer = transfers.make(rig, sample_ns=job.get("sample_ns"))
     finally:
         seen = json.loads(capture.stop())
-    links = seen["links"] if emulator is None else json.loads(emulator.stop())["links"]
-    return result(what, answer, seen, links)
+    if emulator is None:
+        return result(what, answer, seen, seen["links"])
+    told = json.loads(emulator.stop())
+    late = told["lateness_s"]
+    return result(what, answer, seen, told["links"]) | {
+        **{f"lateness_{name}_s": late[name] for name in ("p50", "p99", "max")},
+        "emulator_cpu_s": told["cpu_s"],
+        "endpoints_cpu_s": max(0.0, _cpu_s() - cpu - told["cpu_s"]),
+    }
+
+
+def _cpu_s() -> float:
+    """CPU time of this process and of those that it started and that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def result(what: Plan, answer: Json, seen: Json, links: list[Json]) -> Json:
