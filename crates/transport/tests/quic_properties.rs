@@ -48,6 +48,7 @@ fn links() -> impl Strategy<Value = LinkConfig> {
             loss,
             jitter,
             duplication,
+            ..LinkConfig::default()
         },
     )
 }

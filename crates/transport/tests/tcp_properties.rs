@@ -53,6 +53,7 @@ fn links() -> impl Strategy<Value = LinkConfig> {
             loss,
             jitter,
             duplication,
+            ..LinkConfig::default()
         },
     )
 }
