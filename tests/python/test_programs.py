@@ -7,6 +7,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,19 +67,18 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(certificates: Path, tmp_path: Path) -> Place:
-    # Some servers give up root: they must be able to get there.
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.is_relative_to("/tmp") and folder != Path("/tmp"):
-            folder.chmod(0o755)
-    for folder in (tmp_path / "work", tmp_path / "www"):
-        folder.mkdir()
-    thing = tmp_path / "www" / str(SIZE)
-    thing.write_bytes(bytes(SIZE))
-    return Place(
-        server=SERVER, client=CLIENT, port=5001, congestion="cubic", folder=tmp_path / "work",
-        certificates=certificates, object=thing, size=SIZE, duration_s=1,
-    )  # fmt: skip
+def place(certificates: Path) -> Iterator[Place]:
+    # A short path, as browsers have sockets there; servers that give up root must be able to read it.
+    with tempfile.TemporaryDirectory(prefix="ht", dir="/tmp") as top:
+        Path(top).chmod(0o755)
+        for folder in (Path(top, "work"), Path(top, "www")):
+            folder.mkdir()
+        thing = Path(top, "www", str(SIZE))
+        thing.write_bytes(bytes(SIZE))
+        yield Place(
+            server=SERVER, client=CLIENT, port=5001, congestion="cubic", folder=Path(top, "work"),
+            certificates=certificates, object=thing, size=SIZE, duration_s=1,
+        )  # fmt: skip
 
 
 PROGRAMS = [pytest.param(program, id=f"{way}@{name}") for (way, name), program in programs.every().items()]

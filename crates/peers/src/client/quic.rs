@@ -64,7 +64,7 @@ async fn object(mut sender: SendRequest<OpenStreams, Bytes>, uri: String, seen: 
     let mut stream = sender.send_request(request).await.map_err(|e| e.to_string())?;
     stream.finish().await.map_err(|e| e.to_string())?;
     let response = stream.recv_response().await.map_err(|e| e.to_string())?;
-    seen.borrow_mut().on_answer(response.status().as_u16());
+    seen.borrow_mut().on_answer(clock::now(), response.status().as_u16());
     while let Some(data) = stream.recv_data().await.map_err(|e| e.to_string())? {
         seen.borrow_mut().on_bytes(clock::now(), data.remaining());
     }
