@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 import os
 import shutil
 import subprocess
@@ -90,6 +91,8 @@ def test_it_transfers(program: Program, namespaces: tuple[str, str], place: Plac
     if lacking:
         pytest.skip(f"{program.name} is not there: {lacking}")
     assert program.version()
+    if program.congestion.own:
+        place = dataclasses.replace(place, congestion=next(iter(program.congestion.own)))
     with inside(namespaces[0]), contextlib.ExitStack() as stack:
         stack.enter_context(serving(program, place))
         with inside(namespaces[1]):

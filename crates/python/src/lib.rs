@@ -2,7 +2,7 @@
 //! `bench`, which measures this machine, and `peer` and `certificate`, which use its network and its files.
 
 mod bench;
-#[cfg(feature = "peers")]
+#[cfg(all(feature = "peers", target_os = "linux"))]
 mod peers;
 mod place;
 
@@ -91,7 +91,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scenario_schema, module)?)?;
     module.add_function(wrap_pyfunction!(locate, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
-    #[cfg(feature = "peers")]
+    #[cfg(all(feature = "peers", target_os = "linux"))]
     {
         module.add_function(wrap_pyfunction!(peers::peer, module)?)?;
         module.add_function(wrap_pyfunction!(peers::make_certificate, module)?)?;

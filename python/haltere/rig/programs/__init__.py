@@ -54,7 +54,7 @@ def rows() -> list[dict[str, Any]]:
             "name": f"{program.transport}@{program.name}",
             "role": program.role,
             "congestion": program.congestion.describe(),
-            "missing": [f"{name} ({how})" for name, how in missing(program).items()],
+            "missing": list(missing(program)),
             "summary": program.summary,
         }
         for program in every().values()

@@ -145,7 +145,7 @@ class Congestion:
 
     def describe(self) -> str:
         """Return what can be chosen, for a table."""
-        return ", ".join(self.own) if self.by == "program" else "any of the kernel's"
+        return (", ".join(self.own) or "none") if self.by == "program" else "any of the kernel's"
 
 
 OF_THE_KERNEL = Congestion("namespace")

@@ -22,7 +22,7 @@ class Ping:
     transport: Literal["icmp"] = "icmp"
     app: Literal["raw"] = "raw"
     packages: Mapping[str, str] = {"ping": "apt-get install iputils-ping"}
-    congestion: Congestion = Congestion("program", {"none": "none"})
+    congestion: Congestion = Congestion("program")
 
     def version(self) -> str:
         return first_line("ping", "-V")
