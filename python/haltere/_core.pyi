@@ -1,7 +1,8 @@
-"""The extension module: the simulator (written in Rust).
+"""The extension module: the simulator and what real hosts need of Rust.
 
-Every function but `bench`, `peer` and `certificate` is pure: same arguments and same version, same answer. Texts are
-JSON unless said otherwise.
+Every function is pure (same arguments and same version, same answer) but `bench`, which measures this machine, and
+those that make and measure real transfers: `transfers`, `Capture`, `Emulator`, `LinkShell`, `peer`, `certificate`.
+Texts are JSON unless said otherwise.
 """
 
 __version__: str
@@ -9,14 +10,26 @@ __version__: str
 class ScenarioError(ValueError):
     """A scenario that cannot be run. `args` is (message, path), path like `flows[0].contender`."""
 
-def validate(scenario_json: str) -> None:
-    """Raise `ScenarioError` if the scenario cannot be run."""
+def validate(scenario_json: str, modelled: bool) -> None:
+    """Raise `ScenarioError` if the scenario is wrong; with `modelled`, also if the model lacks a contender."""
+
+def network(scenario_json: str) -> str:
+    """Return `{nodes, links, routes, flows, made_by, ...}`: the network with all defaults filled in."""
+
+def losses(scenario_json: str, seed: int, replication: int, direction: int, packets: int) -> list[int]:
+    """Return which packets of link direction `direction` (2 x link, + 1 for up) are lost, as bits in bytes."""
 
 def run(scenario_json: str, seed: int, replication: int) -> str:
     """Run one scenario and return its RunResult. Releases the interpreter's lock while it runs."""
 
 def trace(scenario_json: str, seed: int, replication: int) -> str:
     """Run one scenario and return `{"result": RunResult, "series": [{who, name, unit, t_s, v}]}`."""
+
+def link_config(link_json: str) -> str:
+    """Return `{"down": LinkConfig, "up": LinkConfig}` of a link given as a scenario's `topology.link`."""
+
+def rate_trace(text: str) -> str:
+    """Return the milliseconds of a mahimahi trace file; a `ScenarioError`'s path is the number of the line."""
 
 def scenario_schema() -> str:
     """Return the JSON Schema of a scenario."""
@@ -30,6 +43,57 @@ def algorithms() -> str:
 def bench() -> str:
     """Return `[{case, data_packets, cpu_s, packets_per_cpu_s, bytes_per_packet_in_flight}]` of the benchmark cases."""
 
+class RigError(RuntimeError):
+    """What real hosts refuse. `args` is (message, path), path like `flows[0].congestion` or empty."""
+
+def transfers(spec_json: str) -> str:
+    """Make TCP transfers over this kernel's stack, all of them in one thread of their own.
+
+    Spec: `{"flows": [{"flow", "server": {"netns", "address", "port"}, "client": {"netns", "address"}, "congestion",
+    "size" (bytes or null), "start_ns", "request" (bytes), "options": {"paced", "quickack", "buffer"}}],
+    "time_limit_ns", "duration_ns", "measure_from_ns", "sample_ns", "epoch_ns"}`.
+
+    Answer: `{"flows": [{"flow", "status", "error", "start_s", "handshake_s", "first_byte_s", "completion_s", "bytes",
+    "server_port", "client_port", "tcp_info": {"server", "client"}}], "series": [{who, name, unit, t_s, v}],
+    "virtual_s"}`. Raises `RigError` if the sockets cannot be made. Linux only.
+    """
+
+def congestion_controls() -> list[str]:
+    """Return the congestion controls that this kernel offers, by its own names. Linux only."""
+
+class Capture:
+    """Packet taps at interfaces: what passes from `start` to `stop`, by the simulator's definitions. Linux only.
+
+    Spec: `{"taps": [{"netns", "interface"}], "flows": [{"flow", "protocol": "tcp" | "udp", "server": END, "client":
+    END}], "links": [{"link", "direction", "offered": POINT, "departed": POINT or null, "arrived": POINT, "to":
+    [address] or null, "rate_bps", "delay_ns"}], "epoch_ns", "packets": bool, "pcap": file prefix, "ring_bytes"}` with
+    END `{"tap": number, "address", "port": number or null}` and POINT `{"tap": number, "way": "incoming" |
+    "outgoing"}` or a list of them. `to` keeps packets to these addresses only. `delay_ns` is how long after the end of
+    serialisation a packet is seen to depart: a link's delay where departures are taken from arrivals.
+
+    Raises `RigError` if the spec is wrong or an interface cannot be listened at.
+class LinkError(ValueError):
+    """A link that cannot be emulated. `args` is (message, path), path like `links[0].ends[1].interface`."""
+
+class Emulator:
+    """Emulated links between TUN devices (Linux only).
+
+    The specification is `{"seed": 1, "replication": 0, "coalesce": false, "spin": false, "realtime": false, "links":
+    [{"name": ..., "ends": [{"netns": "/run/netns/a", "interface": "t0"}, {"netns": null, "interface": "t1"}],
+    "down": LinkConfig, "up": LinkConfig}]}`; `down` goes from the first end to the second, and a LinkConfig is what `link_config` returns.
+    The devices are made and brought up here, without addresses, and live until `stop` or the object's end.
+    """
+
+    def __init__(self, spec_json: str) -> None: ...
+    def start(self) -> None:
+        """Open the taps; returns once they listen."""
+
+    def stop(self, until_ns: int | None = None) -> str:
+        """Close the taps and return `{"flows", "links", "records", "lost_records", "error", "packets"}`.
+
+        Packets offered to a link later than `until_ns` from time zero (`epoch_ns`, or the start) are not counted but
+        still tell what became of earlier ones: without later ones, what has not come out counts as inside.
+        """
 def peer(arguments: list[str]) -> int:
     """Run one of our own servers or clients (`crates/peers`) in this thread; return its exit status.
 
@@ -39,3 +103,29 @@ def peer(arguments: list[str]) -> int:
 
 def certificate(folder: str, kind: str) -> None:
     """Write `ca.pem`, `cert.pem` and `key.pem` into `folder`; `kind` is `p256` or `ed25519`. Raise `OSError`."""
+        """Start the links in a thread of their own: their time begins. What was sent before is not carried."""
+
+    def stop(self) -> str:
+        """Stop the links, take the devices away and return what was counted.
+
+        `{"elapsed_s", "cpu_s", "realtime", "packets", "lateness_s": {"mean", "p50", "p90", "p99", "p999", "max"},
+        "calls": {...}, "links": [LinkResult and "lateness_s"]}`.
+        """
+
+class LinkShell:
+    """A link of which one end lies in a new namespace, for a command (Linux only).
+
+    The specification is `{"seed", "replication", "coalesce", "spin", "realtime", "down": LinkConfig, "up": LinkConfig}`;
+    `down` goes towards the command. Without root the process, which must have a single thread, moves into a user namespace.
+    """
+
+    base: str
+    """Address of the caller's end."""
+    address: str
+    """Address of the command's end."""
+    apart: bool
+    """Whether the caller's end lies in a user namespace, apart from the machine's network."""
+
+    def __init__(self, spec_json: str) -> None: ...
+    def run(self, command: list[str]) -> tuple[int, str]:
+        """Run a command behind the link to its end; return its exit code and what was counted, as `Emulator.stop`."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from haltere.errors import HaltereError
 
@@ -17,6 +19,8 @@ except ImportError as error:  # a source tree in which nothing has been built ye
         f"the extension module haltere._core cannot be loaded ({error})\n"
         "  right: build it with `make build`, or install the wheel with pip"
     ) from error
+
+T = TypeVar("T")
 
 VERSION: str = _core.__version__
 
@@ -34,13 +38,32 @@ def canonical(scenario: Any) -> str:
     return json.dumps(scenario, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def validate(scenario_json: str) -> None:
-    """Raise `ScenarioProblem` if the scenario cannot be run."""
+@contextlib.contextmanager
+def _problems() -> Iterator[None]:
     try:
-        _core.validate(scenario_json)
+        yield
     except _core.ScenarioError as error:
         message, path = (*error.args, "")[:2]
         raise ScenarioProblem(str(message), str(path)) from None
+
+
+def validate(scenario_json: str, *, modelled: bool = True) -> None:
+    """Raise `ScenarioProblem` if the scenario is wrong; with `modelled`, also if the model lacks a contender."""
+    with _problems():
+        _core.validate(scenario_json, modelled)
+
+
+def network(scenario_json: str) -> dict[str, Any]:
+    """Return the scenario's nodes, links with all defaults filled in, routes and flows (see `_core.pyi`)."""
+    with _problems():
+        answer: dict[str, Any] = json.loads(_core.network(scenario_json))
+    return answer
+
+
+def losses(scenario_json: str, seed: int, replication: int, direction: int, packets: int) -> bytes:
+    """Return which of the first packets of a link direction a run loses: bit n % 8 of byte n // 8."""
+    with _problems():
+        return bytes(_core.losses(scenario_json, seed, replication, direction, packets))
 
 
 def run(scenario_json: str, seed: int, replication: int) -> str:
@@ -70,6 +93,65 @@ def run(scenario_json: str, seed: int, replication: int) -> str:
 def trace(scenario_json: str, seed: int, replication: int) -> dict[str, Any]:
     """Run one scenario and return `{"result": ..., "series": [...]}` (see `_core.pyi`)."""
     answer: dict[str, Any] = json.loads(_core.trace(scenario_json, seed, replication))
+    return answer
+
+
+class LinkProblem(Exception):
+    """What the core says against a link to emulate: a sentence, and the path of the field in its specification."""
+
+    def __init__(self, message: str, path: str) -> None:
+        super().__init__(message)
+        self.message, self.path = message, path
+
+
+class LinkShell:
+    """A link of which one end lies in a namespace of its own, for a command (see `_core.pyi`)."""
+
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        self._shell = _linked(lambda: _core.LinkShell(canonical(spec)))
+        self.base, self.address, self.apart = self._shell.base, self._shell.address, self._shell.apart
+
+    def run(self, command: list[str]) -> tuple[int, str]:
+        """Run a command behind the link; its exit code and the report as JSON."""
+        return _linked(lambda: self._shell.run(command))
+
+
+def _linked(what: Callable[[], T]) -> T:
+    try:
+        return what()
+    except _core.LinkError as error:
+        message, path = (*error.args, "")[:2]
+        raise LinkProblem(str(message), str(path)) from None
+
+
+def link_shell(spec: Mapping[str, Any]) -> LinkShell:
+    """Make a link for a command.
+
+    Raises:
+        LinkProblem: if the kernel or the system refuses.
+    """
+    if not hasattr(_core, "LinkShell"):
+        raise LinkProblem("links are emulated by Linux: run this on a Linux machine", "")
+    return LinkShell(spec)
+
+
+def _checked(what: Callable[[], str]) -> Any:
+    try:
+        return json.loads(what())
+    except _core.ScenarioError as error:
+        message, path = (*error.args, "")[:2]
+        raise ScenarioProblem(str(message), str(path)) from None
+
+
+def link_config(link: Mapping[str, Any]) -> dict[str, Any]:
+    """Return both directions, `down` and `up`, of a link given as a scenario's table; raise `ScenarioProblem`."""
+    answer: dict[str, Any] = _checked(lambda: _core.link_config(canonical(link)))
+    return answer
+
+
+def rate_trace(text: str) -> list[int]:
+    """Return the milliseconds of a mahimahi trace; raise `ScenarioProblem`, whose path is the line."""
+    answer: list[int] = _checked(lambda: _core.rate_trace(text))
     return answer
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from haltere import core
 from haltere.documents import Document, follow, steps
 from haltere.errors import InputError, Place, as_written
+from haltere.fidelity import Fidelity, check
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,11 +34,13 @@ class Scenario:
         InputError: if it cannot be run; the error names the field.
     """
 
-    def __init__(self, data: Mapping[str, Any], *, source: Document | None = None) -> None:
+    def __init__(
+        self, data: Mapping[str, Any], *, source: Document | None = None, fidelity: Fidelity = "model"
+    ) -> None:
         self.data: dict[str, Any] = copy.deepcopy(dict(data))
         try:
             self.json: str = core.canonical(self.data)
-            core.validate(self.json)
+            check(fidelity, self.json)
         except core.ScenarioProblem as problem:
             place = source.place(problem.path) if source else Place("scenario")
             given = follow(self.data, steps(problem.path)) if problem.path else None

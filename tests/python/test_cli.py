@@ -16,7 +16,7 @@ from haltere import cli, core
 from haltere.cli import app as app_module
 from haltere.study import Study
 
-COMMANDS = ("compare", "run", "report", "trace", "bench", "algorithms", "schema")
+COMMANDS = ("compare", "link", "run", "report", "trace", "bench", "algorithms", "schema")
 
 
 def test_help_teaches_the_words_and_lists_every_command(haltere: Haltere) -> None:

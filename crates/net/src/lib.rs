@@ -12,9 +12,12 @@ pub mod link;
 pub mod loss;
 pub mod packet;
 pub mod queue;
+pub mod report;
 pub mod rng;
+mod serialiser;
 pub mod time;
 pub mod topology;
+pub mod trace;
 pub mod units;
 
 pub use cx::{ComponentId, Cx, Metric, NoProbe, Probe};

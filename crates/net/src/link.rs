@@ -11,16 +11,27 @@ use crate::loss::{Jitter, JitterModel, Loss, LossModel};
 use crate::packet::Packet;
 use crate::queue::{Backlog, DropReason, DropTail, Limit, QueueDiscipline, Verdict};
 use crate::rng::{Stream, Streams};
+use crate::serialiser::Serialiser;
 use crate::time::{Span, Time};
+use crate::trace::RateTrace;
 use crate::units::Rate;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// What one direction of a link is like.
-#[derive(Clone, Debug)]
+/// What one direction of a link is like. Its JSON form has the units in the names: `{"rate_bps": 40000000, "delay_ns":
+/// 50000000, "mtu": 1500, "queue": {"packets": 1000}, "loss": {"model": "uniform", "p": 0.01}}`; what is left out has
+/// its default.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct LinkConfig {
     /// Serialisation rate; `None` sends in no time.
+    #[serde(rename = "rate_bps")]
     pub rate: Option<Rate>,
+    /// A recorded rate; takes the place of `rate`.
+    #[serde(rename = "trace_ms", skip_serializing_if = "Option::is_none")]
+    pub trace: Option<RateTrace>,
     /// Propagation delay.
+    #[serde(rename = "delay_ns")]
     pub delay: Span,
     /// Largest packet, in bytes with IP header.
     pub mtu: u32,
@@ -38,6 +49,7 @@ impl Default for LinkConfig {
     fn default() -> LinkConfig {
         LinkConfig {
             rate: None,
+            trace: None,
             delay: Span::ZERO,
             mtu: 1500,
             queue: Limit::Packets(1000),
@@ -81,32 +93,6 @@ impl LinkCounters {
     /// All drops.
     pub fn dropped(&self) -> u64 {
         self.dropped_queue + self.dropped_aqm + self.dropped_loss + self.dropped_mtu
-    }
-}
-
-/// The serialiser: keeps the remainder of each division, so that long trains are exact.
-#[derive(Clone, Debug)]
-struct Serialiser {
-    bps: u64,
-    busy_until: Time,
-    remainder: u64,
-}
-
-impl Serialiser {
-    /// Sends `len` bytes from `start` on and returns when they are out.
-    #[inline]
-    fn send(&mut self, start: Time, len: u32) -> Time {
-        if self.bps == 0 {
-            self.busy_until = start;
-            return start;
-        }
-        if start > self.busy_until {
-            self.remainder = 0;
-        }
-        let bit_ns = u64::from(len) * 8_000_000_000 + self.remainder;
-        self.remainder = bit_ns % self.bps;
-        self.busy_until = start + Span::from_nanos(bit_ns / self.bps);
-        self.busy_until
     }
 }
 
@@ -177,7 +163,7 @@ impl<B: Clone + Send + 'static> Link<B> {
             delay: config.delay,
             mtu: config.mtu,
             waiting,
-            serialiser: Serialiser { bps: config.rate.map_or(0, Rate::as_bps), busy_until: Time::ZERO, remainder: 0 },
+            serialiser: Serialiser::new(config),
             impairments: Impairments::new(config, name, streams),
             last_arrival: Time::ZERO,
             pipe: VecDeque::new(),
@@ -219,6 +205,7 @@ impl<B: Clone + Send + 'static> Link<B> {
             cx.record(Metric::Queue, now_bytes);
             start
         } else {
+            self.serialiser.begin(cx.now);
             cx.now
         };
         self.serve(start, packet);
@@ -253,8 +240,7 @@ impl<B: Clone + Send + 'static> Link<B> {
                     self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(backlog.bytes);
                     cx.record(Metric::Queue, backlog.bytes);
                 } else {
-                    self.serialiser.busy_until = now;
-                    self.serialiser.remainder = 0;
+                    self.serialiser.reset(now);
                     self.dequeue_until(now, cx);
                 }
             }
@@ -368,5 +354,43 @@ impl<B: Clone + Send + 'static> Link<B> {
     pub fn conserves(&self) -> bool {
         let c = &self.counters;
         c.offered + c.duplicated == c.delivered + c.dropped() + self.inside()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_goes_through_json_and_back() {
+        let config = LinkConfig {
+            rate: Some(Rate::from_bps(40_000_000)),
+            delay: Span::from_millis(50),
+            queue: Limit::Bytes(64_000),
+            loss: LossModel::GilbertElliott {
+                good_to_bad: 0.01,
+                bad_to_good: 0.25,
+                loss_in_bad: 1.0,
+                loss_in_good: 0.0,
+            },
+            jitter: JitterModel::Normal { sigma: Span::from_micros(300), reorder: true },
+            ..LinkConfig::default()
+        };
+        let json = serde_json::to_value(&config).unwrap();
+        assert_eq!(json["rate_bps"], 40_000_000);
+        assert_eq!(json["delay_ns"], 50_000_000);
+        assert_eq!(json["queue"], serde_json::json!({ "bytes": 64_000 }));
+        assert_eq!(json["loss"]["model"], "gilbert-elliott");
+        assert_eq!(json["jitter"]["sigma_ns"], 300_000);
+        assert_eq!(serde_json::from_value::<LinkConfig>(json).unwrap(), config);
+    }
+
+    #[test]
+    fn what_is_left_out_has_its_default_and_what_is_unknown_is_refused() {
+        let read = |text: &str| serde_json::from_str::<LinkConfig>(text);
+        assert_eq!(read(r#"{"rate_bps": null}"#).unwrap(), LinkConfig::default());
+        for wrong in [r#"{"rate": 1}"#, r#"{"queue": {"packets": -1}}"#, r#"{"loss": {"model": "uniform", "q": 1}}"#] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -2,11 +2,14 @@
 
 use crate::rng::Stream;
 use crate::time::Span;
+use serde::{Deserialize, Serialize};
 
-/// Which packets a link loses.
-#[derive(Clone, PartialEq, Debug)]
+/// Which packets a link loses. In JSON: `{"model": "gilbert-elliott", "good_to_bad": 0.01, ...}`.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+#[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LossModel {
     /// None.
+    #[default]
     None,
     /// Each packet independently with this probability.
     Uniform {
@@ -76,14 +79,17 @@ impl Loss {
     }
 }
 
-/// Extra delay of each packet.
-#[derive(Clone, Copy, PartialEq, Debug)]
+/// Extra delay of each packet. In JSON: `{"model": "uniform", "spread_ns": 1000000, "reorder": false}`.
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
+#[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum JitterModel {
     /// None.
+    #[default]
     None,
     /// Uniform in [0, spread).
     Uniform {
         /// The largest extra delay.
+        #[serde(rename = "spread_ns")]
         spread: Span,
         /// Whether a packet may overtake another; if not, it waits for those before it.
         reorder: bool,
@@ -91,6 +97,7 @@ pub enum JitterModel {
     /// The absolute value of a normal deviate with this standard deviation.
     Normal {
         /// Standard deviation.
+        #[serde(rename = "sigma_ns")]
         sigma: Span,
         /// Whether a packet may overtake another.
         reorder: bool,
@@ -142,7 +149,7 @@ mod tests {
     fn periodic_and_listed_losses_strike_where_they_say() {
         assert_eq!(losses(LossModel::Periodic { every: 4 }, 12), [4, 8, 12]);
         assert_eq!(losses(LossModel::List { packets: vec![1, 3, 3, 7] }, 9), [1, 3, 7]);
-        assert_eq!(losses(LossModel::None, 100), []);
+        assert_eq!(losses(LossModel::None, 100).len(), 0);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::packet::Packet;
 use crate::time::Time;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Why a packet was dropped.
@@ -17,8 +18,10 @@ pub enum DropReason {
     TooBig,
 }
 
-/// How much may wait in a drop-tail queue; the packet being sent does not count.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// How much may wait in a drop-tail queue; the packet being sent does not count. In JSON:
+/// `{"packets": 1000}` or `{"bytes": 64000}`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Limit {
     /// At most this many packets.
     Packets(u64),

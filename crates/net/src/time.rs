@@ -1,5 +1,6 @@
 //! Time as integer nanoseconds: [`Time`] is an instant since the start of a run, [`Span`] the distance between two.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
@@ -7,8 +8,9 @@ use std::ops::{Add, AddAssign, Div, Mul, Sub};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Time(u64);
 
-/// A span of time, in nanoseconds; never negative.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+/// A span of time, in nanoseconds; never negative. In JSON that number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Span(u64);
 
 impl Time {

@@ -75,6 +75,13 @@ impl Topology {
         self.names.get(name).copied()
     }
 
+    /// The names of all nodes, in the order of their numbers.
+    pub fn nodes(&self) -> impl Iterator<Item = &str> {
+        let mut names: Vec<(&NodeId, &String)> = self.names.iter().map(|(name, id)| (id, name)).collect();
+        names.sort();
+        names.into_iter().map(|(_, name)| name.as_str())
+    }
+
     /// Joins two nodes: `down` goes from `a` to `b`, `up` back.
     pub fn join(&mut self, name: &str, a: NodeId, b: NodeId, down: LinkConfig, up: LinkConfig) {
         for (from, to, direction, config) in [(a, b, Direction::Down, down), (b, a, Direction::Up, up)] {

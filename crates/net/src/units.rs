@@ -1,10 +1,12 @@
 //! Rates and sizes with their units, and the text forms used in scenarios.
 
 use crate::time::Span;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A rate in bit/s.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+/// A rate in bit/s; in JSON that number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Rate(u64);
 
 /// A number of bytes.

@@ -4,6 +4,7 @@ use haltere_net::link::{Link, LinkConfig};
 use haltere_net::loss::{JitterModel, LossModel};
 use haltere_net::queue::{Backlog, Dequeued, DropTail, Limit, QueueDiscipline, Verdict};
 use haltere_net::rng::Streams;
+use haltere_net::trace::RateTrace;
 use haltere_net::{ComponentId, Cx, Ecn, FlowId, Packet, PathId, Rate, Span, Time};
 use proptest::prelude::*;
 
@@ -76,10 +77,22 @@ fn configs() -> impl Strategy<Value = LinkConfig> {
         any::<bool>().prop_map(|reorder| JitterModel::Normal { sigma: Span::from_micros(300), reorder })
     ];
     let queue = prop_oneof![(1u64..20).prop_map(Limit::Packets), (1600u64..20_000).prop_map(Limit::Bytes)];
-    let rate = prop_oneof![Just(None), (100_000u64..1_000_000_000).prop_map(|r| Some(Rate::from_bps(r)))];
+    let trace = prop::collection::vec(0u64..3, 1..9).prop_map(|gaps| {
+        let sums = gaps.iter().scan(1, |t, gap| {
+            *t += gap;
+            Some(*t)
+        });
+        RateTrace::try_from(sums.collect::<Vec<u64>>()).ok()
+    });
+    let rate = prop_oneof![
+        Just((None, None)),
+        (100_000u64..1_000_000_000).prop_map(|r| (Some(Rate::from_bps(r)), None)),
+        trace.prop_map(|trace| (None, trace))
+    ];
     (rate, 0u64..5_000_000, queue, loss, jitter, prop_oneof![Just(0.0), Just(0.1)]).prop_map(
-        |(rate, delay, queue, loss, jitter, duplication)| LinkConfig {
+        |((rate, trace), delay, queue, loss, jitter, duplication)| LinkConfig {
             rate,
+            trace,
             delay: Span::from_nanos(delay),
             mtu: 1500,
             queue,
@@ -91,15 +104,16 @@ fn configs() -> impl Strategy<Value = LinkConfig> {
 }
 
 fn offers() -> impl Strategy<Value = Vec<(u64, u32)>> {
-    prop::collection::vec((0u64..2_000_000, 40u32..1600), 1..80).prop_map(|gaps| {
-        let mut t = 0;
-        gaps.into_iter()
-            .map(|(gap, len)| {
-                t += gap;
-                (t, len)
-            })
-            .collect()
-    })
+    prop::collection::vec((prop_oneof![4 => 0u64..2_000_000, 1 => Just(0), 1 => Just(1_000_000)], 40u32..1600), 1..80)
+        .prop_map(|gaps| {
+            let mut t = 0;
+            gaps.into_iter()
+                .map(|(gap, len)| {
+                    t += gap;
+                    (t, len)
+                })
+                .collect()
+        })
 }
 
 proptest! {

@@ -1,12 +1,19 @@
 //! The extension module `haltere._core`. Texts cross the seam as JSON; every function is pure, except
-//! `bench`, which measures this machine, and `peer` and `certificate`, which use its network and its files.
+//! `bench`, which measures this machine, and those of `host`, `link` and `peers`, which work with its kernel.
 
 mod bench;
+#[cfg(target_os = "linux")]
+mod host;
+#[cfg(target_os = "linux")]
+mod link;
 #[cfg(all(feature = "peers", target_os = "linux"))]
 mod peers;
 mod place;
 
+use haltere_net::trace::RateTrace;
 use haltere_sim::contender::{Switch, Transport};
+use haltere_sim::network::describe;
+use haltere_sim::scenario::LinkSpec;
 use haltere_sim::{Scenario, ScenarioError as Wrong};
 use haltere_transport::cc::Algorithm;
 use pyo3::create_exception;
@@ -24,10 +31,25 @@ fn to_json<T: serde::Serialize>(value: &T) -> PyResult<String> {
     serde_json::to_string(value).map_err(|e| PyRuntimeError::new_err(e.to_string()))
 }
 
-/// Raises `ScenarioError` if the scenario cannot be run.
+/// Raises `ScenarioError` if the scenario is wrong; with `modelled`, also if the model lacks one of its contenders.
 #[pyfunction]
-fn validate(scenario_json: &str) -> PyResult<()> {
-    Scenario::from_json(scenario_json).map(|_| ()).map_err(refuse)
+fn validate(scenario_json: &str, modelled: bool) -> PyResult<()> {
+    let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
+    if modelled { haltere_sim::check_modelled(&scenario).map_err(refuse) } else { Ok(()) }
+}
+
+/// The scenario's network with all defaults filled in, as JSON: what a rig builds.
+#[pyfunction]
+fn network(scenario_json: &str) -> PyResult<String> {
+    let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
+    to_json(&describe(&scenario).map_err(refuse)?)
+}
+
+/// Which of the first `packets` packets of link direction `direction` (2 × link, + 1 for up) a run loses: bit n % 8 of byte n // 8.
+#[pyfunction]
+fn losses(scenario_json: &str, seed: u64, replication: u64, direction: usize, packets: usize) -> PyResult<Vec<u8>> {
+    let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
+    haltere_sim::network::losses(&scenario, seed, replication, direction, packets).map_err(refuse)
 }
 
 /// Runs one scenario and returns its `RunResult` as JSON; the interpreter is free meanwhile.
@@ -44,6 +66,24 @@ fn trace(py: Python<'_>, scenario_json: &str, seed: u64, replication: u64) -> Py
     let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
     let result = py.detach(|| haltere_sim::trace(&scenario, seed, replication)).map_err(refuse)?;
     to_json(&result)
+}
+
+/// Both directions of a link, given as a table like a scenario's `topology.link`, as JSON.
+#[pyfunction]
+fn link_config(link_json: &str) -> PyResult<String> {
+    let (down, up) = haltere_sim::network::link(&LinkSpec::from_json(link_json).map_err(refuse)?);
+    to_json(&json!({ "down": down, "up": up }))
+}
+
+/// The milliseconds of a mahimahi trace file, as JSON. An error's path is the number of the line.
+#[pyfunction]
+fn rate_trace(text: &str) -> PyResult<String> {
+    let trace = RateTrace::parse(text);
+    let wrong = |e: haltere_net::trace::TraceError| Wrong {
+        message: format!("{:?} is not {}", e.given, e.expected),
+        path: e.line.to_string(),
+    };
+    to_json(&trace.map_err(|e| refuse(wrong(e)))?)
 }
 
 /// The JSON Schema of a scenario.
@@ -85,16 +125,25 @@ fn run_bench(py: Python<'_>) -> PyResult<String> {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    #[cfg(target_os = "linux")]
+    link::add(module)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
+    module.add_function(wrap_pyfunction!(network, module)?)?;
+    module.add_function(wrap_pyfunction!(losses, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(trace, module)?)?;
+    module.add_function(wrap_pyfunction!(link_config, module)?)?;
+    module.add_function(wrap_pyfunction!(rate_trace, module)?)?;
     module.add_function(wrap_pyfunction!(scenario_schema, module)?)?;
     module.add_function(wrap_pyfunction!(locate, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
+    module.add_function(wrap_pyfunction!(run_bench, module)?)?;
     #[cfg(all(feature = "peers", target_os = "linux"))]
     {
         module.add_function(wrap_pyfunction!(peers::peer, module)?)?;
         module.add_function(wrap_pyfunction!(peers::make_certificate, module)?)?;
     }
-    module.add_function(wrap_pyfunction!(run_bench, module)?)
+    #[cfg(target_os = "linux")]
+    host::register(module)?;
+    Ok(())
 }

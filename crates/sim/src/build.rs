@@ -5,23 +5,18 @@ use crate::contender::{Contender, Switch, Transport};
 use crate::http::{self, Script};
 use crate::recorder::Recorder;
 use crate::result::{FlowResult, LinkResult, RunResult, SeriesResult, TraceResult};
-use crate::scenario::{
-    App, DirectionSpec, Distribution, Flow, JitterSpec, Kind, LinkSpec, LossName, LossSpec, Probability, Quantity,
-    QueueLimit, Scenario, ScenarioError,
-};
+use crate::network::{FlowPath, Network, network, stream_name};
+use crate::scenario::{App, Flow, Quantity, Scenario, ScenarioError};
 use crate::world::{Host, Route, Stall, World};
-use haltere_net::link::{Link, LinkConfig};
-use haltere_net::loss::{JitterModel, LossModel};
-use haltere_net::queue::Limit;
+use haltere_net::link::Link;
 use haltere_net::rng::Streams;
-use haltere_net::topology::{NodeId, Topology};
-use haltere_net::{FlowId, Metric, Rate, Span, Time};
+use haltere_net::topology::Topology;
+use haltere_net::{FlowId, Metric, Span, Time};
+use haltere_transport::cc::Algorithm;
 use haltere_transport::{Endpoint, Role, quic, tcp};
 
 /// What an unlimited flow is given to send, bytes: more than any run moves.
 const UNLIMITED: u64 = 1 << 50;
-/// The longest route, in links: the most that IP's TTL allows (RFC 791 section 3.1), and that packets count.
-const MAX_HOPS: usize = 255;
 const DEFAULT_TIME_LIMIT: Span = Span::from_secs(3600);
 
 /// A world with what is needed to make a result of it.
@@ -63,6 +58,16 @@ pub fn trace(scenario: &Scenario, seed: u64, replication: u64) -> Result<TraceRe
         })
     });
     Ok(TraceResult { series: series.collect(), result })
+}
+
+/// Whether the model has every contender of a scenario.
+pub fn check_modelled(scenario: &Scenario) -> Result<(), ScenarioError> {
+    for (i, flow) in scenario.flows.iter().enumerate() {
+        Contender::parse(&flow.contender)
+            .and_then(|c| c.modelled().map(drop))
+            .map_err(|message| ScenarioError { path: format!("flows[{i}].contender"), message })?;
+    }
+    Ok(())
 }
 
 /// The world of a scenario at time zero, for a driver of its own.
@@ -115,40 +120,20 @@ fn drive(
 // ---- building ----
 
 fn build(scenario: &Scenario, streams: &Streams, recorder: Option<Recorder>) -> Result<Run, ScenarioError> {
-    let topology = topology(scenario);
-    let links = topology
-        .edges()
-        .iter()
-        .map(|e| Link::new(&e.config, &format!("{}/{}", e.name, e.direction.name()), streams))
-        .collect();
-    let mut router = topology.router();
+    let Network { topology, flows } = network(scenario)?;
+    let links = topology.edges().iter().map(|e| Link::new(&e.config, &stream_name(e), streams)).collect();
     let (mut hosts, mut routes, mut starts) = (Vec::new(), Vec::new(), Vec::new());
-    for (i, flow) in scenario.flows.iter().enumerate() {
-        let path = format!("flows[{i}]");
-        let contender = Contender::parse(&flow.contender)
-            .map_err(|message| ScenarioError { path: format!("{path}.contender"), message })?;
-        let (server, client) = ends(scenario, flow);
-        let unreachable = || ScenarioError {
-            path: path.clone(),
-            message: format!("no links lead from {server:?} to {client:?} and back"),
-        };
-        let find = |name: &str| topology.find(name).ok_or_else(unreachable);
-        let (s, c): (NodeId, NodeId) = (find(&server)?, find(&client)?);
-        let up = router.route(c, s).filter(|r| !r.is_empty()).ok_or_else(unreachable)?;
-        let down = router.route(s, c).filter(|r| !r.is_empty()).ok_or_else(unreachable)?;
-        if up.len().max(down.len()) > MAX_HOPS {
-            let links = up.len().max(down.len());
-            let message =
-                format!("{links} links lie between {server:?} and {client:?}: give a route of at most {MAX_HOPS}");
-            return Err(ScenarioError { path, message });
-        }
-        let mtu = up.iter().chain(&down).map(|&l| topology.edges()[l as usize].config.mtu).min().unwrap_or(1500);
+    for (i, (flow, path)) in scenario.flows.iter().zip(flows).enumerate() {
+        let FlowPath { contender, up, down, mtu, .. } = path;
+        let algorithm = contender
+            .modelled()
+            .map_err(|message| ScenarioError { path: format!("flows[{i}].contender"), message })?;
         let start = Time::ZERO + flow.start.map_or(Span::ZERO, |s| s.0);
         let script = script(flow.app, contender.transport, flow.size.map_or(UNLIMITED, |s| s.0.0));
         for (role, links, peer) in [(Role::Client, up, 2 * i + 1), (Role::Server, down, 2 * i)] {
             let stream = streams.named(&format!("flow {i}/{}", if role == Role::Client { "client" } else { "server" }));
             hosts.push(Host {
-                endpoint: endpoint(&contender, role, FlowId(i as u32), mtu, stream),
+                endpoint: endpoint(&contender, algorithm, role, FlowId(i as u32), mtu, stream),
                 application: Box::new(Dialogue::new(role, script.clone())) as Box<dyn Application>,
                 routes: vec![routes.len() as u32],
                 start: (role == Role::Client).then_some(start),
@@ -170,6 +155,7 @@ fn script(app: App, transport: Transport, size: u64) -> Script {
 
 fn endpoint(
     contender: &Contender,
+    algorithm: Algorithm,
     role: Role,
     flow: FlowId,
     mtu: u32,
@@ -177,7 +163,7 @@ fn endpoint(
 ) -> Box<dyn Endpoint> {
     match contender.transport {
         Transport::Tcp => {
-            let mut config = tcp::Config::new(role, flow, contender.algorithm, stream);
+            let mut config = tcp::Config::new(role, flow, algorithm, stream);
             config.mtu = mtu;
             config.slow_start = contender.slow_start;
             config.paced = contender.has(Switch::Paced);
@@ -196,7 +182,7 @@ fn endpoint(
             Box::new(tcp::Connection::new(config))
         }
         Transport::Quic => {
-            let mut config = quic::Config::new(role, contender.algorithm, stream);
+            let mut config = quic::Config::new(role, algorithm, stream);
             config.max_udp_payload = u16::try_from(mtu.saturating_sub(quic::sizes::IP_UDP)).unwrap_or(u16::MAX);
             config.slow_start = contender.slow_start;
             if contender.has(Switch::NoDelack) {
@@ -204,114 +190,6 @@ fn endpoint(
             }
             Box::new(quic::Connection::new(config))
         }
-    }
-}
-
-/// The names of a flow's server and client nodes.
-fn ends(scenario: &Scenario, flow: &Flow) -> (String, String) {
-    match scenario.topology.kind {
-        Kind::PointToPoint => ("server".into(), "client".into()),
-        Kind::Dumbbell => {
-            let pair = flow.pair.unwrap_or(0);
-            (format!("server {pair}"), format!("client {pair}"))
-        }
-        Kind::Graph => (flow.server.clone().unwrap_or_default(), flow.client.clone().unwrap_or_default()),
-    }
-}
-
-fn topology(scenario: &Scenario) -> Topology {
-    let spec = &scenario.topology;
-    let mut net = Topology::new();
-    match spec.kind {
-        Kind::PointToPoint => {
-            let (server, client) = (net.node("server"), net.node("client"));
-            let (down, up) = link_configs(&spec.link.clone().unwrap_or_default(), Span::ZERO);
-            net.join("link", server, client, down, up);
-        }
-        Kind::Dumbbell => {
-            let default = LinkSpec { rate: Some(Quantity(Rate::from_bps(1_000_000_000))), ..LinkSpec::default() };
-            let access = spec.access.clone().unwrap_or(default);
-            let (near, far) = (net.node("router 1"), net.node("router 2"));
-            let (access_down, access_up) = link_configs(&access, Span::ZERO);
-            // Each way crosses two access links.
-            let outside = (access_down.delay + access_up.delay) * 2;
-            let (down, up) = link_configs(&spec.bottleneck.clone().unwrap_or_default(), outside);
-            net.join("bottleneck", near, far, down, up);
-            for pair in 0..spec.pairs.unwrap_or(1) {
-                let (server, client) = (net.node(&format!("server {pair}")), net.node(&format!("client {pair}")));
-                net.join(&format!("server access {pair}"), server, near, access_down.clone(), access_up.clone());
-                net.join(&format!("client access {pair}"), far, client, access_down.clone(), access_up.clone());
-            }
-        }
-        Kind::Graph => {
-            for link in spec.links.iter().flatten() {
-                let (from, to) = (net.node(&link.from), net.node(&link.to));
-                let (down, up) = link_configs(&link.link, Span::ZERO);
-                net.join(&link.name(), from, to, down, up);
-            }
-        }
-    }
-    net
-}
-
-/// Both directions of a link; `outside` is the base RTT of a path beyond this link, for queues given in BDPs.
-fn link_configs(spec: &LinkSpec, outside: Span) -> (LinkConfig, LinkConfig) {
-    let down = spec.direction(spec.down.as_ref());
-    let up = spec.direction(spec.up.as_ref());
-    let delay = |d: &DirectionSpec| d.delay.map_or(Span::ZERO, |q| q.0);
-    let rtt = delay(&down) + delay(&up) + outside;
-    (link_config(&down, rtt), link_config(&up, rtt))
-}
-
-fn link_config(spec: &DirectionSpec, rtt: Span) -> LinkConfig {
-    let mtu = spec.mtu.map_or(1500, |q| q.0.0 as u32);
-    let rate = spec.rate.map(|q| q.0);
-    let queue = match spec.queue.map_or(QueueLimit::Packets(1000), |q| q.0) {
-        QueueLimit::Packets(n) => Limit::Packets(n),
-        QueueLimit::Bytes(n) => Limit::Bytes(n),
-        QueueLimit::Bdp(times) => {
-            let bytes = rate.map_or(0, |r| r.bytes_in(rtt)) as f64 * times;
-            Limit::Packets(((bytes / f64::from(mtu)).round() as u64).max(1))
-        }
-    };
-    LinkConfig {
-        rate,
-        delay: spec.delay.map_or(Span::ZERO, |q| q.0),
-        mtu,
-        queue,
-        loss: loss_model(spec.loss.as_ref()),
-        jitter: jitter_model(spec.jitter.as_ref()),
-        duplication: spec.duplication.map_or(0.0, |q| q.0.0),
-    }
-}
-
-fn loss_model(spec: Option<&LossSpec>) -> LossModel {
-    let or = |q: Option<Quantity<Probability>>, default: f64| q.map_or(default, |q| q.0.0);
-    match spec {
-        None => LossModel::None,
-        Some(LossSpec::Uniform(Probability(p))) => LossModel::Uniform { p: *p },
-        Some(LossSpec::Model(t)) => match t.model {
-            LossName::Uniform => LossModel::Uniform { p: or(t.rate, 0.0) },
-            LossName::GilbertElliott => LossModel::GilbertElliott {
-                good_to_bad: or(t.good_to_bad, 0.0),
-                bad_to_good: or(t.bad_to_good, 1.0),
-                loss_in_bad: or(t.loss_in_bad, 1.0),
-                loss_in_good: or(t.loss_in_good, 0.0),
-            },
-            LossName::Periodic => LossModel::Periodic { every: t.every.unwrap_or(1) },
-            LossName::List => LossModel::List { packets: t.packets.clone().unwrap_or_default() },
-        },
-    }
-}
-
-fn jitter_model(spec: Option<&JitterSpec>) -> JitterModel {
-    match spec {
-        None => JitterModel::None,
-        Some(JitterSpec::Spread(spread)) => JitterModel::Uniform { spread: *spread, reorder: false },
-        Some(JitterSpec::Model(t)) => match t.distribution {
-            Distribution::Uniform => JitterModel::Uniform { spread: t.spread.0, reorder: t.reorder },
-            Distribution::Normal => JitterModel::Normal { sigma: t.spread.0, reorder: t.reorder },
-        },
     }
 }
 
@@ -334,23 +212,7 @@ impl Run {
             flows.iter_mut().for_each(|f| f.status = "failed");
         }
         let edges = self.topology.edges().iter().zip(self.world.links());
-        let links = edges.map(|(edge, link)| {
-            let c = link.counters();
-            LinkResult {
-                link: edge.name.clone(),
-                direction: edge.direction.name(),
-                offered_packets: c.offered,
-                delivered_packets: c.delivered,
-                delivered_bytes: c.delivered_bytes,
-                dropped_queue: c.dropped_queue,
-                dropped_loss: c.dropped_loss,
-                dropped_mtu: c.dropped_mtu,
-                duplicated_packets: c.duplicated,
-                max_queue_packets: c.max_queue_packets,
-                max_queue_bytes: c.max_queue_bytes,
-                mean_queueing_delay_s: c.queueing_ns as f64 * 1e-9 / c.served.max(1) as f64,
-            }
-        });
+        let links = edges.map(|(edge, link)| LinkResult::new(&edge.name, edge.direction, link.counters()));
         let hosts = self.world.hosts();
         RunResult {
             status: if error.is_some() { "failed" } else { "ok" },

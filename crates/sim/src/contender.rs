@@ -84,8 +84,10 @@ impl Switch {
 pub struct Contender {
     /// The transport.
     pub transport: Transport,
-    /// The congestion control.
-    pub algorithm: Algorithm,
+    /// The implementation after the `@`: `model`, or a real one such as `linux`; `None` leaves it to the fidelity.
+    pub implementation: Option<String>,
+    /// The name of the congestion control; real implementations have their own.
+    pub congestion: String,
     /// Slow start's exit, if a switch sets it.
     pub slow_start: Option<SlowStart>,
     /// All switches.
@@ -93,7 +95,7 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// Reads a contender; the error says what is known.
+    /// Reads a contender; the error says what is known. Whether the model has it, [`Contender::modelled`] tells.
     pub fn parse(text: &str) -> Result<Contender, String> {
         let Some((transport, rest)) = text.split_once('/') else {
             return Err(format!("{text:?} is not a contender: write transport/congestion, as in \"tcp/cubic\""));
@@ -103,18 +105,27 @@ impl Contender {
             let known = join(Transport::ALL.iter().map(|t| t.describe().0));
             format!("{text:?} names the unknown transport {name:?}: there are {known}")
         })?;
-        if let Some(implementation) = implementation.filter(|i| *i != "model") {
+        let well_formed = |word: &str| {
+            !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"+_.".contains(&b))
+        };
+        if let Some(wrong) = implementation.filter(|i| !well_formed(i)) {
             return Err(format!(
-                "{text:?} names the implementation {implementation:?}: this version has only the model; write \"{name}/…\""
+                "{text:?} names the implementation {wrong:?}: write small letters and digits, as in \"{name}@linux/…\""
             ));
         }
         let mut words = rest.split(['-', '+']);
         let congestion = words.next().unwrap_or_default();
-        let algorithm = Algorithm::named(congestion).ok_or_else(|| {
+        if !well_formed(congestion) {
             let known = join(Algorithm::ALL.iter().map(|a| a.describe().name));
-            format!("{text:?} names the unknown congestion control {congestion:?}: there are {known}")
-        })?;
-        let mut contender = Contender { transport, algorithm, slow_start: None, switches: Vec::new() };
+            return Err(format!("{text:?} names no congestion control: the model has {known}"));
+        }
+        let mut contender = Contender {
+            transport,
+            implementation: implementation.map(str::to_string),
+            congestion: congestion.to_string(),
+            slow_start: None,
+            switches: Vec::new(),
+        };
         for word in words {
             contender.switch(text, word)?;
         }
@@ -134,12 +145,28 @@ impl Contender {
             Switch::HystartPlusPlus => Some(SlowStart::HyStartPlusPlus),
             _ => None,
         };
-        if slow_start.is_some() && self.algorithm == Algorithm::Bbr {
+        if slow_start.is_some() && self.congestion == Algorithm::Bbr.describe().name {
             return Err(format!("{text:?} has the switch {word:?}, but BBR has its own startup: leave it out"));
         }
         self.slow_start = slow_start.or(self.slow_start);
         self.switches.push(switch);
         Ok(())
+    }
+
+    /// The model's algorithm; the error says what the model has.
+    pub fn modelled(&self) -> Result<Algorithm, String> {
+        let name = self.transport.describe().0;
+        if let Some(real) = self.implementation.as_ref().filter(|i| *i != "model") {
+            return Err(format!(
+                "{real:?} is a real implementation, which the model has not: choose fidelity \"linux\" or \"testbed\", or \
+                 write \"{name}/{}\"",
+                self.congestion
+            ));
+        }
+        Algorithm::named(&self.congestion).ok_or_else(|| {
+            let known = join(Algorithm::ALL.iter().map(|a| a.describe().name));
+            format!("the model has no congestion control {:?}: there are {known}", self.congestion)
+        })
     }
 
     /// Whether a switch is set.
@@ -160,11 +187,18 @@ mod tests {
     fn contenders_are_read_with_their_switches() {
         let c = Contender::parse("tcp/cubic-nohystart+nodelack").unwrap();
         assert_eq!(
-            (c.transport, c.algorithm, c.slow_start),
-            (Transport::Tcp, Algorithm::Cubic, Some(SlowStart::Standard))
+            (c.transport, c.modelled(), c.slow_start),
+            (Transport::Tcp, Ok(Algorithm::Cubic), Some(SlowStart::Standard))
         );
         assert!(c.has(Switch::NoDelack) && !c.has(Switch::Paced));
         assert!(Contender::parse("quic@model/bbr").is_ok());
+    }
+
+    #[test]
+    fn a_real_implementation_has_a_congestion_control_of_its_own() {
+        let c = Contender::parse("tcp@apache+wget2/westwood").unwrap();
+        assert_eq!((c.implementation.as_deref(), c.congestion.as_str()), (Some("apache+wget2"), "westwood"));
+        assert!(c.modelled().is_err());
     }
 
     #[test]
@@ -175,13 +209,14 @@ mod tests {
             ("tcp/qubic", "newreno, cubic, bbr"),
             ("tcp/cubic+warp", "nohystart"),
             ("quic/cubic+paced", "nodelack"),
-            ("tcp@linux/bbr", "only the model"),
+            ("tcp@linux/bbr", "fidelity"),
+            ("tcp@Linux!/bbr", "small letters"),
             ("tcp/bbr+hystart", "own startup"),
             ("tcp/", "newreno"),
             ("", "tcp/cubic"),
         ];
         for (given, hint) in cases {
-            let error = Contender::parse(given).unwrap_err();
+            let error = Contender::parse(given).and_then(|c| c.modelled().map(|_| ())).unwrap_err();
             assert!(error.contains(hint), "{given}: {error}");
         }
     }

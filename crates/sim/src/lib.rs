@@ -7,12 +7,13 @@ pub mod application;
 pub mod build;
 pub mod contender;
 pub mod http;
+pub mod network;
 pub mod recorder;
 pub mod result;
 pub mod scenario;
 pub mod schedule;
 pub mod world;
 
-pub use build::{run, trace};
+pub use build::{check_modelled, run, trace};
 pub use result::RunResult;
 pub use scenario::{Scenario, ScenarioError};

@@ -1,5 +1,6 @@
 //! What a run leaves behind.
 
+pub use haltere_net::report::LinkResult;
 use serde::Serialize;
 
 /// The result of a run; the columns of the result tables.
@@ -66,35 +67,6 @@ pub struct FlowResult {
     pub status: &'static str,
     /// Why it failed.
     pub error: Option<String>,
-}
-
-/// One direction of a link.
-#[derive(Clone, Debug, Serialize)]
-pub struct LinkResult {
-    /// The link's name.
-    pub link: String,
-    /// `down` or `up`.
-    pub direction: &'static str,
-    /// Packets offered to it.
-    pub offered_packets: u64,
-    /// Packets that arrived at its end.
-    pub delivered_packets: u64,
-    /// Their bytes.
-    pub delivered_bytes: u64,
-    /// Dropped by a full queue.
-    pub dropped_queue: u64,
-    /// Lost at random.
-    pub dropped_loss: u64,
-    /// Dropped for their size.
-    pub dropped_mtu: u64,
-    /// Copies made.
-    pub duplicated_packets: u64,
-    /// The longest queue, packets.
-    pub max_queue_packets: u64,
-    /// The longest queue, bytes.
-    pub max_queue_bytes: u64,
-    /// Mean time in the queue of the packets that were sent, s.
-    pub mean_queueing_delay_s: f64,
 }
 
 /// A traced run.

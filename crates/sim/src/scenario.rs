@@ -130,6 +130,10 @@ pub struct Scenario {
     /// Count goodput from here on; goes with `duration`.
     #[serde(default)]
     pub measure_from: Option<Quantity<Span>>,
+    /// Who makes the links of a real network: `kernel` (netem; the default) or `haltere` (its emulator). The model's links
+    /// are its own.
+    #[serde(default)]
+    pub links: Links,
     /// The network.
     pub topology: Topology,
     /// The flows, each from a server to a client.
@@ -146,6 +150,17 @@ pub enum Kind {
     Dumbbell,
     /// Any nodes and links.
     Graph,
+}
+
+/// Who makes the links of a real network.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Links {
+    /// The kernel's queue disciplines.
+    #[default]
+    Kernel,
+    /// The emulator, with the simulator's links.
+    Haltere,
 }
 
 /// The network.
@@ -393,7 +408,7 @@ pub struct Flow {
 }
 
 /// What is said on a connection.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum App {
     /// One object: TLS 1.3 and HTTP/2 over TCP, HTTP/3 over QUIC.
@@ -409,15 +424,21 @@ fn without_position(error: &serde_json::Error) -> String {
     text.rsplit_once(" at line ").map_or(text.as_str(), |(m, _)| m).to_string()
 }
 
+/// Reads JSON; an error has the path of the field.
+fn read<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, ScenarioError> {
+    let mut deserializer = serde_json::Deserializer::from_str(json);
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|e| {
+        let path = e.path().to_string();
+        error(if path == "." { String::new() } else { path }, without_position(e.inner()))
+    })?;
+    deserializer.end().map_err(|e| error("", without_position(&e)))?;
+    Ok(value)
+}
+
 impl Scenario {
     /// Reads a scenario from JSON and checks all that can be checked without running it.
     pub fn from_json(json: &str) -> Result<Scenario, ScenarioError> {
-        let mut deserializer = serde_json::Deserializer::from_str(json);
-        let scenario: Scenario = serde_path_to_error::deserialize(&mut deserializer).map_err(|e| {
-            let path = e.path().to_string();
-            error(if path == "." { String::new() } else { path }, without_position(e.inner()))
-        })?;
-        deserializer.end().map_err(|e| error("", without_position(&e)))?;
+        let scenario: Scenario = read(json)?;
         scenario.check()?;
         Ok(scenario)
     }
@@ -501,6 +522,13 @@ impl GraphLink {
 }
 
 impl LinkSpec {
+    /// Reads a link from JSON, a table such as `topology.link`, and checks it.
+    pub fn from_json(json: &str) -> Result<LinkSpec, ScenarioError> {
+        let spec: LinkSpec = read(json)?;
+        spec.check("").map_err(|wrong| error(wrong.path.trim_start_matches('.'), wrong.message))?;
+        Ok(spec)
+    }
+
     fn check(&self, path: &str) -> Result<(), ScenarioError> {
         let common = DirectionSpec { mtu: self.mtu, loss: self.loss.clone(), ..DirectionSpec::default() };
         common.check(path)?;

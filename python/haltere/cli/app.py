@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -72,6 +72,16 @@ Seed = Annotated[
     int, typer.Option(help="Names the random losses; every contender meets the same ones.", rich_help_panel=RUNS)
 ]
 Replications = Annotated[int, typer.Option(help="How often, each time with other losses.", rich_help_panel=RUNS)]
+FidelityOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fidelity",
+        help="Where: `model` (the simulator), `linux` (a real kernel in virtual time), `testbed` (this machine's kernel). "
+        "May be given again, to lay them side by side.",
+        show_default=False,
+        rich_help_panel=RUNS,
+    ),
+]
 Workers = Annotated[
     int | None, typer.Option(help="Runs at once (default: one a CPU).", show_default=False, rich_help_panel=RUNS)
 ]
@@ -125,6 +135,7 @@ def run(
     experiment: Annotated[
         list[str] | None, typer.Option(help="Only this experiment (may be given again).", show_default=False)
     ] = None,
+    fidelity: FidelityOption = None,
     workers: Workers = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the results (default results/NAME).", show_default=False)
@@ -149,6 +160,7 @@ def run(
         replications=replications,
         variant=variant,
         experiments=experiment,
+        fidelity=fidelity,
         workers=workers,
         out=out,
         dry_run=dry_run,
@@ -207,6 +219,136 @@ def trace(
         replication=replication,
         out=out,
     )
+
+
+def _link(text: str) -> Any:
+    return typer.Option(help=text, show_default=False, rich_help_panel=LINK)
+
+
+@app.command(rich_help_panel=ONE, context_settings={"allow_interspersed_args": False})
+def link(
+    command: Annotated[
+        list[str] | None, typer.Argument(help="What to run behind the link (default: your shell).", show_default=False)
+    ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option(help="Rate of each direction (default: unlimited).", show_default=False, rich_help_panel=LINK),
+    ] = None,
+    rtt: Annotated[
+        str | None,
+        typer.Option(
+            help="Two-way delay, split evenly; --delay, --down-delay, --up-delay give it one way.",
+            show_default=False,
+            rich_help_panel=LINK,
+        ),
+    ] = None,
+    delay: Annotated[
+        str | None,
+        typer.Option(help="One-way delay of each direction (default 0ms).", show_default=False, rich_help_panel=LINK),
+    ] = None,
+    loss: Annotated[
+        str | None, typer.Option(help="Random loss towards the command.", show_default=False, rich_help_panel=LINK)
+    ] = None,
+    queue: Queue = "1000p",
+    jitter: Annotated[
+        str | None,
+        typer.Option(
+            help="Random extra delay towards the command, from 0 to this, order kept.",
+            show_default=False,
+            rich_help_panel=LINK,
+        ),
+    ] = None,
+    duplication: Annotated[
+        str | None,
+        typer.Option(
+            help="Probability that a packet towards the command arrives twice.",
+            show_default=False,
+            rich_help_panel=LINK,
+        ),
+    ] = None,
+    mtu: Mtu = "1500B",
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            help="A mahimahi packet-delivery trace: the rate towards the command.",
+            show_default=False,
+            rich_help_panel=LINK,
+        ),
+    ] = None,
+    down_rate: Annotated[
+        str | None, typer.Option(help="Rate towards the command.", show_default=False, rich_help_panel=LINK)
+    ] = None,
+    down_delay: Annotated[
+        str | None, typer.Option(help="Delay towards the command.", show_default=False, rich_help_panel=LINK)
+    ] = None,
+    down_queue: Annotated[
+        str | None, typer.Option(help="Queue towards the command.", show_default=False, rich_help_panel=LINK)
+    ] = None,
+    up_rate: Annotated[
+        str | None, typer.Option(help="Rate from the command.", show_default=False, rich_help_panel=LINK)
+    ] = None,
+    up_delay: Annotated[
+        str | None, typer.Option(help="Delay from the command.", show_default=False, rich_help_panel=LINK)
+    ] = None,
+    up_queue: Annotated[
+        str | None, typer.Option(help="Queue from the command.", show_default=False, rich_help_panel=LINK)
+    ] = None,
+    up_loss: Annotated[
+        str | None, typer.Option(help="Random loss from the command.", show_default=False, rich_help_panel=LINK)
+    ] = None,
+    up_jitter: Annotated[
+        str | None, typer.Option(help="Random extra delay from the command.", show_default=False, rich_help_panel=LINK)
+    ] = None,
+    up_duplication: Annotated[
+        str | None,
+        typer.Option(
+            help="Probability that a packet from the command arrives twice.", show_default=False, rich_help_panel=LINK
+        ),
+    ] = None,
+    up_trace: Annotated[
+        Path | None,
+        typer.Option(help="A mahimahi trace: the rate from the command.", show_default=False, rich_help_panel=LINK),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Names the random losses, as in the simulator.", rich_help_panel=RUNS)] = 1,
+    replication: Annotated[int, typer.Option(help="The replication that draws them.", rich_help_panel=RUNS)] = 0,
+    coalesce: Annotated[
+        bool,
+        typer.Option(
+            "--coalesce",
+            help="Hand on super-packets whole where all of one is due: cheaper, fewer acknowledgements.",
+            rich_help_panel=RUNS,
+        ),
+    ] = False,
+    spin: Annotated[
+        bool, typer.Option("--spin", help="Never sleep: exacter, and a whole CPU.", rich_help_panel=RUNS)
+    ] = False,
+    realtime: Annotated[
+        bool,
+        typer.Option(
+            "--realtime", help="Run before every ordinary thread: for busy machines, as root.", rich_help_panel=RUNS
+        ),
+    ] = False,
+    json_file: Annotated[
+        Path | None,
+        typer.Option("--json", help="Write the counters to this file.", show_default=False, rich_help_panel=RUNS),
+    ] = None,
+) -> None:
+    """Run a command behind an emulated link: the simulator's link, on this machine's clock.
+
+    The command sees one device, and at its other end the address in the variable HALTERE_BASE, where the programs of
+    this machine answer. `down` is the way towards the command. Its exit code is ours; nothing remains afterwards.
+
+    `haltere link --rate 40Mbit/s --delay 25ms --loss 1% --queue 1000p -- bash -c 'ping -c 3 $HALTERE_BASE'`
+
+    `haltere link --trace Verizon-LTE-short.down --up-trace Verizon-LTE-short.up --rtt 40ms`
+    """
+    from haltere.cli.link import Options, Side
+    from haltere.cli.link import command as run_behind
+
+    down = Side(down_rate, down_delay or delay, loss, down_queue, jitter, duplication, trace)
+    up = Side(up_rate, up_delay or delay, up_loss, up_queue, up_jitter, up_duplication, up_trace)
+    options = Options(rate, rtt, queue, mtu, down, up, seed, replication, coalesce, spin, realtime)
+    run_behind(options, command or [], json_file)
 
 
 @app.command(rich_help_panel="Reference")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 from rich.markup import escape
 from rich.table import Table
@@ -11,6 +12,7 @@ from rich.table import Table
 from haltere.cli import show
 from haltere.documents import shown
 from haltere.errors import Interrupted
+from haltere.fidelity import Fidelity
 from haltere.runner.campaign import Campaign
 from haltere.runner.estimate import estimate
 from haltere.runner.executor import ThreadExecutor
@@ -23,24 +25,25 @@ def command(
     replications: int | None,
     variant: str | None,
     experiments: Sequence[str] | None,
+    fidelity: Sequence[str] | None,
     workers: int | None,
     out: Path | None,
     dry_run: bool,
 ) -> None:
     """Run the campaign, or say how big it is."""
-    executor = ThreadExecutor(workers)
-    study = Study.load(path, variant=variant)
+    ThreadExecutor(workers)  # a wrong number of workers is told before anything is read
+    study = Study.load(path, variant=variant, fidelity=cast("Sequence[Fidelity]", fidelity) if fidelity else None)
     campaign = Campaign(study, out=out, replications=replications, experiments=experiments)
     console = show.out()
     if dry_run:
-        _dry_run(campaign, executor)
+        _dry_run(campaign, workers)
         return
     ran = len(campaign.unfinished())
     if campaign.parts.ignored:
         console.print(f"{campaign.parts.ignored} part files of another build of haltere are left aside", style="yellow")
     try:
         with show.progress(escape(study.name)) as tell:
-            results = campaign.run(executor=executor, on_progress=tell)
+            results = campaign.run(workers=workers, on_progress=tell)
     except Interrupted as stopped:
         raise Interrupted(f"{stopped}; go on with:\n  {campaign.command()}") from None
     counts = results.manifest["counts"]
@@ -55,7 +58,7 @@ def command(
     console.print(escape(f"next: haltere report {shown(campaign.out)}"))
 
 
-def _dry_run(campaign: Campaign, executor: ThreadExecutor) -> None:
+def _dry_run(campaign: Campaign, workers: int | None) -> None:
     console = show.out()
     unfinished = campaign.unfinished()
     table = Table(title=escape(campaign.study.header.title or campaign.study.name), title_justify="left")
@@ -64,7 +67,7 @@ def _dry_run(campaign: Campaign, executor: ThreadExecutor) -> None:
     for name in campaign.experiments:
         experiment = campaign.study.file.experiments[name]
         treatments = len(campaign.study.select([name]))
-        factors = " × ".join(f"{len(levels)} {factor}" for factor, levels in experiment.factors.items())
+        factors = " × ".join(f"{len(levels)} {factor}" for factor, levels in campaign.study.factors(name).items())
         table.add_row(
             escape(name), experiment.design, escape(factors), str(treatments), str(treatments * campaign.replications)
         )
@@ -77,7 +80,7 @@ def _dry_run(campaign: Campaign, executor: ThreadExecutor) -> None:
     if not unfinished:
         console.print("nothing is left to run")
         return
-    guess = estimate(unfinished, workers=executor.workers)
+    guess = estimate(unfinished, workers=workers)
     console.print(
         f"about {show.duration(guess.seconds)} on {guess.workers} workers "
         f"(an estimate, from running {guess.sampled} of them)"

@@ -84,6 +84,8 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     return templates.get_template("report.html.j2").render(
         manifest=manifest,
         study=manifest["study"],
+        fidelities=manifest.get("fidelities", ["model"]),
+        kernels=manifest.get("kernels", {}),
         answer=findings.answer,
         judged=findings.judged,
         tally=findings.tally(),

@@ -81,7 +81,7 @@ def build(
     """
     names = list(dict.fromkeys(name for experiment in factors.values() for name in experiment))
     keys: dict[str, pl.DataType] = {"run_id": pl.String(), "experiment": pl.String(), "treatment": pl.Int64()}
-    keys |= {name: pl.String() for name in names} | {"replication": pl.Int64()}
+    keys |= {name: pl.String() for name in names} | {"fidelity": pl.String(), "replication": pl.Int64()}
     bottleneck = {f"bottleneck_{name}": LINK[name] for name in BOTTLENECK}
     rows: dict[str, list[tuple[Any, ...]]] = {"runs": [], "flows": [], "links": []}
     for run in runs:
@@ -92,6 +92,7 @@ def build(
             treatment.experiment,
             treatment.index,
             *(treatment.levels.get(name) for name in names),
+            run.fidelity,
             run.replication,
         )
         narrow = _bottleneck(result["links"])

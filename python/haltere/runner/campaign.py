@@ -9,20 +9,21 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from haltere import core
+from haltere import core, fidelity
 from haltere.documents import shown
 from haltere.errors import InputError, Interrupted, as_written
 from haltere.results import Results, load, read_manifest, tables, write
-from haltere.runner.executor import Executor, Outcome, Task, ThreadExecutor
+from haltere.runner.executor import Executor, Outcome, Task
 from haltere.runner.parts import Parts
 from haltere.study import Run, Study
 
+Executors = Mapping[fidelity.Fidelity, Executor]
 MAX_RUNS = 2_000_000
 FIRST_FLUSH_S, FLUSH_EVERY_S = 0.1, 1.0
 """How long finished runs wait to be written: shorter at first, so that even a short campaign can be resumed."""
@@ -54,7 +55,7 @@ class Campaign:
             )
         self.replications = study.header.replications if replications is None else replications
         self.experiments = list(dict.fromkeys(experiments or study.file.experiments))
-        runs = self.replications * len(study.select(experiments))
+        runs = self.replications * len(study.select(experiments)) * len(study.fidelities)
         if runs > MAX_RUNS:
             raise InputError(
                 f"the campaign has {runs:,} runs",
@@ -83,12 +84,12 @@ class Campaign:
         Raises:
             Interrupted: after Ctrl-C, when all runs that had finished are written.
         """
-        executor = executor or ThreadExecutor(workers)
+        executors = {f: executor or fidelity.executor(f, workers) for f in self.study.fidelities}
         with self.parts.locked():
             started, clock = _now(), time.monotonic()
             todo = self.unfinished()
             with _stop_on_interrupt() as stop:
-                ran = self._execute(executor, todo, stop, on_progress)
+                ran = self._execute(executors, todo, stop, on_progress)
                 if ran < len(todo):
                     written = len(self.plan) - len(todo) + ran
                     raise Interrupted(f"stopped: {written} of {len(self.plan)} runs are written in {shown(self.out)}")
@@ -101,16 +102,14 @@ class Campaign:
         return load(self.out)
 
     def _execute(
-        self, executor: Executor, todo: list[Run], stop: threading.Event, on_progress: Callable[[int, int], None] | None
+        self, executors: Executors, todo: list[Run], stop: threading.Event, on_progress: Callable[[int, int], None] | None
     ) -> int:
         """Run and file; return how many were filed."""
         done, everything = len(self.plan) - len(todo), len(self.plan)
         ran, batch, flushed, patience = 0, list[Outcome](), time.monotonic(), FIRST_FLUSH_S
         tell = on_progress or (lambda _finished, _all: None)
         tell(done, everything)
-        for outcome in executor.execute(
-            (Task(run.id, run.treatment.scenario_json, run.seed, run.replication) for run in todo), stop
-        ):
+        for outcome in _outcomes(executors, todo, stop):
             batch.append(outcome)
             ran += 1
             tell(done + ran, everything)
@@ -123,7 +122,12 @@ class Campaign:
     def _write(self, finished: dict[str, str], session: dict[str, Any], command: str | None) -> None:
         ordered = sorted(
             self.plan,
-            key=lambda run: (self.experiments.index(run.treatment.experiment), run.treatment.index, run.replication),
+            key=lambda run: (
+                self.experiments.index(run.treatment.experiment),
+                run.treatment.index,
+                self.study.fidelities.index(run.fidelity),
+                run.replication,
+            ),
         )
         frames = tables.build(ordered, finished, {name: list(self.study.factors(name)) for name in self.experiments})
         earlier = read_manifest(self.out) or {}
@@ -146,6 +150,8 @@ class Campaign:
                 }
                 for name in self.experiments
             },
+            "fidelities": list(self.study.fidelities),
+            "kernels": {name: fidelity.about(name) for name in self.study.fidelities if name != "model"},
             "replications": self.replications,
             "seed": self.study.header.seed,
             "counts": {"runs": len(ordered), "ok": len(ordered) - failed, "failed": failed},
@@ -166,9 +172,19 @@ class Campaign:
         words = ["haltere run", file.removesuffix("/study.toml"), f"--replications {self.replications}"]
         if self.study.variant:
             words.append(f"--variant {self.study.variant}")
+        if self.study.fidelities != self.study.header.fidelity:
+            words += [f"--fidelity {name}" for name in self.study.fidelities]
         if len(self.experiments) < len(self.study.file.experiments):
             words += [f"--experiment {name}" for name in self.experiments]
         return " ".join([*words, f"--out {shown(self.out)}"])
+
+
+def _outcomes(executors: Executors, todo: list[Run], stop: threading.Event) -> Iterator[Outcome]:
+    for name, executor in executors.items():
+        runs = (run for run in todo if run.fidelity == name)
+        yield from executor.execute(
+            (Task(run.id, run.treatment.scenario_json, run.seed, run.replication) for run in runs), stop
+        )
 
 
 @contextlib.contextmanager

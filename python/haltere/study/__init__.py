@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from haltere import core
 from haltere.documents import Document
 from haltere.errors import InputError, as_written
+from haltere.fidelity import NAMES, Fidelity, identity
 from haltere.scenario import Scenario, merge
 from haltere.study import check, design
 from haltere.study.model import Experiment, Header, StudyFile, name_problem
@@ -41,11 +42,13 @@ class Run:
     treatment: Treatment
     seed: int
     replication: int
+    fidelity: Fidelity = "model"
 
     @cached_property
     def id(self) -> str:
-        """The run's identity: a hash of scenario, seed, replication and version."""
-        text = "\n".join([core.VERSION, str(self.seed), str(self.replication), self.treatment.scenario_json])
+        """The run's identity: a hash of scenario, seed, replication, version, and the kernel of a real run."""
+        parts = [core.VERSION, str(self.seed), str(self.replication), self.treatment.scenario_json]
+        text = "\n".join([*parts, identity(self.fidelity)] if self.fidelity != "model" else parts)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
@@ -56,7 +59,14 @@ class Study:
     >>> len(study.treatments), study.factors("base")
     """
 
-    def __init__(self, document: Document, *, variant: str | None = None, directory: Path | None = None) -> None:
+    def __init__(
+        self,
+        document: Document,
+        *,
+        variant: str | None = None,
+        directory: Path | None = None,
+        fidelity: Sequence[Fidelity] | None = None,
+    ) -> None:
         self.document, self.variant, self.directory = document, variant, directory
         data = document.data
         if variant is not None:
@@ -66,11 +76,21 @@ class Study:
             data = merge(data, variants[variant])
         origin = check.Origin(document, variant, data)
         self.file: StudyFile = check.parse(origin)
-        self.treatments: tuple[Treatment, ...] = tuple(_expand(origin, self.file))
+        own = self.file.study.fidelity
+        self.fidelities: tuple[Fidelity, ...] = _fidelities(fidelity) if fidelity else own
+        self._elsewhere = self.fidelities != own
+        self.treatments: tuple[Treatment, ...] = tuple(_expand(origin, self.file, self.fidelities))
 
     @classmethod
-    def load(cls, path: str | Path, *, variant: str | None = None) -> Study:
+    def load(
+        cls, path: str | Path, *, variant: str | None = None, fidelity: Sequence[Fidelity] | None = None
+    ) -> Study:
         """Read a study: its folder, its `study.toml`, or a plain scenario file (then a study of one treatment).
+
+        Args:
+            path: the folder or file.
+            variant: a variant of the study, laid over it.
+            fidelity: where it runs, instead of where the study says.
 
         Raises:
             InputError: if anything in it is wrong; nothing has been run by then.
@@ -83,8 +103,8 @@ class Study:
             and "experiments" not in document.data
             and {"topology", "flows"} & document.data.keys()
         ):
-            return cls._of_scenario(document, file)
-        return cls(document, variant=variant, directory=file.parent)
+            return cls._of_scenario(document, file, fidelity)
+        return cls(document, variant=variant, directory=file.parent, fidelity=fidelity)
 
     @classmethod
     def parse(cls, text: str, *, name: str = "study.toml", variant: str | None = None) -> Study:
@@ -92,15 +112,16 @@ class Study:
         return cls(Document.parse(name, text), variant=variant)
 
     @classmethod
-    def _of_scenario(cls, document: Document, file: Path) -> Study:
-        scenario = Scenario(document.data, source=document)
+    def _of_scenario(cls, document: Document, file: Path, fidelity: Sequence[Fidelity] | None) -> Study:
+        wanted = _fidelities(fidelity or ("model",))
+        scenario = Scenario(document.data, source=document, fidelity=wanted[0])
         name = (
             "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in file.stem).strip("-_")
             or "scenario"
         )
         study = {"name": name, "title": file.name, "seed": 1, "replications": 1}
         data = {"study": study, "experiments": {"scenario": {"scenario": scenario.data}}}
-        return cls(Document(document.name, document.text, data), directory=file.parent)
+        return cls(Document(document.name, document.text, data), directory=file.parent, fidelity=fidelity)
 
     @property
     def header(self) -> Header:
@@ -109,15 +130,19 @@ class Study:
 
     @property
     def name(self) -> str:
-        """The study's name; with a variant, `NAME-VARIANT`."""
-        return self.header.name if self.variant is None else f"{self.header.name}-{self.variant}"
+        """The study's name; with a variant, `NAME-VARIANT`; at other fidelities than its own, `NAME-FIDELITY`."""
+        name = self.header.name if self.variant is None else f"{self.header.name}-{self.variant}"
+        return "-".join([name, *self.fidelities]) if self._elsewhere else name
 
     def factors(self, experiment: str) -> dict[str, tuple[str, ...]]:
-        """Return an experiment's factors and the labels of their levels, in order."""
-        return {
-            name: tuple(level.label for level in levels)
-            for name, levels in self.file.experiments[experiment].factors.items()
-        }
+        """Return an experiment's factors and the labels of their levels, in order; of a range, those that were drawn."""
+        chosen = self.file.experiments[experiment]
+        labels: dict[str, tuple[str, ...]] = {}
+        for name in chosen.factors:
+            listed = design.levels_of(chosen, name)
+            drawn = (t.levels[name] for t in self.treatments if t.experiment == experiment)
+            labels[name] = tuple(level.label for level in listed) or tuple(dict.fromkeys(drawn))
+        return labels
 
     def select(self, experiments: Sequence[str] | None = None) -> tuple[Treatment, ...]:
         """Return the treatments of some experiments (default: of all).
@@ -140,7 +165,8 @@ class Study:
         treatments = self.select(experiments)
         for replication in range(self.header.replications if replications is None else replications):
             for treatment in treatments:
-                yield Run(treatment, self.header.seed, replication)
+                for fidelity in self.fidelities:
+                    yield Run(treatment, self.header.seed, replication, fidelity)
 
     def run(
         self,
@@ -174,14 +200,21 @@ class Study:
         return estimate(list(self.runs(replications=replications, experiments=experiments)), workers=workers)
 
 
-def _expand(origin: check.Origin, file: StudyFile) -> Iterator[Treatment]:
+def _fidelities(given: Sequence[Fidelity]) -> tuple[Fidelity, ...]:
+    for name in given:
+        if name not in NAMES:
+            raise InputError("is not a fidelity", field="--fidelity", given=as_written(name), right=", ".join(NAMES))
+    return tuple(dict.fromkeys(given))
+
+
+def _expand(origin: check.Origin, file: StudyFile, fidelities: tuple[Fidelity, ...]) -> Iterator[Treatment]:
     for variant in file.variants:
         problem = name_problem("variant", variant)
         if problem:
             raise origin.error(problem[0], ["variants", variant], right=problem[1])
     for name, experiment in file.experiments.items():
         check.check_experiment(origin, name, experiment)
-        for index, choices in enumerate(design.combinations(experiment)):
+        for index, choices in enumerate(design.combinations(experiment, file.study.seed)):
             scenario = design.fill(experiment.scenario, {choice.factor: choice.level for choice in choices})
-            text = check.check_treatment(origin, name, experiment, choices, scenario)
+            text = check.check_treatment(origin, name, experiment, choices, scenario, fidelities)
             yield Treatment(name, index, {choice.factor: choice.level.label for choice in choices}, scenario, text)

@@ -11,8 +11,10 @@ from pydantic import BaseModel, ValidationError
 from haltere import core
 from haltere.documents import Document, follow, join, steps
 from haltere.errors import InputError, as_written
+from haltere.fidelity import Fidelity
+from haltere.fidelity import check as check_at
 from haltere.study import design
-from haltere.study.model import Experiment, Header, StudyFile, name_problem
+from haltere.study.model import Experiment, Header, Range, StudyFile, name_problem
 
 Path = list[str | int]
 
@@ -72,6 +74,8 @@ def parse(origin: Origin) -> StudyFile:
 
 def _problem(origin: Origin, error: dict[str, Any]) -> InputError:
     path: Path = [part for part in error["loc"] if part != "[key]"]
+    if path[0] == "experiments" and path[2:3] == ["factors"]:
+        del path[4:5]  # pydantic's own word for which form of a factor it took the value for
     kind, context = error["type"], error.get("ctx", {})
     if kind == "missing":
         return origin.error(f"{path[-1]} is missing", path, right=_help(path))
@@ -114,8 +118,9 @@ def check_experiment(origin: Origin, name: str, experiment: Experiment) -> None:
     problem = name_problem("experiment", name)
     if problem:
         raise origin.error(problem[0], base, right=problem[1])
-    for factor, levels in experiment.factors.items():
-        _check_factor(origin, [*base, "factors", factor], factor, [level.label for level in levels])
+    for factor in experiment.factors:
+        labels = [level.label for level in design.levels_of(experiment, factor)]
+        _check_factor(origin, [*base, "factors", factor], factor, labels)
     if experiment.centre is not None:
         _check_centre(origin, base, experiment)
     used = set()
@@ -127,7 +132,8 @@ def check_experiment(origin: Origin, name: str, experiment: Experiment) -> None:
                 path,
                 right=", ".join(f"{{{f}}}" for f in experiment.factors) or "no placeholder",
             )
-        missing = next((i for i, level in enumerate(experiment.factors[factor]) if key and key not in level.keys), None)
+        levels = design.levels_of(experiment, factor)
+        missing = next((i for i, level in enumerate(levels) if key and key not in level.keys), None)
         if missing is not None:
             raise origin.error(
                 f"this level has no key {key!r}, which experiments.{name}.scenario.{join(list(place))} asks for",
@@ -165,7 +171,7 @@ def _check_centre(origin: Origin, base: Path, experiment: Experiment) -> None:
         path = [*base, "centre", factor]
         if factor not in experiment.factors:
             raise origin.error("this is not a factor of the experiment", path, right=", ".join(experiment.factors))
-        labels = [known.label for known in experiment.factors[factor]]
+        labels = [known.label for known in design.levels_of(experiment, factor)]
         if level.label not in labels:
             raise origin.error("this is not a level of the factor", path, right=", ".join(labels))
     for factor in experiment.factors:
@@ -176,7 +182,12 @@ def _check_centre(origin: Origin, base: Path, experiment: Experiment) -> None:
 
 
 def check_treatment(
-    origin: Origin, name: str, experiment: Experiment, choices: tuple[design.Choice, ...], scenario: Mapping[str, Any]
+    origin: Origin,
+    name: str,
+    experiment: Experiment,
+    choices: tuple[design.Choice, ...],
+    scenario: Mapping[str, Any],
+    fidelities: tuple[Fidelity, ...],
 ) -> str:
     """Return the canonical JSON of a treatment's scenario.
 
@@ -193,7 +204,8 @@ def check_treatment(
             right="texts, finite numbers, booleans, tables and lists",
         ) from None
     try:
-        core.validate(text)
+        for fidelity in fidelities:
+            check_at(fidelity, text)
     except core.ScenarioProblem as problem:
         raise _map_back(origin, base, experiment, choices, scenario, problem) from None
     return text
@@ -220,7 +232,8 @@ def _map_back(
     sources = [factor for _, factor, _ in design.placeholders(template)] if isinstance(template, str) else []
     if len(sources) == 1:
         choice = next(choice for choice in choices if choice.factor == sources[0])
-        path: Path = [*base[:-1], "factors", choice.factor, choice.index]
+        drawn = isinstance(experiment.factors[choice.factor], Range)
+        path: Path = [*base[:-1], "factors", choice.factor, *([] if drawn else [choice.index])]
         return origin.error(problem.message, path, given=given, notes=(f"used at {join([*base, *inside])}", *notes))
     return origin.error(
         problem.message,

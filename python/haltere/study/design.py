@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from haltere.study.model import Experiment, Level
+from haltere.study.model import Experiment, Level, Range
 
 MAX_TREATMENTS = 100_000
 PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z_][A-Za-z0-9_]*))?\}")
@@ -26,16 +26,32 @@ class Choice:
 
 def size(experiment: Experiment) -> int:
     """How many treatments the design has."""
-    counts = [len(levels) for levels in experiment.factors.values()]
+    if experiment.points is not None:
+        return experiment.points
+    counts = [len(levels_of(experiment, name)) for name in experiment.factors]
     if experiment.design == "full-factorial":
         return math.prod(counts)
     return 1 + sum(count - 1 for count in counts)
 
 
-def combinations(experiment: Experiment) -> Iterator[tuple[Choice, ...]]:
-    """Yield the treatments in order: the first factor varies slowest; or the centre, then one factor at a time."""
+def levels_of(experiment: Experiment, factor: str) -> tuple[Level, ...]:
+    """Return the levels of a factor that is a list."""
+    levels = experiment.factors[factor]
+    return () if isinstance(levels, Range) else levels
+
+
+def combinations(experiment: Experiment, seed: int) -> Iterator[tuple[Choice, ...]]:
+    """Yield the treatments in order.
+
+    The first factor varies slowest; or the centre comes first, then one factor at a time; or the points of a Latin
+    hypercube (M. D. McKay, R. J. Beckman, W. J. Conover, Technometrics 21(2), 1979), of all drawn the one of the least
+    centred discrepancy, always the same for a seed. A point's position within a list of levels chooses one of them.
+    """
+    if experiment.points is not None:
+        yield from _filling(experiment, experiment.points, seed)
+        return
     factors = [
-        [Choice(name, i, level) for i, level in enumerate(levels)] for name, levels in experiment.factors.items()
+        [Choice(name, i, level) for i, level in enumerate(levels_of(experiment, name))] for name in experiment.factors
     ]
     if experiment.design == "full-factorial":
         yield from itertools.product(*factors)
@@ -47,6 +63,21 @@ def combinations(experiment: Experiment) -> Iterator[tuple[Choice, ...]]:
         for choice in choices:
             if choice != centre[position]:
                 yield (*centre[:position], choice, *centre[position + 1 :])
+
+
+def _filling(experiment: Experiment, points: int, seed: int) -> Iterator[tuple[Choice, ...]]:
+    from scipy.stats import qmc
+
+    sampler = qmc.LatinHypercube(max(1, len(experiment.factors)), optimization="random-cd", rng=seed)
+    for point in sampler.random(points):
+        choices = []
+        for (name, factor), share in zip(experiment.factors.items(), point, strict=False):
+            if isinstance(factor, Range):
+                choices.append(Choice(name, 0, factor.at(float(share))))
+            else:
+                index = min(int(share * len(factor)), len(factor) - 1)
+                choices.append(Choice(name, index, factor[index]))
+        yield tuple(choices)
 
 
 def fill(template: Any, levels: Mapping[str, Level]) -> Any:

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StrictInt, StrictStr, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    JsonValue,
+    StrictInt,
+    StrictStr,
+    Tag,
+    model_validator,
+)
+
+from haltere.fidelity import NAMES, Fidelity
 
 Scalar = str | int | float | bool
 
@@ -15,6 +29,7 @@ RESERVED = frozenset(
         "run_id",
         "experiment",
         "treatment",
+        "fidelity",
         "replication",
         "seed",
         "status",
@@ -59,9 +74,49 @@ def _level(given: object) -> object:
     raise ValueError("a level is a text, a number, a boolean or a table with a label|'40Mbit/s'")
 
 
-def _levels(given: object) -> object:
+_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z/%]*)\s*")
+
+
+def _number(text: str) -> float:
+    found = _QUANTITY.fullmatch(text)
+    return float(found[1]) if found else math.nan
+
+
+class Range(_Table):
+    """A factor that a space-filling design draws from: from one quantity to another, in the unit both have."""
+
+    start: StrictStr = Field(alias="from")
+    end: StrictStr = Field(alias="to")
+    scale: Literal["linear", "log"] = "log"
+
+    @model_validator(mode="after")
+    def _both_are_quantities_of_one_unit(self) -> Range:
+        low, high = _QUANTITY.fullmatch(self.start), _QUANTITY.fullmatch(self.end)
+        if not low or not high or low[2] != high[2]:
+            raise ValueError("a range goes from one quantity to another in the same unit|{ from = '1ms', to = '600ms' }")
+        if float(low[1]) >= float(high[1]) or (self.scale == "log" and float(low[1]) <= 0):
+            raise ValueError("a range goes upwards, on a log scale from above 0|{ from = '1ms', to = '600ms' }")
+        return self
+
+    def at(self, share: float) -> Level:
+        """Return the level at a share (0 to 1) of the way, with three significant digits."""
+        low, high = (_number(text) for text in (self.start, self.end))
+        value = low * (high / low) ** share if self.scale == "log" else low + (high - low) * share
+        text = f"{float(f'{value:.3g}'):.12g}{self.unit}"
+        return Level(label=text, value=text)
+
+    @property
+    def unit(self) -> str:
+        """What both ends are counted in."""
+        found = _QUANTITY.fullmatch(self.start)
+        return found[2] if found else ""
+
+
+def _factor(given: object) -> object:
+    if isinstance(given, dict):
+        return Range.model_validate(given)
     if not isinstance(given, list) or not given:
-        raise ValueError("a factor is a list of levels|['cubic', 'bbr']")
+        raise ValueError("a factor is a list of levels, or a range|['cubic', 'bbr'], or { from = '1ms', to = '600ms' }")
     return given
 
 
@@ -71,7 +126,20 @@ def _scenario(given: object) -> object:
     return given
 
 
-Levels = Annotated[tuple[Annotated[Level, BeforeValidator(_level)], ...], BeforeValidator(_levels)]
+def _fidelities(given: object) -> object:
+    many = given if isinstance(given, list | tuple) else [given]
+    known = ", ".join(f"'{name}'" for name in NAMES)
+    if not many or any(name not in NAMES for name in many) or len(set(many)) < len(many):
+        raise ValueError(f"is not a fidelity, nor a list of them|{known}")
+    return tuple(many)
+
+
+Fidelities = Annotated[tuple[Fidelity, ...], BeforeValidator(_fidelities)]
+Factor = Annotated[
+    Annotated[tuple[Annotated[Level, BeforeValidator(_level)], ...], Tag("levels")] | Annotated[Range, Tag("range")],
+    Discriminator(lambda given: "range" if isinstance(given, Range) else "levels"),
+    BeforeValidator(_factor),
+]
 
 
 class Header(_Table):
@@ -83,15 +151,16 @@ class Header(_Table):
     source: StrictStr = ""
     seed: Annotated[StrictInt, Field(ge=0, lt=2**63)]
     replications: Annotated[StrictInt, Field(ge=1, le=1_000_000)]
-    fidelity: Literal["model"] = "model"
+    fidelity: Fidelities = ("model",)
 
 
 class Experiment(_Table):
     """`[experiments.NAME]`: a design over factors, and the scenario that their levels are put into."""
 
     title: StrictStr = ""
-    design: Literal["full-factorial", "one-factor-at-a-time"] = "full-factorial"
-    factors: dict[str, Levels] = Field(default_factory=dict)
+    design: Literal["full-factorial", "one-factor-at-a-time", "space-filling"] = "full-factorial"
+    points: Annotated[StrictInt, Field(ge=1, le=100_000)] | None = None
+    factors: dict[str, Factor] = Field(default_factory=dict)
     centre: dict[str, Annotated[Level, BeforeValidator(_level)]] | None = None
     scenario: Annotated[dict[str, Any], BeforeValidator(_scenario)]
 
@@ -106,6 +175,11 @@ class Experiment(_Table):
                 "a one-factor-at-a-time design needs a centre: a level of each factor, around which the others vary"
                 "|centre = { rate = '40Mbit/s' }"
             )
+        filling = self.design == "space-filling"
+        if filling != (self.points is not None):
+            raise ValueError("a space-filling design, and no other, has a number of points|points = 300, or neither")
+        if not filling and any(isinstance(factor, Range) for factor in self.factors.values()):
+            raise ValueError("only a space-filling design draws from ranges|design = 'space-filling', or lists of levels")
         return self
 
 

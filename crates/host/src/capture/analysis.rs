@@ -1,0 +1,193 @@
+//! What is kept of each packet, and the answer made of it.
+//!
+//! Flows are measured as their packets come. Of a link's packets 24 bytes each are kept, since what went in and what
+//! came out is read at different times.
+
+use super::spec::{Answer, Columns, FlowAnswer, FlowSpec, LinkAnswer, LinkSpec, Point, Points, Spec, Transport, Way};
+use crate::error::HostError;
+use crate::meters::{self, ClientMeter, Event, Known, Packet, Protocol, ServerMeter};
+use haltere_net::{Rate, Span, Time};
+use std::collections::HashMap;
+use std::net::SocketAddrV4;
+
+type Ends = (Protocol, SocketAddrV4, SocketAddrV4);
+
+/// What becomes of the packets.
+pub(super) struct Analysis {
+    spec: Spec,
+    meters: Vec<(ServerMeter, ClientMeter)>,
+    /// Which flow a packet between such ends belongs to, and whether it comes from its server.
+    known: HashMap<Ends, Option<(usize, bool)>>,
+    /// Packets at each tap, incoming and outgoing, where a link is watched.
+    events: Vec<[Option<Vec<Event>>; 2]>,
+    rows: Vec<Row>,
+    records: u64,
+}
+
+struct Row {
+    packet: Packet,
+    tap: u32,
+    outgoing: bool,
+    flow: Option<(usize, bool)>,
+}
+
+impl Analysis {
+    pub(super) fn new(spec: Spec) -> Result<Analysis, HostError> {
+        check(&spec)?;
+        let mut events: Vec<[Option<Vec<Event>>; 2]> = spec.taps.iter().map(|_| [None, None]).collect();
+        for link in &spec.links {
+            for point in points(link) {
+                events[point.tap][point.way as usize].get_or_insert_default();
+            }
+        }
+        let meters = spec.flows.iter().map(|_| Default::default()).collect();
+        Ok(Analysis { spec, meters, known: HashMap::new(), events, rows: vec![], records: 0 })
+    }
+
+    pub(super) fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// Takes the next packet of a tap.
+    pub(super) fn take(&mut self, tap: usize, outgoing: bool, at: Time, bytes: &[u8]) {
+        self.records += 1;
+        let Some(packet) = meters::parse(at, bytes) else { return };
+        let way = if outgoing { Way::Outgoing } else { Way::Incoming };
+        if let Some(Some(events)) = self.events.get_mut(tap).map(|ways| &mut ways[way as usize]) {
+            let (identity, length, destination) = (packet.identity, packet.length, *packet.destination.ip());
+            events.push(Event { at, identity, length, destination });
+        }
+        let flow = self.flow_of(&packet);
+        if let Some((i, from_server)) = flow {
+            let (server, client) = &mut self.meters[i];
+            if self.spec.flows[i].server.tap == tap && outgoing == from_server {
+                server.take(&packet, from_server);
+            }
+            if self.spec.flows[i].client.tap == tap && outgoing != from_server {
+                client.take(&packet, from_server);
+            }
+        }
+        if self.spec.packets {
+            self.rows.push(Row { packet, tap: tap as u32, outgoing, flow });
+        }
+    }
+
+    fn flow_of(&mut self, p: &Packet) -> Option<(usize, bool)> {
+        let flows = &self.spec.flows;
+        let find = || {
+            let of = |from_server| {
+                let (server, client) = if from_server { (p.source, p.destination) } else { (p.destination, p.source) };
+                flows.iter().position(|f| belongs(f, p.protocol, server, client)).map(|i| (i, from_server))
+            };
+            of(true).or_else(|| of(false))
+        };
+        *self.known.entry((p.protocol, p.source, p.destination)).or_insert_with(find)
+    }
+
+    /// The answer; times count from `zero`. Packets offered to links after `until` do not count.
+    pub(super) fn finish(self, zero: Time, until: Time, lost: u64, error: Option<String>) -> Answer {
+        let flows = self.spec.flows.iter().zip(&self.meters).map(|(f, m)| flow(f, m, zero)).collect();
+        let links = self.spec.links.iter().map(|link| self.link(link, until)).collect();
+        let packets = self.spec.packets.then(|| columns(&self.rows, &self.spec.flows, zero));
+        Answer { flows, links, records: self.records, lost_records: lost, error, packets }
+    }
+
+    fn link(&self, link: &LinkSpec, until: Time) -> LinkAnswer {
+        let at = |points: &Points| self.events_at(points, link);
+        let known = Known { rate: link.rate_bps.map(Rate::from_bps), delay: Span::from_nanos(link.delay_ns) };
+        let departed = link.departed.as_ref().map(at);
+        let counts = meters::measure(known, &at(&link.offered), departed.as_deref(), &at(&link.arrived), until);
+        LinkAnswer { link: link.link.clone(), direction: link.direction.clone(), counts }
+    }
+
+    fn events_at(&self, points: &Points, link: &LinkSpec) -> Vec<Event> {
+        let lists = points.all().iter().filter_map(|p| self.events[p.tap][p.way as usize].as_ref());
+        let counts = |e: &&Event| link.to.as_ref().is_none_or(|to| to.contains(&e.destination));
+        let mut events: Vec<Event> = lists.flatten().filter(counts).copied().collect();
+        // Each list is in order but for packets stamped by two processors at once.
+        events.sort_by_key(|e| e.at);
+        events
+    }
+}
+
+fn check(spec: &Spec) -> Result<(), HostError> {
+    let taps = spec.taps.len();
+    let ends = spec.flows.iter().enumerate().flat_map(|(i, f)| {
+        [(format!("flows[{i}].server.tap"), f.server.tap), (format!("flows[{i}].client.tap"), f.client.tap)]
+    });
+    let ways = spec.links.iter().enumerate();
+    let ways = ways.flat_map(|(i, l)| points(l).map(move |p| (format!("links[{i}]"), p.tap)));
+    if let Some((path, tap)) = ends.chain(ways).find(|(_, tap)| *tap >= taps) {
+        return Err(HostError::at(path, format!("there is no tap {tap}: the {taps} taps have the numbers from 0 on")));
+    }
+    if let Some(i) = spec.links.iter().position(|l| l.rate_bps == Some(0)) {
+        return Err(HostError::at(
+            format!("links[{i}].rate_bps"),
+            "0 would send nothing: give a rate, or null for none",
+        ));
+    }
+    Ok(())
+}
+
+fn points(link: &LinkSpec) -> impl Iterator<Item = &Point> {
+    link.offered.all().iter().chain(link.departed.iter().flat_map(Points::all)).chain(link.arrived.all())
+}
+
+fn belongs(flow: &FlowSpec, protocol: Protocol, server: SocketAddrV4, client: SocketAddrV4) -> bool {
+    let wanted = match flow.protocol {
+        Transport::Tcp => Protocol::Tcp,
+        Transport::Udp => Protocol::Udp,
+    };
+    let is = |end: &super::spec::EndSpec, at: SocketAddrV4| {
+        end.address == *at.ip() && end.port.is_none_or(|port| port == at.port())
+    };
+    protocol == wanted && is(&flow.server, server) && is(&flow.client, client)
+}
+
+fn flow(spec: &FlowSpec, (server, client): &(ServerMeter, ClientMeter), zero: Time) -> FlowAnswer {
+    let (s, c) = (server.counts(), client.counts());
+    let since_start = |t: Option<Time>| Some(t?.since(c.start?).as_secs_f64());
+    FlowAnswer {
+        flow: spec.flow,
+        start_s: c.start.map(|t| from_zero(t, zero) as f64 * 1e-9),
+        handshake_s: since_start(c.connected),
+        first_byte_s: since_start(c.first_byte),
+        completion_s: since_start(c.completed),
+        wire_bytes: c.wire_bytes,
+        received_packets: c.received_packets,
+        received_data_packets: c.received_data_packets,
+        payload_bytes: c.payload_bytes,
+        duplicate_bytes: c.duplicate_bytes,
+        reordered_packets: c.reordered_packets,
+        sent_packets: s.sent_packets,
+        sent_payload: s.sent_payload,
+        retransmitted_packets: s.retransmitted_packets,
+        spurious_retransmissions: s.spurious_retransmissions,
+        min_rtt_s: s.min_rtt.map(Span::as_secs_f64),
+        mean_rtt_s: s.mean_rtt_s(),
+        rtt_samples: s.rtt_samples,
+    }
+}
+
+/// Nanoseconds from `zero` to `t`, which may be before.
+fn from_zero(t: Time, zero: Time) -> i64 {
+    t.as_nanos().wrapping_sub(zero.as_nanos()).cast_signed()
+}
+
+fn columns(rows: &[Row], flows: &[FlowSpec], zero: Time) -> Columns {
+    let mut c = Columns::default();
+    for Row { packet: p, tap, outgoing, flow } in rows {
+        c.t_ns.push(from_zero(p.at, zero));
+        c.tap.push(*tap);
+        c.outgoing.push(*outgoing);
+        c.flow.push(flow.map(|(i, _)| flows[i].flow));
+        c.from_server.push(flow.is_some_and(|(_, from_server)| from_server));
+        c.length.push(p.length);
+        c.payload.push(p.payload);
+        c.seq.push(p.seq);
+        c.ack.push(p.ack);
+        c.flags.push(p.flags);
+        c.sacks.push(p.sacks().len() as u8);
+    }
+    c
+}

@@ -1,0 +1,246 @@
+//! What to listen to and what to make of it, and the answer.
+
+use crate::meters::LinkCounts;
+use serde::{Deserialize, Serialize};
+use std::net::Ipv4Addr;
+
+/// What to capture.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// The interfaces to listen at.
+    pub taps: Vec<TapSpec>,
+    /// The flows to measure.
+    #[serde(default)]
+    pub flows: Vec<FlowSpec>,
+    /// The directions of links to measure.
+    #[serde(default)]
+    pub links: Vec<LinkSpec>,
+    /// The reading of `CLOCK_MONOTONIC` that is time zero of the answer; the capture's start if absent.
+    #[serde(default)]
+    pub epoch_ns: Option<u64>,
+    /// Whether the answer holds every packet.
+    #[serde(default)]
+    pub packets: bool,
+    /// Headers of all packets are written to `PREFIX.TAP.INTERFACE.pcap`.
+    #[serde(default)]
+    pub pcap: Option<String>,
+    /// Memory for what each tap has not read yet, bytes.
+    #[serde(default = "ring_bytes")]
+    pub ring_bytes: u32,
+}
+
+fn ring_bytes() -> u32 {
+    4 << 20
+}
+
+/// An interface.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TapSpec {
+    /// Path of its network namespace; the caller's if absent.
+    #[serde(default)]
+    pub netns: Option<String>,
+    /// Its name there.
+    pub interface: String,
+}
+
+/// What a flow runs over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// A flow: all packets between two ends.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowSpec {
+    /// Its number.
+    pub flow: u32,
+    /// What it runs over.
+    pub protocol: Transport,
+    /// Who sends.
+    pub server: EndSpec,
+    /// Who receives.
+    pub client: EndSpec,
+}
+
+/// One end of a flow, and where it is watched.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndSpec {
+    /// Number of the tap at this end.
+    pub tap: usize,
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// Its port; any if absent.
+    #[serde(default)]
+    pub port: Option<u16>,
+}
+
+/// One direction of a link, and where it is watched.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// Its name.
+    pub link: String,
+    /// `down` or `up`.
+    pub direction: String,
+    /// Where packets go in; several interfaces may lead to a link.
+    pub offered: Points,
+    /// Where they have left the queue; as they arrive if absent.
+    #[serde(default)]
+    pub departed: Option<Points>,
+    /// Where they come out.
+    pub arrived: Points,
+    /// Only packets to these addresses count; all if absent.
+    #[serde(default)]
+    pub to: Option<Vec<Ipv4Addr>>,
+    /// The link's rate, bit/s; without it its queue is not measured.
+    #[serde(default)]
+    pub rate_bps: Option<u64>,
+    /// How long after the end of serialisation packets are seen to depart, ns.
+    #[serde(default)]
+    pub delay_ns: u64,
+}
+
+/// One place or several.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Points {
+    /// One.
+    One(Point),
+    /// Several.
+    Several(Vec<Point>),
+}
+
+impl Points {
+    pub(super) fn all(&self) -> &[Point] {
+        match self {
+            Points::One(point) => std::slice::from_ref(point),
+            Points::Several(points) => points,
+        }
+    }
+}
+
+/// Packets of one direction at a tap.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Point {
+    /// Number of the tap.
+    pub tap: usize,
+    /// Which packets there.
+    pub way: Way,
+}
+
+/// A direction at an interface, as its host sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Way {
+    /// Received.
+    Incoming,
+    /// Sent.
+    Outgoing,
+}
+
+/// What was captured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answer {
+    /// The flows, in the order of the specification.
+    pub flows: Vec<FlowAnswer>,
+    /// The directions of links.
+    pub links: Vec<LinkAnswer>,
+    /// Packets read.
+    pub records: u64,
+    /// Packets that passed but found no room: if not zero, all counts are too low.
+    pub lost_records: u64,
+    /// What makes the answer doubtful.
+    pub error: Option<String>,
+    /// Each packet, if wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets: Option<Columns>,
+}
+
+/// One flow. Times are in seconds from the client's first packet unless said otherwise.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowAnswer {
+    /// Its number.
+    pub flow: u32,
+    /// The client's first packet, s from time zero.
+    pub start_s: Option<f64>,
+    /// The server's SYN-ACK arrived (TCP).
+    pub handshake_s: Option<f64>,
+    /// The server's first byte in order arrived.
+    pub first_byte_s: Option<f64>,
+    /// The last new payload arrived, before the client closed.
+    pub completion_s: Option<f64>,
+    /// Bytes that arrived from the server, IP headers included.
+    pub wire_bytes: u64,
+    /// The packets they came in.
+    pub received_packets: u64,
+    /// Of these, those with payload.
+    pub received_data_packets: u64,
+    /// Bytes of payload that arrived, each counted once (TCP).
+    pub payload_bytes: u64,
+    /// Bytes of payload that arrived again (TCP).
+    pub duplicate_bytes: u64,
+    /// Packets of new payload that arrived after later ones (TCP).
+    pub reordered_packets: u64,
+    /// Packets with payload that the server sent.
+    pub sent_packets: u64,
+    /// The bytes of payload in them.
+    pub sent_payload: u64,
+    /// Of the packets, retransmissions (TCP).
+    pub retransmitted_packets: u64,
+    /// Of these, such as the client reported to have had (D-SACK).
+    pub spurious_retransmissions: u64,
+    /// The server's smallest RTT sample, s (TCP).
+    pub min_rtt_s: Option<f64>,
+    /// The mean of its RTT samples, s.
+    pub mean_rtt_s: Option<f64>,
+    /// Their number.
+    pub rtt_samples: u64,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkAnswer {
+    /// Its name.
+    pub link: String,
+    /// `down` or `up`.
+    pub direction: String,
+    /// What it did.
+    #[serde(flatten)]
+    pub counts: LinkCounts,
+}
+
+/// Packets, a column each, in the order of time at each tap.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Columns {
+    /// Time from zero, ns.
+    pub t_ns: Vec<i64>,
+    /// Number of the tap.
+    pub tap: Vec<u32>,
+    /// Whether the tap's host sent it.
+    pub outgoing: Vec<bool>,
+    /// The flow's number, if it belongs to one.
+    pub flow: Vec<Option<u32>>,
+    /// Whether it comes from the flow's server.
+    pub from_server: Vec<bool>,
+    /// Bytes with IP header.
+    pub length: Vec<u32>,
+    /// Bytes of payload.
+    pub payload: Vec<u32>,
+    /// TCP's sequence number.
+    pub seq: Vec<u32>,
+    /// TCP's acknowledgement number.
+    pub ack: Vec<u32>,
+    /// TCP's flags, FIN being 1.
+    pub flags: Vec<u8>,
+    /// Number of SACK blocks.
+    pub sacks: Vec<u8>,
+}

@@ -1,0 +1,27 @@
+//! What real Linux hosts need from Rust: transfers over the kernel's TCP, packet taps, and meters.
+//!
+//! [`transfers::run`] makes bare TCP transfers, both ends of all flows in one thread, wherever their network
+//! namespaces are. [`capture::Capture`] listens at interfaces with memory-mapped packet sockets (packet(7)). The
+//! [`meters`] are pure: they compute from the packets seen what the simulator counts, by the same definitions, so that
+//! a real run and a simulated one can be laid side by side.
+//!
+//! The crate needs Linux; on other systems only the meters are there.
+
+#[cfg(target_os = "linux")]
+pub mod capture;
+#[cfg(target_os = "linux")]
+mod clock;
+mod error;
+pub mod meters;
+#[cfg(target_os = "linux")]
+mod netns;
+#[cfg(target_os = "linux")]
+mod sys;
+#[cfg(target_os = "linux")]
+mod tcp_info;
+#[cfg(target_os = "linux")]
+pub mod transfers;
+
+pub use error::HostError;
+#[cfg(target_os = "linux")]
+pub use transfers::congestion_controls;

@@ -1,0 +1,193 @@
+//! What the client's tap tells of a flow: what arrived, and when.
+
+use super::packet::{FIN, Packet, Protocol, RST, SYN};
+use super::{Ranges, of_port, unwrap};
+use haltere_net::Time;
+
+/// What a client got. Counts are over all connections of the flow.
+#[derive(Clone, Default, Debug)]
+pub struct ClientCounts {
+    /// Packets from the server.
+    pub received_packets: u64,
+    /// Of these, those with payload.
+    pub received_data_packets: u64,
+    /// Their bytes, IP headers included.
+    pub wire_bytes: u64,
+    /// Bytes of payload, each counted once (TCP); with what came twice (UDP).
+    pub payload_bytes: u64,
+    /// Bytes of payload that had come before (TCP).
+    pub duplicate_bytes: u64,
+    /// Payload packets that came before others of lower sequence number (TCP).
+    pub reordered_packets: u64,
+    /// The client's first packet.
+    pub start: Option<Time>,
+    /// The server's SYN-ACK arrived (TCP).
+    pub connected: Option<Time>,
+    /// The server's first byte in order arrived.
+    pub first_byte: Option<Time>,
+    /// The last new payload arrived, before the client closed.
+    pub completed: Option<Time>,
+}
+
+/// Follows one flow at the client's tap.
+#[derive(Default)]
+pub struct ClientMeter {
+    counts: ClientCounts,
+    connections: Vec<(u16, Receiver)>,
+}
+
+/// The receiving half of one TCP connection. Sequence numbers are 64 bits wide, the SYN having number 0.
+#[derive(Default)]
+struct Receiver {
+    isn: Option<u32>,
+    high: u64,
+    got: Ranges,
+    /// The client has closed: what comes now completes nothing.
+    closing: bool,
+    /// One end has reset the connection: what follows is no part of it.
+    over: bool,
+}
+
+impl ClientMeter {
+    /// Takes the next packet of the flow.
+    pub fn take(&mut self, p: &Packet, from_server: bool) {
+        let c = &mut self.counts;
+        if p.protocol != Protocol::Tcp {
+            return if from_server { c.on_datagram(p) } else { c.on_client(p) };
+        }
+        let port = if from_server { p.destination.port() } else { p.source.port() };
+        let receiver = of_port(&mut self.connections, port);
+        // A reset ends the connection; it is counted only if it came from the server of one that still stood.
+        let over = receiver.over;
+        receiver.over |= p.has(RST);
+        if over {
+            return;
+        }
+        if !from_server {
+            receiver.closing |= p.has(FIN);
+            return c.on_client(p);
+        }
+        c.on_server(p);
+        receiver.take(p, c);
+    }
+
+    /// What was counted.
+    pub fn counts(&self) -> &ClientCounts {
+        &self.counts
+    }
+}
+
+impl ClientCounts {
+    fn on_client(&mut self, p: &Packet) {
+        self.start.get_or_insert(p.at);
+    }
+
+    fn on_server(&mut self, p: &Packet) {
+        self.received_packets += 1;
+        self.wire_bytes += u64::from(p.length);
+        self.received_data_packets += u64::from(p.payload > 0);
+    }
+
+    fn on_datagram(&mut self, p: &Packet) {
+        self.on_server(p);
+        if p.payload > 0 {
+            self.payload_bytes += u64::from(p.payload);
+            self.first_byte.get_or_insert(p.at);
+            self.completed = Some(p.at);
+        }
+    }
+}
+
+impl Receiver {
+    fn take(&mut self, p: &Packet, counts: &mut ClientCounts) {
+        if p.has(SYN) {
+            self.isn = Some(p.seq);
+            self.high = 1;
+            counts.connected.get_or_insert(p.at);
+            return;
+        }
+        // A tap that came late has not seen the SYN.
+        let isn = *self.isn.get_or_insert_with(|| {
+            self.high = 1;
+            p.seq.wrapping_sub(1)
+        });
+        if p.payload == 0 {
+            return;
+        }
+        let start = unwrap(p.seq, isn, self.high);
+        let end = start + u64::from(p.payload);
+        let mut new = 0;
+        self.got.insert(start, end, |s, e| new += e - s);
+        counts.payload_bytes += new;
+        counts.duplicate_bytes += u64::from(p.payload) - new;
+        if new > 0 && end < self.high {
+            counts.reordered_packets += 1;
+        }
+        self.high = self.high.max(end);
+        if self.got.end_from(1) > 1 {
+            counts.first_byte.get_or_insert(p.at);
+        }
+        if new > 0 && !self.closing {
+            counts.completed = Some(p.at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::packet::{ACK, tests::segment};
+    use super::*;
+
+    fn counts(packets: &[(Packet, bool)]) -> ClientCounts {
+        let mut meter = ClientMeter::default();
+        packets.iter().for_each(|(p, from_server)| meter.take(p, *from_server));
+        meter.counts().clone()
+    }
+
+    #[test]
+    fn holes_are_filled_and_doubles_do_not_complete_anything() {
+        // The sequence number wraps within the transfer.
+        let isn = u32::MAX - 1000;
+        let data = |us, offset: u32| (segment(us, true, ACK, isn.wrapping_add(1 + offset), 2, 1000), true);
+        let c = counts(&[
+            (segment(0, false, SYN, 7, 0, 0), false),
+            (segment(10, true, SYN | ACK, isn, 8, 0), true),
+            (segment(11, false, ACK, 8, isn.wrapping_add(1), 1), false),
+            data(20, 1000),
+            data(30, 0),
+            data(40, 2000),
+            data(50, 1000),
+            (segment(60, false, RST, 9, 0, 0), false),
+            data(70, 3000),
+        ]);
+        assert_eq!((c.received_packets, c.received_data_packets, c.wire_bytes), (5, 4, 40 + 4 * 1040));
+        assert_eq!((c.payload_bytes, c.duplicate_bytes, c.reordered_packets), (3000, 1000, 1));
+        let us = |t: Option<Time>| t.map(|t| t.as_nanos() / 1000);
+        let times = [c.start, c.connected, c.first_byte, c.completed].map(us);
+        assert_eq!(times, [Some(0), Some(10), Some(30), Some(40)]);
+    }
+
+    #[test]
+    fn what_comes_after_the_client_has_closed_completes_nothing_but_is_counted() {
+        let c = counts(&[
+            (segment(0, false, SYN, 7, 0, 0), false),
+            (segment(10, true, SYN | ACK, 99, 8, 0), true),
+            (segment(20, true, ACK, 100, 8, 500), true),
+            (segment(30, false, FIN | ACK, 8, 600, 0), false),
+            (segment(40, true, ACK, 600, 9, 500), true),
+        ]);
+        assert_eq!((c.payload_bytes, c.completed), (1000, Some(Time::from_nanos(20_000))));
+    }
+
+    #[test]
+    fn datagrams_are_counted_as_they_come() {
+        let datagram = |us, from_server, payload| {
+            let p = segment(us, from_server, 0, 0, 0, payload);
+            (Packet { protocol: Protocol::Udp, length: payload + 28, ..p }, from_server)
+        };
+        let c = counts(&[datagram(5, false, 1200), datagram(9, true, 1200), datagram(12, true, 300)]);
+        assert_eq!((c.received_packets, c.wire_bytes, c.payload_bytes), (2, 1556, 1500));
+        let us = |t: Option<Time>| t.map(|t| t.as_nanos() / 1000);
+        assert_eq!([c.start, c.connected, c.first_byte, c.completed].map(us), [Some(5), None, Some(9), Some(12)]);
+    }
+}

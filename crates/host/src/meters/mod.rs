@@ -1,0 +1,40 @@
+//! From the packets seen at interfaces to what the simulator counts, by the definitions of `haltere_sim::result`.
+//!
+//! Pure: packets go in by the order of time at each tap, results come out. Times of packets are readings of
+//! `CLOCK_MONOTONIC`; only differences of them matter here.
+
+mod client;
+mod link;
+mod packet;
+mod ranges;
+mod server;
+
+pub use client::{ClientCounts, ClientMeter};
+pub use link::{Event, Known, LinkCounts, Matched, measure};
+pub use packet::{Packet, Protocol, parse};
+pub use ranges::Ranges;
+pub use server::{ServerCounts, ServerMeter};
+
+/// The most segments of TCP that one packet can be counted for: what a super-segment of 64 KiB can hold.
+const MOST_SEGMENTS: u32 = 1 << 16;
+
+/// Continues a 32-bit sequence number, `seq`, to the 64-bit one nearest to `near`, where `isn` stands for zero.
+fn unwrap(seq: u32, isn: u32, near: u64) -> u64 {
+    let ahead = seq.wrapping_sub(isn).wrapping_sub(near as u32).cast_signed();
+    near.saturating_add_signed(i64::from(ahead))
+}
+
+/// The length in segments of so many bytes: one, unless the network card was to cut them.
+fn segments(bytes: u32, mss: Option<u32>) -> u64 {
+    let most = mss.filter(|&m| m > 0).map_or(1, |m| bytes.div_ceil(m));
+    u64::from(most.clamp(1, MOST_SEGMENTS))
+}
+
+/// The connection of a client's port, which is new if it was not there.
+fn of_port<T: Default>(connections: &mut Vec<(u16, T)>, port: u16) -> &mut T {
+    let at = connections.iter().position(|c| c.0 == port).unwrap_or(connections.len());
+    if at == connections.len() {
+        connections.push((port, T::default()));
+    }
+    &mut connections[at].1
+}

@@ -1,0 +1,179 @@
+//! The emulator without the kernel: whose packets these are, when they depart, where they go.
+//!
+//! [`Engine::turn`] is one round of the loop and takes everything from [`Io`]: the kernel in the emulator, a virtual
+//! clock in the tests. One reading of the clock a round dates what the round reads and decides what is due in it. A
+//! wait's end dates nothing: the packet is offered at the time at which it was read, it departs when the link says so,
+//! and what a late wake-up costs is recorded and forgotten.
+
+use crate::report::Lateness;
+use crate::spec::{EmulatorSpec, Manner};
+use crate::unit::Unit;
+use haltere_net::link::Link;
+use haltere_net::rng::Streams;
+use haltere_net::topology::Direction;
+use haltere_net::{ComponentId, Cx, Ecn, FlowId, Packet, PathId, Time};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Units read at one port, and runs written to one, before the clock is read again.
+const BATCH: usize = 16;
+
+/// What the engine needs of the world.
+pub trait Io {
+    /// Time since the start.
+    fn now(&mut self) -> Time;
+    /// What waits at a port; `None` if nothing does now.
+    fn receive(&mut self, port: usize) -> Option<Unit>;
+    /// Sends packets of a unit on from a port, with this ECN field.
+    fn send(&mut self, port: usize, unit: &Unit, pieces: Range<u32>, ecn: Ecn);
+    /// Sleeps until `until`, until something waits at a port, or for less. False ends the loop.
+    fn wait(&mut self, until: Time) -> bool;
+}
+
+/// One packet: which piece of which unit.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// What it was read with.
+    pub unit: Arc<Unit>,
+    /// Its number in it.
+    pub piece: u32,
+}
+
+/// One direction of an emulated link.
+pub struct Lane {
+    /// The link's name.
+    pub name: String,
+    /// Which direction.
+    pub direction: Direction,
+    /// The link itself.
+    pub link: Link<Frame>,
+    /// How late its packets were handed on.
+    pub lateness: Lateness,
+    /// The port it writes to.
+    to: usize,
+}
+
+/// Packets of one unit that are handed on together.
+struct Run {
+    unit: Arc<Unit>,
+    pieces: Range<u32>,
+    ecn: Ecn,
+}
+
+/// Links and the state of their loop. Link `l` has ports `2 l` and `2 l + 1`; lane `n` reads at port `n`.
+pub struct Engine {
+    lanes: Vec<Lane>,
+    coalesce: bool,
+    packets: u64,
+}
+
+impl Engine {
+    /// The links of a specification, nothing on them.
+    pub fn new(spec: &EmulatorSpec) -> Engine {
+        let streams = Streams::new(spec.seed, spec.replication);
+        let mut lanes = Vec::new();
+        for link in &spec.links {
+            for (direction, config) in [(Direction::Down, &link.down), (Direction::Up, &link.up)] {
+                // The names that the simulator gives its streams.
+                let name = format!("{}/{}", link.name, direction.name());
+                lanes.push(Lane {
+                    name: link.name.clone(),
+                    direction,
+                    link: Link::new(config, &name, &streams),
+                    lateness: Lateness::default(),
+                    to: lanes.len() ^ 1,
+                });
+            }
+        }
+        let Manner { coalesce, .. } = spec.manner();
+        Engine { lanes, coalesce, packets: 0 }
+    }
+
+    /// Its lanes.
+    pub fn lanes(&self) -> &[Lane] {
+        &self.lanes
+    }
+
+    /// Packets handed on.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// One round: hand on what is due, read what waits, and sleep if neither left anything to do.
+    pub fn turn(&mut self, io: &mut impl Io) -> bool {
+        let now = io.now();
+        let mut busy = false;
+        for lane in 0..self.lanes.len() {
+            // What is due goes first: reading on would only make it later.
+            busy |= self.deliver(lane, now, io) || self.read(lane, now, io);
+            // A link without rate and delay has at once out what was read.
+            if self.lanes[lane].link.next_wake() <= now {
+                busy |= self.deliver(lane, now, io);
+            }
+        }
+        let next = self.next_wake();
+        if busy || next <= now { io.wait(Time::ZERO) } else { io.wait(next) }
+    }
+
+    /// When the next packet departs.
+    pub fn next_wake(&self) -> Time {
+        self.lanes.iter().map(|lane| lane.link.next_wake()).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Offers what waits at a port; whether there may be more.
+    fn read(&mut self, port: usize, now: Time, io: &mut impl Io) -> bool {
+        for _ in 0..BATCH {
+            let Some(unit) = io.receive(port) else { return false };
+            self.offer(port, now, Arc::new(unit));
+        }
+        true
+    }
+
+    fn offer(&mut self, port: usize, now: Time, unit: Arc<Unit>) {
+        let (flow, ecn, class) = (FlowId(unit.flow()), unit.ecn(), unit.class());
+        let mut cx = Cx::new(now, ComponentId(port as u32));
+        for piece in 0..unit.pieces() {
+            let body = Frame { unit: Arc::clone(&unit), piece };
+            let len = body.unit.len(piece);
+            let packet = Packet { len, flow, route: 0, hop: 0, ecn, class, path: PathId(0), body };
+            self.lanes[port].link.offer(packet, &mut cx);
+        }
+    }
+
+    /// Hands on what is due on a lane; whether there may be more.
+    fn deliver(&mut self, lane: usize, now: Time, io: &mut impl Io) -> bool {
+        let lane = &mut self.lanes[lane];
+        let mut cx = Cx::new(now, ComponentId(0));
+        let mut run: Option<Run> = None;
+        let mut runs = 0;
+        let more = loop {
+            if runs == BATCH {
+                break true;
+            }
+            let Some((at, packet)) = lane.link.poll(now, &mut cx) else { break false };
+            lane.lateness.record(now.since(at));
+            self.packets += 1;
+            let Frame { unit, piece } = packet.body;
+            match &mut run {
+                Some(r) if self.coalesce && r.follows(&unit, piece, packet.ecn) => r.pieces.end += 1,
+                _ => {
+                    let next = Run { unit, pieces: piece..piece + 1, ecn: packet.ecn };
+                    if let Some(r) = run.replace(next) {
+                        io.send(lane.to, &r.unit, r.pieces, r.ecn);
+                        runs += 1;
+                    }
+                }
+            }
+        };
+        if let Some(r) = run {
+            io.send(lane.to, &r.unit, r.pieces, r.ecn);
+        }
+        more
+    }
+}
+
+impl Run {
+    fn follows(&self, unit: &Arc<Unit>, piece: u32, ecn: Ecn) -> bool {
+        self.pieces.end == piece && self.ecn == ecn && Arc::ptr_eq(&self.unit, unit)
+    }
+}

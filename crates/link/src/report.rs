@@ -1,0 +1,154 @@
+//! What an emulator leaves behind.
+
+use crate::engine::Engine;
+use haltere_net::Span;
+use haltere_net::report::LinkResult;
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+/// How late packets were handed on: from the link's own time of arrival to the reading of the clock before the write.
+#[derive(Clone, Debug)]
+pub struct Lateness {
+    /// In ns; three significant digits.
+    ns: Option<Histogram<u64>>,
+}
+
+impl Default for Lateness {
+    fn default() -> Lateness {
+        Lateness { ns: Histogram::new(3).ok() }
+    }
+}
+
+impl Lateness {
+    /// One packet's.
+    #[inline]
+    pub fn record(&mut self, late: Span) {
+        if let Some(ns) = &mut self.ns {
+            // It grows as it must, so that nothing is too large for it.
+            let _ = ns.record(late.as_nanos());
+        }
+    }
+
+    fn add(&mut self, other: &Lateness) {
+        if let (Some(mine), Some(other)) = (&mut self.ns, &other.ns) {
+            // Both resize, so that nothing is too large for the sum.
+            let _ = mine.add(other);
+        }
+    }
+
+    /// Its percentiles, s.
+    pub fn summary(&self) -> LatenessSummary {
+        let at = |p: f64| self.ns.as_ref().map_or(0.0, |h| h.value_at_percentile(p) as f64 * 1e-9);
+        let whole = |f: fn(&Histogram<u64>) -> f64| self.ns.as_ref().map_or(0.0, f);
+        LatenessSummary {
+            mean: whole(Histogram::mean) * 1e-9,
+            p50: at(50.0),
+            p90: at(90.0),
+            p99: at(99.0),
+            p999: at(99.9),
+            max: whole(|h| h.max() as f64) * 1e-9,
+        }
+    }
+}
+
+/// Percentiles of lateness, s.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct LatenessSummary {
+    /// The mean.
+    pub mean: f64,
+    /// The median.
+    pub p50: f64,
+    /// The 90th percentile.
+    pub p90: f64,
+    /// The 99th.
+    pub p99: f64,
+    /// The 99.9th.
+    pub p999: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, Serialize)]
+pub struct LaneReport {
+    /// The simulator's counters.
+    #[serde(flatten)]
+    pub counters: LinkResult,
+    /// How late its packets were handed on.
+    pub lateness_s: LatenessSummary,
+}
+
+/// What the loop did with the kernel.
+#[derive(Clone, Copy, Default, Debug, Serialize)]
+pub struct Calls {
+    /// Reads that brought something.
+    pub reads: u64,
+    /// Reads that found nothing.
+    pub empty_reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Sleeps.
+    pub waits: u64,
+    /// Settings of the timer.
+    pub timers: u64,
+    /// Packets read that were not IP, or too odd to be cut.
+    pub unreadable: u64,
+    /// Writes that the kernel refused, such as to a device that is down.
+    pub refused: u64,
+}
+
+/// What the emulator's thread took.
+#[derive(Clone, Copy, Debug)]
+pub struct Thread {
+    /// From start to stop.
+    pub elapsed: Span,
+    /// Its CPU time.
+    pub cpu: Span,
+    /// Whether it had real-time priority.
+    pub realtime: bool,
+    /// What it asked of the kernel.
+    pub calls: Calls,
+}
+
+/// The whole.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// From start to stop, s.
+    pub elapsed_s: f64,
+    /// CPU time of the emulator's thread, s.
+    pub cpu_s: f64,
+    /// Whether the thread had real-time priority.
+    pub realtime: bool,
+    /// Packets handed on.
+    pub packets: u64,
+    /// Lateness of all of them.
+    pub lateness_s: LatenessSummary,
+    /// What was asked of the kernel.
+    pub calls: Calls,
+    /// The directions of links.
+    pub links: Vec<LaneReport>,
+}
+
+impl Report {
+    /// What an engine counted.
+    pub fn new(engine: &Engine, thread: Thread) -> Report {
+        let mut all = Lateness::default();
+        let links = engine.lanes().iter().map(|lane| {
+            all.add(&lane.lateness);
+            LaneReport {
+                counters: LinkResult::new(&lane.name, lane.direction, lane.link.counters()),
+                lateness_s: lane.lateness.summary(),
+            }
+        });
+        let links = links.collect();
+        Report {
+            elapsed_s: thread.elapsed.as_secs_f64(),
+            cpu_s: thread.cpu.as_secs_f64(),
+            realtime: thread.realtime,
+            packets: engine.packets(),
+            lateness_s: all.summary(),
+            calls: thread.calls,
+            links,
+        }
+    }
+}

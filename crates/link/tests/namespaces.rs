@@ -1,0 +1,68 @@
+//! With the kernel, in namespaces of the test's own. Elsewhere than on a machine that lets us make them, the reason is
+//! printed and nothing is tested.
+#![cfg(target_os = "linux")]
+
+use haltere_link::shell::{Shell, ShellSpec};
+use haltere_link::tun::Namespace;
+use std::net::UdpSocket;
+use std::time::Duration;
+
+/// Runs a test in a new network namespace that only its thread is in; not at all where that is not allowed.
+fn in_a_namespace(test: impl FnOnce() + Send) {
+    if let Err(errno) = Namespace::make() {
+        println!("skipped: cannot make a network namespace ({errno}); root can");
+        return;
+    }
+    if !std::path::Path::new("/dev/net/tun").exists() {
+        println!("skipped: this machine has no /dev/net/tun");
+        return;
+    }
+    std::thread::scope(|scope| {
+        let inside = scope.spawn(|| {
+            nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).expect("a namespace");
+            test();
+        });
+        inside.join().expect("the test passes");
+    });
+}
+
+fn devices() -> usize {
+    std::fs::read_to_string("/proc/thread-self/net/dev").expect("the list of devices").lines().count()
+}
+
+#[test]
+fn a_command_behind_a_link_reaches_the_caller_and_leaves_nothing() {
+    in_a_namespace(|| {
+        let before = devices();
+        let spec = ShellSpec::from_json(r#"{"down": {"delay_ns": 3000000}, "up": {"delay_ns": 5000000}}"#);
+        let shell = Shell::new(spec.expect("a specification")).expect("a link");
+        assert_eq!(devices(), before + 1);
+        let server = UdpSocket::bind((shell.base(), 0)).expect("a socket at the caller's end");
+        server.set_read_timeout(Some(Duration::from_secs(20))).expect("a time limit");
+        let port = server.local_addr().expect("its address").port();
+        // bash's /dev/udp is a client that every machine has.
+        let said = format!("printf haltere > /dev/udp/$HALTERE_BASE/{port}; exit 7");
+        let command = ["bash", "-c", &said].map(String::from);
+        let (code, report) = shell.run(&command).expect("it runs");
+        assert_eq!(code, 7);
+        let mut buffer = [0; 64];
+        // The command may have ended before its packet was out of the link: then it is counted as offered only.
+        let up = &report.links[1].counters;
+        assert_eq!((up.direction, up.offered_packets), ("up", 1));
+        if up.delivered_packets == 1 {
+            assert_eq!(server.recv(&mut buffer).expect("the packet"), 7);
+        }
+        assert_eq!(devices(), before);
+    });
+}
+
+#[test]
+fn a_command_that_is_not_there_is_an_error_and_leaves_nothing() {
+    in_a_namespace(|| {
+        let before = devices();
+        let shell = Shell::new(ShellSpec::default()).expect("a link");
+        let error = shell.run(&["no-such-program".to_string()]).expect_err("there is none");
+        assert!(error.message.contains("no-such-program"), "{error}");
+        assert_eq!(devices(), before);
+    });
+}

@@ -1,0 +1,54 @@
+//! What a link counted, in the units and under the names of the result tables.
+
+use crate::link::LinkCounters;
+use crate::topology::Direction;
+use serde::Serialize;
+
+/// One direction of a link.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkResult {
+    /// The link's name.
+    pub link: String,
+    /// `down` or `up`.
+    pub direction: &'static str,
+    /// Packets offered to it.
+    pub offered_packets: u64,
+    /// Packets that arrived at its end.
+    pub delivered_packets: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Dropped by a full queue.
+    pub dropped_queue: u64,
+    /// Lost at random.
+    pub dropped_loss: u64,
+    /// Dropped for their size.
+    pub dropped_mtu: u64,
+    /// Copies made.
+    pub duplicated_packets: u64,
+    /// The longest queue, packets.
+    pub max_queue_packets: u64,
+    /// The longest queue, bytes.
+    pub max_queue_bytes: u64,
+    /// Mean time in the queue of the packets that were sent, s.
+    pub mean_queueing_delay_s: f64,
+}
+
+impl LinkResult {
+    /// The result of one direction of the link called `link`.
+    pub fn new(link: &str, direction: Direction, c: LinkCounters) -> LinkResult {
+        LinkResult {
+            link: link.to_string(),
+            direction: direction.name(),
+            offered_packets: c.offered,
+            delivered_packets: c.delivered,
+            delivered_bytes: c.delivered_bytes,
+            dropped_queue: c.dropped_queue,
+            dropped_loss: c.dropped_loss,
+            dropped_mtu: c.dropped_mtu,
+            duplicated_packets: c.duplicated,
+            max_queue_packets: c.max_queue_packets,
+            max_queue_bytes: c.max_queue_bytes,
+            mean_queueing_delay_s: c.queueing_ns as f64 * 1e-9 / c.served.max(1) as f64,
+        }
+    }
+}

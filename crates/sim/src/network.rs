@@ -1,0 +1,313 @@
+//! From a scenario to its network: nodes, links with all defaults filled in, and the route of each flow. The simulator
+//! builds its world from it, and a rig its namespaces.
+
+use crate::contender::Contender;
+use crate::scenario::{
+    App, DirectionSpec, Distribution, Flow, JitterSpec, Kind, LinkSpec, Links, LossName, LossSpec, Probability, Quantity,
+    QueueLimit, Scenario, ScenarioError,
+};
+use haltere_net::link::LinkConfig;
+use haltere_net::loss::{JitterModel, Loss, LossModel};
+use haltere_net::queue::Limit;
+use haltere_net::rng::Streams;
+use haltere_net::topology::{Edge, NodeId, Topology};
+use haltere_net::{Rate, Span};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// The longest route, in links: the most that IP's TTL allows (RFC 791 section 3.1), and that packets count.
+const MAX_HOPS: usize = 255;
+
+/// A scenario's network.
+pub struct Network {
+    /// Nodes and links.
+    pub topology: Topology,
+    /// The flows, in the scenario's order.
+    pub flows: Vec<FlowPath>,
+}
+
+/// Where a flow goes.
+pub struct FlowPath {
+    /// What it is.
+    pub contender: Contender,
+    /// The server's node.
+    pub server: NodeId,
+    /// The client's node.
+    pub client: NodeId,
+    /// Links from client to server, by their position in [`Topology::edges`].
+    pub up: Vec<u32>,
+    /// Links from server to client.
+    pub down: Vec<u32>,
+    /// The smallest MTU on the way, bytes.
+    pub mtu: u32,
+}
+
+/// The network of a scenario.
+pub fn network(scenario: &Scenario) -> Result<Network, ScenarioError> {
+    let topology = topology(scenario);
+    let mut router = topology.router();
+    let mut flows = Vec::with_capacity(scenario.flows.len());
+    for (i, flow) in scenario.flows.iter().enumerate() {
+        let path = format!("flows[{i}]");
+        let contender = Contender::parse(&flow.contender)
+            .map_err(|message| ScenarioError { path: format!("{path}.contender"), message })?;
+        let (server, client) = ends(scenario, flow);
+        let unreachable = || ScenarioError {
+            path: path.clone(),
+            message: format!("no links lead from {server:?} to {client:?} and back"),
+        };
+        let find = |name: &str| topology.find(name).ok_or_else(unreachable);
+        let (s, c): (NodeId, NodeId) = (find(&server)?, find(&client)?);
+        let up = router.route(c, s).filter(|r| !r.is_empty()).ok_or_else(unreachable)?;
+        let down = router.route(s, c).filter(|r| !r.is_empty()).ok_or_else(unreachable)?;
+        if up.len().max(down.len()) > MAX_HOPS {
+            let links = up.len().max(down.len());
+            let message =
+                format!("{links} links lie between {server:?} and {client:?}: give a route of at most {MAX_HOPS}");
+            return Err(ScenarioError { path, message });
+        }
+        let mtu = up.iter().chain(&down).map(|&l| topology.edges()[l as usize].config.mtu).min().unwrap_or(1500);
+        flows.push(FlowPath { contender, server: s, client: c, up, down, mtu });
+    }
+    Ok(Network { topology, flows })
+}
+
+/// The name under which a link direction's random processes draw.
+pub fn stream_name(edge: &Edge) -> String {
+    format!("{}/{}", edge.name, edge.direction.name())
+}
+
+/// A network as data, for a rig. Times in ns, rates in bit/s, sizes in bytes.
+#[derive(Serialize)]
+pub struct Description {
+    nodes: Vec<String>,
+    links: Vec<LinkDescription>,
+    routes: Vec<RouteDescription>,
+    flows: Vec<FlowDescription>,
+    made_by: &'static str,
+    time_limit_ns: Option<u64>,
+    duration_ns: Option<u64>,
+    measure_from_ns: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct LinkDescription {
+    name: String,
+    from: u32,
+    to: u32,
+    down: LinkConfig,
+    up: LinkConfig,
+}
+
+/// At `node`, what is for `to` goes onto `link`.
+#[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]
+struct RouteDescription {
+    node: u32,
+    to: u32,
+    link: u32,
+}
+
+#[derive(Serialize)]
+struct FlowDescription {
+    flow: u32,
+    contender: String,
+    transport: &'static str,
+    implementation: Option<String>,
+    congestion: String,
+    switches: Vec<&'static str>,
+    app: App,
+    pair: u32,
+    server: u32,
+    client: u32,
+    mtu: u32,
+    size: Option<u64>,
+    start_ns: u64,
+}
+
+/// Describes a scenario's network.
+pub fn describe(scenario: &Scenario) -> Result<Description, ScenarioError> {
+    let network = network(scenario)?;
+    let edges = network.topology.edges();
+    // Directions stand in pairs, down and up, in the order in which links were joined.
+    let links = edges.chunks_exact(2).map(|pair| LinkDescription {
+        name: pair[0].name.clone(),
+        from: pair[0].from.0,
+        to: pair[0].to.0,
+        down: pair[0].config.clone(),
+        up: pair[1].config.clone(),
+    });
+    let mut routes = BTreeSet::new();
+    for flow in &network.flows {
+        for (way, to) in [(&flow.up, flow.server), (&flow.down, flow.client)] {
+            let hops = way.iter().map(|&e| (edges[e as usize].from.0, e / 2));
+            routes.extend(hops.map(|(node, link)| RouteDescription { node, to: to.0, link }));
+        }
+    }
+    let ns = |q: Option<Quantity<Span>>| q.map(|q| q.0.as_nanos());
+    let flows = network.flows.iter().zip(&scenario.flows).enumerate().map(|(i, (path, flow))| FlowDescription {
+        flow: i as u32,
+        contender: flow.contender.clone(),
+        transport: path.contender.transport.describe().0,
+        implementation: path.contender.implementation.clone(),
+        congestion: path.contender.congestion.clone(),
+        switches: path.contender.switches.iter().map(|s| s.describe().0).collect(),
+        app: flow.app,
+        pair: flow.pair.unwrap_or(0),
+        server: path.server.0,
+        client: path.client.0,
+        mtu: path.mtu,
+        size: flow.size.map(|s| s.0.0),
+        start_ns: ns(flow.start).unwrap_or(0),
+    });
+    Ok(Description {
+        nodes: network.topology.nodes().map(str::to_string).collect(),
+        links: links.collect(),
+        routes: routes.into_iter().collect(),
+        flows: flows.collect(),
+        made_by: match scenario.links {
+            Links::Kernel => "kernel",
+            Links::Haltere => "haltere",
+        },
+        time_limit_ns: ns(scenario.time_limit),
+        duration_ns: ns(scenario.duration),
+        measure_from_ns: ns(scenario.measure_from),
+    })
+}
+
+/// Which of the first `packets` packets a link direction loses in a run: bit n mod 8 of byte n / 8 for the packet with
+/// the ordinal n, from 0. Whether a packet is lost depends on its ordinal alone, so a kernel can be told beforehand.
+pub fn losses(
+    scenario: &Scenario,
+    seed: u64,
+    replication: u64,
+    direction: usize,
+    packets: usize,
+) -> Result<Vec<u8>, ScenarioError> {
+    let topology = topology(scenario);
+    let edge = topology.edges().get(direction).ok_or_else(|| ScenarioError {
+        path: "topology".into(),
+        message: format!("there are {} link directions, not {}", topology.edges().len(), direction + 1),
+    })?;
+    let stream = Streams::new(seed, replication).named(&format!("{}/loss", stream_name(edge)));
+    let mut loss = Loss::new(edge.config.loss.clone(), stream);
+    let mut bits = vec![0; packets.div_ceil(8)];
+    for n in 0..packets {
+        bits[n / 8] |= u8::from(loss.strikes()) << (n % 8);
+    }
+    Ok(bits)
+}
+
+/// The names of a flow's server and client nodes.
+fn ends(scenario: &Scenario, flow: &Flow) -> (String, String) {
+    match scenario.topology.kind {
+        Kind::PointToPoint => ("server".into(), "client".into()),
+        Kind::Dumbbell => {
+            let pair = flow.pair.unwrap_or(0);
+            (format!("server {pair}"), format!("client {pair}"))
+        }
+        Kind::Graph => (flow.server.clone().unwrap_or_default(), flow.client.clone().unwrap_or_default()),
+    }
+}
+
+fn topology(scenario: &Scenario) -> Topology {
+    let spec = &scenario.topology;
+    let mut net = Topology::new();
+    match spec.kind {
+        Kind::PointToPoint => {
+            let (server, client) = (net.node("server"), net.node("client"));
+            let (down, up) = link_configs(&spec.link.clone().unwrap_or_default(), Span::ZERO);
+            net.join("link", server, client, down, up);
+        }
+        Kind::Dumbbell => {
+            let default = LinkSpec { rate: Some(Quantity(Rate::from_bps(1_000_000_000))), ..LinkSpec::default() };
+            let access = spec.access.clone().unwrap_or(default);
+            let (near, far) = (net.node("router 1"), net.node("router 2"));
+            let (access_down, access_up) = link_configs(&access, Span::ZERO);
+            // Each way crosses two access links.
+            let outside = (access_down.delay + access_up.delay) * 2;
+            let (down, up) = link_configs(&spec.bottleneck.clone().unwrap_or_default(), outside);
+            net.join("bottleneck", near, far, down, up);
+            for pair in 0..spec.pairs.unwrap_or(1) {
+                let (server, client) = (net.node(&format!("server {pair}")), net.node(&format!("client {pair}")));
+                net.join(&format!("server access {pair}"), server, near, access_down.clone(), access_up.clone());
+                net.join(&format!("client access {pair}"), far, client, access_down.clone(), access_up.clone());
+            }
+        }
+        Kind::Graph => {
+            for link in spec.links.iter().flatten() {
+                let (from, to) = (net.node(&link.from), net.node(&link.to));
+                let (down, up) = link_configs(&link.link, Span::ZERO);
+                net.join(&link.name(), from, to, down, up);
+            }
+        }
+    }
+    net
+}
+
+/// Both directions, `down` and `up`, of a single link as the network has it.
+pub fn link(spec: &LinkSpec) -> (LinkConfig, LinkConfig) {
+    link_configs(spec, Span::ZERO)
+}
+
+/// Both directions of a link; `outside` is the base RTT of a path beyond this link, for queues given in BDPs.
+fn link_configs(spec: &LinkSpec, outside: Span) -> (LinkConfig, LinkConfig) {
+    let down = spec.direction(spec.down.as_ref());
+    let up = spec.direction(spec.up.as_ref());
+    let delay = |d: &DirectionSpec| d.delay.map_or(Span::ZERO, |q| q.0);
+    let rtt = delay(&down) + delay(&up) + outside;
+    (link_config(&down, rtt), link_config(&up, rtt))
+}
+
+fn link_config(spec: &DirectionSpec, rtt: Span) -> LinkConfig {
+    let mtu = spec.mtu.map_or(1500, |q| q.0.0 as u32);
+    let rate = spec.rate.map(|q| q.0);
+    let queue = match spec.queue.map_or(QueueLimit::Packets(1000), |q| q.0) {
+        QueueLimit::Packets(n) => Limit::Packets(n),
+        QueueLimit::Bytes(n) => Limit::Bytes(n),
+        QueueLimit::Bdp(times) => {
+            let bytes = rate.map_or(0, |r| r.bytes_in(rtt)) as f64 * times;
+            Limit::Packets(((bytes / f64::from(mtu)).round() as u64).max(1))
+        }
+    };
+    LinkConfig {
+        rate,
+        trace: None,
+        delay: spec.delay.map_or(Span::ZERO, |q| q.0),
+        mtu,
+        queue,
+        loss: loss_model(spec.loss.as_ref()),
+        jitter: jitter_model(spec.jitter.as_ref()),
+        duplication: spec.duplication.map_or(0.0, |q| q.0.0),
+    }
+}
+
+fn loss_model(spec: Option<&LossSpec>) -> LossModel {
+    let or = |q: Option<Quantity<Probability>>, default: f64| q.map_or(default, |q| q.0.0);
+    match spec {
+        None => LossModel::None,
+        Some(LossSpec::Uniform(Probability(p))) => LossModel::Uniform { p: *p },
+        Some(LossSpec::Model(t)) => match t.model {
+            LossName::Uniform => LossModel::Uniform { p: or(t.rate, 0.0) },
+            LossName::GilbertElliott => LossModel::GilbertElliott {
+                good_to_bad: or(t.good_to_bad, 0.0),
+                bad_to_good: or(t.bad_to_good, 1.0),
+                loss_in_bad: or(t.loss_in_bad, 1.0),
+                loss_in_good: or(t.loss_in_good, 0.0),
+            },
+            LossName::Periodic => LossModel::Periodic { every: t.every.unwrap_or(1) },
+            LossName::List => LossModel::List { packets: t.packets.clone().unwrap_or_default() },
+        },
+    }
+}
+
+fn jitter_model(spec: Option<&JitterSpec>) -> JitterModel {
+    match spec {
+        None => JitterModel::None,
+        Some(JitterSpec::Spread(spread)) => JitterModel::Uniform { spread: *spread, reorder: false },
+        Some(JitterSpec::Model(t)) => match t.distribution {
+            Distribution::Uniform => JitterModel::Uniform { spread: t.spread.0, reorder: t.reorder },
+            Distribution::Normal => JitterModel::Normal { sigma: t.spread.0, reorder: t.reorder },
+        },
+    }
+}
+

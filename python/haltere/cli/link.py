@@ -1,0 +1,197 @@
+"""`haltere link`: a command behind an emulated link."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from rich.table import Table
+
+from haltere import core
+from haltere.cli import show
+from haltere.errors import HaltereError, InputError, Place
+
+DIRECTIONS = ("down", "up")
+SHOWN = ("offered", "delivered", "Mbit/s", "queue full", "lost", "too big", "copies", "queueing\nms")
+LATENESS = ("p50", "p90", "p99", "p999", "max")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One direction's own options; None leaves the link's value."""
+
+    rate: str | None = None
+    delay: str | None = None
+    loss: str | None = None
+    queue: str | None = None
+    jitter: str | None = None
+    duplication: str | None = None
+    trace: Path | None = None
+
+
+@dataclass(frozen=True)
+class Options:
+    """The link as the command line gives it: `down` goes towards the command."""
+
+    rate: str | None
+    rtt: str | None
+    queue: str
+    mtu: str
+    down: Side
+    up: Side
+    seed: int
+    replication: int
+    coalesce: bool
+    spin: bool
+    realtime: bool
+
+    def link(self) -> dict[str, Any]:
+        """Return the link as a scenario writes it."""
+        link: dict[str, Any] = {"queue": self.queue, "mtu": self.mtu}
+        if self.rate is not None:
+            link["rate"] = self.rate
+        for name, side in self._sides():
+            fields = ("rate", "delay", "loss", "queue", "jitter", "duplication")
+            link[name] = {field: getattr(side, field) for field in fields if getattr(side, field) is not None}
+        return link
+
+    def _sides(self) -> list[tuple[str, Side]]:
+        return [("down", self.down), ("up", self.up)]
+
+    def spec(self) -> dict[str, Any]:
+        """Return what the emulator is made from.
+
+        Raises:
+            InputError: with the option's name.
+        """
+        for option, value in (("--seed", self.seed), ("--replication", self.replication)):
+            if value < 0:
+                raise InputError("is negative", field=option, given=str(value), right="a whole number from 0")
+        try:
+            both = core.link_config(self.link())
+        except core.ScenarioProblem as problem:
+            raise InputError(problem.message, field=_option(problem.path)) from None
+        for name, side in self._sides():
+            if side.trace is not None:
+                if side.rate is not None or self.rate is not None:
+                    raise InputError("a trace is a rate: give one of them", field=_flag("trace", name))
+                both[name]["trace_ms"] = _trace(side.trace)
+        if self.rtt is not None:
+            self._split(both)
+        manner = {"coalesce": self.coalesce, "spin": self.spin, "realtime": self.realtime}
+        return {"seed": self.seed, "replication": self.replication, **manner, **both}
+
+    def _split(self, both: dict[str, Any]) -> None:
+        if self.down.delay is not None or self.up.delay is not None:
+            right = "--rtt, or --delay, --down-delay and --up-delay"
+            raise InputError("stands beside a delay one way", field="--rtt", given=self.rtt, right=right)
+        try:
+            whole: int = core.link_config({"delay": self.rtt})["down"]["delay_ns"]
+        except core.ScenarioProblem as problem:
+            raise InputError(problem.message, field="--rtt") from None
+        both["down"]["delay_ns"], both["up"]["delay_ns"] = whole - whole // 2, whole // 2
+
+
+def _flag(field: str, direction: str) -> str:
+    """Return the option that sets a direction's field: what touches data is meant for `down` where nothing is said."""
+    plain = field in ("loss", "jitter", "duplication", "trace") and direction == "down"
+    return f"--{field}" if plain else f"--{direction}-{field}"
+
+
+def _option(path: str) -> str:
+    direction, _, field = path.rpartition(".")
+    if direction in DIRECTIONS:
+        return _flag(field, direction)
+    return f"--{field}"
+
+
+def _trace(file: Path) -> list[int]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError("cannot be read", place=Place(str(file)), given=error.strerror or str(error)) from None
+    except UnicodeDecodeError:
+        raise InputError("is no text", place=Place(str(file)), right="a mahimahi packet-delivery trace") from None
+    try:
+        return core.rate_trace(text)
+    except core.ScenarioProblem as problem:
+        raise InputError(problem.message, place=Place(str(file), int(problem.path))) from None
+
+
+def command(options: Options, words: list[str], json_file: Path | None) -> NoReturn:
+    """Run the words as a command behind the link, print what the link counted, and end with the command's code."""
+    spec = options.spec()
+    words = words or [os.environ.get("SHELL") or "/bin/sh"]
+    try:
+        shell = core.link_shell(spec)
+        sys.stderr.write(f"haltere link: {_where(shell)}\n")
+        with _left_to_the_command():
+            code, answer = shell.run(words)
+    except core.LinkProblem as problem:
+        field = "COMMAND" if problem.path == "command" else None
+        raise HaltereError(": ".join(part for part in (field, problem.message) if part)) from None
+    report = json.loads(answer)
+    if json_file is not None:
+        json_file.write_text(json.dumps({"exit_code": code, **report}, indent=1) + "\n", encoding="utf-8")
+    show.err().print(table(report))
+    show.err().print(_lateness(report), markup=False)
+    if options.realtime and not report["realtime"]:
+        sys.stderr.write("--realtime was not allowed: it needs root (CAP_SYS_NICE)\n")
+    sys.exit(code)
+
+
+def _where(shell: Any) -> str:
+    said = f"the other end is {shell.base} (HALTERE_BASE), the command's {shell.address}"
+    if shell.apart:
+        said += (
+            "; without root both ends lie in a user namespace, apart from the machine's network: start a peer with"
+            " nsenter --net=$HALTERE_BASE_NETNS PROGRAM from within COMMAND"
+        )
+    return said
+
+
+@contextmanager
+def _left_to_the_command() -> Iterator[None]:
+    """Let Ctrl-C end the command, not us: the terminal tells both, and the table is still to come."""
+    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGQUIT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def table(report: Mapping[str, Any]) -> Table:
+    """Return the counters of both directions."""
+    shown = Table(box=None)
+    shown.add_column("link")
+    for title in SHOWN:
+        shown.add_column(title, justify="right")
+    elapsed = max(report["elapsed_s"], 1e-9)
+    for link in report["links"]:
+        shown.add_row(
+            link["direction"],
+            str(link["offered_packets"]),
+            str(link["delivered_packets"]),
+            show.number(8e-6 * link["delivered_bytes"] / elapsed, 3),
+            str(link["dropped_queue"]),
+            str(link["dropped_loss"]),
+            str(link["dropped_mtu"]),
+            str(link["duplicated_packets"]),
+            show.number(1e3 * link["mean_queueing_delay_s"], 3),
+        )
+    return shown
+
+
+def _lateness(report: Mapping[str, Any]) -> str:
+    late = report["lateness_s"]
+    named = {"p999": "p99.9", "p50": "median"}
+    parts = [f"{named.get(name, name)} {show.number(1e6 * late[name], 3)}" for name in LATENESS]
+    return f"lateness of departures (µs): {', '.join(parts)}; CPU {show.number(report['cpu_s'], 2)} s"

@@ -1,0 +1,56 @@
+"""The fidelities: where a scenario runs. One description of a run, one form of its result, several machines.
+
+`model`: our own transports and links in the simulator, in virtual time. `linux`: a real kernel and real programs inside a
+user-mode Linux, in virtual time. `testbed`: the same rig on this machine's kernel, on the wall clock.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Any, Literal, get_args
+
+from haltere import core
+from haltere.runner.executor import Executor, ThreadExecutor
+
+Fidelity = Literal["model", "linux", "testbed"]
+NAMES: tuple[Fidelity, ...] = get_args(Fidelity)
+
+
+def check(fidelity: Fidelity, scenario_json: str) -> None:
+    """Raise `ScenarioProblem` if a scenario cannot be run at a fidelity."""
+    core.validate(scenario_json, modelled=fidelity == "model")
+    if fidelity != "model":
+        from haltere.rig.check import check as check_rig
+
+        check_rig(fidelity, scenario_json)
+
+
+def executor(fidelity: Fidelity, workers: int | None = None) -> Executor:
+    """Return what runs tasks at a fidelity.
+
+    Raises:
+        InputError: if this machine lacks what it takes; it says how to get it.
+    """
+    if fidelity == "model":
+        return ThreadExecutor(workers)
+    from haltere.rig.executor import linux, testbed
+
+    return linux(workers) if fidelity == "linux" else testbed(workers)
+
+
+@cache
+def about(fidelity: Fidelity) -> dict[str, Any]:
+    """Return what results say of the machine at a fidelity: the kernel's name, version, timer frequency."""
+    if fidelity == "model":
+        return {}
+    if fidelity == "testbed":
+        return {"name": os.uname().release, "version": os.uname().release}
+    from haltere.rig import kernel
+
+    return dict(kernel.find().about())
+
+
+def identity(fidelity: Fidelity) -> str:
+    """Return what, beside the scenario, seed and version, a run's result depends on."""
+    return "" if fidelity == "model" else f"{fidelity} {about(fidelity)['name']}"

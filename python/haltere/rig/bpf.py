@@ -1,0 +1,146 @@
+"""Two small programs for the kernel: one sends packets on through another interface, one drops those on a list first.
+
+A link's losses are drawn beforehand, from the simulator's own stream, and handed to the kernel as bits: whether a packet
+is lost depends on its ordinal alone. So one seed gives one loss pattern, in the kernel as in the simulator.
+
+Instructions: RFC 9669. The system call: bpf(2).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import struct
+from dataclasses import dataclass
+
+_SYS_BPF = {"x86_64": 321, "aarch64": 280, "riscv64": 280}.get(os.uname().machine, 280)
+_MAP_CREATE, _PROG_LOAD = 0, 5
+_MAP_ARRAY, _MMAPABLE = 2, 1 << 10
+_SCHED_CLS = 3
+_LOOKUP, _REDIRECT = 1, 23
+_SHOT = 2  # TC_ACT_SHOT: drop
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _bpf(command: int, attributes: bytes, what: str) -> int:
+    buffer = ctypes.create_string_buffer(attributes, len(attributes))
+    answer = int(_libc.syscall(_SYS_BPF, command, buffer, len(attributes)))
+    if answer < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return answer
+
+
+def _instruction(code: int, destination: int = 0, source: int = 0, offset: int = 0, value: int = 0) -> bytes:
+    return struct.pack("<BBhi", code, source << 4 | destination, offset, value)
+
+
+def _load_map(register: int, fd: int) -> bytes:
+    return _instruction(0x18, register, 1, 0, fd) + _instruction(0)
+
+
+def _lookup(fd: int, key_register: int) -> bytes:
+    """r0 = address of the map's value with the index in a register, or 0."""
+    return (
+        _instruction(0x63, 10, key_register, -4)  # *(u32 *)(r10 - 4) = key
+        + _load_map(1, fd)
+        + _instruction(0xBF, 2, 10)
+        + _instruction(0x07, 2, 0, 0, -4)
+        + _instruction(0x85, value=_LOOKUP)
+    )
+
+
+def _send_on(interface: int) -> bytes:
+    return (
+        _instruction(0xB7, 1, value=interface)
+        + _instruction(0xB7, 2)
+        + _instruction(0x85, value=_REDIRECT)
+        + _instruction(0x95)
+    )
+
+
+def _program(instructions: bytes) -> int:
+    code = ctypes.create_string_buffer(instructions, len(instructions))
+    licence = ctypes.create_string_buffer(b"GPL")
+    log = ctypes.create_string_buffer(1 << 16)
+    attributes = struct.pack(
+        "<IIQQIIQ", _SCHED_CLS, len(instructions) // 8, ctypes.addressof(code), ctypes.addressof(licence), 1,
+        len(log), ctypes.addressof(log),
+    ).ljust(120, b"\0")
+    try:
+        return _bpf(_PROG_LOAD, attributes, "the kernel refuses a program that forwards packets")
+    except OSError as error:
+        said = log.value.decode(errors="replace").strip().splitlines()
+        raise OSError(error.errno, f"{error.strerror} ({said[-1]})" if said else error.strerror) from None
+
+
+def redirect(interface: int) -> int:
+    """Return a program that sends each packet out of the interface with this index."""
+    return _program(_send_on(interface))
+
+
+@dataclass
+class Dropper:
+    """A program that drops the packets on its list and sends the others on; packets beyond the list are not dropped."""
+
+    fd: int
+    _map: int
+    _memory: mmap.mmap
+
+    @classmethod
+    def make(cls, bits: bytes, interface: int) -> Dropper:
+        """Make it.
+
+        Args:
+            bits: bit n % 8 of byte n // 8 stands for the packet with the ordinal n, from 0.
+            interface: the index of the interface that the others leave by.
+        """
+        words = -(-len(bits) // 8)
+        size = struct.pack("<IIIII", _MAP_ARRAY, 4, 8, 1 + words, _MMAPABLE).ljust(120, b"\0")
+        table = _bpf(_MAP_CREATE, size, "the kernel has no room for a list of losses")
+        memory = mmap.mmap(table, -(-8 * (1 + words) // mmap.PAGESIZE) * mmap.PAGESIZE)
+        memory[8 : 8 + len(bits)] = bits
+        head = _instruction(0xB7, 3) + _lookup(table, 3)  # value 0: how many packets came
+        count = (
+            _instruction(0x79, 8, 0)  # r8 = *r0
+            + _instruction(0xBF, 9, 8)
+            + _instruction(0x07, 9, value=1)
+            + _instruction(0x7B, 0, 9)  # *r0 = r8 + 1
+            + _instruction(0xBF, 9, 8)
+            + _instruction(0x77, 9, value=6)
+            + _instruction(0x07, 9, value=1)  # r9 = 1 + r8 / 64
+            + _lookup(table, 9)
+        )
+        test = (
+            _instruction(0x79, 1, 0)
+            + _instruction(0x57, 8, value=63)
+            + _instruction(0x7F, 1, 8)
+            + _instruction(0x57, 1, value=1)
+        )
+        drop = _instruction(0xB7, 0, value=_SHOT) + _instruction(0x95)
+        steps = len(test) // 8
+        code = (
+            head
+            + _instruction(0x55, 0, 0, 2)  # without the counter, which is always there, drop
+            + drop
+            + count
+            + _instruction(0x15, 0, 0, steps + 3)  # beyond the list: send on
+            + test
+            + _instruction(0x15, 1, 0, 2)
+            + drop
+            + _send_on(interface)
+        )
+        return cls(_program(code), table, memory)
+
+    @property
+    def seen(self) -> int:
+        """How many packets came."""
+        return int.from_bytes(self._memory[:8], "little")
+
+    def close(self) -> None:
+        """Give the memory back; the kernel keeps the program as long as an interface uses it."""
+        self._memory.close()
+        os.close(self.fd)
+        os.close(self._map)

@@ -1,0 +1,59 @@
+"""What of a scenario can be seen to be wrong before a rig is built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from haltere.core import ScenarioProblem
+from haltere.rig import hosts, programs
+from haltere.rig.plan import Flow, plan
+
+KERNEL_CONGESTION = (
+    "reno", "bic", "cubic", "westwood", "htcp", "highspeed", "hybla", "vegas", "nv", "scalable", "lp", "veno", "yeah",
+    "illinois", "dctcp", "cdg", "bbr",
+)
+"""The congestion controls that `kernel.config` builds in."""
+
+
+def check(fidelity: str, scenario_json: str) -> None:
+    """Raise `ScenarioProblem` if the rig cannot carry the scenario."""
+    what = plan(scenario_json)
+    if fidelity == "testbed" and what.made_by == "kernel" and not _kernel_has_netem():
+        raise ScenarioProblem('this machine\'s kernel has no netem to make links of: set links = "haltere"', "links")
+    known = KERNEL_CONGESTION if fidelity == "linux" else tuple(_available())
+    for flow in what.flows:
+        path = f"flows[{flow.number}].contender"
+        unknown = [switch for switch in flow.switches if switch not in hosts.KNOWN]
+        if unknown:
+            raise ScenarioProblem(
+                f"the kernel has no switch {unknown[0]!r}: there are {', '.join(sorted(hosts.KNOWN))}", path
+            )
+        _check_implementation(flow, path, known)
+    try:
+        hosts.settings(what.flows)
+    except ValueError as error:
+        raise ScenarioProblem(str(error), "flows") from None
+
+
+def _check_implementation(flow: Flow, path: str, kernel: tuple[str, ...]) -> None:
+    if flow.transport == "tcp" and hosts.congestion(flow) not in kernel:
+        raise ScenarioProblem(
+            f"the kernel has no congestion control {flow.congestion!r}: there are {', '.join(kernel)}", path
+        )
+    if flow.implementation == "model":
+        raise ScenarioProblem("the model's endpoints cannot meet a real kernel: leave @model out", path)
+    if flow.implementation == "linux":
+        if flow.app != "raw":
+            raise ScenarioProblem(
+                'tcp@linux is a bare transfer: write app = "raw", or leave @linux out for HTTP/2 over TLS', path
+            )
+        return
+    programs.check(flow, path)
+
+
+def _available() -> list[str]:
+    return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+
+
+def _kernel_has_netem() -> bool:
+    return Path("/sys/module/sch_netem").exists()

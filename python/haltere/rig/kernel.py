@@ -1,0 +1,242 @@
+"""The user-mode Linux that fidelity `linux` runs in: built once from a kernel's source, kept in the user's cache.
+
+A kernel is a folder `NAME/` of `linux` (the program), `config` and `about.json`; several stand side by side. Nothing of
+the source is changed: the timer frequency, which a user-mode Linux does not let one choose, is set by a definition that
+comes before the kernel's own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from haltere.errors import HaltereError, InputError
+from haltere.files import write_whole
+
+CONFIG = Path(__file__).with_name("kernel.config")
+DEFAULT_HZ = 250
+"""The timer frequency of Debian's and most servers' kernels, which the model follows."""
+SOURCES = Path("/usr/src")
+STEPS = 1700
+"""About how many files a build compiles and links: for the progress bar."""
+TOOLS = {"make": "make", "gcc": "gcc", "flex": "flex", "bison": "bison", "bc": "bc", "xz": "xz-utils", "tar": "tar"}
+HOW = "haltere kernel build"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that has been built."""
+
+    name: str
+    path: Path
+    version: str
+    hz: int
+    config: str
+    """The first digits of the SHA-256 of its whole configuration."""
+
+    def about(self) -> dict[str, str | int]:
+        """Return what results say of it."""
+        return {"name": self.name, "version": self.version, "hz": self.hz, "config": self.config}
+
+
+def cache() -> Path:
+    """Return the folder of kernels: `$XDG_CACHE_HOME/haltere/kernels`, or below `~/.cache`."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "haltere" / "kernels"
+
+
+def built() -> list[Kernel]:
+    """Return the kernels there are, the newest version first; among equals the one with the default timer frequency."""
+    found = []
+    for about in cache().glob("*/about.json"):
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            data = json.loads(about.read_text())
+            program = about.parent / "linux"
+            if os.access(program, os.X_OK):
+                found.append(Kernel(about.parent.name, program, data["version"], int(data["hz"]), data["config"]))
+    return sorted(found, key=lambda k: (_order(k.version), k.hz == DEFAULT_HZ, k.name), reverse=True)
+
+
+def find(name: str | None = None) -> Kernel:
+    """Return a kernel by its name or version, or the first of `built()`; `$HALTERE_KERNEL` names one too.
+
+    Raises:
+        InputError: if there is none; it says how to get it.
+    """
+    wanted = name or os.environ.get("HALTERE_KERNEL")
+    kernels = built()
+    for kernel in kernels:
+        if wanted is None or wanted == kernel.name or kernel.version == wanted or kernel.name.startswith(f"{wanted}."):
+            return kernel
+    if kernels:
+        raise InputError(
+            "there is no such kernel", field="--kernel", given=wanted, right=", ".join(k.name for k in kernels)
+        )
+    raise InputError(
+        'fidelity "linux" needs a user-mode Linux, and none has been built yet',
+        right=f"`{HOW}` (once; some minutes, no root); `haltere kernel check` says what it needs",
+    )
+
+
+def missing_tools() -> dict[str, str]:
+    """Return the programs that a build needs and that are not there, with their Debian packages."""
+    return {tool: package for tool, package in TOOLS.items() if shutil.which(tool) is None}
+
+
+def packaged_sources() -> list[Path]:
+    """Return Debian's packaged kernel sources, the newest first."""
+    return sorted(SOURCES.glob("linux-source-*.tar.xz"), key=lambda p: _order(p.name), reverse=True)
+
+
+def _order(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", text))
+
+
+Progress = Callable[[int, int], None]
+
+
+def build(
+    source: str | None = None, *, hz: int = DEFAULT_HZ, jobs: int | None = None, on_progress: Progress | None = None
+) -> Kernel:
+    """Build a kernel and put it into the cache.
+
+    Args:
+        source: a kernel tree, a packed one (`linux-source-6.12.tar.xz`), or a version that Debian packages (`6.12`);
+            without it the newest of Debian's packages that is installed, or can be fetched.
+        hz: ticks a second.
+        jobs: compilers at once (default: one a CPU).
+        on_progress: called with (steps done, about how many there are).
+
+    Raises:
+        InputError: if something that is needed is missing; it names the package.
+        HaltereError: if the build fails; it ends with what the compiler said.
+    """
+    missing = missing_tools()
+    if missing:
+        packages = " ".join(sorted(set(missing.values())))
+        raise InputError(
+            f"a kernel cannot be built without {', '.join(missing)}", right=f"apt-get install {packages}"
+        )
+    if hz not in (100, 250, 300, 1000):
+        raise InputError("is not a timer frequency of Linux", field="--hz", given=str(hz), right="100, 250, 300 or 1000")
+    home = cache()
+    home.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".build-", dir=home) as folder, _tree(source, Path(folder)) as tree:
+        work = Path(folder) / "work"
+        work.mkdir()
+        version = _configure(tree, work, hz)
+        _make(tree, work, ["linux", f"-j{jobs or len(os.sched_getaffinity(0))}"], on_progress)
+        config = (work / ".config").read_bytes()
+        digest = hashlib.sha256(config).hexdigest()[:12]
+        name = f"{version}-hz{hz}-{digest[:6]}"
+        target = home / name
+        target.mkdir(exist_ok=True)
+        program = target / ".linux"
+        shutil.copyfile(work / "linux", program)
+        subprocess.run(["strip", "--strip-debug", str(program)], check=False, capture_output=True)
+        program.chmod(0o755)
+        program.replace(target / "linux")
+        write_whole(target / "config", config)
+        about = {"version": version, "hz": hz, "config": digest, "source": str(source or tree.name)}
+        write_whole(target / "about.json", (json.dumps(about, indent=2) + "\n").encode())
+    return find(name)
+
+
+@contextlib.contextmanager
+def _tree(source: str | None, folder: Path) -> Iterator[Path]:
+    """Give the source tree: the user's own, or one unpacked for the while."""
+    if source is not None and Path(source).is_dir():
+        yield _checked(Path(source).resolve())
+        return
+    packed = Path(source) if source is not None and Path(source).is_file() else _packaged(source, folder)
+    unpacked = folder / "source"
+    unpacked.mkdir()
+    answer = subprocess.run(["tar", "-xf", str(packed), "-C", str(unpacked)], capture_output=True, text=True, check=False)
+    trees = [path for path in unpacked.iterdir() if path.is_dir()]
+    if answer.returncode != 0 or len(trees) != 1:
+        raise InputError(
+            f"cannot be unpacked: {answer.stderr.strip() or 'it does not hold one folder'}", given=str(packed),
+            right="a packed kernel tree, such as Debian's linux-source-6.12.tar.xz",
+        )
+    yield _checked(trees[0])
+
+
+def _checked(tree: Path) -> Path:
+    if not (tree / "arch" / "um" / "Kconfig").is_file():
+        raise InputError("is not a kernel's source", given=str(tree), right="a folder with arch/um/Kconfig in it")
+    return tree
+
+
+def _packaged(version: str | None, folder: Path) -> Path:
+    """Find Debian's package in /usr/src, or fetch it, which needs no root."""
+    installed = packaged_sources()
+    for file in installed:
+        if version is None or file.name == f"linux-source-{version}.tar.xz":
+            return file
+    package = f"linux-source-{version or '6.12'}"
+    hint = f"apt-get install {package}, or give a kernel tree: {HOW} --source FOLDER"
+    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
+        raise InputError("there is no kernel source here", given=version, right=hint)
+    steps = (["apt-get", "download", "-qq", package], ["sh", "-c", "exec dpkg-deb -x ./*.deb ."])
+    for step in steps:
+        answer = subprocess.run(step, cwd=folder, capture_output=True, text=True, check=False)
+        if answer.returncode != 0:
+            raise InputError(f"the package {package} cannot be had: {answer.stderr.strip()[-200:]}", right=hint)
+    return folder / "usr" / "src" / f"{package}.tar.xz"
+
+
+def _configure(tree: Path, work: Path, hz: int) -> str:
+    """Write the configuration; return the kernel's version."""
+    kconfig = (tree / "Kconfig").read_text()
+    main = re.search(r"^mainmenu .*\n", kconfig, re.MULTILINE)
+    cut = main.end() if main else 0
+    frequency = f"\nconfig HZ\n\tint\n\tdefault {hz}\n"
+    (work / "Kconfig.haltere").write_text(kconfig[:cut] + frequency + kconfig[cut:])
+    _make(tree, work, ["defconfig"], None)
+    with (work / ".config").open("a") as config:
+        config.write(CONFIG.read_text())
+    _make(tree, work, ["olddefconfig"], None)
+    written = (work / ".config").read_text()
+    if f"CONFIG_HZ={hz}\n" not in written or "CONFIG_UML_TIME_TRAVEL_SUPPORT=y" not in written:
+        raise HaltereError(f"the source in {tree} knows no time travel: kernels from 5.10 on do")
+    answer = subprocess.run(
+        ["make", "-s", "-C", str(tree), f"O={work}", "ARCH=um", "kernelversion"], capture_output=True, text=True,
+        check=True,
+    )
+    return answer.stdout.strip().splitlines()[-1]
+
+
+def _make(tree: Path, work: Path, targets: list[str], on_progress: Progress | None) -> None:
+    command = ["make", "-C", str(tree), f"O={work}", "ARCH=um", f"KBUILD_KCONFIG={work / 'Kconfig.haltere'}", *targets]
+    log = work / "build.log"
+    done = 0
+    with log.open("a+") as file, subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL
+    ) as process:
+        for line in process.stdout or ():
+            file.write(line)
+            if re.match(r"\s+(CC|AS|LD|AR)\s", line):
+                done += 1
+                if on_progress:
+                    on_progress(min(done, STEPS - 1), STEPS)
+    if process.returncode != 0:
+        said = [line for line in log.read_text().splitlines() if "rror" in line or "***" in line][-8:]
+        raise HaltereError("the kernel does not build:\n" + "\n".join(f"  {line}" for line in said))
+
+
+def unknown_options(kernel: Kernel) -> list[str]:
+    """Return the options of the project's configuration that a built kernel does not have."""
+    config = set((kernel.path.parent / "config").read_text().splitlines())
+    return [
+        line.removesuffix("=y").removeprefix("CONFIG_")
+        for line in CONFIG.read_text().splitlines()
+        if line.endswith("=y") and line not in config
+    ]

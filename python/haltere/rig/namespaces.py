@@ -1,0 +1,319 @@
+"""Builds a plan out of network namespaces, veths, routes and queue disciplines.
+
+Nothing has a name in the file system: a namespace lives as long as this process holds it open. However the process ends,
+the kernel takes the whole rig down with it.
+
+A link of the kernel's own is a chain of veths across one namespace of wires, so that a host never feels the queue of a
+link through its own socket, and rate with queue is kept apart from delay and loss:
+
+    node a ── x: netem rate, limit ── y: losses, netem delay ── node b
+
+Every interface has the same hardware address and asks nobody for one (NOARP); none has an IP address. Each node has one
+address, on its loopback interface.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyroute2 import IPRoute
+from pyroute2.netlink.rtnl.tcmsg import sched_netem
+
+from haltere import core
+from haltere.rig import bpf
+from haltere.rig.plan import Direction, Link, Plan
+
+MAC = "02:00:00:00:00:01"
+_NEWNET = 0x40000000
+_IP_ONLY = -14
+"""Ethernet's header does not count: rates are those of IP packets, as everywhere in haltere."""
+_NO_LIMIT = 1 << 30
+_SIOCETHTOOL = 0x8946
+_OFFLOADS = {"TSO": 0x1F, "GSO": 0x24, "GRO": 0x2C}
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _without_estimator(request: dict[str, Any]) -> None:
+    request.pop("rate", None)
+
+
+# pyroute2 0.9 gives a netem's rate to the qdisc's rate estimator as well, which the kernel refuses; its plugins for other
+# disciplines have this hook against it.
+sched_netem.fix_request = _without_estimator
+
+
+def _checked(answer: int, what: str) -> None:
+    if answer != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+@contextlib.contextmanager
+def inside(namespace: int) -> Iterator[None]:
+    """Be in a network namespace for a while (this thread only)."""
+    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _checked(_libc.setns(namespace, _NEWNET), "setns")
+        yield
+    finally:
+        _checked(_libc.setns(home, _NEWNET), "setns")
+        os.close(home)
+
+
+def new_namespace() -> int:
+    """Make a network namespace; it lives as long as something holds it open."""
+    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _checked(_libc.unshare(_NEWNET), "a new network namespace")
+        made = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        _checked(_libc.setns(home, _NEWNET), "setns")
+    finally:
+        os.close(home)
+    return made
+
+
+def set_kernel(name: str, value: str) -> None:
+    """Set a kernel parameter of the namespace that this thread is in, such as `net.ipv4.ip_forward`."""
+    Path("/proc/sys", *name.split(".")).write_text(value)
+
+
+class Namespace:
+    """A network namespace with a netlink socket in it."""
+
+    def __init__(self) -> None:
+        self.fd = new_namespace()
+        with inside(self.fd):
+            self.route = IPRoute()
+        self._count = 0
+        self.taps: list[str] = []
+
+    @property
+    def path(self) -> str:
+        """Where other processes can open it, as long as this one lives."""
+        return f"/proc/{os.getpid()}/fd/{self.fd}"
+
+    def name(self, prefix: str) -> str:
+        """Return a name that no interface here has."""
+        self._count += 1
+        return f"{prefix}{self._count}"
+
+    def index(self, interface: str) -> int:
+        """Return an interface's number."""
+        with inside(self.fd):
+            return socket.if_nametoindex(interface)
+
+    def close(self) -> None:
+        """Let it go."""
+        self.route.close()
+        os.close(self.fd)
+
+
+@dataclass(frozen=True)
+class Interface:
+    """An end of a link or of a piece of one."""
+
+    namespace: Namespace
+    name: str
+    index: int
+
+
+@dataclass
+class LinkTaps:
+    """Where a link direction's packets are seen: as they are offered, at the end of serialisation, on arrival."""
+
+    offered: tuple[Interface, str]
+    departed: tuple[Interface, str] | None
+    arrived: tuple[Interface, str]
+
+
+@dataclass
+class Rig:
+    """A built plan."""
+
+    plan: Plan
+    nodes: list[Namespace]
+    wires: Namespace | None = None
+    ends: dict[tuple[int, int], Interface] = field(default_factory=dict)
+    """(link, node) to the node's interface."""
+    taps: dict[tuple[int, str], LinkTaps] = field(default_factory=dict)
+    """(link, direction) to where it is watched; empty with the emulator's links, which count for themselves."""
+    emulated: list[dict[str, Any]] = field(default_factory=list)
+    droppers: list[bpf.Dropper] = field(default_factory=list)
+
+    def close(self) -> None:
+        """Take it down."""
+        for dropper in self.droppers:
+            dropper.close()
+        for namespace in [*self.nodes, *([self.wires] if self.wires else [])]:
+            namespace.close()
+
+
+def build(plan: Plan, scenario_json: str, seed: int, replication: int) -> Rig:
+    """Build a plan. With `links = "haltere"` the links themselves are left to the emulator: see `Rig.emulated`.
+
+    Raises:
+        OSError: if the kernel refuses something; nothing is left behind.
+    """
+    rig = Rig(plan, [])
+    try:
+        for _ in plan.nodes:
+            rig.nodes.append(_node())
+        if plan.made_by == "kernel":
+            rig.wires = _quiet(Namespace())
+            for link in plan.links:
+                _kernel_link(rig, link, scenario_json, seed, replication)
+        else:
+            for link in plan.links:
+                _emulated_link(rig, link)
+    except BaseException:
+        rig.close()
+        raise
+    return rig
+
+
+def _quiet(namespace: Namespace) -> Namespace:
+    """Without IPv6, whose own packets would count as traffic."""
+    with inside(namespace.fd), contextlib.suppress(FileNotFoundError):  # a kernel without IPv6
+        set_kernel("net.ipv6.conf.all.disable_ipv6", "1")
+        set_kernel("net.ipv6.conf.default.disable_ipv6", "1")
+    return namespace
+
+
+def _node() -> Namespace:
+    node = _quiet(Namespace())
+    with inside(node.fd):
+        for name, value in (
+            ("net.ipv4.ip_forward", "1"),
+            ("net.ipv4.conf.all.send_redirects", "0"),
+            ("net.ipv4.conf.default.send_redirects", "0"),
+            ("net.ipv4.conf.all.rp_filter", "0"),
+            ("net.ipv4.conf.default.rp_filter", "0"),
+            ("net.ipv4.tcp_no_metrics_save", "1"),
+        ):
+            set_kernel(name, value)
+    return node
+
+
+def start(rig: Rig) -> None:
+    """Bring everything up and set addresses and routes; emulated links must be there by now."""
+    plan = rig.plan
+    for number, node in enumerate(rig.nodes):
+        node.route.addr("add", index=1, address=plan.address(number), prefixlen=32)
+        node.route.link("set", index=1, state="up")
+    for link in plan.links:
+        for node in link.ends:
+            if (link.number, node) not in rig.ends:
+                name = next(e["interface"] for e in _emulated_ends(rig, link.number) if e["node"] == node)
+                namespace = rig.nodes[node]
+                rig.ends[link.number, node] = Interface(namespace, name, namespace.index(name))
+    for at, to, link in plan.routes:
+        end = rig.ends[link, at]
+        rig.nodes[at].route.route(
+            "add", dst=f"{plan.address(to)}/32", oif=end.index, scope="link", prefsrc=plan.address(at)
+        )
+
+
+def _emulated_ends(rig: Rig, link: int) -> list[dict[str, Any]]:
+    return next(spec["ends"] for spec in rig.emulated if spec["link"] == link)
+
+
+def _emulated_link(rig: Rig, link: Link) -> None:
+    ends = [{"node": n, "netns": rig.nodes[n].path, "interface": rig.nodes[n].name("t")} for n in link.ends]
+    rig.emulated.append({"link": link.number, "name": link.name, "ends": ends})
+
+
+def _veth(a: Namespace, b: Namespace, mtu: int) -> tuple[Interface, Interface]:
+    names = a.name("v"), b.name("v")
+    a.route.link(
+        "add", ifname=names[0], kind="veth", address=MAC, mtu=mtu, flags=0x81, change=0x81,
+        peer={"ifname": names[1], "net_ns_fd": b.fd, "address": MAC, "mtu": mtu},
+    )
+    made = []
+    for namespace, name in zip((a, b), names, strict=True):
+        index = namespace.index(name)
+        namespace.route.link("set", index=index, flags=0x81, change=0x81)  # IFF_UP, IFF_NOARP
+        with inside(namespace.fd), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as door:
+            for command in _OFFLOADS.values():
+                value = bytearray(struct.pack("II", command, 0))
+                address = (ctypes.c_char * len(value)).from_buffer(value)
+                request = struct.pack("16sP16x", name.encode(), ctypes.addressof(address))
+                with contextlib.suppress(OSError):  # a driver without that offload
+                    fcntl.ioctl(door, _SIOCETHTOOL, request)
+        made.append(Interface(namespace, name, index))
+    return made[0], made[1]
+
+
+def _kernel_link(rig: Rig, link: Link, scenario_json: str, seed: int, replication: int) -> None:
+    wires = rig.wires
+    if wires is None:
+        raise AssertionError("kernel links need the namespace of wires")
+    a, b = (rig.nodes[n] for n in link.ends)
+    mtu = max(link.down.mtu, link.up.mtu)
+    limited = any(d.rate_bps for _, d in link.directions)
+    wire = any(d.wire for _, d in link.directions)
+    if not limited and not wire:
+        end_a, end_b = _veth(a, b, mtu)
+        chain = [end_a, end_b]
+    else:
+        end_a, x0 = _veth(a, wires, mtu)
+        if limited and wire:
+            x1, y1 = _veth(wires, wires, mtu)
+            y0, end_b = _veth(wires, b, mtu)
+            chain = [end_a, x0, x1, y1, y0, end_b]
+        else:
+            y0, end_b = _veth(wires, b, mtu)
+            chain = [end_a, x0, y0, end_b]
+    rig.ends[link.number, link.ends[0]] = end_a
+    rig.ends[link.number, link.ends[1]] = end_b
+    for way, (name, direction) in enumerate(link.directions):
+        path = chain if way == 0 else chain[::-1]
+        bits = b""
+        if direction.lossy:
+            bits = core.losses(scenario_json, seed, replication, 2 * link.number + way, rig.plan.packets())
+        _kernel_direction(rig, path, direction, bits)
+        departed = None
+        if len(path) == 6:
+            departed = (path[3], "incoming")
+        elif len(path) == 4 and direction.rate_bps and not direction.wire:
+            departed = (path[3], "incoming")
+        rig.taps[link.number, name] = LinkTaps((path[0], "outgoing"), departed, (path[-1], "incoming"))
+
+
+def _kernel_direction(rig: Rig, path: list[Interface], direction: Direction, bits: bytes) -> None:
+    """Set queue disciplines and forwarding along a chain of veth ends, which is walked in the direction of packets."""
+    if len(path) == 2:
+        return
+    crossings = [(path[i], path[i + 1]) for i in range(1, len(path) - 1, 2)]
+    for number, (inward, outward) in enumerate(crossings):
+        last = number == len(crossings) - 1
+        # Packets are lost where they leave the queue behind: in the second crossing, or in the only one.
+        if bits and last:
+            dropper = bpf.Dropper.make(bits, outward.index)
+            rig.droppers.append(dropper)
+            program = dropper.fd
+        else:
+            program = bpf.redirect(outward.index)
+        inward.namespace.route.tc("add", "clsact", inward.index)
+        inward.namespace.route.tc(
+            "add-filter", "bpf", inward.index, ":1", fd=program, name="haltere", parent="ffff:fff2", classid=1,
+            direct_action=True,
+        )
+        if not (bits and last):
+            os.close(program)
+        if direction.rate_bps and number == 0:
+            _netem(outward, limit=direction.queue_packets + 1, rate=f"{direction.rate_bps}bit", packet_overhead=_IP_ONLY)
+        if direction.delay_ns and last:
+            _netem(outward, limit=_NO_LIMIT, delay=direction.delay_ns / 1000)
+
+
+def _netem(interface: Interface, **parameters: Any) -> None:
+    interface.namespace.route.tc("add", "netem", interface.index, "1:", **parameters)
