@@ -39,7 +39,7 @@ Subsystem sftp internal-sftp
 
 
 class Scp:
-    """Server and client with keys made for the transfer."""
+    """Server and client with keys made for the transfer. sshd needs the real root: it changes users."""
 
     name = "scp"
     summary = "scp: a file over SSH beside contenders"
