@@ -49,8 +49,8 @@ class RigError(RuntimeError):
 def transfers(spec_json: str) -> str:
     """Make TCP transfers over this kernel's stack, all of them in one thread of their own.
 
-    Spec: `{"flows": [{"flow", "server": {"netns", "address", "port"}, "client": {"netns", "address"}, "congestion",
-    "size" (bytes or null), "start_ns", "request" (bytes), "options": {"paced", "quickack", "buffer"}}],
+    Spec: `{"flows": [{"flow", "server": {"netns", "address", "port"}, "client": {"netns", "address", "port" (or null)},
+    "congestion", "size" (bytes or null), "start_ns", "request" (bytes), "options": {"paced", "quickack", "buffer"}}],
     "time_limit_ns", "duration_ns", "measure_from_ns", "sample_ns", "epoch_ns"}`.
 
     Answer: `{"flows": [{"flow", "status", "error", "start_s", "handshake_s", "first_byte_s", "completion_s", "bytes",
@@ -67,21 +67,12 @@ class Capture:
     Spec: `{"taps": [{"netns", "interface"}], "flows": [{"flow", "protocol": "tcp" | "udp", "server": END, "client":
     END}], "links": [{"link", "direction", "offered": POINT, "departed": POINT or null, "arrived": POINT, "to":
     [address] or null, "rate_bps", "delay_ns"}], "epoch_ns", "packets": bool, "pcap": file prefix, "ring_bytes"}` with
-    END `{"tap": number, "address", "port": number or null}` and POINT `{"tap": number, "way": "incoming" |
-    "outgoing"}` or a list of them. `to` keeps packets to these addresses only. `delay_ns` is how long after the end of
-    serialisation a packet is seen to depart: a link's delay where departures are taken from arrivals.
+    END `{"tap": number, "address", "port": number or null, "facing": bool}` (`facing`: the tap is at the neighbour's
+    interface that faces the end) and POINT `{"tap": number, "way": "incoming" | "outgoing"}` or a list of them. `to`
+    keeps packets to these addresses only. `delay_ns` is how long after the end of serialisation a packet is seen to
+    depart: a link's delay where departures are taken from arrivals.
 
     Raises `RigError` if the spec is wrong or an interface cannot be listened at.
-class LinkError(ValueError):
-    """A link that cannot be emulated. `args` is (message, path), path like `links[0].ends[1].interface`."""
-
-class Emulator:
-    """Emulated links between TUN devices (Linux only).
-
-    The specification is `{"seed": 1, "replication": 0, "coalesce": false, "spin": false, "realtime": false, "links":
-    [{"name": ..., "ends": [{"netns": "/run/netns/a", "interface": "t0"}, {"netns": null, "interface": "t1"}],
-    "down": LinkConfig, "up": LinkConfig}]}`; `down` goes from the first end to the second, and a LinkConfig is what `link_config` returns.
-    The devices are made and brought up here, without addresses, and live until `stop` or the object's end.
     """
 
     def __init__(self, spec_json: str) -> None: ...
@@ -94,15 +85,22 @@ class Emulator:
         Packets offered to a link later than `until_ns` from time zero (`epoch_ns`, or the start) are not counted but
         still tell what became of earlier ones: without later ones, what has not come out counts as inside.
         """
-def peer(arguments: list[str]) -> int:
-    """Run one of our own servers or clients (`crates/peers`) in this thread; return its exit status.
 
-    The interpreter's lock is released. A server takes over SIGTERM and SIGINT and runs until it gets one: call this in
-    a process of its own.
+class LinkError(ValueError):
+    """A link that cannot be emulated. `args` is (message, path), path like `links[0].ends[1].interface`."""
+
+class Emulator:
+    """Emulated links between TUN devices (Linux only).
+
+    The specification is `{"seed": 1, "replication": 0, "coalesce": false, "spin_ns": 0, "realtime": false, "links":
+    [{"name": ..., "ends": [{"netns": "/run/netns/a", "interface": "t0"}, {"netns": null, "interface": "t1"}],
+    "down": LinkConfig, "up": LinkConfig}]}`; `down` goes
+    from the first end to the second, and a LinkConfig is what `link_config` returns.
+    The devices are made and brought up here, without addresses, and live until `stop` or the object's end.
     """
 
-def certificate(folder: str, kind: str) -> None:
-    """Write `ca.pem`, `cert.pem` and `key.pem` into `folder`; `kind` is `p256` or `ed25519`. Raise `OSError`."""
+    def __init__(self, spec_json: str) -> None: ...
+    def start(self) -> None:
         """Start the links in a thread of their own: their time begins. What was sent before is not carried."""
 
     def stop(self) -> str:
@@ -115,8 +113,9 @@ def certificate(folder: str, kind: str) -> None:
 class LinkShell:
     """A link of which one end lies in a new namespace, for a command (Linux only).
 
-    The specification is `{"seed", "replication", "coalesce", "spin", "realtime", "down": LinkConfig, "up": LinkConfig}`;
-    `down` goes towards the command. Without root the process, which must have a single thread, moves into a user namespace.
+    The specification is `{"seed", "replication", "coalesce", "spin_ns", "realtime", "down": LinkConfig, "up":
+    LinkConfig}`; `down` goes towards the command. Without root the process, which must have a single thread, moves into
+    a user namespace.
     """
 
     base: str
@@ -129,3 +128,13 @@ class LinkShell:
     def __init__(self, spec_json: str) -> None: ...
     def run(self, command: list[str]) -> tuple[int, str]:
         """Run a command behind the link to its end; return its exit code and what was counted, as `Emulator.stop`."""
+
+def peer(arguments: list[str]) -> int:
+    """Run one of our own servers or clients (`crates/peers`) in this thread; return its exit status.
+
+    The interpreter's lock is released. A server takes over SIGTERM and SIGINT and runs until it gets one: call this in
+    a process of its own.
+    """
+
+def certificate(folder: str, kind: str) -> None:
+    """Write `ca.pem`, `cert.pem` and `key.pem` into `folder`; `kind` is `p256` or `ed25519`. Raise `OSError`."""

@@ -46,7 +46,7 @@ def options(**changed: object) -> Options:
         "seed": 1,
         "replication": 0,
         "coalesce": False,
-        "spin": False,
+        "spin": "0us",
         "realtime": False,
     }
     return Options(**{**fields, **changed})  # type: ignore[arg-type]
@@ -86,6 +86,7 @@ def test_a_trace_is_the_rate_of_its_direction(tmp_path: Path) -> None:
         ({"queue": "many"}, "--queue: "),
         ({"rtt": "5ms", "down": Side(delay="1ms")}, "--rtt: "),
         ({"rtt": "5"}, "--rtt: "),
+        ({"spin": "much"}, "--spin: "),
         ({"seed": -1}, "--seed: "),
         ({"down": Side(trace=Path("nowhere"))}, "nowhere: cannot be read"),
         ({"rate": "1Mbit/s", "down": Side(trace=Path("t"))}, "--trace: "),

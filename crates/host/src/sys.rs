@@ -108,6 +108,11 @@ impl Ring {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
+        // A child has no use for the ring, and a user-mode Linux does not survive one that ends with it.
+        // SAFETY: the very mapping made above.
+        if unsafe { libc::madvise(start, blocks * block_bytes, libc::MADV_DONTFORK) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
         let ring = Ring { fd, start: start.cast(), blocks, block_bytes, next: 0 };
         ring.accept_ipv4(size.snap)?;
         Ok(ring)

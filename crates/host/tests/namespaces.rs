@@ -26,14 +26,23 @@ fn run(spec: &Value) -> Value {
 fn flows_of_several_sizes_all_arrive_and_tell_their_times_in_order() {
     let Some(pair) = Pair::new("sizes") else { return };
     let flows: Vec<_> = [1, 100_000, 1_000_000].iter().zip(0..).map(|(&size, i)| flow(&pair, i, size)).collect();
-    let outcome = run(&json!({ "flows": flows, "time_limit_ns": 10_000_000_000u64, "sample_ns": 1_000_000 }));
-    for (flow, size) in outcome["flows"].as_array().expect("flows").iter().zip([1, 100_000, 1_000_000]) {
+    let mut spec = json!({ "flows": flows, "time_limit_ns": 10_000_000_000u64, "sample_ns": 100_000 });
+    spec["flows"][0]["client"]["port"] = json!(45_000);
+    spec["flows"][2]["size"] = json!(30_000_000);
+    let outcome = run(&spec);
+    assert_eq!(outcome["flows"][0]["client_port"], 45_000);
+    for (flow, size) in outcome["flows"].as_array().expect("flows").iter().zip([1, 100_000, 30_000_000]) {
         assert_eq!((&flow["status"], &flow["bytes"]), (&json!("ok"), &json!(size)), "{flow}");
         let times = ["handshake_s", "first_byte_s", "completion_s"].map(|t| flow[t].as_f64().expect("a time"));
         assert!(times.is_sorted() && times[0] > 0.0, "{times:?}");
         assert_eq!(flow["tcp_info"]["client"]["bytes_received"], json!(size));
         assert_eq!(flow["tcp_info"]["server"]["bytes_received"], json!(1));
     }
+    let series = outcome["series"].as_array().expect("series");
+    let cwnd = series.iter().find(|s| s["who"] == "flow 2" && s["name"] == "cwnd").expect("a window");
+    let (t, v) = (cwnd["t_s"].as_array().expect("times"), cwnd["v"].as_array().expect("values"));
+    assert!(cwnd["unit"] == "B" && t.len() == v.len() && v[0].as_f64() >= Some(10.0 * 1448.0), "{cwnd}");
+    assert!(t.windows(2).all(|w| w[0].as_f64() < w[1].as_f64()) && v.windows(2).all(|w| w[0] != w[1]), "{cwnd}");
 }
 
 #[test]
@@ -149,6 +158,22 @@ fn what_taps_count_agrees_with_the_kernel_and_with_itself() {
         assert!(none.iter().all(|n| link[n] == json!(0)), "{link}");
     }
     assert_eq!(seen["packets"]["t_ns"].as_array().map(Vec::len), seen["records"].as_u64().map(|n| n as usize));
+}
+
+#[test]
+fn a_tap_at_the_neighbour_counts_as_one_at_the_end_itself() {
+    let Some(pair) = Pair::new("facing") else { return };
+    pair.without_offloads();
+    let flow = flow(&pair, 0, 100_000);
+    let end = |tap: u32, address: &str| json!({ "tap": tap, "address": address, "facing": true });
+    let flows = json!([
+        { "flow": 0, "protocol": "tcp", "server": end(1, "10.0.0.1"), "client": end(0, "10.0.0.2") },
+    ]);
+    let capture = capture(&pair, &flow, &json!({ "flows": flows }));
+    let outcome = run(&json!({ "flows": [flow], "time_limit_ns": 10_000_000_000u64 }));
+    let (seen, kernel) = (&stop(capture)["flows"][0], &outcome["flows"][0]["tcp_info"]["server"]);
+    assert_eq!((&seen["sent_packets"], &seen["payload_bytes"]), (&kernel["data_segs_out"], &json!(100_000)));
+    assert!(seen["rtt_samples"].as_u64() > Some(1) && seen["completion_s"].as_f64() > Some(0.0), "{seen}");
 }
 
 #[test]

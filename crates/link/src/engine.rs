@@ -1,9 +1,10 @@
 //! The emulator without the kernel: whose packets these are, when they depart, where they go.
 //!
 //! [`Engine::turn`] is one round of the loop and takes everything from [`Io`]: the kernel in the emulator, a virtual
-//! clock in the tests. One reading of the clock a round dates what the round reads and decides what is due in it. A
-//! wait's end dates nothing: the packet is offered at the time at which it was read, it departs when the link says so,
-//! and what a late wake-up costs is recorded and forgotten.
+//! clock in the tests. One reading of the clock a round, after what waited was read, dates what was read and decides
+//! what is due: a packet may be dated some microseconds late, but never before it was sent, even if the system stops us
+//! in the middle. A wait's end dates nothing: a packet departs when the link says so, and what a late wake-up costs is
+//! recorded and forgotten.
 
 use crate::report::Lateness;
 use crate::spec::{EmulatorSpec, Manner};
@@ -15,8 +16,10 @@ use haltere_net::{ComponentId, Cx, Ecn, FlowId, Packet, PathId, Time};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Units read at one port, and runs written to one, before the clock is read again.
-const BATCH: usize = 16;
+/// Units read at one port before the clock is read.
+const READS: usize = 8;
+/// Runs written to one port before it is read again.
+const WRITES: usize = 16;
 
 /// What the engine needs of the world.
 pub trait Io {
@@ -51,6 +54,8 @@ pub struct Lane {
     pub lateness: Lateness,
     /// The port it writes to.
     to: usize,
+    /// Whether more was due than one round hands on.
+    behind: bool,
 }
 
 /// Packets of one unit that are handed on together.
@@ -65,6 +70,8 @@ pub struct Engine {
     lanes: Vec<Lane>,
     coalesce: bool,
     packets: u64,
+    /// What this round has read, and at which port.
+    read: Vec<(usize, Arc<Unit>)>,
 }
 
 impl Engine {
@@ -82,11 +89,12 @@ impl Engine {
                     link: Link::new(config, &name, &streams),
                     lateness: Lateness::default(),
                     to: lanes.len() ^ 1,
+                    behind: false,
                 });
             }
         }
         let Manner { coalesce, .. } = spec.manner();
-        Engine { lanes, coalesce, packets: 0 }
+        Engine { lanes, coalesce, packets: 0, read: Vec::new() }
     }
 
     /// Its lanes.
@@ -99,17 +107,20 @@ impl Engine {
         self.packets
     }
 
-    /// One round: hand on what is due, read what waits, and sleep if neither left anything to do.
+    /// One round: read what waits, hand on what is due, and sleep if neither left anything to do.
     pub fn turn(&mut self, io: &mut impl Io) -> bool {
-        let now = io.now();
         let mut busy = false;
+        for port in 0..self.lanes.len() {
+            busy |= self.read(port, io);
+        }
+        let now = io.now();
+        let mut read = std::mem::take(&mut self.read);
+        for (port, unit) in read.drain(..) {
+            self.offer(port, now, unit);
+        }
+        self.read = read;
         for lane in 0..self.lanes.len() {
-            // What is due goes first: reading on would only make it later.
-            busy |= self.deliver(lane, now, io) || self.read(lane, now, io);
-            // A link without rate and delay has at once out what was read.
-            if self.lanes[lane].link.next_wake() <= now {
-                busy |= self.deliver(lane, now, io);
-            }
+            busy |= self.deliver(lane, now, io);
         }
         let next = self.next_wake();
         if busy || next <= now { io.wait(Time::ZERO) } else { io.wait(next) }
@@ -120,11 +131,15 @@ impl Engine {
         self.lanes.iter().map(|lane| lane.link.next_wake()).min().unwrap_or(Time::NEVER)
     }
 
-    /// Offers what waits at a port; whether there may be more.
-    fn read(&mut self, port: usize, now: Time, io: &mut impl Io) -> bool {
-        for _ in 0..BATCH {
+    /// Reads what waits at a port, unless packets of its lane are overdue: reading on would only make them later. Whether
+    /// there may be more.
+    fn read(&mut self, port: usize, io: &mut impl Io) -> bool {
+        if self.lanes[port].behind {
+            return true;
+        }
+        for _ in 0..READS {
             let Some(unit) = io.receive(port) else { return false };
-            self.offer(port, now, Arc::new(unit));
+            self.read.push((port, Arc::new(unit)));
         }
         true
     }
@@ -147,7 +162,7 @@ impl Engine {
         let mut run: Option<Run> = None;
         let mut runs = 0;
         let more = loop {
-            if runs == BATCH {
+            if runs == WRITES {
                 break true;
             }
             let Some((at, packet)) = lane.link.poll(now, &mut cx) else { break false };
@@ -168,6 +183,7 @@ impl Engine {
         if let Some(r) = run {
             io.send(lane.to, &r.unit, r.pieces, r.ecn);
         }
+        lane.behind = more;
         more
     }
 }

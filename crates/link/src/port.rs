@@ -9,7 +9,7 @@ use crate::report::Calls;
 use crate::spec::Manner;
 use crate::tun::Tun;
 use crate::unit::{Unit, VNET};
-use haltere_net::{Ecn, Time};
+use haltere_net::{Ecn, Span, Time};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::eventfd::EventFd;
@@ -41,7 +41,8 @@ pub(crate) struct Kernel {
     _stop: Arc<EventFd>,
     clock: Clock,
     last: Time,
-    spin: bool,
+    /// How long before a departure to be awake.
+    spin: Span,
     buffer: Box<[u8]>,
     pub(crate) calls: Calls,
 }
@@ -131,9 +132,10 @@ impl Io for Kernel {
     }
 
     fn wait(&mut self, until: Time) -> bool {
-        let sleep = until > self.last && !self.spin;
+        let awake = if until == Time::NEVER { until } else { until.saturating_sub(self.spin) };
+        let sleep = awake > self.last;
         if sleep {
-            self.arm(until);
+            self.arm(awake);
         }
         let mut events = [EpollEvent::empty(); 32];
         let timeout = if sleep { EpollTimeout::NONE } else { EpollTimeout::ZERO };

@@ -9,6 +9,7 @@ use crate::report::Report;
 use crate::spec::{EmulatorError, EmulatorSpec, EndSpec, LinkSpec, check_config, read};
 use crate::sys;
 use crate::tun::{Addresses, Namespace, Tun, loopback_up};
+use haltere_net::Span;
 use haltere_net::link::LinkConfig;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
@@ -18,6 +19,7 @@ use std::io::ErrorKind;
 use std::net::Ipv4Addr;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
+use std::time::Duration;
 
 /// The link to put a command behind.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -30,7 +32,8 @@ pub struct ShellSpec {
     /// See [`crate::spec::Manner::coalesce`].
     pub coalesce: bool,
     /// See [`crate::spec::Manner::spin`].
-    pub spin: bool,
+    #[serde(rename = "spin_ns")]
+    pub spin: Span,
     /// See [`crate::spec::Manner::realtime`].
     pub realtime: bool,
     /// Towards the command.
@@ -136,7 +139,16 @@ fn addresses(device: &str) -> (Ipv4Addr, Ipv4Addr) {
 /// Moves this process into a user namespace in which it is root, and a network namespace of that.
 fn enter_user_namespace() -> Result<(), EmulatorError> {
     let (user, group) = (geteuid(), getegid());
-    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET).map_err(|e| {
+    let mut moved = unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET);
+    // A thread that was joined may be counted for a moment longer.
+    for _ in 0..200 {
+        if moved != Err(Errno::EINVAL) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+        moved = unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET);
+    }
+    moved.map_err(|e| {
         let why = match e {
             Errno::EPERM | Errno::ENOSPC => "this machine lets ordinary users make no namespaces: be root".to_string(),
             Errno::EINVAL => "a user namespace needs a process with one thread: be root, or call it first".to_string(),

@@ -1,5 +1,6 @@
 //! What to emulate, as data: the JSON that rigs and the command line write.
 
+use haltere_net::Span;
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::LossModel;
 use serde::Deserialize;
@@ -51,8 +52,8 @@ pub struct EmulatorSpec {
     #[serde(default)]
     pub coalesce: bool,
     /// See [`Manner::spin`].
-    #[serde(default)]
-    pub spin: bool,
+    #[serde(default, rename = "spin_ns")]
+    pub spin: Span,
     /// See [`Manner::realtime`].
     #[serde(default)]
     pub realtime: bool,
@@ -66,9 +67,10 @@ pub struct Manner {
     /// Hand on together what came as one super-packet and is due together, as a NIC's receive offload would. Cheaper,
     /// and the receiver's acknowledgements then follow super-packets, not packets (default false).
     pub coalesce: bool,
-    /// Look again and again instead of sleeping: exact to a microsecond, and a whole CPU. Never in a virtual machine
-    /// whose time stands still while a program computes (default false).
-    pub spin: bool,
+    /// Wake up so long before a departure and look again and again until it is due: it is then late by a microsecond,
+    /// not by the tens that a sleeping processor takes, and costs the CPU. Never in a virtual machine whose time stands
+    /// still while a program computes (default 0).
+    pub spin: Span,
     /// Run before every ordinary thread (`SCHED_FIFO`), if that is allowed: late wake-ups become rare on a busy machine
     /// (default false).
     pub realtime: bool,

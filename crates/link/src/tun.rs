@@ -15,8 +15,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 const DEVICE: &str = "/dev/net/tun";
-/// Packets that may wait for us; beyond that the kernel drops uncounted, so it is more than any burst.
-const WAITING: u32 = 32_768;
+/// Packets that may wait for us; beyond that the kernel drops uncounted, so it is more than any burst. Linux 6.12 takes
+/// no more.
+const WAITING: u32 = 32_767;
 
 /// A network namespace.
 #[derive(Clone, Debug)]
@@ -125,7 +126,11 @@ impl Tun {
         sys::offload(&file).map_err(|e| wrong("set the offloads of", e))?;
         let socket = control_socket()?;
         sys::set_mtu(&socket, &name, mtu).map_err(|e| wrong("set the MTU of", e))?;
-        sys::set_queue(&socket, &name, WAITING).map_err(|e| wrong("set the queue of", e))?;
+        match sys::set_queue(&socket, &name, WAITING) {
+            // In a user namespace the kernel keeps its own length, 500 packets.
+            Ok(()) | Err(Errno::EPERM) => {}
+            Err(e) => return Err(wrong("set the queue of", e)),
+        }
         // No link-local address, so no router solicitations: only what is sent through the link is counted by it. A
         // kernel without IPv6 has no such file.
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), "1");

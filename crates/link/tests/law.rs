@@ -22,6 +22,8 @@ struct Virtual {
     arrivals: VecDeque<(u64, Unit)>,
     /// How late (or, if negative, how early) the next wake-ups are, ns.
     wakes: VecDeque<i64>,
+    /// Lengths of the packets that this round has read.
+    pending: Vec<u32>,
     /// When each packet was read, and its length.
     read: Vec<(u64, u32)>,
     /// What was handed on: when, and the bytes of each packet.
@@ -30,6 +32,9 @@ struct Virtual {
 
 impl Io for Virtual {
     fn now(&mut self) -> Time {
+        // Time has passed while packets were read; they are dated by this reading.
+        self.now += 700;
+        self.read.extend(self.pending.drain(..).map(|len| (self.now, len)));
         Time::from_nanos(self.now)
     }
 
@@ -38,7 +43,7 @@ impl Io for Virtual {
             return None;
         }
         let (_, unit) = self.arrivals.pop_front()?;
-        self.read.extend((0..unit.pieces()).map(|n| (self.now, unit.len(n))));
+        self.pending.extend((0..unit.pieces()).map(|n| unit.len(n)));
         Some(unit)
     }
 
@@ -156,7 +161,7 @@ proptest! {
     ) {
         let mut engine = Engine::new(&spec(&config, coalesce));
         let units = arrivals.iter().enumerate().map(|(n, &(t, len))| (t, packet(n, len))).collect();
-        let mut world = Virtual { now: 0, arrivals: units, wakes: wakes.into(), read: vec![], sent: vec![] };
+        let mut world = Virtual { now: 0, arrivals: units, wakes: wakes.into(), pending: vec![], read: vec![], sent: vec![] };
         while engine.turn(&mut world) {}
         let expected = simulated(&config, &world.read);
         let sent: Vec<usize> = world.sent.iter().map(|(_, bytes)| number(bytes)).collect();
@@ -184,7 +189,8 @@ fn the_losses_of_a_seed_are_the_simulators_even_within_a_super_packet() {
     for coalesce in [false, true] {
         let mut engine = Engine::new(&spec(&config, coalesce));
         let arrivals = VecDeque::from([(0, unit.clone())]);
-        let mut world = Virtual { now: 0, arrivals, wakes: VecDeque::new(), read: vec![], sent: vec![] };
+        let mut world =
+            Virtual { now: 0, arrivals, wakes: VecDeque::new(), pending: vec![], read: vec![], sent: vec![] };
         while engine.turn(&mut world) {}
         // The TCP sequence number, which follows both headers of 10 and 20 bytes by 4, tells the pieces apart.
         let sequence = |b: &[u8]| u32::from_be_bytes([b[34], b[35], b[36], b[37]]) as usize / 100;

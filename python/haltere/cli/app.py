@@ -320,8 +320,9 @@ def link(
         ),
     ] = False,
     spin: Annotated[
-        bool, typer.Option("--spin", help="Never sleep: exacter, and a whole CPU.", rich_help_panel=RUNS)
-    ] = False,
+        str,
+        typer.Option(help="Be awake so long before each departure: exacter, more CPU.", rich_help_panel=RUNS),
+    ] = "0us",
     realtime: Annotated[
         bool,
         typer.Option(

@@ -1,4 +1,8 @@
-"""`haltere link`: a command behind an emulated link."""
+"""`haltere link`: a command behind an emulated link.
+
+What prints is loaded only after the link was made: numpy starts threads, and a process with threads cannot move into a
+user namespace.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from rich.table import Table
-
 from haltere import core
-from haltere.cli import show
 from haltere.errors import HaltereError, InputError, Place
 
 DIRECTIONS = ("down", "up")
@@ -49,7 +50,7 @@ class Options:
     seed: int
     replication: int
     coalesce: bool
-    spin: bool
+    spin: str
     realtime: bool
 
     def link(self) -> dict[str, Any]:
@@ -85,17 +86,14 @@ class Options:
                 both[name]["trace_ms"] = _trace(side.trace)
         if self.rtt is not None:
             self._split(both)
-        manner = {"coalesce": self.coalesce, "spin": self.spin, "realtime": self.realtime}
+        manner = {"coalesce": self.coalesce, "spin_ns": _time(self.spin, "--spin"), "realtime": self.realtime}
         return {"seed": self.seed, "replication": self.replication, **manner, **both}
 
     def _split(self, both: dict[str, Any]) -> None:
         if self.down.delay is not None or self.up.delay is not None:
             right = "--rtt, or --delay, --down-delay and --up-delay"
             raise InputError("stands beside a delay one way", field="--rtt", given=self.rtt, right=right)
-        try:
-            whole: int = core.link_config({"delay": self.rtt})["down"]["delay_ns"]
-        except core.ScenarioProblem as problem:
-            raise InputError(problem.message, field="--rtt") from None
+        whole = _time(self.rtt or "0ms", "--rtt")
         both["down"]["delay_ns"], both["up"]["delay_ns"] = whole - whole // 2, whole // 2
 
 
@@ -110,6 +108,13 @@ def _option(path: str) -> str:
     if direction in DIRECTIONS:
         return _flag(field, direction)
     return f"--{field}"
+
+
+def _time(text: str, option: str) -> int:
+    try:
+        return int(core.link_config({"delay": text})["down"]["delay_ns"])
+    except core.ScenarioProblem as problem:
+        raise InputError(problem.message, field=option) from None
 
 
 def _trace(file: Path) -> list[int]:
@@ -140,8 +145,7 @@ def command(options: Options, words: list[str], json_file: Path | None) -> NoRet
     report = json.loads(answer)
     if json_file is not None:
         json_file.write_text(json.dumps({"exit_code": code, **report}, indent=1) + "\n", encoding="utf-8")
-    show.err().print(table(report))
-    show.err().print(_lateness(report), markup=False)
+    _print(report)
     if options.realtime and not report["realtime"]:
         sys.stderr.write("--realtime was not allowed: it needs root (CAP_SYS_NICE)\n")
     sys.exit(code)
@@ -168,8 +172,11 @@ def _left_to_the_command() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def table(report: Mapping[str, Any]) -> Table:
-    """Return the counters of both directions."""
+def _print(report: Mapping[str, Any]) -> None:
+    from rich.table import Table
+
+    from haltere.cli import show
+
     shown = Table(box=None)
     shown.add_column("link")
     for title in SHOWN:
@@ -187,11 +194,8 @@ def table(report: Mapping[str, Any]) -> Table:
             str(link["duplicated_packets"]),
             show.number(1e3 * link["mean_queueing_delay_s"], 3),
         )
-    return shown
-
-
-def _lateness(report: Mapping[str, Any]) -> str:
-    late = report["lateness_s"]
-    named = {"p999": "p99.9", "p50": "median"}
+    late, named = report["lateness_s"], {"p999": "p99.9", "p50": "median"}
     parts = [f"{named.get(name, name)} {show.number(1e6 * late[name], 3)}" for name in LATENESS]
-    return f"lateness of departures (µs): {', '.join(parts)}; CPU {show.number(report['cpu_s'], 2)} s"
+    console = show.err()
+    console.print(shown)
+    console.print(f"late (µs): {', '.join(parts)}; CPU {show.number(report['cpu_s'], 2)} s", markup=False)

@@ -101,6 +101,7 @@ class Dropper:
         size = struct.pack("<IIIII", _MAP_ARRAY, 4, 8, 1 + words, _MMAPABLE).ljust(120, b"\0")
         table = _bpf(_MAP_CREATE, size, "the kernel has no room for a list of losses")
         memory = mmap.mmap(table, -(-8 * (1 + words) // mmap.PAGESIZE) * mmap.PAGESIZE)
+        memory.madvise(mmap.MADV_DONTFORK)  # a program that is started needs none of it
         memory[8 : 8 + len(bits)] = bits
         head = _instruction(0xB7, 3) + _lookup(table, 3)  # value 0: how many packets came
         count = (

@@ -48,7 +48,13 @@ def _check_implementation(flow: Flow, path: str, kernel: tuple[str, ...]) -> Non
                 'tcp@linux is a bare transfer: write app = "raw", or leave @linux out for HTTP/2 over TLS', path
             )
         return
-    programs.check(flow, path)
+    try:
+        program = programs.find(flow.transport, flow.implementation)
+        if program.role != "contender":
+            raise programs.ProgramError(f"{flow.transport}@{program.name} makes a load beside contenders, not a download")
+        program.congestion.word(flow.congestion)
+    except programs.ProgramError as error:
+        raise ScenarioProblem(str(error), path) from None
 
 
 def _available() -> list[str]:

@@ -5,19 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from haltere import _core
-from haltere.rig import hosts, namespaces
+from haltere.rig import hosts, namespaces, transfers
 from haltere.rig.namespaces import Rig
 from haltere.rig.plan import Plan, plan
 
 Json = dict[str, Any]
-PHASE_NS = 2_048_000_000
-"""Runs begin at a multiple of this: kernel timers then have the same phase in every run (512 ticks at HZ = 250)."""
 
 
 def run_job(job: Json) -> Json:
@@ -39,16 +35,16 @@ def _emulator(rig: Rig, job: Json) -> Iterator[Any]:
         return
     network = json.loads(_core.network(job["scenario"]))
     links = [
-        {**link, "ends": [{"netns": e["netns"], "interface": e["interface"]} for e in spec["ends"]]}
+        {
+            **{name: link[name] for name in ("name", "down", "up")},
+            "ends": [{"netns": e["netns"], "interface": e["interface"]} for e in spec["ends"]],
+        }
         for link, spec in zip(network["links"], rig.emulated, strict=True)
     ]
     spec = {"seed": job["seed"], "replication": job["replication"], "links": links}
     emulator = _core.Emulator(json.dumps(spec))
     emulator.start()
-    try:
-        yield emulator
-    finally:
-        emulator.stop()
+    yield emulator  # it ends with the object, if a run that fails does not stop it
 
 
 def _measured(rig: Rig, job: Json, emulator: Any) -> Json:
@@ -56,9 +52,7 @@ def _measured(rig: Rig, job: Json, emulator: Any) -> Json:
     capture = _core.Capture(json.dumps(_capture_spec(rig)))
     capture.start()
     try:
-        began = time.monotonic_ns()
-        epoch = (began // PHASE_NS + 2) * PHASE_NS
-        answer = json.loads(_core.transfers(json.dumps(_transfers_spec(rig, job, epoch))))
+        answer = transfers.make(rig, sample_ns=job.get("sample_ns"))
     finally:
         seen = json.loads(capture.stop())
     links = seen["links"] if emulator is None else json.loads(emulator.stop())["links"]
@@ -78,7 +72,7 @@ def result(what: Plan, answer: Json, seen: Json, links: list[Json]) -> Json:
         "error": error,
         "virtual_s": answer["virtual_s"],
         "events": None,
-        "data_packets": sum(flow["received_packets"] for flow in seen["flows"]),
+        "data_packets": sum(flow["received_data_packets"] for flow in seen["flows"]),
         "flows": flows,
         "links": links,
         "series": answer.get("series") or [],
@@ -89,6 +83,7 @@ def result(what: Plan, answer: Json, seen: Json, links: list[Json]) -> Json:
 def _flow(what: Plan, told: Json, seen: Json, measured_s: float | None) -> Json:
     flow = what.flows[told["flow"]]
     info = told.get("tcp_info", {}).get("server", {})
+    told = _as_seen(told, seen) | {name: value for name, value in told.items() if value is not None}
     seconds = told["completion_s"] or measured_s or None
     size = told["bytes"]
     return {
@@ -116,30 +111,17 @@ def _flow(what: Plan, told: Json, seen: Json, measured_s: float | None) -> Json:
     }
 
 
-def _transfers_spec(rig: Rig, job: Json, epoch: int) -> Json:
-    what = rig.plan
-    flows = [
-        {
-            "flow": flow.number,
-            "server": {
-                "netns": rig.nodes[flow.server].path, "address": what.address(flow.server), "port": flow.port
-            },
-            "client": {"netns": rig.nodes[flow.client].path, "address": what.address(flow.client)},
-            "congestion": hosts.congestion(flow),
-            "size": flow.size,
-            "start_ns": flow.start_ns,
-            "request": 1,
-            "options": {"paced": "paced" in flow.switches, "quickack": "nodelack" in flow.switches, "buffer": None},
-        }
-        for flow in what.flows
-    ]
+def _as_seen(told: Json, seen: Json) -> Json:
+    """Return the times of a flow as its packets show them, for programs that do not tell: from the client's first packet.
+
+    What is encrypted cannot be told apart: of QUIC's packets only the times of the first and the last one are known.
+    """
+    finished = told["status"] == "ok" and told["bytes"] > 0
     return {
-        "flows": flows,
-        "time_limit_ns": what.time_limit_ns,
-        "duration_ns": what.duration_ns,
-        "measure_from_ns": what.measure_from_ns or None,
-        "sample_ns": job.get("sample_ns"),
-        "epoch_ns": epoch,
+        "handshake_s": seen["handshake_s"],
+        "first_byte_s": None,
+        "completion_s": seen["completion_s"] if finished else None,
+        "error": None,
     }
 
 
@@ -186,9 +168,3 @@ def _towards(rig: Rig, node: int, to: int) -> namespaces.Interface:
     link = next(link for at, target, link in rig.plan.routes if (at, target) == (node, to))
     return rig.ends[link, node]
 
-
-def scratch() -> Path:
-    """Return a folder in memory for what programs write."""
-    folder = Path("/run/haltere-scratch")
-    folder.mkdir(exist_ok=True)
-    return folder

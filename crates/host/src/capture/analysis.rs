@@ -59,11 +59,12 @@ impl Analysis {
         }
         let flow = self.flow_of(&packet);
         if let Some((i, from_server)) = flow {
-            let (server, client) = &mut self.meters[i];
-            if self.spec.flows[i].server.tap == tap && outgoing == from_server {
+            let ((server, client), spec) = (&mut self.meters[i], &self.spec.flows[i]);
+            // A tap may see the same packet come in and go out again; what leaves an end comes in where it is faced.
+            if spec.server.tap == tap && outgoing != (from_server == spec.server.facing) {
                 server.take(&packet, from_server);
             }
-            if self.spec.flows[i].client.tap == tap && outgoing != from_server {
+            if spec.client.tap == tap && outgoing == (from_server == spec.client.facing) {
                 client.take(&packet, from_server);
             }
         }

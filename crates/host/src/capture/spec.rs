@@ -80,6 +80,9 @@ pub struct EndSpec {
     /// Its port; any if absent.
     #[serde(default)]
     pub port: Option<u16>,
+    /// The tap is not at this end's own interface but at its neighbour's that faces it.
+    #[serde(default)]
+    pub facing: bool,
 }
 
 /// One direction of a link, and where it is watched.

@@ -1,6 +1,6 @@
 //! What the client's tap tells of a flow: what arrived, and when.
 
-use super::packet::{FIN, Packet, Protocol, RST, SYN};
+use super::packet::{FIN, Packet, Protocol, RST, SYN, opens};
 use super::{Ranges, of_port, unwrap};
 use haltere_net::Time;
 
@@ -57,6 +57,9 @@ impl ClientMeter {
         }
         let port = if from_server { p.destination.port() } else { p.source.port() };
         let receiver = of_port(&mut self.connections, port);
+        if receiver.over && opens(p) {
+            *receiver = Receiver::default();
+        }
         // A reset ends the connection; it is counted only if it came from the server of one that still stood.
         let over = receiver.over;
         receiver.over |= p.has(RST);

@@ -70,6 +70,11 @@ impl Packet {
     }
 }
 
+/// Whether a client opens a connection with it, perhaps anew with a port that it had before.
+pub(super) fn opens(p: &Packet) -> bool {
+    p.has(SYN) && !p.has(ACK)
+}
+
 /// Reads an IPv4 packet from its first byte on. The end may be cut off; headers must be there.
 pub fn parse(at: Time, bytes: &[u8]) -> Option<Packet> {
     let first = *bytes.first()?;

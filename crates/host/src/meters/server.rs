@@ -1,6 +1,6 @@
 //! What the server's tap tells of a flow: packets sent, sent again, and round-trip times.
 
-use super::packet::{ACK, Packet, Protocol, RST, SYN};
+use super::packet::{ACK, Packet, Protocol, RST, SYN, opens};
 use super::{Ranges, of_port, segments, unwrap};
 use haltere_net::{Span, Time};
 use std::collections::VecDeque;
@@ -56,9 +56,10 @@ impl ServerMeter {
         }
         let port = if from_server { p.destination.port() } else { p.source.port() };
         let sender = of_port(&mut self.connections, port);
-        if p.has(RST) {
-            sender.over = true;
+        if sender.over && opens(p) {
+            *sender = Sender::default();
         }
+        sender.over |= p.has(RST);
         match from_server {
             _ if sender.over => {}
             true => sender.on_sent(p, &mut self.counts),
@@ -173,7 +174,7 @@ impl Sender {
             let bytes = u32::try_from(end.saturating_sub(start)).unwrap_or(0);
             let more = segments(bytes, self.client_mss.into_iter().chain(self.server_mss).min());
             counts.spurious_retransmissions =
-                (counts.spurious_retransmissions + more).min(counts.retransmitted_packets.max(1));
+                (counts.spurious_retransmissions + more).min(counts.retransmitted_packets);
         }
         duplicate
     }

@@ -92,11 +92,14 @@ impl<'a> Flow<'a> {
         listen(&listener, 1).doing(&server_at, || format!("listen at {address}"))?;
         enter(spaces, spec.client.netns.as_deref(), &client_at)?;
         let client = socket(spec, index)?;
-        // The port is chosen at connect(2), when the whole connection is known (ip(7), IP_BIND_ADDRESS_NO_PORT).
-        sys::bind_address_alone(client.as_fd()).doing(&client_at, || "set IP_BIND_ADDRESS_NO_PORT".into())?;
-        let address = SocketAddrV4::new(spec.client.address, 0);
+        match spec.client.port {
+            Some(_) => set_socket_reuseaddr(&client, true).doing(&client_at, || "set SO_REUSEADDR".into())?,
+            // The port is chosen at connect(2), when the whole connection is known (ip(7), IP_BIND_ADDRESS_NO_PORT).
+            None => sys::bind_address_alone(client.as_fd()).doing(&client_at, || "leave the port open".into())?,
+        }
+        let address = SocketAddrV4::new(spec.client.address, spec.client.port.unwrap_or(0));
         bind(&client, &address).doing(&client_at, || {
-            format!("bind to {} (it must be an address of the namespace)", spec.client.address)
+            format!("bind to {address} (the address must be one of the namespace, the port free there)")
         })?;
         epoll::add(epoll, &listener, Turn::Listener.data(index), EventFlags::IN)
             .doing(&server_at, || "watch the socket".into())?;

@@ -78,6 +78,9 @@ pub struct ClientSpec {
     pub netns: Option<String>,
     /// Its address.
     pub address: Ipv4Addr,
+    /// Its port; one that the kernel draws if absent.
+    #[serde(default)]
+    pub port: Option<u16>,
 }
 
 /// Switches of a flow's sockets.

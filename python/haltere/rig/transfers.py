@@ -1,0 +1,192 @@
+"""Makes the transfers of a run: bare ones by the core, the others by programs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from haltere import _core
+from haltere.rig import hosts, programs
+from haltere.rig.namespaces import Rig, inside, set_kernel
+from haltere.rig.plan import Flow
+from haltere.rig.programs.base import Place, Program, ProgramError, certificates
+from haltere.rig.programs.process import Process
+
+Json = dict[str, Any]
+PHASE_NS = 2_048_000_000
+"""Runs begin at a multiple of this: kernel timers then have the same phase in every run (512 ticks at HZ = 250)."""
+UNLIMITED = 1 << 34
+"""The object of a flow without a size, bytes: a file with a hole, which takes no room."""
+
+
+def next_epoch() -> int:
+    """Return the next instant, on the monotonic clock in ns, at which a run may begin."""
+    return (time.monotonic_ns() // PHASE_NS + 2) * PHASE_NS
+
+
+def make(rig: Rig, *, sample_ns: int | None) -> Json:
+    """Make the transfers of a run.
+
+    Returns:
+        What `_core.transfers` returns: `flows` in the plan's order, `series`, `virtual_s`.
+    """
+    bare = [flow for flow in rig.plan.flows if flow.implementation == "linux"]
+    others = [flow for flow in rig.plan.flows if flow.implementation != "linux"]
+    if others:
+        with _serving(rig, others) as stage:
+            answer = stage.fetch(bare, sample_ns)
+    else:
+        answer = _bare(rig, bare, next_epoch(), sample_ns)
+    answer["flows"].sort(key=lambda flow: flow["flow"])
+    return answer
+
+
+def _bare(rig: Rig, flows: list[Flow], epoch_ns: int, sample_ns: int | None) -> Json:
+    answer: Json = json.loads(_core.transfers(json.dumps(_spec(rig, flows, epoch_ns, sample_ns))))
+    return answer
+
+
+def _spec(rig: Rig, flows: list[Flow], epoch_ns: int, sample_ns: int | None) -> Json:
+    what = rig.plan
+    specs = [
+        {
+            "flow": flow.number,
+            "server": {
+                "netns": rig.nodes[flow.server].path,
+                "address": what.address(flow.server),
+                "port": flow.port,
+            },
+            "client": {"netns": rig.nodes[flow.client].path, "address": what.address(flow.client)},
+            "congestion": hosts.congestion(flow),
+            "size": flow.size,
+            "start_ns": flow.start_ns,
+            "request": 1,
+            "options": {"paced": "paced" in flow.switches, "quickack": "nodelack" in flow.switches, "buffer": None},
+        }
+        for flow in flows
+    ]
+    return {
+        "flows": specs,
+        "time_limit_ns": what.time_limit_ns,
+        "duration_ns": what.duration_ns,
+        "measure_from_ns": what.measure_from_ns or None,
+        "sample_ns": sample_ns,
+        "epoch_ns": epoch_ns,
+    }
+
+
+class _Stage:
+    """Programs whose servers stand ready."""
+
+    def __init__(self, rig: Rig, flows: list[tuple[Flow, Program, Place]]) -> None:
+        self.rig, self.flows = rig, flows
+
+    def fetch(self, bare: list[Flow], sample_ns: int | None) -> Json:
+        epoch = next_epoch()
+        answers: list[Json] = []
+        threads = [threading.Thread(target=self._fetch, args=(*one, epoch, answers)) for one in self.flows]
+        for thread in threads:
+            thread.start()
+        whole: Json = {"flows": [], "series": []}
+        if bare:
+            whole = _bare(self.rig, bare, epoch, sample_ns)
+        for thread in threads:
+            thread.join()
+        whole["flows"] += answers
+        whole["virtual_s"] = (time.monotonic_ns() - epoch) * 1e-9
+        return whole
+
+    def _fetch(self, flow: Flow, program: Program, at: Place, epoch: int, answers: list[Json]) -> None:
+        start = epoch + flow.start_ns
+        told: Json = {"flow": flow.number, "start_s": flow.start_ns * 1e-9, "status": "ok", "error": None, "bytes": 0}
+        plan = self.rig.plan
+        end = epoch + (plan.duration_ns or plan.time_limit_ns)
+        try:
+            time.sleep(max(0, start - time.monotonic_ns()) * 1e-9)
+            with inside(self.rig.nodes[flow.client].fd):
+                process = Process(program.client(at), at.folder, "client")
+                try:
+                    process.wait(max(0.001, (end - time.monotonic_ns()) * 1e-9))
+                finally:
+                    process.end()
+            measured = asdict(program.read(at))
+            told["details"] = measured.pop("details")
+            told |= {name: value for name, value in measured.items() if value is not None}
+            if flow.size is not None and told["bytes"] in (0, None):
+                told["bytes"] = flow.size
+            if told["error"]:
+                told["status"] = "failed"
+        except (ProgramError, OSError) as error:
+            told |= {"status": "failed", "error": str(error)}
+        answers.append(told)
+
+
+@contextlib.contextmanager
+def _serving(rig: Rig, flows: list[Flow]) -> Iterator[_Stage]:
+    """Start the servers, and end them."""
+    scratch = Path(tempfile.mkdtemp(prefix="haltere-", dir="/run"))
+    scratch.chmod(0o755)
+    try:
+        certificates(scratch / "certificates")
+        with contextlib.ExitStack() as stack:
+            stage = []
+            for flow in flows:
+                program = programs.find(flow.transport, flow.implementation)
+                place = _place(rig, flow, scratch)
+                stack.enter_context(_server(rig, flow, program, place))
+                stage.append((flow, program, place))
+            yield _Stage(rig, stage)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _place(rig: Rig, flow: Flow, scratch: Path) -> Place:
+    folder = scratch / f"flow{flow.number}"
+    shown = folder / "shown"
+    shown.mkdir(parents=True)
+    for path in (folder, shown):
+        path.chmod(0o777)
+    thing = shown / "index.html"
+    with thing.open("wb") as file:
+        file.truncate(flow.size or UNLIMITED)
+    plan = rig.plan
+    return Place(
+        server=plan.address(flow.server),
+        client=plan.address(flow.client),
+        port=flow.port,
+        congestion=flow.congestion,
+        folder=folder,
+        certificates=scratch / "certificates",
+        object=thing,
+        size=flow.size,
+        duration_s=None if plan.duration_ns is None else (plan.duration_ns - flow.start_ns) * 1e-9,
+    )
+
+
+@contextlib.contextmanager
+def _server(rig: Rig, flow: Flow, program: Program, at: Place) -> Iterator[None]:
+    with inside(rig.nodes[flow.server].fd):
+        if program.congestion.by == "namespace":
+            set_kernel("net.ipv4.tcp_congestion_control", program.congestion.word(flow.congestion))
+        command = program.server(at)
+        process = Process(command, at.folder, "server") if command is not None else None
+        if process is not None:
+            try:
+                process.wait_ready()
+            except BaseException:
+                process.end()
+                raise
+    try:
+        yield
+    finally:
+        if process is not None:
+            process.end()
+
