@@ -69,9 +69,27 @@ func serve(address, cert, key, folder string) error {
 		Addr:       address,
 		TLSConfig:  http3.ConfigureTLSConfig(&tls.Config{Certificates: []tls.Certificate{pair}}),
 		QUICConfig: config(),
-		Handler:    http.FileServer(http.Dir(folder)),
+		Handler:    show(folder),
 	}
 	return server.ListenAndServe()
+}
+
+// show answers with the files of a folder. Unlike http.FileServer it redirects no name, not even index.html.
+func show(folder string) http.HandlerFunc {
+	return func(to http.ResponseWriter, request *http.Request) {
+		file, err := http.Dir(folder).Open(request.URL.Path)
+		if err != nil {
+			http.NotFound(to, request)
+			return
+		}
+		defer file.Close()
+		about, err := file.Stat()
+		if err != nil || about.IsDir() {
+			http.NotFound(to, request)
+			return
+		}
+		http.ServeContent(to, request, about.Name(), about.ModTime(), file)
+	}
 }
 
 func fetch(own, address, name, ca, path string) error {

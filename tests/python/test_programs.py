@@ -74,7 +74,7 @@ def place(certificates: Path) -> Iterator[Place]:
         Path(top).chmod(0o755)
         for folder in (Path(top, "work"), Path(top, "www")):
             folder.mkdir()
-        thing = Path(top, "www", str(SIZE))
+        thing = Path(top, "www", "index.html")
         thing.write_bytes(bytes(SIZE))
         yield Place(
             server=SERVER, client=CLIENT, port=5001, congestion="cubic", folder=Path(top, "work"),
@@ -113,6 +113,8 @@ def test_it_transfers(program: Program, namespaces: tuple[str, str], place: Plac
 def test_unknown_and_missing_programs_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ProgramError, match=r"there is no tcp@nothing: programs for tcp are .*hyper"):
         programs.find("tcp", "nothing")
+    with pytest.raises(ProgramError, match="does not run in virtual time"):
+        programs.find("tcp", "hyper+chromium", virtual=True)
     wanted = next(program for program in programs.every().values() if program.packages)
     monkeypatch.setattr(base.shutil, "which", lambda *_, **__: None)
     with pytest.raises(ProgramError, match="which this machine lacks"):
@@ -137,3 +139,12 @@ def test_every_program_is_listed() -> None:
     rows = {row["name"]: row for row in programs.rows()}
     assert {"tcp@hyper", "quic@quinn"} <= rows.keys()
     assert rows["quic@quinn"]["congestion"] == "newreno, cubic, bbr"
+
+
+def test_a_process_that_takes_too_long_is_told_and_ended(place: Place) -> None:
+    process = Process(base.Command(("sleep", "60")), place.folder, "client")
+    with pytest.raises(ProgramError, match=r"client did not end within 0\.01 s: it said nothing"):
+        process.wait(0.01)
+    process.end()
+    with pytest.raises(ProgramError, match="client ended with status -15"):
+        process.wait()

@@ -27,7 +27,7 @@ def algorithms(*, as_json: bool) -> None:
         "transports": ("name", "summary"),
         "congestion": ("name", "summary", "reference"),
         "switches": ("name", "applies_to", "summary"),
-        "programs": ("name", "role", "congestion", "missing", "summary"),
+        "programs": ("name", "role", "fidelities", "congestion", "missing", "summary"),
     }
     for kind, names in columns.items():
         table = Table(title=kind, title_justify="left", show_lines=False)

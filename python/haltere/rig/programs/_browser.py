@@ -32,6 +32,7 @@ class Browser:
     own: Own
     protocol: Literal["h2", "h3"]
     role: Role = "contender"
+    virtual: bool = False
     app: Literal["https", "raw"] = "https"
     packages: Mapping[str, str] = field(default_factory=lambda: {"chromium": "apt-get install chromium"})
 

@@ -66,6 +66,7 @@ class ApacheWget2:
     option = "--http2"
     """wget2's option for it."""
     role: Role = "contender"
+    virtual: bool = True
     transport: Literal["tcp"] = "tcp"
     app: Literal["https"] = "https"
     packages: Mapping[str, str] = {"apache2": "apt-get install apache2", "wget2": "apt-get install wget2"}

@@ -167,6 +167,10 @@ class Program(Protocol):
         """Whether it is a contender or a load beside contenders."""
 
     @property
+    def virtual(self) -> bool:
+        """Whether it also runs in a kernel's virtual time; what polls its clock or starts too much does not."""
+
+    @property
     def transport(self) -> Literal["tcp", "quic", "icmp"]:
         """What carries it."""
 

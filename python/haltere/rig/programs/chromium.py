@@ -7,7 +7,7 @@ from haltere.rig.programs._browser import Browser
 
 PROGRAM = Browser(
     name="hyper+chromium",
-    summary="our HTTP/2 server and headless Chromium, the kernel's TCP (wall clock only)",
+    summary="our HTTP/2 server and headless Chromium, the kernel's TCP",
     own=hyper.PROGRAM,
     protocol="h2",
 )

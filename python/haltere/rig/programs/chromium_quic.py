@@ -7,7 +7,7 @@ from haltere.rig.programs._browser import Browser
 
 PROGRAM = Browser(
     name="quinn+chromium",
-    summary="our HTTP/3 server (quinn) and headless Chromium (wall clock only)",
+    summary="our HTTP/3 server (quinn) and headless Chromium",
     own=quinn.PROGRAM,
     protocol="h3",
 )

@@ -53,6 +53,7 @@ class NginxCurl:
     name = "nginx+curl"
     summary = "nginx and curl: HTTP/2, TLS 1.3, the kernel's TCP"
     role: Role = "contender"
+    virtual: bool = True
     transport: Literal["tcp"] = "tcp"
     app: Literal["https"] = "https"
     packages: Mapping[str, str] = {"nginx": "apt-get install nginx-light", **_curl.PACKAGE}

@@ -19,6 +19,7 @@ class Ping:
     name = "ping"
     summary = "ping: ten echoes a second beside contenders"
     role: Role = "load"
+    virtual: bool = True
     transport: Literal["icmp"] = "icmp"
     app: Literal["raw"] = "raw"
     packages: Mapping[str, str] = {"ping": "apt-get install iputils-ping"}

@@ -29,6 +29,7 @@ class QuicGo:
     name = "quicgo"
     summary = "quic-go: HTTP/3, QUIC with its own NewReno"
     role: Role = "contender"
+    virtual: bool = True
     transport: Literal["quic"] = "quic"
     app: Literal["https"] = "https"
     packages: Mapping[str, str] = {_PROGRAM: f"cd peers/quicgo && go build -o /usr/local/bin/{_PROGRAM} ."}

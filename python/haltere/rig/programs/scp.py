@@ -44,6 +44,7 @@ class Scp:
     name = "scp"
     summary = "scp: a file over SSH beside contenders"
     role: Role = "load"
+    virtual: bool = True
     transport: Literal["tcp"] = "tcp"
     app: Literal["raw"] = "raw"
     packages: Mapping[str, str] = {
