@@ -14,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from haltere import _core
 from haltere.rig import programs
 from haltere.rig.programs import base
+from haltere.rig.programs._browser import key_hash
 from haltere.rig.programs.base import Place, Program, ProgramError
 from haltere.rig.programs.process import Process, serving
 
@@ -133,6 +135,31 @@ def test_a_server_that_cannot_start_is_told(place: Place) -> None:
     process = Process(command, place.folder, "server")
     with pytest.raises(ProgramError, match="server ended at once with status 1: it said nothing"):
         process.wait_ready()
+
+
+def test_our_client_tells_what_went_wrong(namespaces: tuple[str, str], place: Place) -> None:
+    program = programs.find("tcp", "hyper")
+    with inside(namespaces[1]):
+        client = Process(program.client(place), place.folder, "client")
+    with pytest.raises(ProgramError, match=r"10\.9\.0\.1:5001: cannot be connected to: Connection refused"):
+        client.wait(30)
+    assert "cannot be connected to" in (program.read(place).error or "")
+
+
+def test_an_unknown_congestion_control_is_refused_before_the_port_opens(place: Place) -> None:
+    program = programs.find("tcp", "hyper")
+    command = program.server(dataclasses.replace(place, congestion="nosuch", server="127.0.0.1"))
+    assert command is not None
+    with pytest.raises(ProgramError, match="this kernel does not take nosuch"):
+        Process(command, place.folder, "server").wait_ready()
+
+
+def test_a_certificate_of_no_kind_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="right: p256 or ed25519"):
+        _core.certificate(str(tmp_path), "rsa")
+    _core.certificate(str(tmp_path), "ed25519")
+    with pytest.raises(ProgramError, match="has no P-256 key"):
+        key_hash(tmp_path / "cert.pem")
 
 
 def test_every_program_is_listed() -> None:
