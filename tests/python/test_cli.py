@@ -74,8 +74,9 @@ def test_algorithms_lists_what_a_contender_is_made_of(haltere: Haltere) -> None:
     known = json.loads(haltere("algorithms", "--json").stdout)
     assert {"tcp", "quic"} <= {item["name"] for item in known["transports"]}
     assert {"newreno", "cubic", "bbr"} <= {item["name"] for item in known["congestion"]}
+    assert {"tcp@hyper", "quic@quinn"} <= {item["name"] for item in known["programs"]}
     table = haltere("algorithms").stdout
-    for kind in ("transports", "congestion", "switches"):
+    for kind in ("transports", "congestion", "switches", "programs"):
         for item in known[kind]:
             assert item["name"] in table
 

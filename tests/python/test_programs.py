@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from haltere import _core
 from haltere.rig import programs
 from haltere.rig.programs import base
+from haltere.rig.programs._browser import key_hash
 from haltere.rig.programs.base import Place, Program, ProgramError
 from haltere.rig.programs.process import Process, serving
 
@@ -66,19 +70,18 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(certificates: Path, tmp_path: Path) -> Place:
-    # Some servers give up root: they must be able to get there.
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.is_relative_to("/tmp") and folder != Path("/tmp"):
-            folder.chmod(0o755)
-    for folder in (tmp_path / "work", tmp_path / "www"):
-        folder.mkdir()
-    thing = tmp_path / "www" / str(SIZE)
-    thing.write_bytes(bytes(SIZE))
-    return Place(
-        server=SERVER, client=CLIENT, port=5001, congestion="cubic", folder=tmp_path / "work",
-        certificates=certificates, object=thing, size=SIZE, duration_s=1,
-    )  # fmt: skip
+def place(certificates: Path) -> Iterator[Place]:
+    # A short path, as browsers have sockets there; servers that give up root must be able to read it.
+    with tempfile.TemporaryDirectory(prefix="ht", dir="/tmp") as top:
+        Path(top).chmod(0o755)
+        for folder in (Path(top, "work"), Path(top, "www")):
+            folder.mkdir()
+        thing = Path(top, "www", "index.html")
+        thing.write_bytes(bytes(SIZE))
+        yield Place(
+            server=SERVER, client=CLIENT, port=5001, congestion="cubic", folder=Path(top, "work"),
+            certificates=certificates, object=thing, size=SIZE, duration_s=1,
+        )  # fmt: skip
 
 
 PROGRAMS = [pytest.param(program, id=f"{way}@{name}") for (way, name), program in programs.every().items()]
@@ -90,6 +93,8 @@ def test_it_transfers(program: Program, namespaces: tuple[str, str], place: Plac
     if lacking:
         pytest.skip(f"{program.name} is not there: {lacking}")
     assert program.version()
+    if program.congestion.own:
+        place = dataclasses.replace(place, congestion=next(iter(program.congestion.own)))
     with inside(namespaces[0]), contextlib.ExitStack() as stack:
         stack.enter_context(serving(program, place))
         with inside(namespaces[1]):
@@ -110,6 +115,8 @@ def test_it_transfers(program: Program, namespaces: tuple[str, str], place: Plac
 def test_unknown_and_missing_programs_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ProgramError, match=r"there is no tcp@nothing: programs for tcp are .*hyper"):
         programs.find("tcp", "nothing")
+    with pytest.raises(ProgramError, match="does not run in virtual time"):
+        programs.find("tcp", "hyper+chromium", virtual=True)
     wanted = next(program for program in programs.every().values() if program.packages)
     monkeypatch.setattr(base.shutil, "which", lambda *_, **__: None)
     with pytest.raises(ProgramError, match="which this machine lacks"):
@@ -130,7 +137,41 @@ def test_a_server_that_cannot_start_is_told(place: Place) -> None:
         process.wait_ready()
 
 
+def test_our_client_tells_what_went_wrong(namespaces: tuple[str, str], place: Place) -> None:
+    program = programs.find("tcp", "hyper")
+    with inside(namespaces[1]):
+        client = Process(program.client(place), place.folder, "client")
+    with pytest.raises(ProgramError, match=r"10\.9\.0\.1:5001: cannot be connected to: Connection refused"):
+        client.wait(30)
+    assert "cannot be connected to" in (program.read(place).error or "")
+
+
+def test_an_unknown_congestion_control_is_refused_before_the_port_opens(place: Place) -> None:
+    program = programs.find("tcp", "hyper")
+    command = program.server(dataclasses.replace(place, congestion="nosuch", server="127.0.0.1"))
+    assert command is not None
+    with pytest.raises(ProgramError, match="this kernel does not take nosuch"):
+        Process(command, place.folder, "server").wait_ready()
+
+
+def test_a_certificate_of_no_kind_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="right: p256 or ed25519"):
+        _core.certificate(str(tmp_path), "rsa")
+    _core.certificate(str(tmp_path), "ed25519")
+    with pytest.raises(ProgramError, match="has no P-256 key"):
+        key_hash(tmp_path / "cert.pem")
+
+
 def test_every_program_is_listed() -> None:
     rows = {row["name"]: row for row in programs.rows()}
     assert {"tcp@hyper", "quic@quinn"} <= rows.keys()
     assert rows["quic@quinn"]["congestion"] == "newreno, cubic, bbr"
+
+
+def test_a_process_that_takes_too_long_is_told_and_ended(place: Place) -> None:
+    process = Process(base.Command(("sleep", "60")), place.folder, "client")
+    with pytest.raises(ProgramError, match=r"client did not end within 0\.01 s: it said nothing"):
+        process.wait(0.01)
+    process.end()
+    with pytest.raises(ProgramError, match="client ended with status -15"):
+        process.wait()

@@ -7,6 +7,8 @@
 //!
 //! The server answers `GET /N` with N bytes. Both ends run on one thread and sleep whenever nothing is due, so that they
 //! also run in a kernel's virtual time. [`run`] is the door of both; what they say about themselves stands in [`report`].
+//! Linux only: congestion control by socket and exact timers are Linux's.
+#![cfg(target_os = "linux")]
 
 mod args;
 pub mod certificate;

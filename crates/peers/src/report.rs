@@ -14,7 +14,8 @@ pub struct Fetched {
     pub started_ns: u64,
     /// Until TLS had finished and requests could be sent.
     pub handshake_s: Option<f64>,
-    /// Until the first byte of a body.
+    /// Until the first head of an answer, as programs and the model count it: a body's first TLS record of 16 KiB may be
+    /// more than the first window takes.
     pub first_byte_s: Option<f64>,
     /// Until the last byte of all bodies.
     pub completion_s: Option<f64>,
@@ -39,8 +40,10 @@ impl Fetched {
         now.since(Time::from_nanos(self.started_ns)).as_secs_f64()
     }
 
-    /// An answer began.
-    pub fn on_answer(&mut self, status: u16) {
+    /// The head of an answer came.
+    pub fn on_answer(&mut self, now: Time, status: u16) {
+        self.first_byte_s = self.first_byte_s.or(Some(self.since(now)));
+        self.completion_s = Some(self.since(now));
         if self.status.is_none_or(|known| known == 200) {
             self.status = Some(status);
         }
@@ -50,7 +53,6 @@ impl Fetched {
     pub fn on_bytes(&mut self, now: Time, bytes: usize) {
         self.bytes += bytes as u64;
         self.completion_s = Some(self.since(now));
-        self.first_byte_s = self.first_byte_s.or(self.completion_s);
     }
 }
 
@@ -157,11 +159,12 @@ mod tests {
     #[test]
     fn times_count_from_the_start_and_a_refusal_stays() {
         let mut seen = Fetched::at(Time::from_nanos(5_000_000_000));
-        seen.on_answer(200);
-        seen.on_answer(404);
-        seen.on_answer(200);
-        seen.on_bytes(Time::from_nanos(5_100_000_000), 10);
-        seen.on_bytes(Time::from_nanos(5_250_000_000), 20);
+        let at = |ms: u64| Time::from_nanos(5_000_000_000 + ms * 1_000_000);
+        seen.on_answer(at(100), 200);
+        seen.on_answer(at(110), 404);
+        seen.on_answer(at(120), 200);
+        seen.on_bytes(at(130), 10);
+        seen.on_bytes(at(250), 20);
         assert_eq!((seen.first_byte_s, seen.completion_s), (Some(0.1), Some(0.25)));
         assert_eq!((seen.bytes, seen.status), (30, Some(404)));
     }

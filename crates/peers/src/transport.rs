@@ -6,6 +6,7 @@
 //! | send window | 64 MiB | 10 MB | the server never waits for itself |
 //! | first datagrams | 1200 bytes, then found out | the same | as the model; quinn looks up to 1452 bytes, the model up to 1472 |
 //! | initial window | 10 datagrams, at most 14 720 bytes | the same | RFC 9002 section 7.2 |
+//! | socket buffers | 8 MiB, as far as the kernel allows | the kernel's | a burst that comes while the program is busy is no loss of the path's |
 //! | segmentation offload | off | on | a queue sees each datagram as a packet, not trains of them |
 //!
 //! Timers are those of [`crate::timer`]; the ACK frequency extension is off, as by default.
@@ -13,10 +14,25 @@
 use crate::args::Common;
 use crate::{Error, qlog};
 use quinn::{TransportConfig, VarInt};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::net::{SocketAddr, UdpSocket};
 
 /// Receive window of HTTP/2 and of QUIC, of a stream and of a connection, bytes.
 pub const RECEIVE_WINDOW: u32 = 32 << 20;
 const SEND_WINDOW: u64 = 64 << 20;
+
+const SOCKET_BUFFER: usize = 8 << 20;
+
+/// A UDP socket at `own`.
+pub fn socket(own: SocketAddr) -> Result<UdpSocket, Error> {
+    let bound = Socket::new(Domain::for_address(own), Type::DGRAM, Some(Protocol::UDP)).and_then(|socket| {
+        socket.set_recv_buffer_size(SOCKET_BUFFER)?;
+        socket.set_send_buffer_size(SOCKET_BUFFER)?;
+        socket.bind(&own.into())?;
+        Ok(socket.into())
+    });
+    bound.map_err(|e| Error::new(own, format!("cannot be bound to: {e}")))
+}
 
 /// The configuration of one connection, whose qlog is called `name` if one is wanted.
 pub fn config(common: &Common, name: &str) -> Result<TransportConfig, Error> {

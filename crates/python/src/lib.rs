@@ -6,7 +6,7 @@ mod bench;
 mod host;
 #[cfg(target_os = "linux")]
 mod link;
-#[cfg(feature = "peers")]
+#[cfg(all(feature = "peers", target_os = "linux"))]
 mod peers;
 mod place;
 
@@ -138,7 +138,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(locate, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(run_bench, module)?)?;
-    #[cfg(feature = "peers")]
+    #[cfg(all(feature = "peers", target_os = "linux"))]
     {
         module.add_function(wrap_pyfunction!(peers::peer, module)?)?;
         module.add_function(wrap_pyfunction!(peers::make_certificate, module)?)?;

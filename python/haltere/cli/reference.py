@@ -16,7 +16,9 @@ from haltere.errors import InputError, as_written
 
 def algorithms(*, as_json: bool) -> None:
     """Print what a contender can be made of."""
-    known = core.algorithms()
+    from haltere.rig import programs
+
+    known = {**core.algorithms(), "programs": programs.rows()}
     if as_json:
         print(json.dumps(known, indent=1))
         return
@@ -25,6 +27,7 @@ def algorithms(*, as_json: bool) -> None:
         "transports": ("name", "summary"),
         "congestion": ("name", "summary", "reference"),
         "switches": ("name", "applies_to", "summary"),
+        "programs": ("name", "role", "fidelities", "congestion", "missing", "summary"),
     }
     for kind, names in columns.items():
         table = Table(title=kind, title_justify="left", show_lines=False)
@@ -33,7 +36,9 @@ def algorithms(*, as_json: bool) -> None:
         for item in known[kind]:
             table.add_row(*(escape(_words(item.get(name))) for name in names))
         console.print(table)
-    console.print("a contender is transport/congestion[-variant][+switch...]", markup=False)
+    console.print(
+        "a contender is transport[@program]/congestion[-variant][+switch...]; programs run on real Linux", markup=False
+    )
 
 
 def _words(value: object) -> str:

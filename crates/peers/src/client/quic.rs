@@ -10,7 +10,7 @@ use h3_quinn::OpenStreams;
 use http::Request;
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Connection, Endpoint, EndpointConfig};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
@@ -39,7 +39,7 @@ fn endpoint(client: &Client) -> Result<Endpoint, Error> {
     let any: IpAddr =
         if client.connect.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let own = SocketAddr::new(client.bind.unwrap_or(any), 0);
-    let socket = UdpSocket::bind(own).map_err(|e| Error::new(own, format!("cannot be bound to: {e}")))?;
+    let socket = transport::socket(own)?;
     let runtime = timer::runtime(client.common.timer);
     Endpoint::new(EndpointConfig::default(), None, socket, runtime).map_err(|e| Error::new(own, e))
 }
@@ -64,7 +64,7 @@ async fn object(mut sender: SendRequest<OpenStreams, Bytes>, uri: String, seen: 
     let mut stream = sender.send_request(request).await.map_err(|e| e.to_string())?;
     stream.finish().await.map_err(|e| e.to_string())?;
     let response = stream.recv_response().await.map_err(|e| e.to_string())?;
-    seen.borrow_mut().on_answer(response.status().as_u16());
+    seen.borrow_mut().on_answer(clock::now(), response.status().as_u16());
     while let Some(data) = stream.recv_data().await.map_err(|e| e.to_string())? {
         seen.borrow_mut().on_bytes(clock::now(), data.remaining());
     }

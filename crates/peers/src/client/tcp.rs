@@ -64,7 +64,7 @@ async fn object(mut sender: SendRequest<Empty<Bytes>>, uri: String, seen: Seen) 
     let request = Request::get(uri).body(Empty::new()).map_err(|e| e.to_string())?;
     sender.ready().await.map_err(|e| e.to_string())?;
     let response = sender.send_request(request).await.map_err(|e| e.to_string())?;
-    seen.borrow_mut().on_answer(response.status().as_u16());
+    seen.borrow_mut().on_answer(clock::now(), response.status().as_u16());
     let mut body = response.into_body();
     while let Some(frame) = body.frame().await {
         if let Some(data) = frame.map_err(|e| e.to_string())?.data_ref() {

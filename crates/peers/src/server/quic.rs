@@ -8,7 +8,6 @@ use h3::server::RequestResolver;
 use http::{Response, StatusCode};
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{Endpoint, EndpointConfig, ServerConfig};
-use std::net::UdpSocket;
 use std::sync::Arc;
 
 /// Serves until the endpoint ends.
@@ -20,8 +19,7 @@ pub async fn serve(server: &Server, tls: rustls::ServerConfig, log: Log) -> Resu
         config.transport_config(Arc::new(transport::config(&server.common, name)?));
         Ok(Arc::new(config))
     };
-    let socket =
-        UdpSocket::bind(server.listen).map_err(|e| Error::new(server.listen, format!("cannot be bound to: {e}")))?;
+    let socket = transport::socket(server.listen)?;
     let first = config("server-0")?;
     let runtime = timer::runtime(server.common.timer);
     let endpoint = Endpoint::new(EndpointConfig::default(), Some((*first).clone()), socket, runtime)

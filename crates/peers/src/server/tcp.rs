@@ -70,15 +70,25 @@ async fn connection(stream: TcpStream, acceptor: TlsAcceptor, log: &Log, number:
 fn answer(request: &Request<Incoming>, log: &Log, number: usize) -> Response<Noughts> {
     let size = asked(request.uri().path());
     log.note(number, |c| c.requests += 1);
-    let mut response = Response::new(Noughts { left: size.unwrap_or(0), log: log.clone(), number });
+    let mut response =
+        Response::new(Noughts { head: Head::Pending, left: size.unwrap_or(0), log: log.clone(), number });
     if size.is_none() {
         *response.status_mut() = StatusCode::NOT_FOUND;
     }
     response
 }
 
-/// A body of noughts.
+/// Whether the head of the answer has gone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Head {
+    Pending,
+    Sent,
+}
+
+/// A body of noughts. It lets the head go first, in a TLS record of its own, as web servers do: together with 16 KiB of
+/// body it would be more than a first window of ten segments takes.
 struct Noughts {
+    head: Head,
     left: u64,
     log: Log,
     number: usize,
@@ -88,9 +98,14 @@ impl Body for Noughts {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         if self.left == 0 {
             return Poll::Ready(None);
+        }
+        if self.head == Head::Pending {
+            self.head = Head::Sent;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
         }
         let next = piece(self.left);
         self.left -= next.len() as u64;

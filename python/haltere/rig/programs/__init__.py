@@ -11,7 +11,7 @@ from typing import Any
 
 from haltere.rig.programs.base import Program, ProgramError, missing
 
-__all__ = ["available", "every", "find", "rows"]
+__all__ = ["ProgramError", "available", "every", "find", "rows"]
 
 
 @cache
@@ -25,16 +25,19 @@ def every() -> Mapping[tuple[str, str], Program]:
     return MappingProxyType(found)
 
 
-def find(transport: str, implementation: str) -> Program:
-    """Return a program that can be run here.
+def find(transport: str, implementation: str, *, virtual: bool = False) -> Program:
+    """Return a program that can be run here, in virtual time if asked for.
 
     Raises:
-        ProgramError: if there is none of that name, or if something of it is missing on this machine.
+        ProgramError: if there is none of that name, if something of it is missing here, or if it does not run in
+            virtual time.
     """
     program = every().get((transport, implementation))
     if program is None:
         known = ", ".join(name for way, name in every() if way == transport)
         raise ProgramError(f"there is no {transport}@{implementation}: programs for {transport} are {known}")
+    if virtual and not program.virtual:
+        raise ProgramError(f'{transport}@{implementation} does not run in virtual time: choose fidelity "testbed"')
     lacking = missing(program)
     if lacking:
         how = "; ".join(f"{name}: {way}" for name, way in lacking.items())
@@ -53,8 +56,9 @@ def rows() -> list[dict[str, Any]]:
         {
             "name": f"{program.transport}@{program.name}",
             "role": program.role,
+            "fidelities": ["linux", "testbed"] if program.virtual else ["testbed"],
             "congestion": program.congestion.describe(),
-            "missing": [f"{name} ({how})" for name, how in missing(program).items()],
+            "missing": list(missing(program)),
             "summary": program.summary,
         }
         for program in every().values()

@@ -20,6 +20,7 @@ class Own:
     transport: Literal["tcp", "quic"]
     congestion: Congestion
     role: Role = "contender"
+    virtual: bool = True
     app: Literal["https", "raw"] = "https"
     packages: Mapping[str, str] = field(default_factory=dict)
 

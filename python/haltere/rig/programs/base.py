@@ -145,7 +145,7 @@ class Congestion:
 
     def describe(self) -> str:
         """Return what can be chosen, for a table."""
-        return ", ".join(self.own) if self.by == "program" else "any of the kernel's"
+        return (", ".join(self.own) or "none") if self.by == "program" else "any of the kernel's"
 
 
 OF_THE_KERNEL = Congestion("namespace")
@@ -165,6 +165,10 @@ class Program(Protocol):
     @property
     def role(self) -> Role:
         """Whether it is a contender or a load beside contenders."""
+
+    @property
+    def virtual(self) -> bool:
+        """Whether it also runs in a kernel's virtual time; what polls its clock or starts too much does not."""
 
     @property
     def transport(self) -> Literal["tcp", "quic", "icmp"]:

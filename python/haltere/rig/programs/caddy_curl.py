@@ -15,6 +15,7 @@ class CaddyCurl:
     name = "caddy+curl"
     summary = "Caddy and curl: HTTP/2, TLS 1.3, the kernel's TCP"
     role: Role = "contender"
+    virtual: bool = True
     transport: Literal["tcp"] = "tcp"
     app: Literal["https"] = "https"
     packages: Mapping[str, str] = {**_caddy.PACKAGE, **_curl.PACKAGE}

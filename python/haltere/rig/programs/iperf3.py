@@ -27,6 +27,7 @@ class Iperf3:
     name = "iperf3"
     summary = "iperf3: one bulk TCP connection beside contenders"
     role: Role = "load"
+    virtual: bool = True
     transport: Literal["tcp"] = "tcp"
     app: Literal["raw"] = "raw"
     packages: Mapping[str, str] = {"iperf3": "apt-get install iperf3"}

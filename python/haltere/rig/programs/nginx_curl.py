@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Literal
 
@@ -22,6 +23,7 @@ from haltere.rig.programs.base import (
 _CONFIG = """\
 daemon off;
 master_process off;
+{user}
 pid {folder}/nginx.pid;
 error_log {folder}/nginx.log;
 events {{}}
@@ -51,6 +53,7 @@ class NginxCurl:
     name = "nginx+curl"
     summary = "nginx and curl: HTTP/2, TLS 1.3, the kernel's TCP"
     role: Role = "contender"
+    virtual: bool = True
     transport: Literal["tcp"] = "tcp"
     app: Literal["https"] = "https"
     packages: Mapping[str, str] = {"nginx": "apt-get install nginx-light", **_curl.PACKAGE}
@@ -60,8 +63,17 @@ class NginxCurl:
         return f"{first_line('nginx', '-v')}; {_curl.version()}"
 
     def server(self, at: Place) -> Command:
+        # As root nginx gives its folders to a user of its own, who need not exist where the rig is.
+        user = "user root root;" if os.geteuid() == 0 else ""
         config = _CONFIG.format(
-            folder=at.folder, server=at.server, port=at.port, name=NAME, cert=at.cert, key=at.key, root=at.object.parent
+            user=user,
+            folder=at.folder,
+            server=at.server,
+            port=at.port,
+            name=NAME,
+            cert=at.cert,
+            key=at.key,
+            root=at.object.parent,
         )
         file = at.folder / "nginx.conf"
         argv = (path("nginx"), "-p", str(at.folder), "-e", str(at.folder / "nginx.log"), "-c", str(file))

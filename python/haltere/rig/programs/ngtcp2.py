@@ -27,6 +27,7 @@ class Ngtcp2:
     name = "ngtcp2"
     summary = "ngtcp2's examples: HTTP/3, QUIC with its own congestion control, TLS by GnuTLS"
     role: Role = "contender"
+    virtual: bool = True
     transport: Literal["quic"] = "quic"
     app: Literal["https"] = "https"
     packages: Mapping[str, str] = {

@@ -19,10 +19,11 @@ class Ping:
     name = "ping"
     summary = "ping: ten echoes a second beside contenders"
     role: Role = "load"
+    virtual: bool = True
     transport: Literal["icmp"] = "icmp"
     app: Literal["raw"] = "raw"
     packages: Mapping[str, str] = {"ping": "apt-get install iputils-ping"}
-    congestion: Congestion = Congestion("program", {"none": "none"})
+    congestion: Congestion = Congestion("program")
 
     def version(self) -> str:
         return first_line("ping", "-V")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import time
@@ -16,6 +17,8 @@ from haltere.rig.programs.base import Command, Listening, Place, Program, Progra
 _LISTEN = {"tcp": "0A", "udp": "07"}
 """The states of `/proc/net/tcp` and `/proc/net/udp` in which clients may come."""
 _LOOK_S = 0.002
+_LONGEST_MS = 2**31 - 1
+"""What poll(2) takes."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -62,24 +65,34 @@ class Process:
         Raises:
             ProgramError: if it fails, or takes too long.
         """
-        try:
-            status = self._child.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            raise ProgramError(f"{self.name} did not end within {timeout_s:g} s: {self.said()}") from None
+        if not self._ended(timeout_s):
+            raise ProgramError(f"{self.name} did not end within {timeout_s:g} s: {self.said()}")
+        self._signal(signal.SIGKILL)
+        status = self._child.wait()
         if status != 0:
             raise ProgramError(f"{self.name} ended with status {status}: {self.said()}")
 
     def end(self, patience_s: float = 5) -> None:
-        """End it, kindly at first."""
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            if self._child.poll() is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(self.pid, number)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._child.wait(patience_s)
-        # What it started may have outlived it; it is in the same group.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+        """End it and all that it started, kindly at first."""
+        self._signal(signal.SIGTERM)
+        self._ended(patience_s)
+        self._signal(signal.SIGKILL)
+        self._child.wait()
+
+    def _ended(self, timeout_s: float | None) -> bool:
+        """Sleep until it has ended, without looking again and again: in virtual time every look costs real time."""
+        if self._child.returncode is not None:
+            return True
+        with os.fdopen(os.pidfd_open(self.pid), "rb", buffering=0) as alive:
+            waiting = select.poll()
+            waiting.register(alive, select.POLLIN)
+            return bool(waiting.poll(None if timeout_s is None else min(timeout_s * 1000, _LONGEST_MS)))
+
+    def _signal(self, number: signal.Signals) -> None:
+        """Send a signal to it and all that it started: until it is waited for, its group's number is nobody else's."""
+        if self._child.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, number)
 
     def said(self) -> str:
         """Return the last of what it printed."""
@@ -99,16 +112,11 @@ class _Forked:
             self.returncode = os.waitstatus_to_exitcode(status) if found else None
         return self.returncode
 
-    def wait(self, timeout: float | None = None) -> int:
-        if timeout is None and self.returncode is None:
+    def wait(self) -> int:
+        if self.returncode is None:
             _, status = os.waitpid(self.pid, 0)
             self.returncode = os.waitstatus_to_exitcode(status)
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while self.poll() is None:
-            if deadline is not None and time.monotonic() > deadline:
-                raise subprocess.TimeoutExpired("peer", timeout or 0)
-            time.sleep(_LOOK_S)
-        return self.returncode or 0
+        return self.returncode
 
 
 def _fork(peer: tuple[str, ...], log: IO[bytes]) -> _Forked:

@@ -39,11 +39,12 @@ Subsystem sftp internal-sftp
 
 
 class Scp:
-    """Server and client with keys made for the transfer."""
+    """Server and client with keys made for the transfer. sshd needs the real root: it changes users."""
 
     name = "scp"
     summary = "scp: a file over SSH beside contenders"
     role: Role = "load"
+    virtual: bool = True
     transport: Literal["tcp"] = "tcp"
     app: Literal["raw"] = "raw"
     packages: Mapping[str, str] = {
