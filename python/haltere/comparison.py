@@ -12,8 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from haltere.errors import InputError, Place, as_written
 from haltere import fidelity as fidelities
+from haltere.errors import InputError, Place, as_written
 from haltere.fidelity import NAMES, Fidelity
 from haltere.runner.executor import Executor, Task
 from haltere.scenario import Scenario

@@ -22,7 +22,7 @@ LOSSLESS_BOUND, LOSSY_BOUND = 0.01, 0.05
 
 @dataclass(frozen=True)
 class Quantity:
-    """One quantity of one flow at both fidelities; `log_ratio` is ln(model ÷ kernel) of the medians, if both are there."""
+    """One quantity of one flow at both fidelities; `log_ratio` is ln(model ÷ kernel) of medians, if both are there."""
 
     flow: int
     name: str
@@ -82,7 +82,9 @@ def validate(
         raise InputError("no contender was given", field="contender", right="such as tcp/cubic")
     if replications < 1:
         raise InputError(
-            "is not a number of replications", field="--replications", given=as_written(replications),
+            "is not a number of replications",
+            field="--replications",
+            given=as_written(replications),
             right="a whole number from 1",
         )
     model = conditions.scenario(list(contenders)).json

@@ -79,7 +79,7 @@ FidelityOption = Annotated[
     list[str] | None,
     typer.Option(
         "--fidelity",
-        help="Where: `model` (the simulator), `linux` (a real kernel in virtual time), `testbed` (this machine's kernel). "
+        help="Where: `model` (the simulator), `linux` (a real kernel in virtual time), `testbed` (this machine's). "
         "May be given again, to lay them side by side.",
         show_default=False,
         rich_help_panel=RUNS,
@@ -110,7 +110,7 @@ def compare(
     fidelity: Annotated[
         str,
         typer.Option(
-            help="Where: `model` (the simulator), `linux` (a real kernel and programs in virtual time), `testbed` (this "
+            help="Where: `model` (the simulator), `linux` (a real kernel and programs, virtual time), `testbed` (this "
             "machine's kernel, on the wall clock).",
             rich_help_panel=RUNS,
         ),
@@ -406,7 +406,9 @@ def validate(
     )
 
 
-kernels = typer.Typer(no_args_is_help=True, help="The Linux kernel of fidelity `linux`: build it once, or see what is there.")
+kernels = typer.Typer(
+    no_args_is_help=True, help="The Linux kernel of fidelity `linux`: build it once, or see what is there."
+)
 app.add_typer(kernels, name="kernel", rich_help_panel="Real Linux")
 
 
@@ -415,13 +417,16 @@ def kernel_build(
     source: Annotated[
         str | None,
         typer.Option(
-            help="A kernel tree, a packed one, or a version that Debian packages, such as 6.1 (default: the newest there "
-            "is).",
+            help="A kernel tree, a packed one, or a version that Debian packages, such as 6.1 (default: the newest).",
             show_default=False,
         ),
     ] = None,
-    hz: Annotated[int, typer.Option(help="Timer ticks a second: 250 as Debian's kernels have, or 100, 300, 1000.")] = 250,
-    jobs: Annotated[int | None, typer.Option(help="Compilers at once (default: one a CPU).", show_default=False)] = None,
+    hz: Annotated[
+        int, typer.Option(help="Timer ticks a second: 250 as Debian's kernels have, or 100, 300, 1000.")
+    ] = 250,
+    jobs: Annotated[
+        int | None, typer.Option(help="Compilers at once (default: one a CPU).", show_default=False)
+    ] = None,
 ) -> None:
     """Build a user-mode Linux with time travel from Debian's source package or any kernel tree; some minutes, no root.
 

@@ -54,5 +54,7 @@ def check(*, as_json: bool) -> None:
         console.print(escape(f"to build one: apt-get install {packages} (missing: {', '.join(tools)})"))
     else:
         sources = ", ".join(path.name.removesuffix(".tar.xz") for path in kernel.packaged_sources())
-        console.print(escape(f"building is possible; sources here: {sources or 'none, one will be fetched by apt-get'}"))
+        console.print(
+            escape(f"building is possible; sources here: {sources or 'none, one will be fetched by apt-get'}")
+        )
     console.print(escape(f"fidelity testbed: {'possible' if here is None else here}"))

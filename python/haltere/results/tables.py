@@ -66,8 +66,8 @@ RUN: dict[str, pl.DataType] = {
     "emulator_cpu_s": pl.Float64(),
     "endpoints_cpu_s": pl.Float64(),
 }
-"""A run's own columns. From `kernel` on they are of real runs only: on the wall clock, whether the machine disturbed the
-run, how often it was made, how late packets left the links, and what it cost."""
+"""A run's own columns. From `kernel` on they are of real runs only: on the wall clock, whether the machine disturbed
+the run, how often it was made, how late packets left the links, and what it cost."""
 BOTTLENECK = (
     "delivered_packets",
     "delivered_bytes",

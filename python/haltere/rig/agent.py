@@ -124,7 +124,7 @@ def serve(jobs: Path, worker: str, *, wall_clock: bool) -> None:
 
 def take(jobs: Path, worker: str) -> tuple[str, dict[str, Any]] | None:
     """Take the first job that no one else has taken."""
-    for name in sorted(os.listdir(jobs / "queue")):
+    for name in sorted(path.name for path in (jobs / "queue").iterdir()):
         if name.startswith("."):
             continue
         mine = jobs / "taken" / f"{name}.{worker}"
@@ -147,7 +147,12 @@ def file(jobs: Path, key: str, worker: str, result: str) -> None:
 def failed(reason: str) -> dict[str, Any]:
     """Return the result of a run that did not come about."""
     return {
-        "status": "failed", "error": reason, "virtual_s": None, "events": None, "data_packets": None, "flows": [],
+        "status": "failed",
+        "error": reason,
+        "virtual_s": None,
+        "events": None,
+        "data_packets": None,
+        "flows": [],
         "links": [],
     }
 

@@ -1,7 +1,7 @@
-"""Two small programs for the kernel: one sends packets on through another interface, one drops those on a list first.
+"""Two small programs for the kernel: one sends packets on by another interface, one drops those on a list first.
 
-A link's losses are drawn beforehand, from the simulator's own stream, and handed to the kernel as bits: whether a packet
-is lost depends on its ordinal alone. So one seed gives one loss pattern, in the kernel as in the simulator.
+A link's losses are drawn beforehand, from the simulator's own stream, and handed to the kernel as bits: whether a
+packet is lost depends on its ordinal alone. So one seed gives one loss pattern, in the kernel as in the simulator.
 
 Instructions: RFC 9669. The system call: bpf(2).
 """
@@ -66,8 +66,14 @@ def _program(instructions: bytes) -> int:
     licence = ctypes.create_string_buffer(b"GPL")
     log = ctypes.create_string_buffer(1 << 16)
     attributes = struct.pack(
-        "<IIQQIIQ", _SCHED_CLS, len(instructions) // 8, ctypes.addressof(code), ctypes.addressof(licence), 1,
-        len(log), ctypes.addressof(log),
+        "<IIQQIIQ",
+        _SCHED_CLS,
+        len(instructions) // 8,
+        ctypes.addressof(code),
+        ctypes.addressof(licence),
+        1,
+        len(log),
+        ctypes.addressof(log),
     ).ljust(120, b"\0")
     try:
         return _bpf(_PROG_LOAD, attributes, "the kernel refuses a program that forwards packets")

@@ -9,8 +9,23 @@ from haltere.rig import hosts, programs
 from haltere.rig.plan import Flow, plan
 
 KERNEL_CONGESTION = (
-    "reno", "bic", "cubic", "westwood", "htcp", "highspeed", "hybla", "vegas", "nv", "scalable", "lp", "veno", "yeah",
-    "illinois", "dctcp", "cdg", "bbr",
+    "reno",
+    "bic",
+    "cubic",
+    "westwood",
+    "htcp",
+    "highspeed",
+    "hybla",
+    "vegas",
+    "nv",
+    "scalable",
+    "lp",
+    "veno",
+    "yeah",
+    "illinois",
+    "dctcp",
+    "cdg",
+    "bbr",
 )
 """The congestion controls that `kernel.config` builds in."""
 
@@ -28,7 +43,7 @@ def check(fidelity: str, scenario_json: str) -> None:
             raise ScenarioProblem(
                 f"the kernel has no switch {unknown[0]!r}: there are {', '.join(sorted(hosts.KNOWN))}", path
             )
-        _check_implementation(flow, path, known)
+        _check_implementation(fidelity, flow, path, known)
     _check_shared_routes(what.flows)
     try:
         hosts.settings(what.flows)
@@ -36,10 +51,11 @@ def check(fidelity: str, scenario_json: str) -> None:
         raise ScenarioProblem(str(error), "flows") from None
 
 
-def _check_implementation(flow: Flow, path: str, kernel: tuple[str, ...]) -> None:
+def _check_implementation(fidelity: str, flow: Flow, path: str, kernel: tuple[str, ...]) -> None:
     if flow.transport == "tcp" and hosts.congestion(flow) not in kernel:
         raise ScenarioProblem(
-            f"the kernel has no congestion control {flow.congestion!r}: there are {', '.join(kernel)}", path
+            f"the kernel has no congestion control {flow.congestion!r}: there are {', '.join(kernel)}",
+            path,
         )
     if flow.implementation == "model":
         raise ScenarioProblem("the model's endpoints cannot meet a real kernel: leave @model out", path)
@@ -50,9 +66,11 @@ def _check_implementation(flow: Flow, path: str, kernel: tuple[str, ...]) -> Non
             )
         return
     try:
-        program = programs.find(flow.transport, flow.implementation)
-        if program.role != "contender":
-            raise programs.ProgramError(f"{flow.transport}@{program.name} makes a load beside contenders, not a download")
+        program = programs.find(flow.transport, flow.implementation, virtual=fidelity == "linux")
+        if program.app != flow.app:
+            raise programs.ProgramError(
+                f'{flow.transport}@{program.name} says other things: write app = "{program.app}"'
+            )
         program.congestion.word(flow.congestion)
     except programs.ProgramError as error:
         raise ScenarioProblem(str(error), path) from None
@@ -62,15 +80,16 @@ def _check_shared_routes(flows: tuple[Flow, ...]) -> None:
     """Programs that take the kernel's default get it by the route, which all flows between two hosts share."""
     by_route = {}
     for flow in flows:
-        if flow.transport == "tcp" and flow.implementation != "linux":
-            if programs.find(flow.transport, flow.implementation).congestion.by == "namespace":
-                by_route[flow.server, flow.client] = flow
+        real = flow.transport == "tcp" and flow.implementation != "linux"
+        if real and programs.find(flow.transport, flow.implementation).congestion.by == "namespace":
+            by_route[flow.server, flow.client] = flow
     for flow in flows:
         other = by_route.get((flow.server, flow.client))
         if other is not None and flow.transport == "tcp" and hosts.congestion(flow) != hosts.congestion(other):
             raise ScenarioProblem(
                 f"{other.contender} sets the congestion control of all connections between its two hosts: give "
-                f"{flow.contender} hosts of its own (a dumbbell's pairs)", f"flows[{flow.number}].contender",
+                f"{flow.contender} hosts of its own (a dumbbell's pairs)",
+                f"flows[{flow.number}].contender",
             )
 
 

@@ -30,8 +30,14 @@ MAX_STARTS_WITHOUT_RESULT = 3
 class RigExecutor:
     """Runs tasks by agents: kernels in virtual time, or one agent on this machine."""
 
-    def __init__(self, start: Start, *, workers: int | None = None, patience_s: float = PATIENCE_S,
-                 extra: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        start: Start,
+        *,
+        workers: int | None = None,
+        patience_s: float = PATIENCE_S,
+        extra: dict[str, Any] | None = None,
+    ) -> None:
         self.workers = workers or default_workers()
         self._start, self._patience, self._extra = start, patience_s, extra or {}
 

@@ -32,32 +32,29 @@ def settings(flows: tuple[Flow, ...]) -> dict[int, dict[str, str]]:
         ValueError: if two flows want a node set in different ways.
     """
     wanted: dict[tuple[int, str], tuple[str | None, str]] = {}
-
-    def want(node: int, name: str, value: str | None, flow: Flow) -> None:
-        before, whose = wanted.setdefault((node, name), (value, flow.contender))
-        if before != value:
-            raise ValueError(
-                f"{flow.contender} and {whose} want {name} set differently on one host: give them hosts of their own"
-            )
-
     for flow in flows:
-        stock = "stockbuffers" in flow.switches
-        for node in (flow.server, flow.client):
-            for name, value in TUNED.items():
-                want(node, name, None if stock else value, flow)
-        for table, nodes in (
-            (_OF_CLIENTS, (flow.client,)),
-            (_OF_SERVERS, (flow.server,)),
-            (_OF_BOTH, (flow.server, flow.client)),
-        ):
-            for switch, (name, value) in table.items():
-                for node in nodes:
-                    want(node, name, value if switch in flow.switches else None, flow)
+        for node, name, value in _wishes(flow):
+            before, whose = wanted.setdefault((node, name), (value, flow.contender))
+            if before != value:
+                raise ValueError(
+                    f"{flow.contender} and {whose} want {name} set differently on one host: give each its own hosts"
+                )
     answer: dict[int, dict[str, str]] = {}
     for (node, name), (value, _) in wanted.items():
         if value is not None:
             answer.setdefault(node, {})[name] = value
     return answer
+
+
+def _wishes(flow: Flow) -> Iterator[tuple[int, str, str | None]]:
+    """Yield (node, parameter, value), None for the kernel's own value."""
+    stock = "stockbuffers" in flow.switches
+    both = (flow.server, flow.client)
+    for name, value in TUNED.items():
+        yield from ((node, name, None if stock else value) for node in both)
+    for table, nodes in ((_OF_CLIENTS, (flow.client,)), (_OF_SERVERS, (flow.server,)), (_OF_BOTH, both)):
+        for switch, (name, value) in table.items():
+            yield from ((node, name, value if switch in flow.switches else None) for node in nodes)
 
 
 @contextlib.contextmanager
@@ -77,7 +74,7 @@ def _hystart(flows: tuple[Flow, ...]) -> Iterator[None]:
     wanted = {"nohystart" not in flow.switches for flow in flows if flow.congestion == "cubic"}
     if wanted != {False}:
         if len(wanted) > 1:
-            raise ValueError("HyStart is on or off for a whole kernel: cubic and cubic-nohystart cannot meet in one run")
+            raise ValueError("HyStart is on or off for a whole kernel: cubic and cubic-nohystart cannot meet")
         yield
         return
     before = _HYSTART.read_text()

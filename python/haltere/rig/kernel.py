@@ -122,11 +122,11 @@ def build(
     missing = missing_tools()
     if missing:
         packages = " ".join(sorted(set(missing.values())))
-        raise InputError(
-            f"a kernel cannot be built without {', '.join(missing)}", right=f"apt-get install {packages}"
-        )
+        raise InputError(f"a kernel cannot be built without {', '.join(missing)}", right=f"apt-get install {packages}")
     if hz not in (100, 250, 300, 1000):
-        raise InputError("is not a timer frequency of Linux", field="--hz", given=str(hz), right="100, 250, 300 or 1000")
+        raise InputError(
+            "is not a timer frequency of Linux", field="--hz", given=str(hz), right="100, 250, 300 or 1000"
+        )
     home = cache()
     home.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".build-", dir=home) as folder, _tree(source, Path(folder)) as tree:
@@ -159,11 +159,14 @@ def _tree(source: str | None, folder: Path) -> Iterator[Path]:
     packed = Path(source) if source is not None and Path(source).is_file() else _packaged(source, folder)
     unpacked = folder / "source"
     unpacked.mkdir()
-    answer = subprocess.run(["tar", "-xf", str(packed), "-C", str(unpacked)], capture_output=True, text=True, check=False)
+    answer = subprocess.run(
+        ["tar", "-xf", str(packed), "-C", str(unpacked)], capture_output=True, text=True, check=False
+    )
     trees = [path for path in unpacked.iterdir() if path.is_dir()]
     if answer.returncode != 0 or len(trees) != 1:
         raise InputError(
-            f"cannot be unpacked: {answer.stderr.strip() or 'it does not hold one folder'}", given=str(packed),
+            f"cannot be unpacked: {answer.stderr.strip() or 'it does not hold one folder'}",
+            given=str(packed),
             right="a packed kernel tree, such as Debian's linux-source-6.12.tar.xz",
         )
     yield _checked(trees[0])
@@ -208,7 +211,9 @@ def _configure(tree: Path, work: Path, hz: int) -> str:
     if f"CONFIG_HZ={hz}\n" not in written or "CONFIG_UML_TIME_TRAVEL_SUPPORT=y" not in written:
         raise HaltereError(f"the source in {tree} knows no time travel: kernels from 5.10 on do")
     answer = subprocess.run(
-        ["make", "-s", "-C", str(tree), f"O={work}", "ARCH=um", "kernelversion"], capture_output=True, text=True,
+        ["make", "-s", "-C", str(tree), f"O={work}", "ARCH=um", "kernelversion"],
+        capture_output=True,
+        text=True,
         check=True,
     )
     return answer.stdout.strip().splitlines()[-1]
@@ -218,9 +223,12 @@ def _make(tree: Path, work: Path, targets: list[str], on_progress: Progress | No
     command = ["make", "-C", str(tree), f"O={work}", "ARCH=um", f"KBUILD_KCONFIG={work / 'Kconfig.haltere'}", *targets]
     log = work / "build.log"
     done = 0
-    with log.open("a+") as file, subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL
-    ) as process:
+    with (
+        log.open("a+") as file,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL
+        ) as process,
+    ):
         for line in process.stdout or ():
             file.write(line)
             if re.match(r"\s+(CC|AS|LD|AR)\s", line):

@@ -1,8 +1,8 @@
 """Starts an agent on this machine's own kernel, in namespaces that die with it.
 
-The agent is the first process of a process namespace: when it ends, the kernel ends everything in it, and with the last
-process and the last open descriptor the network namespaces go too. Nothing of a rig has a name outside, so nothing can be
-left behind, however a run ends.
+The agent is the first process of a process namespace: when it ends, the kernel ends everything in it, and with the
+last process and the last open descriptor the network namespaces go too. Nothing of a rig has a name outside, so nothing
+can be left behind, however a run ends.
 """
 
 from __future__ import annotations
@@ -50,6 +50,11 @@ def start(folder: Path, worker: str) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "PYTHONPATH": python_path(), "PYTHONDONTWRITEBYTECODE": "1"}
     with (folder / f"{worker}.log").open("wb") as log:
         return subprocess.Popen(
-            [*unshare_command(), *agent], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-            env=environment, start_new_session=True, preexec_fn=die_with_parent,  # noqa: PLW1509 (one system call)
+            [*unshare_command(), *agent],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
+            preexec_fn=die_with_parent,
         )

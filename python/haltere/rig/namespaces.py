@@ -1,7 +1,7 @@
 """Builds a plan out of network namespaces, veths, routes and queue disciplines.
 
-Nothing has a name in the file system: a namespace lives as long as this process holds it open. However the process ends,
-the kernel takes the whole rig down with it.
+Nothing has a name in the file system: a namespace lives as long as this process holds it open. However the process
+ends, the kernel takes the whole rig down with it.
 
 A link of the kernel's own is a chain of veths across one namespace of wires, so that a host never feels the queue of a
 link through its own socket, and rate with queue is kept apart from delay and loss:
@@ -46,8 +46,8 @@ def _without_estimator(request: dict[str, Any]) -> None:
     request.pop("rate", None)
 
 
-# pyroute2 0.9 gives a netem's rate to the qdisc's rate estimator as well, which the kernel refuses; its plugins for other
-# disciplines have this hook against it.
+# pyroute2 0.9 gives a netem's rate to the qdisc's rate estimator as well, which the kernel refuses; its plugins for
+# other disciplines have this hook against it.
 sched_netem.fix_request = _without_estimator
 
 
@@ -206,15 +206,14 @@ def _node() -> Namespace:
 def start(rig: Rig) -> None:
     """Bring everything up and set addresses and routes; emulated links must be there by now."""
     plan = rig.plan
-    for number, node in enumerate(rig.nodes):
-        node.route.addr("add", index=1, address=plan.address(number), prefixlen=32)
-        node.route.link("set", index=1, state="up")
-    for link in plan.links:
-        for node in link.ends:
-            if (link.number, node) not in rig.ends:
-                name = next(e["interface"] for e in _emulated_ends(rig, link.number) if e["node"] == node)
-                namespace = rig.nodes[node]
-                rig.ends[link.number, node] = Interface(namespace, name, namespace.index(name))
+    for number, home in enumerate(rig.nodes):
+        home.route.addr("add", index=1, address=plan.address(number), prefixlen=32)
+        home.route.link("set", index=1, state="up")
+    for spec in rig.emulated:
+        for end in spec["ends"]:
+            namespace = rig.nodes[end["node"]]
+            name = end["interface"]
+            rig.ends[spec["link"], end["node"]] = Interface(namespace, name, namespace.index(name))
     for at, to, _ in plan.routes:
         set_route(rig, at, to)
 
@@ -225,13 +224,13 @@ def set_route(rig: Rig, at: int, to: int, congestion: str | None = None) -> None
     link = next(link for node, target, link in plan.routes if (node, target) == (at, to))
     metrics = {} if congestion is None else {"metrics": {"cc_algo": congestion}}
     rig.nodes[at].route.route(
-        "replace", dst=f"{plan.address(to)}/32", oif=rig.ends[link, at].index, scope="link",
-        prefsrc=plan.address(at), **metrics,
+        "replace",
+        dst=f"{plan.address(to)}/32",
+        oif=rig.ends[link, at].index,
+        scope="link",
+        prefsrc=plan.address(at),
+        **metrics,
     )
-
-
-def _emulated_ends(rig: Rig, link: int) -> list[dict[str, Any]]:
-    return next(spec["ends"] for spec in rig.emulated if spec["link"] == link)
 
 
 def _emulated_link(rig: Rig, link: Link) -> None:
@@ -242,7 +241,13 @@ def _emulated_link(rig: Rig, link: Link) -> None:
 def _veth(a: Namespace, b: Namespace, mtu: int) -> tuple[Interface, Interface]:
     names = a.name("v"), b.name("v")
     a.route.link(
-        "add", ifname=names[0], kind="veth", address=MAC, mtu=mtu, flags=0x81, change=0x81,
+        "add",
+        ifname=names[0],
+        kind="veth",
+        address=MAC,
+        mtu=mtu,
+        flags=0x81,
+        change=0x81,
         peer={"ifname": names[1], "net_ns_fd": b.fd, "address": MAC, "mtu": mtu},
     )
     made = []
@@ -289,9 +294,7 @@ def _kernel_link(rig: Rig, link: Link, scenario_json: str, seed: int, replicatio
             bits = core.losses(scenario_json, seed, replication, 2 * link.number + way, rig.plan.packets())
         _kernel_direction(rig, path, direction, bits)
         departed = None
-        if len(path) == 6:
-            departed = (path[3], "incoming")
-        elif len(path) == 4 and direction.rate_bps and not direction.wire:
+        if len(path) == 6 or (len(path) == 4 and direction.rate_bps and not direction.wire):
             departed = (path[3], "incoming")
         rig.taps[link.number, name] = LinkTaps((path[0], "outgoing"), departed, (path[-1], "incoming"))
 
@@ -312,13 +315,22 @@ def _kernel_direction(rig: Rig, path: list[Interface], direction: Direction, bit
             program = bpf.redirect(outward.index)
         inward.namespace.route.tc("add", "clsact", inward.index)
         inward.namespace.route.tc(
-            "add-filter", "bpf", inward.index, ":1", fd=program, name="haltere", parent="ffff:fff2", classid=1,
+            "add-filter",
+            "bpf",
+            inward.index,
+            ":1",
+            fd=program,
+            name="haltere",
+            parent="ffff:fff2",
+            classid=1,
             direct_action=True,
         )
         if not (bits and last):
             os.close(program)
         if direction.rate_bps and number == 0:
-            _netem(outward, limit=direction.queue_packets + 1, rate=f"{direction.rate_bps}bit", packet_overhead=_IP_ONLY)
+            _netem(
+                outward, limit=direction.queue_packets + 1, rate=f"{direction.rate_bps}bit", packet_overhead=_IP_ONLY
+            )
         if direction.delay_ns and last:
             _netem(outward, limit=_NO_LIMIT, delay=direction.delay_ns / 1000)
 

@@ -22,6 +22,7 @@ class Direction:
     loss: Json
     jitter: Json
     duplication: float
+    trace_ms: list[int] | None = None
 
     @property
     def queue_packets(self) -> int:
@@ -32,12 +33,12 @@ class Direction:
     @property
     def lossy(self) -> bool:
         """Whether packets are lost at random."""
-        return self.loss["model"] != "none"
+        return bool(self.loss["model"] != "none")
 
     @property
     def jittery(self) -> bool:
         """Whether delays vary at random."""
-        return self.jitter["model"] != "none"
+        return bool(self.jitter["model"] != "none")
 
     @property
     def wire(self) -> bool:
@@ -163,8 +164,13 @@ def _check_kernel_links(links: tuple[Link, ...]) -> None:
         for name, direction in link.directions:
             where = f"the link {link.name!r} has {{}} {name}, which the kernel's links here do not know"
             what = (
-                "jitter" if direction.jittery else "duplication" if direction.duplication > 0 else
-                "a queue counted in bytes" if "packets" not in direction.queue and direction.rate_bps else None
+                "jitter"
+                if direction.jittery
+                else "duplication"
+                if direction.duplication > 0
+                else "a queue counted in bytes"
+                if "packets" not in direction.queue and direction.rate_bps
+                else None
             )
             if what:
                 raise core.ScenarioProblem(where.format(what) + ': set links = "haltere"', "links")

@@ -150,7 +150,7 @@ def _flow(what: Plan, told: Json, seen: Json, measured_s: float | None) -> Json:
 
 
 def _as_seen(told: Json, seen: Json) -> Json:
-    """Return the times of a flow as its packets show them, for programs that do not tell: from the client's first packet.
+    """Return the times of a flow as its packets show them, for programs that do not tell.
 
     What is encrypted cannot be told apart: of QUIC's packets only the times of the first and the last one are known.
     """
@@ -205,4 +205,3 @@ def _capture_spec(rig: Rig) -> Json:
 def _towards(rig: Rig, node: int, to: int) -> namespaces.Interface:
     link = next(link for at, target, link in rig.plan.routes if (at, target) == (node, to))
     return rig.ends[link, node]
-

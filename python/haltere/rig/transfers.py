@@ -190,4 +190,3 @@ def _server(rig: Rig, flow: Flow, program: Program, at: Place) -> Iterator[None]
     finally:
         if process is not None:
             process.end()
-

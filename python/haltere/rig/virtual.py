@@ -29,7 +29,8 @@ def python_path() -> str:
 def boot(kernel: Kernel, folder: Path, worker: str) -> subprocess.Popen[bytes]:
     """Start a kernel whose agent works off the jobs in a folder. Its console goes to `folder/WORKER.log`.
 
-    It needs no privilege and has no network; the host's file system is its root, read-only. Only `folder` can be written.
+    It needs no privilege and has no network; the host's file system is its root, read-only. Only `folder` can be
+    written.
     """
     folder = folder.resolve()
     script = folder / f"{worker}.init"
@@ -42,15 +43,30 @@ def boot(kernel: Kernel, folder: Path, worker: str) -> subprocess.Popen[bytes]:
     )
     script.chmod(0o755)
     command = [
-        str(kernel.path), "rootfstype=hostfs", "rootflags=/", "ro", f"init={script}", f"mem={MEMORY}",
-        "time-travel=inf-cpu", f"umid=haltere-{os.getpid()}-{worker}", "con=null", "con0=null,fd:1", "console=tty0",
-        "quiet", "panic=-1",
+        str(kernel.path),
+        "rootfstype=hostfs",
+        "rootflags=/",
+        "ro",
+        f"init={script}",
+        f"mem={MEMORY}",
+        "time-travel=inf-cpu",
+        f"umid=haltere-{os.getpid()}-{worker}",
+        "con=null",
+        "con0=null,fd:1",
+        "console=tty0",
+        "quiet",
+        "panic=-1",
     ]
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "TMPDIR": _memory(folder)}
     with (folder / f"{worker}.log").open("wb") as log:
         return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment,
-            start_new_session=True, preexec_fn=die_with_parent,  # noqa: PLW1509 (one system call)
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
+            preexec_fn=die_with_parent,
         )
 
 

@@ -102,7 +102,11 @@ class Campaign:
         return load(self.out)
 
     def _execute(
-        self, executors: Executors, todo: list[Run], stop: threading.Event, on_progress: Callable[[int, int], None] | None
+        self,
+        executors: Executors,
+        todo: list[Run],
+        stop: threading.Event,
+        on_progress: Callable[[int, int], None] | None,
     ) -> int:
         """Run and file; return how many were filed."""
         done, everything = len(self.plan) - len(todo), len(self.plan)

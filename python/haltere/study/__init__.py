@@ -82,9 +82,7 @@ class Study:
         self.treatments: tuple[Treatment, ...] = tuple(_expand(origin, self.file, self.fidelities))
 
     @classmethod
-    def load(
-        cls, path: str | Path, *, variant: str | None = None, fidelity: Sequence[Fidelity] | None = None
-    ) -> Study:
+    def load(cls, path: str | Path, *, variant: str | None = None, fidelity: Sequence[Fidelity] | None = None) -> Study:
         """Read a study: its folder, its `study.toml`, or a plain scenario file (then a study of one treatment).
 
         Args:
@@ -135,7 +133,7 @@ class Study:
         return "-".join([name, *self.fidelities]) if self._elsewhere else name
 
     def factors(self, experiment: str) -> dict[str, tuple[str, ...]]:
-        """Return an experiment's factors and the labels of their levels, in order; of a range, those that were drawn."""
+        """Return an experiment's factors and the labels of their levels, in order; of a range those that were drawn."""
         chosen = self.file.experiments[experiment]
         labels: dict[str, tuple[str, ...]] = {}
         for name in chosen.factors:

@@ -93,7 +93,9 @@ class Range(_Table):
     def _both_are_quantities_of_one_unit(self) -> Range:
         low, high = _QUANTITY.fullmatch(self.start), _QUANTITY.fullmatch(self.end)
         if not low or not high or low[2] != high[2]:
-            raise ValueError("a range goes from one quantity to another in the same unit|{ from = '1ms', to = '600ms' }")
+            raise ValueError(
+                "a range goes from one quantity to another in the same unit|{ from = '1ms', to = '600ms' }"
+            )
         if float(low[1]) >= float(high[1]) or (self.scale == "log" and float(low[1]) <= 0):
             raise ValueError("a range goes upwards, on a log scale from above 0|{ from = '1ms', to = '600ms' }")
         return self
@@ -179,7 +181,9 @@ class Experiment(_Table):
         if filling != (self.points is not None):
             raise ValueError("a space-filling design, and no other, has a number of points|points = 300, or neither")
         if not filling and any(isinstance(factor, Range) for factor in self.factors.values()):
-            raise ValueError("only a space-filling design draws from ranges|design = 'space-filling', or lists of levels")
+            raise ValueError(
+                "only a space-filling design draws from ranges|design = 'space-filling', or lists of levels"
+            )
         return self
 
 
