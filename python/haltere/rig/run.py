@@ -11,7 +11,7 @@ from typing import Any
 from haltere import _core
 from haltere.rig import hosts, namespaces, transfers
 from haltere.rig.namespaces import Rig
-from haltere.rig.plan import Plan, plan
+from haltere.rig.plan import Flow, Plan, plan
 
 Json = dict[str, Any]
 
@@ -121,7 +121,8 @@ def result(what: Plan, answer: Json, seen: Json, links: list[Json]) -> Json:
 def _flow(what: Plan, told: Json, seen: Json, measured_s: float | None) -> Json:
     flow = what.flows[told["flow"]]
     info = told.get("tcp_info", {}).get("server", {})
-    told = _as_seen(told, seen) | {name: value for name, value in told.items() if value is not None}
+    if flow.implementation != "linux":
+        told = _as_seen(flow, told, seen) | {name: value for name, value in told.items() if value is not None}
     seconds = told["completion_s"] or measured_s or None
     size = told["bytes"]
     return {
@@ -149,12 +150,12 @@ def _flow(what: Plan, told: Json, seen: Json, measured_s: float | None) -> Json:
     }
 
 
-def _as_seen(told: Json, seen: Json) -> Json:
+def _as_seen(flow: Flow, told: Json, seen: Json) -> Json:
     """Return the times of a flow as its packets show them, for programs that do not tell.
 
     What is encrypted cannot be told apart: of QUIC's packets only the times of the first and the last one are known.
     """
-    finished = told["status"] == "ok" and told["bytes"] > 0
+    finished = told["status"] == "ok" and flow.size is not None
     return {
         "handshake_s": seen["handshake_s"],
         "first_byte_s": None,

@@ -1,0 +1,112 @@
+"""What a rig is planned as, and what is refused before one is built. Needs no kernel and no privilege."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from haltere import core, fidelity
+from haltere.rig import kernel
+from haltere.rig.agent import failed, file, take
+from haltere.rig.plan import plan
+from rigs import scenario
+
+
+def test_the_plan_has_every_default_filled_in() -> None:
+    what = plan(core.canonical(scenario(loss="1%")))
+    assert what.nodes == ("router 1", "router 2", "server 0", "client 0")
+    bottleneck = next(link for link in what.links if link.name == "bottleneck")
+    assert (bottleneck.down.rate_bps, bottleneck.down.delay_ns, bottleneck.down.queue_packets) == (
+        40_000_000,
+        50_000_000,
+        1000,
+    )
+    assert bottleneck.down.lossy
+    assert not bottleneck.up.lossy
+    # Each host reaches the other by way of both routers, and back.
+    assert {(at, to) for at, to, _ in what.routes} == {(at, to) for to in (2, 3) for at in (0, 1, 5 - to)}
+    assert what.flows[0].implementation == "linux"
+
+
+def test_losses_are_those_of_the_simulator() -> None:
+    lossy = core.canonical(scenario(loss="2%"))
+    number = [link.name for link in plan(lossy).links].index("bottleneck")
+    bits = core.losses(lossy, 1, 0, 2 * number, 3000)
+    lost = [n + 1 for n in range(3000) if bits[n // 8] >> n % 8 & 1]
+    named = core.canonical(scenario(loss=None))
+    told = json.loads(named)
+    told["topology"]["bottleneck"]["down"]["loss"] = {"model": "list", "packets": lost}
+    drawn, listed = (json.loads(core.run(text, 1, 0)) for text in (lossy, core.canonical(told)))
+    assert 30 < len(lost) < 100
+    assert drawn == listed
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"flow": {"contender": "tcp/vegass"}}, ["vegass", "westwood"]),
+        ({"flow": {"contender": "tcp@linux/cubic", "app": "https"}}, ["bare transfer", "raw"]),
+        ({"flow": {"contender": "tcp@nosuch/cubic", "app": "https"}}, ["nosuch", "hyper"]),
+        ({"flow": {"contender": "tcp@model/cubic"}}, ["leave @model out"]),
+        ({"flow": {"contender": "tcp/cubic+hystartpp"}}, ["hystartpp", "stockbuffers"]),
+        ({"flow": {"contender": "quic@quinn/vegas", "app": "https"}}, ["vegas", "newreno"]),
+        ({"bottleneck": {"jitter": "3ms"}}, ["jitter", 'links = "haltere"']),
+        ({"bottleneck": {"queue": "64kB"}}, ["bytes", 'links = "haltere"']),
+        ({"links": "magic"}, ["magic", "kernel"]),
+    ],
+)
+def test_what_a_rig_cannot_carry_is_refused_with_the_remedy(change: dict[str, object], words: list[str]) -> None:
+    with pytest.raises(core.ScenarioProblem) as caught:
+        fidelity.check("linux", core.canonical(scenario(**change)))  # type: ignore[arg-type]
+    for word in words:
+        assert word in caught.value.message
+
+
+def test_the_emulator_carries_what_the_kernel_does_not_know() -> None:
+    for change in ({"jitter": "3ms"}, {"queue": "64kB"}, {"duplication": "1%"}):
+        fidelity.check("linux", core.canonical(scenario(links="haltere", bottleneck=change)))
+
+
+def test_without_a_kernel_one_line_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("HALTERE_KERNEL", raising=False)
+    with pytest.raises(Exception, match="haltere kernel build") as caught:
+        kernel.find()
+    assert "no root" in str(caught.value)
+
+
+def test_a_kernel_is_found_by_name_or_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("HALTERE_KERNEL", raising=False)
+    for version, hz in (("6.1.192", 250), ("6.12.117", 1000), ("6.12.117", 250)):
+        folder = kernel.cache() / f"{version}-hz{hz}-abc"
+        folder.mkdir(parents=True)
+        (folder / "linux").write_text("")
+        (folder / "linux").chmod(0o755)
+        (folder / "about.json").write_text(json.dumps({"version": version, "hz": hz, "config": "abc"}))
+    assert kernel.find().name == "6.12.117-hz250-abc"
+    assert kernel.find("6.1").version == "6.1.192"
+    assert kernel.find("6.12.117-hz1000-abc").hz == 1000
+    with pytest.raises(Exception, match=r"6\.1\.192-hz250-abc"):
+        kernel.find("5.10")
+
+
+def test_a_build_without_a_kernels_source_says_what_would_be_right(tmp_path: Path) -> None:
+    if kernel.missing_tools():
+        pytest.skip(f"no {', '.join(kernel.missing_tools())} here")
+    with pytest.raises(Exception, match=r"arch/um/Kconfig"):
+        kernel.build(str(tmp_path))
+
+
+def test_a_job_is_taken_once_and_its_result_appears_whole(tmp_path: Path) -> None:
+    for name in ("queue", "taken", "done"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "queue" / "7.json").write_text("{}")
+    (tmp_path / "queue" / ".8").write_text("half a jo")
+    assert take(tmp_path, "w0") == ("7", {})
+    assert take(tmp_path, "w1") is None
+    file(tmp_path, "7", "w0", json.dumps(failed("for a test")))
+    assert [path.name for path in (tmp_path / "done").iterdir()] == ["7.json"]
+    assert not list((tmp_path / "taken").iterdir())

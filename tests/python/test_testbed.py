@@ -1,0 +1,101 @@
+"""Fidelity `testbed`: the same rig on this machine's kernel, and that nothing of it ever remains."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from haltere import core
+from rigs import link, needs_testbed, run, scenario
+
+pytestmark = needs_testbed
+
+SHORT = scenario(loss="1%", links="haltere", flow={"size": "50kB"}, bottleneck={"down": {"delay": "5ms"}})
+
+
+def namespaces() -> set[int]:
+    """Return the network namespaces that any process is in or holds open."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            found.add((process / "ns" / "net").stat().st_ino)
+    return found
+
+
+def interfaces() -> set[str]:
+    return {path.name for path in Path("/sys/class/net").iterdir()}
+
+
+def test_a_run_on_this_machine_measures_as_the_model_does() -> None:
+    (result,) = run([scenario(loss="1%", links="haltere", flow={"size": "300kB"})], "testbed", workers=1)
+    assert result["status"] == "ok", result["error"]
+    model = json.loads(core.run(core.canonical(scenario(loss="1%", flow={"size": "300kB"})), 1, 0))
+    assert link(result)["dropped_loss"] == link(model)["dropped_loss"]
+    assert result["flows"][0]["handshake_s"] >= 0.05
+    assert result["attempts"] >= 1
+    assert result["disturbed"] in (True, False)
+    assert 0 <= result["lateness_p50_s"] <= result["lateness_p99_s"] <= result["lateness_max_s"]
+    assert result["emulator_cpu_s"] > 0
+
+
+def test_nothing_remains_of_rigs_however_they_end() -> None:
+    """Rigs are built and taken down; some are killed, at other moments each time."""
+    count = int(os.environ.get("HALTERE_RIGS", "12"))
+    before = namespaces(), interfaces()
+    program = (
+        "import json, sys\n"
+        "from haltere.rig.executor import testbed\n"
+        "from haltere.runner.executor import Task\n"
+        "tasks = [Task(str(i), sys.argv[1], 1, i) for i in range(int(sys.argv[2]))]\n"
+        "for outcome in testbed(1).execute(tasks):\n"
+        "    assert json.loads(outcome.result_json)['status'] == 'ok', outcome.result_json\n"
+    )
+    whole = subprocess.run(
+        [sys.executable, "-c", program, core.canonical(SHORT), str(count)], capture_output=True, text=True, check=False
+    )
+    assert whole.returncode == 0, whole.stderr
+    for n in range(max(2, count // 6)):
+        doomed = subprocess.Popen([sys.executable, "-c", program, core.canonical(SHORT), "50"])
+        time.sleep(0.15 + 0.17 * n % 1.5)
+        doomed.send_signal(signal.SIGKILL if n % 2 == 0 else signal.SIGINT)
+        doomed.wait()
+    deadline = time.monotonic() + 10
+    while (namespaces(), interfaces()) != before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert (namespaces(), interfaces()) == before
+    assert not [pid for pid in Path("/proc").glob("[0-9]*") if _is_an_agent(pid)]
+
+
+def _is_an_agent(process: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return b"haltere.rig.agent\0local" in (process / "cmdline").read_bytes()
+    return False
+
+
+def test_what_a_killed_campaign_left_is_swept_by_the_next() -> None:
+    import tempfile
+
+    folder = Path(tempfile.mkdtemp(prefix="haltere-rig-999999999-"))
+    (folder / "queue").mkdir()
+    other = Path(tempfile.mkdtemp(prefix=f"haltere-rig-{os.getpid()}-"))
+    try:
+        run([SHORT], "testbed", workers=1)
+        assert not folder.exists()
+        assert other.exists()
+    finally:
+        other.rmdir()
+
+
+def test_a_scenario_reaches_no_shell() -> None:
+    with pytest.raises(core.ScenarioProblem):
+        core.validate(core.canonical(scenario(flow={"contender": "tcp@linux/cubic;touch x"})), modelled=False)
+    with pytest.raises(core.ScenarioProblem):
+        core.validate(core.canonical(scenario(flow={"contender": "tcp@$(reboot)/cubic"})), modelled=False)
