@@ -20,12 +20,13 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
 CORE_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml' -o -name '*.json' 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help demo test build test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
+.PHONY: help demo test build kernel test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
 
 help:
 	@echo 'make demo   build in .venv, run $(STUDY) with $(DEMO_REPLICATIONS) replications, write the report'
 	@echo 'make test   Rust and Python tests, lints and type checks'
 	@echo 'make build  only build: afterwards $(BIN)/haltere --help'
+	@echo 'make kernel build the user-mode Linux of fidelity linux, unless there is one'
 	@echo 'make clean  remove .venv, target and results/demo'
 
 demo: build
@@ -36,6 +37,9 @@ test: lint-rust test-rust lint-python test-python
 	@echo 'make test: all passed'
 
 build: $(VENV)/core.stamp
+
+kernel: build
+	$(BIN)/haltere kernel build --if-missing
 
 need-tools:
 	@command -v cargo >/dev/null || { echo 'haltere needs Rust 1.90 or newer (cargo is not on the PATH): install it from rustup.rs' >&2; exit 1; }

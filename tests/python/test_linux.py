@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
+import pyroute2
 import pytest
 
 import cases
+import haltere
 from haltere import core
 from haltere.rig import kernel, programs
 from haltere.rig.executor import RigExecutor, linux
@@ -20,6 +24,7 @@ from haltere.runner.executor import Task
 from rigs import link, needs_kernel, run, scenario
 
 pytestmark = needs_kernel
+NOBODY = 65534
 
 
 def test_loss_free_times_are_those_of_the_wall_clock() -> None:
@@ -168,3 +173,55 @@ def test_validate_says_that_model_and_kernel_agree(tmp_path: Path) -> None:
     assert told["agrees"] is True
     assert told["kernel"]["version"] == kernel.find().version
     assert (tmp_path / "validate.svg").stat().st_size > 10_000
+
+
+def test_an_ordinary_user_needs_no_privilege(tmp_path: Path) -> None:
+    """The whole of it as the user nobody, without any capability."""
+    if os.geteuid() != 0:
+        pytest.skip("these tests run as an ordinary user already")
+    python = shutil.which("python3", path="/usr/bin:/usr/local/bin")
+    packages = Path(pyroute2.__file__).parents[1]
+    here = Path(haltere.__file__).parents[1]
+    seen = [path for path in (packages, here) if not _readable_by_all(path)]
+    same = python and f"Python {sys.version_info[0]}.{sys.version_info[1]}." in _said(python, "--version")
+    if not same or seen:
+        pytest.skip(f"no Python {sys.version_info[0]}.{sys.version_info[1]} that others can run, or {seen} is closed")
+    home = Path(tempfile.mkdtemp(prefix="nobody-", dir="/var/tmp"))
+    try:
+        shutil.copytree(kernel.cache(), home / "haltere" / "kernels")
+        work = home / "work"
+        work.mkdir()
+        for path in (home, work):
+            path.chmod(0o755)
+        os.chown(work, NOBODY, NOBODY)
+        command = ["validate", "tcp/cubic", "--rate", "20Mbit/s", "--rtt", "20ms", "--size", "300kB", "--json"]
+        answer = subprocess.run(
+            [str(python), "-c", "from haltere.cli import main; main()", *command, "--replications", "1"],
+            user=NOBODY,
+            group=NOBODY,
+            extra_groups=[],
+            cwd=work,
+            env={
+                "PATH": "/usr/bin:/bin",
+                "HOME": str(work),
+                "TMPDIR": str(work),
+                "XDG_CACHE_HOME": str(home),
+                "PYTHONPATH": f"{here}{os.pathsep}{packages}",
+            },
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert answer.returncode == 0, answer.stderr
+        assert json.loads(answer.stdout)["agrees"] is True
+    finally:
+        shutil.rmtree(home)
+
+
+def _readable_by_all(path: Path) -> bool:
+    return all(parent.stat().st_mode & 0o005 == 0o005 for parent in (path, *path.parents))
+
+
+def _said(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout

@@ -427,6 +427,7 @@ def kernel_build(
     jobs: Annotated[
         int | None, typer.Option(help="Compilers at once (default: one a CPU).", show_default=False)
     ] = None,
+    if_missing: Annotated[bool, typer.Option("--if-missing", help="Do nothing if there is a kernel.")] = False,
 ) -> None:
     """Build a user-mode Linux with time travel from Debian's source package or any kernel tree; some minutes, no root.
 
@@ -438,7 +439,7 @@ def kernel_build(
     """
     from haltere.cli.kernel import build
 
-    build(source, hz, jobs)
+    build(source, hz, jobs, if_missing=if_missing)
 
 
 @kernels.command("check")

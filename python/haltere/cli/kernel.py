@@ -12,8 +12,12 @@ from haltere.documents import shown
 from haltere.rig import kernel, local
 
 
-def build(source: str | None, hz: int, jobs: int | None) -> None:
+def build(source: str | None, hz: int, jobs: int | None, *, if_missing: bool) -> None:
     """Build a kernel and say what came of it."""
+    there = kernel.built()
+    if if_missing and there:
+        show.out().print(escape(f"Linux {there[0].version} at {there[0].hz} Hz is there already"))
+        return
     with show.progress("building the kernel") as tell:
         built = kernel.build(source, hz=hz, jobs=jobs, on_progress=tell)
     console = show.out()

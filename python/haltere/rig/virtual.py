@@ -22,8 +22,9 @@ def die_with_parent() -> None:
 
 
 def python_path() -> str:
-    """Return where a child finds this very package."""
-    return str(Path(__file__).resolve().parents[2])
+    """Return where a child finds this very package, and what else this process was told of."""
+    own = str(Path(__file__).resolve().parents[2])
+    return os.pathsep.join([own, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def boot(kernel: Kernel, folder: Path, worker: str) -> subprocess.Popen[bytes]:
