@@ -149,7 +149,7 @@ class Campaign:
                 name: {
                     "title": self.study.file.experiments[name].title,
                     "design": self.study.file.experiments[name].design,
-                    "factors": {factor: list(levels) for factor, levels in self.study.factors(name).items()},
+                    "factors": self._factors(name),
                     "treatments": len(self.study.select([name])),
                 }
                 for name in self.experiments
@@ -169,6 +169,11 @@ class Campaign:
             "machine": _machine(),
         }
         write(self.out, frames, manifest)
+
+    def _factors(self, experiment: str) -> dict[str, list[str]]:
+        """Return the factors that tell rows apart: with several fidelities, the fidelity is one of them."""
+        several = {"fidelity": list(self.study.fidelities)} if len(self.study.fidelities) > 1 else {}
+        return several | {factor: list(levels) for factor, levels in self.study.factors(experiment).items()}
 
     def command(self) -> str:
         """Return the command line that runs this campaign, or goes on with it."""

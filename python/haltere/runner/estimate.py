@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haltere import core
-from haltere.runner.executor import ThreadExecutor
+from haltere import core, fidelity
+from haltere.fidelity import Fidelity
+from haltere.runner.executor import Task, ThreadExecutor
 from haltere.study import Run
 
 SAMPLES_PER_GROUP = 6
@@ -34,7 +35,8 @@ def estimate(runs: Sequence[Run], *, workers: int | None = None) -> Estimate:
     """Estimate the time of some runs.
 
     Runs are grouped by what they transfer (number of flows, their sizes or the duration), which decides most of the
-    work; of each group a few are drawn (seeded, so always the same), run, and their mean CPU time stands for the rest.
+    work; of each group a few are drawn (seeded, so always the same), run, and their mean time stands for the rest: CPU
+    time in the model, wall-clock time on real Linux.
     """
     executor = ThreadExecutor(workers)
     groups: dict[str, list[Run]] = defaultdict(list)
@@ -48,7 +50,12 @@ def estimate(runs: Sequence[Run], *, workers: int | None = None) -> Estimate:
             drawn = [first[i] for i in dice.choice(len(first), min(SAMPLES_PER_GROUP, len(first)), replace=False)]
             if time.monotonic() - begun > BUDGET_S:
                 drawn = drawn[:1]
-            spent = list(pool.map(_cpu_seconds, drawn))
+            where = members[0].fidelity
+            if where == "model":
+                spent = list(pool.map(_cpu_seconds, drawn))
+            else:
+                drawn = drawn[: executor.workers]
+                spent = [_wall_seconds(where, drawn, workers)] * len(drawn)
             sampled += len(spent)
             seconds += sum(spent) / len(spent) * len(members)
     return Estimate(len(runs), seconds / executor.workers, executor.workers, sampled)
@@ -57,7 +64,17 @@ def estimate(runs: Sequence[Run], *, workers: int | None = None) -> Estimate:
 def _transfer(run: Run) -> str:
     scenario = run.treatment.scenario
     flows = [[flow.get("size"), flow.get("count")] for flow in scenario.get("flows", [])]
-    return json.dumps([flows, scenario.get("duration")])
+    return json.dumps([run.fidelity, flows, scenario.get("duration")])
+
+
+def _wall_seconds(where: Fidelity, drawn: Sequence[Run], workers: int | None) -> float:
+    """Return how long a worker of a rig takes for a run, its start included."""
+    engine = fidelity.executor(where, workers)
+    tasks = [Task(str(i), run.treatment.scenario_json, run.seed, run.replication) for i, run in enumerate(drawn)]
+    began = time.monotonic()
+    for _ in engine.execute(tasks):
+        pass
+    return time.monotonic() - began
 
 
 def _cpu_seconds(run: Run) -> float:
