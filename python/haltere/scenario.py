@@ -60,10 +60,10 @@ class Scenario:
             ) from None
 
     @classmethod
-    def load(cls, path: str | Path) -> Scenario:
-        """Read a scenario from a TOML file."""
+    def load(cls, path: str | Path, *, fidelity: Fidelity = "model") -> Scenario:
+        """Read a scenario from a TOML file, for a fidelity."""
         document = Document.read(Path(path))
-        return cls(document.data, source=document)
+        return cls(document.data, source=document, fidelity=fidelity)
 
     @classmethod
     def from_toml(cls, text: str, name: str = "scenario") -> Scenario:

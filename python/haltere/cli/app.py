@@ -85,6 +85,14 @@ FidelityOption = Annotated[
         rich_help_panel=RUNS,
     ),
 ]
+OneFidelity = Annotated[
+    str,
+    typer.Option(
+        help="Where: `model` (the simulator), `linux` (a real kernel and programs, virtual time), `testbed` (this "
+        "machine's kernel, on the wall clock).",
+        rich_help_panel=RUNS,
+    ),
+]
 Workers = Annotated[
     int | None, typer.Option(help="Runs at once (default: one a CPU).", show_default=False, rich_help_panel=RUNS)
 ]
@@ -107,14 +115,7 @@ def compare(
     replications: Replications = 10,
     seed: Seed = 1,
     workers: Workers = None,
-    fidelity: Annotated[
-        str,
-        typer.Option(
-            help="Where: `model` (the simulator), `linux` (a real kernel and programs, virtual time), `testbed` (this "
-            "machine's kernel, on the wall clock).",
-            rich_help_panel=RUNS,
-        ),
-    ] = "model",
+    fidelity: OneFidelity = "model",
     as_json: Annotated[
         bool, typer.Option("--json", help="A JSON list for programs: one entry a contender and replication.")
     ] = False,
@@ -213,6 +214,7 @@ def trace(
     app: App = "https",
     seed: Seed = 1,
     replication: Annotated[int, typer.Option(help="Which replication to look at.", rich_help_panel=RUNS)] = 0,
+    fidelity: OneFidelity = "model",
     out: Annotated[
         Path | None, typer.Option(help="Folder of the trace (default traces/NAME).", show_default=False)
     ] = None,
@@ -228,7 +230,7 @@ def trace(
 
     command(
         what,
-        Conditions(rate, rtt, down_delay, up_delay, loss, size, queue, mtu, app),
+        Conditions(rate, rtt, down_delay, up_delay, loss, size, queue, mtu, app, fidelity=cast("Fidelity", fidelity)),
         seed=seed,
         replication=replication,
         out=out,

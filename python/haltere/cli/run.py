@@ -69,7 +69,11 @@ def _dry_run(campaign: Campaign, workers: int | None) -> None:
         treatments = len(campaign.study.select([name]))
         factors = " × ".join(f"{len(levels)} {factor}" for factor, levels in campaign.study.factors(name).items())
         table.add_row(
-            escape(name), experiment.design, escape(factors), str(treatments), str(treatments * campaign.replications * len(campaign.study.fidelities))
+            escape(name),
+            experiment.design,
+            escape(factors),
+            str(treatments),
+            str(treatments * campaign.replications * len(campaign.study.fidelities)),
         )
     console.print(table)
     done = len(campaign.plan) - len(unfinished)

@@ -9,6 +9,7 @@ from haltere.cli import show
 from haltere.comparison import Conditions
 from haltere.documents import shown
 from haltere.errors import InputError
+from haltere.fidelity import NAMES
 from haltere.runner.single import Trace, trace
 from haltere.scenario import Scenario
 
@@ -18,9 +19,11 @@ def command(what: list[str], conditions: Conditions, *, seed: int, replication: 
     for name, value in (("--seed", seed), ("--replication", replication)):
         if value < 0:
             raise InputError("is negative", field=name, given=str(value), right="a whole number from 0")
+    if conditions.fidelity not in NAMES:
+        raise InputError("is not a fidelity", field="--fidelity", given=conditions.fidelity, right=", ".join(NAMES))
     file = Path(what[0])
     if len(what) == 1 and (file.suffix == ".toml" or file.exists()):
-        scenario, name = Scenario.load(file), file.stem
+        scenario, name = Scenario.load(file, fidelity=conditions.fidelity), file.stem
     else:
         scenario, name = conditions.scenario(what), "-".join(contender.replace("/", "-") for contender in what)
     folder = out or Path("traces") / name

@@ -172,7 +172,7 @@ class Campaign:
 
     def _factors(self, experiment: str) -> dict[str, list[str]]:
         """Return the factors that tell rows apart: with several fidelities, the fidelity is one of them."""
-        several = {"fidelity": list(self.study.fidelities)} if len(self.study.fidelities) > 1 else {}
+        several: dict[str, list[str]] = {"fidelity": [*self.study.fidelities]} if len(self.study.fidelities) > 1 else {}
         return several | {factor: list(levels) for factor, levels in self.study.factors(experiment).items()}
 
     def command(self) -> str:
