@@ -297,7 +297,11 @@ impl Sender {
 
     fn pick(&mut self, cx: &mut Cx<'_>) -> Option<Outgoing> {
         if self.forced.is_none() && self.together.is_begun() {
-            return self.send_next(cx.now);
+            let lost = if self.together.is_again() { self.board.next_lost() } else { None };
+            return match lost {
+                Some(record) => Some(self.retransmit(record.seq, record.end, record.fin, cx.now)),
+                None => self.send_next(cx.now),
+            };
         }
         match self.forced.take() {
             Some(Forced::Probe) => return self.send_probe(cx.now),
@@ -320,6 +324,7 @@ impl Sender {
             && self.has_room()
             && let Some(record) = self.board.next_lost()
         {
+            self.begin_again();
             return Some(self.retransmit(record.seq, record.end, record.fin, cx.now));
         }
         self.send_new(cx.now)
@@ -346,7 +351,7 @@ impl Sender {
         let end = seq + data + u64::from(fin);
         let outstanding = u64::from(self.board.out()) * self.mss;
         let tx = self.sampler.on_sent(now, outstanding);
-        self.board.push(seq, end, fin, now, tx);
+        self.board.push((seq, end), fin, self.together.begins(), now, tx);
         self.nxt = end;
         self.sent_new = true;
         self.stats.sent_packets += 1;

@@ -28,6 +28,8 @@ pub(super) struct SuperSegment {
     left: u64,
     /// Bytes of it that went out.
     bytes: u64,
+    /// Whether it is sent again.
+    again: bool,
     /// Where the data at the head of the queue ends, that is, the part of it that lies together in memory.
     end: u64,
     /// Whether it is the congestion window that held the last one back.
@@ -38,6 +40,16 @@ impl SuperSegment {
     /// Whether it has begun to go out, and not ended.
     pub(super) fn is_begun(&self) -> bool {
         self.left > 0
+    }
+
+    /// Whether it is retransmitted.
+    pub(super) fn is_again(&self) -> bool {
+        self.again
+    }
+
+    /// Whether its first segment is the next.
+    pub(super) fn begins(&self) -> bool {
+        self.bytes == 0
     }
 
     /// Whether it was the congestion window that held the last one back; told once.
@@ -56,6 +68,7 @@ impl SuperSegment {
     pub(super) fn charge(&mut self, len: u64) -> Option<u64> {
         self.bytes += len;
         self.left = self.left.saturating_sub(1);
+        self.again &= self.left > 0;
         (self.left == 0).then(|| std::mem::take(&mut self.bytes))
     }
 }
@@ -86,6 +99,14 @@ impl Sender {
         }
         self.together.left = len.div_ceil(mss).clamp(1, quota.max(1));
         true
+    }
+
+    /// The next lost segment is to be retransmitted, and with it what was lost together (`tcp_xmit_retransmit_queue`).
+    pub(super) fn begin_again(&mut self) {
+        let room = self.window().saturating_sub(self.in_flight()) / self.mss;
+        let most = room.min(self.largest_together());
+        self.together.left = self.board.lost_together(most.max(1));
+        self.together.again = true;
     }
 
     /// Segments of a super-segment at most (`tcp_tso_segs`).
