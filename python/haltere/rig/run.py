@@ -17,7 +17,10 @@ Json = dict[str, Any]
 
 
 def run_job(job: Json) -> Json:
-    """Run a job: `scenario` (JSON text), `seed`, `replication`, and optionally `sample_ns` for time series."""
+    """Run a job: `scenario` (JSON text), `seed`, `replication`, and optionally `sample_ns` for time series.
+
+    With `packets` every packet is in the result, and `taps` says which tap is whose.
+    """
     what = plan(job["scenario"])
     rig = namespaces.build(what, job["scenario"], job["seed"], job["replication"])
     try:
@@ -49,14 +52,17 @@ def _emulator(rig: Rig, job: Json) -> Iterator[Any]:
 
 def _measured(rig: Rig, job: Json, emulator: Any) -> Json:
     what = rig.plan
-    capture = _core.Capture(json.dumps(_capture_spec(rig)))
+    spec = _capture_spec(rig) | {"packets": bool(job.get("packets"))}
+    capture = _core.Capture(json.dumps(spec))
+    phase = _core.clock_phase(job["seed"], job["replication"])
     capture.start()
     try:
-        answer = transfers.make(rig, sample_ns=job.get("sample_ns"))
+        answer = transfers.make(rig, sample_ns=job.get("sample_ns"), phase_ns=phase)
     finally:
         seen = json.loads(capture.stop())
     links = seen["links"] if emulator is None else json.loads(emulator.stop())["links"]
-    return result(what, answer, seen, links)
+    outcome = result(what, answer, seen, links)
+    return outcome | {"taps": spec["flows"], "packets": seen["packets"]} if spec["packets"] else outcome
 
 
 def result(what: Plan, answer: Json, seen: Json, links: list[Json]) -> Json:

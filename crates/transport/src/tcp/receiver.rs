@@ -1,6 +1,6 @@
 //! The receiving half: reassembly, when to acknowledge and with which SACK blocks, the receive window.
 
-use super::config::Config;
+use super::config::{Config, WINDOW_SHARE};
 use super::segment::Segment;
 use super::ticks::{Ticks, is_older, timestamp};
 use crate::ranges::RangeSet;
@@ -14,10 +14,6 @@ const UNCOMPRESSED: u32 = 3;
 const MAX_COMPRESSED: u32 = 44;
 /// Blocks that an ACK reports beside a new one for sure (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_BLOCKS: usize = 2;
-
-/// The share of a buffer's memory, in 128ths of the half that is assumed at first, which data is seen to take once full
-/// segments have arrived (measured on Linux: 158 of 256, where 128 were assumed).
-const SHARE_SEEN: u64 = 158;
 
 /// Whether and when an acknowledgement is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,7 +90,7 @@ impl Window {
         Window {
             space: config.initial_receive_window,
             clamp: (config.initial_receive_window / 128)
-                .saturating_mul(SHARE_SEEN)
+                .saturating_mul(WINDOW_SHARE)
                 .min(max)
                 .max(config.initial_receive_window),
             max: max.min(65_535 << 14),

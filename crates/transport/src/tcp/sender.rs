@@ -99,9 +99,8 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub(super) fn new(config: &Config, mut stream: haltere_net::rng::Stream) -> Sender {
+    pub(super) fn new(config: &Config, stream: haltere_net::rng::Stream) -> Sender {
         let mss = config.mss();
-        let phase = stream.below(config.tick.as_nanos().max(1) * 512);
         let cc = config.algorithm.build(cc::Config {
             mss,
             wire: u64::from(config.mtu),
@@ -110,6 +109,7 @@ impl Sender {
             slow_start: config.slow_start.or(None::<SlowStart>),
             paced: config.paced,
             tick: config.tick,
+            phase: config.phase,
             stream,
         });
         let paced = config.paced || cc.pacing_rate().is_some();
@@ -135,7 +135,7 @@ impl Sender {
             tlp: None,
             prr: None,
             order: Order::LostFirst,
-            ticks: Ticks::new(config.tick, phase),
+            ticks: Ticks::new(config.tick, config.phase.as_nanos()),
             timer: None,
             retransmits: 0,
             forced: None,
@@ -169,7 +169,7 @@ impl Sender {
         {
             self.sampler.on_app_limited(self.in_flight());
         }
-        self.together.extend(self.written);
+        self.together.extend(self.written, self.unsent() == 0);
         self.written += bytes;
     }
 
@@ -417,6 +417,7 @@ impl Sender {
 
     /// After a train of segments: note how far the window was used, and arm the timers.
     fn settle(&mut self, now: Time) {
+        self.together.settle(self.nxt);
         let sent = std::mem::take(&mut self.sent_new);
         let limited = self.together.waited_for_window() || self.in_flight() + self.mss > self.window();
         if sent || (limited && self.unsent() > 0) {

@@ -32,6 +32,9 @@ pub(super) struct SuperSegment {
     again: bool,
     /// Where the data at the head of the queue ends, that is, the part of it that lies together in memory.
     end: u64,
+    /// Where the first whole chunk of the data begins, and whether data is being written that goes out at once.
+    origin: u64,
+    fresh: bool,
     /// Whether it is the congestion window that held the last one back.
     waits: bool,
 }
@@ -57,10 +60,18 @@ impl SuperSegment {
         std::mem::take(&mut self.waits)
     }
 
-    /// Data is written after what ended at `end`.
-    pub(super) fn extend(&mut self, end: u64) {
+    /// Data is written after what ended at `end`; `idle` if that has all gone.
+    pub(super) fn extend(&mut self, end: u64, idle: bool) {
         if self.end == end {
             self.end = 0;
+        }
+        self.fresh |= idle;
+    }
+
+    /// What could go at once has gone, up to `nxt`. What was left of a chunk that went out as it was written is filled up.
+    pub(super) fn settle(&mut self, nxt: u64) {
+        if std::mem::take(&mut self.fresh) {
+            (self.origin, self.end) = (nxt, 0);
         }
     }
 
@@ -82,9 +93,9 @@ impl Sender {
         let most = self.largest_together();
         // Two of them at least are to be on their way at a time.
         let quota = room.min((window / mss / 2).max(1)).min(most);
-        let chunk = (LARGEST / mss).max(1) * mss;
+        let (origin, chunk) = (self.together.origin, (LARGEST / mss).max(1) * mss);
         // The application's data lies in chunks; what is too small is filled from the next one.
-        let next_end = |at: u64| ((at / chunk + 1) * chunk).min(self.written);
+        let next_end = |at: u64| (origin + ((at - origin) / chunk + 1) * chunk).min(self.written);
         if self.together.end <= self.nxt {
             self.together.end = next_end(self.nxt);
         }
@@ -114,7 +125,7 @@ impl Sender {
         if self.cc.pacing_rate().is_some() {
             return self.cc.send_quantum() / self.mss;
         }
-        let paced = self.nominal_rate().map_or(0, |rate| rate.as_bps() / 8 >> SHIFT);
+        let paced = self.nominal_rate().map_or(0, |rate| rate.as_bps() >> (SHIFT + 3));
         let halvings = self.rtt.min().map_or(u64::MAX, |rtt| rtt.as_micros() >> SHORT_PATH_SHIFT);
         let short_path = if halvings < 32 { LARGEST >> halvings } else { 0 };
         ((paced + short_path).min(LARGEST) / self.mss).max(LEAST)
