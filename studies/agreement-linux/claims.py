@@ -1,8 +1,8 @@
 """How near the model comes to the kernel, judged by rules that were fixed before there were results.
 
-Both fidelities of a run meet the same losses, packet for packet, and begin at the same phase of their hosts' clock. A *log
-ratio* is the logarithm of the model's value over the kernel's, of the medians over replications of a treatment; 0.01 is
-about 1 %. The intervals are bootstrapped over treatments (95 %, percentiles of 2000 resamples).
+Both fidelities of a run meet the same losses, packet for packet, and begin at the same phase of their hosts' clock. A
+*log ratio* is the logarithm of the model's value over the kernel's, of the medians over replications of a treatment;
+0.01 is about 1 %. The intervals are bootstrapped over treatments (95 %, percentiles of 2000 resamples).
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ def completion(tables: Tables, experiment: str, median: float, largest: float) -
     )
 
 
-@claim("Without random loss the completion times are the kernel's, to 1 % in the median case.", source="the issue's bounds")
+@claim(
+    "Without random loss the completion times are the kernel's, to 1 % in the median case.", source="the issue's bounds"
+)
 def lossless_completion(tables: Tables) -> Verdict:
     """Over the treatments of `lossless`, the median of |log ratio| must lie within 0.01 and its 90th percentile within
     0.05."""
@@ -100,8 +102,8 @@ def lossy_completion(tables: Tables) -> Verdict:
 
 @claim("The model retransmits as often as the kernel.", source="this study")
 def retransmissions(tables: Tables) -> Verdict:
-    """In both experiments, the median of the |log ratio| of (retransmitted packets + 1) must lie within 0.05 and its 90th
-    percentile within 0.25; the one is added because many runs have none."""
+    """In both experiments, the median of the |log ratio| of (retransmitted packets + 1) must lie within 0.05 and its
+    90th percentile within 0.25; the one is added because many runs have none."""
     parts = []
     for experiment in ("lossless", "lossy"):
         values = log_ratio(both(tables, experiment, "retransmitted_packets", flows=True), add=1.0)
@@ -134,8 +136,8 @@ def shares(tables: Tables) -> pl.DataFrame:
 
 @claim("Two flows share a bottleneck as they do in the kernel.", source="the issue's bound of 0.1")
 def sharing(tables: Tables) -> Verdict:
-    """Over the treatments of `pairs`, the difference of the first flow's share of the goodput must lie within 0.02 in the
-    median case and within 0.1 at the 90th percentile."""
+    """Over the treatments of `pairs`, the difference of the first flow's share of the goodput must lie within 0.02 in
+    the median case and within 0.1 at the 90th percentile."""
     frame = shares(tables)
     values = frame["model"].to_numpy() - frame["linux"].to_numpy()
     return all_of(
@@ -161,8 +163,8 @@ def in_short(tables: Tables) -> list[str]:
         values = log_ratio(both(tables, experiment, "completion_s", flows=True))
         sizes = np.abs(values)
         sentences.append(
-            f"{words}, completion times of model and kernel differ by {100 * np.median(sizes):.2f} % in the median case and "
-            f"by {100 * np.quantile(sizes, 0.9):.1f} % at the 90th percentile of {sizes.size} treatments; in "
+            f"{words}, completion times of model and kernel differ by {100 * np.median(sizes):.2f} % in the median "
+            f"case and by {100 * np.quantile(sizes, 0.9):.1f} % at the 90th percentile of {sizes.size} treatments; in "
             f"{100 * np.mean(sizes > 0.01):.0f} % of them by more than 1 %. Worst: {worst(tables, experiment)}."
         )
     return sentences

@@ -33,7 +33,7 @@ def next_epoch(phase_ns: int) -> int:
     """Return the next instant, on the monotonic clock in ns, at which a run may begin.
 
     Args:
-        phase_ns: how long after a multiple of `PHASE_NS` of the kernel's count of ticks; the model's hosts have the same.
+        phase_ns: how long after a multiple of `PHASE_NS` of the kernel's count of ticks; the model's is the same.
     """
     return (time.monotonic_ns() // PHASE_NS + 2) * PHASE_NS + (phase_ns - FIRST_TICK_NS) % PHASE_NS
 
