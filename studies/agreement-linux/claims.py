@@ -1,4 +1,7 @@
-"""How near the model comes to the kernel, judged by rules that were fixed before there were results.
+"""How near the model comes to the kernel.
+
+The bounds of completion times and of the 90th percentile of shares were given before there were results; those of
+retransmissions, queueing delays and the median share were set after a first look at single transfers.
 
 Both fidelities of a run meet the same losses, packet for packet, and begin at the same phase of their hosts' clock. A
 *log ratio* is the logarithm of the model's value over the kernel's, of the medians over replications of a treatment;
