@@ -19,6 +19,9 @@ def network(scenario_json: str) -> str:
 def losses(scenario_json: str, seed: int, replication: int, direction: int, packets: int) -> list[int]:
     """Return which packets of link direction `direction` (2 x link, + 1 for up) are lost, as bits in bytes."""
 
+def clock_phase(seed: int, replication: int) -> int:
+    """Return how long after a multiple of 2.048 s of its hosts' count of ticks (HZ = 250) a run begins, ns."""
+
 def run(scenario_json: str, seed: int, replication: int) -> str:
     """Run one scenario and return its RunResult. Releases the interpreter's lock while it runs."""
 

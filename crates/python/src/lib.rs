@@ -52,6 +52,12 @@ fn losses(scenario_json: &str, seed: u64, replication: u64, direction: usize, pa
     haltere_sim::network::losses(&scenario, seed, replication, direction, packets).map_err(refuse)
 }
 
+/// How long after a multiple of 2.048 s of its hosts' count of ticks a run begins, ns.
+#[pyfunction]
+fn clock_phase(seed: u64, replication: u64) -> u64 {
+    haltere_sim::build::clock_phase(&haltere_net::rng::Streams::new(seed, replication)).as_nanos()
+}
+
 /// Runs one scenario and returns its `RunResult` as JSON; the interpreter is free meanwhile.
 #[pyfunction]
 fn run(py: Python<'_>, scenario_json: &str, seed: u64, replication: u64) -> PyResult<String> {
@@ -130,6 +136,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(network, module)?)?;
     module.add_function(wrap_pyfunction!(losses, module)?)?;
+    module.add_function(wrap_pyfunction!(clock_phase, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(trace, module)?)?;
     module.add_function(wrap_pyfunction!(link_config, module)?)?;

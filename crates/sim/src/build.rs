@@ -3,9 +3,9 @@
 use crate::application::{Application, Dialogue};
 use crate::contender::{Contender, Switch, Transport};
 use crate::http::{self, Script};
+use crate::network::{FlowPath, Network, network, stream_name};
 use crate::recorder::Recorder;
 use crate::result::{FlowResult, LinkResult, RunResult, SeriesResult, TraceResult};
-use crate::network::{FlowPath, Network, network, stream_name};
 use crate::scenario::{App, Flow, Quantity, Scenario, ScenarioError};
 use crate::world::{Host, Route, Stall, World};
 use haltere_net::link::Link;
@@ -122,18 +122,18 @@ fn drive(
 fn build(scenario: &Scenario, streams: &Streams, recorder: Option<Recorder>) -> Result<Run, ScenarioError> {
     let Network { topology, flows } = network(scenario)?;
     let links = topology.edges().iter().map(|e| Link::new(&e.config, &stream_name(e), streams)).collect();
+    let phase = clock_phase(streams);
     let (mut hosts, mut routes, mut starts) = (Vec::new(), Vec::new(), Vec::new());
     for (i, (flow, path)) in scenario.flows.iter().zip(flows).enumerate() {
         let FlowPath { contender, up, down, mtu, .. } = path;
-        let algorithm = contender
-            .modelled()
-            .map_err(|message| ScenarioError { path: format!("flows[{i}].contender"), message })?;
+        let algorithm =
+            contender.modelled().map_err(|message| ScenarioError { path: format!("flows[{i}].contender"), message })?;
         let start = Time::ZERO + flow.start.map_or(Span::ZERO, |s| s.0);
         let script = script(flow.app, contender.transport, flow.size.map_or(UNLIMITED, |s| s.0.0));
         for (role, links, peer) in [(Role::Client, up, 2 * i + 1), (Role::Server, down, 2 * i)] {
             let stream = streams.named(&format!("flow {i}/{}", if role == Role::Client { "client" } else { "server" }));
             hosts.push(Host {
-                endpoint: endpoint(&contender, algorithm, role, FlowId(i as u32), mtu, stream),
+                endpoint: endpoint(&contender, algorithm, role, FlowId(i as u32), mtu, stream, phase),
                 application: Box::new(Dialogue::new(role, script.clone())) as Box<dyn Application>,
                 routes: vec![routes.len() as u32],
                 start: (role == Role::Client).then_some(start),
@@ -143,6 +143,15 @@ fn build(scenario: &Scenario, streams: &Streams, recorder: Option<Recorder>) -> 
         starts.push(start);
     }
     Ok(Run { world: World::new(links, hosts, routes, recorder), topology, flows: scenario.flows.clone(), starts })
+}
+
+/// The grain of the phase: timestamps count milliseconds, so that their clock is the same at all phases.
+const PHASE_MILLIS: u64 = 4 * 512;
+
+/// How long after an edge of the coarsest grain of its hosts' timers a run begins: 512 ticks at HZ = 250. The hosts of a run
+/// share one clock, as namespaces of one kernel do.
+pub fn clock_phase(streams: &Streams) -> Span {
+    Span::from_millis(streams.named("clock").below(PHASE_MILLIS))
 }
 
 fn script(app: App, transport: Transport, size: u64) -> Script {
@@ -160,18 +169,20 @@ fn endpoint(
     flow: FlowId,
     mtu: u32,
     stream: haltere_net::rng::Stream,
+    phase: Span,
 ) -> Box<dyn Endpoint> {
     match contender.transport {
         Transport::Tcp => {
             let mut config = tcp::Config::new(role, flow, algorithm, stream);
             config.mtu = mtu;
+            config.phase = phase;
             config.slow_start = contender.slow_start;
             config.paced = contender.has(Switch::Paced);
             config.delayed_ack = !contender.has(Switch::NoDelack);
             config.timestamps = !contender.has(Switch::NoTimestamps);
             if contender.has(Switch::StockBuffers) {
                 config.initial_receive_window = 65_535;
-                config.max_receive_window = (6 << 20) / 256 * 158;
+                config.max_receive_window = (6 << 20) / 256 * tcp::config::WINDOW_SHARE;
             }
             if contender.has(Switch::NoSackCompression) {
                 config.sack_compression = Span::ZERO;

@@ -106,7 +106,8 @@ impl Contender {
             format!("{text:?} names the unknown transport {name:?}: there are {known}")
         })?;
         let well_formed = |word: &str| {
-            !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"+_.".contains(&b))
+            !word.is_empty()
+                && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"+_.".contains(&b))
         };
         if let Some(wrong) = implementation.filter(|i| !well_formed(i)) {
             return Err(format!(

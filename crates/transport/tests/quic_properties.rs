@@ -41,6 +41,7 @@ fn links() -> impl Strategy<Value = LinkConfig> {
     let mtu = prop_oneof![3 => Just(1500u32), 1 => 1228u32..1500];
     (rate, 0u64..100_000, 4u64..300, losses(), jitters(), prop_oneof![Just(0.0), Just(0.05)], mtu).prop_map(
         |(rate, delay, queue, loss, jitter, duplication, mtu)| LinkConfig {
+            trace: None,
             rate,
             delay: Span::from_micros(delay),
             mtu,

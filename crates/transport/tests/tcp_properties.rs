@@ -46,6 +46,7 @@ fn links() -> impl Strategy<Value = LinkConfig> {
     let duplication = prop_oneof![3 => Just(0.0), 1 => Just(0.05), 1 => Just(1.0)];
     (rate, 0u64..100_000, queue, losses(), jitters(), duplication).prop_map(
         |(rate, delay, queue, loss, jitter, duplication)| LinkConfig {
+            trace: None,
             rate,
             delay: Span::from_micros(delay),
             mtu: 9000,

@@ -205,8 +205,8 @@ fn a_window_that_is_not_used_grows_no_further_than_the_buffer_has_room() {
     let mut config = with_timestamps(Role::Server);
     config.max_receive_window = 64 << 20;
     let mut receiver = Bench::established(config);
-    // Half of the buffer is offered at first; full segments show that data may take 158 of 256 parts of it.
-    let room = (65_535 / 128 * 158u64).next_multiple_of(2048);
+    // Half of the buffer is offered at first; full segments show that data may take 153 of 256 parts of it.
+    let room = (65_535 / 128 * haltere_transport::tcp::config::WINDOW_SHARE).next_multiple_of(2048);
     for i in 0..100u64 {
         receiver.at(200.0 + 50.0 * i as f64).data(1000 * i, 1000);
         receiver.read();

@@ -26,6 +26,7 @@ def run_job(job: Json, *, wall_clock: bool = False) -> Json:
     """Run a job: `scenario` (JSON text), `seed`, `replication`, and optionally `sample_ns` for time series.
 
     On the wall clock a run that the machine disturbed is repeated; the result says so, and how late packets were.
+    With `packets` every packet is in the result, and `taps` says which tap is whose.
     """
     if not wall_clock:
         return _once(job)
@@ -74,20 +75,24 @@ def _emulator(rig: Rig, job: Json) -> Iterator[Any]:
 def _measured(rig: Rig, job: Json, emulator: Any) -> Json:
     what = rig.plan
     cpu = _cpu_s()
-    capture = _core.Capture(json.dumps(_capture_spec(rig)))
+    spec = _capture_spec(rig) | {"packets": bool(job.get("packets"))}
+    capture = _core.Capture(json.dumps(spec))
+    phase = _core.clock_phase(job["seed"], job["replication"])
     capture.start()
     try:
-        answer = transfers.make(rig, sample_ns=job.get("sample_ns"))
+        answer = transfers.make(rig, sample_ns=job.get("sample_ns"), phase_ns=phase)
     finally:
         seen = json.loads(capture.stop())
+    packets = {"taps": spec["flows"], "packets": seen["packets"]} if spec["packets"] else {}
     if emulator is None:
-        return result(what, answer, seen, seen["links"])
+        return result(what, answer, seen, seen["links"]) | packets
     told = json.loads(emulator.stop())
     late = told["lateness_s"]
     return result(what, answer, seen, told["links"]) | {
         **{f"lateness_{name}_s": late[name] for name in ("p50", "p99", "max")},
         "emulator_cpu_s": told["cpu_s"],
         "endpoints_cpu_s": max(0.0, _cpu_s() - cpu - told["cpu_s"]),
+        **packets,
     }
 
 

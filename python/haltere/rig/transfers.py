@@ -22,17 +22,23 @@ from haltere.rig.programs.process import Process
 
 Json = dict[str, Any]
 PHASE_NS = 2_048_000_000
-"""Runs begin at a multiple of this: kernel timers then have the same phase in every run (512 ticks at HZ = 250)."""
+"""The coarsest grain of kernel timers that matters: 512 ticks at HZ = 250."""
+FIRST_TICK_NS = 264 * 4_000_000
+"""A kernel counts ticks from 300 s before zero, which is so long after a multiple of that grain."""
 UNLIMITED = 1 << 34
 """The object of a flow without a size, bytes: a file with a hole, which takes no room."""
 
 
-def next_epoch() -> int:
-    """Return the next instant, on the monotonic clock in ns, at which a run may begin."""
-    return (time.monotonic_ns() // PHASE_NS + 2) * PHASE_NS
+def next_epoch(phase_ns: int) -> int:
+    """Return the next instant, on the monotonic clock in ns, at which a run may begin.
+
+    Args:
+        phase_ns: how long after a multiple of `PHASE_NS` of the kernel's count of ticks; the model's is the same.
+    """
+    return (time.monotonic_ns() // PHASE_NS + 2) * PHASE_NS + (phase_ns - FIRST_TICK_NS) % PHASE_NS
 
 
-def make(rig: Rig, *, sample_ns: int | None) -> Json:
+def make(rig: Rig, *, sample_ns: int | None, phase_ns: int) -> Json:
     """Make the transfers of a run.
 
     Returns:
@@ -42,9 +48,9 @@ def make(rig: Rig, *, sample_ns: int | None) -> Json:
     others = [flow for flow in rig.plan.flows if flow.implementation != "linux"]
     if others:
         with _serving(rig, others) as stage:
-            answer = stage.fetch(bare, sample_ns)
+            answer = stage.fetch(bare, sample_ns, phase_ns)
     else:
-        answer = _bare(rig, bare, next_epoch(), sample_ns)
+        answer = _bare(rig, bare, next_epoch(phase_ns), sample_ns)
     answer["flows"].sort(key=lambda flow: flow["flow"])
     return answer
 
@@ -89,8 +95,8 @@ class _Stage:
     def __init__(self, rig: Rig, flows: list[tuple[Flow, Program, Place]]) -> None:
         self.rig, self.flows = rig, flows
 
-    def fetch(self, bare: list[Flow], sample_ns: int | None) -> Json:
-        epoch = next_epoch()
+    def fetch(self, bare: list[Flow], sample_ns: int | None, phase_ns: int) -> Json:
+        epoch = next_epoch(phase_ns)
         answers: list[Json] = []
         threads = [threading.Thread(target=self._fetch, args=(*one, epoch, answers)) for one in self.flows]
         for thread in threads:

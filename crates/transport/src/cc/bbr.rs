@@ -4,8 +4,8 @@
 //! 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00. Where those leave room, and wherever a number is rounded,
 //! this follows the kernel, whose names stand in the comments: transfers are compared with its own.
 //!
-//! Time is looked at as the kernel does: in microseconds for rates, in ticks of a millisecond (HZ = 1000) for the
-//! ten-second and 200 ms timers. Windows are bytes in whole grains.
+//! Time is looked at as the kernel does: in microseconds for rates, at the edges of its clock's ticks for the ten-second
+//! and 200 ms timers. Windows are bytes in whole grains.
 //!
 //! The pacing rate counts bytes of data, as does the kernel's pacer (`mss_cache` in `bbr_rate_bytes_per_sec`,
 //! `skb->len` before headers in `tcp_update_skb_after_send`). That is why the packet's size on the wire does not occur
@@ -63,6 +63,9 @@ pub struct Bbr {
     /// The minimum RTT of the last ten seconds, us, and the tick it was seen at.
     min_rtt: Option<u64>,
     min_rtt_tick: u64,
+    /// The tick of the clock and how long after one the run begins, ns.
+    tick: u64,
+    phase: u64,
     /// The minimum RTT as loss recovery has it, us.
     path_min_rtt: Option<u64>,
     rounds: u64,
@@ -95,10 +98,6 @@ fn micros(time: Time) -> u64 {
     time.as_nanos() / 1_000
 }
 
-fn tick(time: Time) -> u64 {
-    time.as_nanos() / 1_000_000
-}
-
 impl Bbr {
     pub(super) fn new(config: Config) -> Bbr {
         let (mss, grain) = (config.mss.max(1), config.grain.max(1));
@@ -117,6 +116,8 @@ impl Bbr {
             max_bandwidth,
             min_rtt: None,
             min_rtt_tick: 0,
+            tick: config.tick.as_nanos().max(1),
+            phase: config.phase.as_nanos(),
             path_min_rtt: None,
             rounds: 0,
             round_end: 0,
@@ -151,10 +152,15 @@ impl Bbr {
             return;
         }
         self.begun = true;
-        self.min_rtt_tick = tick(now);
+        self.min_rtt_tick = self.millis(now);
         self.delivered_at = micros(now);
         self.aggregation.restart(micros(now));
         self.long_term.reset(self.totals());
+    }
+
+    /// Milliseconds on the clock that ticks.
+    fn millis(&self, time: Time) -> u64 {
+        whole(time.as_nanos() + self.phase, self.tick) / 1_000_000
     }
 
     fn totals(&self) -> Totals {

@@ -56,17 +56,18 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     /// Tick of the clock, ns, at least 1.
     tick: u64,
+    phase: Span,
 }
 
 impl Cubic {
     pub(super) fn new(config: Config) -> Cubic {
         let w = Windows::new(&config, SlowStart::HyStart);
-        Cubic { w, last_max: 0, delay_min: None, epoch: None, tick: config.tick.as_nanos().max(1) }
+        Cubic { w, last_max: 0, delay_min: None, epoch: None, tick: config.tick.as_nanos().max(1), phase: config.phase }
     }
 
     /// The clock's reading at `now`.
     fn clock(&self, now: Time) -> Time {
-        Time::from_nanos(whole(now.as_nanos(), self.tick))
+        Time::from_nanos(whole((now + self.phase).as_nanos(), self.tick))
     }
 
     /// Section 4.2: begins an epoch at the present window.
@@ -86,9 +87,10 @@ impl Cubic {
         }
     }
 
-    /// Section 4.2: the window wanted one minimum RTT from now.
+    /// Section 4.2: the window wanted one minimum RTT, in whole ticks, from now.
     fn target(&self, epoch: &Epoch, now: Time) -> u64 {
-        let t = (now.since(epoch.start) + self.delay_min.unwrap_or(Span::ZERO)).as_secs_f64() - epoch.k;
+        let ahead = self.delay_min.map_or(0, |d| d.as_nanos().next_multiple_of(self.tick));
+        let t = (now.since(epoch.start) + Span::from_nanos(ahead)).as_secs_f64() - epoch.k;
         let offset = whole((C * libm::fabs(t * t * t) * self.w.mss as f64) as u64, self.w.grain);
         if t < 0.0 { epoch.origin.saturating_sub(offset) } else { epoch.origin.saturating_add(offset) }
     }
@@ -138,15 +140,17 @@ impl Cubic {
 impl CongestionController for Cubic {
     fn on_sent(&mut self, sent: &Sent) {
         self.w.restart_after(sent);
+        let now = self.clock(sent.now);
         // After idle time the curve goes on where it stood.
         if let (Some(idle), Some(epoch)) = (sent.after_idle, &mut self.epoch) {
-            epoch.start = (epoch.start + idle).min(sent.now);
+            epoch.start = (epoch.start + idle).min(now);
         }
     }
 
     fn on_ack(&mut self, ack: &Ack) {
         let mut delivered = ack.delivered;
-        let settled = self.epoch.is_none_or(|e| ack.now.since(e.start) >= SETTLE);
+        let now = self.clock(ack.now);
+        let settled = self.epoch.is_none_or(|e| now.since(e.start) >= SETTLE);
         if let (Some(rtt), true) = (ack.rtt, settled) {
             self.delay_min = Some(self.delay_min.map_or(rtt, |m| m.min(rtt)));
             delivered = self.w.consider_exit(ack, self.delay_min);

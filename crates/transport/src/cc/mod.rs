@@ -33,6 +33,8 @@ pub struct Config {
     pub paced: bool,
     /// The tick of the clock that algorithms date their epochs by, as a kernel's jiffy; zero for an exact clock.
     pub tick: Span,
+    /// How long after a tick the run begins.
+    pub phase: Span,
     /// Dice for algorithms that draw.
     pub stream: Stream,
 }

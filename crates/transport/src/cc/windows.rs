@@ -155,9 +155,18 @@ mod tests {
     #[test]
     fn a_long_idle_time_halves_the_window_a_timeout_down_to_the_initial_one() {
         let stream = Streams::new(1, 0).named("cc");
-        let (slow_start, paced, tick) = (None, false, Span::ZERO);
-        let config =
-            Config { mss: 1000, wire: 1052, grain: 1000, initial_window: 10_000, slow_start, paced, tick, stream };
+        let (slow_start, paced, tick, phase) = (None, false, Span::ZERO, Span::ZERO);
+        let config = Config {
+            mss: 1000,
+            wire: 1052,
+            grain: 1000,
+            initial_window: 10_000,
+            slow_start,
+            paced,
+            tick,
+            phase,
+            stream,
+        };
         let after = |idle: u64| {
             let mut w = Windows::new(&config, SlowStart::Standard);
             w.window = 100_000;

@@ -112,6 +112,7 @@ impl Path {
             paced: config.pacing,
             // A user-space stack reads an exact clock.
             tick: Span::ZERO,
+            phase: Span::ZERO,
             stream: config.stream.clone(),
         });
         Path {

@@ -39,6 +39,12 @@ impl Pacer {
         self.next = self.next.max(now + (length - credit.min(length / 2)));
     }
 
+    /// Something went out at `now` that is not paced: time before it gives no credit.
+    #[inline]
+    pub fn pass(&mut self, now: Time) {
+        self.next = self.next.max(now);
+    }
+
     /// Forgets what was owed, as after an idle period.
     pub fn restart(&mut self, now: Time) {
         self.next = self.next.min(now);

@@ -8,6 +8,7 @@
 //! | [`segment`] | segments and their sizes on the wire |
 //! | `connection` | handshake, the [`crate::Endpoint`] interface, timers |
 //! | `sender` | what to send and when; acknowledgements taken in |
+//! | `supersegment` | how much new data goes out together, and when it waits for more |
 //! | `scoreboard` | the record of each segment in flight: SACKed, lost, retransmitted |
 //! | `recovery` | the congestion states Open, Disorder, Recovery, Loss, and undo |
 //! | `rtt` | RTT estimation and the retransmission timeout |
@@ -22,6 +23,7 @@ mod rtt;
 mod scoreboard;
 pub mod segment;
 mod sender;
+mod supersegment;
 mod ticks;
 
 pub use config::Config;

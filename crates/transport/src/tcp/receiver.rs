@@ -1,6 +1,6 @@
 //! The receiving half: reassembly, when to acknowledge and with which SACK blocks, the receive window.
 
-use super::config::Config;
+use super::config::{Config, WINDOW_SHARE};
 use super::segment::Segment;
 use super::ticks::{Ticks, is_older, timestamp};
 use crate::ranges::RangeSet;
@@ -14,10 +14,6 @@ const UNCOMPRESSED: u32 = 3;
 const MAX_COMPRESSED: u32 = 44;
 /// Blocks that an ACK reports beside a new one for sure (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_BLOCKS: usize = 2;
-
-/// The share of a buffer's memory, in 128ths of the half that is assumed at first, which data is seen to take once full
-/// segments have arrived (measured on Linux: 158 of 256, where 128 were assumed).
-const SHARE_SEEN: u64 = 158;
 
 /// Whether and when an acknowledgement is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,6 +59,8 @@ pub(super) struct Receiver {
     ticks: Ticks,
     recent_timestamp: u32,
     window: Window,
+    /// Bytes that wait behind a gap.
+    held: u64,
 }
 
 /// Dynamic right-sizing of the receive window, as Linux does it.
@@ -92,7 +90,7 @@ impl Window {
         Window {
             space: config.initial_receive_window,
             clamp: (config.initial_receive_window / 128)
-                .saturating_mul(SHARE_SEEN)
+                .saturating_mul(WINDOW_SHARE)
                 .min(max)
                 .max(config.initial_receive_window),
             max: max.min(65_535 << 14),
@@ -116,9 +114,10 @@ impl Window {
         self.rtt8 = if self.rtt8 == 0 { ms * 8_000_000 } else { self.rtt8 - self.rtt8 / 8 + ms * 1_000_000 };
     }
 
-    /// A data packet arrived: offers two segments more if the buffer has room; returns whether it did.
-    fn grow(&mut self, mss: u64) -> bool {
-        let room = self.clamp.saturating_sub(self.space);
+    /// A data packet arrived: offers two segments more if the buffer has room beside the `held` bytes that wait behind a
+    /// gap; returns whether it did.
+    fn grow(&mut self, mss: u64, held: u64) -> bool {
+        let room = self.clamp.saturating_sub(held).saturating_sub(self.space);
         self.space += room.min(2 * mss);
         room > 0
     }
@@ -168,6 +167,7 @@ impl Receiver {
             ticks,
             recent_timestamp: 0,
             window: Window::new(config),
+            held: 0,
         }
     }
 
@@ -200,8 +200,10 @@ impl Receiver {
         }
         let had_gap = !self.out_of_order.is_empty();
         self.next = end;
+        let mut released = 0;
         while let Some(range) = self.out_of_order.first().filter(|r| r.0 <= self.next) {
             self.next = self.next.max(range.1);
+            released += range.1 - range.0;
             self.out_of_order.pop_first();
         }
         let next = self.next;
@@ -211,6 +213,7 @@ impl Receiver {
             self.window.sample(now, s.echo);
         }
         self.note_data(now, srtt);
+        self.held -= released;
         if had_gap && self.out_of_order.is_empty() {
             // RFC 5681 section 4.2: at once when a gap is filled.
             self.due = Due::Now;
@@ -229,12 +232,13 @@ impl Receiver {
             self.compressed = 0;
             self.compressed_until = None;
         }
-        self.offer_more();
         let mut fresh = 0;
         self.out_of_order.insert(start, end, |s, e| fresh += e - s);
         if fresh < end - start {
             self.duplicate = Some((start, end));
         }
+        self.held += fresh;
+        self.offer_more();
         // RFC 2018 section 4: the block with the segment just received comes first.
         let block = self.out_of_order.containing(start).unwrap_or((start, end));
         self.recent.retain(|b| b.1 <= block.0 || b.0 >= block.1);
@@ -267,7 +271,7 @@ impl Receiver {
 
     /// Grows the window with each data packet while there is room; the peer is told at once (Linux: `tcp_grow_window`).
     fn offer_more(&mut self) {
-        if self.window.grow(self.mss) {
+        if self.window.grow(self.mss, self.held) {
             self.quick |= 1;
         }
     }
@@ -365,6 +369,10 @@ impl Receiver {
         s.window = self.window.edge.saturating_sub(self.next).next_multiple_of(1 << self.window.scale);
         self.window.edge = self.next + s.window;
         s.echo = self.recent_timestamp;
+        // With less than half of the buffer free the peer is not hurried (Linux: `__tcp_select_window`).
+        if 2 * self.held > self.window.clamp {
+            self.quick = 0;
+        }
         if let Some(blocks) = self.flush.take() {
             s.set_sack(blocks.into_iter());
             self.acked = self.next;

@@ -40,6 +40,8 @@ pub(super) struct Record {
     pub seq: u64,
     pub end: u64,
     pub fin: bool,
+    /// Whether it does not lie together with the segment before it, as in a super-segment.
+    pub begins: bool,
     pub marks: Marks,
     /// When it was last sent.
     pub sent: Time,
@@ -181,12 +183,12 @@ impl Scoreboard {
     }
 
     /// A new segment was sent.
-    pub(super) fn push(&mut self, seq: u64, end: u64, fin: bool, sent: Time, tx: TxState) {
+    pub(super) fn push(&mut self, (seq, end): (u64, u64), fin: bool, begins: bool, sent: Time, tx: TxState) {
         let n = self.base.wrapping_add(self.records.len() as u32);
         let marks = Marks::default();
         self.transmissions += 1;
         let order = self.transmissions;
-        self.records.push_back(Record { seq, end, fin, marks, sent, order, tx, older: NONE, newer: NONE });
+        self.records.push_back(Record { seq, end, fin, begins, marks, sent, order, tx, older: NONE, newer: NONE });
         self.link(n);
     }
 
@@ -386,6 +388,24 @@ impl Scoreboard {
             self.hint = self.hint.wrapping_add(1);
         }
         None
+    }
+
+    /// How many segments, the next to retransmit and those that lie together with it, can be retransmitted as one; at most
+    /// `most`. What is left over begins anew.
+    pub(super) fn lost_together(&mut self, most: u64) -> u64 {
+        let waits = |m: Marks| m.has(Marks::LOST) && !m.has(Marks::SACKED) && !m.has(Marks::RETRANS);
+        let mut count = 1;
+        while let Some(record) = self.at_mut(self.hint.wrapping_add(count)) {
+            if record.begins || !waits(record.marks) {
+                break;
+            }
+            if u64::from(count) >= most {
+                record.begins = true;
+                break;
+            }
+            count += 1;
+        }
+        u64::from(count)
     }
 
     /// The segment at `seq` was sent again, as a repair or a probe.

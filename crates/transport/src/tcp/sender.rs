@@ -5,11 +5,15 @@ use super::recovery::{Episode, Rack, Tlp};
 use super::rtt::Rtt;
 use super::scoreboard::{Delivery, Marks, Scoreboard};
 use super::segment::Segment;
+use super::supersegment::SuperSegment;
 use super::ticks::{Ticks, timestamp};
 use crate::cc::{self, CongestionController, Phase, SlowStart};
 use crate::endpoint::Stats;
-use crate::recovery::{BurstPacer, Prr, RateSampler, prr::PrrAck};
+use crate::recovery::{Pacer, Prr, RateSampler, prr::PrrAck};
 use haltere_net::{Cx, Metric, Rate, Span, Time};
+
+/// Segments that go out before any are paced (as `sch_fq` had it).
+const UNPACED: u64 = 10;
 
 /// What a retransmission timer is set for. There is one timer, as in Linux: setting it for one thing unsets the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,16 +67,18 @@ pub(super) struct Sender {
     pub(super) cc: Box<dyn CongestionController>,
     pub(super) rtt: Rtt,
     pub(super) sampler: RateSampler,
-    pacer: BurstPacer,
+    pub(super) pacer: Pacer,
     paced: bool,
+    /// The data that goes out together, and is paced together.
+    pub(super) together: SuperSegment,
     pacing_wake: Option<Time>,
     /// First position not acknowledged.
     pub una: u64,
     /// Next position to send.
     pub nxt: u64,
-    written: u64,
-    fin: bool,
-    window_end: u64,
+    pub(super) written: u64,
+    pub(super) fin: bool,
+    pub(super) window_end: u64,
     /// The largest window the peer has offered.
     largest_window: u64,
     pub(super) phase: Phase,
@@ -87,15 +93,14 @@ pub(super) struct Sender {
     forced: Option<Forced>,
     usage: Usage,
     sent_new: bool,
-    last_send: Time,
+    pub(super) last_send: Time,
     traced: (u64, u64, u64, u64),
     pub stats: Stats,
 }
 
 impl Sender {
-    pub(super) fn new(config: &Config, mut stream: haltere_net::rng::Stream) -> Sender {
+    pub(super) fn new(config: &Config, stream: haltere_net::rng::Stream) -> Sender {
         let mss = config.mss();
-        let phase = stream.below(config.tick.as_nanos().max(1) * 512);
         let cc = config.algorithm.build(cc::Config {
             mss,
             wire: u64::from(config.mtu),
@@ -104,6 +109,7 @@ impl Sender {
             slow_start: config.slow_start.or(None::<SlowStart>),
             paced: config.paced,
             tick: config.tick,
+            phase: config.phase,
             stream,
         });
         let paced = config.paced || cc.pacing_rate().is_some();
@@ -113,8 +119,9 @@ impl Sender {
             cc,
             rtt: Rtt::new(config.rto),
             sampler: RateSampler::default(),
-            pacer: BurstPacer::new(10 * mss),
+            pacer: Pacer::new(0),
             paced,
+            together: SuperSegment::default(),
             pacing_wake: None,
             una: 0,
             nxt: 0,
@@ -128,7 +135,7 @@ impl Sender {
             tlp: None,
             prr: None,
             order: Order::LostFirst,
-            ticks: Ticks::new(config.tick, phase),
+            ticks: Ticks::new(config.tick, config.phase.as_nanos()),
             timer: None,
             retransmits: 0,
             forced: None,
@@ -162,6 +169,7 @@ impl Sender {
         {
             self.sampler.on_app_limited(self.in_flight());
         }
+        self.together.extend(self.written, self.unsent() == 0);
         self.written += bytes;
     }
 
@@ -225,15 +233,19 @@ impl Sender {
         self.in_flight() + self.mss <= self.window()
     }
 
-    /// Linux's pacing rate for window-based algorithms: twice the window per RTT in slow start, 1.2 times afterwards.
+    /// The rate that a paced sender keeps.
     fn pacing_rate(&self) -> Option<Rate> {
-        if !self.paced {
-            return None;
-        }
+        if self.paced { self.nominal_rate() } else { None }
+    }
+
+    /// Linux's pacing rate, which sizes super-segments of all senders. For window-based algorithms it is twice the window
+    /// an RTT in slow start, 1.2 times afterwards; what is out counts if it is more (`tcp_update_pacing_rate`).
+    pub(super) fn nominal_rate(&self) -> Option<Rate> {
         self.cc.pacing_rate().or_else(|| {
-            let (window, ssthresh) = (self.cc.window(), self.cc.ssthresh());
+            let (window, ssthresh) = (self.window(), self.cc.ssthresh());
             let percent = if window < ssthresh / 2 { 200 } else { 120 };
-            Rate::of(window, self.rtt.srtt()?).map(|r| r.scaled(percent, 100))
+            let out = u64::from(self.board.out()) * self.mss;
+            Rate::of(window.max(out), self.rtt.srtt()?).map(|r| r.scaled(percent, 100))
         })
     }
 
@@ -258,7 +270,7 @@ impl Sender {
 
     /// Whether pacing lets a segment go; if not, remembers when it will.
     fn may_pace(&mut self, now: Time) -> bool {
-        if !self.paced || self.forced.is_some() {
+        if !self.paced || self.forced.is_some() || self.together.is_begun() {
             return true;
         }
         match self.pacer.blocked(now) {
@@ -273,13 +285,24 @@ impl Sender {
         }
     }
 
+    /// Paces what goes out together as one, each retransmission for itself. The first ten segments go free, and with them
+    /// what goes out together with the ninth (`tcp_update_skb_after_send`).
     fn charge(&mut self, now: Time, len: u64) {
-        if let Some(rate) = self.pacing_rate() {
-            self.pacer.on_sent(now, len, rate, self.cc.send_quantum().max(self.mss));
+        let Some(bytes) = self.together.charge(len) else { return };
+        match self.pacing_rate() {
+            Some(rate) if self.stats.sent_packets >= UNPACED => self.pacer.on_sent(now, bytes, rate),
+            _ => self.pacer.pass(now),
         }
     }
 
     fn pick(&mut self, cx: &mut Cx<'_>) -> Option<Outgoing> {
+        if self.forced.is_none() && self.together.is_begun() {
+            let lost = if self.together.is_again() { self.board.next_lost() } else { None };
+            return match lost {
+                Some(record) => Some(self.retransmit(record.seq, record.end, record.fin, cx.now)),
+                None => self.send_next(cx.now),
+            };
+        }
         match self.forced.take() {
             Some(Forced::Probe) => return self.send_probe(cx.now),
             Some(Forced::Head) => {
@@ -301,13 +324,14 @@ impl Sender {
             && self.has_room()
             && let Some(record) = self.board.next_lost()
         {
+            self.begin_again();
             return Some(self.retransmit(record.seq, record.end, record.fin, cx.now));
         }
         self.send_new(cx.now)
     }
 
     fn send_new(&mut self, now: Time) -> Option<Outgoing> {
-        if self.unsent() == 0 || !self.has_room() {
+        if self.unsent() == 0 || !self.has_room() || !self.begin_together(now) {
             return None;
         }
         self.send_next(now)
@@ -327,7 +351,7 @@ impl Sender {
         let end = seq + data + u64::from(fin);
         let outstanding = u64::from(self.board.out()) * self.mss;
         let tx = self.sampler.on_sent(now, outstanding);
-        self.board.push(seq, end, fin, now, tx);
+        self.board.push((seq, end), fin, self.together.begins(), now, tx);
         self.nxt = end;
         self.sent_new = true;
         self.stats.sent_packets += 1;
@@ -393,8 +417,9 @@ impl Sender {
 
     /// After a train of segments: note how far the window was used, and arm the timers.
     fn settle(&mut self, now: Time) {
+        self.together.settle(self.nxt);
         let sent = std::mem::take(&mut self.sent_new);
-        let limited = self.in_flight() + self.mss > self.window();
+        let limited = self.together.waited_for_window() || self.in_flight() + self.mss > self.window();
         if sent || (limited && self.unsent() > 0) {
             let u = &mut self.usage;
             let out = self.board.out();

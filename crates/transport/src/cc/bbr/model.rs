@@ -3,7 +3,7 @@
 use super::aggregation::Arrival;
 use super::bandwidth::{Bandwidth, UNIT};
 use super::policer::{Finding, Observation};
-use super::{Ack, Bbr, HIGH_GAIN, MIN_SEGMENTS, Mode, tick};
+use super::{Ack, Bbr, HIGH_GAIN, MIN_SEGMENTS, Mode};
 use haltere_net::Time;
 
 /// Its inverse, which drains in a round what Startup left in the queue (`bbr_drain_gain`).
@@ -144,7 +144,7 @@ impl Bbr {
 
     /// `bbr_update_min_rtt`.
     fn update_min_rtt(&mut self, ack: &Ack) {
-        let now = tick(ack.now);
+        let now = self.millis(ack.now);
         let expired = now > self.min_rtt_tick + MIN_RTT_TICKS;
         if let Some(rtt) = ack.rtt.map(|rtt| rtt.as_micros()) {
             // An expired minimum is not replaced by an RTT in which the receiver's timer is contained.
@@ -175,7 +175,7 @@ impl Bbr {
                 self.leave_probe_rtt_if_done(ack.now);
             }
         } else if self.count(ack.in_flight) <= MIN_SEGMENTS * self.mss {
-            self.probe_rtt_done = Some(tick(ack.now) + PROBE_RTT_TICKS);
+            self.probe_rtt_done = Some(self.millis(ack.now) + PROBE_RTT_TICKS);
             self.probe_rtt_round_done = false;
             self.round_end = self.delivered;
         }
@@ -183,10 +183,10 @@ impl Bbr {
 
     /// `bbr_check_probe_rtt_done`.
     pub(super) fn leave_probe_rtt_if_done(&mut self, now: Time) {
-        if self.probe_rtt_done.is_none_or(|done| tick(now) <= done) {
+        if self.probe_rtt_done.is_none_or(|done| self.millis(now) <= done) {
             return;
         }
-        self.min_rtt_tick = tick(now);
+        self.min_rtt_tick = self.millis(now);
         self.window = self.window.max(self.prior_window);
         if self.pipe_full {
             self.enter_probe_bandwidth();

@@ -122,7 +122,7 @@ impl Both {
         match operation {
             Operation::Push(n) => {
                 for _ in 0..n {
-                    board.push(model.next, model.next + SIZE, false, Time::ZERO, tx);
+                    board.push((model.next, model.next + SIZE), false, true, Time::ZERO, tx);
                     model.transmissions += 1;
                     let order = model.transmissions;
                     model.segments.push(Plain { seq: model.next, order, listed: true, ..Plain::default() });

@@ -19,6 +19,7 @@ pub fn config() -> Config {
         slow_start: None,
         paced: true,
         tick: Span::ZERO,
+        phase: Span::ZERO,
         stream: Streams::new(7, 0).named("bbr"),
     }
 }
