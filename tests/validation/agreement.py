@@ -1,0 +1,69 @@
+"""Draws where model and kernel differ most: `agreement.py RESULTS OUT.svg`, from studies/agreement-linux."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+
+from haltere.figures import style
+from haltere.results import load
+
+MARKERS = {"cubic": "o", "newreno": "s", "bbr": "^"}
+LEAST = 1e-4
+"""Differences below this all look alike: a hundredth of a per cent."""
+
+
+def number(text: str) -> float:
+    """Return the number of a quantity, whose unit is the same in a whole column."""
+    found = re.match(r"[\d.]+", text)
+    return float(found[0]) if found else float("nan")
+
+
+def compared(results: Path, experiment: str) -> pl.DataFrame:
+    """Return a row a treatment: its factors and the log ratio of completion times, model to kernel."""
+    flows = load(results).flows.filter((pl.col("experiment") == experiment) & (pl.col("status") == "ok"))
+    factors = [name for name in ("rate", "rtt", "congestion") if name in flows.columns]
+    medians = flows.group_by("treatment", "fidelity", *factors).agg(pl.col("completion_s").median())
+    wide = medians.pivot(on="fidelity", index=["treatment", *factors], values="completion_s").drop_nulls()
+    return wide.with_columns((pl.col("model") / pl.col("linux")).log().abs().alias("difference"))
+
+
+def draw(results: Path, out: Path) -> None:
+    """Draw one panel an experiment: rate and RTT on the axes, the difference as colour, the worst on top."""
+    with style.paper():
+        canvas = Figure(figsize=(style.PAGE_IN, 3.2))
+        panels = canvas.subplots(1, 2, sharey=True)
+        for axes, (experiment, title) in zip(
+            panels, (("lossless", "without random loss"), ("lossy", "with random loss")), strict=True
+        ):
+            frame = compared(results, experiment).sort("difference")
+            for congestion, marker in MARKERS.items():
+                part = frame.filter(pl.col("congestion") == congestion)
+                shown = axes.scatter(
+                    [number(text) for text in part["rate"]],
+                    [number(text) for text in part["rtt"]],
+                    c=np.maximum(part["difference"].to_numpy(), LEAST),
+                    norm=LogNorm(LEAST, 1.0),
+                    cmap="viridis_r",
+                    marker=marker,
+                    s=18,
+                    label=congestion,
+                )
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+            axes.set_xlabel("rate (Mbit/s)")
+            axes.set_title(f"{title}: median {frame['difference'].median():.2%}", fontsize=8)
+        panels[0].set_ylabel("base RTT (ms)")
+        panels[0].legend(loc="lower left", fontsize=7)
+        canvas.colorbar(shown, ax=list(panels), label="|ln(model ÷ kernel)| of completion time")
+        style.save(canvas, out.with_suffix(""), (out.suffix[1:],))
+
+
+if __name__ == "__main__":
+    draw(Path(sys.argv[1]), Path(sys.argv[2]))
