@@ -58,9 +58,9 @@ def draw(results: Path, out: Path) -> None:
             axes.set_xscale("log")
             axes.set_yscale("log")
             axes.set_xlabel("rate (Mbit/s)")
-            axes.set_title(f"{title}: median {frame['difference'].median():.2%}", fontsize=8)
+            axes.set_title(f"{title}: median {np.median(frame['difference'].to_numpy()):.3%}", fontsize=8)
         panels[0].set_ylabel("base RTT (ms)")
-        panels[0].legend(loc="lower left", fontsize=7)
+        canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=len(MARKERS))
         canvas.colorbar(shown, ax=list(panels), label="|ln(model ÷ kernel)| of completion time")
         style.save(canvas, out.with_suffix(""), (out.suffix[1:],))
 
