@@ -49,7 +49,6 @@ fn links() -> impl Strategy<Value = LinkConfig> {
             loss,
             jitter,
             duplication,
-            ..LinkConfig::default()
         },
     )
 }

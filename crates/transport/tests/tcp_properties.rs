@@ -54,7 +54,6 @@ fn links() -> impl Strategy<Value = LinkConfig> {
             loss,
             jitter,
             duplication,
-            ..LinkConfig::default()
         },
     )
 }
