@@ -108,10 +108,11 @@ fn locate(toml_text: &str, path: &str) -> (usize, usize) {
 #[pyfunction]
 fn algorithms() -> PyResult<String> {
     let transports = Transport::ALL.map(|t| json!({ "name": t.describe().0, "summary": t.describe().1 }));
-    let congestion = Algorithm::ALL.map(|a| {
+    let algorithm = |a: &Algorithm| {
         let d = a.describe();
         json!({ "name": d.name, "summary": d.summary, "reference": d.reference })
-    });
+    };
+    let congestion: Vec<_> = Algorithm::ALL.iter().map(algorithm).collect();
     let switches = Switch::ALL.map(|s| {
         let (name, transports, summary) = s.describe();
         let applies: Vec<&str> = transports.iter().map(|t| t.describe().0).collect();

@@ -146,8 +146,10 @@ impl Contender {
             Switch::HystartPlusPlus => Some(SlowStart::HyStartPlusPlus),
             _ => None,
         };
-        if slow_start.is_some() && self.congestion == Algorithm::Bbr.describe().name {
-            return Err(format!("{text:?} has the switch {word:?}, but BBR has its own startup: leave it out"));
+        let own_startup = Algorithm::named(&self.congestion).is_some_and(|a| !a.describe().slow_start);
+        if slow_start.is_some() && own_startup {
+            let name = &self.congestion;
+            return Err(format!("{text:?} has the switch {word:?}, but {name} has its own startup: leave it out"));
         }
         self.slow_start = slow_start.or(self.slow_start);
         self.switches.push(switch);

@@ -62,7 +62,7 @@ fn flow_control_does_not_hold_back_a_gigabit_at_100_ms() {
 
 #[test]
 fn the_bottleneck_is_kept_busy_to_within_its_headers() {
-    for algorithm in Algorithm::ALL {
+    for &algorithm in Algorithm::ALL {
         let mut pair = connect(algorithm, &LinkConfig { queue: Limit::Packets(100), ..link(20, 20) }, one(20_000_000));
         assert!(pair.run(Span::from_secs(100)));
         pair.assert_complete();

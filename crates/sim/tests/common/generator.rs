@@ -262,7 +262,7 @@ impl Draw {
             ("tcp", &["paced", "nodelack", "nosackcompression", "rto1s", "notimestamps"][..]),
             ("quic", &["nodelack"][..]),
         ]);
-        let algorithm = self.pick(&Algorithm::ALL);
+        let algorithm = self.pick(Algorithm::ALL);
         let mut text = format!("{transport}/{}", algorithm.describe().name);
         if algorithm != Algorithm::Bbr && self.one_in(3) {
             text.push('-');

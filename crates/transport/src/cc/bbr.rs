@@ -31,6 +31,7 @@ pub(super) const DESCRIPTION: Description = Description {
     name: "bbr",
     summary: "BBR version 1: paces at the bandwidth measured, with a window of twice the bandwidth-delay product",
     reference: "Cardwell et al., ACM Queue 14(5), 2016; Linux 6.12 tcp_bbr.c",
+    slow_start: false,
 };
 
 /// 2/ln 2, the smallest gain that doubles the rate each round (`bbr_high_gain`), rounded up.

@@ -12,6 +12,7 @@ pub(super) const DESCRIPTION: Description = Description {
     name: "cubic",
     summary: "window as a cubic function of the time since the last loss; HyStart by default",
     reference: "RFC 9438",
+    slow_start: true,
 };
 
 /// C in segments a cubic second (section 5.1; Linux: 410/1024).

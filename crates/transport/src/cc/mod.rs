@@ -4,12 +4,9 @@
 //! for a window and a pacing rate. Which packets are lost, how a window is approached during recovery (PRR) and what an
 //! ACK looks like are the transports' affair.
 //!
-//! A new algorithm is one new file here and one line in [`Algorithm::ALL`] and [`Algorithm::build`].
+//! A new algorithm is one new file here and one line in the list of `algorithms!`.
 
-mod bbr;
-mod cubic;
 mod hystart;
-mod newreno;
 mod windows;
 
 use crate::recovery::RateSample;
@@ -207,17 +204,6 @@ pub trait CongestionController: Send {
     fn set_mss(&mut self, mss: u64, wire: u64);
 }
 
-/// The algorithms there are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Algorithm {
-    /// NewReno.
-    NewReno,
-    /// CUBIC.
-    Cubic,
-    /// BBR version 1.
-    Bbr,
-}
-
 /// What is told of an algorithm where algorithms are listed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Description {
@@ -227,33 +213,55 @@ pub struct Description {
     pub summary: &'static str,
     /// Where it is specified.
     pub reference: &'static str,
+    /// Whether it begins with slow start as such, whose early exit can then be chosen ([`SlowStart`]).
+    pub slow_start: bool,
+}
+
+/// Declares the algorithms: for each its module and the controller in it, which has `new(Config)`.
+macro_rules! algorithms {
+    ($($(#[$doc:meta])* $module:ident :: $controller:ident,)*) => {
+        $(mod $module;)*
+
+        /// The algorithms there are.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Algorithm {
+            $($(#[$doc])* $controller,)*
+        }
+
+        impl Algorithm {
+            /// All of them.
+            pub const ALL: &[Algorithm] = &[$(Algorithm::$controller),*];
+
+            /// Its name and references.
+            pub const fn describe(self) -> Description {
+                match self {
+                    $(Algorithm::$controller => $module::DESCRIPTION,)*
+                }
+            }
+
+            /// A controller for a path.
+            pub fn build(self, config: Config) -> Box<dyn CongestionController> {
+                match self {
+                    $(Algorithm::$controller => Box::new($module::$controller::new(config)),)*
+                }
+            }
+        }
+    };
+}
+
+algorithms! {
+    /// NewReno.
+    newreno::NewReno,
+    /// CUBIC.
+    cubic::Cubic,
+    /// BBR version 1.
+    bbr::Bbr,
 }
 
 impl Algorithm {
-    /// All of them.
-    pub const ALL: [Algorithm; 3] = [Algorithm::NewReno, Algorithm::Cubic, Algorithm::Bbr];
-
-    /// Its name and references.
-    pub const fn describe(self) -> Description {
-        match self {
-            Algorithm::NewReno => newreno::DESCRIPTION,
-            Algorithm::Cubic => cubic::DESCRIPTION,
-            Algorithm::Bbr => bbr::DESCRIPTION,
-        }
-    }
-
     /// The algorithm called `name`.
     pub fn named(name: &str) -> Option<Algorithm> {
-        Algorithm::ALL.into_iter().find(|a| a.describe().name == name)
-    }
-
-    /// A controller for a path.
-    pub fn build(self, config: Config) -> Box<dyn CongestionController> {
-        match self {
-            Algorithm::NewReno => Box::new(newreno::NewReno::new(config)),
-            Algorithm::Cubic => Box::new(cubic::Cubic::new(config)),
-            Algorithm::Bbr => Box::new(bbr::Bbr::new(config)),
-        }
+        Algorithm::ALL.iter().copied().find(|a| a.describe().name == name)
     }
 }
 

@@ -9,6 +9,7 @@ pub(super) const DESCRIPTION: Description = Description {
     name: "newreno",
     summary: "additive increase of one segment an RTT, halving on loss",
     reference: "RFC 5681, RFC 6582, RFC 9002 section 7",
+    slow_start: true,
 };
 
 /// NewReno.
