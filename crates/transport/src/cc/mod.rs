@@ -6,6 +6,8 @@
 //!
 //! A new algorithm is one new file here and one line in the list of `algorithms!`.
 
+#[cfg(test)]
+mod bench;
 mod hystart;
 mod windows;
 
@@ -256,6 +258,14 @@ algorithms! {
     cubic::Cubic,
     /// BBR version 1.
     bbr::Bbr,
+    /// Vegas.
+    vegas::Vegas,
+    /// LEDBAT.
+    ledbat::Ledbat,
+    /// LEDBAT++.
+    ledbatpp::LedbatPlusPlus,
+    /// Copa.
+    copa::Copa,
 }
 
 impl Algorithm {

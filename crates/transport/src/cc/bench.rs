@@ -1,7 +1,6 @@
-//! A closed loop for tests: a sender with BBR, a paced bottleneck with a drop-tail queue or a policer, a receiver.
+//! A closed loop for tests: a sender with any controller, a bottleneck with a drop-tail queue or a policer, a receiver.
 
-use super::super::Bbr;
-use crate::cc::{Ack, Config, Congestion, CongestionController, Established, Phase, Sent, Trigger};
+use super::{Ack, Config, Congestion, CongestionController, Established, Phase, Sent, Trigger};
 use crate::recovery::{Pacer, RateSampler, TxState};
 use haltere_net::rng::Streams;
 use haltere_net::{Rate, Span, Time};
@@ -57,8 +56,8 @@ impl Path {
     }
 }
 
-pub struct Bench {
-    pub cc: Bbr,
+pub struct Bench<C> {
+    pub cc: C,
     pub path: Path,
     pub now: Time,
     pub sampler: RateSampler,
@@ -81,10 +80,10 @@ pub struct Bench {
     min_rtt: Option<Span>,
 }
 
-impl Bench {
-    pub fn new(path: Path) -> Bench {
+impl<C: CongestionController> Bench<C> {
+    pub fn with(cc: C, path: Path) -> Bench<C> {
         let mut bench = Bench {
-            cc: Bbr::new(config()),
+            cc,
             path,
             now: Time::from_nanos(3_000_000_000),
             sampler: RateSampler::default(),
@@ -122,7 +121,7 @@ impl Bench {
     }
 
     /// Runs for `span`, showing itself to `see` after each ACK; ends early when all is sent and acknowledged.
-    pub fn run(&mut self, span: Span, mut see: impl FnMut(&mut Bench)) {
+    pub fn run(&mut self, span: Span, mut see: impl FnMut(&mut Bench<C>)) {
         let until = self.now + span;
         loop {
             self.send();
@@ -147,7 +146,7 @@ impl Bench {
     fn send(&mut self) {
         while self.in_flight + MSS <= self.cc.window() && self.left != Some(0) && self.pacer.blocked(self.now).is_none()
         {
-            let room = ((self.cc.window() - self.in_flight) / MSS).min(self.cc.send_quantum() / MSS);
+            let room = ((self.cc.window() - self.in_flight) / MSS).min((self.cc.send_quantum() / MSS).max(1));
             let burst = self.left.map_or(room, |left| left.min(room));
             for _ in 0..burst {
                 self.send_one();
@@ -270,4 +269,32 @@ impl Bench {
             self.sampler.on_app_limited(self.in_flight);
         }
     }
+}
+
+/// An ACK of one segment on a path of 100 ms in congestion avoidance, with what `alter` makes of it.
+pub fn ack(alter: impl FnOnce(&mut Ack)) -> Ack {
+    let (now, rtt) = (Time::from_nanos(1_000_000_000), Span::from_millis(100));
+    let rate = RateSampler::default().sample(None);
+    let mut ack = Ack {
+        now,
+        delivered: MSS,
+        lost: 0,
+        rtt: Some(rtt),
+        srtt: Some(rtt),
+        min_rtt: Some(rtt),
+        in_flight: 10 * MSS,
+        prior_in_flight: 11 * MSS,
+        window_limited: true,
+        may_grow: true,
+        phase: Phase::Open,
+        acked_to: 0,
+        sent_to: 0,
+        rate,
+        total_delivered: 0,
+        total_lost: 0,
+        next_departure: now,
+        delayed: false,
+    };
+    alter(&mut ack);
+    ack
 }
