@@ -11,7 +11,7 @@ mod bench;
 mod hystart;
 mod windows;
 
-use crate::recovery::RateSample;
+use crate::recovery::{RateSample, TxState};
 use haltere_net::rng::Stream;
 use haltere_net::{Rate, Span, Time};
 
@@ -115,6 +115,26 @@ pub struct Ack {
     pub delayed: bool,
 }
 
+/// A packet was found lost. All of an event's are told, in the order of their sending, before congestion is
+/// ([`Congestion`]) and before the ACK that showed them ([`Ack`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Lost {
+    /// When it was found.
+    pub now: Time,
+    /// Its place in the sender's sequence: bytes or packet numbers from here...
+    pub from: u64,
+    /// ...to here.
+    pub to: u64,
+    /// Its size, bytes.
+    pub bytes: u64,
+    /// What was true when it was sent.
+    pub sent: TxState,
+    /// Bytes delivered since the start.
+    pub total_delivered: u64,
+    /// Bytes found lost since the start, with it.
+    pub total_lost: u64,
+}
+
 /// What told of congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trigger {
@@ -169,6 +189,8 @@ pub trait CongestionController: Send {
     fn on_sent(&mut self, _sent: &Sent) {}
     /// An ACK delivered data.
     fn on_ack(&mut self, ack: &Ack);
+    /// A packet was found lost.
+    fn on_lost(&mut self, _lost: &Lost) {}
     /// Congestion was detected.
     fn on_congestion(&mut self, event: &Congestion);
     /// The last congestion event turned out to be false: put back what it took.
@@ -266,6 +288,8 @@ algorithms! {
     ledbatpp::LedbatPlusPlus,
     /// Copa.
     copa::Copa,
+    /// BBR version 3.
+    bbr3::Bbr3,
 }
 
 impl Algorithm {

@@ -167,7 +167,8 @@ impl Path {
     pub fn on_sent(&mut self, now: Time, id: SpaceId, size: u32, records: Few<Record>, eliciting: bool, padded: bool) {
         // RFC 9002 section 2: packets with PADDING count as in flight even if nobody will acknowledge them.
         let in_flight = eliciting || padded;
-        let mut packet = SentPacket::new(now, size, self.sampler.on_sent(now, self.in_flight), records);
+        let tx = self.sampler.on_sent(now, self.in_flight).with_in_flight(self.in_flight + u64::from(size));
+        let mut packet = SentPacket::new(now, size, tx, records);
         packet.ack_eliciting = eliciting;
         packet.in_flight = in_flight;
         if in_flight {

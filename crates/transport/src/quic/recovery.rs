@@ -5,7 +5,7 @@ use super::packet::SpaceId;
 use super::path::{Episode, Path, Situation};
 use super::sent::Record;
 use super::sizes::IP_UDP;
-use crate::cc::{self, Congestion, Phase, Trigger};
+use crate::cc::{self, Congestion, Lost, Phase, Trigger};
 use crate::endpoint::Stats;
 use haltere_net::{Cx, Metric, Rate, Span, Time};
 
@@ -163,8 +163,14 @@ impl Path {
     ) -> u64 {
         let delay = self.rtt.loss_delay();
         let since = self.rtt.first_sample_at();
-        let space = &mut self.spaces[id as usize];
-        let found = space.sent.detect(largest_acked, now, delay, since, &mut fates.lost);
+        let Path { spaces, sampler, cc, .. } = self;
+        let space = &mut spaces[id as usize];
+        let found = space.sent.detect(largest_acked, now, delay, since, &mut fates.lost, |number, size, sent| {
+            let bytes = u64::from(size);
+            sampler.on_lost(bytes);
+            let (total_delivered, total_lost) = (sampler.delivered(), sampler.lost());
+            cc.on_lost(&Lost { now, from: number, to: number + 1, bytes, sent, total_delivered, total_lost });
+        });
         space.loss_time = found.next;
         if found.packets == 0 && found.mtu_probe.is_none() {
             return 0;
@@ -177,7 +183,6 @@ impl Path {
             stats.lost_packets += 1;
         }
         stats.lost_packets += found.packets;
-        self.sampler.on_lost(found.bytes);
         let Some(last_sent) = found.last_sent else { return 0 };
         let event =
             Congestion { now, trigger: Trigger::Loss, new_episode: true, in_flight: self.in_flight, lost: found.bytes };

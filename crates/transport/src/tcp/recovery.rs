@@ -5,8 +5,9 @@ use super::scoreboard::{Delivery, Judgement, Marks, Record};
 use super::segment::Segment;
 use super::sender::{Forced, Order, Sender, Timer};
 use super::ticks::{is_older, timestamp};
-use crate::cc::{Congestion, Phase, Trigger};
-use crate::recovery::{Prr, prr::PrrAck};
+use crate::cc::{Congestion, CongestionController, Lost, Phase, Trigger};
+use crate::endpoint::Stats;
+use crate::recovery::{Prr, RateSampler, prr::PrrAck};
 use haltere_net::{Span, Time};
 
 /// Duplicate-ACK threshold (RFC 5681) and the least reordering degree.
@@ -142,6 +143,21 @@ impl Rack {
     }
 }
 
+/// Counts a segment that is newly lost and tells the controller of it.
+fn tell_lost(
+    r: &Record,
+    now: Time,
+    bytes: u64,
+    sampler: &mut RateSampler,
+    stats: &mut Stats,
+    cc: &mut dyn CongestionController,
+) {
+    sampler.on_lost(bytes);
+    stats.lost_packets += 1;
+    let (total_delivered, total_lost) = (sampler.delivered(), sampler.lost());
+    cc.on_lost(&Lost { now, from: r.seq, to: r.end, bytes, sent: r.tx, total_delivered, total_lost });
+}
+
 impl Sender {
     fn reordering_window(&self) -> Span {
         if !self.episode.reordering_seen
@@ -157,8 +173,8 @@ impl Sender {
     fn detect_loss(&mut self) -> Span {
         let window = self.reordering_window();
         let mut wait = Span::ZERO;
-        let Sender { board, rack, .. } = self;
-        let news = board.detect_lost(|r| {
+        let Sender { board, rack, cc, sampler, stats, mss, .. } = self;
+        let judge = |r: &Record| {
             if r.marks.has(Marks::LOST) && !r.marks.has(Marks::RETRANS) {
                 return Judgement::Wait;
             }
@@ -172,14 +188,10 @@ impl Sender {
                 wait = wait.max(left);
                 Judgement::Wait
             }
-        });
-        self.count_lost(news);
+        };
+        let now = rack.now;
+        board.detect_lost(judge, |r| tell_lost(r, now, *mss, sampler, stats, cc.as_mut()));
         wait
-    }
-
-    fn count_lost(&mut self, news: u32) {
-        self.sampler.on_lost(u64::from(news) * self.mss);
-        self.stats.lost_packets += u64::from(news);
     }
 
     /// Looks for losses if the ACK brought news. Returns whether the timer was set for the reordering window.
@@ -464,9 +476,9 @@ impl Sender {
         if self.board.is_empty() {
             return;
         }
-        let Sender { board, rack, .. } = self;
-        let news = board.mark_all_lost(|r| rack.overdue(r, Span::ZERO).is_zero());
-        self.count_lost(news);
+        let Sender { board, rack, cc, sampler, stats, mss, .. } = self;
+        let news = |r: &Record| tell_lost(r, now, *mss, sampler, stats, cc.as_mut());
+        board.mark_all_lost(|r| rack.overdue(r, Span::ZERO).is_zero(), news);
         let reduce = self.phase <= Phase::Disorder
             || self.episode.high_seq <= self.una
             || (self.phase == Phase::Loss && self.retransmits == 0);

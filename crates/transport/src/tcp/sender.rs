@@ -350,7 +350,7 @@ impl Sender {
         let seq = self.nxt;
         let end = seq + data + u64::from(fin);
         let outstanding = u64::from(self.board.out()) * self.mss;
-        let tx = self.sampler.on_sent(now, outstanding);
+        let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
         self.board.push((seq, end), fin, self.together.begins(), now, tx);
         self.nxt = end;
         self.sent_new = true;
@@ -376,7 +376,7 @@ impl Sender {
     fn send_again(&mut self, seq: u64, end: u64, fin: bool, now: Time) -> Outgoing {
         self.tell_sent(now, None);
         let outstanding = u64::from(self.board.out()) * self.mss;
-        let tx = self.sampler.on_sent(now, outstanding);
+        let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
         self.board.send_again(seq, now, tx);
         self.stats.sent_packets += 1;
         self.stats.retransmitted_packets += 1;

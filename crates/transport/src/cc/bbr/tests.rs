@@ -30,7 +30,7 @@ impl Hand {
         let mut cc = Bbr::new(config());
         let now = Time::from_nanos(1_000_000_000);
         cc.on_established(&Established { now, rtt: Some(RTT) });
-        let rate = RateSample { delivered: 0, interval: RTT, prior_delivered: 0, lost: 0, app_limited: false };
+        let rate = RateSample { delivered: 0, interval: RTT, prior_delivered: 0, lost: 0, in_flight: 0, app_limited: false };
         let ack = Ack {
             now,
             delivered: 0,
