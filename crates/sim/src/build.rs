@@ -178,6 +178,9 @@ fn endpoint(
             config.slow_start = contender.slow_start;
             config.paced = contender.has(Switch::Paced);
             config.delayed_ack = !contender.has(Switch::NoDelack);
+            if contender.has(Switch::Ecn) {
+                config.ecn = config.ecn.or(Some(tcp::EchoRule::Rfc3168));
+            }
             config.timestamps = !contender.has(Switch::NoTimestamps);
             if contender.has(Switch::StockBuffers) {
                 config.initial_receive_window = 65_535;
@@ -193,6 +196,7 @@ fn endpoint(
         }
         Transport::Quic => {
             let mut config = quic::Config::new(role, algorithm, stream);
+            config.ecn |= contender.has(Switch::Ecn);
             config.max_udp_payload = u16::try_from(mtu.saturating_sub(quic::sizes::IP_UDP)).unwrap_or(u16::MAX);
             config.slow_start = contender.slow_start;
             if contender.has(Switch::NoDelack) {

@@ -33,6 +33,9 @@ const EMPTY_WITHIN_RTTS: u64 = 5;
 const NEARLY_EMPTY: f64 = 0.1;
 const MIN_SEGMENTS: u64 = 2;
 const NOMINAL_RTT: Span = Span::from_millis(1);
+/// What may go back to back, of which the paper does not speak: a millisecond's worth, as Linux paces (`sk_pacing_shift`).
+const QUANTUM_SPAN: Span = Span::from_millis(1);
+const MAX_QUANTUM: u64 = 64_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Direction {
@@ -188,6 +191,11 @@ impl CongestionController for Copa {
 
     fn pacing_rate(&self) -> Option<Rate> {
         Rate::of(2 * self.window(), self.standing_rtt)
+    }
+
+    fn send_quantum(&self) -> u64 {
+        let paced = self.pacing_rate().map_or(0, |rate| rate.bytes_in(QUANTUM_SPAN));
+        paced.min(MAX_QUANTUM).max(2 * self.mss)
     }
 
     fn owns_recovery(&self) -> bool {

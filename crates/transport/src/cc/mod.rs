@@ -58,6 +58,8 @@ pub enum Phase {
     Open,
     /// Data arrived out of order; no loss is declared yet.
     Disorder,
+    /// The window is being reduced as marks asked for (Linux: CWR); nothing is known to be lost.
+    Reducing,
     /// Losses found by acknowledgements are being repaired.
     Recovery,
     /// Losses found by a timeout are being repaired.
@@ -113,6 +115,21 @@ pub struct Ack {
     pub next_departure: Time,
     /// Whether the data acknowledged was held back by the receiver's delayed-ACK timer rather than by the path.
     pub delayed: bool,
+}
+
+/// An ACK of a connection that uses ECN, before anything is made of it. Byte counts are those from before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Echo {
+    /// When.
+    pub now: Time,
+    /// A position in the sender's sequence: everything below it is acknowledged.
+    pub acked_to: u64,
+    /// The position of the next thing to be sent.
+    pub sent_to: u64,
+    /// Bytes delivered since the start.
+    pub total_delivered: u64,
+    /// Of these, bytes whose ACKs told of marks.
+    pub total_marked: u64,
 }
 
 /// A packet was found lost. All of an event's are told, in the order of their sending, before congestion is
@@ -189,6 +206,9 @@ pub trait CongestionController: Send {
     fn on_sent(&mut self, _sent: &Sent) {}
     /// An ACK delivered data.
     fn on_ack(&mut self, ack: &Ack);
+    /// An ACK arrived on a connection that uses ECN; it comes before [`on_congestion`](Self::on_congestion) is told of its
+    /// marks.
+    fn on_echo(&mut self, _echo: &Echo) {}
     /// A packet was found lost.
     fn on_lost(&mut self, _lost: &Lost) {}
     /// Congestion was detected.
@@ -290,9 +310,17 @@ algorithms! {
     copa::Copa,
     /// BBR version 3.
     bbr3::Bbr3,
+    /// DCTCP.
+    dctcp::Dctcp,
 }
 
 impl Algorithm {
+    /// Whether it works by marks, so that its packets are always ECN-capable and marks are echoed one by one (Linux:
+    /// `TCP_CONG_NEEDS_ECN`).
+    pub fn needs_ecn(self) -> bool {
+        self == Algorithm::Dctcp
+    }
+
     /// The algorithm called `name`.
     pub fn named(name: &str) -> Option<Algorithm> {
         Algorithm::ALL.iter().copied().find(|a| a.describe().name == name)

@@ -1,5 +1,6 @@
 //! What an acknowledgement and the loss timer do to a path (RFC 9002 sections 6 and 7, appendices A and B).
 
+use super::ecn::EcnCounts;
 use super::frame::Ack;
 use super::packet::SpaceId;
 use super::path::{Episode, Path, Situation};
@@ -38,7 +39,7 @@ impl Path {
     pub fn on_ack(
         &mut self,
         id: SpaceId,
-        ack: &Ack,
+        (ack, counts): (&Ack, Option<EcnCounts>),
         about: &Situation,
         fates: &mut Fates,
         stats: &mut Stats,
@@ -47,7 +48,17 @@ impl Path {
         let largest = self.check_ack(id, ack)?;
         let now = cx.now;
         let prior_in_flight = self.in_flight;
+        if self.marking.is_on() {
+            self.cc.on_echo(&cc::Echo {
+                now,
+                acked_to: largest + 1,
+                sent_to: self.spaces[id as usize].next_number,
+                total_delivered: self.sampler.delivered(),
+                total_marked: self.marking.bytes,
+            });
+        }
         let space = self.space(id);
+        let advanced = space.largest_acked < Some(largest);
         space.largest_acked = space.largest_acked.max(Some(largest));
         let largest_acked = space.largest_acked.unwrap_or(largest);
         let newly = self.take_acked(id, ack, fates, now);
@@ -56,6 +67,9 @@ impl Path {
             return Ok(());
         }
         let rtt = self.sample_rtt(id, ack, about, &newly, largest, stats, cx);
+        if advanced {
+            self.take_marks(id, counts, &newly, now);
+        }
         let lost = self.detect(id, largest_acked, about, fates, stats, now);
         if newly.bytes > 0 {
             self.tell_controller(ack, &newly, rtt, lost, prior_in_flight, about, cx);
@@ -120,6 +134,25 @@ impl Path {
             self.recovering = false;
             self.cc.on_undo();
         }
+    }
+
+    /// RFC 9000 section 13.4.2, RFC 9002 appendix B.7: marks end the growth of the window as a loss does, once a round trip.
+    /// Controllers that set their window in recovery themselves, such as BBR, take no notice of them.
+    fn take_marks(&mut self, id: SpaceId, counts: Option<EcnCounts>, newly: &Newly, now: Time) {
+        let marked = self.marking.on_ack(id, counts, newly.packets);
+        if marked == 0 {
+            return;
+        }
+        self.marking.bytes += newly.bytes * marked.min(newly.packets) / newly.packets;
+        let Some((_, sent)) = newly.largest else { return };
+        if self.cc.owns_recovery() || self.recovery_start.is_some_and(|start| sent <= start) {
+            return;
+        }
+        self.recovery_start = Some(now);
+        self.recovering = true;
+        self.episode = None;
+        let in_flight = self.in_flight;
+        self.cc.on_congestion(&Congestion { now, trigger: Trigger::Ecn, new_episode: true, in_flight, lost: 0 });
     }
 
     /// Section 5.1: a sample is taken when the largest number is newly acknowledged and anything was ack-eliciting.

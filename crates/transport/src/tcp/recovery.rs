@@ -35,6 +35,8 @@ pub(super) struct Episode {
     undo_marker: Option<u64>,
     /// Retransmissions not yet reported by D-SACK as needless; -1 before the first.
     undo_retrans: i64,
+    /// Whether an undo gives the window back: not what marks took (Linux: `prior_ssthresh`).
+    revocable: bool,
     /// Timestamp of the first retransmission.
     retrans_stamp: Option<u32>,
     /// F-RTO is under way.
@@ -49,6 +51,7 @@ impl Default for Episode {
         Episode {
             high_seq: 0,
             undo_marker: None,
+            revocable: true,
             undo_retrans: 0,
             retrans_stamp: None,
             frto: false,
@@ -254,6 +257,7 @@ impl Sender {
             self.tlp = None;
             self.episode.high_seq = self.nxt;
             self.congestion(Trigger::Loss, true, now);
+            self.cwr = true;
             self.prr = None;
             self.keep_open();
         } else if plain {
@@ -279,11 +283,38 @@ impl Sender {
         }
     }
 
-    fn try_to_open(&mut self) {
+    fn try_to_open(&mut self, now: Time) {
         if !self.any_retransmission_done() {
             self.episode.retrans_stamp = None;
         }
-        self.keep_open();
+        if self.ece {
+            self.begin_reduction(now);
+        }
+        if self.phase != Phase::Reducing {
+            self.keep_open();
+        }
+    }
+
+    /// RFC 3168 section 6.1.2: marks reduce the window as a loss would, once a round trip (Linux: `tcp_enter_cwr`).
+    fn begin_reduction(&mut self, now: Time) {
+        self.episode.revocable = false;
+        if self.phase < Phase::Reducing {
+            self.episode.undo_marker = None;
+            self.reduce(Trigger::Ecn, now);
+            self.phase = Phase::Reducing;
+        }
+    }
+
+    /// Lets the window come down to the target that the controller sets (Linux: `tcp_init_cwnd_reduction`).
+    fn reduce(&mut self, trigger: Trigger, now: Time) {
+        let prior = self.cc.window();
+        self.episode.high_seq = self.nxt;
+        self.tlp = None;
+        self.congestion(trigger, true, now);
+        if !self.cc.owns_recovery() {
+            self.prr = Some(Prr::new(prior, self.cc.ssthresh()));
+        }
+        self.cwr = true;
     }
 
     fn begin_undo(&mut self) {
@@ -299,7 +330,10 @@ impl Sender {
             self.board.unmark_lost();
         }
         self.prr = None;
-        self.cc.on_undo();
+        if self.episode.revocable {
+            self.cc.on_undo();
+            self.cwr = false;
+        }
         self.episode.undo_marker = None;
         self.rack.advanced = true;
     }
@@ -330,12 +364,12 @@ impl Sender {
             self.episode.retrans_stamp = None;
         }
         self.begin_undo();
-        let prior = self.cc.window();
-        self.episode.high_seq = self.nxt;
-        self.tlp = None;
-        self.congestion(Trigger::Loss, true, now);
-        if !self.cc.owns_recovery() {
-            self.prr = Some(Prr::new(prior, self.cc.ssthresh()));
+        if self.phase == Phase::Reducing {
+            // The window is coming down already.
+            self.congestion(Trigger::Loss, false, now);
+        } else {
+            self.episode.revocable = !self.ece;
+            self.reduce(Trigger::Loss, now);
         }
         self.phase = Phase::Recovery;
     }
@@ -350,10 +384,16 @@ impl Sender {
         dup: bool,
         now: Time,
     ) -> bool {
+        self.episode.revocable &= !self.ece;
         if self.phase == Phase::Open {
             self.episode.retrans_stamp = None;
         } else if self.una >= self.episode.high_seq && self.phase == Phase::Recovery {
             self.leave(s.echo, now);
+        } else if self.una > self.episode.high_seq && self.phase == Phase::Reducing {
+            // Something beyond is acknowledged, so that the peer has had word of the reduction.
+            self.prr = None;
+            self.phase = Phase::Open;
+            self.cc.on_recovered(now);
         }
         let mut keep_timer = false;
         match self.phase {
@@ -362,7 +402,7 @@ impl Sender {
                     return false;
                 }
                 if self.undo_by_duplicates() {
-                    self.try_to_open();
+                    self.try_to_open(now);
                 }
                 keep_timer |= self.identify_loss(now);
                 if self.phase == Phase::Recovery || self.board.lost() == 0 {
@@ -379,7 +419,7 @@ impl Sender {
                 }
                 return self.open_or_recover(now) | keep_timer;
             }
-            Phase::Open | Phase::Disorder => return self.open_or_recover(now),
+            Phase::Open | Phase::Disorder | Phase::Reducing => return self.open_or_recover(now),
         }
         self.enter_recovery(now);
         keep_timer
@@ -391,7 +431,7 @@ impl Sender {
         }
         let keep_timer = self.identify_loss(now);
         if self.board.lost() == 0 {
-            self.try_to_open();
+            self.try_to_open(now);
         } else {
             self.enter_recovery(now);
         }
@@ -486,7 +526,9 @@ impl Sender {
         self.congestion(Trigger::Timeout, reduce, now);
         if reduce {
             self.begin_undo();
+            self.episode.revocable = true;
         }
+        self.cwr = true;
         if self.phase <= Phase::Disorder && self.board.sacked() >= DUP_THRESH {
             self.episode.reordering = self.episode.reordering.min(DUP_THRESH);
         }
