@@ -55,7 +55,7 @@ pub struct Htcp {
     min_rtt: Option<Span>,
     memory: Memory,
     undo: Option<Memory>,
-    /// Whether a congestion with a steady rate came before, so that beta may be set by RTTs.
+    /// Whether a congestion with a steady rate came before (Linux).
     steady: bool,
     phase: Phase,
     rate: Achieved,
@@ -189,6 +189,11 @@ impl Htcp {
         (self.beta * ONE as f64) as u64
     }
 
+    /// Whether RTTs may set beta: in Linux not at once, and not those too short for its clock.
+    fn trusts(&self, min_rtt: Span) -> bool {
+        !self.w.as_linux() || (self.steady && min_rtt > self.measured(RTT_FLOOR))
+    }
+
     /// beta for the next reductions.
     fn adapt(&mut self) {
         let (old, new) = (self.memory.old_rate, self.rate.largest);
@@ -197,7 +202,7 @@ impl Htcp {
         let max_rtt = self.memory.max_rtt;
         if 5 * new < 4 * old || 5 * new > 6 * old {
             (self.beta, self.steady) = (BETA_MIN, false);
-        } else if self.steady && (min_rtt > self.measured(RTT_FLOOR) || !self.w.as_linux()) && !max_rtt.is_zero() {
+        } else if self.trusts(min_rtt) && !max_rtt.is_zero() {
             let beta = min_rtt.as_nanos() as f64 / max_rtt.as_nanos() as f64;
             let beta = beta.clamp(BETA_MIN, BETA_MAX);
             self.beta = if self.w.as_linux() { libm::floor(beta * ONE as f64) / ONE as f64 } else { beta };

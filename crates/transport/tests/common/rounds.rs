@@ -102,6 +102,11 @@ impl Rounds {
         self.cc.window() as f64 / self.mss as f64
     }
 
+    /// Bytes in flight.
+    pub fn in_flight(&self) -> u64 {
+        self.sent_to - self.acked_to
+    }
+
     /// Acknowledges all that is in flight, ACK by ACK over the next RTT; returns by how many segments the window grew.
     pub fn round(&mut self) -> f64 {
         let (before, start, end) = (self.segments(), self.now, self.sent_to);
