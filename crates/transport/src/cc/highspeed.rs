@@ -102,7 +102,7 @@ impl CongestionController for HighSpeed {
         let lost = if self.w.as_linux() {
             // The row's decrease in 256ths.
             let share = (decrease(TABLE[self.row] as f64) * 256.0) as u64;
-            (self.w.segments() * share >> 8) * self.w.mss
+            self.w.segments() * share / 256 * self.w.mss
         } else {
             (window as f64 * decrease(window as f64 / self.w.mss as f64)) as u64
         };
