@@ -79,6 +79,12 @@ pub(crate) struct Driver {
     quantum: u64,
 }
 
+impl std::fmt::Debug for Driver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Driver").field("algorithm", &self.plan.algorithm).field("window", &self.window).finish()
+    }
+}
+
 fn span(d: Duration) -> Span {
     Span::from_nanos(d.as_nanos() as u64)
 }

@@ -9,10 +9,13 @@
 //! A stack is one implementation of [`machine::Machine`], a thin skin over its own types ([`quinn`], [`noq`]); what all
 //! share (streams that count bytes, events, statistics, timers) stands in [`shell`].
 
+mod bridge;
 mod clock;
 mod config;
 mod machine;
 mod meter;
+mod noq;
+mod null;
 mod quinn;
 mod seeds;
 mod shell;
@@ -29,6 +32,6 @@ use haltere_transport::Endpoint;
 pub fn endpoint(config: Config) -> Result<Box<dyn Endpoint>, Error> {
     match config.stack {
         Stack::Quinn => Ok(Box::new(shell::Shell::new(quinn::Quinn::parts(config)?))),
-        Stack::Noq => Err(Error::new("noq is not here yet")),
+        Stack::Noq => Ok(Box::new(shell::Shell::new(noq::Noq::parts(config)?))),
     }
 }

@@ -1,7 +1,7 @@
 //! What all stacks share: a [`Machine`] becomes an [`Endpoint`] whose streams count bytes.
 
 use crate::clock::{Calendar, Clock};
-use crate::machine::{Machine, News};
+use crate::machine::{Inbox, Machine, News};
 use crate::meter::Meter;
 use haltere_net::{Cx, Ecn, FlowId, Metric, Packet, PathId, Span, Time};
 use haltere_transport::quic::sizes::IP_UDP;
@@ -23,11 +23,11 @@ struct Sending {
     delivered: bool,
 }
 
-/// Bytes that were read of a stream, and whether it has ended.
-#[derive(Default, Debug)]
+/// What was read of a stream, and whether it has ended.
+#[derive(Debug)]
 struct Receiving {
     id: u64,
-    bytes: u64,
+    inbox: Inbox,
     ended: bool,
 }
 
@@ -41,6 +41,8 @@ pub(crate) struct Shell<M> {
     meter: Meter,
     /// Room for a datagram, bytes.
     room: usize,
+    /// Whether streams are read in order.
+    ordered: bool,
     now: Time,
     wake: Time,
     /// Whether the stack may have news.
@@ -66,6 +68,7 @@ pub(crate) struct Parts<M> {
     pub calendar: Calendar,
     pub meter: Meter,
     pub max_udp_payload: u16,
+    pub ordered: bool,
 }
 
 impl<M: Machine> Shell<M> {
@@ -77,6 +80,7 @@ impl<M: Machine> Shell<M> {
             calendar: parts.calendar,
             meter: parts.meter,
             room: usize::from(parts.max_udp_payload),
+            ordered: parts.ordered,
             now: Time::ZERO,
             wake: Time::NEVER,
             stirred: false,
@@ -128,7 +132,7 @@ impl<M: Machine> Shell<M> {
 
     /// Whether nothing is owed in either direction.
     fn settled(&self) -> bool {
-        self.delivered() && self.receiving.iter().all(|r| r.ended || r.bytes == 0)
+        self.delivered() && self.receiving.iter().all(|r| r.ended || r.inbox.prefix() == 0)
     }
 
     fn close_if_done(&mut self) {
@@ -285,18 +289,17 @@ impl<M: Machine> Endpoint for Shell<M> {
     }
 
     fn read(&mut self, stream: StreamId, _: Time) -> u64 {
-        let (bytes, ended) = self.machine.get_mut().read(stream.0);
         let at = self.receiving.iter().position(|r| r.id == stream.0).unwrap_or_else(|| {
-            self.receiving.push(Receiving { id: stream.0, ..Receiving::default() });
+            self.receiving.push(Receiving { id: stream.0, inbox: Inbox::new(self.ordered), ended: false });
             self.receiving.len() - 1
         });
         let r = &mut self.receiving[at];
-        r.bytes += bytes;
-        if ended && !r.ended {
+        let before = r.inbox.prefix();
+        if self.machine.get_mut().read(stream.0, &mut r.inbox) && !r.ended {
             r.ended = true;
             self.events.push_back(Event::Finished(stream));
         }
-        bytes
+        r.inbox.prefix() - before
     }
 
     fn close(&mut self) {
