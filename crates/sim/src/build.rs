@@ -147,15 +147,14 @@ fn build(
     streams: &Streams,
     recorder: Option<Recorder>,
 ) -> Result<Run, ScenarioError> {
-    let Network { topology, flows } = network(scenario)?;
+    let Network { topology, flows } = network(scenario, streams)?;
     let links = topology.edges().iter().map(|e| Link::new(&e.config, &stream_name(e), streams)).collect();
     let phase = clock_phase(streams);
     let (mut hosts, mut routes, mut starts) = (Vec::new(), Vec::new(), Vec::new());
     for (i, (flow, path)) in scenario.flows.iter().zip(flows).enumerate() {
-        let FlowPath { contender, up, down, mtu, .. } = path;
+        let FlowPath { contender, up, down, mtu, start, .. } = path;
         let wrong = |message: String| ScenarioError { path: format!("flows[{i}].contender"), message };
         let subject = contender.at(fidelity).map_err(wrong)?;
-        let start = Time::ZERO + flow.start.map_or(Span::ZERO, |s| s.0);
         let script = script(flow.app, contender.transport, flow.size.map_or(UNLIMITED, |s| s.0.0));
         for (role, links, peer) in [(Role::Client, up, 2 * i + 1), (Role::Server, down, 2 * i)] {
             let stream = streams.named(&format!("flow {i}/{}", if role == Role::Client { "client" } else { "server" }));

@@ -231,9 +231,15 @@ impl<M: Machine> Endpoint for Shell<M> {
 
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
         self.at(cx.now);
-        let Body::Udp(datagram) = packet.body else { return };
-        let now = self.clock.instant(cx.now);
-        if self.machine.get_mut().receive(now, packet.ecn, datagram, &mut self.answers) {
+        let Body::Udp(datagram) = packet.body else {
+            self.stats.invalid_packets += 1;
+            return;
+        };
+        let (now, damages) = (self.clock.instant(cx.now), self.meter.damages());
+        let taken = self.machine.get_mut().receive(now, packet.ecn, datagram, &mut self.answers);
+        if !taken || self.meter.damages() != damages {
+            self.stats.invalid_packets += 1;
+        } else {
             self.stats.received_packets += 1;
             self.stats.received_wire_bytes += u64::from(packet.len);
         }

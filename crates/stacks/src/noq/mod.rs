@@ -4,6 +4,7 @@
 //! defaults say, but for what `docs/stacks.md` lists: dice, windows, path MTU, segmentation offload.
 
 mod control;
+mod counting;
 mod crypto;
 
 use crate::clock::{Calendar, Clock};
@@ -13,6 +14,7 @@ use crate::meter::Meter;
 use crate::shell::Parts;
 use crate::{null, seeds, tls};
 use bytes::{Bytes, BytesMut};
+use counting::Counting;
 use haltere_net::Ecn;
 use haltere_net::rng::Stream;
 use haltere_transport::{CloseReason, Role};
@@ -44,8 +46,8 @@ impl Noq {
         let common = Arc::new(common(payload, &mut dice)?);
         let (mut server, mut client) = (None, None);
         match config.role {
-            Role::Server => server = Some(Arc::new(server_config(&config, &calendar, transport)?)),
-            Role::Client => client = Some(client_config(&config, &calendar, transport, dice)?),
+            Role::Server => server = Some(Arc::new(server_config(&config, &calendar, &meter, transport)?)),
+            Role::Client => client = Some(client_config(&config, &calendar, &meter, transport, dice)?),
         }
         let machine = Noq {
             endpoint: n::Endpoint::new(common, server, true),
@@ -114,12 +116,14 @@ fn common(payload: u16, dice: &mut Stream) -> Result<n::EndpointConfig, Error> {
 fn server_config(
     config: &Config,
     calendar: &Calendar,
+    meter: &Meter,
     transport: Arc<n::TransportConfig>,
 ) -> Result<n::ServerConfig, Error> {
     let crypto: Arc<dyn n::crypto::ServerConfig> = match config.cipher {
         Cipher::Tls => Arc::new(QuicServerConfig::try_from(tls::server(calendar)?).map_err(Error::new)?),
         Cipher::Null => Arc::new(crypto::Null),
     };
+    let crypto = Arc::new(Counting::new(crypto, meter));
     let mut server = n::ServerConfig::new(crypto, Arc::new(OpenTokens));
     server.transport_config(transport).time_source(Arc::new(calendar.clone()));
     Ok(server)
@@ -128,6 +132,7 @@ fn server_config(
 fn client_config(
     config: &Config,
     calendar: &Calendar,
+    meter: &Meter,
     transport: Arc<n::TransportConfig>,
     mut dice: Stream,
 ) -> Result<n::ClientConfig, Error> {
@@ -135,7 +140,7 @@ fn client_config(
         Cipher::Tls => Arc::new(QuicClientConfig::try_from(tls::client(calendar)?).map_err(Error::new)?),
         Cipher::Null => Arc::new(crypto::Null),
     };
-    let mut client = n::ClientConfig::new(crypto);
+    let mut client = n::ClientConfig::new(Arc::new(Counting::new(crypto, meter)));
     let first = seeds::bytes::<{ seeds::FIRST_CONNECTION_ID }>(&mut dice);
     client.transport_config(transport);
     client.initial_dst_cid_provider(Arc::new(move || n::ConnectionId::new(&first)));

@@ -4,6 +4,7 @@
 //! defaults say, but for what `docs/stacks.md` lists: dice, windows, path MTU, segmentation offload.
 
 mod control;
+mod counting;
 mod crypto;
 
 use crate::clock::{Calendar, Clock};
@@ -13,6 +14,7 @@ use crate::meter::Meter;
 use crate::shell::Parts;
 use crate::{seeds, tls};
 use bytes::{Bytes, BytesMut};
+use counting::Counting;
 use haltere_net::Ecn;
 use haltere_net::rng::Stream;
 use haltere_transport::{CloseReason, Role};
@@ -42,8 +44,8 @@ impl Quinn {
         let common = Arc::new(common(payload, &mut dice)?);
         let (mut server, mut client) = (None, None);
         match config.role {
-            Role::Server => server = Some(Arc::new(server_config(&config, &calendar, transport, &mut dice)?)),
-            Role::Client => client = Some(client_config(&config, &calendar, transport, dice)?),
+            Role::Server => server = Some(Arc::new(server_config(&config, &calendar, &meter, transport, &mut dice)?)),
+            Role::Client => client = Some(client_config(&config, &calendar, &meter, transport, dice)?),
         }
         let machine = Quinn {
             endpoint: q::Endpoint::new(common, server, true, None),
@@ -111,6 +113,7 @@ fn common(payload: u16, dice: &mut Stream) -> Result<q::EndpointConfig, Error> {
 fn server_config(
     config: &Config,
     calendar: &Calendar,
+    meter: &Meter,
     transport: Arc<q::TransportConfig>,
     dice: &mut Stream,
 ) -> Result<q::ServerConfig, Error> {
@@ -119,6 +122,7 @@ fn server_config(
         Cipher::Null => Arc::new(crypto::Null),
     };
     let salt = ring::hkdf::Salt::new(ring::hkdf::HKDF_SHA256, &[]);
+    let crypto = Arc::new(Counting::new(crypto, meter));
     let mut server = q::ServerConfig::new(crypto, Arc::new(salt.extract(&seeds::bytes::<64>(dice))));
     server.transport_config(transport).time_source(Arc::new(calendar.clone()));
     Ok(server)
@@ -127,6 +131,7 @@ fn server_config(
 fn client_config(
     config: &Config,
     calendar: &Calendar,
+    meter: &Meter,
     transport: Arc<q::TransportConfig>,
     mut dice: Stream,
 ) -> Result<q::ClientConfig, Error> {
@@ -134,7 +139,7 @@ fn client_config(
         Cipher::Tls => Arc::new(QuicClientConfig::try_from(tls::client(calendar)?).map_err(Error::new)?),
         Cipher::Null => Arc::new(crypto::Null),
     };
-    let mut client = q::ClientConfig::new(crypto);
+    let mut client = q::ClientConfig::new(Arc::new(Counting::new(crypto, meter)));
     let first = seeds::bytes::<{ seeds::FIRST_CONNECTION_ID }>(&mut dice);
     client.transport_config(transport);
     client.initial_dst_cid_provider(Arc::new(move || q::ConnectionId::new(&first)));
