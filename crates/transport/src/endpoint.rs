@@ -75,7 +75,9 @@ pub struct Stats {
     pub probes: u64,
     /// Packets received.
     pub received_packets: u64,
-    /// Their bytes on the wire, IP headers included.
+    /// Packets that were dropped because they were damaged, forged, or no part of the connection.
+    pub invalid_packets: u64,
+    /// Bytes of the packets received on the wire, IP headers included.
     pub received_wire_bytes: u64,
     /// The smallest RTT sample.
     pub min_rtt: Option<Span>,

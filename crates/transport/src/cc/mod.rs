@@ -9,6 +9,7 @@
 #[cfg(test)]
 mod bench;
 mod hystart;
+mod observed;
 mod windows;
 
 use crate::recovery::{RateSample, TxState};
@@ -300,6 +301,32 @@ algorithms! {
     cubic::Cubic,
     /// BBR version 1.
     bbr::Bbr,
+    // Reno and its forerunner.
+    /// Tahoe.
+    tahoe::Tahoe,
+    /// Reno.
+    reno::Reno,
+    // Loss-based, for paths of large bandwidth-delay product.
+    /// BIC.
+    bic::Bic,
+    /// HighSpeed.
+    highspeed::HighSpeed,
+    /// Scalable.
+    scalable::Scalable,
+    /// H-TCP.
+    htcp::Htcp,
+    /// Hybla.
+    hybla::Hybla,
+    // Loss-based, informed by delay or rate.
+    /// Illinois.
+    illinois::Illinois,
+    /// Westwood+.
+    westwood::Westwood,
+    /// Veno.
+    veno::Veno,
+    /// YeAH.
+    yeah::Yeah,
+    // By delay.
     /// Vegas.
     vegas::Vegas,
     /// LEDBAT.
@@ -308,8 +335,10 @@ algorithms! {
     ledbatpp::LedbatPlusPlus,
     /// Copa.
     copa::Copa,
+    // By a model of the path.
     /// BBR version 3.
     bbr3::Bbr3,
+    // By marks.
     /// DCTCP.
     dctcp::Dctcp,
 }

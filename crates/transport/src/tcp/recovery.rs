@@ -259,6 +259,8 @@ impl Sender {
             self.congestion(Trigger::Loss, true, now);
             self.cwr = true;
             self.prr = None;
+            // The probe was the repair: the reduction is over as soon as it has begun.
+            self.cc.on_recovered(now);
             self.keep_open();
         } else if plain {
             self.tlp = None;
