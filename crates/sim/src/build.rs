@@ -227,6 +227,9 @@ fn model(contender: &Contender, algorithm: Algorithm, place: Place) -> Box<dyn E
             config.slow_start = contender.slow_start;
             config.paced = contender.has(Switch::Paced);
             config.delayed_ack = !contender.has(Switch::NoDelack);
+            if contender.has(Switch::Ecn) {
+                config.ecn = config.ecn.or(Some(tcp::EchoRule::Rfc3168));
+            }
             config.timestamps = !contender.has(Switch::NoTimestamps);
             if contender.has(Switch::StockBuffers) {
                 config.initial_receive_window = 65_535;
@@ -243,6 +246,7 @@ fn model(contender: &Contender, algorithm: Algorithm, place: Place) -> Box<dyn E
         Transport::Quic => {
             let mut config = quic::Config::new(role, algorithm, stream);
             config.max_udp_payload = udp_payload(mtu);
+            config.ecn |= contender.has(Switch::Ecn);
             config.slow_start = contender.slow_start;
             if contender.has(Switch::NoDelack) {
                 config.ack.every = 1;

@@ -35,6 +35,8 @@ pub enum Switch {
     HystartPlusPlus,
     /// Window-based algorithms paced.
     Paced,
+    /// ECN.
+    Ecn,
     /// Every data packet acknowledged at once.
     NoDelack,
     /// No compression of SACKs.
@@ -53,11 +55,12 @@ pub enum Switch {
 
 impl Switch {
     /// All of them.
-    pub const ALL: [Switch; 11] = [
+    pub const ALL: [Switch; 12] = [
         Switch::NoHystart,
         Switch::Hystart,
         Switch::HystartPlusPlus,
         Switch::Paced,
+        Switch::Ecn,
         Switch::NoDelack,
         Switch::NoSackCompression,
         Switch::Rto1s,
@@ -77,6 +80,9 @@ impl Switch {
             Switch::Hystart => ("hystart", BOTH, "slow start ends early by HyStart, as in Linux (CUBIC's default)"),
             Switch::HystartPlusPlus => ("hystartpp", BOTH, "slow start ends early by HyStart++ (RFC 9406)"),
             Switch::Paced => ("paced", TCP, "window-based algorithms are paced, as with a pacing queue discipline"),
+            Switch::Ecn => {
+                ("ecn", BOTH, "packets are ECN-capable and marks heeded (RFC 3168, RFC 9000; always for dctcp)")
+            }
             Switch::NoDelack => ("nodelack", BOTH, "every data packet is acknowledged at once"),
             Switch::NoSackCompression => ("nosackcompression", TCP, "duplicate ACKs are never held back"),
             Switch::Rto1s => ("rto1s", TCP, "retransmission timeout as in RFC 6298, never under 1 s"),

@@ -140,8 +140,7 @@ impl Driver {
     /// Reads off what the stack will ask for, which it must get without changing anything.
     fn look(&mut self) {
         let cc = self.cc();
-        let (window, ssthresh, pacing, quantum) =
-            (cc.window(), cc.ssthresh(), cc.pacing_rate(), cc.send_quantum());
+        let (window, ssthresh, pacing, quantum) = (cc.window(), cc.ssthresh(), cc.pacing_rate(), cc.send_quantum());
         (self.window, self.pacing, self.quantum) = (window, pacing, quantum);
         self.plan.meter.control(window, Some(ssthresh), pacing.map(haltere_net::Rate::as_bps));
     }

@@ -54,8 +54,9 @@ fn every_byte_repeats_under_the_null_cipher_and_depends_on_the_seed() {
 #[test]
 fn runs_in_two_threads_do_not_mix() {
     let alone = run(Stack::Quinn, Congestion::Own(Own::Cubic), Cipher::Null, 3);
-    let threads: Vec<_> =
-        (0..4).map(|_| std::thread::spawn(|| run(Stack::Quinn, Congestion::Own(Own::Cubic), Cipher::Null, 3))).collect();
+    let threads: Vec<_> = (0..4)
+        .map(|_| std::thread::spawn(|| run(Stack::Quinn, Congestion::Own(Own::Cubic), Cipher::Null, 3)))
+        .collect();
     for thread in threads {
         assert_eq!(thread.join().unwrap(), alone);
     }

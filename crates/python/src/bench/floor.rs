@@ -126,6 +126,8 @@ impl Endpoint for FixedWindow {
             timestamp: 0,
             echo: 0,
             sacks: 0,
+            ece: false,
+            cwr: false,
             sack: Default::default(),
         };
         let body = Body::Tcp(segment);

@@ -68,12 +68,7 @@ impl NullSession {
 }
 
 impl ClientConfig for Null {
-    fn start_session(
-        &self,
-        _: u32,
-        _: &str,
-        params: &TransportParameters,
-    ) -> Result<Box<dyn Session>, ConnectError> {
+    fn start_session(&self, _: u32, _: &str, params: &TransportParameters) -> Result<Box<dyn Session>, ConnectError> {
         Ok(NullSession::boxed(Role::Client, params))
     }
 }

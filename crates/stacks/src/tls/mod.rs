@@ -31,8 +31,7 @@ impl TimeProvider for Calendar {
 
 /// A server's TLS, as the stacks' own default has it but for certificate and calendar.
 pub(crate) fn server(calendar: &Calendar) -> Result<ServerConfig, Error> {
-    let builder =
-        ServerConfig::builder_with_details(Arc::new(ring::default_provider()), Arc::new(calendar.clone()));
+    let builder = ServerConfig::builder_with_details(Arc::new(ring::default_provider()), Arc::new(calendar.clone()));
     let builder = builder.with_protocol_versions(&[&rustls::version::TLS13]).map_err(Error::new)?;
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(KEY));
     let mut config =
@@ -46,8 +45,7 @@ pub(crate) fn server(calendar: &Calendar) -> Result<ServerConfig, Error> {
 pub(crate) fn client(calendar: &Calendar) -> Result<ClientConfig, Error> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(AUTHORITY)).map_err(Error::new)?;
-    let builder =
-        ClientConfig::builder_with_details(Arc::new(ring::default_provider()), Arc::new(calendar.clone()));
+    let builder = ClientConfig::builder_with_details(Arc::new(ring::default_provider()), Arc::new(calendar.clone()));
     let builder = builder.with_protocol_versions(&[&rustls::version::TLS13]).map_err(Error::new)?;
     let mut config = builder.with_root_certificates(roots).with_no_client_auth();
     config.alpn_protocols = vec![ALPN.to_vec()];

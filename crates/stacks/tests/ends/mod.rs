@@ -57,7 +57,12 @@ pub fn controls() -> Vec<Congestion> {
 }
 
 pub fn link(mbps: u64, delay: Span, queue: u64) -> LinkConfig {
-    LinkConfig { rate: Some(Rate::from_bps(mbps * 1_000_000)), delay, queue: Limit::Bytes(queue), ..LinkConfig::default() }
+    LinkConfig {
+        rate: Some(Rate::from_bps(mbps * 1_000_000)),
+        delay,
+        queue: Limit::Bytes(queue),
+        ..LinkConfig::default()
+    }
 }
 
 pub fn end(role: Role, stack: Stack, congestion: Congestion, cipher: Cipher, seed: u64) -> Dyn {
@@ -68,7 +73,14 @@ pub fn end(role: Role, stack: Stack, congestion: Congestion, cipher: Cipher, see
 }
 
 /// Client and server of one stack; one link each way.
-pub fn pair(stack: Stack, congestion: Congestion, cipher: Cipher, up: &LinkConfig, down: &LinkConfig, of: &[(u64, u64)]) -> Both {
+pub fn pair(
+    stack: Stack,
+    congestion: Congestion,
+    cipher: Cipher,
+    up: &LinkConfig,
+    down: &LinkConfig,
+    of: &[(u64, u64)],
+) -> Both {
     seeded(stack, congestion, cipher, up, down, of, 1)
 }
 

@@ -10,7 +10,7 @@ use super::sent::Record;
 use super::streams::{Limits, Streams};
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
-use haltere_net::{Cx, Packet, PathId, Span, Time};
+use haltere_net::{Cx, Ecn, Packet, PathId, Span, Time};
 use std::collections::VecDeque;
 
 /// The handshake's byte streams of one packet number space, and how far its messages are dealt with.
@@ -70,7 +70,7 @@ pub struct Connection {
     pub(super) events: VecDeque<Event>,
     pub(super) stats: Stats,
     /// Packets that came before the keys to read them (RFC 9000 section 5.2.1), with their path and time of arrival.
-    pub(super) early: Vec<(usize, QuicPacket, Time)>,
+    pub(super) early: Vec<(usize, QuicPacket, (Time, Ecn))>,
     pub(super) fates: Fates,
     pub(super) idle_deadline: Time,
     /// Whether an ack-eliciting packet was sent since the last one was received (RFC 9000 section 10.1).

@@ -10,14 +10,16 @@
 //! | `connection`, `receive`, `transmit` | the machine |
 //! | `path`, `recovery`, `sent`, `rtt`, `mtu` | RFC 9002 and DPLPMTUD, for each path |
 //! | `received` | acknowledgements to be sent |
+//! | `ecn` | ECN counts and their validation |
 //! | `streams`, `buffer`, `flow` | streams and flow control |
 //!
 //! Not modelled: 0-RTT, Retry and address tokens, key updates, connection migration, session tickets, unidirectional
-//! streams, RESET_STREAM and STOP_SENDING, ECN.
+//! streams, RESET_STREAM and STOP_SENDING.
 
 mod buffer;
 mod config;
 mod connection;
+mod ecn;
 mod few;
 mod flow;
 mod frame;
@@ -35,8 +37,9 @@ mod transmit;
 
 pub use config::Config;
 pub use connection::Connection;
+pub use ecn::EcnCounts;
 pub use few::Few;
-pub use frame::{Ack, Frame, TransportParameters, varint_len};
+pub use frame::{Ack, AckEcn, Frame, TransportParameters, varint_len};
 pub use packet::{Datagram, QuicPacket, SpaceId, number_len};
 pub use received::AckPolicy;
 pub use sizes::HandshakeSizes;

@@ -1,6 +1,7 @@
 //! A path of a connection: RTT, congestion controller, sent packets, pacer, datagram size.
 
 use super::config::Config;
+use super::ecn::Marking;
 use super::few::Few;
 use super::frame::Ack;
 use super::mtu::MtuSearch;
@@ -93,6 +94,7 @@ pub(super) struct Path {
     /// Whether the window or pacing, and not a lack of data, held the sender back lately (RFC 9002 section 7.8).
     pub window_limited: bool,
     pub undo: bool,
+    pub marking: Marking,
     pacing: Option<BurstPacer>,
     burst: u64,
     reported: [u64; 4],
@@ -132,6 +134,7 @@ impl Path {
             paced_until: Time::NEVER,
             window_limited: false,
             undo: config.undo,
+            marking: Marking::new(config.ecn),
             // Section 7.7: bursts of the size of the initial window are allowed.
             pacing: config.pacing.then(|| BurstPacer::new(initial_window)),
             burst: config.burst,
@@ -167,7 +170,8 @@ impl Path {
     pub fn on_sent(&mut self, now: Time, id: SpaceId, size: u32, records: Few<Record>, eliciting: bool, padded: bool) {
         // RFC 9002 section 2: packets with PADDING count as in flight even if nobody will acknowledge them.
         let in_flight = eliciting || padded;
-        let mut packet = SentPacket::new(now, size, self.sampler.on_sent(now, self.in_flight), records);
+        let tx = self.sampler.on_sent(now, self.in_flight).with_in_flight(self.in_flight + u64::from(size));
+        let mut packet = SentPacket::new(now, size, tx, records);
         packet.ack_eliciting = eliciting;
         packet.in_flight = in_flight;
         if in_flight {
@@ -185,6 +189,7 @@ impl Path {
                 self.charge(now, u64::from(size));
             }
         }
+        self.marking.on_sent(id);
         let space = &mut self.spaces[id as usize];
         space.next_number += 1;
         space.sent.push(packet);
@@ -202,6 +207,7 @@ impl Path {
         packet.mtu_probe = true;
         self.in_flight += u64::from(size);
         self.charge(now, u64::from(size));
+        self.marking.on_sent(SpaceId::Data);
         let space = self.space(SpaceId::Data);
         space.next_number += 1;
         space.sent.push(packet);

@@ -1,14 +1,15 @@
 //! Taking in datagrams: keys, frames, and the steps of the handshake they make.
 
 use super::connection::{Connection, State};
-use super::frame::{Frame, TransportParameters, VARINT_MAX};
+use super::ecn::EcnCounts;
+use super::frame::{Ack, Frame, TransportParameters, VARINT_MAX};
 use super::packet::{QuicPacket, SpaceId};
 use super::received::AckPolicy;
 use super::sizes::{IP_UDP, MIN_DATAGRAM};
 use crate::Body;
 use crate::cc::Established;
 use crate::endpoint::{CloseReason, Event, Role};
-use haltere_net::{Cx, Packet, Span, Time};
+use haltere_net::{Cx, Ecn, Packet, Span, Time};
 
 /// Packets kept that came before their keys.
 const MAX_EARLY: usize = 16;
@@ -55,12 +56,13 @@ impl Connection {
         }
         let size = packet.len.saturating_sub(IP_UDP);
         self.paths[i].validation.received += u64::from(size);
+        let ecn = packet.ecn;
         for quic in datagram.packets {
             // Section 14.1: a server drops Initial packets in datagrams smaller than 1200 bytes.
             if quic.space == SpaceId::Initial && self.config.role == Role::Server && size < MIN_DATAGRAM {
                 continue;
             }
-            self.on_quic_packet(i, quic, cx.now, cx);
+            self.on_quic_packet(i, quic, (cx.now, ecn), cx);
         }
         self.close_if_done();
         let about = self.situation();
@@ -88,7 +90,7 @@ impl Connection {
         }
     }
 
-    fn on_quic_packet(&mut self, i: usize, packet: QuicPacket, arrived: Time, cx: &mut Cx<'_>) {
+    fn on_quic_packet(&mut self, i: usize, packet: QuicPacket, (arrived, ecn): (Time, Ecn), cx: &mut Cx<'_>) {
         if self.state != State::Open {
             return;
         }
@@ -101,7 +103,7 @@ impl Connection {
             Keys::Discarded => return,
             Keys::NotYet => {
                 if self.early.len() < MAX_EARLY {
-                    self.early.push((i, packet, arrived));
+                    self.early.push((i, packet, (arrived, ecn)));
                 }
                 return;
             }
@@ -124,7 +126,9 @@ impl Connection {
             }
         }
         let policy = policy_of(id, &self.config.ack);
-        self.paths[i].spaces[id as usize].received.on_packet(number, eliciting, arrived, cx.now, &policy);
+        let received = &mut self.paths[i].spaces[id as usize].received;
+        received.on_packet(number, eliciting, arrived, cx.now, &policy);
+        received.on_ecn(ecn, eliciting);
         self.sent_since_heard = false;
         self.restart_idle();
         if id == SpaceId::Handshake && self.config.role == Role::Server {
@@ -156,15 +160,8 @@ impl Connection {
                 let clock = (cx.now, self.rtt());
                 self.streams.on_stream_frame(id, offset, u64::from(len), fin, clock, &mut self.events)?;
             }
-            Frame::Ack(ack) => {
-                if id == SpaceId::Handshake {
-                    // RFC 9002 section 6.2.2.1: the peer has read a Handshake packet, so it knows our address.
-                    self.progress.peer_validated = true;
-                }
-                let about = self.situation();
-                self.paths[i].on_ack(id, &ack, &about, &mut self.fates, &mut self.stats, cx)?;
-                self.apply_fates(i, id);
-            }
+            Frame::Ack(ack) => self.on_ack_frame(i, id, &ack, None, cx)?,
+            Frame::AckEcn(both) => self.on_ack_frame(i, id, &both.ack, Some(both.counts), cx)?,
             Frame::Crypto { offset, len, last, parameters } => {
                 self.on_crypto(id, offset, u64::from(len), last, parameters)?
             }
@@ -189,6 +186,24 @@ impl Connection {
                 });
             }
         }
+        Ok(())
+    }
+
+    fn on_ack_frame(
+        &mut self,
+        i: usize,
+        id: SpaceId,
+        ack: &Ack,
+        counts: Option<EcnCounts>,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), &'static str> {
+        if id == SpaceId::Handshake {
+            // RFC 9002 section 6.2.2.1: the peer has read a Handshake packet, so it knows our address.
+            self.progress.peer_validated = true;
+        }
+        let about = self.situation();
+        self.paths[i].on_ack(id, (ack, counts), &about, &mut self.fates, &mut self.stats, cx)?;
+        self.apply_fates(i, id);
         Ok(())
     }
 

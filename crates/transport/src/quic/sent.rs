@@ -199,7 +199,8 @@ impl SentPackets {
         }
     }
 
-    /// Declares lost what is by number or by time (RFC 9002 section 6.1); `lost` gets what the packets carried.
+    /// Declares lost what is by number or by time (RFC 9002 section 6.1); `lost` gets what the packets carried, `tell` each
+    /// packet's number, size and what was true when it was sent, but for probes of the datagram size.
     pub fn detect(
         &mut self,
         largest_acked: u64,
@@ -207,6 +208,7 @@ impl SentPackets {
         delay: Span,
         since: Option<Time>,
         lost: &mut Vec<Record>,
+        mut tell: impl FnMut(u64, u32, TxState),
     ) -> Losses {
         let mut found = Losses::default();
         let mut run: Option<Time> = None;
@@ -234,6 +236,7 @@ impl SentPackets {
                         found.packets += 1;
                         found.bytes += u64::from(packet.size);
                         found.last_sent = Some(packet.sent);
+                        tell(number, packet.size, packet.tx);
                     }
                     // Section 7.6.2: only packets that were to be acknowledged and were sent after the first RTT sample.
                     if packet.ack_eliciting && since.is_some_and(|since| packet.sent > since) {
@@ -306,9 +309,9 @@ mod tests {
         let mut packets = sent(&[0.0, 0.001, 0.002, 0.003, 0.004]);
         assert_eq!(ack(&mut packets, 3..4), [3]);
         let delay = Span::from_secs_f64(0.1125);
-        let found = packets.detect(3, seconds(0.103), delay, None, &mut Vec::new());
+        let found = packets.detect(3, seconds(0.103), delay, None, &mut Vec::new(), |_, _, _| {});
         assert_eq!((found.packets, found.next), (1, Some(seconds(0.1135))));
-        let found = packets.detect(3, seconds(0.1135), delay, None, &mut Vec::new());
+        let found = packets.detect(3, seconds(0.1135), delay, None, &mut Vec::new(), |_, _, _| {});
         assert_eq!((found.packets, found.next), (1, Some(seconds(0.1145))));
         assert!(packets.awaits());
         let mut late = 0;
@@ -323,7 +326,7 @@ mod tests {
         assert_eq!(ack(&mut packets, 0..1), [0]);
         assert_eq!(ack(&mut packets, 8..9), [8]);
         let since = Some(seconds(0.5));
-        let found = packets.detect(8, seconds(12.2), Span::from_millis(300), since, &mut Vec::new());
+        let found = packets.detect(8, seconds(12.2), Span::from_millis(300), since, &mut Vec::new(), |_, _, _| {});
         assert_eq!((found.packets, found.span), (7, Span::from_secs(7)));
         assert!(found.span >= Span::from_secs(2) * 3);
         // Had one in the middle been acknowledged, neither part would be long enough.
@@ -331,7 +334,7 @@ mod tests {
         ack(&mut packets, 0..1);
         ack(&mut packets, 4..5);
         ack(&mut packets, 8..9);
-        let found = packets.detect(8, seconds(12.2), Span::from_millis(300), since, &mut Vec::new());
+        let found = packets.detect(8, seconds(12.2), Span::from_millis(300), since, &mut Vec::new(), |_, _, _| {});
         assert_eq!((found.packets, found.span), (6, Span::from_secs(3)));
     }
 

@@ -1,9 +1,10 @@
 //! A TCP connection (or one subflow): handshake, timers, and the [`Endpoint`] interface over the two halves.
 
 use super::config::Config;
+use super::echo::EchoRule;
 use super::receiver::{Due, Receiver};
 use super::segment::{Kind, Segment};
-use super::sender::Sender;
+use super::sender::{Outgoing, Sender};
 use super::ticks::{Ticks, timestamp};
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
@@ -74,14 +75,14 @@ impl Connection {
         }
     }
 
-    fn packet(&mut self, segment: Segment) -> Packet<Body> {
+    fn packet(&mut self, segment: Segment, ecn: Ecn) -> Packet<Body> {
         self.tx.stats.sent_all += 1;
         Packet {
             len: segment.wire_len(self.config.timestamps),
             flow: self.config.flow,
             route: 0,
             hop: 0,
-            ecn: Ecn::NotEct,
+            ecn,
             class: 0,
             path: self.config.path,
             body: Body::Tcp(segment),
@@ -99,12 +100,22 @@ impl Connection {
             timestamp: if self.config.timestamps { timestamp(now) } else { 0 },
             echo: 0,
             sacks: 0,
+            ece: false,
+            cwr: false,
             sack: Default::default(),
         }
     }
 
-    fn data_packet(&mut self, seq: u64, len: u32, fin: bool, now: Time) -> Packet<Body> {
-        let mut segment = Segment { seq, len, fin, ..self.segment(Kind::Data, now) };
+    /// Only new data is ECN-capable (RFC 3168 sections 6.1.4 to 6.1.6) but for DCTCP, all of whose packets are (Linux:
+    /// `tcp_ecn_send`).
+    fn codepoint(&self, fresh: bool) -> Ecn {
+        let all = self.config.ecn == Some(EchoRule::Dctcp);
+        if all || (fresh && self.tx.ecn) { Ecn::Ect0 } else { Ecn::NotEct }
+    }
+
+    fn data_packet(&mut self, out: Outgoing, now: Time) -> Packet<Body> {
+        let Outgoing { seq, len, fin, fresh, cwr } = out;
+        let mut segment = Segment { seq, len, fin, cwr, ..self.segment(Kind::Data, now) };
         self.rx.acknowledge(&mut segment);
         if !self.config.timestamps {
             segment.echo = 0;
@@ -115,7 +126,20 @@ impl Connection {
             debug_assert_eq!(spare, 0);
             segment.sacks = 0;
         }
-        self.packet(segment)
+        let ecn = self.codepoint(fresh);
+        self.packet(segment, ecn)
+    }
+
+    fn bare_ack(&mut self, now: Time) -> Packet<Body> {
+        self.data_packet(Outgoing::plain(self.tx.nxt, 0, false), now)
+    }
+
+    /// Both ends have agreed on ECN.
+    fn use_ecn(&mut self) {
+        if let Some(rule) = self.config.ecn {
+            self.tx.ecn = true;
+            self.rx.echo.negotiated(rule);
+        }
     }
 
     fn fail(&mut self, reason: CloseReason) {
@@ -135,9 +159,9 @@ impl Connection {
         self.events.push_back(Event::Connected);
     }
 
-    fn on_established(&mut self, s: &Segment, cx: &mut Cx<'_>) {
+    fn on_established(&mut self, s: &Segment, ecn: Ecn, cx: &mut Cx<'_>) {
         self.tx.on_ack(s, cx);
-        self.rx.on_segment(s, cx.now, self.tx.rtt.srtt());
+        self.rx.on_segment(s, ecn, cx.now, self.tx.rtt.srtt());
         // The kernel acknowledges before the application hears of the data, and only data that waits already goes along.
         self.handshake.ack |= s.len > 0 && self.rx.due() == Due::Now && !self.tx.is_ready();
         self.persist_backoff = 0;
@@ -179,6 +203,7 @@ impl Endpoint for Connection {
     }
 
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
+        let ecn = packet.ecn;
         let Body::Tcp(s) = packet.body else { return };
         self.tx.stats.received_packets += 1;
         self.tx.stats.received_wire_bytes += u64::from(packet.len);
@@ -189,19 +214,25 @@ impl Endpoint for Connection {
                 self.rx.on_handshake(s.timestamp);
                 self.state = State::SynReceived;
                 self.handshake.pending = true;
+                if s.ece && s.cwr {
+                    self.use_ecn();
+                }
             }
             (State::SynReceived, Kind::Syn) => self.handshake.pending = true,
             (State::SynSent, Kind::SynAck) => {
                 self.rx.on_handshake(s.timestamp);
+                if s.ece && !s.cwr {
+                    self.use_ecn();
+                }
                 self.establish(s.window, cx.now);
                 self.handshake.ack = true;
             }
             (State::Established, Kind::SynAck) => self.rx.acknowledge_now(),
             (State::SynReceived, Kind::Data) => {
                 self.establish(s.window, cx.now);
-                self.on_established(&s, cx);
+                self.on_established(&s, ecn, cx);
             }
-            (State::Established | State::Closed, Kind::Data) => self.on_established(&s, cx),
+            (State::Established | State::Closed, Kind::Data) => self.on_established(&s, ecn, cx),
             _ => {}
         }
     }
@@ -255,24 +286,35 @@ impl Endpoint for Connection {
             self.rx.acknowledge(&mut segment);
             // The window of a SYN is not scaled (RFC 7323 section 2.2).
             segment.window = segment.window.min(65_535);
-            return Some(self.packet(segment));
+            // A SYN sent again asks for nothing that might have been why the first was lost (section 6.1.1.1).
+            segment.cwr = kind == Kind::Syn && self.config.ecn.is_some() && self.handshake.tries == 1;
+            segment.ece = segment.cwr || (kind == Kind::SynAck && self.tx.ecn);
+            let ecn = self.codepoint(false);
+            return Some(self.packet(segment, ecn));
         }
         if !matches!(self.state, State::Established | State::Closed) {
             return None;
         }
+        if self.rx.owes_early() {
+            let mut early = self.segment(Kind::Data, now);
+            self.rx.acknowledge_early(&mut early);
+            let ecn = self.codepoint(false);
+            return Some(self.packet(early, ecn));
+        }
         if std::mem::take(&mut self.handshake.ack) {
-            return Some(self.data_packet(self.tx.nxt, 0, false, now));
+            return Some(self.bare_ack(now));
         }
         if let Some(out) = self.tx.poll(cx) {
             self.rx.on_data_sent(now);
-            return Some(self.data_packet(out.seq, out.len, out.fin, now));
+            return Some(self.data_packet(out, now));
         }
         if std::mem::take(&mut self.probe) {
             // An old position makes the peer answer with its window (Linux: `tcp_xmit_probe_skb`).
-            return Some(self.data_packet(self.tx.una.saturating_sub(1), u32::from(self.tx.una > 0), false, now));
+            let (seq, len) = (self.tx.una.saturating_sub(1), u32::from(self.tx.una > 0));
+            return Some(self.data_packet(Outgoing::plain(seq, len, false), now));
         }
         if self.rx.due() == Due::Now {
-            return Some(self.data_packet(self.tx.nxt, 0, false, now));
+            return Some(self.bare_ack(now));
         }
         self.set_persist(now);
         None

@@ -10,13 +10,15 @@
 //! | `sender` | what to send and when; acknowledgements taken in |
 //! | `supersegment` | how much new data goes out together, and when it waits for more |
 //! | `scoreboard` | the record of each segment in flight: SACKed, lost, retransmitted |
-//! | `recovery` | the congestion states Open, Disorder, Recovery, Loss, and undo |
+//! | `recovery` | the congestion states Open, Disorder, Reducing (by marks), Recovery, Loss, and undo |
 //! | `rtt` | RTT estimation and the retransmission timeout |
 //! | `ticks` | the host's clock and timer wheel |
 //! | `receiver` | reassembly, when to acknowledge, the receive window |
+//! | `echo` | how marks (ECN) are echoed: RFC 3168, or RFC 8257 for DCTCP |
 
 pub mod config;
 mod connection;
+mod echo;
 mod receiver;
 mod recovery;
 mod rtt;
@@ -28,4 +30,5 @@ mod ticks;
 
 pub use config::Config;
 pub use connection::Connection;
+pub use echo::EchoRule;
 pub use segment::Segment;

@@ -50,6 +50,17 @@ pub(super) struct Outgoing {
     pub seq: u64,
     pub len: u32,
     pub fin: bool,
+    /// Whether it carries data that were not sent before.
+    pub fresh: bool,
+    /// Whether it tells of a reduced window (CWR).
+    pub cwr: bool,
+}
+
+impl Outgoing {
+    /// A segment without data, or of data that was sent before.
+    pub(super) fn plain(seq: u64, len: u32, fin: bool) -> Outgoing {
+        Outgoing { seq, len, fin, fresh: false, cwr: false }
+    }
 }
 
 /// How far the window was used lately (Linux: `tcp_cwnd_validate`).
@@ -93,6 +104,13 @@ pub(super) struct Sender {
     forced: Option<Forced>,
     usage: Usage,
     sent_new: bool,
+    /// Whether the connection uses ECN, and whether the present acknowledgement echoes marks.
+    pub ecn: bool,
+    pub(super) ece: bool,
+    /// Bytes delivered by acknowledgements that echoed marks.
+    marked: u64,
+    /// The next new segment is to tell of a reduced window.
+    pub(super) cwr: bool,
     pub(super) last_send: Time,
     traced: (u64, u64, u64, u64),
     pub stats: Stats,
@@ -141,6 +159,10 @@ impl Sender {
             forced: None,
             usage: Usage::default(),
             sent_new: false,
+            ecn: false,
+            ece: false,
+            marked: 0,
+            cwr: false,
             last_send: Time::ZERO,
             traced: (0, 0, 0, 0),
             stats: Stats::default(),
@@ -350,7 +372,7 @@ impl Sender {
         let seq = self.nxt;
         let end = seq + data + u64::from(fin);
         let outstanding = u64::from(self.board.out()) * self.mss;
-        let tx = self.sampler.on_sent(now, outstanding);
+        let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
         self.board.push((seq, end), fin, self.together.begins(), now, tx);
         self.nxt = end;
         self.sent_new = true;
@@ -358,7 +380,8 @@ impl Sender {
         if let Some(prr) = &mut self.prr {
             prr.on_sent(self.mss);
         }
-        Some(Outgoing { seq, len: data as u32, fin })
+        let cwr = self.ecn && std::mem::take(&mut self.cwr);
+        Some(Outgoing { seq, len: data as u32, fin, fresh: data > 0, cwr })
     }
 
     fn tell_sent(&mut self, now: Time, after_idle: Option<Span>) {
@@ -376,11 +399,11 @@ impl Sender {
     fn send_again(&mut self, seq: u64, end: u64, fin: bool, now: Time) -> Outgoing {
         self.tell_sent(now, None);
         let outstanding = u64::from(self.board.out()) * self.mss;
-        let tx = self.sampler.on_sent(now, outstanding);
+        let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
         self.board.send_again(seq, now, tx);
         self.stats.sent_packets += 1;
         self.stats.retransmitted_packets += 1;
-        Outgoing { seq, len: (end - seq - u64::from(fin)) as u32, fin }
+        Outgoing::plain(seq, (end - seq - u64::from(fin)) as u32, fin)
     }
 
     pub(super) fn retransmit(&mut self, seq: u64, end: u64, fin: bool, now: Time) -> Outgoing {
@@ -469,6 +492,16 @@ impl Sender {
             self.una = s.ack;
             self.retransmits = 0;
         }
+        self.ece = self.ecn && s.ece;
+        if self.ecn {
+            self.cc.on_echo(&cc::Echo {
+                now,
+                acked_to: self.una,
+                sent_to: self.nxt,
+                total_delivered: self.sampler.delivered(),
+                total_marked: self.marked,
+            });
+        }
         let mut d = Delivery::default();
         let duplicate = self.take_duplicate_sack(s, prior_una);
         self.take_sacks(s, prior_una, duplicate.is_some(), &mut d);
@@ -489,7 +522,7 @@ impl Sender {
         let plain = !(advanced || s.len > 0 || window_update);
         self.take_probe_ack(s.ack, duplicate, plain && d.sacked == 0, now);
         let dup = plain && duplicate.is_none();
-        let dubious = (!advanced && s.len == 0 && !window_update) || d.sacked > 0 || duplicate.is_some();
+        let dubious = (!advanced && s.len == 0 && !window_update) || d.sacked > 0 || duplicate.is_some() || self.ece;
         self.order = Order::LostFirst;
         if dubious || self.phase != Phase::Open {
             let keep_timer = self.fast_retransmit_alert(s, &d, advanced, dup, now);
@@ -593,6 +626,7 @@ impl Sender {
     ) {
         let delivered = u64::from(d.delivered) * self.mss;
         let lost = self.sampler.lost().saturating_sub(lost_before);
+        self.marked += if self.ece { delivered } else { 0 };
         let in_flight = self.in_flight();
         let rate = self.sampler.sample(self.rtt.min());
         if let Some(prr) = &mut self.prr {
@@ -676,7 +710,7 @@ impl Sender {
 
     /// RFC 8985 section 7.2.
     fn schedule_probe(&mut self, now: Time, advancing: bool) -> bool {
-        if self.board.is_empty() || self.phase != Phase::Open {
+        if self.board.is_empty() || !matches!(self.phase, Phase::Open | Phase::Reducing) {
             return false;
         }
         let mut span = match self.rtt.srtt() {
