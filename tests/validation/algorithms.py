@@ -1,7 +1,9 @@
-"""Lays congestion controls of the model beside the kernel's modules: `algorithms.py [NAME…] [--kernel FILE]`.
+"""Lays congestion controls of the model beside the kernel's modules: `algorithms.py [NAME…] [--kernel FILE] [--all]`.
 
-Prints a table of all of them, or of those named, on each path, with the same losses at both fidelities. The kernel's
-results are kept in FILE, if given, and taken from there the next time.
+Prints a table of all of them, or of those named (switches may follow, as in `hybla+nodelack`), on each path, with the
+same losses at both fidelities: the log ratio of median completion times and, kernel / model, retransmissions; with
+`--all` the times and the mean queueing delays too. The kernel's results are kept in FILE, if given, and taken from it
+the next time.
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ import argparse
 import json
 import math
 import statistics
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from haltere import fidelity
 from haltere.comparison import Conditions
+from haltere.fidelity import Fidelity
 from haltere.runner.executor import Task
 from haltere.runner.single import sample_ns
 
@@ -61,18 +65,17 @@ WAYS = (
 )
 
 
-def tasks(names: list[str], at: str) -> list[Task]:
+def tasks(names: list[str], at: Fidelity) -> list[Task]:
     """Return every run at a fidelity."""
     answer = []
     for one in WAYS:
         for name in names:
-            conditions = Conditions(**{**vars(one.conditions), "fidelity": at})
-            scenario = conditions.scenario([f"tcp/{name}"]).json
+            scenario = replace(one.conditions, fidelity=at).scenario([f"tcp/{name}"]).json
             answer += [Task(f"{one.name}|{name}|{n}", scenario, SEED, n) for n in range(one.replications)]
     return answer
 
 
-def run(names: list[str], at: str) -> RESULTS:
+def run(names: list[str], at: Fidelity) -> RESULTS:
     """Run everything at a fidelity; return the flow and the link of each run."""
     wanted = tasks(names, at)
     extra = {"sample_ns": sample_ns(wanted[0].scenario_json)} if at == "linux" else None
@@ -97,21 +100,23 @@ def medians(results: RESULTS, one: Way, name: str) -> dict[str, float]:
     return {quantity: statistics.median(r[quantity] for r in runs) for quantity in runs[0]}
 
 
-def table(names: list[str], kernel: RESULTS, model: RESULTS) -> str:
-    """Return the table of a path after the other, in Markdown."""
+def table(names: list[str], kernel: RESULTS, model: RESULTS, *, everything: bool) -> str:
+    """Return a row an algorithm in Markdown: the log ratio of completion times, and what else is asked for."""
     lines = [
-        "| path | algorithm | completion (s): kernel / model | log ratio | retransmissions | queueing (ms) |",
-        "| --- | --- | --: | --: | --: | --: |",
+        "| algorithm | " + " | ".join(one.name for one in WAYS) + " |",
+        "| --- |" + " --: |" * len(WAYS),
     ]
-    for one in WAYS:
-        for name in names:
+    for name in names:
+        cells = []
+        for one in WAYS:
             k, m = medians(kernel, one, name), medians(model, one, name)
-            ratio = math.log(m["completion_s"] / k["completion_s"])
-            lines.append(
-                f"| {one.name} | {name} | {k['completion_s']:.3f} / {m['completion_s']:.3f} | {ratio:+.4f}"
-                f" | {k['retransmissions']:.0f} / {m['retransmissions']:.0f}"
-                f" | {1e3 * k['queueing_s']:.1f} / {1e3 * m['queueing_s']:.1f} |"
-            )
+            cell = f"{math.log(m['completion_s'] / k['completion_s']):+.4f}"
+            cell += f" ({k['retransmissions']:.0f} / {m['retransmissions']:.0f})"
+            if everything:
+                cell += f" {k['completion_s']:.3f} / {m['completion_s']:.3f} s"
+                cell += f" {1e3 * k['queueing_s']:.1f} / {1e3 * m['queueing_s']:.1f} ms"
+            cells.append(cell)
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -120,6 +125,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", default=NAMES)
     parser.add_argument("--kernel", type=Path)
+    parser.add_argument("--all", action="store_true")
     options = parser.parse_args()
     names = list(options.names)
     kernel: RESULTS = {}
@@ -130,7 +136,7 @@ def main() -> None:
         kernel |= run(missing, "linux")
     if options.kernel:
         options.kernel.write_text(json.dumps(kernel, indent=1))
-    print(table(names, kernel, run(names, "model")))
+    sys.stdout.write(table(names, kernel, run(names, "model"), everything=options.all) + "\n")
 
 
 if __name__ == "__main__":

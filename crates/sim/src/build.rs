@@ -245,8 +245,8 @@ fn model(contender: &Contender, algorithm: Algorithm, place: Place) -> Box<dyn E
         }
         Transport::Quic => {
             let mut config = quic::Config::new(role, algorithm, stream);
-            config.ecn |= contender.has(Switch::Ecn);
             config.max_udp_payload = udp_payload(mtu);
+            config.ecn |= contender.has(Switch::Ecn);
             config.slow_start = contender.slow_start;
             if contender.has(Switch::NoDelack) {
                 config.ack.every = 1;

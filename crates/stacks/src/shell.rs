@@ -53,6 +53,8 @@ pub(crate) struct Shell<M> {
     sending: Vec<Sending>,
     receiving: Vec<Receiving>,
     events: VecDeque<Event>,
+    /// Room for the next datagram, kept when there was none.
+    spare: Vec<u8>,
     /// Datagrams that belong to no connection, such as Version Negotiation.
     answers: VecDeque<Vec<u8>>,
     stats: Stats,
@@ -90,6 +92,7 @@ impl<M: Machine> Shell<M> {
             sending: Vec::new(),
             receiving: Vec::new(),
             events: VecDeque::new(),
+            spare: Vec::new(),
             answers: VecDeque::new(),
             stats: Stats::default(),
             reported: [0; 5],
@@ -260,10 +263,13 @@ impl<M: Machine> Endpoint for Shell<M> {
         if let Some(answer) = self.answers.pop_front() {
             return Some(self.packet(answer, Ecn::NotEct));
         }
-        let mut datagram = Vec::with_capacity(self.room);
+        if self.spare.capacity() == 0 {
+            self.spare = Vec::with_capacity(self.room);
+        }
         let machine = self.machine.get_mut();
-        if let Some(ecn) = machine.transmit(self.clock.instant(cx.now), &mut datagram) {
+        if let Some(ecn) = machine.transmit(self.clock.instant(cx.now), &mut self.spare) {
             self.report(cx);
+            let datagram = std::mem::take(&mut self.spare);
             return Some(self.packet(datagram, ecn));
         }
         // A timer that is due has run or will not: no stack sets one for the past to be run at once.

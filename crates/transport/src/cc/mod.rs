@@ -326,7 +326,7 @@ algorithms! {
     veno::Veno,
     /// YeAH.
     yeah::Yeah,
-    // By delay.
+    // Delay-based, or for the background.
     /// Vegas.
     vegas::Vegas,
     /// LEDBAT.
@@ -335,10 +335,8 @@ algorithms! {
     ledbatpp::LedbatPlusPlus,
     /// Copa.
     copa::Copa,
-    // By a model of the path.
     /// BBR version 3.
     bbr3::Bbr3,
-    // By marks.
     /// DCTCP.
     dctcp::Dctcp,
 }

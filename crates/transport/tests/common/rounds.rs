@@ -143,8 +143,8 @@ impl Rounds {
             delivered: self.acked_to - prior_delivered,
             interval,
             prior_delivered,
+            in_flight: end - prior_delivered,
             lost: 0,
-            in_flight: 0,
             app_limited: !self.window_limited,
         };
         self.cc.on_ack(&Ack {
