@@ -17,6 +17,8 @@ pub(super) const DESCRIPTION: Description = Description {
     slow_start: true,
 };
 
+/// The largest window, bytes: more than any path holds.
+const LARGEST: u64 = 1 << 48;
 /// RTT_0, the RTT of the connection to be equalled.
 const REFERENCE: Span = Span::from_millis(25);
 /// rho beyond which slow start grows no faster, and the largest window in segments (both Linux).
@@ -65,7 +67,8 @@ impl Hybla {
             let gain = libm::exp2(self.rho) - 1.0;
             let room = (self.w.ssthresh - self.w.window) as f64;
             let grown = (rest * gain).min(room);
-            self.w.window += grown as u64;
+            // On a path of hours the gain has no bound; the window gets one, that sums with it may not overflow.
+            self.w.window = self.w.window.saturating_add(grown as u64).min(LARGEST);
             rest -= grown / gain;
         }
         if rest >= 1.0 {
