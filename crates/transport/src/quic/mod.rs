@@ -11,6 +11,7 @@
 //! | `path`, `recovery`, `sent`, `rtt`, `mtu` | RFC 9002 and DPLPMTUD, for each path |
 //! | `received` | acknowledgements to be sent |
 //! | `streams`, `buffer`, `flow` | streams and flow control |
+//! | `trace` | what is told to whoever listens |
 //!
 //! Not modelled: 0-RTT, Retry and address tokens, key updates, connection migration, session tickets, unidirectional
 //! streams, RESET_STREAM and STOP_SENDING, ECN.
@@ -31,6 +32,7 @@ mod rtt;
 mod sent;
 pub mod sizes;
 mod streams;
+mod trace;
 mod transmit;
 
 pub use config::Config;

@@ -8,7 +8,8 @@ use super::sizes::{IP_UDP, MIN_DATAGRAM};
 use crate::Body;
 use crate::cc::Established;
 use crate::endpoint::{CloseReason, Event, Role};
-use haltere_net::{Cx, Packet, Span, Time};
+use haltere_net::incident::{PacketName, Reception};
+use haltere_net::{Cx, Incident, Packet, Span, Time};
 
 /// Packets kept that came before their keys.
 const MAX_EARLY: usize = 16;
@@ -88,27 +89,41 @@ impl Connection {
         }
     }
 
+    /// What becomes of a packet with this number.
+    #[inline]
+    fn reception(&self, i: usize, id: SpaceId, number: u64) -> Reception {
+        // Section 12.3: packet numbers end at 2^62 - 1; such a packet could not have been encoded.
+        if number > VARINT_MAX {
+            return Reception::Dropped("its number is beyond 2^62 - 1");
+        }
+        match self.keys(id) {
+            Keys::Discarded => Reception::Dropped("its keys are discarded"),
+            Keys::NotYet if self.early.len() >= MAX_EARLY => {
+                Reception::Dropped("its keys are not there yet, and enough packets are kept for later")
+            }
+            Keys::NotYet => Reception::Kept,
+            Keys::Present if self.paths[i].spaces[id as usize].received.is_duplicate(number) => {
+                Reception::Dropped("it is a duplicate")
+            }
+            Keys::Present => Reception::Read,
+        }
+    }
+
     fn on_quic_packet(&mut self, i: usize, packet: QuicPacket, arrived: Time, cx: &mut Cx<'_>) {
         if self.state != State::Open {
             return;
         }
         let id = packet.space;
-        // Section 12.3: packet numbers end at 2^62 - 1; such a packet could not have been encoded.
-        if packet.number > VARINT_MAX {
-            return;
-        }
-        match self.keys(id) {
-            Keys::Discarded => return,
-            Keys::NotYet => {
-                if self.early.len() < MAX_EARLY {
-                    self.early.push((i, packet, arrived));
-                }
+        let name = PacketName { space: id as u8, number: packet.number };
+        let reception = self.reception(i, id, packet.number);
+        cx.tell(Incident::Received(name, reception));
+        match reception {
+            Reception::Dropped(_) => return,
+            Reception::Kept => {
+                self.early.push((i, packet, arrived));
                 return;
             }
-            Keys::Present => {}
-        }
-        if self.paths[i].spaces[id as usize].received.is_duplicate(packet.number) {
-            return;
+            Reception::Read => {}
         }
         let (number, mut eliciting, before) = (packet.number, false, self.progress);
         if packet.frames.is_empty() {

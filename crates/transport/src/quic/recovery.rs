@@ -7,7 +7,8 @@ use super::sent::Record;
 use super::sizes::IP_UDP;
 use crate::cc::{self, Congestion, Phase, Trigger};
 use crate::endpoint::Stats;
-use haltere_net::{Cx, Metric, Rate, Span, Time};
+use haltere_net::incident::PacketName;
+use haltere_net::{Cx, Incident, Metric, Rate, Span, Time};
 
 /// Records of packets whose fate was learnt; kept by the connection so as not to allocate for each ACK.
 #[derive(Default, Debug)]
@@ -56,7 +57,7 @@ impl Path {
             return Ok(());
         }
         let rtt = self.sample_rtt(id, ack, about, &newly, largest, stats, cx);
-        let lost = self.detect(id, largest_acked, about, fates, stats, now);
+        let lost = self.detect(id, largest_acked, about, fates, stats, cx);
         if newly.bytes > 0 {
             self.tell_controller(ack, &newly, rtt, lost, prior_in_flight, about, cx);
         }
@@ -148,6 +149,7 @@ impl Path {
         let adjusted = self.rtt.update(cx.now, latest, delay);
         stats.count_rtt(latest);
         cx.record(Metric::Rtt, latest.as_nanos());
+        self.tell_rtt(latest, cx);
         Some(adjusted)
     }
 
@@ -159,12 +161,15 @@ impl Path {
         about: &Situation,
         fates: &mut Fates,
         stats: &mut Stats,
-        now: Time,
+        cx: &mut Cx<'_>,
     ) -> u64 {
+        let now = cx.now;
         let delay = self.rtt.loss_delay();
         let since = self.rtt.first_sample_at();
         let space = &mut self.spaces[id as usize];
-        let found = space.sent.detect(largest_acked, now, delay, since, &mut fates.lost);
+        let name = |number| PacketName { space: id as u8, number };
+        let tell = |number, sign| cx.tell(Incident::Lost(name(number), sign));
+        let found = space.sent.detect(largest_acked, now, delay, since, &mut fates.lost, tell);
         space.loss_time = found.next;
         if found.packets == 0 && found.mtu_probe.is_none() {
             return 0;

@@ -13,6 +13,7 @@
 //! | `recovery` | the congestion states Open, Disorder, Recovery, Loss, and undo |
 //! | `rtt` | RTT estimation and the retransmission timeout |
 //! | `ticks` | the host's clock and timer wheel |
+//! | `trace` | what is told to whoever listens |
 //! | `receiver` | reassembly, when to acknowledge, the receive window |
 
 pub mod config;
@@ -25,6 +26,7 @@ pub mod segment;
 mod sender;
 mod supersegment;
 mod ticks;
+mod trace;
 
 pub use config::Config;
 pub use connection::Connection;
