@@ -4,7 +4,7 @@ use crate::application::{Application, Dialogue};
 use crate::contender::{Contender, Switch, Transport};
 use crate::http::{self, Script};
 use crate::network::{FlowPath, Network, network, stream_name};
-use crate::recorder::Recorder;
+use crate::recorder::{Files, Origin, Recorder};
 use crate::result::{FlowResult, LinkResult, RunResult, SeriesResult, TraceResult};
 use crate::scenario::{App, Flow, Quantity, Scenario, ScenarioError};
 use crate::world::{Host, Route, Stall, World};
@@ -32,11 +32,19 @@ pub fn run(scenario: &Scenario, seed: u64, replication: u64) -> Result<RunResult
     Ok(drive(scenario, seed, replication, None)?.0)
 }
 
-/// Runs a scenario and keeps every change of every metric.
-pub fn trace(scenario: &Scenario, seed: u64, replication: u64) -> Result<TraceResult, ScenarioError> {
-    let (result, mut run) = drive(scenario, seed, replication, Some(Recorder::default()))?;
+/// Runs a scenario, keeps every change of every metric, and writes `files`. The run is the same as without.
+///
+/// # Errors
+/// What is wrong with the scenario; with the path `pcap` or `qlog`, what is wrong with the files asked for.
+pub fn trace(
+    scenario: &Scenario,
+    seed: u64,
+    replication: u64,
+    files: &Files,
+) -> Result<TraceResult, ScenarioError> {
+    let (result, mut run) = drive(scenario, seed, replication, Some(files))?;
     let links = run.topology.edges().len() as u32;
-    let series = run.world.take_recorder().unwrap_or_default().into_series();
+    let series = run.world.take_recorder().map_or(Ok(Vec::new()), Recorder::finish)?;
     let series = series.into_iter().filter_map(|s| {
         let who = match s.who.0.checked_sub(links) {
             None => {
@@ -72,16 +80,16 @@ pub fn check_modelled(scenario: &Scenario) -> Result<(), ScenarioError> {
 
 /// The world of a scenario at time zero, for a driver of its own.
 pub fn world(scenario: &Scenario, seed: u64, replication: u64) -> Result<World, ScenarioError> {
-    Ok(build(scenario, &Streams::new(seed, replication), None)?.world)
+    Ok(build(scenario, seed, replication, None)?.world)
 }
 
 fn drive(
     scenario: &Scenario,
     seed: u64,
     replication: u64,
-    recorder: Option<Recorder>,
+    files: Option<&Files>,
 ) -> Result<(RunResult, Run), ScenarioError> {
-    let mut run = build(scenario, &Streams::new(seed, replication), recorder)?;
+    let mut run = build(scenario, seed, replication, files)?;
     let unfinished = run.flows.iter().filter(|f| f.size.is_some()).count();
     let all_limited = unfinished == run.flows.len();
     let mut open = unfinished;
@@ -119,8 +127,15 @@ fn drive(
 
 // ---- building ----
 
-fn build(scenario: &Scenario, streams: &Streams, recorder: Option<Recorder>) -> Result<Run, ScenarioError> {
+fn build(scenario: &Scenario, seed: u64, replication: u64, files: Option<&Files>) -> Result<Run, ScenarioError> {
+    let streams = &Streams::new(seed, replication);
     let Network { topology, flows } = network(scenario)?;
+    if files.is_some() {
+        // Before any file is made.
+        check_modelled(scenario)?;
+    }
+    let origin = Origin { seed, replication };
+    let recorder = files.map(|files| Recorder::new(&topology, &scenario.flows, &flows, files, &origin)).transpose()?;
     let links = topology.edges().iter().map(|e| Link::new(&e.config, &stream_name(e), streams)).collect();
     let phase = clock_phase(streams);
     let (mut hosts, mut routes, mut starts) = (Vec::new(), Vec::new(), Vec::new());

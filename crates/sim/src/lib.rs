@@ -14,6 +14,7 @@ pub mod scenario;
 pub mod schedule;
 pub mod world;
 
+pub use recorder::{Files, Pcap};
 pub use build::{check_modelled, run, trace};
 pub use result::RunResult;
 pub use scenario::{Scenario, ScenarioError};
