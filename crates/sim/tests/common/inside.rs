@@ -12,11 +12,12 @@ pub struct Traced {
     pub traced: TraceResult,
 }
 
-/// One link of 10 Mbit/s and 20 ms RTT with loss in the data direction, and a flow for each contender.
+/// One link of 10 Mbit/s and 20 ms RTT with loss in the data direction, whose queue never overflows, and a flow for each
+/// contender.
 pub fn link(contenders: &[&str], loss: &str, app: &str) -> Value {
     json!({
         "topology": { "kind": "point-to-point", "link": {
-            "rate": "10Mbit/s", "delay": "10ms", "queue": "200p", "down": { "loss": loss } } },
+            "rate": "10Mbit/s", "delay": "10ms", "queue": "10000p", "down": { "loss": loss } } },
         "flows": contenders.iter().map(|c| json!({ "contender": c, "size": "1MB", "app": app })).collect::<Vec<_>>(),
     })
 }
