@@ -13,8 +13,8 @@ class ScenarioError(ValueError):
 def validate(scenario_json: str, modelled: bool) -> None:
     """Raise `ScenarioError` if the scenario is wrong; with `modelled`, also if the model lacks a contender."""
 
-def network(scenario_json: str) -> str:
-    """Return `{nodes, links, routes, flows, made_by, ...}`: the network with all defaults filled in."""
+def network(scenario_json: str, seed: int = 0, replication: int = 0) -> str:
+    """Return `{nodes, links, routes, flows, made_by, ...}`: the network of one run with all defaults filled in."""
 
 def losses(scenario_json: str, seed: int, replication: int, direction: int, packets: int) -> list[int]:
     """Return which packets of link direction `direction` (2 x link, + 1 for up) are lost, as bits in bytes."""

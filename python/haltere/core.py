@@ -53,10 +53,13 @@ def validate(scenario_json: str, *, modelled: bool = True) -> None:
         _core.validate(scenario_json, modelled)
 
 
-def network(scenario_json: str) -> dict[str, Any]:
-    """Return the scenario's nodes, links with all defaults filled in, routes and flows (see `_core.pyi`)."""
+def network(scenario_json: str, seed: int = 0, replication: int = 0) -> dict[str, Any]:
+    """Return the scenario's nodes, links with all defaults filled in, routes and flows (see `_core.pyi`).
+
+    Seed and replication matter to flows that spread their start alone.
+    """
     with _problems():
-        answer: dict[str, Any] = json.loads(_core.network(scenario_json))
+        answer: dict[str, Any] = json.loads(_core.network(scenario_json, seed, replication))
     return answer
 
 

@@ -39,11 +39,12 @@ fn validate(scenario_json: &str, modelled: bool) -> PyResult<()> {
     if modelled { haltere_sim::check_modelled(&scenario).map_err(refuse) } else { Ok(()) }
 }
 
-/// The scenario's network with all defaults filled in, as JSON: what a rig builds.
+/// The scenario's network in one run with all defaults filled in, as JSON: what a rig builds.
 #[pyfunction]
-fn network(scenario_json: &str) -> PyResult<String> {
+#[pyo3(signature = (scenario_json, seed = 0, replication = 0))]
+fn network(scenario_json: &str, seed: u64, replication: u64) -> PyResult<String> {
     let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
-    to_json(&describe(&scenario).map_err(refuse)?)
+    to_json(&describe(&scenario, seed, replication).map_err(refuse)?)
 }
 
 /// Which of the first `packets` packets of link direction `direction` (2 × link, + 1 for up) a run loses: bit n % 8 of byte n // 8.

@@ -129,7 +129,7 @@ fn drive(
 
 fn build(scenario: &Scenario, seed: u64, replication: u64, files: Option<&Files>) -> Result<Run, ScenarioError> {
     let streams = &Streams::new(seed, replication);
-    let Network { topology, flows } = network(scenario)?;
+    let Network { topology, flows } = network(scenario, streams)?;
     if files.is_some() {
         // Before any file is made.
         check_modelled(scenario)?;
@@ -140,10 +140,9 @@ fn build(scenario: &Scenario, seed: u64, replication: u64, files: Option<&Files>
     let phase = clock_phase(streams);
     let (mut hosts, mut routes, mut starts) = (Vec::new(), Vec::new(), Vec::new());
     for (i, (flow, path)) in scenario.flows.iter().zip(flows).enumerate() {
-        let FlowPath { contender, up, down, mtu, .. } = path;
+        let FlowPath { contender, up, down, mtu, start, .. } = path;
         let algorithm =
             contender.modelled().map_err(|message| ScenarioError { path: format!("flows[{i}].contender"), message })?;
-        let start = Time::ZERO + flow.start.map_or(Span::ZERO, |s| s.0);
         let script = script(flow.app, contender.transport, flow.size.map_or(UNLIMITED, |s| s.0.0));
         for (role, links, peer) in [(Role::Client, up, 2 * i + 1), (Role::Server, down, 2 * i)] {
             let stream = streams.named(&format!("flow {i}/{}", if role == Role::Client { "client" } else { "server" }));
