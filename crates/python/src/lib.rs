@@ -14,7 +14,7 @@ use haltere_net::trace::RateTrace;
 use haltere_sim::contender::{Switch, Transport};
 use haltere_sim::network::describe;
 use haltere_sim::scenario::LinkSpec;
-use haltere_sim::{Files, Pcap, Scenario, ScenarioError as Wrong};
+use haltere_sim::{Fidelity, Files, Pcap, Scenario, ScenarioError as Wrong};
 use haltere_transport::cc::Algorithm;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -36,7 +36,7 @@ fn to_json<T: serde::Serialize>(value: &T) -> PyResult<String> {
 #[pyfunction]
 fn validate(scenario_json: &str, modelled: bool) -> PyResult<()> {
     let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
-    if modelled { haltere_sim::check_modelled(&scenario).map_err(refuse) } else { Ok(()) }
+    if modelled { haltere_sim::check_at(Fidelity::Model, &scenario).map_err(refuse) } else { Ok(()) }
 }
 
 /// The scenario's network in one run with all defaults filled in, as JSON: what a rig builds.
@@ -83,7 +83,7 @@ fn trace(
 ) -> PyResult<String> {
     let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
     let files = Files { qlog, pcap: pcap.map(|folder| Pcap { folder, links }) };
-    let result = py.detach(|| haltere_sim::trace(&scenario, seed, replication, &files)).map_err(refuse)?;
+    let result = py.detach(|| haltere_sim::trace_at(Fidelity::Model, &scenario, seed, replication, &files)).map_err(refuse)?;
     to_json(&result)
 }
 

@@ -2,6 +2,7 @@
 
 use crate::application::{Application, Dialogue};
 use crate::contender::{Contender, Switch, Transport};
+use crate::fidelity::{Fidelity, Subject};
 use crate::http::{self, Script};
 use crate::network::{FlowPath, Network, network, stream_name};
 use crate::recorder::{Files, Origin, Recorder};
@@ -27,22 +28,38 @@ struct Run {
     starts: Vec<Time>,
 }
 
-/// Runs a scenario: a pure function of its arguments.
+/// Runs a scenario in the model: a pure function of its arguments.
 pub fn run(scenario: &Scenario, seed: u64, replication: u64) -> Result<RunResult, ScenarioError> {
-    Ok(drive(scenario, seed, replication, None)?.0)
+    run_at(Fidelity::Model, scenario, seed, replication)
 }
 
-/// Runs a scenario, keeps every change of every metric, and writes `files`. The run is the same as without.
+/// Runs a scenario at a fidelity: a pure function of its arguments.
+pub fn run_at(
+    fidelity: Fidelity,
+    scenario: &Scenario,
+    seed: u64,
+    replication: u64,
+) -> Result<RunResult, ScenarioError> {
+    Ok(drive(fidelity, scenario, (seed, replication), None)?.0)
+}
+
+/// Runs a scenario in the model and keeps every change of every metric.
+pub fn trace(scenario: &Scenario, seed: u64, replication: u64) -> Result<TraceResult, ScenarioError> {
+    trace_at(Fidelity::Model, scenario, seed, replication, &Files::default())
+}
+
+/// Runs a scenario at a fidelity, keeps every change of every metric, and writes `files`. The run is the same as without.
 ///
 /// # Errors
 /// What is wrong with the scenario; with the path `pcap` or `qlog`, what is wrong with the files asked for.
-pub fn trace(
+pub fn trace_at(
+    fidelity: Fidelity,
     scenario: &Scenario,
     seed: u64,
     replication: u64,
     files: &Files,
 ) -> Result<TraceResult, ScenarioError> {
-    let (result, mut run) = drive(scenario, seed, replication, Some(files))?;
+    let (result, mut run) = drive(fidelity, scenario, (seed, replication), Some(files))?;
     let links = run.topology.edges().len() as u32;
     let series = run.world.take_recorder().map_or(Ok(Vec::new()), Recorder::finish)?;
     let series = series.into_iter().filter_map(|s| {
@@ -68,28 +85,28 @@ pub fn trace(
     Ok(TraceResult { series: series.collect(), result })
 }
 
-/// Whether the model has every contender of a scenario.
-pub fn check_modelled(scenario: &Scenario) -> Result<(), ScenarioError> {
+/// Whether every contender of a scenario can run at a fidelity.
+pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioError> {
     for (i, flow) in scenario.flows.iter().enumerate() {
         Contender::parse(&flow.contender)
-            .and_then(|c| c.modelled().map(drop))
+            .and_then(|c| c.at(fidelity).map(drop))
             .map_err(|message| ScenarioError { path: format!("flows[{i}].contender"), message })?;
     }
     Ok(())
 }
 
-/// The world of a scenario at time zero, for a driver of its own.
+/// The world of a scenario in the model at time zero, for a driver of its own.
 pub fn world(scenario: &Scenario, seed: u64, replication: u64) -> Result<World, ScenarioError> {
-    Ok(build(scenario, seed, replication, None)?.world)
+    Ok(build(Fidelity::Model, scenario, (seed, replication), None)?.world)
 }
 
 fn drive(
+    fidelity: Fidelity,
     scenario: &Scenario,
-    seed: u64,
-    replication: u64,
+    dice: (u64, u64),
     files: Option<&Files>,
 ) -> Result<(RunResult, Run), ScenarioError> {
-    let mut run = build(scenario, seed, replication, files)?;
+    let mut run = build(fidelity, scenario, dice, files)?;
     let unfinished = run.flows.iter().filter(|f| f.size.is_some()).count();
     let all_limited = unfinished == run.flows.len();
     let mut open = unfinished;
@@ -127,12 +144,17 @@ fn drive(
 
 // ---- building ----
 
-fn build(scenario: &Scenario, seed: u64, replication: u64, files: Option<&Files>) -> Result<Run, ScenarioError> {
+fn build(
+    fidelity: Fidelity,
+    scenario: &Scenario,
+    (seed, replication): (u64, u64),
+    files: Option<&Files>,
+) -> Result<Run, ScenarioError> {
     let streams = &Streams::new(seed, replication);
     let Network { topology, flows } = network(scenario, streams)?;
     if files.is_some() {
         // Before any file is made.
-        check_modelled(scenario)?;
+        check_at(fidelity, scenario)?;
     }
     let origin = Origin { seed, replication };
     let recorder = files.map(|files| Recorder::new(&topology, &scenario.flows, &flows, files, &origin)).transpose()?;
@@ -141,13 +163,14 @@ fn build(scenario: &Scenario, seed: u64, replication: u64, files: Option<&Files>
     let (mut hosts, mut routes, mut starts) = (Vec::new(), Vec::new(), Vec::new());
     for (i, (flow, path)) in scenario.flows.iter().zip(flows).enumerate() {
         let FlowPath { contender, up, down, mtu, start, .. } = path;
-        let algorithm =
-            contender.modelled().map_err(|message| ScenarioError { path: format!("flows[{i}].contender"), message })?;
+        let wrong = |message: String| ScenarioError { path: format!("flows[{i}].contender"), message };
+        let subject = contender.at(fidelity).map_err(wrong)?;
         let script = script(flow.app, contender.transport, flow.size.map_or(UNLIMITED, |s| s.0.0));
         for (role, links, peer) in [(Role::Client, up, 2 * i + 1), (Role::Server, down, 2 * i)] {
             let stream = streams.named(&format!("flow {i}/{}", if role == Role::Client { "client" } else { "server" }));
+            let place = Place { role, flow: FlowId(i as u32), mtu, stream, phase };
             hosts.push(Host {
-                endpoint: endpoint(&contender, algorithm, role, FlowId(i as u32), mtu, stream, phase),
+                endpoint: endpoint(&contender, subject, place).map_err(wrong)?,
                 application: Box::new(Dialogue::new(role, script.clone())) as Box<dyn Application>,
                 routes: vec![routes.len() as u32],
                 start: (role == Role::Client).then_some(start),
@@ -176,15 +199,36 @@ fn script(app: App, transport: Transport, size: u64) -> Script {
     }
 }
 
-fn endpoint(
-    contender: &Contender,
-    algorithm: Algorithm,
+/// Where an endpoint stands.
+struct Place {
     role: Role,
     flow: FlowId,
     mtu: u32,
     stream: haltere_net::rng::Stream,
     phase: Span,
-) -> Box<dyn Endpoint> {
+}
+
+fn endpoint(contender: &Contender, subject: Subject, place: Place) -> Result<Box<dyn Endpoint>, String> {
+    match subject {
+        Subject::Model(algorithm) => Ok(model(contender, algorithm, place)),
+        #[cfg(feature = "stacks")]
+        Subject::Stack { stack, congestion, cipher, windows } => {
+            let mut config = haltere_stacks::Config::new(place.role, stack, congestion, place.stream);
+            config.cipher = cipher;
+            config.windows = windows;
+            config.max_udp_payload = udp_payload(place.mtu);
+            haltere_stacks::endpoint(config).map_err(|e| e.to_string())
+        }
+    }
+}
+
+/// The largest UDP payload in an IPv4 packet of a path with this MTU, bytes.
+fn udp_payload(mtu: u32) -> u16 {
+    u16::try_from(mtu.saturating_sub(quic::sizes::IP_UDP)).unwrap_or(u16::MAX)
+}
+
+fn model(contender: &Contender, algorithm: Algorithm, place: Place) -> Box<dyn Endpoint> {
+    let Place { role, flow, mtu, stream, phase } = place;
     match contender.transport {
         Transport::Tcp => {
             let mut config = tcp::Config::new(role, flow, algorithm, stream);
@@ -208,7 +252,7 @@ fn endpoint(
         }
         Transport::Quic => {
             let mut config = quic::Config::new(role, algorithm, stream);
-            config.max_udp_payload = u16::try_from(mtu.saturating_sub(quic::sizes::IP_UDP)).unwrap_or(u16::MAX);
+            config.max_udp_payload = udp_payload(mtu);
             config.slow_start = contender.slow_start;
             if contender.has(Switch::NoDelack) {
                 config.ack.every = 1;

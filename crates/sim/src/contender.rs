@@ -45,11 +45,15 @@ pub enum Switch {
     NoTimestamps,
     /// Receive buffers of an untuned host.
     StockBuffers,
+    /// Our congestion control inside a production stack.
+    Haltere,
+    /// A production stack without encryption.
+    NullCipher,
 }
 
 impl Switch {
     /// All of them.
-    pub const ALL: [Switch; 9] = [
+    pub const ALL: [Switch; 11] = [
         Switch::NoHystart,
         Switch::Hystart,
         Switch::HystartPlusPlus,
@@ -59,12 +63,15 @@ impl Switch {
         Switch::Rto1s,
         Switch::NoTimestamps,
         Switch::StockBuffers,
+        Switch::Haltere,
+        Switch::NullCipher,
     ];
 
     /// Its name, the transports it applies to, and what it does.
     pub const fn describe(self) -> (&'static str, &'static [Transport], &'static str) {
         const BOTH: &[Transport] = &Transport::ALL;
         const TCP: &[Transport] = &[Transport::Tcp];
+        const QUIC: &[Transport] = &[Transport::Quic];
         match self {
             Switch::NoHystart => ("nohystart", BOTH, "slow start ends by loss only"),
             Switch::Hystart => ("hystart", BOTH, "slow start ends early by HyStart, as in Linux (CUBIC's default)"),
@@ -73,7 +80,13 @@ impl Switch {
             Switch::NoDelack => ("nodelack", BOTH, "every data packet is acknowledged at once"),
             Switch::NoSackCompression => ("nosackcompression", TCP, "duplicate ACKs are never held back"),
             Switch::Rto1s => ("rto1s", TCP, "retransmission timeout as in RFC 6298, never under 1 s"),
-            Switch::StockBuffers => ("stockbuffers", TCP, "receive buffer of an untuned Linux: 128 KiB, at most 6 MiB"),
+            Switch::StockBuffers => (
+                "stockbuffers",
+                BOTH,
+                "TCP: receive buffer of an untuned Linux, 128 KiB, at most 6 MiB; production QUIC stacks: their own windows",
+            ),
+            Switch::Haltere => ("haltere", QUIC, "our congestion control of that name inside a production stack"),
+            Switch::NullCipher => ("nullcipher", QUIC, "a production stack without encryption; sizes stay"),
             Switch::NoTimestamps => ("notimestamps", TCP, "no timestamp option: 12 more data bytes a packet"),
         }
     }
@@ -166,6 +179,11 @@ impl Contender {
                 self.congestion
             ));
         }
+        self.algorithm()
+    }
+
+    /// Our algorithm of the contender's name; the error says what there is.
+    pub(crate) fn algorithm(&self) -> Result<Algorithm, String> {
         Algorithm::named(&self.congestion).ok_or_else(|| {
             let known = join(Algorithm::ALL.iter().map(|a| a.describe().name));
             format!("the model has no congestion control {:?}: there are {known}", self.congestion)

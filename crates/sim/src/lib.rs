@@ -6,6 +6,7 @@
 pub mod application;
 pub mod build;
 pub mod contender;
+pub mod fidelity;
 pub mod http;
 pub mod network;
 pub mod recorder;
@@ -14,7 +15,8 @@ pub mod scenario;
 pub mod schedule;
 pub mod world;
 
+pub use build::{check_at, run, run_at, trace, trace_at};
+pub use fidelity::Fidelity;
 pub use recorder::{Files, Pcap};
-pub use build::{check_modelled, run, trace};
 pub use result::RunResult;
 pub use scenario::{Scenario, ScenarioError};

@@ -4,7 +4,7 @@ mod common;
 
 use common::inside::{Traced, link, look};
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
-use haltere_sim::{Files, Pcap, trace};
+use haltere_sim::{Fidelity, Files, Pcap, trace_at};
 use pcap_file::pcapng::{Block, PcapNgReader};
 use serde_json::{Value, json};
 use std::process::Command;
@@ -131,7 +131,7 @@ fn a_link_that_is_not_there_is_answered_with_those_that_are() {
     let of = |folder: &std::path::Path, name: &str| {
         let pcap = Pcap { folder: folder.to_path_buf(), links: vec![name.to_string()] };
         let files = Files { qlog: None, pcap: Some(pcap) };
-        trace(&common::scenario(&dumbbell()), 1, 0, &files).map(drop).unwrap_err()
+        trace_at(Fidelity::Model, &common::scenario(&dumbbell()), 1, 0, &files).map(drop).unwrap_err()
     };
     let error = of(folder.path(), "bottelneck");
     assert_eq!(error.path, "pcap");
@@ -197,4 +197,21 @@ fn tshark_reads_captures_without_a_complaint_and_sees_the_same_lengths() {
         let bad: Vec<&Seen> = seen.iter().filter(|seen| seen.severity >= bound).collect();
         assert!(bad.is_empty(), "{name}: {} of {}: {:?}", bad.len(), seen.len(), bad.first());
     }
+}
+
+#[cfg(feature = "stacks")]
+#[test]
+fn datagrams_of_a_production_stack_stand_there_byte_for_byte_and_can_be_decrypted() {
+    let given = link(&["quic@quinn/cubic"], "0%", "https");
+    let run = common::inside::look_at(haltere_sim::Fidelity::Stack, &given, &[]);
+    let down = &run.traced.result.links[0];
+    let Some(seen) = tshark(&run, "link.pcapng") else { return };
+    assert_eq!(seen.iter().filter(|s| s.interface == 0).map(|s| s.len).sum::<u64>(), down.delivered_bytes);
+    let bad = seen.iter().find(|s| s.severity >= ERROR);
+    assert!(bad.is_none(), "{bad:?}");
+    // Frames can be seen in packets whose keys are in the file: the object of 1 MB in STREAM frames.
+    let mut command = Command::new("tshark");
+    command.args(["-n", "-T", "fields", "-e", "quic.stream.length", "-Y", "quic.stream_data && frame.interface_id == 0", "-r"]);
+    let output = command.arg(run.folder.path().join("link.pcapng")).output().unwrap();
+    assert!(String::from_utf8(output.stdout).unwrap().lines().count() > 600);
 }

@@ -2,7 +2,7 @@
 
 use super::scenario;
 use haltere_sim::result::TraceResult;
-use haltere_sim::{Files, Pcap, trace};
+use haltere_sim::{Fidelity, Files, Pcap, trace_at};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -24,10 +24,15 @@ pub fn link(contenders: &[&str], loss: &str, app: &str) -> Value {
 
 /// Runs a scenario with everything written down.
 pub fn look(given: &Value, links: &[&str]) -> Traced {
+    look_at(Fidelity::Model, given, links)
+}
+
+/// The same at a fidelity.
+pub fn look_at(fidelity: Fidelity, given: &Value, links: &[&str]) -> Traced {
     let folder = tempfile::tempdir().unwrap();
     let pcap = Pcap { folder: folder.path().to_path_buf(), links: links.iter().map(ToString::to_string).collect() };
     let files = Files { qlog: Some(folder.path().to_path_buf()), pcap: Some(pcap) };
-    let traced = trace(&scenario(given), 1, 0, &files).unwrap();
+    let traced = trace_at(fidelity, &scenario(given), 1, 0, &files).unwrap();
     Traced { folder, traced }
 }
 

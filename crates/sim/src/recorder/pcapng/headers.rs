@@ -1,4 +1,5 @@
-//! Packets as bytes: IPv4, TCP and UDP headers that say what the model's packets mean, then zeros in the place of data.
+//! Packets as bytes: IPv4, TCP and UDP headers that say what the model's packets mean, then zeros in the place of data;
+//! a production stack's datagrams as they are.
 //!
 //! The length is that of the model's packet, always: options that the model counts and does not name become padding.
 
@@ -38,7 +39,7 @@ pub(super) fn write(
     let len = (packet.len as usize).min(usize::from(u16::MAX));
     let protocol = match packet.body {
         Body::Tcp(_) => IpNumber::TCP,
-        Body::Quic(_) => IpNumber::UDP,
+        Body::Quic(_) | Body::Udp(_) => IpNumber::UDP,
     };
     let mut ip = Ipv4Header::new(0, TTL.saturating_sub(packet.hop), protocol, from.ip().octets(), to.ip().octets())
         .map_err(|e| e.to_string())?;
@@ -61,6 +62,7 @@ pub(super) fn write(
             let payload = vec![0; len.saturating_sub(IP + UDP)];
             builder.udp(from.port(), to.port()).write_to_vec(bytes, &payload)
         }
+        Body::Udp(payload) => builder.udp(from.port(), to.port()).write_to_vec(bytes, payload),
     };
     written.map_err(|e| e.to_string())
 }
@@ -108,6 +110,10 @@ fn option_bytes(segment: &Segment, syn: bool, offers: Handshake) -> Vec<u8> {
     }
     if syn {
         list.extend([NOP, 3, 3, offers.window_scale]);
+        if segment.len > 0 {
+            // A Fast Open cookie (RFC 7413 section 4.1.1): no SYN has data without one.
+            list.extend([34, 10, 0, 0, 0, 0, 0, 0, 0, 0, NOP, NOP]);
+        }
     } else if segment.sacks > 0 {
         list.extend([NOP, NOP, 5, 2 + 8 * segment.sacks]);
         for (start, end) in segment.sack_blocks() {

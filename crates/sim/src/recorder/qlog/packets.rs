@@ -1,6 +1,6 @@
 //! From the model's packets to qlog's.
 
-use super::schema::{Frame, Header, Packet, ParametersSet, Raw, TcpHeader};
+use super::schema::{Datagrams, Frame, Header, Packet, ParametersSet, Raw, TcpHeader};
 use haltere_net::Span;
 use haltere_net::incident::PacketName;
 use haltere_transport::quic::{self, Datagram, SpaceId, TransportParameters};
@@ -43,6 +43,12 @@ pub(super) fn quic(datagram: &Datagram) -> impl Iterator<Item = (PacketName, Pac
         };
         (name, packet)
     })
+}
+
+/// A production stack's datagram, of which the stack itself knows what is in it.
+pub(super) fn datagram(payload: &[u8]) -> Datagrams {
+    let length = payload.len() as u32;
+    Datagrams { count: 1, raw: [Raw { length, payload_length: length }] }
 }
 
 /// The transport parameters that a datagram carries.

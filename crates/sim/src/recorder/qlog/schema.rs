@@ -203,6 +203,13 @@ pub(super) enum Frame {
     },
 }
 
+/// Of a datagram of a production stack.
+#[derive(Serialize)]
+pub(super) struct Datagrams {
+    pub count: u16,
+    pub raw: [Raw; 1],
+}
+
 #[derive(Serialize)]
 pub(super) struct PacketLost {
     pub header: Header,

@@ -147,6 +147,7 @@ impl Vantage {
                 let packet = packets::tcp(segment, packet.len, &mut self.acked[1]);
                 self.event(at, "transport:packet_received", packet);
             }
+            Body::Udp(payload) => self.event(at, "transport:datagrams_received", packets::datagram(payload)),
         }
     }
 
@@ -179,6 +180,7 @@ impl Vantage {
                 let packet = packets::tcp(segment, packet.len, &mut self.acked[0]);
                 self.event(at, "transport:packet_sent", packet);
             }
+            Body::Udp(payload) => self.event(at, "transport:datagrams_sent", packets::datagram(payload)),
         }
         self.told.extend(told);
         self.flush();
