@@ -83,7 +83,8 @@ fn trace(
 ) -> PyResult<String> {
     let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
     let files = Files { qlog, pcap: pcap.map(|folder| Pcap { folder, links }) };
-    let result = py.detach(|| haltere_sim::trace_at(Fidelity::Model, &scenario, seed, replication, &files)).map_err(refuse)?;
+    let result =
+        py.detach(|| haltere_sim::trace_at(Fidelity::Model, &scenario, seed, replication, &files)).map_err(refuse)?;
     to_json(&result)
 }
 

@@ -53,7 +53,12 @@ fn each_link_has_a_file_with_what_it_delivered() {
         for (interface, link) in pair.iter().enumerate() {
             let own = packets.iter().filter(|p| p.interface == interface);
             assert_eq!(own.clone().count() as u64, link.delivered_packets, "{name} {}", link.direction);
-            assert_eq!(own.map(|p| p.bytes.len() as u64).sum::<u64>(), link.delivered_bytes, "{name} {}", link.direction);
+            assert_eq!(
+                own.map(|p| p.bytes.len() as u64).sum::<u64>(),
+                link.delivered_bytes,
+                "{name} {}",
+                link.direction
+            );
         }
     }
 }
@@ -159,7 +164,9 @@ struct Seen {
 fn tshark(run: &Traced, name: &str) -> Option<Vec<Seen>> {
     let mut command = Command::new("tshark");
     command.args(["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"]);
-    command.args(["-T", "fields", "-E", "separator=/t", "-E", "aggregator= ", "-n", "-r"]).arg(run.folder.path().join(name));
+    command
+        .args(["-T", "fields", "-E", "separator=/t", "-E", "aggregator= ", "-n", "-r"])
+        .arg(run.folder.path().join(name));
     for field in ["frame.interface_id", "frame.len", "_ws.expert.severity", "_ws.malformed", "_ws.expert.message"] {
         command.args(["-e", field]);
     }
@@ -211,7 +218,16 @@ fn datagrams_of_a_production_stack_stand_there_byte_for_byte_and_can_be_decrypte
     assert!(bad.is_none(), "{bad:?}");
     // Frames can be seen in packets whose keys are in the file: the object of 1 MB in STREAM frames.
     let mut command = Command::new("tshark");
-    command.args(["-n", "-T", "fields", "-e", "quic.stream.length", "-Y", "quic.stream_data && frame.interface_id == 0", "-r"]);
+    command.args([
+        "-n",
+        "-T",
+        "fields",
+        "-e",
+        "quic.stream.length",
+        "-Y",
+        "quic.stream_data && frame.interface_id == 0",
+        "-r",
+    ]);
     let output = command.arg(run.folder.path().join("link.pcapng")).output().unwrap();
     assert!(String::from_utf8(output.stdout).unwrap().lines().count() > 600);
 }

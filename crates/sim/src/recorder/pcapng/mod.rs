@@ -12,12 +12,12 @@ use haltere_net::topology::{Edge, NodeId, Topology};
 use haltere_net::{Incident, Packet, Rate, Time};
 use haltere_transport::Body;
 use headers::{Handshake, write};
+use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 use pcap_file::pcapng::blocks::name_resolution::{Ipv4Record, NameResolutionBlock, Record};
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::pcapng::blocks::unknown::UnknownBlock;
-use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::{DataLink, Endianness, PcapError};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -51,12 +51,7 @@ pub(super) struct Captures {
 
 impl Captures {
     /// Makes the files of the links that are asked for.
-    pub(super) fn new(
-        pcap: &Pcap,
-        topology: &Topology,
-        places: Places,
-        origin: &Origin,
-    ) -> Result<Captures, String> {
+    pub(super) fn new(pcap: &Pcap, topology: &Topology, places: Places, origin: &Origin) -> Result<Captures, String> {
         let names: Vec<&str> = topology.edges().iter().step_by(2).map(|e| e.name.as_str()).collect();
         if let Some(unknown) = pcap.links.iter().find(|l| !names.contains(&l.as_str())) {
             return Err(format!("there is no link {unknown:?}: {}", listed(&names)));
@@ -136,12 +131,7 @@ impl Captures {
 }
 
 /// The blocks before the first packet.
-fn begin(
-    spool: Spool,
-    topology: &Topology,
-    edges: &[Edge],
-    origin: &Origin,
-) -> Result<PcapNgWriter<Spool>, PcapError> {
+fn begin(spool: Spool, topology: &Topology, edges: &[Edge], origin: &Origin) -> Result<PcapNgWriter<Spool>, PcapError> {
     let comment = format!(
         "{}; payloads of the model's packets are zeros, and its QUIC packets are UDP datagrams of the right length",
         origin.text()

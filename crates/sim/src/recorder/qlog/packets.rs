@@ -145,7 +145,7 @@ pub(super) fn tcp(segment: &Segment, len: u32, acked: &mut u64) -> Packet {
         frames.push(Frame::Stream { stream_id: 0, offset: segment.seq, length: data.into(), fin: segment.fin });
     }
     let sack: Vec<(u64, u64)> = segment.sack_blocks().collect();
-    let news = (segment.ack > *acked).then(|| (*acked, segment.ack));
+    let news = (segment.ack > *acked).then_some((*acked, segment.ack));
     let acked_ranges: Vec<(u64, u64)> =
         news.iter().chain(&sack).map(|(start, end)| (*start, end.saturating_sub(1))).collect();
     if !acked_ranges.is_empty() {

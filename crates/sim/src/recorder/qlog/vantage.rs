@@ -2,7 +2,7 @@
 
 use super::packets::{self, millis, quic_header};
 use super::schema::{
-    self, CommonFields, CongestionStateUpdated, Configuration, ConnectionClosed, ConnectionStarted, ConnectionState,
+    self, CommonFields, Configuration, CongestionStateUpdated, ConnectionClosed, ConnectionStarted, ConnectionState,
     FileHeader, Header, LossTimerUpdated, MetricsUpdated, PacketLost, TcpParameters, TcpParametersSet, TraceHeader,
     VantagePoint,
 };
