@@ -56,7 +56,8 @@ impl Origin {
     }
 }
 
-/// Takes what components tell and the world sees.
+/// Takes what components tell and the world sees. What the world calls is `cold`: nearly all runs have no recorder, and pay
+/// for a test of that alone.
 pub struct Recorder {
     /// Number of link directions: components after them are hosts, in pairs of client and server.
     links: u32,
@@ -93,6 +94,7 @@ impl Recorder {
     }
 
     /// A packet arrived at a link's end, on its way to this host.
+    #[cold]
     pub fn arrived(&mut self, link: u32, at: Time, packet: &Packet<Body>, to: u32) {
         if let Some(captures) = &mut self.captures {
             captures.arrived(link, at, packet, to);
@@ -100,6 +102,7 @@ impl Recorder {
     }
 
     /// A host gets a packet; what it makes of it is told until [`done`](Self::done).
+    #[cold]
     pub fn received(&mut self, host: u32, at: Time, packet: &Packet<Body>) {
         if let Some(logs) = &mut self.logs {
             logs.received(host, at, packet);
@@ -107,6 +110,7 @@ impl Recorder {
     }
 
     /// A host has dealt with its packet or its timers, and has not sent anything yet.
+    #[cold]
     pub fn done(&mut self, host: u32, at: Time) {
         if let Some(logs) = &mut self.logs {
             logs.done(host, at);
@@ -114,6 +118,7 @@ impl Recorder {
     }
 
     /// A host sends a packet.
+    #[cold]
     pub fn sent(&mut self, host: u32, at: Time, packet: &Packet<Body>) {
         if let Some(logs) = &mut self.logs {
             logs.sent(host, at, packet);
@@ -121,6 +126,7 @@ impl Recorder {
     }
 
     /// A host's transport told its application something.
+    #[cold]
     pub fn told(&mut self, host: u32, at: Time, event: Event) {
         if let Some(logs) = &mut self.logs {
             logs.told(host, at, event);
@@ -128,6 +134,7 @@ impl Recorder {
     }
 
     /// A host has new TLS secrets, in the lines of `SSLKEYLOGFILE`; they stand in captures before what they decrypt.
+    #[cold]
     pub fn secrets(&mut self, lines: &str) {
         if let Some(captures) = &mut self.captures {
             captures.secrets(lines);

@@ -8,10 +8,15 @@ use haltere_net::{Cx, Incident, Span};
 
 impl Sender {
     /// Tells what changed.
+    #[inline]
     pub(super) fn trace(&mut self, cx: &mut Cx<'_>) {
-        if !cx.probing() {
-            return;
+        if cx.probing() {
+            self.trace_all(cx);
         }
+    }
+
+    #[cold]
+    fn trace_all(&mut self, cx: &mut Cx<'_>) {
         self.board.listen();
         self.tell_losses(cx);
         let now = Told {
@@ -26,10 +31,15 @@ impl Sender {
     }
 
     /// Tells of the segments found lost since the last time.
+    #[inline]
     pub(super) fn tell_losses(&mut self, cx: &mut Cx<'_>) {
-        if !cx.probing() {
-            return;
+        if cx.probing() {
+            self.tell_all_losses(cx);
         }
+    }
+
+    #[cold]
+    fn tell_all_losses(&mut self, cx: &mut Cx<'_>) {
         for (number, sign) in self.board.take_news() {
             cx.tell(Incident::Lost(PacketName { space: 0, number }, sign));
         }
