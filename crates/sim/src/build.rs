@@ -1,5 +1,6 @@
 //! From a scenario to a world, and from a world that has run to a result.
 
+use crate::ack::AckSpec;
 use crate::application::{Application, Dialogue};
 use crate::contender::{Contender, Switch, Transport};
 use crate::http::{self, Script};
@@ -7,9 +8,10 @@ use crate::network::{FlowPath, Network, network, stream_name};
 use crate::recorder::Recorder;
 use crate::result::{FlowResult, LinkResult, RunResult, SeriesResult, TraceResult};
 use crate::scenario::{App, Flow, Quantity, Scenario, ScenarioError};
+use crate::tls::{Flights, Version};
 use crate::world::{Host, Route, Stall, World};
 use haltere_net::link::Link;
-use haltere_net::rng::Streams;
+use haltere_net::rng::{Stream, Streams};
 use haltere_net::topology::Topology;
 use haltere_net::{FlowId, Metric, Span, Time};
 use haltere_transport::cc::Algorithm;
@@ -129,11 +131,13 @@ fn build(scenario: &Scenario, streams: &Streams, recorder: Option<Recorder>) -> 
         let algorithm =
             contender.modelled().map_err(|message| ScenarioError { path: format!("flows[{i}].contender"), message })?;
         let start = Time::ZERO + flow.start.map_or(Span::ZERO, |s| s.0);
-        let script = script(flow.app, contender.transport, flow.size.map_or(UNLIMITED, |s| s.0.0));
+        let script = script(flow.app, &contender, flow.size.map_or(UNLIMITED, |s| s.0.0));
         for (role, links, peer) in [(Role::Client, up, 2 * i + 1), (Role::Server, down, 2 * i)] {
             let stream = streams.named(&format!("flow {i}/{}", if role == Role::Client { "client" } else { "server" }));
+            let (contender, ack, flow) = (&contender, flow.ack, FlowId(i as u32));
+            let end = End { contender, algorithm, ack, role, flow, mtu, phase };
             hosts.push(Host {
-                endpoint: endpoint(&contender, algorithm, role, FlowId(i as u32), mtu, stream, phase),
+                endpoint: end.endpoint(stream),
                 application: Box::new(Dialogue::new(role, script.clone())) as Box<dyn Application>,
                 routes: vec![routes.len() as u32],
                 start: (role == Role::Client).then_some(start),
@@ -154,53 +158,80 @@ pub fn clock_phase(streams: &Streams) -> Span {
     Span::from_millis(streams.named("clock").below(PHASE_MILLIS))
 }
 
-fn script(app: App, transport: Transport, size: u64) -> Script {
-    match (app, transport) {
+fn script(app: App, contender: &Contender, size: u64) -> Script {
+    match (app, contender.transport) {
         (App::Raw, _) => http::raw(size),
-        (App::Https, Transport::Tcp) => http::https2(size),
+        (App::Https, Transport::Tcp) => http::https2(&flights(contender), size),
         (App::Https, Transport::Quic) => http::https3(size),
     }
 }
 
-fn endpoint(
-    contender: &Contender,
+/// The flights of TLS over TCP.
+fn flights(contender: &Contender) -> Flights {
+    let version = if contender.has(Switch::Tls12) { Version::V12 } else { Version::V13 };
+    Flights::tls(version, contender.session())
+}
+
+/// One end of a flow, as its endpoint is to be made.
+struct End<'a> {
+    contender: &'a Contender,
     algorithm: Algorithm,
+    ack: Option<AckSpec>,
     role: Role,
     flow: FlowId,
     mtu: u32,
-    stream: haltere_net::rng::Stream,
     phase: Span,
-) -> Box<dyn Endpoint> {
-    match contender.transport {
-        Transport::Tcp => {
-            let mut config = tcp::Config::new(role, flow, algorithm, stream);
-            config.mtu = mtu;
-            config.phase = phase;
-            config.slow_start = contender.slow_start;
-            config.paced = contender.has(Switch::Paced);
-            config.delayed_ack = !contender.has(Switch::NoDelack);
-            config.timestamps = !contender.has(Switch::NoTimestamps);
-            if contender.has(Switch::StockBuffers) {
-                config.initial_receive_window = 65_535;
-                config.max_receive_window = (6 << 20) / 256 * tcp::config::WINDOW_SHARE;
-            }
-            if contender.has(Switch::NoSackCompression) {
-                config.sack_compression = Span::ZERO;
-            }
-            if contender.has(Switch::Rto1s) {
-                config.rto = tcp::config::RtoRule::Rfc6298;
-            }
-            Box::new(tcp::Connection::new(config))
+}
+
+impl End<'_> {
+    fn endpoint(&self, stream: Stream) -> Box<dyn Endpoint> {
+        match self.contender.transport {
+            Transport::Tcp => Box::new(tcp::Connection::new(self.tcp(stream))),
+            Transport::Quic => Box::new(quic::Connection::new(self.quic(stream))),
         }
-        Transport::Quic => {
-            let mut config = quic::Config::new(role, algorithm, stream);
-            config.max_udp_payload = u16::try_from(mtu.saturating_sub(quic::sizes::IP_UDP)).unwrap_or(u16::MAX);
-            config.slow_start = contender.slow_start;
-            if contender.has(Switch::NoDelack) {
-                config.ack.every = 1;
-            }
-            Box::new(quic::Connection::new(config))
+    }
+
+    fn tcp(&self, stream: Stream) -> tcp::Config {
+        let contender = self.contender;
+        let mut config = tcp::Config::new(self.role, self.flow, self.algorithm, stream);
+        config.mtu = self.mtu;
+        config.phase = self.phase;
+        config.slow_start = contender.slow_start;
+        config.paced = contender.has(Switch::Paced);
+        config.delayed_ack = !contender.has(Switch::NoDelack);
+        config.timestamps = !contender.has(Switch::NoTimestamps);
+        config.fast_open = contender.has(Switch::FastOpen);
+        if contender.has(Switch::StockBuffers) {
+            config.initial_receive_window = 65_535;
+            config.max_receive_window = (6 << 20) / 256 * tcp::config::WINDOW_SHARE;
         }
+        if contender.has(Switch::NoSackCompression) {
+            config.sack_compression = Span::ZERO;
+        }
+        if contender.has(Switch::Rto1s) {
+            config.rto = tcp::config::RtoRule::Rfc6298;
+        }
+        if let Some(ack) = self.ack {
+            ack.apply_to_tcp(&mut config);
+        }
+        config
+    }
+
+    fn quic(&self, stream: Stream) -> quic::Config {
+        let contender = self.contender;
+        let mut config = quic::Config::new(self.role, self.algorithm, stream);
+        config.max_udp_payload = u16::try_from(self.mtu.saturating_sub(quic::sizes::IP_UDP)).unwrap_or(u16::MAX);
+        config.slow_start = contender.slow_start;
+        config.session = contender.session();
+        config.retry = self.role == Role::Server && contender.has(Switch::Retry);
+        config.unknown_version = self.role == Role::Client && contender.has(Switch::VersionNegotiation);
+        if contender.has(Switch::NoDelack) {
+            config.ack.every = 1;
+        }
+        if let Some(ack) = self.ack {
+            ack.apply_to_quic(&mut config);
+        }
+        config
     }
 }
 

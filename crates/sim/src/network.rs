@@ -122,6 +122,8 @@ struct FlowDescription {
     mtu: u32,
     size: Option<u64>,
     start_ns: u64,
+    /// Fields of the flow that only the model heeds.
+    only_modelled: Vec<&'static str>,
 }
 
 /// Describes a scenario's network.
@@ -158,6 +160,7 @@ pub fn describe(scenario: &Scenario) -> Result<Description, ScenarioError> {
         mtu: path.mtu,
         size: flow.size.map(|s| s.0.0),
         start_ns: ns(flow.start).unwrap_or(0),
+        only_modelled: flow.ack.iter().map(|_| "ack").collect(),
     });
     Ok(Description {
         nodes: network.topology.nodes().map(str::to_string).collect(),

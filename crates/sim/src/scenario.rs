@@ -3,7 +3,8 @@
 //! Quantities are strings with units; unknown fields are errors; an error names the field by its path, says what was
 //! given and what would be right.
 
-use crate::contender::Contender;
+use crate::ack::AckSpec;
+use crate::contender::{Contender, Switch, Transport};
 use haltere_net::units::{self, QuantityError};
 use haltere_net::{Bytes, Rate, Span};
 use schemars::JsonSchema;
@@ -405,6 +406,9 @@ pub struct Flow {
     /// When the client connects (default 0s).
     #[serde(default)]
     pub start: Option<Quantity<Span>>,
+    /// When its ends acknowledge.
+    #[serde(default)]
+    pub ack: Option<AckSpec>,
 }
 
 /// What is said on a connection.
@@ -607,7 +611,19 @@ impl LossTable {
 
 impl Flow {
     fn check(&self, path: &str, scenario: &Scenario) -> Result<(), ScenarioError> {
-        Contender::parse(&self.contender).map_err(|m| error(format!("{path}.contender"), m))?;
+        let contender = Contender::parse(&self.contender).map_err(|m| error(format!("{path}.contender"), m))?;
+        let of_tls = [Switch::Tls12, Switch::Resumed, Switch::EarlyData];
+        if self.app == App::Raw
+            && contender.transport == Transport::Tcp
+            && let Some(switch) = contender.switches.iter().find(|s| of_tls.contains(s))
+        {
+            let name = switch.describe().0;
+            let message = format!("{name} is a switch of TLS, which app = \"raw\" has not: leave one of them out");
+            return Err(error(format!("{path}.contender"), message));
+        }
+        if let Some(ack) = &self.ack {
+            ack.check(&format!("{path}.ack"), &contender)?;
+        }
         let topology = &scenario.topology;
         let graph = topology.kind == Kind::Graph;
         if let Some(pair) = self.pair {

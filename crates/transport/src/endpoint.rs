@@ -75,7 +75,9 @@ pub struct Stats {
     pub probes: u64,
     /// Packets received.
     pub received_packets: u64,
-    /// Their bytes on the wire, IP headers included.
+    /// Packets that were dropped because they were damaged, forged, or no part of the connection.
+    pub invalid_packets: u64,
+    /// Bytes of the packets received on the wire, IP headers included.
     pub received_wire_bytes: u64,
     /// The smallest RTT sample.
     pub min_rtt: Option<Span>,
@@ -121,6 +123,11 @@ pub trait Endpoint: Send {
     /// The next event for the application.
     fn poll_event(&mut self) -> Option<Event>;
 
+    /// Whether the client may open streams and write before the handshake is over, for its first packets to carry
+    /// (TCP Fast Open, QUIC's 0-RTT).
+    fn takes_early_data(&self) -> bool {
+        false
+    }
     /// Opens a stream; `None` if the transport can have no further one now. TCP gives its only stream, once.
     fn open(&mut self) -> Option<StreamId>;
     /// Appends `bytes` bytes to the stream's send buffer.

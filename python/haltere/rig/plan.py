@@ -79,6 +79,8 @@ class Flow:
     mtu: int
     size: int | None
     start_ns: int
+    only_modelled: tuple[str, ...] = ()
+    """Fields of the flow that only the model heeds."""
 
     @property
     def port(self) -> int:
@@ -143,6 +145,7 @@ def plan(scenario_json: str) -> Plan:
             number=flow["flow"],
             implementation=flow.pop("implementation") or default_implementation(flow["transport"], flow["app"]),
             switches=tuple(flow.pop("switches")),
+            only_modelled=tuple(flow.pop("only_modelled")),
             **{key: value for key, value in flow.items() if key != "flow"},
         )
         for flow in network["flows"]

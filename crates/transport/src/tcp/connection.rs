@@ -16,7 +16,7 @@ const SYN_TIMEOUT: Span = Span::from_secs(1);
 const PERSIST_MIN: Span = Span::from_millis(200);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+pub(super) enum State {
     Idle,
     SynSent,
     SynReceived,
@@ -27,24 +27,26 @@ enum State {
 
 /// The three-way handshake's timer and counts.
 #[derive(Clone, Copy, Debug)]
-struct Handshake {
+pub(super) struct Handshake {
     /// A SYN or SYN-ACK is to be sent.
-    pending: bool,
+    pub pending: bool,
     /// An ACK of its own is to be sent before any data: the handshake's last, or that of data just received.
-    ack: bool,
+    pub ack: bool,
     first_sent: Option<Time>,
-    tries: u32,
+    pub tries: u32,
     timer: Option<Time>,
+    /// Server: data came with the SYN, and the application may answer before the handshake is over.
+    pub early: bool,
 }
 
 /// One end of a TCP connection.
 pub struct Connection {
-    config: Config,
-    state: State,
-    handshake: Handshake,
-    tx: Sender,
-    rx: Receiver,
-    events: VecDeque<Event>,
+    pub(super) config: Config,
+    pub(super) state: State,
+    pub(super) handshake: Handshake,
+    pub(super) tx: Sender,
+    pub(super) rx: Receiver,
+    pub(super) events: VecDeque<Event>,
     opened: bool,
     finish_told: bool,
     probe: bool,
@@ -63,7 +65,7 @@ impl Connection {
             tx,
             config,
             state: State::Idle,
-            handshake: Handshake { pending: false, ack: false, first_sent: None, tries: 0, timer: None },
+            handshake: Handshake { pending: false, ack: false, first_sent: None, tries: 0, timer: None, early: false },
             events: VecDeque::new(),
             opened: false,
             finish_told: false,
@@ -131,6 +133,10 @@ impl Connection {
         self.handshake.timer = None;
         self.handshake.pending = false;
         self.tx.stats.connected_at = Some(now);
+        if std::mem::take(&mut self.handshake.early) {
+            // The application has long been told.
+            return self.tx.confirm(rtt, now);
+        }
         self.tx.open(window, rtt, now);
         self.events.push_back(Event::Connected);
     }
@@ -189,10 +195,14 @@ impl Endpoint for Connection {
                 self.rx.on_handshake(s.timestamp);
                 self.state = State::SynReceived;
                 self.handshake.pending = true;
+                if self.config.fast_open && s.len > 0 {
+                    self.take_syn_data(&s, cx.now);
+                }
             }
             (State::SynReceived, Kind::Syn) => self.handshake.pending = true,
             (State::SynSent, Kind::SynAck) => {
                 self.rx.on_handshake(s.timestamp);
+                self.settle_syn_data(s.ack);
                 self.establish(s.window, cx.now);
                 self.handshake.ack = true;
             }
@@ -213,6 +223,9 @@ impl Endpoint for Connection {
                 return self.fail(CloseReason::HandshakeTimeout);
             }
             self.handshake.pending = true;
+        }
+        if self.handshake.early {
+            self.on_wake_early(cx);
         }
         if matches!(self.state, State::Established | State::Closed) {
             if self.tx.on_wake(&self.config, cx) {
@@ -252,12 +265,13 @@ impl Endpoint for Connection {
             self.handshake.timer = Some(self.ticks.deadline(now, span));
             let kind = if self.config.role == Role::Client { Kind::Syn } else { Kind::SynAck };
             let mut segment = self.segment(kind, now);
+            self.put_syn_data(&mut segment, now);
             self.rx.acknowledge(&mut segment);
             // The window of a SYN is not scaled (RFC 7323 section 2.2).
             segment.window = segment.window.min(65_535);
             return Some(self.packet(segment));
         }
-        if !matches!(self.state, State::Established | State::Closed) {
+        if !matches!(self.state, State::Established | State::Closed) && !self.handshake.early {
             return None;
         }
         if std::mem::take(&mut self.handshake.ack) {
@@ -280,6 +294,10 @@ impl Endpoint for Connection {
 
     fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
+    }
+
+    fn takes_early_data(&self) -> bool {
+        self.config.fast_open && self.config.role == Role::Client
     }
 
     fn open(&mut self) -> Option<StreamId> {

@@ -1,12 +1,13 @@
 //! TCP as Linux does it: RFC 9293 with window scaling and timestamps (RFC 7323), SACK and D-SACK (RFC 2018, 2883),
 //! RACK-TLP (RFC 8985), PRR (RFC 6937), F-RTO (RFC 5682), Eifel detection (RFC 3522), limited transmit (RFC 3042),
-//! an initial window of 10 (RFC 6928) and Linux's delayed-ACK, quick-ACK and SACK-compression rules.
+//! an initial window of 10 (RFC 6928), Fast Open (RFC 7413) and Linux's delayed-ACK, quick-ACK and SACK-compression rules.
 //!
 //! | file | holds |
 //! |---|---|
 //! | [`config`] | every mechanism's switch, with defaults |
 //! | [`segment`] | segments and their sizes on the wire |
 //! | `connection` | handshake, the [`crate::Endpoint`] interface, timers |
+//! | `fastopen` | data in the SYN, and an answer before the handshake is over |
 //! | `sender` | what to send and when; acknowledgements taken in |
 //! | `supersegment` | how much new data goes out together, and when it waits for more |
 //! | `scoreboard` | the record of each segment in flight: SACKed, lost, retransmitted |
@@ -17,6 +18,7 @@
 
 pub mod config;
 mod connection;
+mod fastopen;
 mod receiver;
 mod recovery;
 mod rtt;

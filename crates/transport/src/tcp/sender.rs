@@ -149,8 +149,19 @@ impl Sender {
 
     /// The handshake is over: the peer's window, and the RTT it showed unless a packet was sent twice.
     pub(super) fn open(&mut self, window: u64, rtt: Option<Span>, now: Time) {
-        self.window_end = window;
+        self.offer(window);
+        self.confirm(rtt, now);
+        self.cc.on_established(&cc::Established { now, rtt });
+    }
+
+    /// The peer lets so many bytes go, from the first on.
+    pub(super) fn offer(&mut self, window: u64) {
+        self.window_end = self.una + window;
         self.largest_window = window;
+    }
+
+    /// What the handshake tells of the RTT.
+    pub(super) fn confirm(&mut self, rtt: Option<Span>, now: Time) {
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt, 0, 0);
             self.rtt.sample_min(now, rtt);
@@ -158,7 +169,6 @@ impl Sender {
         } else {
             self.rtt.fall_back();
         }
-        self.cc.on_established(&cc::Established { now, rtt });
     }
 
     pub(super) fn write(&mut self, bytes: u64) {
