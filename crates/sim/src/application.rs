@@ -25,8 +25,18 @@ pub trait Application: Send {
     fn on_start(&mut self, connection: &mut dyn Endpoint, cx: &mut Cx<'_>);
     /// The connection has news.
     fn on_event(&mut self, event: Event, connection: &mut dyn Endpoint, cx: &mut Cx<'_>);
+    /// When it wants to be called without an event, or [`Time::NEVER`].
+    fn alarm(&self) -> Time {
+        Time::NEVER
+    }
+    /// That time has come.
+    fn on_alarm(&mut self, _: &mut dyn Endpoint, _: &mut Cx<'_>) {}
     /// How it goes.
     fn progress(&self) -> Progress;
+    /// When each object of a page had come, if that is what it loads.
+    fn objects(&self) -> Option<&[Option<Time>]> {
+        None
+    }
 }
 
 /// Two ends that talk on one stream as a script says; a download is the case in which the last thing said is the object.
@@ -98,7 +108,7 @@ impl Application for Dialogue {
             }
             Event::Readable(stream) => self.listen(stream, connection, cx.now),
             Event::Failed(reason) => self.progress.failed = Some(reason),
-            Event::Finished(_) | Event::Closed => {}
+            Event::Writable(_) | Event::Openable | Event::Finished(_) | Event::Closed => {}
         }
     }
 

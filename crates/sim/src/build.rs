@@ -3,8 +3,9 @@
 use crate::ack::AckSpec;
 use crate::application::{Application, Dialogue};
 use crate::contender::{Contender, Switch, Transport};
-use crate::http::{self, Script};
+use crate::http::{self, Framing, Script};
 use crate::network::{FlowPath, Network, network, stream_name};
+use crate::page::{Browser, MOST_CONNECTIONS, Origin, Visit};
 use crate::recorder::Recorder;
 use crate::result::{FlowResult, LinkResult, RunResult, SeriesResult, TraceResult};
 use crate::scenario::{App, Flow, Quantity, Scenario, ScenarioError};
@@ -13,7 +14,7 @@ use crate::world::{Host, Route, Stall, World};
 use haltere_net::link::Link;
 use haltere_net::rng::{Stream, Streams};
 use haltere_net::topology::Topology;
-use haltere_net::{FlowId, Metric, Span, Time};
+use haltere_net::{FlowId, Metric, PathId, Span, Time};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::{Endpoint, Role, quic, tcp};
 
@@ -84,10 +85,10 @@ fn drive(
     recorder: Option<Recorder>,
 ) -> Result<(RunResult, Run), ScenarioError> {
     let mut run = build(scenario, &Streams::new(seed, replication), recorder)?;
-    let unfinished = run.flows.iter().filter(|f| f.size.is_some()).count();
+    let unfinished = run.flows.iter().filter(|f| f.total().is_some()).count();
     let all_limited = unfinished == run.flows.len();
     let mut open = unfinished;
-    let limited: Vec<bool> = run.flows.iter().map(|f| f.size.is_some()).collect();
+    let limited: Vec<bool> = run.flows.iter().map(|f| f.total().is_some()).collect();
     let mut over = vec![false; run.flows.len()];
     // Called after each host's turn: a client's progress can only have changed in its own.
     let mut done = |hosts: &[Host], host: u32| {
@@ -131,17 +132,14 @@ fn build(scenario: &Scenario, streams: &Streams, recorder: Option<Recorder>) -> 
         let algorithm =
             contender.modelled().map_err(|message| ScenarioError { path: format!("flows[{i}].contender"), message })?;
         let start = Time::ZERO + flow.start.map_or(Span::ZERO, |s| s.0);
-        let script = script(flow.app, &contender, flow.size.map_or(UNLIMITED, |s| s.0.0));
+        let talk = Talk::of(flow, &contender);
         for (role, links, peer) in [(Role::Client, up, 2 * i + 1), (Role::Server, down, 2 * i)] {
-            let stream = streams.named(&format!("flow {i}/{}", if role == Role::Client { "client" } else { "server" }));
+            let name = format!("flow {i}/{}", if role == Role::Client { "client" } else { "server" });
             let (contender, ack, flow) = (&contender, flow.ack, FlowId(i as u32));
             let end = End { contender, algorithm, ack, role, flow, mtu, phase };
-            hosts.push(Host {
-                endpoint: end.endpoint(stream),
-                application: Box::new(Dialogue::new(role, script.clone())) as Box<dyn Application>,
-                routes: vec![routes.len() as u32],
-                start: (role == Role::Client).then_some(start),
-            });
+            let endpoint = end.endpoint(talk.connections(), &|part| streams.named(&format!("{name}{part}")));
+            let start = (role == Role::Client).then_some(start);
+            hosts.push(Host::new(endpoint, talk.application(role), vec![routes.len() as u32], start));
             routes.push(Route { links, to: peer as u32 });
         }
         starts.push(start);
@@ -158,11 +156,49 @@ pub fn clock_phase(streams: &Streams) -> Span {
     Span::from_millis(streams.named("clock").below(PHASE_MILLIS))
 }
 
-fn script(app: App, contender: &Contender, size: u64) -> Script {
-    match (app, contender.transport) {
-        (App::Raw, _) => http::raw(size),
-        (App::Https, Transport::Tcp) => http::https2(&flights(contender), size),
-        (App::Https, Transport::Quic) => http::https3(size),
+/// What is said on a flow's connections.
+enum Talk {
+    One(Script),
+    Page(Box<Visit>),
+}
+
+impl Talk {
+    fn of(flow: &Flow, contender: &Contender) -> Talk {
+        let framing = match (flow.app, contender.transport) {
+            (App::Http1, _) => Framing::Http1,
+            (_, Transport::Tcp) => Framing::Http2,
+            (_, Transport::Quic) => Framing::Http3,
+        };
+        let flights = match contender.transport {
+            Transport::Tcp => flights(contender),
+            Transport::Quic => Flights::none(),
+        };
+        if let Some(page) = &flow.page {
+            return Talk::Page(Box::new(Visit::new(page, framing, flights)));
+        }
+        let size = flow.size.map_or(UNLIMITED, |s| s.0.0);
+        Talk::One(match (flow.app, framing) {
+            (App::Raw, _) => http::raw(size),
+            (_, Framing::Http1) => http::http1(&flights, size),
+            (_, Framing::Http2) => http::https2(&flights, size),
+            (_, Framing::Http3) => http::https3(size),
+        })
+    }
+
+    fn application(&self, role: Role) -> Box<dyn Application> {
+        match (self, role) {
+            (Talk::One(script), _) => Box::new(Dialogue::new(role, script.clone())),
+            (Talk::Page(visit), Role::Client) => Box::new(Browser::new(visit.as_ref().clone())),
+            (Talk::Page(visit), Role::Server) => Box::new(Origin::new(visit.as_ref().clone())),
+        }
+    }
+
+    /// Connections it may need.
+    fn connections(&self) -> usize {
+        match self {
+            Talk::Page(visit) if visit.framing == Framing::Http1 => MOST_CONNECTIONS,
+            _ => 1,
+        }
     }
 }
 
@@ -184,10 +220,18 @@ struct End<'a> {
 }
 
 impl End<'_> {
-    fn endpoint(&self, stream: Stream) -> Box<dyn Endpoint> {
+    /// The endpoint; `dice` gives the stream of each of its connections, by what is added to the end's name.
+    fn endpoint(&self, connections: usize, dice: &dyn Fn(&str) -> Stream) -> Box<dyn Endpoint> {
         match self.contender.transport {
-            Transport::Tcp => Box::new(tcp::Connection::new(self.tcp(stream))),
-            Transport::Quic => Box::new(quic::Connection::new(self.quic(stream))),
+            Transport::Tcp if connections > 1 => {
+                let member = |k: usize| {
+                    let stream = if k == 0 { dice("") } else { dice(&format!("/{k}")) };
+                    tcp::Connection::new(tcp::Config { path: PathId(k as u8), ..self.tcp(stream) })
+                };
+                Box::new(tcp::Bundle::new(self.role, (0..connections).map(member).collect()))
+            }
+            Transport::Tcp => Box::new(tcp::Connection::new(self.tcp(dice("")))),
+            Transport::Quic => Box::new(quic::Connection::new(self.quic(dice("")))),
         }
     }
 
@@ -273,7 +317,7 @@ impl Run {
         let (progress, sender) = (client.application.progress(), server.endpoint.stats());
         let start = self.starts[i];
         let since_start = |t: Option<Time>| t.map(|t| t.since(start).as_secs_f64());
-        let size = flow.size.map(|s| s.0.0);
+        let size = flow.total();
         let completion = since_start(progress.completed);
         let bytes = match (size, completion) {
             (Some(size), Some(_)) => size,
@@ -313,6 +357,7 @@ impl Run {
             timeouts: sender.timeouts,
             min_rtt_s: sender.min_rtt.map(Span::as_secs_f64),
             mean_rtt_s: sender.mean_rtt().map(Span::as_secs_f64),
+            objects_s: client.application.objects().map(|o| o.iter().map(|&t| since_start(t)).collect()),
             status: if error.is_some() { "failed" } else { "ok" },
             error,
         }

@@ -101,7 +101,9 @@ impl Switch {
             Switch::Tls12 => ("tls12", TCP, "TLS 1.2 instead of 1.3: one round trip more, unless resumed"),
             Switch::Resumed => ("resumed", BOTH, "a session taken up again: no certificate is sent"),
             Switch::FastOpen => ("tfo", TCP, "TCP Fast Open (RFC 7413), cookie at hand: data in the SYN"),
-            Switch::EarlyData => ("earlydata", TCP, "TLS 1.3 early data: the request with the ClientHello; implies resumed"),
+            Switch::EarlyData => {
+                ("earlydata", TCP, "TLS 1.3 early data: the request with the ClientHello; implies resumed")
+            }
             Switch::ZeroRtt => ("0rtt", QUIC, "the request in 0-RTT packets; implies resumed"),
             Switch::Retry => ("retry", QUIC, "the server answers with a Retry packet first: one round trip more"),
             Switch::VersionNegotiation => {

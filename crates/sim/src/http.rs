@@ -2,7 +2,7 @@
 //!
 //! The handshakes of TLS stand in [`crate::tls`].
 
-use crate::tls::Flights;
+use crate::tls::{Flights, RECORD_MAX};
 
 /// An HTTP/2 frame header (RFC 9113 section 4.1) and the default largest frame.
 const H2_FRAME: u64 = 9;
@@ -22,6 +22,58 @@ const H3_SERVER: u64 = 3 + 12 + (3 + RESPONSE_HEADERS);
 /// A DATA frame's header with the body's chunk size.
 const H3_FRAME: u64 = 1 + 4;
 const H3_FRAME_MAX: u64 = 1 << 14;
+
+/// HTTP/1.1: a browser's GET with Host, User-Agent, Accept, Accept-Language, Accept-Encoding, Referer and Connection, and the
+/// head of a response with Date, Server, Content-Type, Content-Length, Last-Modified, ETag, Cache-Control and Accept-Ranges.
+const H1_REQUEST: u64 = 400;
+const H1_RESPONSE: u64 = 300;
+
+/// How requests and responses are framed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Framing {
+    /// HTTP/1.1 (RFC 9112).
+    Http1,
+    /// HTTP/2 (RFC 9113).
+    Http2,
+    /// HTTP/3 (RFC 9114).
+    Http3,
+}
+
+impl Framing {
+    /// Bytes of a request with so large a header; the first on a connection goes with the client's settings.
+    pub fn request(self, header: Option<u64>, first: bool) -> u64 {
+        let more = |all: u64, without: u64| if first { all - without } else { 0 };
+        match self {
+            Framing::Http1 => header.unwrap_or(H1_REQUEST),
+            Framing::Http2 => {
+                let settings = more(H2_CLIENT, H2_FRAME + REQUEST_HEADERS);
+                settings + H2_FRAME + header.unwrap_or(REQUEST_HEADERS)
+            }
+            Framing::Http3 => more(H3_CLIENT, 3 + REQUEST_HEADERS) + 3 + header.unwrap_or(REQUEST_HEADERS),
+        }
+    }
+
+    /// Bytes of a response's head; the first on a connection goes with the server's settings.
+    pub fn response(self, first: bool) -> u64 {
+        match (self, first) {
+            (Framing::Http1, _) => H1_RESPONSE,
+            (Framing::Http2, true) => H2_SERVER,
+            (Framing::Http2, false) => H2_FRAME + RESPONSE_HEADERS,
+            (Framing::Http3, true) => H3_SERVER,
+            (Framing::Http3, false) => 3 + RESPONSE_HEADERS,
+        }
+    }
+
+    /// Bytes of the header of a frame with part of a body, and the most of the body it holds after `head` bytes: over TLS as
+    /// much as fills a record.
+    pub fn frame(self, head: u64) -> (u64, u64) {
+        match self {
+            Framing::Http1 => (0, RECORD_MAX - head),
+            Framing::Http2 => (H2_FRAME, RECORD_MAX - head - H2_FRAME),
+            Framing::Http3 => (H3_FRAME, H3_FRAME_MAX),
+        }
+    }
+}
 
 /// Something one side says once it has heard enough.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,6 +124,11 @@ pub fn raw(object: u64) -> Script {
 pub fn https2(flights: &Flights, object: u64) -> Script {
     let frames = object.div_ceil(H2_FRAME_MAX) * H2_FRAME;
     Script::new(flights, flights.seal.records(H2_CLIENT), flights.seal.records(H2_SERVER + object + frames))
+}
+
+/// TLS and HTTP/1.1 on one TCP connection.
+pub fn http1(flights: &Flights, object: u64) -> Script {
+    Script::new(flights, flights.seal.records(H1_REQUEST), flights.seal.records(H1_RESPONSE + object))
 }
 
 /// HTTP/3: the TLS handshake is QUIC's own.

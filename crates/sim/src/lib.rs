@@ -9,6 +9,7 @@ pub mod build;
 pub mod contender;
 pub mod http;
 pub mod network;
+pub mod page;
 pub mod recorder;
 pub mod result;
 pub mod scenario;

@@ -158,9 +158,9 @@ pub fn describe(scenario: &Scenario) -> Result<Description, ScenarioError> {
         server: path.server.0,
         client: path.client.0,
         mtu: path.mtu,
-        size: flow.size.map(|s| s.0.0),
+        size: flow.total(),
         start_ns: ns(flow.start).unwrap_or(0),
-        only_modelled: flow.ack.iter().map(|_| "ack").collect(),
+        only_modelled: flow.ack.iter().map(|_| "ack").chain(flow.page.iter().map(|_| "page")).collect(),
     });
     Ok(Description {
         nodes: network.topology.nodes().map(str::to_string).collect(),

@@ -8,7 +8,7 @@ use haltere_transport::quic::{HandshakeSizes, Session, sizes::TICKET};
 /// A record's header (RFC 8446 section 5.1, RFC 5246 section 6.2.1).
 const RECORD_HEADER: u64 = 5;
 /// The largest plaintext of a record.
-const RECORD_MAX: u64 = 1 << 14;
+pub const RECORD_MAX: u64 = 1 << 14;
 /// A ChangeCipherSpec record; in TLS 1.3 that of middlebox compatibility mode (RFC 8446 appendix D.4).
 const CHANGE_CIPHER_SPEC: u64 = RECORD_HEADER + 1;
 /// Over TCP both hellos carry a session id for the sake of middleboxes (RFC 8446 appendix D.4).

@@ -23,9 +23,9 @@ struct Variant {
 
 impl Variant {
     fn all() -> impl Iterator<Item = Variant> {
-        [Session::New, Session::Resumed, Session::Early].into_iter().flat_map(|session| {
-            (0..4).map(move |n| Variant { session, retry: n & 1 > 0, unknown_version: n & 2 > 0 })
-        })
+        [Session::New, Session::Resumed, Session::Early]
+            .into_iter()
+            .flat_map(|session| (0..4).map(move |n| Variant { session, retry: n & 1 > 0, unknown_version: n & 2 > 0 }))
     }
 
     fn end(self, role: Role) -> Connection {

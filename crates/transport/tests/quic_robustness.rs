@@ -7,7 +7,9 @@ use haltere_net::link::LinkConfig;
 use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Ecn, FlowId, Packet, PathId, Span, Time};
 use haltere_transport::cc::Algorithm;
-use haltere_transport::quic::{Ack, Config, Connection, Datagram, Form, Frame, QuicPacket, SpaceId, TransportParameters};
+use haltere_transport::quic::{
+    Ack, Config, Connection, Datagram, Form, Frame, QuicPacket, SpaceId, TransportParameters,
+};
 use haltere_transport::{Body, CloseReason, Endpoint, Event, Role, StreamId};
 use proptest::prelude::*;
 
@@ -26,7 +28,8 @@ fn talking(algorithm: Algorithm) -> Pair<Connection, Connection> {
 }
 
 fn packet(space: SpaceId, number: u64, frames: Vec<Frame>) -> QuicPacket {
-    let mut packet = QuicPacket { space, form: Form::Plain, token: 0, number_len: 2, size: 0, number, frames: Default::default() };
+    let mut packet =
+        QuicPacket { space, form: Form::Plain, token: 0, number_len: 2, size: 0, number, frames: Default::default() };
     frames.into_iter().for_each(|f| packet.frames.push(f));
     packet.size = packet.encoded_len();
     packet
@@ -166,7 +169,15 @@ fn frames() -> impl Strategy<Value = Frame> {
 fn packets() -> impl Strategy<Value = QuicPacket> {
     let space = prop_oneof![1 => Just(SpaceId::Initial), 1 => Just(SpaceId::Handshake), 3 => Just(SpaceId::Data)];
     (space, numbers(), prop::collection::vec(frames(), 0..4)).prop_map(|(space, number, frames)| {
-        let mut made = QuicPacket { space, form: Form::Plain, token: 0, number_len: 1, size: 60, number, frames: Default::default() };
+        let mut made = QuicPacket {
+            space,
+            form: Form::Plain,
+            token: 0,
+            number_len: 1,
+            size: 60,
+            number,
+            frames: Default::default(),
+        };
         frames.into_iter().for_each(|f| made.frames.push(f));
         made
     })

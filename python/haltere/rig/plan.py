@@ -72,7 +72,7 @@ class Flow:
     implementation: str
     congestion: str
     switches: tuple[str, ...]
-    app: Literal["https", "raw"]
+    app: Literal["https", "http1", "raw"]
     pair: int
     server: int
     client: int

@@ -191,7 +191,7 @@ impl Connection {
             }
             Frame::MaxData(limit) => self.streams.on_max_data(limit),
             Frame::MaxStreamData { id, limit } => self.streams.on_max_stream_data(id, limit)?,
-            Frame::MaxStreams(limit) => self.streams.on_max_streams(limit),
+            Frame::MaxStreams(limit) => self.streams.on_max_streams(limit, &mut self.events),
             // Credit is renewed as the application reads, whether the peer waits for it or not.
             Frame::DataBlocked(_) | Frame::StreamDataBlocked { .. } | Frame::StreamsBlocked(_) => {}
             Frame::HandshakeDone => {

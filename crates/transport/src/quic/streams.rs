@@ -307,8 +307,13 @@ impl Streams {
         self.max_data = self.max_data.max(limit);
     }
 
-    pub fn on_max_streams(&mut self, limit: u64) {
-        self.peer_max_streams = self.peer_max_streams.max(limit);
+    pub fn on_max_streams(&mut self, limit: u64, events: &mut VecDeque<Event>) {
+        if limit > self.peer_max_streams {
+            self.peer_max_streams = limit;
+            if self.told_streams_blocked.take().is_some() {
+                events.push_back(Event::Openable);
+            }
+        }
     }
 
     /// # Errors

@@ -196,7 +196,15 @@ impl Connection {
             again |= draft.again;
             handshake |= id == SpaceId::Handshake;
             let number_len = number_len as u8;
-            datagram.packets.push(QuicPacket { space: id, form, token, number_len, size, number, frames: draft.frames });
+            datagram.packets.push(QuicPacket {
+                space: id,
+                form,
+                token,
+                number_len,
+                size,
+                number,
+                frames: draft.frames,
+            });
         }
         if datagram.packets.is_empty() {
             return None;

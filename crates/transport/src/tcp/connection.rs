@@ -48,6 +48,8 @@ pub struct Connection {
     pub(super) rx: Receiver,
     pub(super) events: VecDeque<Event>,
     opened: bool,
+    /// The application is to hear when fewer bytes than this are unsent; 0 for not.
+    low_water: u64,
     finish_told: bool,
     probe: bool,
     persist: Option<Time>,
@@ -68,6 +70,7 @@ impl Connection {
             handshake: Handshake { pending: false, ack: false, first_sent: None, tries: 0, timer: None, early: false },
             events: VecDeque::new(),
             opened: false,
+            low_water: 0,
             finish_told: false,
             probe: false,
             persist: None,
@@ -161,6 +164,13 @@ impl Connection {
         if self.finish_told && self.tx.has_finished() && self.state == State::Established {
             self.state = State::Closed;
             self.events.push_back(Event::Closed);
+        }
+    }
+
+    fn tell_writable(&mut self) {
+        if self.tx.unsent() < self.low_water {
+            self.low_water = 0;
+            self.events.push_back(Event::Writable(StreamId(0)));
         }
     }
 
@@ -279,6 +289,7 @@ impl Endpoint for Connection {
         }
         if let Some(out) = self.tx.poll(cx) {
             self.rx.on_data_sent(now);
+            self.tell_writable();
             return Some(self.data_packet(out.seq, out.len, out.fin, now));
         }
         if std::mem::take(&mut self.probe) {
@@ -306,6 +317,15 @@ impl Endpoint for Connection {
 
     fn write(&mut self, _: StreamId, bytes: u64) {
         self.tx.write(bytes);
+    }
+
+    fn unsent(&self, _: StreamId) -> u64 {
+        self.tx.unsent()
+    }
+
+    fn wait_writable(&mut self, _: StreamId, below: u64) {
+        self.low_water = below;
+        self.tell_writable();
     }
 
     fn finish(&mut self, _: StreamId) {

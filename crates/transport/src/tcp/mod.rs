@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`config`] | every mechanism's switch, with defaults |
 //! | [`segment`] | segments and their sizes on the wire |
+//! | `bundle` | several connections as one endpoint |
 //! | `connection` | handshake, the [`crate::Endpoint`] interface, timers |
 //! | `fastopen` | data in the SYN, and an answer before the handshake is over |
 //! | `sender` | what to send and when; acknowledgements taken in |
@@ -16,6 +17,7 @@
 //! | `ticks` | the host's clock and timer wheel |
 //! | `receiver` | reassembly, when to acknowledge, the receive window |
 
+mod bundle;
 pub mod config;
 mod connection;
 mod fastopen;
@@ -28,6 +30,7 @@ mod sender;
 mod supersegment;
 mod ticks;
 
+pub use bundle::Bundle;
 pub use config::Config;
 pub use connection::Connection;
 pub use segment::Segment;

@@ -192,7 +192,7 @@ impl Sender {
         self.written + u64::from(self.fin)
     }
 
-    fn unsent(&self) -> u64 {
+    pub(super) fn unsent(&self) -> u64 {
         self.write_end().saturating_sub(self.nxt)
     }
 
