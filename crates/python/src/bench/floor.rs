@@ -127,6 +127,7 @@ impl Endpoint for FixedWindow {
             echo: 0,
             sacks: 0,
             sack: Default::default(),
+            damaged: false,
         };
         let body = Body::Tcp(segment);
         Some(Packet { len, flow: self.flow, route: 0, hop: 0, ecn: Ecn::NotEct, class: 0, path: PathId(0), body })

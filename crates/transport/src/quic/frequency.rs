@@ -8,6 +8,8 @@ use haltere_net::{Span, Time};
 
 /// What this end advertises as `min_ack_delay`: the granularity of its timers.
 pub(super) const MIN_ACK_DELAY: Span = GRANULARITY;
+/// The longest that may be asked for: what `max_ack_delay` can state (RFC 9000 section 18.2).
+const LONGEST_DELAY: Span = Span::from_millis(1 << 14);
 /// Acknowledgements that a sender asks for in a round trip: the draft (section 8.1) wants one at least; four leave a
 /// window-based controller its clock.
 const ACKS_A_ROUND: u64 = 4;
@@ -99,8 +101,10 @@ impl Connection {
         if !self.config.ack_frequency {
             return Err("FRAME_ENCODING_ERROR: an ACK_FREQUENCY frame without min_ack_delay");
         }
-        if frame.max_delay < MIN_ACK_DELAY {
-            return Err("PROTOCOL_VIOLATION: a max_ack_delay was asked for that is below min_ack_delay");
+        if frame.max_delay < MIN_ACK_DELAY || frame.max_delay > LONGEST_DELAY {
+            return Err(
+                "PROTOCOL_VIOLATION: a max_ack_delay was asked for that is below min_ack_delay or above 2^14 ms",
+            );
         }
         // Section 5: older ones that come late are ignored.
         if frame.sequence < self.frequency.heard {

@@ -105,6 +105,7 @@ impl Connection {
             echo: 0,
             sacks: 0,
             sack: Default::default(),
+            damaged: false,
         }
     }
 
@@ -195,9 +196,15 @@ impl Endpoint for Connection {
     }
 
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
-        let Body::Tcp(s) = packet.body else { return };
+        let Body::Tcp(s) = packet.body else {
+            self.tx.stats.invalid_packets += 1;
+            return;
+        };
         self.tx.stats.received_packets += 1;
         self.tx.stats.received_wire_bytes += u64::from(packet.len);
+        if !self.accepts(&s, packet.len) {
+            return self.refuse(&s);
+        }
         match (self.state, s.kind) {
             (State::Failed, _) => {}
             (_, Kind::Reset) => self.fail(CloseReason::ProtocolViolation("the peer reset the connection")),

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`config`] | every mechanism's switch, with defaults |
 //! | [`segment`] | segments and their sizes on the wire |
+//! | `acceptance` | which segments are part of the connection |
 //! | `bundle` | several connections as one endpoint |
 //! | `connection` | handshake, the [`crate::Endpoint`] interface, timers |
 //! | `fastopen` | data in the SYN, and an answer before the handshake is over |
@@ -17,6 +18,7 @@
 //! | `ticks` | the host's clock and timer wheel |
 //! | `receiver` | reassembly, when to acknowledge, the receive window |
 
+mod acceptance;
 mod bundle;
 pub mod config;
 mod connection;

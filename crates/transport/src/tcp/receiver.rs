@@ -177,6 +177,22 @@ impl Receiver {
         }
     }
 
+    /// Whether a segment lies within the window that was offered (RFC 9293 section 3.10.7.4; Linux: `tcp_sequence`), and
+    /// neither goes on after the end of the stream nor ends it anew.
+    #[inline]
+    pub(super) fn may_hold(&self, s: &Segment) -> bool {
+        let beyond = s.seq > self.window.edge.max(self.next);
+        if !s.fin && self.fin.is_none() {
+            return !beyond;
+        }
+        let (end, highest) = (s.end(), self.out_of_order.last().map_or(self.next, |r| r.1.max(self.next)));
+        let consistent = match self.fin {
+            Some(fin) => end <= fin && (!s.fin || end == fin),
+            None => end >= highest,
+        };
+        !beyond && consistent
+    }
+
     /// Takes a segment's timestamp and data in. `srtt` is what the sending half knows of the path.
     pub(super) fn on_segment(&mut self, s: &Segment, now: Time, srtt: Option<Span>) {
         if s.timestamp != 0 && s.seq <= self.acked && is_older(self.recent_timestamp, s.timestamp) {
@@ -186,7 +202,7 @@ impl Receiver {
         if start == end {
             return;
         }
-        if s.fin {
+        if s.fin && end > self.next {
             self.fin = Some(end);
         }
         if end <= self.next {

@@ -68,6 +68,8 @@ pub struct Segment {
     pub sacks: u8,
     /// SACK blocks.
     pub sack: [SackBlock; MAX_SACK_BLOCKS],
+    /// Whether its checksum is wrong.
+    pub damaged: bool,
 }
 
 impl Segment {
@@ -130,6 +132,7 @@ mod tests {
             echo: 1,
             sacks: 0,
             sack: Default::default(),
+            damaged: false,
         };
         assert_eq!(s.wire_len(true), 1500);
         s.len = 0;

@@ -453,6 +453,13 @@ impl Sender {
 
     // ---- acknowledgements ----
 
+    /// Whether the peer may acknowledge this: neither what was never sent, nor what is older than any window it offered (RFC
+    /// 5961 section 5.2).
+    #[inline]
+    pub(super) fn may_acknowledge(&self, ack: u64) -> bool {
+        ack <= self.nxt && ack.saturating_add(self.largest_window) >= self.una
+    }
+
     /// Takes the acknowledgement of a segment in.
     pub(super) fn on_ack(&mut self, s: &Segment, cx: &mut Cx<'_>) {
         let now = cx.now;
@@ -574,7 +581,8 @@ impl Sender {
         if sequence.is_none() && s.echo != 0 && d.acked > 0 {
             // Karn's rule holds but for timestamps, whose clock ticks in milliseconds.
             let ms = timestamp(now).wrapping_sub(s.echo).max(1);
-            sequence = Some(Span::from_millis(u64::from(ms)));
+            // One that was never sent lies in the future (Linux: `tcp_rtt_tsopt_us`).
+            sequence = (ms < 1 << 31).then(|| Span::from_millis(u64::from(ms)));
             newest = sequence;
         }
         let Some(sample) = sequence else { return (None, delayed) };

@@ -176,6 +176,18 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
         self.settle_client();
     }
 
+    /// Gives the client a packet out of nowhere.
+    pub fn give_client(&mut self, packet: Packet<Body>) {
+        self.with_client(|client, cx| client.on_packet(packet, cx));
+        self.settle_client();
+    }
+
+    /// Gives the server a packet out of nowhere.
+    pub fn give_server(&mut self, packet: Packet<Body>) {
+        self.with_server(|server, cx| server.on_packet(packet, cx));
+        self.settle_server();
+    }
+
     fn step(&mut self) {
         let now = self.now;
         let mut cx = Cx::new(now, CLIENT);

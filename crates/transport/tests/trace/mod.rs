@@ -162,6 +162,7 @@ impl Bench {
             echo: self.echo.unwrap_or(self.last_timestamp),
             sacks: 0,
             sack: Default::default(),
+            damaged: false,
         };
         fill(&mut segment);
         if self.last_timestamp == 0 {
