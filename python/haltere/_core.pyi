@@ -10,11 +10,11 @@ __version__: str
 class ScenarioError(ValueError):
     """A scenario that cannot be run. `args` is (message, path), path like `flows[0].contender`."""
 
-def validate(scenario_json: str, modelled: bool) -> None:
-    """Raise `ScenarioError` if the scenario is wrong; with `modelled`, also if the model lacks a contender."""
+def validate(scenario_json: str, fidelity: str = "model") -> None:
+    """Raise `ScenarioError` if the scenario is wrong or, at `model` and `stack`, a contender cannot run there."""
 
-def network(scenario_json: str) -> str:
-    """Return `{nodes, links, routes, flows, made_by, ...}`: the network with all defaults filled in."""
+def network(scenario_json: str, seed: int = 0, replication: int = 0) -> str:
+    """Return `{nodes, links, routes, flows, made_by, ...}`: the network of one run with all defaults filled in."""
 
 def losses(scenario_json: str, seed: int, replication: int, direction: int, packets: int) -> list[int]:
     """Return which packets of link direction `direction` (2 x link, + 1 for up) are lost, as bits in bytes."""
@@ -22,10 +22,10 @@ def losses(scenario_json: str, seed: int, replication: int, direction: int, pack
 def clock_phase(seed: int, replication: int) -> int:
     """Return how long after a multiple of 2.048 s of its hosts' count of ticks (HZ = 250) a run begins, ns."""
 
-def run(scenario_json: str, seed: int, replication: int) -> str:
+def run(scenario_json: str, seed: int, replication: int, fidelity: str = "model") -> str:
     """Run one scenario and return its RunResult. Releases the interpreter's lock while it runs."""
 
-def trace(scenario_json: str, seed: int, replication: int) -> str:
+def trace(scenario_json: str, seed: int, replication: int, fidelity: str = "model") -> str:
     """Run one scenario and return `{"result": RunResult, "series": [{who, name, unit, t_s, v}]}`."""
 
 def link_config(link_json: str) -> str:

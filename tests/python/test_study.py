@@ -40,6 +40,27 @@ def test_one_factor_at_a_time_is_the_centre_and_each_other_level() -> None:
     ]
 
 
+def test_one_factor_at_a_time_is_run_for_each_level_of_what_is_crossed() -> None:
+    text = ONE_AT_A_TIME.replace('transport = "quic"\n', "", 1)
+    study = Study.parse(text.replace('design = "one', 'crossed = ["transport"]\ndesign = "one'))
+    assert [tuple(t.levels.values()) for t in study.select(["base"])] == [
+        (transport, rate, loss)
+        for transport in ("tcp", "quic")
+        for rate, loss in (("5Mbit/s", "2%"), ("20Mbit/s", "2%"), ("5Mbit/s", "0%"))
+    ]
+
+
+def test_the_points_that_fill_a_space_are_the_same_for_each_level_of_what_is_crossed() -> None:
+    text = SMALL_STUDY.replace(
+        "[experiments.base]", '[experiments.base]\ndesign = "space-filling"\npoints = 5\ncrossed = ["transport"]'
+    ).replace('rate = ["5Mbit/s", "20Mbit/s"]', 'rate = { from = "1Mbit/s", to = "100Mbit/s" }')
+    levels = [tuple(t.levels.values()) for t in Study.parse(text).select(["base"])]
+    tcp, quic = levels[:5], levels[5:]
+    assert [row[0] for row in levels] == ["tcp"] * 5 + ["quic"] * 5
+    assert [row[1:] for row in tcp] == [row[1:] for row in quic]
+    assert len({row[1] for row in tcp}) == 5
+
+
 def test_levels_are_put_into_the_scenario() -> None:
     study = Study.parse(SMALL_STUDY)
     last = study.select(["base"])[-1].scenario

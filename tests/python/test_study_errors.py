@@ -69,6 +69,18 @@ CASES: dict[str, tuple[str, str, str, list[str]]] = {
         "[experiments.base]",
         ["only a one-factor-at-a-time design has a centre"],
     ),
+    "crossed without design": (
+        "[experiments.base.factors]",
+        "crossed = ['rate']\n[experiments.base.factors]",
+        "[experiments.base]",
+        ["crosses all its factors anyway"],
+    ),
+    "crossed with no factor": (
+        "[experiments.base]\n",
+        "[experiments.base]\ndesign = 'one-factor-at-a-time'\ncrossed = ['rat']\ncentre = { rate = '5Mbit/s' }\n",
+        "crossed",
+        ["experiments.base.crossed[0]", "not a factor", "right: transport, rate, loss"],
+    ),
     "factor is no list": (
         'transport = ["tcp", "quic"]',
         'transport = "tcp"',

@@ -1,4 +1,7 @@
-"""Draws where model and kernel differ most: `agreement.py RESULTS OUT.svg`, from studies/agreement-linux."""
+"""Draws where two ways of running the same treatments differ most, from studies/agreement-linux or -quic.
+
+`agreement.py RESULTS OUT.svg [COLUMN FIRST SECOND]`, by default `fidelity model linux`; for quinn `stack model quinn`.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from haltere.figures import style
+from haltere.report.agreement import Sides, log_ratio, side_by_side
+from haltere.report.findings import tables_of
 from haltere.results import load
 
 MARKERS = {"cubic": "o", "newreno": "s", "bbr": "^"}
@@ -25,24 +30,17 @@ def number(text: str) -> float:
     return float(found[0]) if found else float("nan")
 
 
-def compared(results: Path, experiment: str) -> pl.DataFrame:
-    """Return a row a treatment: its factors and the log ratio of completion times, model to kernel."""
-    flows = load(results).flows.filter((pl.col("experiment") == experiment) & (pl.col("status") == "ok"))
-    factors = [name for name in ("rate", "rtt", "congestion") if name in flows.columns]
-    medians = flows.group_by("treatment", "fidelity", *factors).agg(pl.col("completion_s").median())
-    wide = medians.pivot(on="fidelity", index=["treatment", *factors], values="completion_s").drop_nulls()
-    return wide.with_columns((pl.col("model") / pl.col("linux")).log().abs().alias("difference"))
-
-
-def draw(results: Path, out: Path) -> None:
+def draw(results: Path, out: Path, sides: Sides) -> None:
     """Draw one panel an experiment: rate and RTT on the axes, the difference as colour, the worst on top."""
+    tables = tables_of(load(results))
     with style.paper():
         canvas = Figure(figsize=(style.PAGE_IN, 3.2))
         panels = canvas.subplots(1, 2, sharey=True)
         for axes, (experiment, title) in zip(
             panels, (("lossless", "without random loss"), ("lossy", "with random loss")), strict=True
         ):
-            frame = compared(results, experiment).sort("difference")
+            frame = side_by_side(tables, experiment, "completion_s", sides, flows=True)
+            frame = frame.with_columns(difference=pl.Series(np.abs(log_ratio(frame)))).sort("difference")
             for congestion, marker in MARKERS.items():
                 part = frame.filter(pl.col("congestion") == congestion)
                 shown = axes.scatter(
@@ -61,9 +59,9 @@ def draw(results: Path, out: Path) -> None:
             axes.set_title(f"{title}: median {np.median(frame['difference'].to_numpy()):.3%}", fontsize=8)
         panels[0].set_ylabel("base RTT (ms)")
         canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=len(MARKERS))
-        canvas.colorbar(shown, ax=list(panels), label="|ln(model ÷ kernel)| of completion time")
+        canvas.colorbar(shown, ax=list(panels), label=f"|ln({sides.first} ÷ {sides.second})| of completion time")
         style.save(canvas, out.with_suffix(""), (out.suffix[1:],))
 
 
 if __name__ == "__main__":
-    draw(Path(sys.argv[1]), Path(sys.argv[2]))
+    draw(Path(sys.argv[1]), Path(sys.argv[2]), Sides(*(sys.argv[3:6] or ["fidelity", "model", "linux"])))

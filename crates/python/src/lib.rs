@@ -14,7 +14,7 @@ use haltere_net::trace::RateTrace;
 use haltere_sim::contender::{Switch, Transport};
 use haltere_sim::network::describe;
 use haltere_sim::scenario::LinkSpec;
-use haltere_sim::{Scenario, ScenarioError as Wrong};
+use haltere_sim::{Fidelity, Scenario, ScenarioError as Wrong};
 use haltere_transport::cc::Algorithm;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -31,18 +31,29 @@ fn to_json<T: serde::Serialize>(value: &T) -> PyResult<String> {
     serde_json::to_string(value).map_err(|e| PyRuntimeError::new_err(e.to_string()))
 }
 
-/// Raises `ScenarioError` if the scenario is wrong; with `modelled`, also if the model lacks one of its contenders.
-#[pyfunction]
-fn validate(scenario_json: &str, modelled: bool) -> PyResult<()> {
-    let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
-    if modelled { haltere_sim::check_modelled(&scenario).map_err(refuse) } else { Ok(()) }
+/// The simulator's fidelity called `name`.
+fn fidelity(name: &str) -> PyResult<Fidelity> {
+    Fidelity::named(name).ok_or_else(|| {
+        let known = Fidelity::ALL.map(Fidelity::name).join(", ");
+        PyValueError::new_err(format!("the simulator has no fidelity {name:?}: there are {known}"))
+    })
 }
 
-/// The scenario's network with all defaults filled in, as JSON: what a rig builds.
+/// Raises `ScenarioError` if the scenario is wrong, or if one of its contenders cannot run at this fidelity of the
+/// simulator; what other fidelities lack, they say themselves.
 #[pyfunction]
-fn network(scenario_json: &str) -> PyResult<String> {
+#[pyo3(signature = (scenario_json, fidelity = "model"))]
+fn validate(scenario_json: &str, fidelity: &str) -> PyResult<()> {
     let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
-    to_json(&describe(&scenario).map_err(refuse)?)
+    Fidelity::named(fidelity).map_or(Ok(()), |f| haltere_sim::check_at(f, &scenario)).map_err(refuse)
+}
+
+/// The scenario's network in one run with all defaults filled in, as JSON: what a rig builds.
+#[pyfunction]
+#[pyo3(signature = (scenario_json, seed = 0, replication = 0))]
+fn network(scenario_json: &str, seed: u64, replication: u64) -> PyResult<String> {
+    let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
+    to_json(&describe(&scenario, seed, replication).map_err(refuse)?)
 }
 
 /// Which of the first `packets` packets of link direction `direction` (2 × link, + 1 for up) a run loses: bit n % 8 of byte n // 8.
@@ -58,19 +69,23 @@ fn clock_phase(seed: u64, replication: u64) -> u64 {
     haltere_sim::build::clock_phase(&haltere_net::rng::Streams::new(seed, replication)).as_nanos()
 }
 
-/// Runs one scenario and returns its `RunResult` as JSON; the interpreter is free meanwhile.
+/// Runs one scenario at a fidelity of the simulator and returns its `RunResult` as JSON; the interpreter is free meanwhile.
 #[pyfunction]
-fn run(py: Python<'_>, scenario_json: &str, seed: u64, replication: u64) -> PyResult<String> {
+#[pyo3(signature = (scenario_json, seed, replication, fidelity = "model"))]
+fn run(py: Python<'_>, scenario_json: &str, seed: u64, replication: u64, fidelity: &str) -> PyResult<String> {
+    let at = self::fidelity(fidelity)?;
     let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
-    let result = py.detach(|| haltere_sim::run(&scenario, seed, replication)).map_err(refuse)?;
+    let result = py.detach(|| haltere_sim::run_at(at, &scenario, seed, replication)).map_err(refuse)?;
     to_json(&result)
 }
 
 /// Runs one scenario and returns its result and every change of every metric as JSON.
 #[pyfunction]
-fn trace(py: Python<'_>, scenario_json: &str, seed: u64, replication: u64) -> PyResult<String> {
+#[pyo3(signature = (scenario_json, seed, replication, fidelity = "model"))]
+fn trace(py: Python<'_>, scenario_json: &str, seed: u64, replication: u64, fidelity: &str) -> PyResult<String> {
+    let at = self::fidelity(fidelity)?;
     let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
-    let result = py.detach(|| haltere_sim::trace(&scenario, seed, replication)).map_err(refuse)?;
+    let result = py.detach(|| haltere_sim::trace_at(at, &scenario, seed, replication)).map_err(refuse)?;
     to_json(&result)
 }
 

@@ -3,6 +3,7 @@
 use crate::ack::AckSpec;
 use crate::application::{Application, Dialogue};
 use crate::contender::{Contender, Switch, Transport};
+use crate::fidelity::{Fidelity, Subject};
 use crate::http::{self, Framing, Script};
 use crate::network::{FlowPath, Network, network, stream_name};
 use crate::page::{Browser, MOST_CONNECTIONS, Origin, Visit};
@@ -30,14 +31,34 @@ struct Run {
     starts: Vec<Time>,
 }
 
-/// Runs a scenario: a pure function of its arguments.
+/// Runs a scenario in the model: a pure function of its arguments.
 pub fn run(scenario: &Scenario, seed: u64, replication: u64) -> Result<RunResult, ScenarioError> {
-    Ok(drive(scenario, seed, replication, None)?.0)
+    run_at(Fidelity::Model, scenario, seed, replication)
 }
 
-/// Runs a scenario and keeps every change of every metric.
+/// Runs a scenario at a fidelity: a pure function of its arguments.
+pub fn run_at(
+    fidelity: Fidelity,
+    scenario: &Scenario,
+    seed: u64,
+    replication: u64,
+) -> Result<RunResult, ScenarioError> {
+    Ok(drive(fidelity, scenario, seed, replication, None)?.0)
+}
+
+/// Runs a scenario in the model and keeps every change of every metric.
 pub fn trace(scenario: &Scenario, seed: u64, replication: u64) -> Result<TraceResult, ScenarioError> {
-    let (result, mut run) = drive(scenario, seed, replication, Some(Recorder::default()))?;
+    trace_at(Fidelity::Model, scenario, seed, replication)
+}
+
+/// Runs a scenario at a fidelity and keeps every change of every metric.
+pub fn trace_at(
+    fidelity: Fidelity,
+    scenario: &Scenario,
+    seed: u64,
+    replication: u64,
+) -> Result<TraceResult, ScenarioError> {
+    let (result, mut run) = drive(fidelity, scenario, seed, replication, Some(Recorder::default()))?;
     let links = run.topology.edges().len() as u32;
     let series = run.world.take_recorder().unwrap_or_default().into_series();
     let series = series.into_iter().filter_map(|s| {
@@ -63,28 +84,40 @@ pub fn trace(scenario: &Scenario, seed: u64, replication: u64) -> Result<TraceRe
     Ok(TraceResult { series: series.collect(), result })
 }
 
-/// Whether the model has every contender of a scenario.
-pub fn check_modelled(scenario: &Scenario) -> Result<(), ScenarioError> {
+/// Whether every contender of a scenario can run at a fidelity.
+pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioError> {
     for (i, flow) in scenario.flows.iter().enumerate() {
-        Contender::parse(&flow.contender)
-            .and_then(|c| c.modelled().map(drop))
+        let contender = Contender::parse(&flow.contender)
             .map_err(|message| ScenarioError { path: format!("flows[{i}].contender"), message })?;
+        subject(fidelity, i, flow, &contender)?;
     }
     Ok(())
 }
 
-/// The world of a scenario at time zero, for a driver of its own.
+/// What runs in the place of flow `i`.
+fn subject(fidelity: Fidelity, i: usize, flow: &Flow, contender: &Contender) -> Result<Subject, ScenarioError> {
+    let error = |field: &str, message| ScenarioError { path: format!("flows[{i}].{field}"), message };
+    let subject = contender.at(fidelity).map_err(|message| error("contender", message))?;
+    if flow.ack.is_some() && !matches!(subject, Subject::Model(_)) {
+        let message = "a production stack acknowledges as it does: leave ack out, or write quic@model/…";
+        return Err(error("ack", message.into()));
+    }
+    Ok(subject)
+}
+
+/// The world of a scenario in the model at time zero, for a driver of its own.
 pub fn world(scenario: &Scenario, seed: u64, replication: u64) -> Result<World, ScenarioError> {
-    Ok(build(scenario, &Streams::new(seed, replication), None)?.world)
+    Ok(build(Fidelity::Model, scenario, &Streams::new(seed, replication), None)?.world)
 }
 
 fn drive(
+    fidelity: Fidelity,
     scenario: &Scenario,
     seed: u64,
     replication: u64,
     recorder: Option<Recorder>,
 ) -> Result<(RunResult, Run), ScenarioError> {
-    let mut run = build(scenario, &Streams::new(seed, replication), recorder)?;
+    let mut run = build(fidelity, scenario, &Streams::new(seed, replication), recorder)?;
     let unfinished = run.flows.iter().filter(|f| f.total().is_some()).count();
     let all_limited = unfinished == run.flows.len();
     let mut open = unfinished;
@@ -122,22 +155,27 @@ fn drive(
 
 // ---- building ----
 
-fn build(scenario: &Scenario, streams: &Streams, recorder: Option<Recorder>) -> Result<Run, ScenarioError> {
-    let Network { topology, flows } = network(scenario)?;
+fn build(
+    fidelity: Fidelity,
+    scenario: &Scenario,
+    streams: &Streams,
+    recorder: Option<Recorder>,
+) -> Result<Run, ScenarioError> {
+    let Network { topology, flows } = network(scenario, streams)?;
     let links = topology.edges().iter().map(|e| Link::new(&e.config, &stream_name(e), streams)).collect();
     let phase = clock_phase(streams);
     let (mut hosts, mut routes, mut starts) = (Vec::new(), Vec::new(), Vec::new());
     for (i, (flow, path)) in scenario.flows.iter().zip(flows).enumerate() {
-        let FlowPath { contender, up, down, mtu, .. } = path;
-        let algorithm =
-            contender.modelled().map_err(|message| ScenarioError { path: format!("flows[{i}].contender"), message })?;
-        let start = Time::ZERO + flow.start.map_or(Span::ZERO, |s| s.0);
+        let FlowPath { contender, up, down, mtu, start, .. } = path;
+        let wrong = |message: String| ScenarioError { path: format!("flows[{i}].contender"), message };
+        let subject = subject(fidelity, i, flow, &contender)?;
         let talk = Talk::of(flow, &contender);
         for (role, links, peer) in [(Role::Client, up, 2 * i + 1), (Role::Server, down, 2 * i)] {
             let name = format!("flow {i}/{}", if role == Role::Client { "client" } else { "server" });
             let (contender, ack, flow) = (&contender, flow.ack, FlowId(i as u32));
-            let end = End { contender, algorithm, ack, role, flow, mtu, phase };
-            let endpoint = end.endpoint(talk.connections(), &|part| streams.named(&format!("{name}{part}")));
+            let end = End { contender, ack, role, flow, mtu, phase };
+            let dice = |part: &str| streams.named(&format!("{name}{part}"));
+            let endpoint = end.endpoint(subject, talk.connections(), &dice).map_err(wrong)?;
             let start = (role == Role::Client).then_some(start);
             hosts.push(Host::new(endpoint, talk.application(role), vec![routes.len() as u32], start));
             routes.push(Route { links, to: peer as u32 });
@@ -211,7 +249,6 @@ fn flights(contender: &Contender) -> Flights {
 /// One end of a flow, as its endpoint is to be made.
 struct End<'a> {
     contender: &'a Contender,
-    algorithm: Algorithm,
     ack: Option<AckSpec>,
     role: Role,
     flow: FlowId,
@@ -219,25 +256,49 @@ struct End<'a> {
     phase: Span,
 }
 
+/// The largest UDP payload in an IPv4 packet of a path with this MTU, bytes.
+fn udp_payload(mtu: u32) -> u16 {
+    u16::try_from(mtu.saturating_sub(quic::sizes::IP_UDP)).unwrap_or(u16::MAX)
+}
+
 impl End<'_> {
     /// The endpoint; `dice` gives the stream of each of its connections, by what is added to the end's name.
-    fn endpoint(&self, connections: usize, dice: &dyn Fn(&str) -> Stream) -> Box<dyn Endpoint> {
+    fn endpoint(
+        &self,
+        subject: Subject,
+        connections: usize,
+        dice: &dyn Fn(&str) -> Stream,
+    ) -> Result<Box<dyn Endpoint>, String> {
+        match subject {
+            Subject::Model(algorithm) => Ok(self.model(algorithm, connections, dice)),
+            #[cfg(feature = "stacks")]
+            Subject::Stack { stack, congestion, cipher, windows } => {
+                let mut config = haltere_stacks::Config::new(self.role, stack, congestion, dice(""));
+                config.cipher = cipher;
+                config.windows = windows;
+                config.max_udp_payload = udp_payload(self.mtu);
+                haltere_stacks::endpoint(config).map_err(|e| e.to_string())
+            }
+        }
+    }
+
+    fn model(&self, algorithm: Algorithm, connections: usize, dice: &dyn Fn(&str) -> Stream) -> Box<dyn Endpoint> {
         match self.contender.transport {
             Transport::Tcp if connections > 1 => {
                 let member = |k: usize| {
                     let stream = if k == 0 { dice("") } else { dice(&format!("/{k}")) };
-                    tcp::Connection::new(tcp::Config { path: PathId(k as u8), ..self.tcp(stream) })
+                    tcp::Connection::new(tcp::Config { path: PathId(k as u8), ..self.tcp(algorithm, stream) })
                 };
                 Box::new(tcp::Bundle::new(self.role, (0..connections).map(member).collect()))
             }
-            Transport::Tcp => Box::new(tcp::Connection::new(self.tcp(dice("")))),
-            Transport::Quic => Box::new(quic::Connection::new(self.quic(dice("")))),
+            Transport::Tcp => Box::new(tcp::Connection::new(self.tcp(algorithm, dice("")))),
+            Transport::Quic => Box::new(quic::Connection::new(self.quic(algorithm, dice("")))),
         }
     }
 
-    fn tcp(&self, stream: Stream) -> tcp::Config {
+    fn tcp(&self, algorithm: Algorithm, stream: Stream) -> tcp::Config {
         let contender = self.contender;
-        let mut config = tcp::Config::new(self.role, self.flow, self.algorithm, stream);
+        let mut config = tcp::Config::new(self.role, self.flow, algorithm, stream);
         config.mtu = self.mtu;
         config.phase = self.phase;
         config.slow_start = contender.slow_start;
@@ -261,10 +322,10 @@ impl End<'_> {
         config
     }
 
-    fn quic(&self, stream: Stream) -> quic::Config {
+    fn quic(&self, algorithm: Algorithm, stream: Stream) -> quic::Config {
         let contender = self.contender;
-        let mut config = quic::Config::new(self.role, self.algorithm, stream);
-        config.max_udp_payload = u16::try_from(self.mtu.saturating_sub(quic::sizes::IP_UDP)).unwrap_or(u16::MAX);
+        let mut config = quic::Config::new(self.role, algorithm, stream);
+        config.max_udp_payload = udp_payload(self.mtu);
         config.slow_start = contender.slow_start;
         config.session = contender.session();
         config.retry = self.role == Role::Server && contender.has(Switch::Retry);

@@ -60,11 +60,15 @@ pub enum Switch {
     Retry,
     /// The client's first version is not the server's.
     VersionNegotiation,
+    /// Our congestion control inside a production stack.
+    Haltere,
+    /// A production stack without encryption.
+    NullCipher,
 }
 
 impl Switch {
     /// All of them.
-    pub const ALL: [Switch; 16] = [
+    pub const ALL: [Switch; 18] = [
         Switch::NoHystart,
         Switch::Hystart,
         Switch::HystartPlusPlus,
@@ -81,6 +85,8 @@ impl Switch {
         Switch::ZeroRtt,
         Switch::Retry,
         Switch::VersionNegotiation,
+        Switch::Haltere,
+        Switch::NullCipher,
     ];
 
     /// Its name, the transports it applies to, and what it does.
@@ -96,7 +102,13 @@ impl Switch {
             Switch::NoDelack => ("nodelack", BOTH, "every data packet is acknowledged at once"),
             Switch::NoSackCompression => ("nosackcompression", TCP, "duplicate ACKs are never held back"),
             Switch::Rto1s => ("rto1s", TCP, "retransmission timeout as in RFC 6298, never under 1 s"),
-            Switch::StockBuffers => ("stockbuffers", TCP, "receive buffer of an untuned Linux: 128 KiB, at most 6 MiB"),
+            Switch::StockBuffers => (
+                "stockbuffers",
+                BOTH,
+                "TCP: receive buffer of an untuned Linux, 128 KiB, at most 6 MiB; production QUIC stacks: their own windows",
+            ),
+            Switch::Haltere => ("haltere", QUIC, "our congestion control of that name inside a production stack"),
+            Switch::NullCipher => ("nullcipher", QUIC, "a production stack without encryption; sizes stay"),
             Switch::NoTimestamps => ("notimestamps", TCP, "no timestamp option: 12 more data bytes a packet"),
             Switch::Tls12 => ("tls12", TCP, "TLS 1.2 instead of 1.3: one round trip more, unless resumed"),
             Switch::Resumed => ("resumed", BOTH, "a session taken up again: no certificate is sent"),
@@ -203,6 +215,11 @@ impl Contender {
                 self.congestion
             ));
         }
+        self.algorithm()
+    }
+
+    /// Our algorithm of the contender's name; the error says what there is.
+    pub(crate) fn algorithm(&self) -> Result<Algorithm, String> {
         Algorithm::named(&self.congestion).ok_or_else(|| {
             let known = join(Algorithm::ALL.iter().map(|a| a.describe().name));
             format!("the model has no congestion control {:?}: there are {known}", self.congestion)

@@ -7,6 +7,7 @@ pub mod ack;
 pub mod application;
 pub mod build;
 pub mod contender;
+pub mod fidelity;
 pub mod http;
 pub mod network;
 pub mod page;
@@ -17,6 +18,7 @@ pub mod schedule;
 pub mod tls;
 pub mod world;
 
-pub use build::{check_modelled, run, trace};
+pub use build::{check_at, run, run_at, trace, trace_at};
+pub use fidelity::Fidelity;
 pub use result::RunResult;
 pub use scenario::{Scenario, ScenarioError};

@@ -9,9 +9,9 @@ use crate::scenario::{
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::{JitterModel, Loss, LossModel};
 use haltere_net::queue::Limit;
-use haltere_net::rng::Streams;
+use haltere_net::rng::{Stream, Streams};
 use haltere_net::topology::{Edge, NodeId, Topology};
-use haltere_net::{Rate, Span};
+use haltere_net::{Rate, Span, Time};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -40,10 +40,12 @@ pub struct FlowPath {
     pub down: Vec<u32>,
     /// The smallest MTU on the way, bytes.
     pub mtu: u32,
+    /// When the client connects.
+    pub start: Time,
 }
 
-/// The network of a scenario.
-pub fn network(scenario: &Scenario) -> Result<Network, ScenarioError> {
+/// The network of a scenario in the run whose random streams these are.
+pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, ScenarioError> {
     let topology = topology(scenario);
     let mut router = topology.router();
     let mut flows = Vec::with_capacity(scenario.flows.len());
@@ -67,9 +69,17 @@ pub fn network(scenario: &Scenario) -> Result<Network, ScenarioError> {
             return Err(ScenarioError { path, message });
         }
         let mtu = up.iter().chain(&down).map(|&l| topology.edges()[l as usize].config.mtu).min().unwrap_or(1500);
-        flows.push(FlowPath { contender, server: s, client: c, up, down, mtu });
+        let start = start(flow, &streams.named(&format!("flow {i}/start")));
+        flows.push(FlowPath { contender, server: s, client: c, up, down, mtu, start });
     }
     Ok(Network { topology, flows })
+}
+
+fn start(flow: &Flow, stream: &Stream) -> Time {
+    let spread = flow.start_spread.map_or(0, |q| q.0.as_nanos());
+    // A flow that does not spread its start draws nothing.
+    let late = if spread > 0 { stream.clone().below(spread) } else { 0 };
+    Time::ZERO + flow.start.map_or(Span::ZERO, |q| q.0) + Span::from_nanos(late)
 }
 
 /// The name under which a link direction's random processes draw.
@@ -126,9 +136,9 @@ struct FlowDescription {
     only_modelled: Vec<&'static str>,
 }
 
-/// Describes a scenario's network.
-pub fn describe(scenario: &Scenario) -> Result<Description, ScenarioError> {
-    let network = network(scenario)?;
+/// Describes a scenario's network in one run.
+pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Description, ScenarioError> {
+    let network = network(scenario, &Streams::new(seed, replication))?;
     let edges = network.topology.edges();
     // Directions stand in pairs, down and up, in the order in which links were joined.
     let links = edges.chunks_exact(2).map(|pair| LinkDescription {
@@ -159,7 +169,7 @@ pub fn describe(scenario: &Scenario) -> Result<Description, ScenarioError> {
         client: path.client.0,
         mtu: path.mtu,
         size: flow.total(),
-        start_ns: ns(flow.start).unwrap_or(0),
+        start_ns: path.start.as_nanos(),
         only_modelled: flow.ack.iter().map(|_| "ack").chain(flow.page.iter().map(|_| "page")).collect(),
     });
     Ok(Description {

@@ -392,6 +392,9 @@ pub struct Flow {
     /// Dumbbell: which pair of hosts (default 0).
     #[serde(default)]
     pub pair: Option<u32>,
+    /// Dumbbell: one such flow for each of these pairs, instead of `pair`.
+    #[serde(default)]
+    pub pairs: Option<Pairs>,
     /// Graph: the server's node.
     #[serde(default)]
     pub server: Option<String>,
@@ -413,6 +416,32 @@ pub struct Flow {
     /// When its ends acknowledge.
     #[serde(default)]
     pub ack: Option<AckSpec>,
+    /// The client connects up to this much later, uniformly drawn in each replication (default 0s).
+    #[serde(default)]
+    pub start_spread: Option<Quantity<Span>>,
+}
+
+/// Which pairs of a dumbbell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pairs {
+    /// All of them.
+    All,
+    /// Every second one from pair 0 on.
+    Even,
+    /// Every second one from pair 1 on.
+    Odd,
+}
+
+impl Pairs {
+    /// Their numbers, of `count` pairs.
+    fn numbers(self, count: u32) -> std::iter::StepBy<std::ops::Range<u32>> {
+        match self {
+            Pairs::All => (0..count).step_by(1),
+            Pairs::Even => (0..count).step_by(2),
+            Pairs::Odd => (1..count).step_by(2),
+        }
+    }
 }
 
 /// What is said on a connection.
@@ -445,11 +474,24 @@ fn read<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, ScenarioError> 
     Ok(value)
 }
 
+/// How many flows a scenario may have.
+const MAX_FLOWS: usize = 100_000;
+
 impl Scenario {
     /// Reads a scenario from JSON and checks all that can be checked without running it.
     pub fn from_json(json: &str) -> Result<Scenario, ScenarioError> {
-        let scenario: Scenario = read(json)?;
+        let mut scenario: Scenario = read(json)?;
         scenario.check()?;
+        let count = scenario.topology.pairs.unwrap_or(1);
+        let each = |flow: Flow| -> Vec<Flow> {
+            let Some(pairs) = flow.pairs else { return vec![flow] };
+            pairs.numbers(count).map(|n| Flow { pair: Some(n), pairs: None, ..flow.clone() }).collect()
+        };
+        let total: usize = scenario.flows.iter().map(|f| f.pairs.map_or(1, |p| p.numbers(count).len())).sum();
+        if total > MAX_FLOWS {
+            return Err(error("flows", format!("{total} flows are too many: at most {MAX_FLOWS}")));
+        }
+        scenario.flows = scenario.flows.into_iter().flat_map(each).collect();
         Ok(scenario)
     }
 
@@ -457,9 +499,6 @@ impl Scenario {
         self.topology.check()?;
         if self.flows.is_empty() {
             return Err(error("flows", "there is no flow: add a [[flows]] table with a contender"));
-        }
-        if self.flows.len() > 100_000 {
-            return Err(error("flows", format!("{} flows are too many: at most 100000", self.flows.len())));
         }
         for (i, flow) in self.flows.iter().enumerate() {
             flow.check(&format!("flows[{i}]"), self)?;
@@ -663,6 +702,18 @@ impl Flow {
             if topology.kind == Kind::Dumbbell && pair >= pairs {
                 let message = format!("{pair}: the dumbbell has {pairs} pairs, numbered from 0 to {}", pairs - 1);
                 return Err(error(format!("{path}.pair"), message));
+            }
+        }
+        if let Some(pairs) = self.pairs {
+            let field = format!("{path}.pairs");
+            if topology.kind != Kind::Dumbbell {
+                return Err(error(field, "only a dumbbell has pairs: leave it out"));
+            }
+            if self.pair.is_some() {
+                return Err(error(field, "the flow has a pair already: leave one of pair and pairs out"));
+            }
+            if pairs.numbers(topology.pairs.unwrap_or(1)).next().is_none() {
+                return Err(error(field, "the dumbbell has one pair, number 0: give topology.pairs at least 2"));
             }
         }
         for (field, node) in [("server", &self.server), ("client", &self.client)] {

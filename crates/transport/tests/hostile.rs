@@ -65,10 +65,10 @@ fn numbers() -> impl Strategy<Value = u64> {
 fn segments() -> impl Strategy<Value = Segment> {
     let kind =
         prop_oneof![1 => Just(Kind::Syn), 1 => Just(Kind::SynAck), 5 => Just(Kind::Data), 1 => Just(Kind::Reset)];
-    let block = (numbers(), numbers(), numbers()).prop_map(|(s, e, a)| SackBlock::new(s, e, a));
+    let block = || (numbers(), numbers(), numbers()).prop_map(|(s, e, a)| SackBlock::new(s, e, a));
     let len = prop_oneof![3 => 0u32..1500, 1 => any::<u32>()];
     let fields = (kind, any::<bool>(), numbers(), len, numbers(), numbers());
-    (fields, any::<(u32, u32)>(), any::<u8>(), [block.clone(), block.clone(), block], any::<bool>()).prop_map(
+    (fields, any::<(u32, u32)>(), any::<u8>(), [block(), block(), block()], any::<bool>()).prop_map(
         |((kind, fin, seq, len, ack, window), (timestamp, echo), sacks, sack, damaged)| Segment {
             kind,
             fin,

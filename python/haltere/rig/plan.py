@@ -127,13 +127,13 @@ def default_implementation(transport: str, app: str) -> str:
     return "linux" if app == "raw" else "hyper"
 
 
-def plan(scenario_json: str) -> Plan:
-    """Plan the rig of a scenario.
+def plan(scenario_json: str, seed: int = 0, replication: int = 0) -> Plan:
+    """Plan the rig of a scenario for one run.
 
     Raises:
         ScenarioProblem: if the scenario is wrong, or asks of the kernel's links what they cannot do.
     """
-    network = core.network(scenario_json)
+    network = core.network(scenario_json, seed, replication)
     links = tuple(
         Link(i, link["name"], (link["from"], link["to"]), Direction(**link["down"]), Direction(**link["up"]))
         for i, link in enumerate(network["links"])

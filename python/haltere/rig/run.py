@@ -43,7 +43,7 @@ def run_job(job: Json, *, wall_clock: bool = False) -> Json:
 
 
 def _once(job: Json) -> Json:
-    what = plan(job["scenario"])
+    what = plan(job["scenario"], job["seed"], job["replication"])
     rig = namespaces.build(what, job["scenario"], job["seed"], job["replication"])
     try:
         with hosts.prepared(rig), _emulator(rig, job) as emulator:

@@ -86,19 +86,19 @@ class Trace:
 
 
 def run(scenario: Scenario, *, seed: int = 1, replication: int = 0) -> RunResult:
-    """Run a scenario once, at its fidelity. In the model the same arguments and version always give the same answer."""
-    if scenario.fidelity == "model":
-        return RunResult(json.loads(core.run(scenario.json, seed, replication)))
+    """Run a scenario once, at its fidelity. In the simulator the same arguments and version always give the same answer."""
+    if scenario.fidelity in fidelities.SIMULATED:
+        return RunResult(json.loads(core.run(scenario.json, seed, replication, scenario.fidelity)))
     return RunResult(_once(scenario, seed, replication, {}))
 
 
 def trace(scenario: Scenario, *, seed: int = 1, replication: int = 0) -> Trace:
     """Run a scenario once, recording cwnd, ssthresh, bytes in flight, RTT, delivery and pacing rate, and queues.
 
-    The model tells every change; a kernel is asked twenty times a round trip, and its queues are not recorded.
+    The simulator tells every change; a kernel is asked twenty times a round trip, and its queues are not recorded.
     """
-    if scenario.fidelity == "model":
-        return Trace(core.trace(scenario.json, seed, replication))
+    if scenario.fidelity in fidelities.SIMULATED:
+        return Trace(core.trace(scenario.json, seed, replication, scenario.fidelity))
     result = _once(scenario, seed, replication, {"sample_ns": sample_ns(scenario.json)})
     return Trace({"series": result.pop("series", []), "result": result})
 

@@ -122,6 +122,7 @@ def check_experiment(origin: Origin, name: str, experiment: Experiment) -> None:
     for factor in experiment.factors:
         labels = [level.label for level in design.levels_of(experiment, factor)]
         _check_factor(origin, [*base, "factors", factor], factor, labels)
+    _check_crossed(origin, base, experiment)
     if experiment.centre is not None:
         _check_centre(origin, base, experiment)
     used = set()
@@ -166,6 +167,17 @@ def _check_factor(origin: Origin, path: Path, factor: str, labels: list[str]) ->
             raise origin.error(f"two levels are called {label!r}", [*path, index], right="levels that differ")
 
 
+def _check_crossed(origin: Origin, base: Path, experiment: Experiment) -> None:
+    for index, factor in enumerate(experiment.crossed):
+        path = [*base, "crossed", index]
+        if factor not in experiment.factors:
+            raise origin.error("this is not a factor of the experiment", path, right=", ".join(experiment.factors))
+        if factor in (experiment.centre or {}):
+            raise origin.error("the centre has a level of this factor: it cannot be crossed as well", path)
+        if isinstance(experiment.factors[factor], Range):
+            raise origin.error("a range cannot be crossed: it has no levels", path, right="a factor with levels")
+
+
 def _check_centre(origin: Origin, base: Path, experiment: Experiment) -> None:
     centre = experiment.centre or {}
     for factor, level in centre.items():
@@ -176,7 +188,7 @@ def _check_centre(origin: Origin, base: Path, experiment: Experiment) -> None:
         if level.label not in labels:
             raise origin.error("this is not a level of the factor", path, right=", ".join(labels))
     for factor in experiment.factors:
-        if factor not in centre:
+        if factor not in centre and factor not in experiment.crossed:
             raise origin.error(
                 f"the centre gives no level for {factor}", [*base, "centre"], right=f"{factor} = one of its levels"
             )

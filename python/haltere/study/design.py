@@ -26,12 +26,13 @@ class Choice:
 
 def size(experiment: Experiment) -> int:
     """How many treatments the design has."""
-    if experiment.points is not None:
-        return experiment.points
     counts = [len(levels_of(experiment, name)) for name in experiment.factors]
     if experiment.design == "full-factorial":
         return math.prod(counts)
-    return 1 + sum(count - 1 for count in counts)
+    crossed = [count for name, count in zip(experiment.factors, counts, strict=True) if name in experiment.crossed]
+    if experiment.points is not None:
+        return math.prod(crossed) * experiment.points
+    return math.prod(crossed) * (1 + sum(counts) - sum(crossed) - len(counts) + len(crossed))
 
 
 def levels_of(experiment: Experiment, factor: str) -> tuple[Level, ...]:
@@ -46,38 +47,49 @@ def combinations(experiment: Experiment, seed: int) -> Iterator[tuple[Choice, ..
     The first factor varies slowest; or the centre comes first, then one factor at a time; or the points of a Latin
     hypercube (M. D. McKay, R. J. Beckman, W. J. Conover, Technometrics 21(2), 1979), of all drawn the one of the least
     centred discrepancy, always the same for a seed. A point's position within a list of levels chooses one of them.
+    All of the last two is run for each combination of the factors that are `crossed`.
     """
-    if experiment.points is not None:
-        yield from _filling(experiment, experiment.points, seed)
-        return
-    factors = [
-        [Choice(name, i, level) for i, level in enumerate(levels_of(experiment, name))] for name in experiment.factors
-    ]
     if experiment.design == "full-factorial":
-        yield from itertools.product(*factors)
+        yield from itertools.product(*(_choices(experiment, name) for name in experiment.factors))
         return
+    within = _one_at_a_time(experiment) if experiment.points is None else _filling(experiment, experiment.points, seed)
+    treatments = list(within)
+    for crossed in itertools.product(*(_choices(experiment, name) for name in experiment.crossed)):
+        outer = {choice.factor: choice for choice in crossed}
+        for inner in treatments:
+            both = {**outer, **inner}
+            yield tuple(both[name] for name in experiment.factors)
+
+
+def _choices(experiment: Experiment, name: str) -> list[Choice]:
+    return [Choice(name, i, level) for i, level in enumerate(levels_of(experiment, name))]
+
+
+def _one_at_a_time(experiment: Experiment) -> Iterator[dict[str, Choice]]:
     centre_labels = {name: level.label for name, level in (experiment.centre or {}).items()}
-    centre = tuple(next(c for c in choices if c.level.label == centre_labels[c.factor]) for choices in factors)
+    factors = {name: _choices(experiment, name) for name in experiment.factors if name not in experiment.crossed}
+    centre = {name: next(c for c in of if c.level.label == centre_labels[name]) for name, of in factors.items()}
     yield centre
-    for position, choices in enumerate(factors):
+    for name, choices in factors.items():
         for choice in choices:
-            if choice != centre[position]:
-                yield (*centre[:position], choice, *centre[position + 1 :])
+            if choice != centre[name]:
+                yield {**centre, name: choice}
 
 
-def _filling(experiment: Experiment, points: int, seed: int) -> Iterator[tuple[Choice, ...]]:
+def _filling(experiment: Experiment, points: int, seed: int) -> Iterator[dict[str, Choice]]:
     from scipy.stats import qmc
 
-    sampler = qmc.LatinHypercube(max(1, len(experiment.factors)), optimization="random-cd", rng=seed)
+    factors = {name: factor for name, factor in experiment.factors.items() if name not in experiment.crossed}
+    sampler = qmc.LatinHypercube(max(1, len(factors)), optimization="random-cd", rng=seed)
     for point in sampler.random(points):
-        choices = []
-        for (name, factor), share in zip(experiment.factors.items(), point, strict=False):
+        choices = {}
+        for (name, factor), share in zip(factors.items(), point, strict=False):
             if isinstance(factor, Range):
-                choices.append(Choice(name, 0, factor.at(float(share))))
+                choices[name] = Choice(name, 0, factor.at(float(share)))
             else:
                 index = min(int(share * len(factor)), len(factor) - 1)
-                choices.append(Choice(name, index, factor[index]))
-        yield tuple(choices)
+                choices[name] = Choice(name, index, factor[index])
+        yield choices
 
 
 def fill(template: Any, levels: Mapping[str, Level]) -> Any:

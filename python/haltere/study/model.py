@@ -164,6 +164,7 @@ class Experiment(_Table):
     points: Annotated[StrictInt, Field(ge=1, le=100_000)] | None = None
     factors: dict[str, Factor] = Field(default_factory=dict)
     centre: dict[str, Annotated[Level, BeforeValidator(_level)]] | None = None
+    crossed: tuple[StrictStr, ...] = ()
     scenario: Annotated[dict[str, Any], BeforeValidator(_scenario)]
 
     @model_validator(mode="after")
@@ -176,6 +177,11 @@ class Experiment(_Table):
             raise ValueError(
                 "a one-factor-at-a-time design needs a centre: a level of each factor, around which the others vary"
                 "|centre = { rate = '40Mbit/s' }"
+            )
+        if self.crossed and self.design == "full-factorial":
+            raise ValueError(
+                "a full-factorial design crosses all its factors anyway"
+                "|no crossed, or design = 'one-factor-at-a-time' or 'space-filling'"
             )
         filling = self.design == "space-filling"
         if filling != (self.points is not None):

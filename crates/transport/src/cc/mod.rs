@@ -7,6 +7,7 @@
 //! A new algorithm is one new file here and one line in the list of `algorithms!`.
 
 mod hystart;
+mod observed;
 mod windows;
 
 use crate::recovery::RateSample;
@@ -256,6 +257,31 @@ algorithms! {
     cubic::Cubic,
     /// BBR version 1.
     bbr::Bbr,
+    // Reno and its forerunner.
+    /// Tahoe.
+    tahoe::Tahoe,
+    /// Reno.
+    reno::Reno,
+    // Loss-based, for paths of large bandwidth-delay product.
+    /// BIC.
+    bic::Bic,
+    /// HighSpeed.
+    highspeed::HighSpeed,
+    /// Scalable.
+    scalable::Scalable,
+    /// H-TCP.
+    htcp::Htcp,
+    /// Hybla.
+    hybla::Hybla,
+    // Loss-based, informed by delay or rate.
+    /// Illinois.
+    illinois::Illinois,
+    /// Westwood+.
+    westwood::Westwood,
+    /// Veno.
+    veno::Veno,
+    /// YeAH.
+    yeah::Yeah,
 }
 
 impl Algorithm {

@@ -243,6 +243,8 @@ impl Sender {
             self.episode.high_seq = self.nxt;
             self.congestion(Trigger::Loss, true, now);
             self.prr = None;
+            // The probe was the repair: the reduction is over as soon as it has begun.
+            self.cc.on_recovered(now);
             self.keep_open();
         } else if plain {
             self.tlp = None;

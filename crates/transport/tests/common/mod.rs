@@ -1,7 +1,10 @@
 //! Two endpoints, a link each way and an application at each end: the smallest world a transport can be tested in.
 //!
-//! It works for any pair of [`Endpoint`]s. Each test binary uses the part of it that it needs.
+//! It works for any pair of [`Endpoint`]s. Each test binary uses the part of it that it needs. [`rounds`] drives a
+//! congestion control alone.
 #![allow(dead_code)]
+
+pub mod rounds;
 
 use haltere_net::link::{Link, LinkConfig};
 use haltere_net::rng::Streams;

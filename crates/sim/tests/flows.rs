@@ -1,0 +1,48 @@
+//! Flows given for many pairs at once, and starts that are spread.
+
+use haltere_net::rng::Streams;
+use haltere_sim::Scenario;
+use haltere_sim::network::network;
+use serde_json::{Value, json};
+
+fn dumbbell(pairs: u32, flows: Value) -> Result<Scenario, String> {
+    let topology = json!({ "kind": "dumbbell", "pairs": pairs, "bottleneck": { "rate": "10Mbit/s", "delay": "1ms" } });
+    Scenario::from_json(&json!({ "topology": topology, "flows": flows }).to_string()).map_err(|e| e.to_string())
+}
+
+#[test]
+fn a_flow_for_pairs_is_one_flow_for_each_of_them() {
+    let flow = |pairs: &str, contender: &str| json!({ "contender": contender, "size": "1kB", "pairs": pairs });
+    let scenario = dumbbell(5, json!([flow("even", "tcp/cubic"), flow("odd", "quic/cubic")])).unwrap();
+    let found: Vec<(u32, &str)> = scenario.flows.iter().map(|f| (f.pair.unwrap(), f.contender.as_str())).collect();
+    let expected = [(0, "tcp/cubic"), (2, "tcp/cubic"), (4, "tcp/cubic"), (1, "quic/cubic"), (3, "quic/cubic")];
+    assert_eq!(found, expected);
+    assert_eq!(dumbbell(7, json!([flow("all", "tcp/bbr")])).unwrap().flows.len(), 7);
+}
+
+#[test]
+fn flows_for_pairs_that_are_not_there_are_refused() {
+    let odd = json!([{ "contender": "tcp/cubic", "size": "1kB", "pairs": "odd" }]);
+    assert!(dumbbell(1, odd).unwrap_err().starts_with("flows[0].pairs: the dumbbell has one pair"));
+    let both = json!([{ "contender": "tcp/cubic", "size": "1kB", "pairs": "all", "pair": 0 }]);
+    assert!(dumbbell(2, both).unwrap_err().contains("leave one of pair and pairs out"));
+    let all = json!([{ "contender": "tcp/cubic", "size": "1kB", "pairs": "all" }, { "contender": "tcp/cubic", "size": "1kB" }]);
+    assert!(dumbbell(100_000, all).unwrap_err().contains("100001 flows are too many"));
+}
+
+#[test]
+fn starts_are_spread_within_their_bounds_and_differ_between_replications() {
+    let flow =
+        json!({ "contender": "tcp/cubic", "size": "1kB", "pairs": "all", "start": "1s", "start_spread": "10ms" });
+    let scenario = dumbbell(200, json!([flow])).unwrap();
+    let starts = |replication| -> Vec<u64> {
+        let network = network(&scenario, &Streams::new(1, replication)).unwrap();
+        network.flows.iter().map(|f| f.start.as_nanos()).collect()
+    };
+    let first = starts(0);
+    assert!(first.iter().all(|&t| (1_000_000_000..1_010_000_000).contains(&t)));
+    let mean = first.iter().sum::<u64>() / 200;
+    assert!((1_004_000_000..1_006_000_000).contains(&mean), "{mean}");
+    assert_eq!(first, starts(0));
+    assert_ne!(first, starts(1));
+}

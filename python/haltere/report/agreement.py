@@ -1,0 +1,87 @@
+"""How far two ways of running the same treatments lie apart: log ratios, their quantiles, and verdicts on them.
+
+A *log ratio* is the logarithm of the first's value over the second's, of the medians over replications of a treatment;
+0.01 is about 1 %. Intervals are bootstrapped over treatments (95 %, percentiles of 2000 resamples).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from haltere.figures.tables import Tables
+from haltere.report.claims import Evidence, MissingDataError, Outcome
+
+Values = NDArray[np.float64]
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What is set against what: two levels of a column, which is `fidelity` or a factor."""
+
+    column: str
+    first: str
+    second: str
+
+
+def side_by_side(tables: Tables, experiment: str, column: str, sides: Sides, *, flows: bool) -> pl.DataFrame:
+    """Return a row a treatment: its factors, and the medians over replications as `first` and `second`.
+
+    A replication counts if it ended well on both sides. With `flows` the column is one of flows, and a run's value the
+    mean over them.
+
+    Raises:
+        MissingDataError: if the results lack the experiment, or one of the sides.
+    """
+    runs = tables.experiment_runs(experiment)
+    if runs.is_empty():
+        raise MissingDataError(f"experiment {experiment} is not in these results")
+    ended = runs.filter(pl.col("status") == "ok")
+    if flows:
+        means = tables.flows.group_by("run_id").agg(value=pl.col(column).cast(pl.Float64).mean())
+        ended = ended.join(means, on="run_id")
+    else:
+        ended = ended.with_columns(value=pl.col(column).cast(pl.Float64))
+    factors = [name for name in tables.factors[experiment] if name != sides.column]
+    keys = [*factors, "replication"]
+    wide = ended.pivot(on=sides.column, index=keys, values="value", aggregate_function="first")
+    if not {sides.first, sides.second} <= set(wide.columns):
+        raise MissingDataError(f"experiment {experiment} was not run with both {sides.first} and {sides.second}")
+    wide = wide.rename({sides.first: "first", sides.second: "second"}).drop_nulls(["first", "second"])
+    return wide.group_by(factors, maintain_order=True).agg(pl.col("first", "second").median())
+
+
+def log_ratio(frame: pl.DataFrame, add: float = 0.0) -> Values:
+    """Return the logarithms of the first's values over the second's, `add` added to both."""
+    ratio: Values = np.log((frame["first"].to_numpy() + add) / (frame["second"].to_numpy() + add))
+    return ratio
+
+
+def quantile(values: Values, share: float) -> tuple[float, float, float]:
+    """Return a quantile of the sizes, and the ends of its interval over treatments."""
+    sizes = np.abs(values)
+    if sizes.size < 2:
+        raise MissingDataError(f"{sizes.size} treatments have a value on both sides; two are needed")
+    draws = np.random.default_rng(1).integers(sizes.size, size=(RESAMPLES, sizes.size))
+    low, high = np.quantile(np.quantile(sizes[draws], share, axis=1), [0.025, 0.975])
+    return float(np.quantile(sizes, share)), float(low), float(high)
+
+
+def within(what: str, values: Values, share: float, bound: float, *, decides: bool = True) -> Evidence:
+    """Return the part "this quantile of the sizes lies within the bound", judged by its interval's ends."""
+    value, low, high = quantile(values, share)
+    outcome = Outcome.CONFIRMED if high <= bound else Outcome.CONTRADICTED if low > bound else Outcome.UNDECIDED
+    return Evidence(what, f"{value:.4f} [{low:.4f}, {high:.4f}] against {bound:g}", outcome if decides else None)
+
+
+def worst(tables: Tables, experiment: str, sides: Sides, count: int = 3) -> str:
+    """Return the treatments whose completion times differ most, in words."""
+    frame = side_by_side(tables, experiment, "completion_s", sides, flows=True)
+    frame = frame.with_columns(log=pl.Series(log_ratio(frame)))
+    rows = frame.sort(pl.col("log").abs(), descending=True).head(count).to_dicts()
+    factors = [name for name in tables.factors[experiment] if name != sides.column]
+    return "; ".join(f"{', '.join(str(row[name]) for name in factors)}: {row['log']:+.2f}" for row in rows)
