@@ -25,9 +25,10 @@ impl Connection {
                 }
                 State::Idle | State::SynSent | State::Failed => false,
             },
-            Kind::Syn => self.config.role == Role::Server,
-            // RFC 9293 section 3.10.7.3: it must acknowledge nothing that was not sent. Later ones are duplicates.
-            Kind::SynAck => self.config.role == Role::Client && (self.state != State::SynSent || s.ack <= self.tx.nxt),
+            // Later ones are duplicates if they begin where the stream does.
+            Kind::Syn => self.config.role == Role::Server && s.seq == 0,
+            // RFC 9293 section 3.10.7.3: it must acknowledge nothing that was not sent.
+            Kind::SynAck => self.config.role == Role::Client && s.seq == 0 && s.ack <= self.tx.nxt,
             // RFC 5961 section 3.2: exactly the next position; in SYN-SENT it must acknowledge the SYN.
             Kind::Reset => match self.state {
                 State::Idle | State::Failed => false,
