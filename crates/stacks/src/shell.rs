@@ -170,6 +170,7 @@ impl<M: Machine> Shell<M> {
                         self.events.push_back(Event::Readable(StreamId(id)));
                     }
                 }
+                News::Openable => self.events.push_back(Event::Openable),
                 News::Readable(id) => self.events.push_back(Event::Readable(StreamId(id))),
                 News::Writable(id) => self.feed(id),
                 News::Delivered(id) => self.sending(id).delivered = true,

@@ -281,6 +281,7 @@ impl Machine for Noq {
                     n::StreamEvent::Readable { id } => News::Readable(id.into()),
                     n::StreamEvent::Writable { id } => News::Writable(id.into()),
                     n::StreamEvent::Finished { id } | n::StreamEvent::Stopped { id, .. } => News::Delivered(id.into()),
+                    n::StreamEvent::Available { dir: n::Dir::Bi } => News::Openable,
                     n::StreamEvent::Opened { .. } | n::StreamEvent::Available { .. } => continue,
                 },
                 // Datagrams, paths and traversal of address translation are not used.

@@ -263,6 +263,7 @@ impl Machine for Quinn {
                     q::StreamEvent::Readable { id } => News::Readable(id.into()),
                     q::StreamEvent::Writable { id } => News::Writable(id.into()),
                     q::StreamEvent::Finished { id } | q::StreamEvent::Stopped { id, .. } => News::Delivered(id.into()),
+                    q::StreamEvent::Available { dir: q::Dir::Bi } => News::Openable,
                     q::StreamEvent::Opened { .. } | q::StreamEvent::Available { .. } => continue,
                 },
                 // Datagrams are not used.

@@ -252,15 +252,15 @@ impl CongestionController for Htcp {
             let (min, max) = (self.min_rtt.unwrap_or(Span::ZERO), self.memory.max_rtt);
             if max > min {
                 // Old RTTs fade, in case the route has changed.
-                self.memory.max_rtt = min + (max - min).scaled(RTT_MEMORY, 100);
+                let above = (max - min).scaled(RTT_MEMORY, 100);
+                self.memory.max_rtt = min + if self.w.as_linux() { self.ticks.whole(above) } else { above };
             }
         }
         self.w.reduce(event, (window as f64 * self.beta) as u64);
         self.undo = Some(self.memory);
         self.memory.last_congestion = event.now;
-        if event.trigger == Trigger::Timeout {
-            self.phase = Phase::Loss;
-        }
+        // The ACK that told of it is not to be measured by the new window.
+        self.phase = if event.trigger == Trigger::Timeout { Phase::Loss } else { Phase::Recovery };
     }
 
     fn on_undo(&mut self) {

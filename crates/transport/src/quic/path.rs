@@ -259,10 +259,11 @@ impl Path {
     fn earliest_pto(&self, now: Time, about: &Situation) -> Option<(Time, SpaceId)> {
         let backoff = 1u64 << self.pto_count.min(30);
         let mut duration = self.rtt.pto() * backoff;
+        // Section 6.2.2.1: nothing is in flight, but the server may be held back by the anti-amplification limit.
+        let deadlock = (!about.peer_validated)
+            .then(|| (now + duration, if about.handshake_keys { SpaceId::Handshake } else { SpaceId::Initial }));
         if !self.spaces.iter().any(|s| s.sent.awaits()) {
-            // Section 6.2.2.1: nothing is in flight, but the server may be held back by the anti-amplification limit.
-            let id = if about.handshake_keys { SpaceId::Handshake } else { SpaceId::Initial };
-            return (!about.peer_validated).then(|| (now + duration, id));
+            return deadlock;
         }
         let mut earliest = None;
         for id in SpaceId::ALL {
@@ -281,7 +282,8 @@ impl Path {
                 earliest = Some((at, id));
             }
         }
-        earliest
+        // Where only 0-RTT packets are in flight, they have no timer before the handshake is confirmed.
+        earliest.or(deadlock)
     }
 
     /// Sets the loss-detection timer (appendix A.8).
@@ -317,6 +319,10 @@ impl Path {
     /// When an acknowledgement must go out by itself.
     #[inline]
     pub fn ack_deadline(&self) -> Time {
+        // While the anti-amplification limit forbids even that, the next datagram received is what is waited for.
+        if !self.validation.validated && self.validation.left() < u64::from(self.mtu.current()) {
+            return Time::NEVER;
+        }
         self.spaces[SpaceId::Data as usize].received.deadline()
     }
 

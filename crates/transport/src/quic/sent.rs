@@ -30,6 +30,8 @@ pub(super) enum Record {
     StreamsBlocked { limit: u64 },
     /// The handshake is confirmed.
     HandshakeDone,
+    /// How often to acknowledge, by the frame's number.
+    AckFrequency { sequence: u64 },
 }
 
 /// What is known of a packet.

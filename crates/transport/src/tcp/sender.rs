@@ -171,8 +171,19 @@ impl Sender {
 
     /// The handshake is over: the peer's window, and the RTT it showed unless a packet was sent twice.
     pub(super) fn open(&mut self, window: u64, rtt: Option<Span>, now: Time) {
-        self.window_end = window;
+        self.offer(window);
+        self.confirm(rtt, now);
+        self.cc.on_established(&cc::Established { now, rtt });
+    }
+
+    /// The peer lets so many bytes go, from the first on.
+    pub(super) fn offer(&mut self, window: u64) {
+        self.window_end = self.una + window;
         self.largest_window = window;
+    }
+
+    /// What the handshake tells of the RTT.
+    pub(super) fn confirm(&mut self, rtt: Option<Span>, now: Time) {
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt, 0, 0);
             self.rtt.sample_min(now, rtt);
@@ -180,7 +191,6 @@ impl Sender {
         } else {
             self.rtt.fall_back();
         }
-        self.cc.on_established(&cc::Established { now, rtt });
     }
 
     pub(super) fn write(&mut self, bytes: u64) {
@@ -204,7 +214,7 @@ impl Sender {
         self.written + u64::from(self.fin)
     }
 
-    fn unsent(&self) -> u64 {
+    pub(super) fn unsent(&self) -> u64 {
         self.write_end().saturating_sub(self.nxt)
     }
 
@@ -466,6 +476,13 @@ impl Sender {
 
     // ---- acknowledgements ----
 
+    /// Whether the peer may acknowledge this: neither what was never sent, nor what is older than any window it offered (RFC
+    /// 5961 section 5.2).
+    #[inline]
+    pub(super) fn may_acknowledge(&self, ack: u64) -> bool {
+        ack <= self.nxt && ack.saturating_add(self.largest_window) >= self.una
+    }
+
     /// Takes the acknowledgement of a segment in.
     pub(super) fn on_ack(&mut self, s: &Segment, cx: &mut Cx<'_>) {
         let now = cx.now;
@@ -597,7 +614,8 @@ impl Sender {
         if sequence.is_none() && s.echo != 0 && d.acked > 0 {
             // Karn's rule holds but for timestamps, whose clock ticks in milliseconds.
             let ms = timestamp(now).wrapping_sub(s.echo).max(1);
-            sequence = Some(Span::from_millis(u64::from(ms)));
+            // One that was never sent lies in the future (Linux: `tcp_rtt_tsopt_us`).
+            sequence = (ms < 1 << 31).then(|| Span::from_millis(u64::from(ms)));
             newest = sequence;
         }
         let Some(sample) = sequence else { return (None, delayed) };

@@ -145,7 +145,6 @@ impl Rounds {
             prior_delivered,
             in_flight: end - prior_delivered,
             lost: 0,
-            in_flight: 0,
             app_limited: !self.window_limited,
         };
         self.cc.on_ack(&Ack {
