@@ -20,4 +20,6 @@ pub enum Body {
     Tcp(tcp::Segment),
     /// A QUIC datagram.
     Quic(Box<quic::Datagram>),
+    /// The payload of a UDP datagram, as a production stack wrote it.
+    Udp(Vec<u8>),
 }

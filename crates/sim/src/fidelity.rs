@@ -1,0 +1,176 @@
+//! The fidelities of the simulator, and what a contender is at each.
+
+use crate::contender::{Contender, Switch, Transport};
+use haltere_transport::cc::Algorithm;
+
+/// How true a run in virtual time is to what is deployed.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Fidelity {
+    /// Our own transports.
+    #[default]
+    Model,
+    /// QUIC by production stacks; what there is no stack for, TCP above all, by the model.
+    Stack,
+}
+
+impl Fidelity {
+    /// All of them.
+    pub const ALL: [Fidelity; 2] = [Fidelity::Model, Fidelity::Stack];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Fidelity::Model => "model",
+            Fidelity::Stack => "stack",
+        }
+    }
+
+    /// The fidelity called `name`, if the simulator has it.
+    pub fn named(name: &str) -> Option<Fidelity> {
+        Fidelity::ALL.into_iter().find(|f| f.name() == name)
+    }
+}
+
+/// What runs in a contender's place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Subject {
+    /// Our own transport.
+    Model(Algorithm),
+    /// A production stack.
+    #[cfg(feature = "stacks")]
+    Stack {
+        /// Which.
+        stack: haltere_stacks::Stack,
+        /// What controls congestion in it.
+        congestion: haltere_stacks::Congestion,
+        /// What seals its packets.
+        cipher: haltere_stacks::Cipher,
+        /// Its flow-control windows.
+        windows: haltere_stacks::Windows,
+    },
+}
+
+impl Contender {
+    /// What the contender is at a fidelity.
+    ///
+    /// # Errors
+    /// If it cannot run there; the error says what would be right.
+    pub fn at(&self, fidelity: Fidelity) -> Result<Subject, String> {
+        let implementation = self.implementation.as_deref();
+        match (self.transport, fidelity, implementation) {
+            (Transport::Quic, Fidelity::Stack, None) => self.in_stack("quinn"),
+            (Transport::Quic, Fidelity::Stack, Some(name)) if name != "model" => self.in_stack(name),
+            (Transport::Quic, Fidelity::Model, Some(name @ ("quinn" | "noq"))) => Err(format!(
+                "{name} is a production stack: choose fidelity \"stack\" (or \"linux\", where it runs as a program), or write \
+                 \"quic/{}\" for the model",
+                self.congestion
+            )),
+            _ => self.in_model(),
+        }
+    }
+
+    fn in_model(&self) -> Result<Subject, String> {
+        let algorithm = self.modelled()?;
+        let of_stacks = [Switch::Haltere, Switch::NullCipher, Switch::StockBuffers];
+        let wrong = of_stacks.into_iter().find(|s| self.transport == Transport::Quic && self.has(*s));
+        wrong.map_or(Ok(Subject::Model(algorithm)), |switch| {
+            Err(format!(
+                "the switch {:?} is for production stacks, and this is the model: leave it out, or choose fidelity \"stack\"",
+                switch.describe().0
+            ))
+        })
+    }
+
+    #[cfg(not(feature = "stacks"))]
+    fn in_stack(&self, name: &str) -> Result<Subject, String> {
+        Err(format!("{name} was left out of this build: build with the feature \"stacks\", or write quic@model/…"))
+    }
+
+    #[cfg(feature = "stacks")]
+    fn in_stack(&self, name: &str) -> Result<Subject, String> {
+        use haltere_stacks::{Cipher, Congestion, Stack, Windows};
+        let stack = Stack::named(name).ok_or_else(|| {
+            let known = Stack::ALL.map(|s| s.describe().0).join(", ");
+            format!("there is no QUIC stack {name:?} in virtual time: there are model, {known}")
+        })?;
+        let congestion = if self.has(Switch::Haltere) {
+            let ours = self.algorithm()?;
+            if ours.needs_ecn() {
+                return Err(format!(
+                    "{name} does not tell a congestion control which bytes were marked, which {} needs: write quic@model/{}",
+                    self.congestion, self.congestion
+                ));
+            }
+            Congestion::Ours(ours, self.slow_start)
+        } else {
+            Congestion::Own(stack.congestion(&self.congestion).map_err(|e| e.to_string())?)
+        };
+        let known = |s: &Switch| match s {
+            Switch::Haltere | Switch::NullCipher | Switch::StockBuffers => true,
+            Switch::NoHystart | Switch::Hystart | Switch::HystartPlusPlus => self.has(Switch::Haltere),
+            _ => false,
+        };
+        if let Some(wrong) = self.switches.iter().find(|s| !known(s)) {
+            let remedy = if self.slow_start.is_some() && !self.has(Switch::Haltere) {
+                "its own congestion control cannot be switched: add +haltere for ours, or leave it out"
+            } else {
+                "leave it out, or write quic@model/…"
+            };
+            return Err(format!("{name} has no switch {:?}: {remedy}", wrong.describe().0));
+        }
+        let cipher = if self.has(Switch::NullCipher) { Cipher::Null } else { Cipher::Tls };
+        let windows = if self.has(Switch::StockBuffers) { Windows::Stock } else { Windows::Wide };
+        Ok(Subject::Stack { stack, congestion, cipher, windows })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str, fidelity: Fidelity) -> Result<Subject, String> {
+        Contender::parse(text).and_then(|c| c.at(fidelity))
+    }
+
+    #[test]
+    fn a_production_stack_is_no_model() {
+        let said = at("quic@quinn/cubic", Fidelity::Model).unwrap_err();
+        assert!(said.contains("fidelity \"stack\""), "{said}");
+        let said = at("quic/cubic+nullcipher", Fidelity::Model).unwrap_err();
+        assert!(said.contains("\"nullcipher\" is for production stacks"), "{said}");
+        assert_eq!(at("tcp/cubic", Fidelity::Stack), Ok(Subject::Model(Algorithm::Cubic)));
+        assert_eq!(at("quic@model/bbr", Fidelity::Stack), Ok(Subject::Model(Algorithm::Bbr)));
+    }
+
+    #[test]
+    #[cfg(feature = "stacks")]
+    fn a_contender_without_implementation_is_quinn_among_stacks() {
+        use haltere_stacks::{Congestion, Stack};
+        let stack = |text| match at(text, Fidelity::Stack) {
+            Ok(Subject::Stack { stack, congestion, .. }) => (stack, congestion),
+            other => panic!("{text}: {other:?}"),
+        };
+        assert_eq!(stack("quic/cubic"), stack("quic@quinn/cubic"));
+        assert_eq!(stack("quic@noq/newreno").0, Stack::Noq);
+        assert_eq!(stack("quic@noq/bbr+haltere").1, Congestion::Ours(Algorithm::Bbr, None));
+    }
+
+    #[test]
+    #[cfg(feature = "stacks")]
+    fn what_a_stack_lacks_is_named_with_the_remedy() {
+        let cases = [
+            ("quic@quinn/bbr", "bbr+haltere"),
+            ("quic@noq/bbr3", "bbr+haltere"),
+            ("quic@quinn/vegas", "cubic and newreno"),
+            ("quic@quiche/cubic", "quinn, noq"),
+            ("quic@quinn/cubic+hystart", "add +haltere"),
+            ("quic@quinn/cubic+nodelack", "leave it out"),
+            ("quic@quinn/qubic+haltere", "newreno, cubic"),
+            ("quic@noq/dctcp+haltere", "quic@model/dctcp"),
+        ];
+        for (given, hint) in cases {
+            let said = at(given, Fidelity::Stack).unwrap_err();
+            assert!(said.contains(hint), "{given}: {said}");
+        }
+    }
+}

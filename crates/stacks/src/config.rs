@@ -1,0 +1,155 @@
+//! What a stack's endpoint is configured with.
+
+use crate::secrets::Secrets;
+use haltere_net::rng::Stream;
+use haltere_transport::Role;
+use haltere_transport::cc::{Algorithm, SlowStart};
+use std::fmt;
+
+/// Why an endpoint cannot be made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Error(String);
+
+impl Error {
+    pub(crate) fn new(what: impl fmt::Display) -> Error {
+        Error(what.to_string())
+    }
+}
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for Error {}
+
+/// The stacks there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stack {
+    /// quinn-proto.
+    Quinn,
+    /// noq-proto.
+    Noq,
+}
+
+/// A stack's own congestion controls, as far as they take their dice from the run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Own {
+    /// CUBIC, the default of both.
+    Cubic,
+    /// NewReno.
+    NewReno,
+}
+
+impl Stack {
+    /// All of them.
+    pub const ALL: [Stack; 2] = [Stack::Quinn, Stack::Noq];
+
+    /// Its name in contenders, and what it is.
+    pub const fn describe(self) -> (&'static str, &'static str) {
+        match self {
+            Stack::Quinn => ("quinn", "quinn-proto 0.11.19, unmodified"),
+            Stack::Noq => ("noq", "noq-proto 1.4.0, unmodified"),
+        }
+    }
+
+    /// The stack called `name`.
+    pub fn named(name: &str) -> Option<Stack> {
+        Stack::ALL.into_iter().find(|s| s.describe().0 == name)
+    }
+
+    /// Its own congestion control called `name`.
+    ///
+    /// # Errors
+    /// If it has none of this name, or one whose runs could not be repeated; the error says what would be right.
+    pub fn congestion(self, name: &str) -> Result<Own, Error> {
+        let (stack, dice) = match self {
+            Stack::Quinn => ("quinn", "bbr"),
+            Stack::Noq => ("noq", "bbr3"),
+        };
+        match name {
+            "cubic" => Ok(Own::Cubic),
+            "newreno" => Ok(Own::NewReno),
+            _ if name == dice => Err(Error::new(format!(
+                "{stack}'s own {name} throws the operating system's dice, so that no run could be repeated: write \
+                 quic@{stack}/bbr+haltere for our algorithm inside {stack}"
+            ))),
+            _ => Err(Error::new(format!(
+                "{stack} has no congestion control {name:?} of its own: there are cubic and newreno; with +haltere, any of ours"
+            ))),
+        }
+    }
+}
+
+/// What controls congestion inside a stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Congestion {
+    /// The stack's own.
+    Own(Own),
+    /// One of ours, through the stack's controller trait, with slow start's exit if one is chosen.
+    Ours(Algorithm, Option<SlowStart>),
+}
+
+/// What seals packets.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Cipher {
+    /// TLS 1.3 by rustls and ring.
+    #[default]
+    Tls,
+    /// Nothing: the same lengths, plain bytes, a checksum for a tag.
+    Null,
+}
+
+/// Flow-control windows.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Windows {
+    /// So large that nothing but congestion control limits a flow: see [`Windows::WIDE`]. Streams are then read as bytes
+    /// come and put in order here, for the stacks hold no more than 1024 pieces beyond a gap and end the connection when
+    /// there are more (`assembler.rs`, `MAX_CHUNKS`), which one slow start on a fast long path brings about.
+    #[default]
+    Wide,
+    /// The stack's own: 1.25 MB a stream, 10 MB unacknowledged, for 100 Mbit/s × 100 ms; read in order, as programs do.
+    Stock,
+}
+
+impl Windows {
+    /// Receive windows of a stream and of the connection, and the send window, bytes: what the model's windows may grow to
+    /// ([`haltere_transport::quic::Config`]), from the start, for the stacks' do not grow; the send window holds both.
+    pub const WIDE: (u32, u32, u64) = (64 << 20, 96 << 20, 128 << 20);
+}
+
+/// One end of a connection.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Which end it is.
+    pub role: Role,
+    /// Which stack.
+    pub stack: Stack,
+    /// What controls congestion.
+    pub congestion: Congestion,
+    /// What seals packets.
+    pub cipher: Cipher,
+    /// Flow-control windows.
+    pub windows: Windows,
+    /// The largest UDP payload that path MTU discovery looks for, bytes; at least 1200.
+    pub max_udp_payload: u16,
+    /// Dice for all that the stack draws and for our congestion control.
+    pub stream: Stream,
+    /// Where a server's TLS leaves its secrets, which are both ends'.
+    pub secrets: Secrets,
+}
+
+impl Config {
+    /// The defaults of an end.
+    pub fn new(role: Role, stack: Stack, congestion: Congestion, stream: Stream) -> Config {
+        Config {
+            role,
+            stack,
+            congestion,
+            cipher: Cipher::default(),
+            windows: Windows::default(),
+            max_udp_payload: 1472,
+            stream,
+            secrets: Secrets::default(),
+        }
+    }
+}
