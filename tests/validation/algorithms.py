@@ -1,8 +1,9 @@
 """Lays congestion controls of the model beside the kernel's modules: `algorithms.py [NAME…] [--kernel FILE] [--all]`.
 
-Prints a table of all of them, or of those named, on each path, with the same losses at both fidelities: the log ratio
-of median completion times and, kernel / model, retransmissions; with `--all` the times and the mean queueing delays too.
-The kernel's results are kept in FILE, if given, and taken from there the next time.
+Prints a table of all of them, or of those named (switches may follow, as in `hybla+nodelack`), on each path, with the
+same losses at both fidelities: the log ratio of median completion times and, kernel / model, retransmissions; with
+`--all` the times and the mean queueing delays too. The kernel's results are kept in FILE, if given, and taken from it
+the next time.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import argparse
 import json
 import math
 import statistics
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from haltere import fidelity
 from haltere.comparison import Conditions
+from haltere.fidelity import Fidelity
 from haltere.runner.executor import Task
 from haltere.runner.single import sample_ns
 
@@ -32,6 +35,7 @@ NAMES = (
     "westwood",
     "veno",
     "yeah",
+    "vegas",
 )
 SEED = 1
 LONG = {"rate": "100Mbit/s", "rtt": "100ms", "size": "64MB"}
@@ -62,18 +66,17 @@ WAYS = (
 )
 
 
-def tasks(names: list[str], at: str) -> list[Task]:
+def tasks(names: list[str], at: Fidelity) -> list[Task]:
     """Return every run at a fidelity."""
     answer = []
     for one in WAYS:
         for name in names:
-            conditions = Conditions(**{**vars(one.conditions), "fidelity": at})
-            scenario = conditions.scenario([f"tcp/{name}"]).json
+            scenario = replace(one.conditions, fidelity=at).scenario([f"tcp/{name}"]).json
             answer += [Task(f"{one.name}|{name}|{n}", scenario, SEED, n) for n in range(one.replications)]
     return answer
 
 
-def run(names: list[str], at: str) -> RESULTS:
+def run(names: list[str], at: Fidelity) -> RESULTS:
     """Run everything at a fidelity; return the flow and the link of each run."""
     wanted = tasks(names, at)
     extra = {"sample_ns": sample_ns(wanted[0].scenario_json)} if at == "linux" else None
@@ -134,7 +137,7 @@ def main() -> None:
         kernel |= run(missing, "linux")
     if options.kernel:
         options.kernel.write_text(json.dumps(kernel, indent=1))
-    print(table(names, kernel, run(names, "model"), everything=options.all))
+    sys.stdout.write(table(names, kernel, run(names, "model"), everything=options.all) + "\n")
 
 
 if __name__ == "__main__":

@@ -36,6 +36,8 @@ pub enum Switch {
     HystartPlusPlus,
     /// Window-based algorithms paced.
     Paced,
+    /// ECN.
+    Ecn,
     /// Every data packet acknowledged at once.
     NoDelack,
     /// No compression of SACKs.
@@ -68,11 +70,12 @@ pub enum Switch {
 
 impl Switch {
     /// All of them.
-    pub const ALL: [Switch; 18] = [
+    pub const ALL: [Switch; 19] = [
         Switch::NoHystart,
         Switch::Hystart,
         Switch::HystartPlusPlus,
         Switch::Paced,
+        Switch::Ecn,
         Switch::NoDelack,
         Switch::NoSackCompression,
         Switch::Rto1s,
@@ -99,6 +102,9 @@ impl Switch {
             Switch::Hystart => ("hystart", BOTH, "slow start ends early by HyStart, as in Linux (CUBIC's default)"),
             Switch::HystartPlusPlus => ("hystartpp", BOTH, "slow start ends early by HyStart++ (RFC 9406)"),
             Switch::Paced => ("paced", TCP, "window-based algorithms are paced, as with a pacing queue discipline"),
+            Switch::Ecn => {
+                ("ecn", BOTH, "packets are ECN-capable and marks heeded (RFC 3168, RFC 9000; always for dctcp)")
+            }
             Switch::NoDelack => ("nodelack", BOTH, "every data packet is acknowledged at once"),
             Switch::NoSackCompression => ("nosackcompression", TCP, "duplicate ACKs are never held back"),
             Switch::Rto1s => ("rto1s", TCP, "retransmission timeout as in RFC 6298, never under 1 s"),

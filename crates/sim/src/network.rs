@@ -274,7 +274,7 @@ fn link_configs(spec: &LinkSpec, outside: Span) -> (LinkConfig, LinkConfig) {
 fn link_config(spec: &DirectionSpec, rtt: Span) -> LinkConfig {
     let mtu = spec.mtu.map_or(1500, |q| q.0.0 as u32);
     let rate = spec.rate.map(|q| q.0);
-    let queue = match spec.queue.map_or(QueueLimit::Packets(1000), |q| q.0) {
+    let limit = |length: QueueLimit| match length {
         QueueLimit::Packets(n) => Limit::Packets(n),
         QueueLimit::Bytes(n) => Limit::Bytes(n),
         QueueLimit::Bdp(times) => {
@@ -287,7 +287,8 @@ fn link_config(spec: &DirectionSpec, rtt: Span) -> LinkConfig {
         trace: None,
         delay: spec.delay.map_or(Span::ZERO, |q| q.0),
         mtu,
-        queue,
+        queue: limit(spec.queue.map_or(QueueLimit::Packets(1000), |q| q.0)),
+        mark: spec.mark.map(|q| limit(q.0)),
         loss: loss_model(spec.loss.as_ref()),
         jitter: jitter_model(spec.jitter.as_ref()),
         duplication: spec.duplication.map_or(0.0, |q| q.0.0),

@@ -201,6 +201,9 @@ pub struct LinkSpec {
     /// How much may wait (default 1000p).
     #[serde(default)]
     pub queue: Option<Quantity<QueueLimit>>,
+    /// Marks ECN-capable packets that find this much waiting, as DCTCP's switch does (RFC 8257; default: none).
+    #[serde(default)]
+    pub mark: Option<Quantity<QueueLimit>>,
     /// Largest packet with IP header (default 1500B).
     #[serde(default)]
     pub mtu: Option<Quantity<Bytes>>,
@@ -234,6 +237,9 @@ pub struct DirectionSpec {
     /// How much may wait.
     #[serde(default)]
     pub queue: Option<Quantity<QueueLimit>>,
+    /// Marks ECN-capable packets that find this much waiting.
+    #[serde(default)]
+    pub mark: Option<Quantity<QueueLimit>>,
     /// Largest packet with IP header.
     #[serde(default)]
     pub mtu: Option<Quantity<Bytes>>,
@@ -597,6 +603,7 @@ impl LinkSpec {
             rate: own.rate.or(self.rate),
             delay: own.delay.or(self.delay),
             queue: own.queue.or(self.queue),
+            mark: own.mark.or(self.mark),
             mtu: own.mtu.or(self.mtu),
             loss: own.loss.clone().or_else(|| self.loss.clone()),
             jitter: own.jitter.clone().or_else(|| self.jitter.clone()),

@@ -3,6 +3,7 @@
 use crate::clock::{Calendar, Clock};
 use crate::machine::{Inbox, Machine, News};
 use crate::meter::Meter;
+use crate::secrets::Secrets;
 use haltere_net::{Cx, Ecn, FlowId, Metric, Packet, PathId, Span, Time};
 use haltere_transport::quic::sizes::IP_UDP;
 use haltere_transport::{Body, CloseReason, Endpoint, Event, Role, Stats, StreamId};
@@ -53,11 +54,14 @@ pub(crate) struct Shell<M> {
     sending: Vec<Sending>,
     receiving: Vec<Receiving>,
     events: VecDeque<Event>,
+    /// Room for the next datagram, kept when there was none.
+    spare: Vec<u8>,
     /// Datagrams that belong to no connection, such as Version Negotiation.
     answers: VecDeque<Vec<u8>>,
     stats: Stats,
     /// The last values of the metrics that were reported.
     reported: [u64; 5],
+    secrets: Secrets,
 }
 
 /// What a machine hands to its shell at birth.
@@ -72,7 +76,7 @@ pub(crate) struct Parts<M> {
 }
 
 impl<M: Machine> Shell<M> {
-    pub fn new(parts: Parts<M>) -> Shell<M> {
+    pub fn new(parts: Parts<M>, secrets: Secrets) -> Shell<M> {
         Shell {
             machine: RefCell::new(parts.machine),
             role: parts.role,
@@ -90,9 +94,11 @@ impl<M: Machine> Shell<M> {
             sending: Vec::new(),
             receiving: Vec::new(),
             events: VecDeque::new(),
+            spare: Vec::new(),
             answers: VecDeque::new(),
             stats: Stats::default(),
             reported: [0; 5],
+            secrets,
         }
     }
 
@@ -261,10 +267,13 @@ impl<M: Machine> Endpoint for Shell<M> {
         if let Some(answer) = self.answers.pop_front() {
             return Some(self.packet(answer, Ecn::NotEct));
         }
-        let mut datagram = Vec::with_capacity(self.room);
+        if self.spare.capacity() == 0 {
+            self.spare = Vec::with_capacity(self.room);
+        }
         let machine = self.machine.get_mut();
-        if let Some(ecn) = machine.transmit(self.clock.instant(cx.now), &mut datagram) {
+        if let Some(ecn) = machine.transmit(self.clock.instant(cx.now), &mut self.spare) {
             self.report(cx);
+            let datagram = std::mem::take(&mut self.spare);
             return Some(self.packet(datagram, ecn));
         }
         // A timer that is due has run or will not: no stack sets one for the past to be run at once.
@@ -315,6 +324,10 @@ impl<M: Machine> Endpoint for Shell<M> {
         let open: Vec<u64> = self.sending.iter().filter(|s| !s.ended).map(|s| s.id).collect();
         open.into_iter().for_each(|id| self.finish(StreamId(id)));
         self.close_if_done();
+    }
+
+    fn take_secrets(&mut self) -> String {
+        self.secrets.take()
     }
 
     fn stats(&self) -> Stats {

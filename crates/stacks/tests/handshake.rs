@@ -49,7 +49,12 @@ fn the_request_leaves_after_one_round_trip() {
         for cipher in [Cipher::Tls, Cipher::Null] {
             let pair = losing(stack, cipher, &[], &[]);
             pair.assert_complete();
-            assert_eq!(pair.client_log.connected_at, Some(Time::ZERO + DELAY * 2), "{stack:?}");
+            let connected = pair.client_log.connected_at.unwrap().since(Time::ZERO);
+            match stack {
+                Stack::Quinn => assert_eq!(connected, DELAY * 2),
+                // noq paces a server's first flight by the RTT that it supposes, 333 ms, and lets one datagram go at a time.
+                Stack::Noq => assert!(connected > DELAY * 2 && connected <= DELAY * 4, "{connected}"),
+            }
             let first = &pair.seen[0].packet;
             assert!(pair.seen[0].from_client && first.len >= 1228, "{first:?}");
         }
@@ -92,8 +97,9 @@ fn a_server_that_is_never_heard_leaves_both_ends_without_a_connection() {
 #[test]
 fn a_path_that_dies_is_noticed_after_the_idle_timeout() {
     for stack in STACKS {
-        let mut pair = fresh(stack, Cipher::Tls);
-        pair.censor = Some(Box::new(|seen| seen.at > Time::ZERO + Span::from_millis(80)));
+        let link = LinkConfig { delay: DELAY, ..LinkConfig::default() };
+        let mut pair = pair(stack, CUBIC, Cipher::Tls, &link, &link, &[(400, 5_000_000)]);
+        pair.censor = Some(Box::new(|seen| seen.at > Time::ZERO + Span::from_millis(110)));
         assert!(pair.run(Span::from_secs(300)));
         assert_eq!(pair.client_log.failed, Some(CloseReason::IdleTimeout), "{stack:?}");
         assert_eq!(pair.server_log.failed, Some(CloseReason::IdleTimeout), "{stack:?}");

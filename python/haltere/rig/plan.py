@@ -23,6 +23,7 @@ class Direction:
     jitter: Json
     duplication: float
     trace_ms: list[int] | None = None
+    mark: Json | None = None
 
     @property
     def queue_packets(self) -> int:
@@ -171,6 +172,8 @@ def _check_kernel_links(links: tuple[Link, ...]) -> None:
                 if direction.jittery
                 else "duplication"
                 if direction.duplication > 0
+                else "a queue that marks"
+                if direction.mark is not None
                 else "a queue counted in bytes"
                 if "packets" not in direction.queue and direction.rate_bps
                 else None

@@ -32,6 +32,11 @@ impl Ticks {
         span.as_nanos().div_ceil(self.tick)
     }
 
+    /// A span's whole ticks.
+    pub(super) fn whole(&self, span: Span) -> Span {
+        Span::from_nanos(span.as_nanos() / self.tick * self.tick)
+    }
+
     /// Ticks a second (Linux: `HZ`).
     pub(super) fn per_second(&self) -> u64 {
         (1_000_000_000 / self.tick).max(1)

@@ -85,7 +85,7 @@ impl Windows {
     }
 
     /// Grows exponentially up to the threshold and returns the bytes that are left for linear growth.
-    fn slow_start(&mut self, delivered: u64) -> u64 {
+    pub(super) fn slow_start(&mut self, delivered: u64) -> u64 {
         let grown = (self.window + delivered).min(self.ssthresh);
         let used = grown - self.window;
         self.window = grown;

@@ -19,6 +19,9 @@ pub struct Config {
     pub algorithm: Algorithm,
     /// Slow start's early exit; `None` leaves it to the algorithm.
     pub slow_start: Option<SlowStart>,
+    /// Whether packets are ECN-capable and marks heeded (RFC 9000 section 13.4). Default false but for algorithms that need
+    /// it.
+    pub ecn: bool,
     /// Dice for congestion control.
     pub stream: Stream,
     /// The initial window in datagrams; in bytes it is bounded as RFC 9002 section 7.2 says. Default 10.
@@ -70,6 +73,7 @@ impl Config {
             role,
             algorithm,
             slow_start: None,
+            ecn: algorithm.needs_ecn(),
             stream,
             initial_window: 10,
             max_udp_payload: 1472,

@@ -1,5 +1,6 @@
 //! Frames (RFC 9000 section 19) as typed values with their exact sizes.
 
+use super::ecn::EcnCounts;
 use haltere_net::Span;
 use std::ops::Range;
 
@@ -72,6 +73,15 @@ pub struct Ack {
     pub delay_units: u64,
 }
 
+/// An ACK frame with ECN counts (section 19.3.2).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AckEcn {
+    /// What is acknowledged.
+    pub ack: Ack,
+    /// What was received with which codepoint.
+    pub counts: EcnCounts,
+}
+
 impl Ack {
     /// An ACK of `ranges`, highest first, held back for `delay`.
     pub fn new(ranges: Box<[Range<u64>]>, delay: Span) -> Ack {
@@ -121,6 +131,8 @@ pub enum Frame {
     Ping,
     /// ACK (19.3).
     Ack(Ack),
+    /// ACK with ECN counts (19.3.2).
+    AckEcn(Box<AckEcn>),
     /// CRYPTO (19.6).
     Crypto {
         /// Offset in the stream of the packet number space.
@@ -192,6 +204,10 @@ impl Frame {
             Frame::Ping | Frame::HandshakeDone | Frame::ImmediateAck => 1,
             Frame::AckFrequency(asked) => asked.size(),
             Frame::Ack(ack) => ack.size(),
+            Frame::AckEcn(both) => {
+                let counts = both.counts;
+                both.ack.size() + varint_len(counts.ect0) + varint_len(counts.ect1) + varint_len(counts.ce)
+            }
             Frame::Crypto { offset, len, .. } => 1 + varint_len(*offset) + varint_len(u64::from(*len)) + len,
             Frame::Stream { id, offset, len, explicit_len, .. } => {
                 stream_header(*id, *offset) + if *explicit_len { varint_len(u64::from(*len)) } else { 0 } + len
@@ -211,7 +227,7 @@ impl Frame {
     /// Whether the peer must acknowledge it (RFC 9002 section 2).
     #[inline]
     pub fn ack_eliciting(&self) -> bool {
-        !matches!(self, Frame::Padding(_) | Frame::Ack(_) | Frame::ConnectionClose(_))
+        !matches!(self, Frame::Padding(_) | Frame::Ack(_) | Frame::AckEcn(_) | Frame::ConnectionClose(_))
     }
 
     /// Whether 0-RTT packets may carry it (RFC 9000 section 12.4, table 3).
@@ -228,6 +244,7 @@ impl Frame {
             Frame::Padding(_)
                 | Frame::Ping
                 | Frame::Ack(_)
+                | Frame::AckEcn(_)
                 | Frame::Crypto { .. }
                 | Frame::ConnectionClose(None | Some(_))
         )
@@ -251,6 +268,9 @@ mod tests {
         assert_eq!(ack(std::slice::from_ref(&(0..10)), 0), 5);
         // Largest and delay of two bytes each; one gap and range more.
         assert_eq!(ack(&[90..100, 0..80], 25_000), 1 + 2 + 2 + 1 + 1 + 1 + 2);
+        let counts = EcnCounts { ect0: 63, ect1: 0, ce: 64 };
+        let plain = Ack::new(std::slice::from_ref(&(0..10)).into(), Span::ZERO);
+        assert_eq!(Frame::AckEcn(Box::new(AckEcn { ack: plain, counts })).size(), 5 + 1 + 1 + 2);
         let stream = |offset, explicit_len| Frame::Stream { id: 0, offset, len: 1000, fin: true, explicit_len }.size();
         assert_eq!(stream(0, false), 1002);
         assert_eq!(stream(0, true), 1004);

@@ -1,6 +1,7 @@
 //! A path of a connection: RTT, congestion controller, sent packets, pacer, datagram size.
 
 use super::config::Config;
+use super::ecn::Marking;
 use super::few::Few;
 use super::frame::Ack;
 use super::mtu::MtuSearch;
@@ -11,8 +12,8 @@ use super::sent::{Record, SentPacket, SentPackets};
 use super::sizes::{AMPLIFICATION_LIMIT, IP_UDP, MIN_DATAGRAM};
 use crate::cc::{self, CongestionController, Sent};
 use crate::endpoint::Role;
-use crate::recovery::{BurstPacer, RateSampler};
-use haltere_net::{Cx, Metric, PathId, Rate, Span, Time};
+use crate::recovery::{BurstPacer, RateSampler, Told};
+use haltere_net::{PathId, Rate, Span, Time};
 
 /// A packet number space of a path (RFC 9000 section 12.3). Paths after the first only use that of application data.
 #[derive(Default, Debug)]
@@ -93,9 +94,10 @@ pub(super) struct Path {
     /// Whether the window or pacing, and not a lack of data, held the sender back lately (RFC 9002 section 7.8).
     pub window_limited: bool,
     pub undo: bool,
+    pub marking: Marking,
     pacing: Option<BurstPacer>,
     burst: u64,
-    reported: [u64; 4],
+    pub told: Told,
 }
 
 impl Path {
@@ -132,10 +134,11 @@ impl Path {
             paced_until: Time::NEVER,
             window_limited: false,
             undo: config.undo,
+            marking: Marking::new(config.ecn),
             // Section 7.7: bursts of the size of the initial window are allowed.
             pacing: config.pacing.then(|| BurstPacer::new(initial_window)),
             burst: config.burst,
-            reported: [0; 4],
+            told: Told::default(),
         }
     }
 
@@ -167,7 +170,8 @@ impl Path {
     pub fn on_sent(&mut self, now: Time, id: SpaceId, size: u32, records: Few<Record>, eliciting: bool, padded: bool) {
         // RFC 9002 section 2: packets with PADDING count as in flight even if nobody will acknowledge them.
         let in_flight = eliciting || padded;
-        let mut packet = SentPacket::new(now, size, self.sampler.on_sent(now, self.in_flight), records);
+        let tx = self.sampler.on_sent(now, self.in_flight).with_in_flight(self.in_flight + u64::from(size));
+        let mut packet = SentPacket::new(now, size, tx, records);
         packet.ack_eliciting = eliciting;
         packet.in_flight = in_flight;
         if in_flight {
@@ -185,6 +189,7 @@ impl Path {
                 self.charge(now, u64::from(size));
             }
         }
+        self.marking.on_sent(id);
         let space = &mut self.spaces[id as usize];
         space.next_number += 1;
         space.sent.push(packet);
@@ -202,6 +207,7 @@ impl Path {
         packet.mtu_probe = true;
         self.in_flight += u64::from(size);
         self.charge(now, u64::from(size));
+        self.marking.on_sent(SpaceId::Data);
         let space = self.space(SpaceId::Data);
         space.next_number += 1;
         space.sent.push(packet);
@@ -329,21 +335,5 @@ impl Path {
             Some(largest) if largest < self.spaces[id as usize].next_number => Ok(largest),
             _ => Err("PROTOCOL_VIOLATION: a packet was acknowledged that was never sent"),
         }
-    }
-
-    /// Reports what changed.
-    pub fn report(&mut self, cx: &mut Cx<'_>) {
-        if !cx.probing() {
-            return;
-        }
-        let rate = self.pacing_rate().map_or(0, Rate::as_bps);
-        let now = [self.window(), self.cc.ssthresh(), self.in_flight, rate];
-        let metrics = [Metric::Cwnd, Metric::Ssthresh, Metric::BytesInFlight, Metric::PacingRate];
-        for (i, metric) in metrics.into_iter().enumerate() {
-            if now[i] != self.reported[i] {
-                cx.record(metric, now[i]);
-            }
-        }
-        self.reported = now;
     }
 }

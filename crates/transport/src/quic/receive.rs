@@ -1,14 +1,16 @@
 //! Taking in datagrams: keys, frames, and the steps of the handshake they make.
 
 use super::connection::{Connection, State};
-use super::frame::{Frame, TransportParameters, VARINT_MAX};
+use super::ecn::EcnCounts;
+use super::frame::{Ack, Frame, TransportParameters, VARINT_MAX};
 use super::packet::{Form, QuicPacket, SpaceId};
 use super::received::AckPolicy;
 use super::sizes::{IP_UDP, MIN_DATAGRAM, Session};
 use crate::Body;
 use crate::cc::Established;
 use crate::endpoint::{CloseReason, Event, Role};
-use haltere_net::{Cx, Packet, Span, Time};
+use haltere_net::incident::{PacketName, Reception};
+use haltere_net::{Cx, Ecn, Incident, Packet, Span, Time};
 
 /// Packets kept that came before their keys.
 const MAX_EARLY: usize = 16;
@@ -58,13 +60,14 @@ impl Connection {
             return;
         }
         self.paths[i].validation.received += u64::from(size);
+        let ecn = packet.ecn;
         for quic in datagram.packets {
             // Section 14.1: a server drops Initial packets in datagrams smaller than 1200 bytes.
             if quic.space == SpaceId::Initial && self.config.role == Role::Server && size < MIN_DATAGRAM {
                 self.stats.invalid_packets += 1;
                 continue;
             }
-            self.on_quic_packet(i, quic, cx.now, cx);
+            self.on_quic_packet(i, quic, (cx.now, ecn), cx);
         }
         self.close_if_done();
         let about = self.situation();
@@ -92,31 +95,57 @@ impl Connection {
         }
     }
 
-    fn on_quic_packet(&mut self, i: usize, packet: QuicPacket, arrived: Time, cx: &mut Cx<'_>) {
+    /// What becomes of a packet with this number.
+    #[inline]
+    fn reception(&self, i: usize, id: SpaceId, form: Form, number: u64) -> Reception {
+        // Section 12.3: packet numbers end at 2^62 - 1; such a packet could not have been encoded.
+        if number > VARINT_MAX {
+            return Reception::Dropped("its number is beyond 2^62 - 1");
+        }
+        match self.keys(id, form) {
+            Keys::Discarded => Reception::Dropped("its keys are discarded"),
+            Keys::NotYet if self.early.len() >= MAX_EARLY => {
+                Reception::Dropped("its keys are not there yet, and enough packets are kept for later")
+            }
+            Keys::NotYet => Reception::Kept,
+            Keys::Present if self.paths[i].spaces[id as usize].received.is_duplicate(number) => {
+                Reception::Dropped("it is a duplicate")
+            }
+            Keys::Present => Reception::Read,
+        }
+    }
+
+    /// Takes in a packet that is not plain, unless it goes on as one; returns whether it does.
+    fn goes_on(&mut self, packet: &QuicPacket, name: PacketName, cx: &mut Cx<'_>) -> bool {
+        let invalid = self.stats.invalid_packets;
+        let goes_on = self.admits(packet);
+        if !goes_on {
+            let useless = Reception::Dropped("it does not authenticate, or is of no use by now");
+            let taken = self.stats.invalid_packets == invalid;
+            cx.tell(Incident::Received(name, if taken { Reception::Read } else { useless }));
+        }
+        goes_on
+    }
+
+    fn on_quic_packet(&mut self, i: usize, packet: QuicPacket, (arrived, ecn): (Time, Ecn), cx: &mut Cx<'_>) {
         if self.state != State::Open {
             return;
         }
         let (id, form) = (packet.space, packet.form);
-        if form != Form::Plain && !self.admits(&packet) {
+        let name = PacketName { space: id as u8, number: packet.number };
+        if form != Form::Plain && !self.goes_on(&packet, name, cx) {
             return;
         }
-        // Section 12.3: packet numbers end at 2^62 - 1; such a packet could not have been encoded.
-        if packet.number > VARINT_MAX {
-            self.stats.invalid_packets += 1;
-            return;
-        }
-        match self.keys(id, form) {
-            Keys::Discarded => return,
-            Keys::NotYet => {
-                if self.early.len() < MAX_EARLY {
-                    self.early.push((i, packet, arrived));
-                }
+        self.stats.invalid_packets += u64::from(packet.number > VARINT_MAX);
+        let reception = self.reception(i, id, form, packet.number);
+        cx.tell(Incident::Received(name, reception));
+        match reception {
+            Reception::Dropped(_) => return,
+            Reception::Kept => {
+                self.early.push((i, packet, (arrived, ecn)));
                 return;
             }
-            Keys::Present => {}
-        }
-        if self.paths[i].spaces[id as usize].received.is_duplicate(packet.number) {
-            return;
+            Reception::Read => {}
         }
         let (number, mut eliciting, before) = (packet.number, false, self.progress);
         if packet.frames.is_empty() {
@@ -134,7 +163,9 @@ impl Connection {
             }
         }
         let policy = policy_of(id, &self.acks);
-        self.paths[i].spaces[id as usize].received.on_packet(number, eliciting, arrived, cx.now, &policy);
+        let received = &mut self.paths[i].spaces[id as usize].received;
+        received.on_packet(number, eliciting, arrived, cx.now, &policy);
+        received.on_ecn(ecn, eliciting);
         self.sent_since_heard = false;
         self.restart_idle();
         if id == SpaceId::Initial && self.config.retry {
@@ -170,20 +201,8 @@ impl Connection {
                 let clock = (cx.now, self.rtt());
                 self.streams.on_stream_frame(id, offset, u64::from(len), fin, clock, &mut self.events)?;
             }
-            Frame::Ack(ack) => {
-                if id == SpaceId::Handshake {
-                    // RFC 9002 section 6.2.2.1: the peer has read a Handshake packet, so it knows our address.
-                    self.progress.peer_validated = true;
-                }
-                let about = self.situation();
-                self.paths[i].on_ack(id, &ack, &about, &mut self.fates, &mut self.stats, cx)?;
-                self.apply_fates(i, id);
-                if self.config.ack_frequency && self.progress.confirmed {
-                    let path = &self.paths[i];
-                    let packets = path.window() / u64::from(path.mtu.current());
-                    self.frequency.review(cx.now, packets, path.rtt.smoothed());
-                }
-            }
+            Frame::Ack(ack) => self.on_ack_frame(i, id, &ack, None, cx)?,
+            Frame::AckEcn(both) => self.on_ack_frame(i, id, &both.ack, Some(both.counts), cx)?,
             Frame::AckFrequency(asked) => self.on_ack_frequency(&asked)?,
             Frame::ImmediateAck => self.paths[i].space(id).received.hurry(),
             Frame::Crypto { offset, len, last, parameters } => {
@@ -209,6 +228,29 @@ impl Connection {
                     Some(error) => Event::Failed(CloseReason::ProtocolViolation(error)),
                 });
             }
+        }
+        Ok(())
+    }
+
+    fn on_ack_frame(
+        &mut self,
+        i: usize,
+        id: SpaceId,
+        ack: &Ack,
+        counts: Option<EcnCounts>,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), &'static str> {
+        if id == SpaceId::Handshake {
+            // RFC 9002 section 6.2.2.1: the peer has read a Handshake packet, so it knows our address.
+            self.progress.peer_validated = true;
+        }
+        let about = self.situation();
+        self.paths[i].on_ack(id, (ack, counts), &about, &mut self.fates, &mut self.stats, cx)?;
+        self.apply_fates(i, id);
+        if self.config.ack_frequency && self.progress.confirmed {
+            let path = &self.paths[i];
+            let packets = path.window() / u64::from(path.mtu.current());
+            self.frequency.review(cx.now, packets, path.rtt.smoothed());
         }
         Ok(())
     }

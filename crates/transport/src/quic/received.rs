@@ -1,8 +1,9 @@
 //! Which packets arrived and when that is to be acknowledged (RFC 9000 section 13.2).
 
+use super::ecn::EcnCounts;
 use super::frame::Ack;
 use crate::ranges::RangeSet;
-use haltere_net::{Span, Time};
+use haltere_net::{Ecn, Span, Time};
 
 /// When acknowledgements are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +42,8 @@ pub(super) struct Received {
     unacked: u32,
     immediate: bool,
     deadline: Option<Time>,
+    /// Packets by ECN codepoint, once there was one.
+    counts: Option<EcnCounts>,
     /// The largest packet acknowledged.
     acked: Option<u64>,
     /// ACK-only packets sent since the last one that had to be acknowledged.
@@ -52,6 +55,15 @@ impl Received {
     #[inline]
     pub fn is_duplicate(&self, number: u64) -> bool {
         number < self.floor || self.ranges.contains(number)
+    }
+
+    /// A packet was processed that came with this codepoint. One that was marked is acknowledged at once (section 13.2.1).
+    #[inline]
+    pub fn on_ecn(&mut self, ecn: Ecn, eliciting: bool) {
+        if ecn != Ecn::NotEct {
+            self.counts.get_or_insert_default().count(ecn);
+            self.immediate |= eliciting && ecn == Ecn::Ce;
+        }
     }
 
     /// A packet was processed that arrived at `at`.
@@ -122,7 +134,14 @@ impl Received {
     /// The ACK frame of this moment.
     #[inline]
     pub fn frame(&self, now: Time) -> Ack {
-        Ack::new(self.ranges.iter().rev().map(|(start, end)| start..end).collect(), now.since(self.largest_at))
+        let ranges = self.ranges.iter().rev().map(|(start, end)| start..end).collect();
+        Ack::new(ranges, now.since(self.largest_at))
+    }
+
+    /// The ECN counts to report with it.
+    #[inline]
+    pub fn counts(&self) -> Option<EcnCounts> {
+        self.counts
     }
 
     /// An ACK went out, in a packet that is itself to be acknowledged or not.

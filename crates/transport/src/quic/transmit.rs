@@ -2,7 +2,7 @@
 
 use super::connection::{Connection, Crypto, State};
 use super::few::Few;
-use super::frame::{Frame, varint_len};
+use super::frame::{AckEcn, Frame, varint_len};
 use super::packet::{Datagram, Form, QuicPacket, SpaceId, number_len};
 use super::path::{Clearance, Space};
 use super::sent::Record;
@@ -54,7 +54,10 @@ impl Draft {
         if let Some(largest) = ack.largest() {
             self.records.push(Record::Ack { largest });
             self.acks = true;
-            self.push(Frame::Ack(ack));
+            self.push(match space.received.counts() {
+                None => Frame::Ack(ack),
+                Some(counts) => Frame::AckEcn(Box::new(AckEcn { ack, counts })),
+            });
         }
     }
 }
@@ -62,12 +65,14 @@ impl Draft {
 impl Connection {
     /// The next packet, if one may go now.
     pub(super) fn transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
-        match self.state {
+        let mut packet = match self.state {
             State::Open if self.opening.answer.is_some() => self.transmit_answer(),
             State::Open => (0..self.paths.len()).find_map(|i| self.transmit_on(i, cx)),
             State::Closing { .. } if self.close_pending => self.transmit_close(cx.now),
             _ => None,
-        }
+        }?;
+        packet.ecn = self.paths[usize::from(packet.path.0)].marking.codepoint();
+        Some(packet)
     }
 
     fn transmit_on(&mut self, i: usize, cx: &mut Cx<'_>) -> Option<Packet<Body>> {

@@ -1,5 +1,6 @@
 //! What a TCP endpoint is told at birth.
 
+use super::echo::EchoRule;
 use crate::cc::{Algorithm, SlowStart};
 use crate::endpoint::Role;
 use haltere_net::rng::Stream;
@@ -41,6 +42,9 @@ pub struct Config {
     pub initial_window: u32,
     /// Timestamps (RFC 7323): 12 bytes in each segment.
     pub timestamps: bool,
+    /// ECN, and how marks are echoed; used if the peer has it too. `None` but for algorithms that need it (Linux:
+    /// `tcp_ecn = 2`).
+    pub ecn: Option<EchoRule>,
     /// The retransmission timeout.
     pub rto: RtoRule,
     /// Granularity of the retransmission and delayed-ACK timers: the kernel's tick (HZ = 250 gives 4 ms).
@@ -89,6 +93,7 @@ impl Config {
             slow_start: None,
             initial_window: 10,
             timestamps: true,
+            ecn: algorithm.needs_ecn().then_some(EchoRule::Dctcp),
             rto: RtoRule::Linux { floor: Span::from_millis(200) },
             tick: Span::from_millis(4),
             phase: Span::ZERO,

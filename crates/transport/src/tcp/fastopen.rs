@@ -6,7 +6,7 @@ use super::segment::{Kind, Segment};
 use super::sender::Timer;
 use crate::cc::Established;
 use crate::endpoint::{Event, Role, StreamId};
-use haltere_net::{Cx, Time};
+use haltere_net::{Cx, Ecn, Time};
 
 impl Connection {
     /// Client: the first SYN takes along what fits of what was written. One that is sent again goes without, in case a box
@@ -31,7 +31,7 @@ impl Connection {
         self.handshake.early = true;
         self.tx.offer(s.window);
         self.tx.cc.on_established(&Established { now, rtt: None });
-        self.rx.on_segment(s, now, None);
+        self.rx.on_segment(s, Ecn::NotEct, now, None);
         self.events.extend([Event::Connected, Event::Readable(StreamId(0))]);
     }
 

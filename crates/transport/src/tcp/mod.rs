@@ -13,15 +13,18 @@
 //! | `sender` | what to send and when; acknowledgements taken in |
 //! | `supersegment` | how much new data goes out together, and when it waits for more |
 //! | `scoreboard` | the record of each segment in flight: SACKed, lost, retransmitted |
-//! | `recovery` | the congestion states Open, Disorder, Recovery, Loss, and undo |
+//! | `recovery` | the congestion states Open, Disorder, Reducing (by marks), Recovery, Loss, and undo |
 //! | `rtt` | RTT estimation and the retransmission timeout |
 //! | `ticks` | the host's clock and timer wheel |
+//! | `trace` | what is told to whoever listens |
 //! | `receiver` | reassembly, when to acknowledge, the receive window |
+//! | `echo` | how marks (ECN) are echoed: RFC 3168, or RFC 8257 for DCTCP |
 
 mod acceptance;
 mod bundle;
 pub mod config;
 mod connection;
+mod echo;
 mod fastopen;
 mod receiver;
 mod recovery;
@@ -31,8 +34,10 @@ pub mod segment;
 mod sender;
 mod supersegment;
 mod ticks;
+mod trace;
 
 pub use bundle::Bundle;
 pub use config::Config;
 pub use connection::Connection;
+pub use echo::EchoRule;
 pub use segment::Segment;

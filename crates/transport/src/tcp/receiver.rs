@@ -1,16 +1,19 @@
 //! The receiving half: reassembly, when to acknowledge and with which SACK blocks, the receive window.
 
 use super::config::{Config, WINDOW_SHARE};
+use super::echo::{Asks, Echo};
 use super::segment::Segment;
 use super::ticks::{Ticks, is_older, timestamp};
 use crate::ranges::RangeSet;
-use haltere_net::{Span, Time};
+use haltere_net::{Ecn, Span, Time};
 
 /// The delayed-ACK timer's lower bound (Linux: `TCP_DELACK_MIN`).
 const DELAY_MIN: Span = Span::from_millis(40);
 /// Duplicate ACKs that are never compressed, and how many may be held back in a row (Linux: `tcp_comp_sack_nr`).
 const UNCOMPRESSED: u32 = 3;
 const MAX_COMPRESSED: u32 = 44;
+/// Acknowledgements that follow a mark at once.
+const QUICK_AFTER_MARK: u32 = 2;
 /// Blocks that an ACK reports beside a new one for sure (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_BLOCKS: usize = 2;
 
@@ -61,6 +64,9 @@ pub(super) struct Receiver {
     compressed_until: Option<Time>,
     ticks: Ticks,
     recent_timestamp: u32,
+    pub echo: Echo,
+    /// An acknowledgement that goes before any other: its position, and whether it echoes marks.
+    early: Option<(u64, bool)>,
     window: Window,
     /// Bytes that wait behind a gap.
     held: u64,
@@ -172,6 +178,8 @@ impl Receiver {
             compressed_until: None,
             ticks,
             recent_timestamp: 0,
+            echo: Echo::default(),
+            early: None,
             window: Window::new(config),
             held: 0,
         }
@@ -194,7 +202,7 @@ impl Receiver {
     }
 
     /// Takes a segment's timestamp and data in. `srtt` is what the sending half knows of the path.
-    pub(super) fn on_segment(&mut self, s: &Segment, now: Time, srtt: Option<Span>) {
+    pub(super) fn on_segment(&mut self, s: &Segment, ecn: Ecn, now: Time, srtt: Option<Span>) {
         if s.timestamp != 0 && s.seq <= self.acked && is_older(self.recent_timestamp, s.timestamp) {
             self.recent_timestamp = s.timestamp;
         }
@@ -205,6 +213,8 @@ impl Receiver {
         if s.fin && end > self.next {
             self.fin = Some(end);
         }
+        let asks = self.echo.take_reduced(s);
+        self.grant(asks);
         if end <= self.next {
             // Old data: the peer has missed our acknowledgement, or sent needlessly.
             self.duplicate = Some((start, end));
@@ -213,6 +223,7 @@ impl Receiver {
             return;
         }
         if start > self.next {
+            self.take_mark(ecn);
             self.take_out_of_order(start, end);
             self.schedule_duplicate(now, srtt);
             return;
@@ -234,7 +245,7 @@ impl Receiver {
         if u64::from(s.len) >= self.mss {
             self.window.sample(now, s.echo);
         }
-        self.note_data(now, srtt);
+        self.note_data(ecn, now, srtt);
         self.held -= released;
         if had_gap && self.out_of_order.is_empty() {
             // RFC 5681 section 4.2: at once when a gap is filled.
@@ -269,7 +280,7 @@ impl Receiver {
     }
 
     /// Linux's `tcp_event_data_recv`: how long acknowledgements may be delayed follows the pace of arrivals.
-    fn note_data(&mut self, now: Time, srtt: Option<Span>) {
+    fn note_data(&mut self, ecn: Ecn, now: Time, srtt: Option<Span>) {
         match self.last_data {
             None => {
                 self.quick = self.quick_start;
@@ -288,7 +299,46 @@ impl Receiver {
             }
         }
         self.last_data = Some(now);
+        self.take_mark(ecn);
         self.offer_more();
+    }
+
+    fn take_mark(&mut self, ecn: Ecn) {
+        let asks = self.echo.take_mark(ecn, self.next);
+        self.grant(asks);
+    }
+
+    /// Acknowledges as marks ask for.
+    fn grant(&mut self, asks: Asks) {
+        match asks {
+            Asks::Nothing => {}
+            Asks::Quick => {
+                self.quick = self.quick.max(QUICK_AFTER_MARK.min(self.quick_start));
+                self.interactive = false;
+                self.delay = DELAY_MIN;
+            }
+            Asks::Now { before, echo } => {
+                if matches!(self.due, Due::At(_)) && before > self.acked {
+                    self.early = Some((before, echo));
+                }
+                self.due = Due::Now;
+            }
+        }
+    }
+
+    /// Whether an acknowledgement goes before any other.
+    #[inline]
+    pub(super) fn owes_early(&self) -> bool {
+        self.early.is_some()
+    }
+
+    /// Fills it in.
+    pub(super) fn acknowledge_early(&mut self, s: &mut Segment) {
+        let Some((ack, echo)) = self.early.take() else { return };
+        s.ack = ack;
+        s.window = self.window.edge.saturating_sub(ack);
+        s.echo = self.recent_timestamp;
+        s.ece = echo;
     }
 
     /// Grows the window with each data packet while there is room; the peer is told at once (Linux: `tcp_grow_window`).
@@ -381,6 +431,11 @@ impl Receiver {
         }
     }
 
+    /// By how much windows are shifted in segments (RFC 7323 section 2).
+    pub(super) fn window_scale(&self) -> u8 {
+        self.window.scale as u8
+    }
+
     /// Asks for an acknowledgement at once.
     pub(super) fn acknowledge_now(&mut self) {
         self.due = Due::Now;
@@ -389,6 +444,7 @@ impl Receiver {
     /// Fills in the acknowledging part of a segment about to be sent.
     pub(super) fn acknowledge(&mut self, s: &mut Segment) {
         s.ack = self.next;
+        s.ece = self.echo.on;
         self.window.edge = self.window.edge.max(self.read + self.window.space);
         // Rounded up, as rounding down would take back what was offered (RFC 7323 section 2.4; Linux:
         // `tcp_select_window`).

@@ -66,6 +66,11 @@ pub struct Segment {
     pub echo: u32,
     /// Number of SACK blocks.
     pub sacks: u8,
+    /// Whether marks are echoed (ECE; RFC 3168 section 6.1). On a SYN, with `cwr`, it asks for ECN; on its answer, alone, it
+    /// grants it.
+    pub ece: bool,
+    /// Whether the sender has reduced its window (CWR).
+    pub cwr: bool,
     /// SACK blocks.
     pub sack: [SackBlock; MAX_SACK_BLOCKS],
     /// Whether its checksum is wrong.
@@ -131,6 +136,8 @@ mod tests {
             timestamp: 1,
             echo: 1,
             sacks: 0,
+            ece: false,
+            cwr: false,
             sack: Default::default(),
             damaged: false,
         };

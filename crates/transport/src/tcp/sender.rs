@@ -7,10 +7,12 @@ use super::scoreboard::{Delivery, Marks, Scoreboard};
 use super::segment::Segment;
 use super::supersegment::SuperSegment;
 use super::ticks::{Ticks, timestamp};
+use super::trace;
 use crate::cc::{self, CongestionController, Phase, SlowStart};
 use crate::endpoint::Stats;
-use crate::recovery::{Pacer, Prr, RateSampler, prr::PrrAck};
-use haltere_net::{Cx, Metric, Rate, Span, Time};
+use crate::recovery::{Pacer, Prr, RateSampler, Told, prr::PrrAck};
+use haltere_net::incident::{TimerChange, TimerName};
+use haltere_net::{Cx, Incident, Metric, Rate, Span, Time};
 
 /// Segments that go out before any are paced (as `sch_fq` had it).
 const UNPACED: u64 = 10;
@@ -50,6 +52,17 @@ pub(super) struct Outgoing {
     pub seq: u64,
     pub len: u32,
     pub fin: bool,
+    /// Whether it carries data that were not sent before.
+    pub fresh: bool,
+    /// Whether it tells of a reduced window (CWR).
+    pub cwr: bool,
+}
+
+impl Outgoing {
+    /// A segment without data, or of data that was sent before.
+    pub(super) fn plain(seq: u64, len: u32, fin: bool) -> Outgoing {
+        Outgoing { seq, len, fin, fresh: false, cwr: false }
+    }
 }
 
 /// How far the window was used lately (Linux: `tcp_cwnd_validate`).
@@ -93,8 +106,15 @@ pub(super) struct Sender {
     forced: Option<Forced>,
     usage: Usage,
     sent_new: bool,
+    /// Whether the connection uses ECN, and whether the present acknowledgement echoes marks.
+    pub ecn: bool,
+    pub(super) ece: bool,
+    /// Bytes delivered by acknowledgements that echoed marks.
+    marked: u64,
+    /// The next new segment is to tell of a reduced window.
+    pub(super) cwr: bool,
     pub(super) last_send: Time,
-    traced: (u64, u64, u64, u64),
+    pub(super) told: Told,
     pub stats: Stats,
 }
 
@@ -141,8 +161,12 @@ impl Sender {
             forced: None,
             usage: Usage::default(),
             sent_new: false,
+            ecn: false,
+            ece: false,
+            marked: 0,
+            cwr: false,
             last_send: Time::ZERO,
-            traced: (0, 0, 0, 0),
+            told: Told::default(),
             stats: Stats::default(),
         }
     }
@@ -244,7 +268,7 @@ impl Sender {
     }
 
     /// The rate that a paced sender keeps.
-    fn pacing_rate(&self) -> Option<Rate> {
+    pub(super) fn pacing_rate(&self) -> Option<Rate> {
         if self.paced { self.nominal_rate() } else { None }
     }
 
@@ -360,7 +384,7 @@ impl Sender {
         let seq = self.nxt;
         let end = seq + data + u64::from(fin);
         let outstanding = u64::from(self.board.out()) * self.mss;
-        let tx = self.sampler.on_sent(now, outstanding);
+        let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
         self.board.push((seq, end), fin, self.together.begins(), now, tx);
         self.nxt = end;
         self.sent_new = true;
@@ -368,7 +392,8 @@ impl Sender {
         if let Some(prr) = &mut self.prr {
             prr.on_sent(self.mss);
         }
-        Some(Outgoing { seq, len: data as u32, fin })
+        let cwr = self.ecn && std::mem::take(&mut self.cwr);
+        Some(Outgoing { seq, len: data as u32, fin, fresh: data > 0, cwr })
     }
 
     fn tell_sent(&mut self, now: Time, after_idle: Option<Span>) {
@@ -386,11 +411,11 @@ impl Sender {
     fn send_again(&mut self, seq: u64, end: u64, fin: bool, now: Time) -> Outgoing {
         self.tell_sent(now, None);
         let outstanding = u64::from(self.board.out()) * self.mss;
-        let tx = self.sampler.on_sent(now, outstanding);
+        let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
         self.board.send_again(seq, now, tx);
         self.stats.sent_packets += 1;
         self.stats.retransmitted_packets += 1;
-        Outgoing { seq, len: (end - seq - u64::from(fin)) as u32, fin }
+        Outgoing::plain(seq, (end - seq - u64::from(fin)) as u32, fin)
     }
 
     pub(super) fn retransmit(&mut self, seq: u64, end: u64, fin: bool, now: Time) -> Outgoing {
@@ -486,6 +511,16 @@ impl Sender {
             self.una = s.ack;
             self.retransmits = 0;
         }
+        self.ece = self.ecn && s.ece;
+        if self.ecn {
+            self.cc.on_echo(&cc::Echo {
+                now,
+                acked_to: self.una,
+                sent_to: self.nxt,
+                total_delivered: self.sampler.delivered(),
+                total_marked: self.marked,
+            });
+        }
         let mut d = Delivery::default();
         let duplicate = self.take_duplicate_sack(s, prior_una);
         self.take_sacks(s, prior_una, duplicate.is_some(), &mut d);
@@ -506,7 +541,7 @@ impl Sender {
         let plain = !(advanced || s.len > 0 || window_update);
         self.take_probe_ack(s.ack, duplicate, plain && d.sacked == 0, now);
         let dup = plain && duplicate.is_none();
-        let dubious = (!advanced && s.len == 0 && !window_update) || d.sacked > 0 || duplicate.is_some();
+        let dubious = (!advanced && s.len == 0 && !window_update) || d.sacked > 0 || duplicate.is_some() || self.ece;
         self.order = Order::LostFirst;
         if dubious || self.phase != Phase::Open {
             let keep_timer = self.fast_retransmit_alert(s, &d, advanced, dup, now);
@@ -594,6 +629,9 @@ impl Sender {
             cx.record(Metric::Rtt, rtt.as_nanos());
         }
         self.rtt.sample(sample, self.una, self.nxt);
+        if let Some(rtt) = newest {
+            self.tell_rtt(rtt, cx);
+        }
         (newest, delayed)
     }
 
@@ -611,6 +649,7 @@ impl Sender {
     ) {
         let delivered = u64::from(d.delivered) * self.mss;
         let lost = self.sampler.lost().saturating_sub(lost_before);
+        self.marked += if self.ece { delivered } else { 0 };
         let in_flight = self.in_flight();
         let rate = self.sampler.sample(self.rtt.min());
         if let Some(prr) = &mut self.prr {
@@ -646,6 +685,7 @@ impl Sender {
         {
             cx.record(Metric::DeliveryRate, rate.as_bps());
         }
+        self.tell_losses(cx);
     }
 
     // ---- timers ----
@@ -670,6 +710,7 @@ impl Sender {
         debug_assert!(at <= cx.now);
         self.timer = None;
         self.rack.now = cx.now;
+        cx.tell(Incident::Timer(trace::name(kind), TimerChange::Expired));
         match kind {
             Timer::Probe if self.tlp.is_none() && !self.board.is_empty() => self.force(Forced::Probe),
             Timer::Probe => self.rearm_rto(cx.now),
@@ -682,7 +723,13 @@ impl Sender {
             }
         }
         self.order = Order::LostFirst;
+        self.tell_losses(cx);
         false
+    }
+
+    /// The timer that is set, under the name it is told of.
+    pub(super) fn due_timer(&self) -> Option<(TimerName, Time)> {
+        self.timer.map(|(kind, at)| (trace::name(kind), at))
     }
 
     /// Arms the probe timer if the state calls for it, else the retransmission timer.
@@ -694,7 +741,7 @@ impl Sender {
 
     /// RFC 8985 section 7.2.
     fn schedule_probe(&mut self, now: Time, advancing: bool) -> bool {
-        if self.board.is_empty() || self.phase != Phase::Open {
+        if self.board.is_empty() || !matches!(self.phase, Phase::Open | Phase::Reducing) {
             return false;
         }
         let mut span = match self.rtt.srtt() {
@@ -727,25 +774,5 @@ impl Sender {
             _ => self.rtt.rto(),
         };
         self.set_timer(Timer::Rto, now, span);
-    }
-
-    fn trace(&mut self, cx: &mut Cx<'_>) {
-        if !cx.probing() {
-            return;
-        }
-        let rate = self.pacing_rate().map_or(0, Rate::as_bps);
-        let new = (self.window(), self.cc.ssthresh(), self.in_flight(), rate);
-        let old = std::mem::replace(&mut self.traced, new);
-        let changes = [
-            (Metric::Cwnd, old.0, new.0),
-            (Metric::Ssthresh, old.1, new.1),
-            (Metric::BytesInFlight, old.2, new.2),
-            (Metric::PacingRate, old.3, new.3),
-        ];
-        for (metric, before, after) in changes {
-            if before != after {
-                cx.record(metric, after);
-            }
-        }
     }
 }

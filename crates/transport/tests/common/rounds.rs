@@ -143,6 +143,7 @@ impl Rounds {
             delivered: self.acked_to - prior_delivered,
             interval,
             prior_delivered,
+            in_flight: end - prior_delivered,
             lost: 0,
             app_limited: !self.window_limited,
         };
