@@ -132,6 +132,8 @@ struct FlowDescription {
     mtu: u32,
     size: Option<u64>,
     start_ns: u64,
+    /// Fields of the flow that only the model heeds.
+    only_modelled: Vec<&'static str>,
 }
 
 /// Describes a scenario's network in one run.
@@ -166,8 +168,9 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
         server: path.server.0,
         client: path.client.0,
         mtu: path.mtu,
-        size: flow.size.map(|s| s.0.0),
+        size: flow.total(),
         start_ns: path.start.as_nanos(),
+        only_modelled: flow.ack.iter().map(|_| "ack").chain(flow.page.iter().map(|_| "page")).collect(),
     });
     Ok(Description {
         nodes: network.topology.nodes().map(str::to_string).collect(),

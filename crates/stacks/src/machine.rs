@@ -80,6 +80,8 @@ pub(crate) enum News {
     Connected,
     /// The peer opened streams: [`Machine::accept`] gives them.
     Opened,
+    /// The peer allows more streams.
+    Openable,
     /// A stream has bytes to read, or its end.
     Readable(u64),
     /// A stream takes bytes again.

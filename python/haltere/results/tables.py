@@ -33,6 +33,7 @@ FLOW: dict[str, pl.DataType] = {
     "timeouts": pl.Int64(),
     "min_rtt_s": pl.Float64(),
     "mean_rtt_s": pl.Float64(),
+    "objects_s": pl.List(pl.Float64()),
     "status": pl.String(),
     "error": pl.String(),
 }

@@ -73,13 +73,15 @@ class Flow:
     implementation: str
     congestion: str
     switches: tuple[str, ...]
-    app: Literal["https", "raw"]
+    app: Literal["https", "http1", "raw"]
     pair: int
     server: int
     client: int
     mtu: int
     size: int | None
     start_ns: int
+    only_modelled: tuple[str, ...] = ()
+    """Fields of the flow that only the model heeds."""
 
     @property
     def port(self) -> int:
@@ -144,6 +146,7 @@ def plan(scenario_json: str, seed: int = 0, replication: int = 0) -> Plan:
             number=flow["flow"],
             implementation=flow.pop("implementation") or default_implementation(flow["transport"], flow["app"]),
             switches=tuple(flow.pop("switches")),
+            only_modelled=tuple(flow.pop("only_modelled")),
             **{key: value for key, value in flow.items() if key != "flow"},
         )
         for flow in network["flows"]

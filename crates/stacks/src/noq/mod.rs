@@ -8,15 +8,15 @@ mod counting;
 mod crypto;
 
 use crate::clock::{Calendar, Clock};
-use crate::config::{Cipher, Config, Error, Own, Windows};
+use crate::config::{Cipher, Config, Error, Own, Sink, Windows};
 use crate::machine::{CLIENT, Counts, Inbox, Machine, NOUGHTS, News, SERVER, violation};
 use crate::meter::Meter;
 use crate::shell::Parts;
 use crate::{null, seeds, tls};
 use bytes::{Bytes, BytesMut};
 use counting::Counting;
-use haltere_net::Ecn;
 use haltere_net::rng::Stream;
+use haltere_net::{Ecn, Time};
 use haltere_transport::{CloseReason, Role};
 use noq_proto as n;
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -100,7 +100,24 @@ fn transport(config: &Config, clock: Clock, meter: &Meter) -> n::TransportConfig
     search.upper_bound(config.max_udp_payload.max(1200));
     transport.mtu_discovery_config(Some(search)).enable_segmentation_offload(false);
     transport.congestion_controller_factory(control::factory(config, clock, meter));
+    if let Some(sink) = &config.qlog {
+        transport.qlog_factory(Arc::new(Log { sink: sink.clone(), clock }));
+    }
     transport
+}
+
+/// Gives a connection the run's sink for its qlog.
+struct Log {
+    sink: Sink,
+    clock: Clock,
+}
+
+impl n::QlogFactory for Log {
+    fn for_connection(&self, _: n::Side, _: SocketAddr, _: n::ConnectionId, _: Instant) -> Option<n::QlogConfig> {
+        let mut config = n::QlogConfig::new(Box::new(self.sink.clone()));
+        config.start_time(self.clock.instant(Time::ZERO));
+        Some(config)
+    }
 }
 
 fn common(payload: u16, dice: &mut Stream) -> Result<n::EndpointConfig, Error> {
@@ -120,7 +137,11 @@ fn server_config(
     transport: Arc<n::TransportConfig>,
 ) -> Result<n::ServerConfig, Error> {
     let crypto: Arc<dyn n::crypto::ServerConfig> = match config.cipher {
-        Cipher::Tls => Arc::new(QuicServerConfig::try_from(tls::server(calendar)?).map_err(Error::new)?),
+        Cipher::Tls => {
+            let mut tls = tls::server(calendar)?;
+            tls.key_log = Arc::new(config.secrets.clone());
+            Arc::new(QuicServerConfig::try_from(tls).map_err(Error::new)?)
+        }
         Cipher::Null => Arc::new(crypto::Null),
     };
     let crypto = Arc::new(Counting::new(crypto, meter));
@@ -281,6 +302,7 @@ impl Machine for Noq {
                     n::StreamEvent::Readable { id } => News::Readable(id.into()),
                     n::StreamEvent::Writable { id } => News::Writable(id.into()),
                     n::StreamEvent::Finished { id } | n::StreamEvent::Stopped { id, .. } => News::Delivered(id.into()),
+                    n::StreamEvent::Available { dir: n::Dir::Bi } => News::Openable,
                     n::StreamEvent::Opened { .. } | n::StreamEvent::Available { .. } => continue,
                 },
                 // Datagrams, paths and traversal of address translation are not used.

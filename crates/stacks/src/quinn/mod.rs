@@ -15,8 +15,8 @@ use crate::shell::Parts;
 use crate::{seeds, tls};
 use bytes::{Bytes, BytesMut};
 use counting::Counting;
-use haltere_net::Ecn;
 use haltere_net::rng::Stream;
+use haltere_net::{Ecn, Time};
 use haltere_transport::{CloseReason, Role};
 use quinn_proto as q;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -97,6 +97,11 @@ fn transport(config: &Config, clock: Clock, meter: &Meter) -> q::TransportConfig
     search.upper_bound(config.max_udp_payload.max(1200));
     transport.mtu_discovery_config(Some(search)).enable_segmentation_offload(false);
     transport.congestion_controller_factory(control::factory(config, clock, meter));
+    if let Some(sink) = &config.qlog {
+        let mut qlog = q::QlogConfig::default();
+        qlog.writer(Box::new(sink.clone())).start_time(clock.instant(Time::ZERO));
+        transport.qlog_stream(qlog.into_stream());
+    }
     transport
 }
 
@@ -118,7 +123,11 @@ fn server_config(
     dice: &mut Stream,
 ) -> Result<q::ServerConfig, Error> {
     let crypto: Arc<dyn q::crypto::ServerConfig> = match config.cipher {
-        Cipher::Tls => Arc::new(QuicServerConfig::try_from(tls::server(calendar)?).map_err(Error::new)?),
+        Cipher::Tls => {
+            let mut tls = tls::server(calendar)?;
+            tls.key_log = Arc::new(config.secrets.clone());
+            Arc::new(QuicServerConfig::try_from(tls).map_err(Error::new)?)
+        }
         Cipher::Null => Arc::new(crypto::Null),
     };
     let salt = ring::hkdf::Salt::new(ring::hkdf::HKDF_SHA256, &[]);
@@ -263,6 +272,7 @@ impl Machine for Quinn {
                     q::StreamEvent::Readable { id } => News::Readable(id.into()),
                     q::StreamEvent::Writable { id } => News::Writable(id.into()),
                     q::StreamEvent::Finished { id } | q::StreamEvent::Stopped { id, .. } => News::Delivered(id.into()),
+                    q::StreamEvent::Available { dir: q::Dir::Bi } => News::Openable,
                     q::StreamEvent::Opened { .. } | q::StreamEvent::Available { .. } => continue,
                 },
                 // Datagrams are not used.

@@ -12,8 +12,8 @@ use super::sent::{Record, SentPacket, SentPackets};
 use super::sizes::{AMPLIFICATION_LIMIT, IP_UDP, MIN_DATAGRAM};
 use crate::cc::{self, CongestionController, Sent};
 use crate::endpoint::Role;
-use crate::recovery::{BurstPacer, RateSampler};
-use haltere_net::{Cx, Metric, PathId, Rate, Span, Time};
+use crate::recovery::{BurstPacer, RateSampler, Told};
+use haltere_net::{PathId, Rate, Span, Time};
 
 /// A packet number space of a path (RFC 9000 section 12.3). Paths after the first only use that of application data.
 #[derive(Default, Debug)]
@@ -97,7 +97,7 @@ pub(super) struct Path {
     pub marking: Marking,
     pacing: Option<BurstPacer>,
     burst: u64,
-    reported: [u64; 4],
+    pub told: Told,
 }
 
 impl Path {
@@ -138,7 +138,7 @@ impl Path {
             // Section 7.7: bursts of the size of the initial window are allowed.
             pacing: config.pacing.then(|| BurstPacer::new(initial_window)),
             burst: config.burst,
-            reported: [0; 4],
+            told: Told::default(),
         }
     }
 
@@ -259,10 +259,11 @@ impl Path {
     fn earliest_pto(&self, now: Time, about: &Situation) -> Option<(Time, SpaceId)> {
         let backoff = 1u64 << self.pto_count.min(30);
         let mut duration = self.rtt.pto() * backoff;
+        // Section 6.2.2.1: nothing is in flight, but the server may be held back by the anti-amplification limit.
+        let deadlock = (!about.peer_validated)
+            .then(|| (now + duration, if about.handshake_keys { SpaceId::Handshake } else { SpaceId::Initial }));
         if !self.spaces.iter().any(|s| s.sent.awaits()) {
-            // Section 6.2.2.1: nothing is in flight, but the server may be held back by the anti-amplification limit.
-            let id = if about.handshake_keys { SpaceId::Handshake } else { SpaceId::Initial };
-            return (!about.peer_validated).then(|| (now + duration, id));
+            return deadlock;
         }
         let mut earliest = None;
         for id in SpaceId::ALL {
@@ -281,7 +282,8 @@ impl Path {
                 earliest = Some((at, id));
             }
         }
-        earliest
+        // Where only 0-RTT packets are in flight, they have no timer before the handshake is confirmed.
+        earliest.or(deadlock)
     }
 
     /// Sets the loss-detection timer (appendix A.8).
@@ -317,6 +319,10 @@ impl Path {
     /// When an acknowledgement must go out by itself.
     #[inline]
     pub fn ack_deadline(&self) -> Time {
+        // While the anti-amplification limit forbids even that, the next datagram received is what is waited for.
+        if !self.validation.validated && self.validation.left() < u64::from(self.mtu.current()) {
+            return Time::NEVER;
+        }
         self.spaces[SpaceId::Data as usize].received.deadline()
     }
 
@@ -329,21 +335,5 @@ impl Path {
             Some(largest) if largest < self.spaces[id as usize].next_number => Ok(largest),
             _ => Err("PROTOCOL_VIOLATION: a packet was acknowledged that was never sent"),
         }
-    }
-
-    /// Reports what changed.
-    pub fn report(&mut self, cx: &mut Cx<'_>) {
-        if !cx.probing() {
-            return;
-        }
-        let rate = self.pacing_rate().map_or(0, Rate::as_bps);
-        let now = [self.window(), self.cc.ssthresh(), self.in_flight, rate];
-        let metrics = [Metric::Cwnd, Metric::Ssthresh, Metric::BytesInFlight, Metric::PacingRate];
-        for (i, metric) in metrics.into_iter().enumerate() {
-            if now[i] != self.reported[i] {
-                cx.record(metric, now[i]);
-            }
-        }
-        self.reported = now;
     }
 }

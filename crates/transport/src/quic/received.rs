@@ -12,6 +12,9 @@ pub struct AckPolicy {
     pub every: u32,
     /// The longest an ACK is held back (section 18.2, `max_ack_delay`).
     pub max_delay: Span,
+    /// How far behind the largest packet a missing one must be for an ACK at once (draft-ietf-quic-ack-frequency section
+    /// 6.2); 1 is what RFC 9000 section 13.2.1 says, 0 never.
+    pub reordering: u64,
     /// Ranges of packet numbers remembered; the oldest are forgotten (section 13.2.3).
     pub max_ranges: usize,
     /// After so many ACK-only packets one carries a PING, if nothing else is awaiting an answer, so that the peer
@@ -22,7 +25,7 @@ pub struct AckPolicy {
 
 impl Default for AckPolicy {
     fn default() -> Self {
-        AckPolicy { every: 2, max_delay: Span::from_millis(25), max_ranges: 32, elicit_every: 20 }
+        AckPolicy { every: 2, max_delay: Span::from_millis(25), reordering: 1, max_ranges: 32, elicit_every: 20 }
     }
 }
 
@@ -41,6 +44,8 @@ pub(super) struct Received {
     deadline: Option<Time>,
     /// Packets by ECN codepoint, once there was one.
     counts: Option<EcnCounts>,
+    /// The largest packet acknowledged.
+    acked: Option<u64>,
     /// ACK-only packets sent since the last one that had to be acknowledged.
     unanswered: u32,
 }
@@ -79,7 +84,10 @@ impl Received {
             return;
         }
         // Section 13.2.1: out of order, or ahead of a gap, is acknowledged at once.
-        self.immediate |= gap || self.largest_eliciting.is_some_and(|l| number < l);
+        self.immediate |= match policy.reordering {
+            1 => gap || self.largest_eliciting.is_some_and(|l| number < l),
+            threshold => self.reordered(threshold),
+        };
         self.largest_eliciting = self.largest_eliciting.max(Some(number));
         self.unacked += 1;
         self.immediate |= self.unacked >= policy.every;
@@ -88,6 +96,21 @@ impl Received {
         }
     }
 
+    /// Whether any packet was processed.
+    pub fn any(&self) -> bool {
+        self.largest.is_some()
+    }
+    /// Whether a packet is missing so far below the largest, counting only above what was last acknowledged.
+    fn reordered(&self, threshold: u64) -> bool {
+        let mut ranges = self.ranges.iter().rev();
+        let (Some(last), Some(before)) = (ranges.next(), ranges.next()) else { return false };
+        let far = last.1 - 1 - before.1 >= threshold;
+        threshold > 0 && far && self.acked.is_none_or(|acked| acked < before.1 + threshold)
+    }
+    /// An ACK is wanted at once.
+    pub fn hurry(&mut self) {
+        self.immediate = true;
+    }
     /// Whether anything is owed an acknowledgement.
     #[inline]
     pub fn owes(&self) -> bool {
@@ -127,6 +150,7 @@ impl Received {
         self.unacked = 0;
         self.immediate = false;
         self.deadline = None;
+        self.acked = self.largest;
         self.unanswered = if eliciting { 0 } else { self.unanswered + 1 };
     }
 
@@ -164,6 +188,28 @@ mod tests {
         assert!(received.due(NOW));
         received.on_ack_sent(false);
         assert!(!received.owes());
+    }
+
+    #[test]
+    fn with_a_reordering_threshold_a_packet_must_be_missing_for_so_long() {
+        // The first example of the draft's section 6.2.1, threshold 3: 0, 1, 3, 4 and 5 arrive, 2 is missing.
+        let policy = AckPolicy { reordering: 3, every: 100, ..AckPolicy::default() };
+        let mut received = Received::default();
+        let mut due = |n| {
+            received.on_packet(n, true, NOW, NOW, &policy);
+            let due = received.due(NOW);
+            if due {
+                received.on_ack_sent(false);
+            }
+            due
+        };
+        assert_eq!([0, 1, 3, 4, 5, 6].map(&mut due), [false, false, false, false, true, false]);
+        let never = AckPolicy { reordering: 0, every: 100, ..AckPolicy::default() };
+        let mut received = Received::default();
+        for n in [0, 5, 3, 20] {
+            received.on_packet(n, true, NOW, NOW, &never);
+        }
+        assert!(!received.due(NOW));
     }
 
     #[test]

@@ -3,12 +3,12 @@
 use super::config::Config;
 use super::echo::EchoRule;
 use super::receiver::{Due, Receiver};
-use super::segment::{Kind, Segment};
+use super::segment::{BASE_HEADER, Kind, Segment};
 use super::sender::{Outgoing, Sender};
 use super::ticks::{Ticks, timestamp};
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
-use haltere_net::{Cx, Ecn, Packet, PathId, Span, Time};
+use haltere_net::{Cx, Ecn, Incident, Packet, PathId, Span, Time};
 use std::collections::VecDeque;
 
 /// Timeout of a SYN before there is an RTT (RFC 6298 section 2.1).
@@ -17,7 +17,7 @@ const SYN_TIMEOUT: Span = Span::from_secs(1);
 const PERSIST_MIN: Span = Span::from_millis(200);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+pub(super) enum State {
     Idle,
     SynSent,
     SynReceived,
@@ -28,25 +28,29 @@ enum State {
 
 /// The three-way handshake's timer and counts.
 #[derive(Clone, Copy, Debug)]
-struct Handshake {
+pub(super) struct Handshake {
     /// A SYN or SYN-ACK is to be sent.
-    pending: bool,
+    pub pending: bool,
     /// An ACK of its own is to be sent before any data: the handshake's last, or that of data just received.
-    ack: bool,
+    pub ack: bool,
     first_sent: Option<Time>,
-    tries: u32,
+    pub tries: u32,
     timer: Option<Time>,
+    /// Server: data came with the SYN, and the application may answer before the handshake is over.
+    pub early: bool,
 }
 
 /// One end of a TCP connection.
 pub struct Connection {
-    config: Config,
-    state: State,
-    handshake: Handshake,
-    tx: Sender,
-    rx: Receiver,
-    events: VecDeque<Event>,
+    pub(super) config: Config,
+    pub(super) state: State,
+    pub(super) handshake: Handshake,
+    pub(super) tx: Sender,
+    pub(super) rx: Receiver,
+    pub(super) events: VecDeque<Event>,
     opened: bool,
+    /// The application is to hear when fewer bytes than this are unsent; 0 for not.
+    low_water: u64,
     finish_told: bool,
     probe: bool,
     persist: Option<Time>,
@@ -64,9 +68,10 @@ impl Connection {
             tx,
             config,
             state: State::Idle,
-            handshake: Handshake { pending: false, ack: false, first_sent: None, tries: 0, timer: None },
+            handshake: Handshake { pending: false, ack: false, first_sent: None, tries: 0, timer: None, early: false },
             events: VecDeque::new(),
             opened: false,
+            low_water: 0,
             finish_told: false,
             probe: false,
             persist: None,
@@ -103,6 +108,7 @@ impl Connection {
             ece: false,
             cwr: false,
             sack: Default::default(),
+            damaged: false,
         }
     }
 
@@ -155,6 +161,10 @@ impl Connection {
         self.handshake.timer = None;
         self.handshake.pending = false;
         self.tx.stats.connected_at = Some(now);
+        if std::mem::take(&mut self.handshake.early) {
+            // The application has long been told.
+            return self.tx.confirm(rtt, now);
+        }
         self.tx.open(window, rtt, now);
         self.events.push_back(Event::Connected);
     }
@@ -182,6 +192,13 @@ impl Connection {
         }
     }
 
+    fn tell_writable(&mut self) {
+        if self.tx.unsent() < self.low_water {
+            self.low_water = 0;
+            self.events.push_back(Event::Writable(StreamId(0)));
+        }
+    }
+
     fn set_persist(&mut self, now: Time) {
         if self.state == State::Established && self.tx.is_blocked_by_peer() {
             if self.persist.is_none() {
@@ -204,9 +221,15 @@ impl Endpoint for Connection {
 
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
         let ecn = packet.ecn;
-        let Body::Tcp(s) = packet.body else { return };
+        let Body::Tcp(s) = packet.body else {
+            self.tx.stats.invalid_packets += 1;
+            return;
+        };
         self.tx.stats.received_packets += 1;
         self.tx.stats.received_wire_bytes += u64::from(packet.len);
+        if !self.accepts(&s, packet.len) {
+            return self.refuse(&s);
+        }
         match (self.state, s.kind) {
             (State::Failed, _) => {}
             (_, Kind::Reset) => self.fail(CloseReason::ProtocolViolation("the peer reset the connection")),
@@ -217,6 +240,9 @@ impl Endpoint for Connection {
                 if s.ece && s.cwr {
                     self.use_ecn();
                 }
+                if self.config.fast_open && s.len > 0 {
+                    self.take_syn_data(&s, cx.now);
+                }
             }
             (State::SynReceived, Kind::Syn) => self.handshake.pending = true,
             (State::SynSent, Kind::SynAck) => {
@@ -224,6 +250,7 @@ impl Endpoint for Connection {
                 if s.ece && !s.cwr {
                     self.use_ecn();
                 }
+                self.settle_syn_data(s.ack);
                 self.establish(s.window, cx.now);
                 self.handshake.ack = true;
             }
@@ -244,6 +271,9 @@ impl Endpoint for Connection {
                 return self.fail(CloseReason::HandshakeTimeout);
             }
             self.handshake.pending = true;
+        }
+        if self.handshake.early {
+            self.on_wake_early(cx);
         }
         if matches!(self.state, State::Established | State::Closed) {
             if self.tx.on_wake(&self.config, cx) {
@@ -282,7 +312,11 @@ impl Endpoint for Connection {
             self.handshake.tries += 1;
             self.handshake.timer = Some(self.ticks.deadline(now, span));
             let kind = if self.config.role == Role::Client { Kind::Syn } else { Kind::SynAck };
+            let window_scale = self.rx.window_scale();
+            let mss = u16::try_from(self.config.mtu.saturating_sub(BASE_HEADER)).unwrap_or(u16::MAX);
+            cx.tell(Incident::Options { mss, window_scale, timestamps: self.config.timestamps });
             let mut segment = self.segment(kind, now);
+            self.put_syn_data(&mut segment, now);
             self.rx.acknowledge(&mut segment);
             // The window of a SYN is not scaled (RFC 7323 section 2.2).
             segment.window = segment.window.min(65_535);
@@ -292,7 +326,7 @@ impl Endpoint for Connection {
             let ecn = self.codepoint(false);
             return Some(self.packet(segment, ecn));
         }
-        if !matches!(self.state, State::Established | State::Closed) {
+        if !matches!(self.state, State::Established | State::Closed) && !self.handshake.early {
             return None;
         }
         if self.rx.owes_early() {
@@ -306,6 +340,7 @@ impl Endpoint for Connection {
         }
         if let Some(out) = self.tx.poll(cx) {
             self.rx.on_data_sent(now);
+            self.tell_writable();
             return Some(self.data_packet(out, now));
         }
         if std::mem::take(&mut self.probe) {
@@ -324,12 +359,25 @@ impl Endpoint for Connection {
         self.events.pop_front()
     }
 
+    fn takes_early_data(&self) -> bool {
+        self.config.fast_open && self.config.role == Role::Client
+    }
+
     fn open(&mut self) -> Option<StreamId> {
         (!std::mem::replace(&mut self.opened, true)).then_some(StreamId(0))
     }
 
     fn write(&mut self, _: StreamId, bytes: u64) {
         self.tx.write(bytes);
+    }
+
+    fn unsent(&self, _: StreamId) -> u64 {
+        self.tx.unsent()
+    }
+
+    fn wait_writable(&mut self, _: StreamId, below: u64) {
+        self.low_water = below;
+        self.tell_writable();
     }
 
     fn finish(&mut self, _: StreamId) {

@@ -7,9 +7,8 @@ use super::ticks::{Ticks, is_older, timestamp};
 use crate::ranges::RangeSet;
 use haltere_net::{Ecn, Span, Time};
 
-/// The delayed-ACK timer's bounds (Linux: `TCP_DELACK_MIN`, `TCP_DELACK_MAX`).
+/// The delayed-ACK timer's lower bound (Linux: `TCP_DELACK_MIN`).
 const DELAY_MIN: Span = Span::from_millis(40);
-const DELAY_MAX: Span = Span::from_millis(200);
 /// Duplicate ACKs that are never compressed, and how many may be held back in a row (Linux: `tcp_comp_sack_nr`).
 const UNCOMPRESSED: u32 = 3;
 const MAX_COMPRESSED: u32 = 44;
@@ -53,6 +52,10 @@ pub(super) struct Receiver {
     quick_start: u32,
     interactive: bool,
     delay: Span,
+    delay_max: Span,
+    /// Bytes that may go unacknowledged, in full segments; one byte more makes an acknowledgement.
+    tolerated: u64,
+    hurried: bool,
     last_data: Option<Time>,
     compression: Span,
     compressed: u32,
@@ -161,9 +164,12 @@ impl Receiver {
             mss: config.mss().min(config.initial_receive_window / 2),
             delayed_ack: config.delayed_ack,
             quick: 0,
-            quick_start: config.quick_acks,
+            quick_start: if config.hurried_acks { config.quick_acks } else { 0 },
             interactive: false,
             delay: Span::ZERO,
+            delay_max: config.max_ack_delay,
+            tolerated: u64::from(config.ack_every.saturating_sub(1)),
+            hurried: config.hurried_acks,
             last_data: None,
             compression: config.sack_compression,
             compressed: 0,
@@ -179,6 +185,22 @@ impl Receiver {
         }
     }
 
+    /// Whether a segment lies within the window that was offered (RFC 9293 section 3.10.7.4; Linux: `tcp_sequence`), and
+    /// neither goes on after the end of the stream nor ends it anew.
+    #[inline]
+    pub(super) fn may_hold(&self, s: &Segment) -> bool {
+        let beyond = s.seq > self.window.edge.max(self.next);
+        if !s.fin && self.fin.is_none() {
+            return !beyond;
+        }
+        let (end, highest) = (s.end(), self.out_of_order.last().map_or(self.next, |r| r.1.max(self.next)));
+        let consistent = match self.fin {
+            Some(fin) => end <= fin && (!s.fin || end == fin),
+            None => end >= highest,
+        };
+        !beyond && consistent
+    }
+
     /// Takes a segment's timestamp and data in. `srtt` is what the sending half knows of the path.
     pub(super) fn on_segment(&mut self, s: &Segment, ecn: Ecn, now: Time, srtt: Option<Span>) {
         if s.timestamp != 0 && s.seq <= self.acked && is_older(self.recent_timestamp, s.timestamp) {
@@ -188,7 +210,7 @@ impl Receiver {
         if start == end {
             return;
         }
-        if s.fin {
+        if s.fin && end > self.next {
             self.fin = Some(end);
         }
         let asks = self.echo.take_reduced(s);
@@ -270,7 +292,7 @@ impl Receiver {
                     self.delay = self.delay / 2 + DELAY_MIN / 2;
                 } else if gap < self.delay {
                     self.delay = self.delay / 2 + gap;
-                } else if srtt.is_some_and(|r| gap > r + DELAY_MAX) {
+                } else if srtt.is_some_and(|r| gap > r + self.delay_max) {
                     // After a long silence the sender may have restarted from a small window.
                     self.quick = self.quick_start;
                 }
@@ -321,7 +343,7 @@ impl Receiver {
 
     /// Grows the window with each data packet while there is room; the peer is told at once (Linux: `tcp_grow_window`).
     fn offer_more(&mut self) {
-        if self.window.grow(self.mss, self.held) {
+        if self.window.grow(self.mss, self.held) && self.hurried {
             self.quick |= 1;
         }
     }
@@ -330,6 +352,11 @@ impl Receiver {
         self.quick = self.quick_start;
         self.interactive = false;
         self.delay = DELAY_MIN;
+    }
+
+    /// Whether more has arrived than may go unacknowledged.
+    fn exceeds(&self) -> bool {
+        self.next - self.acked > self.mss * self.tolerated
     }
 
     fn quick_mode(&self) -> bool {
@@ -341,16 +368,16 @@ impl Receiver {
         if self.due == Due::Now {
             return;
         }
-        if !self.delayed_ack || self.next - self.acked > self.mss || self.quick_mode() {
+        if !self.delayed_ack || self.exceeds() || self.quick_mode() {
             self.due = Due::Now;
             return;
         }
         let mut delay = self.delay;
         if delay > DELAY_MIN {
-            let cap = srtt.map_or(DELAY_MAX, |r| r.max(DELAY_MIN).min(DELAY_MAX));
+            let cap = srtt.map_or(self.delay_max, |r| r.max(DELAY_MIN).min(self.delay_max));
             delay = delay.min(cap);
         }
-        let at = self.ticks.deadline(now, delay.min(DELAY_MAX));
+        let at = self.ticks.deadline(now, delay.min(self.delay_max));
         self.due = match self.due {
             Due::At(earlier) => Due::At(earlier.min(at)),
             _ => Due::At(at),
@@ -359,9 +386,8 @@ impl Receiver {
 
     /// Data arrived while there is a gap: at once, but compressed after some duplicates (Linux: `__tcp_ack_snd_check`).
     fn schedule_duplicate(&mut self, now: Time, srtt: Option<Span>) {
-        let two = self.next - self.acked > self.mss;
         if self.due == Due::Now
-            || two
+            || self.exceeds()
             || self.compression.is_zero()
             || self.quick_mode()
             || self.compressed >= MAX_COMPRESSED
@@ -403,6 +429,11 @@ impl Receiver {
             (Due::No, Some(b)) => Due::At(b),
             (due, _) => due,
         }
+    }
+
+    /// By how much windows are shifted in segments (RFC 7323 section 2).
+    pub(super) fn window_scale(&self) -> u8 {
+        self.window.scale as u8
     }
 
     /// Asks for an acknowledgement at once.

@@ -7,10 +7,12 @@ use super::scoreboard::{Delivery, Marks, Scoreboard};
 use super::segment::Segment;
 use super::supersegment::SuperSegment;
 use super::ticks::{Ticks, timestamp};
+use super::trace;
 use crate::cc::{self, CongestionController, Phase, SlowStart};
 use crate::endpoint::Stats;
-use crate::recovery::{Pacer, Prr, RateSampler, prr::PrrAck};
-use haltere_net::{Cx, Metric, Rate, Span, Time};
+use crate::recovery::{Pacer, Prr, RateSampler, Told, prr::PrrAck};
+use haltere_net::incident::{TimerChange, TimerName};
+use haltere_net::{Cx, Incident, Metric, Rate, Span, Time};
 
 /// Segments that go out before any are paced (as `sch_fq` had it).
 const UNPACED: u64 = 10;
@@ -112,7 +114,7 @@ pub(super) struct Sender {
     /// The next new segment is to tell of a reduced window.
     pub(super) cwr: bool,
     pub(super) last_send: Time,
-    traced: (u64, u64, u64, u64),
+    pub(super) told: Told,
     pub stats: Stats,
 }
 
@@ -164,15 +166,26 @@ impl Sender {
             marked: 0,
             cwr: false,
             last_send: Time::ZERO,
-            traced: (0, 0, 0, 0),
+            told: Told::default(),
             stats: Stats::default(),
         }
     }
 
     /// The handshake is over: the peer's window, and the RTT it showed unless a packet was sent twice.
     pub(super) fn open(&mut self, window: u64, rtt: Option<Span>, now: Time) {
-        self.window_end = window;
+        self.offer(window);
+        self.confirm(rtt, now);
+        self.cc.on_established(&cc::Established { now, rtt });
+    }
+
+    /// The peer lets so many bytes go, from the first on.
+    pub(super) fn offer(&mut self, window: u64) {
+        self.window_end = self.una + window;
         self.largest_window = window;
+    }
+
+    /// What the handshake tells of the RTT.
+    pub(super) fn confirm(&mut self, rtt: Option<Span>, now: Time) {
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt, 0, 0);
             self.rtt.sample_min(now, rtt);
@@ -180,7 +193,6 @@ impl Sender {
         } else {
             self.rtt.fall_back();
         }
-        self.cc.on_established(&cc::Established { now, rtt });
     }
 
     pub(super) fn write(&mut self, bytes: u64) {
@@ -204,7 +216,7 @@ impl Sender {
         self.written + u64::from(self.fin)
     }
 
-    fn unsent(&self) -> u64 {
+    pub(super) fn unsent(&self) -> u64 {
         self.write_end().saturating_sub(self.nxt)
     }
 
@@ -256,7 +268,7 @@ impl Sender {
     }
 
     /// The rate that a paced sender keeps.
-    fn pacing_rate(&self) -> Option<Rate> {
+    pub(super) fn pacing_rate(&self) -> Option<Rate> {
         if self.paced { self.nominal_rate() } else { None }
     }
 
@@ -466,6 +478,13 @@ impl Sender {
 
     // ---- acknowledgements ----
 
+    /// Whether the peer may acknowledge this: neither what was never sent, nor what is older than any window it offered (RFC
+    /// 5961 section 5.2).
+    #[inline]
+    pub(super) fn may_acknowledge(&self, ack: u64) -> bool {
+        ack <= self.nxt && ack.saturating_add(self.largest_window) >= self.una
+    }
+
     /// Takes the acknowledgement of a segment in.
     pub(super) fn on_ack(&mut self, s: &Segment, cx: &mut Cx<'_>) {
         let now = cx.now;
@@ -597,7 +616,8 @@ impl Sender {
         if sequence.is_none() && s.echo != 0 && d.acked > 0 {
             // Karn's rule holds but for timestamps, whose clock ticks in milliseconds.
             let ms = timestamp(now).wrapping_sub(s.echo).max(1);
-            sequence = Some(Span::from_millis(u64::from(ms)));
+            // One that was never sent lies in the future (Linux: `tcp_rtt_tsopt_us`).
+            sequence = (ms < 1 << 31).then(|| Span::from_millis(u64::from(ms)));
             newest = sequence;
         }
         let Some(sample) = sequence else { return (None, delayed) };
@@ -609,6 +629,9 @@ impl Sender {
             cx.record(Metric::Rtt, rtt.as_nanos());
         }
         self.rtt.sample(sample, self.una, self.nxt);
+        if let Some(rtt) = newest {
+            self.tell_rtt(rtt, cx);
+        }
         (newest, delayed)
     }
 
@@ -662,6 +685,7 @@ impl Sender {
         {
             cx.record(Metric::DeliveryRate, rate.as_bps());
         }
+        self.tell_losses(cx);
     }
 
     // ---- timers ----
@@ -686,6 +710,7 @@ impl Sender {
         debug_assert!(at <= cx.now);
         self.timer = None;
         self.rack.now = cx.now;
+        cx.tell(Incident::Timer(trace::name(kind), TimerChange::Expired));
         match kind {
             Timer::Probe if self.tlp.is_none() && !self.board.is_empty() => self.force(Forced::Probe),
             Timer::Probe => self.rearm_rto(cx.now),
@@ -698,7 +723,13 @@ impl Sender {
             }
         }
         self.order = Order::LostFirst;
+        self.tell_losses(cx);
         false
+    }
+
+    /// The timer that is set, under the name it is told of.
+    pub(super) fn due_timer(&self) -> Option<(TimerName, Time)> {
+        self.timer.map(|(kind, at)| (trace::name(kind), at))
     }
 
     /// Arms the probe timer if the state calls for it, else the retransmission timer.
@@ -743,25 +774,5 @@ impl Sender {
             _ => self.rtt.rto(),
         };
         self.set_timer(Timer::Rto, now, span);
-    }
-
-    fn trace(&mut self, cx: &mut Cx<'_>) {
-        if !cx.probing() {
-            return;
-        }
-        let rate = self.pacing_rate().map_or(0, Rate::as_bps);
-        let new = (self.window(), self.cc.ssthresh(), self.in_flight(), rate);
-        let old = std::mem::replace(&mut self.traced, new);
-        let changes = [
-            (Metric::Cwnd, old.0, new.0),
-            (Metric::Ssthresh, old.1, new.1),
-            (Metric::BytesInFlight, old.2, new.2),
-            (Metric::PacingRate, old.3, new.3),
-        ];
-        for (metric, before, after) in changes {
-            if before != after {
-                cx.record(metric, after);
-            }
-        }
     }
 }

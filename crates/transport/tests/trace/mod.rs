@@ -164,6 +164,7 @@ impl Bench {
             ece: false,
             cwr: false,
             sack: Default::default(),
+            damaged: false,
         };
         fill(&mut segment);
         if self.last_timestamp == 0 {
