@@ -1,0 +1,90 @@
+"""Fidelity `stack`: production QUIC stacks in the simulator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import haltere
+from haltere import core
+from haltere.errors import InputError
+from haltere.fidelity import executor, identity
+from haltere.runner.executor import Task
+from haltere.runner.single import run, trace
+from haltere.scenario import Scenario
+
+LINK = {"rate": "50Mbit/s", "down_delay": "10ms", "up_delay": "10ms", "size": "500kB"}
+
+
+def scenario(*contenders: str, fidelity: str = "stack") -> Scenario:
+    return Scenario.point_to_point(list(contenders), fidelity=fidelity, **LINK)  # type: ignore[arg-type]
+
+
+def test_stacks_and_the_model_meet_on_one_link() -> None:
+    mixed = scenario("quic@quinn/cubic", "quic@noq/newreno", "quic@model/cubic", "tcp/cubic")
+    result = run(mixed)
+    assert result.status == "ok", result.error
+    assert result.flows["completion_s"].null_count() == 0
+    assert run(mixed).data == result.data
+
+
+def test_a_contender_without_implementation_is_quinn() -> None:
+    times = [run(scenario(c)).flows["completion_s"][0] for c in ("quic/cubic", "quic@quinn/cubic", "quic@model/cubic")]
+    assert times[0] == times[1] != times[2]
+
+
+def test_the_model_refuses_a_production_stack_with_the_remedy() -> None:
+    with pytest.raises(InputError, match='fidelity "stack"'):
+        scenario("quic@quinn/cubic", fidelity="model")
+    with pytest.raises(InputError, match=r"bbr\+haltere"):
+        scenario("quic@quinn/bbr")
+
+
+def test_an_executor_runs_tasks_at_its_fidelity() -> None:
+    wanted = scenario("quic/cubic")
+    (outcome,) = executor("stack", 1).execute([Task("0", wanted.json, 1, 0)])
+    assert outcome.result_json == core.run(wanted.json, 1, 0, "stack")
+    assert outcome.result_json != core.run(wanted.json, 1, 0)
+    assert identity("stack") != identity("model")
+
+
+def test_a_trace_tells_the_stacks_window() -> None:
+    names = set(trace(scenario("quic@noq/cubic")).series.filter(who="flow 0")["name"])
+    assert {"cwnd", "bytes_in_flight", "rtt"} <= names
+
+
+def test_a_study_lays_stack_and_model_side_by_side(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(
+        """
+[study]
+name = "both"
+title = "Both"
+question = "Do they differ?"
+seed = 1
+replications = 2
+fidelity = ["model", "stack"]
+
+[experiments.one]
+title = "One"
+[experiments.one.factors]
+contender = ["quic/cubic", "tcp/cubic"]
+[experiments.one.scenario]
+[experiments.one.scenario.topology]
+kind = "point-to-point"
+link = { rate = "20Mbit/s", delay = "5ms" }
+[[experiments.one.scenario.flows]]
+contender = "{contender}"
+size = "200kB"
+"""
+    )
+    results = haltere.run(tmp_path / "study.toml", out=tmp_path / "out")
+    flows = results.flows.select("fidelity", "contender", "replication", "completion_s").sort(pl_all())
+    assert sorted(set(flows["fidelity"])) == ["model", "stack"]
+    by = {(row["fidelity"], row["contender"]): row["completion_s"] for row in flows.iter_rows(named=True)}
+    assert by["model", "tcp/cubic"] == by["stack", "tcp/cubic"]
+    assert by["model", "quic/cubic"] != by["stack", "quic/cubic"]
+
+
+def pl_all() -> list[str]:
+    return ["fidelity", "contender", "replication"]
