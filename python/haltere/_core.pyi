@@ -12,8 +12,8 @@ __version__: str
 class ScenarioError(ValueError):
     """A scenario that cannot be run. `args` is (message, path), path like `flows[0].contender`."""
 
-def validate(scenario_json: str, modelled: bool) -> None:
-    """Raise `ScenarioError` if the scenario is wrong; with `modelled`, also if the model lacks a contender."""
+def validate(scenario_json: str, fidelity: str = "model") -> None:
+    """Raise `ScenarioError` if the scenario is wrong or, at `model` and `stack`, a contender cannot run there."""
 
 def network(scenario_json: str, seed: int = 0, replication: int = 0) -> str:
     """Return `{nodes, links, routes, flows, made_by, ...}`: the network of one run with all defaults filled in."""
@@ -24,13 +24,14 @@ def losses(scenario_json: str, seed: int, replication: int, direction: int, pack
 def clock_phase(seed: int, replication: int) -> int:
     """Return how long after a multiple of 2.048 s of its hosts' count of ticks (HZ = 250) a run begins, ns."""
 
-def run(scenario_json: str, seed: int, replication: int) -> str:
+def run(scenario_json: str, seed: int, replication: int, fidelity: str = "model") -> str:
     """Run one scenario and return its RunResult. Releases the interpreter's lock while it runs."""
 
 def trace(
     scenario_json: str,
     seed: int,
     replication: int,
+    fidelity: str = "model",
     *,
     qlog: PathLike[str] | None = None,
     pcap: PathLike[str] | None = None,

@@ -234,7 +234,7 @@ def compare(
         replications: how often, each with other losses.
         seed: names the losses.
         workers: how many runs at once (default: one a CPU).
-        fidelity: `model`, `linux` or `testbed`: where it runs.
+        fidelity: `model`, `stack`, `linux` or `testbed`: where it runs.
 
     Raises:
         InputError: if something given cannot be run.

@@ -47,10 +47,10 @@ def _problems() -> Iterator[None]:
         raise ScenarioProblem(str(message), str(path)) from None
 
 
-def validate(scenario_json: str, *, modelled: bool = True) -> None:
-    """Raise `ScenarioProblem` if the scenario is wrong; with `modelled`, also if the model lacks a contender."""
+def validate(scenario_json: str, fidelity: str = "model") -> None:
+    """Raise `ScenarioProblem` if the scenario is wrong or, at `model` and `stack`, a contender cannot run there."""
     with _problems():
-        _core.validate(scenario_json, modelled)
+        _core.validate(scenario_json, fidelity)
 
 
 def network(scenario_json: str, seed: int = 0, replication: int = 0) -> dict[str, Any]:
@@ -69,13 +69,13 @@ def losses(scenario_json: str, seed: int, replication: int, direction: int, pack
         return bytes(_core.losses(scenario_json, seed, replication, direction, packets))
 
 
-def run(scenario_json: str, seed: int, replication: int) -> str:
+def run(scenario_json: str, seed: int, replication: int, fidelity: str = "model") -> str:
     """Run one scenario; always return a RunResult, of status `failed` if the core itself broke down.
 
     The answer depends on the arguments alone. The interpreter's lock is released while the core works.
     """
     try:
-        return _core.run(scenario_json, seed, replication)
+        return _core.run(scenario_json, seed, replication, fidelity)
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic in the core is a BaseException: it must become a row, not end the campaign
@@ -97,6 +97,7 @@ def trace(
     scenario_json: str,
     seed: int,
     replication: int,
+    fidelity: str = "model",
     *,
     qlog: Path | None = None,
     pcap: Path | None = None,
@@ -109,7 +110,7 @@ def trace(
     """
     with _problems():
         answer: dict[str, Any] = json.loads(
-            _core.trace(scenario_json, seed, replication, qlog=qlog, pcap=pcap, links=list(links))
+            _core.trace(scenario_json, seed, replication, fidelity, qlog=qlog, pcap=pcap, links=list(links))
         )
     return answer
 

@@ -1,6 +1,7 @@
 """The fidelities: where a scenario runs. One description of a run, one form of its result, several machines.
 
-`model`: our own transports and links in the simulator, in virtual time. `linux`: a real kernel and real programs inside
+`model`: our own transports and links in the simulator, in virtual time. `stack`: the same, but QUIC is a production
+stack. `linux`: a real kernel and real programs inside
 a user-mode Linux, in virtual time. `testbed`: the same rig on this machine's kernel, on the wall clock.
 """
 
@@ -13,14 +14,16 @@ from typing import Any, Literal, get_args
 from haltere import core
 from haltere.runner.executor import Executor, ThreadExecutor
 
-Fidelity = Literal["model", "linux", "testbed"]
+Fidelity = Literal["model", "stack", "linux", "testbed"]
 NAMES: tuple[Fidelity, ...] = get_args(Fidelity)
+SIMULATED: tuple[Fidelity, ...] = ("model", "stack")
+"""Those of the simulator: a run there depends on its arguments and on the version alone."""
 
 
 def check(fidelity: Fidelity, scenario_json: str) -> None:
     """Raise `ScenarioProblem` if a scenario cannot be run at a fidelity."""
-    core.validate(scenario_json, modelled=fidelity == "model")
-    if fidelity != "model":
+    core.validate(scenario_json, fidelity)
+    if fidelity not in SIMULATED:
         from haltere.rig.check import check as check_rig
 
         check_rig(fidelity, scenario_json)
@@ -32,8 +35,8 @@ def executor(fidelity: Fidelity, workers: int | None = None, extra: dict[str, An
     Raises:
         InputError: if this machine lacks what it takes; it says how to get it.
     """
-    if fidelity == "model":
-        return ThreadExecutor(workers)
+    if fidelity in SIMULATED:
+        return ThreadExecutor(workers, fidelity)
     from haltere.rig.executor import linux, testbed
 
     return linux(workers, extra) if fidelity == "linux" else testbed(workers, extra)
@@ -42,7 +45,7 @@ def executor(fidelity: Fidelity, workers: int | None = None, extra: dict[str, An
 @cache
 def about(fidelity: Fidelity) -> dict[str, Any]:
     """Return what results say of the machine at a fidelity: the kernel's name, version, timer frequency."""
-    if fidelity == "model":
+    if fidelity in SIMULATED:
         return {}
     if fidelity == "testbed":
         return {"name": os.uname().release, "version": os.uname().release}
@@ -53,4 +56,6 @@ def about(fidelity: Fidelity) -> dict[str, Any]:
 
 def identity(fidelity: Fidelity) -> str:
     """Return what, beside the scenario, seed and version, a run's result depends on."""
-    return "" if fidelity == "model" else f"{fidelity} {about(fidelity)['name']}"
+    if fidelity in SIMULATED:
+        return "" if fidelity == "model" else fidelity
+    return f"{fidelity} {about(fidelity)['name']}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from haltere import core
+from haltere import core, har
 from haltere.documents import Document, follow, steps
 from haltere.errors import InputError, Place, as_written
 from haltere.fidelity import Fidelity, check
@@ -35,11 +35,17 @@ class Scenario:
     """
 
     def __init__(
-        self, data: Mapping[str, Any], *, source: Document | None = None, fidelity: Fidelity = "model"
+        self,
+        data: Mapping[str, Any],
+        *,
+        source: Document | None = None,
+        folder: Path | None = None,
+        fidelity: Fidelity = "model",
     ) -> None:
         self.data: dict[str, Any] = copy.deepcopy(dict(data))
         self.fidelity: Fidelity = fidelity
         try:
+            self.data = har.inline(self.data, folder or Path())
             self.json: str = core.canonical(self.data)
             check(fidelity, self.json)
         except core.ScenarioProblem as problem:
@@ -63,7 +69,7 @@ class Scenario:
     def load(cls, path: str | Path, *, fidelity: Fidelity = "model") -> Scenario:
         """Read a scenario from a TOML file, for a fidelity."""
         document = Document.read(Path(path))
-        return cls(document.data, source=document, fidelity=fidelity)
+        return cls(document.data, source=document, folder=Path(path).parent, fidelity=fidelity)
 
     @classmethod
     def from_toml(cls, text: str, name: str = "scenario") -> Scenario:

@@ -145,7 +145,7 @@ def test_a_trace_can_look_inside(tmp_path: Path, haltere: Haltere) -> None:
     ("arguments", "words"),
     [
         (["tcp/cubic", "--pcap-link", "bottelneck"], 'there is no link "bottelneck": there are "link"'),
-        (["tcp/cubic", "--qlog", "--fidelity", "testbed"], "is written by the model"),
+        (["tcp/cubic", "--qlog", "--fidelity", "testbed"], "is written by the simulator"),
         (["none.toml"], "none.toml: cannot be read"),
         (["tcp/cubic", "--replication", "-1"], "--replication"),
         (["x/y"], "contender"),

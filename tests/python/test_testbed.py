@@ -96,6 +96,6 @@ def test_what_a_killed_campaign_left_is_swept_by_the_next() -> None:
 
 def test_a_scenario_reaches_no_shell() -> None:
     with pytest.raises(core.ScenarioProblem):
-        core.validate(core.canonical(scenario(flow={"contender": "tcp@linux/cubic;touch x"})), modelled=False)
+        core.validate(core.canonical(scenario(flow={"contender": "tcp@linux/cubic;touch x"})), fidelity="testbed")
     with pytest.raises(core.ScenarioProblem):
-        core.validate(core.canonical(scenario(flow={"contender": "tcp@$(reboot)/cubic"})), modelled=False)
+        core.validate(core.canonical(scenario(flow={"contender": "tcp@$(reboot)/cubic"})), fidelity="testbed")

@@ -126,6 +126,7 @@ fn configs() -> impl Strategy<Value = LinkConfig> {
             rate,
             delay: Span::from_nanos(delay),
             queue,
+            mark: Some(Limit::Packets(2)),
             loss,
             jitter,
             duplication,

@@ -8,7 +8,7 @@
 
 use crate::cx::{Cx, Metric};
 use crate::loss::{Jitter, JitterModel, Loss, LossModel};
-use crate::packet::Packet;
+use crate::packet::{Ecn, Packet};
 use crate::queue::{Backlog, DropReason, DropTail, Limit, QueueDiscipline, Verdict};
 use crate::rng::{Stream, Streams};
 use crate::serialiser::Serialiser;
@@ -37,6 +37,9 @@ pub struct LinkConfig {
     pub mtu: u32,
     /// How much may wait.
     pub queue: Limit,
+    /// What waits when ECN-capable packets begin to be marked; `None` marks none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mark: Option<Limit>,
     /// Which packets are lost.
     pub loss: LossModel,
     /// Extra delay of each packet.
@@ -53,6 +56,7 @@ impl Default for LinkConfig {
             delay: Span::ZERO,
             mtu: 1500,
             queue: Limit::Packets(1000),
+            mark: None,
             loss: LossModel::None,
             jitter: JitterModel::None,
             duplication: 0.0,
@@ -79,6 +83,8 @@ pub struct LinkCounters {
     pub dropped_loss: u64,
     /// Dropped for being longer than the MTU.
     pub dropped_mtu: u64,
+    /// Marked for congestion.
+    pub marked: u64,
     /// The largest backlog seen, in packets.
     pub max_queue_packets: u64,
     /// The largest backlog seen, in bytes.
@@ -98,7 +104,7 @@ impl LinkCounters {
 
 /// How packets wait. A drop-tail queue needs no store of its own: each departure is known on arrival.
 enum Waiting<B> {
-    DropTail { limit: Limit, starts: VecDeque<(Time, u32)>, bytes: u64 },
+    DropTail { limit: Limit, mark: Option<Limit>, starts: VecDeque<(Time, u32)>, bytes: u64 },
     Discipline(Box<Disciplined<B>>),
 }
 
@@ -145,10 +151,11 @@ pub struct Link<B> {
 impl<B: Clone + Send + 'static> Link<B> {
     /// A drop-tail link; its random processes draw from the streams `name/loss`, `name/jitter`, `name/duplication`.
     pub fn new(config: &LinkConfig, name: &str, streams: &Streams) -> Link<B> {
-        Link::with_discipline(config, name, streams, Box::new(DropTail::new(config.queue)))
+        Link::with_discipline(config, name, streams, Box::new(DropTail::marking(config.queue, config.mark)))
     }
 
-    /// A link with any queue discipline; the configuration's own queue limit is not used.
+    /// A link with any queue discipline; the configuration's own queue limit and threshold
+    /// are not used.
     pub fn with_discipline(
         config: &LinkConfig,
         name: &str,
@@ -156,7 +163,9 @@ impl<B: Clone + Send + 'static> Link<B> {
         discipline: Box<dyn QueueDiscipline<B>>,
     ) -> Link<B> {
         let waiting = match discipline.drop_tail_limit() {
-            Some(limit) => Waiting::DropTail { limit, starts: VecDeque::new(), bytes: 0 },
+            Some(limit) => {
+                Waiting::DropTail { limit, mark: discipline.mark_threshold(), starts: VecDeque::new(), bytes: 0 }
+            }
             None => Waiting::Discipline(Box::new(Disciplined { queue: discipline, since: VecDeque::new() })),
         };
         Link {
@@ -186,14 +195,18 @@ impl<B: Clone + Send + 'static> Link<B> {
     }
 
     #[inline]
-    fn offer_drop_tail(&mut self, packet: Packet<B>, cx: &mut Cx<'_>) {
+    fn offer_drop_tail(&mut self, mut packet: Packet<B>, cx: &mut Cx<'_>) {
         self.retire_started(cx);
-        let Waiting::DropTail { limit, starts, bytes } = &mut self.waiting else { return };
+        let Waiting::DropTail { limit, mark, starts, bytes } = &mut self.waiting else { return };
         let start = if self.serialiser.busy_until > cx.now {
             let backlog = Backlog { packets: starts.len() as u64, bytes: *bytes };
             if !limit.admits(backlog, packet.len) {
                 self.counters.dropped_queue += 1;
                 return;
+            }
+            if mark.is_some_and(|mark| !mark.admits(backlog, packet.len)) && packet.ecn.can_be_marked() {
+                packet.ecn = Ecn::Ce;
+                self.counters.marked += 1;
             }
             let start = self.serialiser.busy_until;
             starts.push_back((start, packet.len));
@@ -232,7 +245,8 @@ impl<B: Clone + Send + 'static> Link<B> {
         match waiting.queue.enqueue(packet, now) {
             Verdict::Dropped(DropReason::Aqm) => self.counters.dropped_aqm += 1,
             Verdict::Dropped(_) => self.counters.dropped_queue += 1,
-            Verdict::Queued => {
+            verdict @ (Verdict::Queued | Verdict::Marked) => {
+                self.counters.marked += u64::from(verdict == Verdict::Marked);
                 let backlog = waiting.queue.backlog();
                 waiting.since.push_back(now);
                 if self.serialiser.busy_until > now {
@@ -382,6 +396,7 @@ mod tests {
         assert_eq!(json["queue"], serde_json::json!({ "bytes": 64_000 }));
         assert_eq!(json["loss"]["model"], "gilbert-elliott");
         assert_eq!(json["jitter"]["sigma_ns"], 300_000);
+        assert_eq!(json.get("mark"), None);
         assert_eq!(serde_json::from_value::<LinkConfig>(json).unwrap(), config);
     }
 

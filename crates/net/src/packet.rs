@@ -22,6 +22,14 @@ pub enum Ecn {
     Ce,
 }
 
+impl Ecn {
+    /// Whether a queue may mark the packet: it is ECN-capable and not marked yet.
+    #[inline]
+    pub fn can_be_marked(self) -> bool {
+        matches!(self, Ecn::Ect0 | Ecn::Ect1)
+    }
+}
+
 /// A packet on a link. Links and queues see everything but the body.
 #[derive(Clone, Debug)]
 pub struct Packet<B> {

@@ -1,6 +1,6 @@
 //! Queue disciplines: which packet waits, which goes next, which is dropped. A discipline knows no rate and no link.
 
-use crate::packet::Packet;
+use crate::packet::{Ecn, Packet};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -54,6 +54,8 @@ pub struct Backlog {
 pub enum Verdict {
     /// It waits.
     Queued,
+    /// It waits, and was marked (RFC 3168 section 5).
+    Marked,
     /// It was dropped.
     Dropped(DropReason),
 }
@@ -80,12 +82,18 @@ pub trait QueueDiscipline<B>: Send {
     fn drop_tail_limit(&self) -> Option<Limit> {
         None
     }
+    /// The threshold of such a FIFO that marks ([`DropTail::marking`]).
+    fn mark_threshold(&self) -> Option<Limit> {
+        None
+    }
 }
 
-/// First in, first out; a packet that finds the queue full is dropped.
+/// First in, first out; a packet that finds the queue full is dropped, and one that finds more than a threshold can be
+/// marked.
 #[derive(Clone, Debug)]
 pub struct DropTail<B> {
     limit: Limit,
+    mark: Option<Limit>,
     packets: VecDeque<Packet<B>>,
     bytes: u64,
 }
@@ -93,18 +101,29 @@ pub struct DropTail<B> {
 impl<B> DropTail<B> {
     /// An empty queue of this limit.
     pub fn new(limit: Limit) -> DropTail<B> {
-        DropTail { limit, packets: VecDeque::new(), bytes: 0 }
+        DropTail { limit, mark: None, packets: VecDeque::new(), bytes: 0 }
+    }
+
+    /// An empty queue that marks what would not find room below `mark`, if it is ECN-capable: the switch of DCTCP, which
+    /// marks by the instantaneous length, with one threshold (RFC 8257 section 3.1). What is not ECN-capable passes.
+    pub fn marking(limit: Limit, mark: Option<Limit>) -> DropTail<B> {
+        DropTail { mark, ..DropTail::new(limit) }
     }
 }
 
 impl<B: Send> QueueDiscipline<B> for DropTail<B> {
-    fn enqueue(&mut self, packet: Packet<B>, _: Time) -> Verdict {
-        if !self.limit.admits(self.backlog(), packet.len) {
+    fn enqueue(&mut self, mut packet: Packet<B>, _: Time) -> Verdict {
+        let backlog = self.backlog();
+        if !self.limit.admits(backlog, packet.len) {
             return Verdict::Dropped(DropReason::QueueFull);
+        }
+        let marks = self.mark.is_some_and(|mark| !mark.admits(backlog, packet.len)) && packet.ecn.can_be_marked();
+        if marks {
+            packet.ecn = Ecn::Ce;
         }
         self.bytes += u64::from(packet.len);
         self.packets.push_back(packet);
-        Verdict::Queued
+        if marks { Verdict::Marked } else { Verdict::Queued }
     }
 
     fn dequeue(&mut self, _: Time) -> Dequeued<B> {
@@ -119,5 +138,9 @@ impl<B: Send> QueueDiscipline<B> for DropTail<B> {
 
     fn drop_tail_limit(&self) -> Option<Limit> {
         Some(self.limit)
+    }
+
+    fn mark_threshold(&self) -> Option<Limit> {
+        self.mark
     }
 }

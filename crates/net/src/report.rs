@@ -23,6 +23,8 @@ pub struct LinkResult {
     pub dropped_loss: u64,
     /// Dropped for their size.
     pub dropped_mtu: u64,
+    /// Marked for congestion (ECN).
+    pub marked_packets: u64,
     /// Copies made.
     pub duplicated_packets: u64,
     /// The longest queue, packets.
@@ -45,6 +47,7 @@ impl LinkResult {
             dropped_queue: c.dropped_queue,
             dropped_loss: c.dropped_loss,
             dropped_mtu: c.dropped_mtu,
+            marked_packets: c.marked,
             duplicated_packets: c.duplicated,
             max_queue_packets: c.max_queue_packets,
             max_queue_bytes: c.max_queue_bytes,

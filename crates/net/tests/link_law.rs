@@ -11,7 +11,16 @@ use proptest::prelude::*;
 type Arrival = (u64, u32);
 
 fn packet(n: u32, len: u32) -> Packet<u32> {
-    Packet { len, flow: FlowId(0), route: 0, hop: 0, ecn: Ecn::NotEct, class: 0, path: PathId(0), body: n }
+    Packet {
+        len,
+        flow: FlowId(0),
+        route: 0,
+        hop: 0,
+        ecn: if n % 3 == 0 { Ecn::NotEct } else { Ecn::Ect0 },
+        class: 0,
+        path: PathId(0),
+        body: n,
+    }
 }
 
 /// A drop-tail queue that does not say so, so that the link treats it like any discipline.
@@ -32,7 +41,7 @@ impl QueueDiscipline<u32> for Plain {
 fn make(config: &LinkConfig, plain: bool) -> Link<u32> {
     let streams = Streams::new(11, 2);
     if plain {
-        Link::with_discipline(config, "l", &streams, Box::new(Plain(DropTail::new(config.queue))))
+        Link::with_discipline(config, "l", &streams, Box::new(Plain(DropTail::marking(config.queue, config.mark))))
     } else {
         Link::new(config, "l", &streams)
     }
@@ -54,7 +63,8 @@ fn drive(mut link: Link<u32>, offers: &[(u64, u32)], extra: &[u64]) -> Vec<Arriv
         if offer.is_none() {
             while let Some((at, p)) = link.poll(now, &mut cx) {
                 assert!(at <= now);
-                out.push((at.as_nanos(), p.body));
+                // A mark shows in the highest bit.
+                out.push((at.as_nanos(), p.body | u32::from(p.ecn == Ecn::Ce) << 31));
             }
         }
         assert!(link.conserves());
@@ -89,13 +99,16 @@ fn configs() -> impl Strategy<Value = LinkConfig> {
         (100_000u64..1_000_000_000).prop_map(|r| (Some(Rate::from_bps(r)), None)),
         trace.prop_map(|trace| (None, trace))
     ];
-    (rate, 0u64..5_000_000, queue, loss, jitter, prop_oneof![Just(0.0), Just(0.1)]).prop_map(
-        |((rate, trace), delay, queue, loss, jitter, duplication)| LinkConfig {
+    let mark =
+        prop::option::of(prop_oneof![(1u64..10).prop_map(Limit::Packets), (1600u64..9_000).prop_map(Limit::Bytes)]);
+    (rate, 0u64..5_000_000, (queue, mark), loss, jitter, prop_oneof![Just(0.0), Just(0.1)]).prop_map(
+        |((rate, trace), delay, (queue, mark), loss, jitter, duplication)| LinkConfig {
             rate,
             trace,
             delay: Span::from_nanos(delay),
             mtu: 1500,
             queue,
+            mark,
             loss,
             jitter,
             duplication,
@@ -141,6 +154,23 @@ fn a_long_train_is_serialised_without_rounding_drift() {
         LinkConfig { rate: Some(Rate::from_bps(3_000_000)), queue: Limit::Packets(5000), ..LinkConfig::default() };
     let out = drive(make(&config, false), &[(0, 1000); 3000], &[]);
     assert_eq!(out.last(), Some(&(8_000_000_000, 2999)));
+}
+
+/// DCTCP's switch (RFC 8257 section 3.1): what finds K packets waiting is marked if it says that it can be.
+#[test]
+fn a_queue_longer_than_the_threshold_marks_what_is_ecn_capable() {
+    let config = LinkConfig {
+        rate: Some(Rate::from_bps(8_000_000)),
+        queue: Limit::Packets(100),
+        mark: Some(Limit::Packets(3)),
+        ..LinkConfig::default()
+    };
+    for plain in [false, true] {
+        let out = drive(make(&config, plain), &[(0, 1000); 12], &[]);
+        let marked: Vec<u32> = out.iter().filter(|a| a.1 >> 31 == 1).map(|a| a.1 & 0xffff).collect();
+        // One is sent, three wait; of the rest every third is not ECN-capable.
+        assert_eq!(marked, [4, 5, 7, 8, 10, 11]);
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod floor;
 mod memory;
 
 use cpu_time::ThreadTime;
-use haltere_sim::{Scenario, ScenarioError};
+use haltere_sim::{Fidelity, Scenario, ScenarioError};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -48,6 +48,11 @@ pub fn all() -> Result<Vec<Figures>, ScenarioError> {
         let scenario = Scenario::from_json(&scenario.to_string())?;
         figures.push(repeat(case, || Ok(delivered(&haltere_sim::run(&scenario, 1, 0)?)))?);
     }
+    for (case, contender) in STACKS {
+        let scenario = Scenario::from_json(&one(contender).to_string())?;
+        let run = || haltere_sim::run_at(Fidelity::Stack, &scenario, 1, 0);
+        figures.push(repeat(case.to_string(), || Ok(both_ways(&run()?)))?);
+    }
     for floor in floor::CASES {
         figures.push(repeat(floor.name(), || Ok(floor.run()))?);
     }
@@ -56,20 +61,14 @@ pub fn all() -> Result<Vec<Figures>, ScenarioError> {
 }
 
 fn speed_cases() -> Vec<(String, Value)> {
-    let one = |transport: &str| {
-        let mut scenario = dumbbell(1, &format!("{transport}/cubic"), "100Mbit/s", "10ms", "1s");
-        scenario["flows"][0]["size"] = json!("32MiB");
-        scenario.as_object_mut().map(|s| s.remove("duration"));
-        scenario
-    };
     let many = |n, contender, rate, duration| dumbbell(n, contender, rate, "10ms", duration);
     [
-        ("1 TCP CUBIC flow, 100 Mbit/s, 32 MiB", one("tcp")),
+        ("1 TCP CUBIC flow, 100 Mbit/s, 32 MiB", one("tcp/cubic")),
         ("10 TCP CUBIC flows, 1 Gbit/s, 10 s", many(10, "tcp/cubic", "1Gbit/s", "10s")),
         ("100 TCP CUBIC flows, 1 Gbit/s, 10 s", many(100, "tcp/cubic", "1Gbit/s", "10s")),
         ("1000 TCP CUBIC flows, 10 Gbit/s, 1 s", many(1000, "tcp/cubic", "10Gbit/s", "1s")),
         ("10 TCP BBR flows, 1 Gbit/s, 10 s", many(10, "tcp/bbr", "1Gbit/s", "10s")),
-        ("1 QUIC CUBIC flow, 100 Mbit/s, 32 MiB", one("quic")),
+        ("1 QUIC CUBIC flow, 100 Mbit/s, 32 MiB", one("quic/cubic")),
         ("10 QUIC CUBIC flows, 1 Gbit/s, 10 s", many(10, "quic/cubic", "1Gbit/s", "10s")),
         ("10 QUIC BBR flows, 1 Gbit/s, 10 s", many(10, "quic/bbr", "1Gbit/s", "10s")),
     ]
@@ -92,6 +91,29 @@ fn dumbbell(flows: u32, contender: &str, rate: &str, delay: &str, duration: &str
         },
         "flows": (0..flows).map(flow).collect::<Vec<_>>(),
     })
+}
+
+/// One flow that fetches 32 MiB at 100 Mbit/s.
+fn one(contender: &str) -> Value {
+    let mut scenario = dumbbell(1, contender, "100Mbit/s", "10ms", "1s");
+    scenario["flows"][0]["size"] = json!("32MiB");
+    scenario.as_object_mut().map(|s| s.remove("duration"));
+    scenario
+}
+
+/// Production stacks, counted by the datagrams that their ends handle: acknowledgements cost a stack as much as data.
+#[cfg(feature = "stacks")]
+const STACKS: &[(&str, &str)] = &[
+    ("1 quinn CUBIC flow, 100 Mbit/s, 32 MiB, both ways", "quic@quinn/cubic"),
+    ("1 quinn CUBIC flow without encryption, both ways", "quic@quinn/cubic+nullcipher"),
+    ("1 noq CUBIC flow, 100 Mbit/s, 32 MiB, both ways", "quic@noq/cubic"),
+    ("1 noq CUBIC flow without encryption, both ways", "quic@noq/cubic+nullcipher"),
+];
+#[cfg(not(feature = "stacks"))]
+const STACKS: &[(&str, &str)] = &[];
+
+fn both_ways(result: &haltere_sim::RunResult) -> u64 {
+    result.links.iter().filter(|l| l.link == "bottleneck").map(|l| l.delivered_packets).sum()
 }
 
 fn delivered(result: &haltere_sim::RunResult) -> u64 {

@@ -32,11 +32,21 @@ fn to_json<T: serde::Serialize>(value: &T) -> PyResult<String> {
     serde_json::to_string(value).map_err(|e| PyRuntimeError::new_err(e.to_string()))
 }
 
-/// Raises `ScenarioError` if the scenario is wrong; with `modelled`, also if the model lacks one of its contenders.
+/// The simulator's fidelity called `name`.
+fn fidelity(name: &str) -> PyResult<Fidelity> {
+    Fidelity::named(name).ok_or_else(|| {
+        let known = Fidelity::ALL.map(Fidelity::name).join(", ");
+        PyValueError::new_err(format!("the simulator has no fidelity {name:?}: there are {known}"))
+    })
+}
+
+/// Raises `ScenarioError` if the scenario is wrong, or if one of its contenders cannot run at this fidelity of the
+/// simulator; what other fidelities lack, they say themselves.
 #[pyfunction]
-fn validate(scenario_json: &str, modelled: bool) -> PyResult<()> {
+#[pyo3(signature = (scenario_json, fidelity = "model"))]
+fn validate(scenario_json: &str, fidelity: &str) -> PyResult<()> {
     let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
-    if modelled { haltere_sim::check_at(Fidelity::Model, &scenario).map_err(refuse) } else { Ok(()) }
+    Fidelity::named(fidelity).map_or(Ok(()), |f| haltere_sim::check_at(f, &scenario)).map_err(refuse)
 }
 
 /// The scenario's network in one run with all defaults filled in, as JSON: what a rig builds.
@@ -60,31 +70,35 @@ fn clock_phase(seed: u64, replication: u64) -> u64 {
     haltere_sim::build::clock_phase(&haltere_net::rng::Streams::new(seed, replication)).as_nanos()
 }
 
-/// Runs one scenario and returns its `RunResult` as JSON; the interpreter is free meanwhile.
+/// Runs one scenario at a fidelity of the simulator and returns its `RunResult` as JSON; the interpreter is free meanwhile.
 #[pyfunction]
-fn run(py: Python<'_>, scenario_json: &str, seed: u64, replication: u64) -> PyResult<String> {
+#[pyo3(signature = (scenario_json, seed, replication, fidelity = "model"))]
+fn run(py: Python<'_>, scenario_json: &str, seed: u64, replication: u64, fidelity: &str) -> PyResult<String> {
+    let at = self::fidelity(fidelity)?;
     let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
-    let result = py.detach(|| haltere_sim::run(&scenario, seed, replication)).map_err(refuse)?;
+    let result = py.detach(|| haltere_sim::run_at(at, &scenario, seed, replication)).map_err(refuse)?;
     to_json(&result)
 }
 
 /// Runs one scenario and returns its result and every change of every metric as JSON; writes qlog files and captures of
 /// links (all if none is named) into the folders that are given.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, seed, replication, *, qlog=None, pcap=None, links=Vec::new()))]
+#[pyo3(signature = (scenario_json, seed, replication, fidelity = "model", *, qlog=None, pcap=None, links=Vec::new()))]
+#[allow(clippy::too_many_arguments)]
 fn trace(
     py: Python<'_>,
     scenario_json: &str,
     seed: u64,
     replication: u64,
+    fidelity: &str,
     qlog: Option<PathBuf>,
     pcap: Option<PathBuf>,
     links: Vec<String>,
 ) -> PyResult<String> {
+    let at = self::fidelity(fidelity)?;
     let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
     let files = Files { qlog, pcap: pcap.map(|folder| Pcap { folder, links }) };
-    let result =
-        py.detach(|| haltere_sim::trace_at(Fidelity::Model, &scenario, seed, replication, &files)).map_err(refuse)?;
+    let result = py.detach(|| haltere_sim::trace_at(at, &scenario, seed, replication, &files)).map_err(refuse)?;
     to_json(&result)
 }
 

@@ -25,16 +25,26 @@ pub trait Application: Send {
     fn on_start(&mut self, connection: &mut dyn Endpoint, cx: &mut Cx<'_>);
     /// The connection has news.
     fn on_event(&mut self, event: Event, connection: &mut dyn Endpoint, cx: &mut Cx<'_>);
+    /// When it wants to be called without an event, or [`Time::NEVER`].
+    fn alarm(&self) -> Time {
+        Time::NEVER
+    }
+    /// That time has come.
+    fn on_alarm(&mut self, _: &mut dyn Endpoint, _: &mut Cx<'_>) {}
     /// How it goes.
     fn progress(&self) -> Progress;
+    /// When each object of a page had come, if that is what it loads.
+    fn objects(&self) -> Option<&[Option<Time>]> {
+        None
+    }
 }
 
-/// Two ends that talk in turns on one stream; a download is the case in which the last turn is the object.
+/// Two ends that talk on one stream as a script says; a download is the case in which the last thing said is the object.
 #[derive(Clone, Debug)]
 pub struct Dialogue {
     role: Role,
-    turns: Vec<u64>,
-    turn: usize,
+    script: Script,
+    said: usize,
     heard: u64,
     stream: Option<StreamId>,
     progress: Progress,
@@ -43,21 +53,17 @@ pub struct Dialogue {
 impl Dialogue {
     /// One end of the dialogue.
     pub fn new(role: Role, script: Script) -> Dialogue {
-        Dialogue { role, turns: script.turns, turn: 0, heard: 0, stream: None, progress: Progress::default() }
+        Dialogue { role, script, said: 0, heard: 0, stream: None, progress: Progress::default() }
     }
 
-    fn my_turn(&self) -> bool {
-        self.turn.is_multiple_of(2) == (self.role == Role::Client)
-    }
-
-    /// Says what is ours to say now.
+    /// Says what is ours to say now. Each side ends the stream with the last.
     fn speak(&mut self, connection: &mut dyn Endpoint) {
-        while self.turn < self.turns.len() && self.my_turn() {
-            let Some(stream) = self.stream else { return };
-            connection.write(stream, self.turns[self.turn]);
-            self.turn += 1;
-            // Each side ends the stream after its last turn.
-            if self.turn + 1 >= self.turns.len() {
+        let says = if self.role == Role::Client { &self.script.client } else { &self.script.server };
+        let Some(stream) = self.stream else { return };
+        while let Some(say) = says.get(self.said).filter(|s| s.after <= self.heard) {
+            connection.write(stream, say.bytes);
+            self.said += 1;
+            if self.said == says.len() {
                 connection.finish(stream);
             }
         }
@@ -66,20 +72,19 @@ impl Dialogue {
     fn listen(&mut self, stream: StreamId, connection: &mut dyn Endpoint, now: Time) {
         self.stream = Some(stream);
         self.heard += connection.read(stream, now);
-        while let Some(&turn) = self.turns.get(self.turn).filter(|_| !self.my_turn()) {
-            let last = self.turn + 1 == self.turns.len();
-            if last && self.heard > 0 {
-                self.progress.first_byte.get_or_insert(now);
-                self.progress.received = self.heard.min(turn);
+        if self.role == Role::Client && self.heard > self.script.response {
+            self.progress.first_byte.get_or_insert(now);
+            self.progress.received = self.heard.min(self.script.end) - self.script.response;
+            if self.heard >= self.script.end {
+                self.progress.completed.get_or_insert(now);
             }
-            if self.heard < turn {
-                return;
-            }
-            self.heard -= turn;
-            self.turn += 1;
-            if last {
-                self.progress.completed = Some(now);
-            }
+        }
+        self.speak(connection);
+    }
+
+    fn open(&mut self, connection: &mut dyn Endpoint) {
+        if self.stream.is_none() {
+            self.stream = connection.open();
             self.speak(connection);
         }
     }
@@ -88,6 +93,9 @@ impl Dialogue {
 impl Application for Dialogue {
     fn on_start(&mut self, connection: &mut dyn Endpoint, cx: &mut Cx<'_>) {
         connection.connect(cx);
+        if connection.takes_early_data() {
+            self.open(connection);
+        }
     }
 
     fn on_event(&mut self, event: Event, connection: &mut dyn Endpoint, cx: &mut Cx<'_>) {
@@ -95,13 +103,12 @@ impl Application for Dialogue {
             Event::Connected => {
                 self.progress.connected = Some(cx.now);
                 if self.role == Role::Client {
-                    self.stream = connection.open();
-                    self.speak(connection);
+                    self.open(connection);
                 }
             }
             Event::Readable(stream) => self.listen(stream, connection, cx.now),
             Event::Failed(reason) => self.progress.failed = Some(reason),
-            Event::Finished(_) | Event::Closed => {}
+            Event::Writable(_) | Event::Openable | Event::Finished(_) | Event::Closed => {}
         }
     }
 

@@ -1,18 +1,21 @@
 //! From a scenario to a world, and from a world that has run to a result.
 
+use crate::ack::AckSpec;
 use crate::application::{Application, Dialogue};
 use crate::contender::{Contender, Switch, Transport};
 use crate::fidelity::{Fidelity, Subject};
-use crate::http::{self, Script};
+use crate::http::{self, Framing, Script};
 use crate::network::{FlowPath, Network, network, stream_name};
-use crate::recorder::{Files, Origin, Recorder};
+use crate::page::{Browser, MOST_CONNECTIONS, Origin, Visit};
+use crate::recorder::{self, Files, Recorder};
 use crate::result::{FlowResult, LinkResult, RunResult, SeriesResult, TraceResult};
 use crate::scenario::{App, Flow, Quantity, Scenario, ScenarioError};
+use crate::tls::{Flights, Version};
 use crate::world::{Host, Route, Stall, World};
 use haltere_net::link::Link;
-use haltere_net::rng::Streams;
+use haltere_net::rng::{Stream, Streams};
 use haltere_net::topology::Topology;
-use haltere_net::{FlowId, Metric, Span, Time};
+use haltere_net::{FlowId, Metric, PathId, Span, Time};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::{Endpoint, Role, quic, tcp};
 
@@ -88,11 +91,22 @@ pub fn trace_at(
 /// Whether every contender of a scenario can run at a fidelity.
 pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioError> {
     for (i, flow) in scenario.flows.iter().enumerate() {
-        Contender::parse(&flow.contender)
-            .and_then(|c| c.at(fidelity).map(drop))
+        let contender = Contender::parse(&flow.contender)
             .map_err(|message| ScenarioError { path: format!("flows[{i}].contender"), message })?;
+        subject(fidelity, i, flow, &contender)?;
     }
     Ok(())
+}
+
+/// What runs in the place of flow `i`.
+fn subject(fidelity: Fidelity, i: usize, flow: &Flow, contender: &Contender) -> Result<Subject, ScenarioError> {
+    let error = |field: &str, message| ScenarioError { path: format!("flows[{i}].{field}"), message };
+    let subject = contender.at(fidelity).map_err(|message| error("contender", message))?;
+    if flow.ack.is_some() && !matches!(subject, Subject::Model(_)) {
+        let message = "a production stack acknowledges as it does: leave ack out, or write quic@model/…";
+        return Err(error("ack", message.into()));
+    }
+    Ok(subject)
 }
 
 /// The world of a scenario in the model at time zero, for a driver of its own.
@@ -107,10 +121,10 @@ fn drive(
     files: Option<&Files>,
 ) -> Result<(RunResult, Run), ScenarioError> {
     let mut run = build(fidelity, scenario, dice, files)?;
-    let unfinished = run.flows.iter().filter(|f| f.size.is_some()).count();
+    let unfinished = run.flows.iter().filter(|f| f.total().is_some()).count();
     let all_limited = unfinished == run.flows.len();
     let mut open = unfinished;
-    let limited: Vec<bool> = run.flows.iter().map(|f| f.size.is_some()).collect();
+    let limited: Vec<bool> = run.flows.iter().map(|f| f.total().is_some()).collect();
     let mut over = vec![false; run.flows.len()];
     // Called after each host's turn: a client's progress can only have changed in its own.
     let mut done = |hosts: &[Host], host: u32| {
@@ -156,7 +170,7 @@ fn build(
         // Before any file is made.
         check_at(fidelity, scenario)?;
     }
-    let origin = Origin { seed, replication };
+    let origin = recorder::Origin { seed, replication };
     let recorder = files.map(|files| Recorder::new(&topology, &scenario.flows, &flows, files, &origin)).transpose()?;
     let links = topology.edges().iter().map(|e| Link::new(&e.config, &stream_name(e), streams)).collect();
     let phase = clock_phase(streams);
@@ -164,17 +178,16 @@ fn build(
     for (i, (flow, path)) in scenario.flows.iter().zip(flows).enumerate() {
         let FlowPath { contender, up, down, mtu, start, .. } = path;
         let wrong = |message: String| ScenarioError { path: format!("flows[{i}].contender"), message };
-        let subject = contender.at(fidelity).map_err(wrong)?;
-        let script = script(flow.app, contender.transport, flow.size.map_or(UNLIMITED, |s| s.0.0));
+        let subject = subject(fidelity, i, flow, &contender)?;
+        let talk = Talk::of(flow, &contender);
         for (role, links, peer) in [(Role::Client, up, 2 * i + 1), (Role::Server, down, 2 * i)] {
-            let stream = streams.named(&format!("flow {i}/{}", if role == Role::Client { "client" } else { "server" }));
-            let place = Place { role, flow: FlowId(i as u32), mtu, stream, phase };
-            hosts.push(Host {
-                endpoint: endpoint(&contender, subject, place).map_err(wrong)?,
-                application: Box::new(Dialogue::new(role, script.clone())) as Box<dyn Application>,
-                routes: vec![routes.len() as u32],
-                start: (role == Role::Client).then_some(start),
-            });
+            let name = format!("flow {i}/{}", if role == Role::Client { "client" } else { "server" });
+            let (contender, ack, flow) = (&contender, flow.ack, FlowId(i as u32));
+            let end = End { contender, ack, role, flow, mtu, phase };
+            let dice = |part: &str| streams.named(&format!("{name}{part}"));
+            let endpoint = end.endpoint(subject, talk.connections(), &dice).map_err(wrong)?;
+            let start = (role == Role::Client).then_some(start);
+            hosts.push(Host::new(endpoint, talk.application(role), vec![routes.len() as u32], start));
             routes.push(Route { links, to: peer as u32 });
         }
         starts.push(start);
@@ -191,35 +204,66 @@ pub fn clock_phase(streams: &Streams) -> Span {
     Span::from_millis(streams.named("clock").below(PHASE_MILLIS))
 }
 
-fn script(app: App, transport: Transport, size: u64) -> Script {
-    match (app, transport) {
-        (App::Raw, _) => http::raw(size),
-        (App::Https, Transport::Tcp) => http::https2(size),
-        (App::Https, Transport::Quic) => http::https3(size),
+/// What is said on a flow's connections.
+enum Talk {
+    One(Script),
+    Page(Box<Visit>),
+}
+
+impl Talk {
+    fn of(flow: &Flow, contender: &Contender) -> Talk {
+        let framing = match (flow.app, contender.transport) {
+            (App::Http1, _) => Framing::Http1,
+            (_, Transport::Tcp) => Framing::Http2,
+            (_, Transport::Quic) => Framing::Http3,
+        };
+        let flights = match contender.transport {
+            Transport::Tcp => flights(contender),
+            Transport::Quic => Flights::none(),
+        };
+        if let Some(page) = &flow.page {
+            return Talk::Page(Box::new(Visit::new(page, framing, flights)));
+        }
+        let size = flow.size.map_or(UNLIMITED, |s| s.0.0);
+        Talk::One(match (flow.app, framing) {
+            (App::Raw, _) => http::raw(size),
+            (_, Framing::Http1) => http::http1(&flights, size),
+            (_, Framing::Http2) => http::https2(&flights, size),
+            (_, Framing::Http3) => http::https3(size),
+        })
+    }
+
+    fn application(&self, role: Role) -> Box<dyn Application> {
+        match (self, role) {
+            (Talk::One(script), _) => Box::new(Dialogue::new(role, script.clone())),
+            (Talk::Page(visit), Role::Client) => Box::new(Browser::new(visit.as_ref().clone())),
+            (Talk::Page(visit), Role::Server) => Box::new(Origin::new(visit.as_ref().clone())),
+        }
+    }
+
+    /// Connections it may need.
+    fn connections(&self) -> usize {
+        match self {
+            Talk::Page(visit) if visit.framing == Framing::Http1 => MOST_CONNECTIONS,
+            _ => 1,
+        }
     }
 }
 
-/// Where an endpoint stands.
-struct Place {
+/// The flights of TLS over TCP.
+fn flights(contender: &Contender) -> Flights {
+    let version = if contender.has(Switch::Tls12) { Version::V12 } else { Version::V13 };
+    Flights::tls(version, contender.session())
+}
+
+/// One end of a flow, as its endpoint is to be made.
+struct End<'a> {
+    contender: &'a Contender,
+    ack: Option<AckSpec>,
     role: Role,
     flow: FlowId,
     mtu: u32,
-    stream: haltere_net::rng::Stream,
     phase: Span,
-}
-
-fn endpoint(contender: &Contender, subject: Subject, place: Place) -> Result<Box<dyn Endpoint>, String> {
-    match subject {
-        Subject::Model(algorithm) => Ok(model(contender, algorithm, place)),
-        #[cfg(feature = "stacks")]
-        Subject::Stack { stack, congestion, cipher, windows } => {
-            let mut config = haltere_stacks::Config::new(place.role, stack, congestion, place.stream);
-            config.cipher = cipher;
-            config.windows = windows;
-            config.max_udp_payload = udp_payload(place.mtu);
-            haltere_stacks::endpoint(config).map_err(|e| e.to_string())
-        }
-    }
 }
 
 /// The largest UDP payload in an IPv4 packet of a path with this MTU, bytes.
@@ -227,38 +271,86 @@ fn udp_payload(mtu: u32) -> u16 {
     u16::try_from(mtu.saturating_sub(quic::sizes::IP_UDP)).unwrap_or(u16::MAX)
 }
 
-fn model(contender: &Contender, algorithm: Algorithm, place: Place) -> Box<dyn Endpoint> {
-    let Place { role, flow, mtu, stream, phase } = place;
-    match contender.transport {
-        Transport::Tcp => {
-            let mut config = tcp::Config::new(role, flow, algorithm, stream);
-            config.mtu = mtu;
-            config.phase = phase;
-            config.slow_start = contender.slow_start;
-            config.paced = contender.has(Switch::Paced);
-            config.delayed_ack = !contender.has(Switch::NoDelack);
-            config.timestamps = !contender.has(Switch::NoTimestamps);
-            if contender.has(Switch::StockBuffers) {
-                config.initial_receive_window = 65_535;
-                config.max_receive_window = (6 << 20) / 256 * tcp::config::WINDOW_SHARE;
+impl End<'_> {
+    /// The endpoint; `dice` gives the stream of each of its connections, by what is added to the end's name.
+    fn endpoint(
+        &self,
+        subject: Subject,
+        connections: usize,
+        dice: &dyn Fn(&str) -> Stream,
+    ) -> Result<Box<dyn Endpoint>, String> {
+        match subject {
+            Subject::Model(algorithm) => Ok(self.model(algorithm, connections, dice)),
+            #[cfg(feature = "stacks")]
+            Subject::Stack { stack, congestion, cipher, windows } => {
+                let mut config = haltere_stacks::Config::new(self.role, stack, congestion, dice(""));
+                config.cipher = cipher;
+                config.windows = windows;
+                config.max_udp_payload = udp_payload(self.mtu);
+                haltere_stacks::endpoint(config).map_err(|e| e.to_string())
             }
-            if contender.has(Switch::NoSackCompression) {
-                config.sack_compression = Span::ZERO;
-            }
-            if contender.has(Switch::Rto1s) {
-                config.rto = tcp::config::RtoRule::Rfc6298;
-            }
-            Box::new(tcp::Connection::new(config))
         }
-        Transport::Quic => {
-            let mut config = quic::Config::new(role, algorithm, stream);
-            config.max_udp_payload = udp_payload(mtu);
-            config.slow_start = contender.slow_start;
-            if contender.has(Switch::NoDelack) {
-                config.ack.every = 1;
+    }
+
+    fn model(&self, algorithm: Algorithm, connections: usize, dice: &dyn Fn(&str) -> Stream) -> Box<dyn Endpoint> {
+        match self.contender.transport {
+            Transport::Tcp if connections > 1 => {
+                let member = |k: usize| {
+                    let stream = if k == 0 { dice("") } else { dice(&format!("/{k}")) };
+                    tcp::Connection::new(tcp::Config { path: PathId(k as u8), ..self.tcp(algorithm, stream) })
+                };
+                Box::new(tcp::Bundle::new(self.role, (0..connections).map(member).collect()))
             }
-            Box::new(quic::Connection::new(config))
+            Transport::Tcp => Box::new(tcp::Connection::new(self.tcp(algorithm, dice("")))),
+            Transport::Quic => Box::new(quic::Connection::new(self.quic(algorithm, dice("")))),
         }
+    }
+
+    fn tcp(&self, algorithm: Algorithm, stream: Stream) -> tcp::Config {
+        let contender = self.contender;
+        let mut config = tcp::Config::new(self.role, self.flow, algorithm, stream);
+        config.mtu = self.mtu;
+        config.phase = self.phase;
+        config.slow_start = contender.slow_start;
+        config.paced = contender.has(Switch::Paced);
+        config.delayed_ack = !contender.has(Switch::NoDelack);
+        if contender.has(Switch::Ecn) {
+            config.ecn = config.ecn.or(Some(tcp::EchoRule::Rfc3168));
+        }
+        config.timestamps = !contender.has(Switch::NoTimestamps);
+        config.fast_open = contender.has(Switch::FastOpen);
+        if contender.has(Switch::StockBuffers) {
+            config.initial_receive_window = 65_535;
+            config.max_receive_window = (6 << 20) / 256 * tcp::config::WINDOW_SHARE;
+        }
+        if contender.has(Switch::NoSackCompression) {
+            config.sack_compression = Span::ZERO;
+        }
+        if contender.has(Switch::Rto1s) {
+            config.rto = tcp::config::RtoRule::Rfc6298;
+        }
+        if let Some(ack) = self.ack {
+            ack.apply_to_tcp(&mut config);
+        }
+        config
+    }
+
+    fn quic(&self, algorithm: Algorithm, stream: Stream) -> quic::Config {
+        let contender = self.contender;
+        let mut config = quic::Config::new(self.role, algorithm, stream);
+        config.max_udp_payload = udp_payload(self.mtu);
+        config.ecn |= contender.has(Switch::Ecn);
+        config.slow_start = contender.slow_start;
+        config.session = contender.session();
+        config.retry = self.role == Role::Server && contender.has(Switch::Retry);
+        config.unknown_version = self.role == Role::Client && contender.has(Switch::VersionNegotiation);
+        if contender.has(Switch::NoDelack) {
+            config.ack.every = 1;
+        }
+        if let Some(ack) = self.ack {
+            ack.apply_to_quic(&mut config);
+        }
+        config
     }
 }
 
@@ -300,7 +392,7 @@ impl Run {
         let (progress, sender) = (client.application.progress(), server.endpoint.stats());
         let start = self.starts[i];
         let since_start = |t: Option<Time>| t.map(|t| t.since(start).as_secs_f64());
-        let size = flow.size.map(|s| s.0.0);
+        let size = flow.total();
         let completion = since_start(progress.completed);
         let bytes = match (size, completion) {
             (Some(size), Some(_)) => size,
@@ -340,6 +432,7 @@ impl Run {
             timeouts: sender.timeouts,
             min_rtt_s: sender.min_rtt.map(Span::as_secs_f64),
             mean_rtt_s: sender.mean_rtt().map(Span::as_secs_f64),
+            objects_s: client.application.objects().map(|o| o.iter().map(|&t| since_start(t)).collect()),
             status: if error.is_some() { "failed" } else { "ok" },
             error,
         }

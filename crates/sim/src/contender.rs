@@ -1,6 +1,7 @@
 //! Contenders: `transport[@implementation]/congestion[-switch|+switch…]`, such as `tcp/cubic` or `tcp/cubic-nohystart`.
 
 use haltere_transport::cc::{Algorithm, SlowStart};
+use haltere_transport::quic::Session;
 
 /// The transports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +36,8 @@ pub enum Switch {
     HystartPlusPlus,
     /// Window-based algorithms paced.
     Paced,
+    /// ECN.
+    Ecn,
     /// Every data packet acknowledged at once.
     NoDelack,
     /// No compression of SACKs.
@@ -45,6 +48,20 @@ pub enum Switch {
     NoTimestamps,
     /// Receive buffers of an untuned host.
     StockBuffers,
+    /// TLS 1.2 instead of TLS 1.3.
+    Tls12,
+    /// A session of an earlier connection is taken up again.
+    Resumed,
+    /// TCP Fast Open with the cookie of an earlier connection.
+    FastOpen,
+    /// TLS 1.3 early data.
+    EarlyData,
+    /// QUIC's 0-RTT packets.
+    ZeroRtt,
+    /// The server has the client's address validated by a Retry packet.
+    Retry,
+    /// The client's first version is not the server's.
+    VersionNegotiation,
     /// Our congestion control inside a production stack.
     Haltere,
     /// A production stack without encryption.
@@ -53,16 +70,24 @@ pub enum Switch {
 
 impl Switch {
     /// All of them.
-    pub const ALL: [Switch; 11] = [
+    pub const ALL: [Switch; 19] = [
         Switch::NoHystart,
         Switch::Hystart,
         Switch::HystartPlusPlus,
         Switch::Paced,
+        Switch::Ecn,
         Switch::NoDelack,
         Switch::NoSackCompression,
         Switch::Rto1s,
         Switch::NoTimestamps,
         Switch::StockBuffers,
+        Switch::Tls12,
+        Switch::Resumed,
+        Switch::FastOpen,
+        Switch::EarlyData,
+        Switch::ZeroRtt,
+        Switch::Retry,
+        Switch::VersionNegotiation,
         Switch::Haltere,
         Switch::NullCipher,
     ];
@@ -77,6 +102,9 @@ impl Switch {
             Switch::Hystart => ("hystart", BOTH, "slow start ends early by HyStart, as in Linux (CUBIC's default)"),
             Switch::HystartPlusPlus => ("hystartpp", BOTH, "slow start ends early by HyStart++ (RFC 9406)"),
             Switch::Paced => ("paced", TCP, "window-based algorithms are paced, as with a pacing queue discipline"),
+            Switch::Ecn => {
+                ("ecn", BOTH, "packets are ECN-capable and marks heeded (RFC 3168, RFC 9000; always for dctcp)")
+            }
             Switch::NoDelack => ("nodelack", BOTH, "every data packet is acknowledged at once"),
             Switch::NoSackCompression => ("nosackcompression", TCP, "duplicate ACKs are never held back"),
             Switch::Rto1s => ("rto1s", TCP, "retransmission timeout as in RFC 6298, never under 1 s"),
@@ -88,6 +116,17 @@ impl Switch {
             Switch::Haltere => ("haltere", QUIC, "our congestion control of that name inside a production stack"),
             Switch::NullCipher => ("nullcipher", QUIC, "a production stack without encryption; sizes stay"),
             Switch::NoTimestamps => ("notimestamps", TCP, "no timestamp option: 12 more data bytes a packet"),
+            Switch::Tls12 => ("tls12", TCP, "TLS 1.2 instead of 1.3: one round trip more, unless resumed"),
+            Switch::Resumed => ("resumed", BOTH, "a session taken up again: no certificate is sent"),
+            Switch::FastOpen => ("tfo", TCP, "TCP Fast Open (RFC 7413), cookie at hand: data in the SYN"),
+            Switch::EarlyData => {
+                ("earlydata", TCP, "TLS 1.3 early data: the request with the ClientHello; implies resumed")
+            }
+            Switch::ZeroRtt => ("0rtt", QUIC, "the request in 0-RTT packets; implies resumed"),
+            Switch::Retry => ("retry", QUIC, "the server answers with a Retry packet first: one round trip more"),
+            Switch::VersionNegotiation => {
+                ("versionnegotiation", QUIC, "the client's first version is not the server's: one round trip more")
+            }
         }
     }
 }
@@ -143,6 +182,9 @@ impl Contender {
         for word in words {
             contender.switch(text, word)?;
         }
+        if contender.has(Switch::Tls12) && contender.has(Switch::EarlyData) {
+            return Err(format!("{text:?} asks for early data, which TLS 1.2 has not: leave tls12 or earlydata out"));
+        }
         Ok(contender)
     }
 
@@ -190,6 +232,17 @@ impl Contender {
         })
     }
 
+    /// Whether a session is taken up again, and whether the request goes ahead of the handshake.
+    pub fn session(&self) -> Session {
+        if self.has(Switch::EarlyData) || self.has(Switch::ZeroRtt) {
+            Session::Early
+        } else if self.has(Switch::Resumed) {
+            Session::Resumed
+        } else {
+            Session::New
+        }
+    }
+
     /// Whether a switch is set.
     pub fn has(&self, switch: Switch) -> bool {
         self.switches.contains(&switch)
@@ -233,6 +286,9 @@ mod tests {
             ("tcp@linux/bbr", "fidelity"),
             ("tcp@Linux!/bbr", "small letters"),
             ("tcp/bbr+hystart", "own startup"),
+            ("tcp/cubic+tls12+earlydata", "leave tls12 or earlydata out"),
+            ("tcp/cubic+0rtt", "tfo"),
+            ("quic/cubic+tfo", "0rtt"),
             ("tcp/", "newreno"),
             ("", "tcp/cubic"),
         ];

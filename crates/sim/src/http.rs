@@ -1,27 +1,8 @@
-//! What a download puts on a connection beside the object: TLS flights, HTTP framing, headers. All sizes stand here.
+//! What a download puts on a connection beside the object: HTTP framing and headers, and when each side says what.
 //!
-//! TLS messages have the sizes that the QUIC model uses in its CRYPTO frames ([`HandshakeSizes::CLASSICAL`]), so that the
-//! transports differ by their framing alone.
+//! The handshakes of TLS stand in [`crate::tls`].
 
-use haltere_transport::quic::HandshakeSizes;
-
-const TLS: HandshakeSizes = HandshakeSizes::CLASSICAL;
-/// Over TCP both hellos carry a session id for the sake of middleboxes (RFC 8446 appendix D.4).
-const SESSION_ID: u64 = 32;
-const CLIENT_HELLO: u64 = TLS.client_hello as u64 + SESSION_ID;
-const SERVER_HELLO: u64 = TLS.server_hello as u64 + SESSION_ID;
-const SERVER_ENCRYPTED: u64 = TLS.server_flight() as u64;
-const CLIENT_FINISHED: u64 = TLS.finished as u64;
-/// Two NewSessionTicket messages, sent by the server after the handshake.
-const SESSION_TICKETS: u64 = 2 * 240;
-
-/// A record's header (RFC 8446 section 5.1), and what encryption adds: content type and tag.
-const RECORD_HEADER: u64 = 5;
-const RECORD_SEAL: u64 = RECORD_HEADER + 1 + 16;
-/// The ChangeCipherSpec record of middlebox compatibility mode (appendix D.4).
-const CHANGE_CIPHER_SPEC: u64 = RECORD_HEADER + 1;
-/// The largest plaintext of a record.
-const RECORD_MAX: u64 = 1 << 14;
+use crate::tls::{Flights, RECORD_MAX};
 
 /// An HTTP/2 frame header (RFC 9113 section 4.1) and the default largest frame.
 const H2_FRAME: u64 = 9;
@@ -42,52 +23,158 @@ const H3_SERVER: u64 = 3 + 12 + (3 + RESPONSE_HEADERS);
 const H3_FRAME: u64 = 1 + 4;
 const H3_FRAME_MAX: u64 = 1 << 14;
 
-/// Bytes of `plain` bytes in sealed records.
-const fn sealed(plain: u64) -> u64 {
-    plain + plain.div_ceil(RECORD_MAX) * RECORD_SEAL
+/// HTTP/1.1: a browser's GET with Host, User-Agent, Accept, Accept-Language, Accept-Encoding, Referer and Connection, and the
+/// head of a response with Date, Server, Content-Type, Content-Length, Last-Modified, ETag, Cache-Control and Accept-Ranges.
+const H1_REQUEST: u64 = 400;
+const H1_RESPONSE: u64 = 300;
+
+/// How requests and responses are framed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Framing {
+    /// HTTP/1.1 (RFC 9112).
+    Http1,
+    /// HTTP/2 (RFC 9113).
+    Http2,
+    /// HTTP/3 (RFC 9114).
+    Http3,
 }
 
-/// What a client and a server say in turn on one stream, client first; the last turn carries the object.
+impl Framing {
+    /// Bytes of a request with so large a header; the first on a connection goes with the client's settings.
+    pub fn request(self, header: Option<u64>, first: bool) -> u64 {
+        let more = |all: u64, without: u64| if first { all - without } else { 0 };
+        match self {
+            Framing::Http1 => header.unwrap_or(H1_REQUEST),
+            Framing::Http2 => {
+                let settings = more(H2_CLIENT, H2_FRAME + REQUEST_HEADERS);
+                settings + H2_FRAME + header.unwrap_or(REQUEST_HEADERS)
+            }
+            Framing::Http3 => more(H3_CLIENT, 3 + REQUEST_HEADERS) + 3 + header.unwrap_or(REQUEST_HEADERS),
+        }
+    }
+
+    /// Bytes of a response's head; the first on a connection goes with the server's settings.
+    pub fn response(self, first: bool) -> u64 {
+        match (self, first) {
+            (Framing::Http1, _) => H1_RESPONSE,
+            (Framing::Http2, true) => H2_SERVER,
+            (Framing::Http2, false) => H2_FRAME + RESPONSE_HEADERS,
+            (Framing::Http3, true) => H3_SERVER,
+            (Framing::Http3, false) => 3 + RESPONSE_HEADERS,
+        }
+    }
+
+    /// Bytes of the header of a frame with part of a body, and the most of the body it holds after `head` bytes: over TLS as
+    /// much as fills a record.
+    pub fn frame(self, head: u64) -> (u64, u64) {
+        match self {
+            Framing::Http1 => (0, RECORD_MAX - head),
+            Framing::Http2 => (H2_FRAME, RECORD_MAX - head - H2_FRAME),
+            Framing::Http3 => (H3_FRAME, H3_FRAME_MAX),
+        }
+    }
+}
+
+/// Something one side says once it has heard enough.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Say {
+    /// Bytes it must have heard in all.
+    pub after: u64,
+    /// Bytes it then says.
+    pub bytes: u64,
+}
+
+/// What a client and a server say on one stream. The client hears the response in the end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Script {
-    /// Bytes of each turn.
-    pub turns: Vec<u64>,
+    /// The client's part.
+    pub client: Vec<Say>,
+    /// The server's.
+    pub server: Vec<Say>,
+    /// Where in what the client hears the server's last say begins: the response, after what goes before it.
+    pub response: u64,
+    /// Where it ends.
+    pub end: u64,
+}
+
+impl Script {
+    /// A request and its response along with the flights of a handshake.
+    pub fn new(flights: &Flights, request: u64, response: u64) -> Script {
+        let with = |of: &[u64], at: usize, more: u64| -> Vec<u64> {
+            of.iter().enumerate().map(|(i, bytes)| bytes + if i == at { more } else { 0 }).collect()
+        };
+        let client = with(&flights.client, flights.request, request);
+        let server = with(&flights.server, flights.response, response);
+        let until = |of: &[u64], n: usize| of.iter().take(n).sum();
+        Script {
+            response: until(&server, flights.response),
+            end: until(&server, server.len()),
+            client: (0..client.len()).map(|k| Say { after: until(&server, k), bytes: client[k] }).collect(),
+            server: (0..server.len()).map(|k| Say { after: until(&client, k + 1), bytes: server[k] }).collect(),
+        }
+    }
 }
 
 /// A bare transfer: a one-byte request, then the object.
 pub fn raw(object: u64) -> Script {
-    Script { turns: vec![1, object] }
+    Script::new(&Flights::none(), 1, object)
 }
 
-/// TLS 1.3 with a full handshake, then HTTP/2, on one TCP connection.
-pub fn https2(object: u64) -> Script {
-    let server_flight = RECORD_HEADER + SERVER_HELLO + CHANGE_CIPHER_SPEC + sealed(SERVER_ENCRYPTED);
-    let request = CHANGE_CIPHER_SPEC + sealed(CLIENT_FINISHED) + sealed(H2_CLIENT);
+/// TLS and HTTP/2 on one TCP connection.
+pub fn https2(flights: &Flights, object: u64) -> Script {
     let frames = object.div_ceil(H2_FRAME_MAX) * H2_FRAME;
-    let response = sealed(SESSION_TICKETS) + sealed(H2_SERVER + object + frames);
-    Script { turns: vec![RECORD_HEADER + CLIENT_HELLO, server_flight, request, response] }
+    Script::new(flights, flights.seal.records(H2_CLIENT), flights.seal.records(H2_SERVER + object + frames))
+}
+
+/// TLS and HTTP/1.1 on one TCP connection.
+pub fn http1(flights: &Flights, object: u64) -> Script {
+    Script::new(flights, flights.seal.records(H1_REQUEST), flights.seal.records(H1_RESPONSE + object))
 }
 
 /// HTTP/3: the TLS handshake is QUIC's own.
 pub fn https3(object: u64) -> Script {
     let frames = object.div_ceil(H3_FRAME_MAX) * H3_FRAME;
-    Script { turns: vec![H3_CLIENT, H3_SERVER + object + frames] }
+    Script::new(&Flights::none(), H3_CLIENT, H3_SERVER + object + frames)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tls::Version;
+    use haltere_transport::quic::Session;
+
+    fn tls(version: Version, session: Session) -> Flights {
+        Flights::tls(version, session)
+    }
 
     #[test]
     fn framing_costs_what_the_rfcs_say() {
-        // 1 MiB: 64 DATA frames of 16 KiB; the plaintext of 1 048 576 + 64 * 9 + headers needs 65 records.
-        let script = https2(1 << 20);
+        // 1 MiB: 64 DATA frames of 16 KiB; the plaintext of 1 048 576 + 64 * 9 + headers needs 65 records. Two tickets of
+        // 240 go before them.
+        let full = tls(Version::V13, Session::New);
+        let script = https2(&full, 1 << 20);
         let plain = (1 << 20) + 64 * 9 + H2_SERVER;
-        assert_eq!(script.turns[3], sealed(SESSION_TICKETS) + plain + 65 * 22);
-        assert_eq!(script.turns.len(), 4);
-        let overhead = https2(32 << 20).turns[3] as f64 / (32u64 << 20) as f64 - 1.0;
+        assert_eq!(script.end - script.response, 480 + 22 + plain + 65 * 22);
+        let response = |script: Script| (script.end - script.response) as f64 / (32u64 << 20) as f64 - 1.0;
+        let overhead = response(https2(&full, 32 << 20));
         assert!((0.0018..0.0020).contains(&overhead), "{overhead}");
-        let overhead = https3(32 << 20).turns[1] as f64 / (32u64 << 20) as f64 - 1.0;
+        let overhead = response(https3(32 << 20));
         assert!((0.0003..0.0004).contains(&overhead), "{overhead}");
+    }
+
+    #[test]
+    fn a_request_waits_for_as_many_answers_as_its_handshake_has_round_trips() {
+        use Session::{Early, New, Resumed};
+        let cases =
+            [(Version::V12, New, 2), (Version::V12, Resumed, 1), (Version::V13, New, 1), (Version::V13, Resumed, 1)];
+        for (version, session, round_trips) in cases.into_iter().chain([(Version::V13, Early, 0)]) {
+            let flights = tls(version, session);
+            let script = https2(&flights, 1000);
+            assert_eq!(flights.request, round_trips, "{version:?} {session:?}");
+            let heard: u64 = script.server.iter().take(round_trips).map(|s| s.bytes).sum();
+            assert_eq!(script.client[flights.request].after, heard);
+            // Certificate and signature are 3164 bytes of a full handshake.
+            assert_eq!(script.server[0].bytes > 3164, session == New, "{version:?} {session:?}");
+        }
     }
 }

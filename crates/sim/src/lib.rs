@@ -3,16 +3,19 @@
 //! A [`scenario::Scenario`] is data; [`run`] makes of it links, routes, endpoints and applications, drives them in
 //! virtual time and returns a [`result::RunResult`]. A run is a pure function of (scenario, seed, replication).
 
+pub mod ack;
 pub mod application;
 pub mod build;
 pub mod contender;
 pub mod fidelity;
 pub mod http;
 pub mod network;
+pub mod page;
 pub mod recorder;
 pub mod result;
 pub mod scenario;
 pub mod schedule;
+pub mod tls;
 pub mod world;
 
 pub use build::{check_at, run, run_at, trace, trace_at};

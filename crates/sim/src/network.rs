@@ -132,6 +132,8 @@ struct FlowDescription {
     mtu: u32,
     size: Option<u64>,
     start_ns: u64,
+    /// Fields of the flow that only the model heeds.
+    only_modelled: Vec<&'static str>,
 }
 
 /// Describes a scenario's network in one run.
@@ -166,8 +168,9 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
         server: path.server.0,
         client: path.client.0,
         mtu: path.mtu,
-        size: flow.size.map(|s| s.0.0),
+        size: flow.total(),
         start_ns: path.start.as_nanos(),
+        only_modelled: flow.ack.iter().map(|_| "ack").chain(flow.page.iter().map(|_| "page")).collect(),
     });
     Ok(Description {
         nodes: network.topology.nodes().map(str::to_string).collect(),
@@ -271,7 +274,7 @@ fn link_configs(spec: &LinkSpec, outside: Span) -> (LinkConfig, LinkConfig) {
 fn link_config(spec: &DirectionSpec, rtt: Span) -> LinkConfig {
     let mtu = spec.mtu.map_or(1500, |q| q.0.0 as u32);
     let rate = spec.rate.map(|q| q.0);
-    let queue = match spec.queue.map_or(QueueLimit::Packets(1000), |q| q.0) {
+    let limit = |length: QueueLimit| match length {
         QueueLimit::Packets(n) => Limit::Packets(n),
         QueueLimit::Bytes(n) => Limit::Bytes(n),
         QueueLimit::Bdp(times) => {
@@ -284,7 +287,8 @@ fn link_config(spec: &DirectionSpec, rtt: Span) -> LinkConfig {
         trace: None,
         delay: spec.delay.map_or(Span::ZERO, |q| q.0),
         mtu,
-        queue,
+        queue: limit(spec.queue.map_or(QueueLimit::Packets(1000), |q| q.0)),
+        mark: spec.mark.map(|q| limit(q.0)),
         loss: loss_model(spec.loss.as_ref()),
         jitter: jitter_model(spec.jitter.as_ref()),
         duplication: spec.duplication.map_or(0.0, |q| q.0.0),

@@ -63,6 +63,8 @@ pub struct FlowResult {
     pub min_rtt_s: Option<f64>,
     /// The mean of its RTT samples, s.
     pub mean_rtt_s: Option<f64>,
+    /// From the client's connect until each object of a page had come whole, s; null for one that has not.
+    pub objects_s: Option<Vec<Option<f64>>>,
     /// `ok` or `failed`.
     pub status: &'static str,
     /// Why it failed.

@@ -3,7 +3,9 @@
 //! Quantities are strings with units; unknown fields are errors; an error names the field by its path, says what was
 //! given and what would be right.
 
-use crate::contender::Contender;
+use crate::ack::AckSpec;
+use crate::contender::{Contender, Switch, Transport};
+use crate::page::Page;
 use haltere_net::units::{self, QuantityError};
 use haltere_net::{Bytes, Rate, Span};
 use schemars::JsonSchema;
@@ -199,6 +201,9 @@ pub struct LinkSpec {
     /// How much may wait (default 1000p).
     #[serde(default)]
     pub queue: Option<Quantity<QueueLimit>>,
+    /// Marks ECN-capable packets that find this much waiting, as DCTCP's switch does (RFC 8257; default: none).
+    #[serde(default)]
+    pub mark: Option<Quantity<QueueLimit>>,
     /// Largest packet with IP header (default 1500B).
     #[serde(default)]
     pub mtu: Option<Quantity<Bytes>>,
@@ -232,6 +237,9 @@ pub struct DirectionSpec {
     /// How much may wait.
     #[serde(default)]
     pub queue: Option<Quantity<QueueLimit>>,
+    /// Marks ECN-capable packets that find this much waiting.
+    #[serde(default)]
+    pub mark: Option<Quantity<QueueLimit>>,
     /// Largest packet with IP header.
     #[serde(default)]
     pub mtu: Option<Quantity<Bytes>>,
@@ -405,9 +413,15 @@ pub struct Flow {
     /// Size of the object; without it the flow is unlimited.
     #[serde(default)]
     pub size: Option<Quantity<Bytes>>,
+    /// A page instead of one object. In a study also the name of a HAR file, as browsers export it.
+    #[serde(default)]
+    pub page: Option<Page>,
     /// When the client connects (default 0s).
     #[serde(default)]
     pub start: Option<Quantity<Span>>,
+    /// When its ends acknowledge.
+    #[serde(default)]
+    pub ack: Option<AckSpec>,
     /// The client connects up to this much later, uniformly drawn in each replication (default 0s).
     #[serde(default)]
     pub start_spread: Option<Quantity<Span>>,
@@ -443,6 +457,8 @@ pub enum App {
     /// One object: TLS 1.3 and HTTP/2 over TCP, HTTP/3 over QUIC.
     #[default]
     Https,
+    /// TLS 1.3 and HTTP/1.1 over TCP; a page over up to six connections.
+    Http1,
     /// A one-byte request and the bytes back, with neither TLS nor HTTP.
     Raw,
 }
@@ -587,6 +603,7 @@ impl LinkSpec {
             rate: own.rate.or(self.rate),
             delay: own.delay.or(self.delay),
             queue: own.queue.or(self.queue),
+            mark: own.mark.or(self.mark),
             mtu: own.mtu.or(self.mtu),
             loss: own.loss.clone().or_else(|| self.loss.clone()),
             jitter: own.jitter.clone().or_else(|| self.jitter.clone()),
@@ -645,8 +662,43 @@ impl LossTable {
 }
 
 impl Flow {
+    /// Bytes it moves in all, if it is not unlimited.
+    pub fn total(&self) -> Option<u64> {
+        self.page.as_ref().map(Page::total).or(self.size.map(|s| s.0.0))
+    }
+
+    fn check_page(&self, page: &Page, path: &str) -> Result<(), ScenarioError> {
+        if self.size.is_some() {
+            return Err(error(format!("{path}.size"), "a page has the sizes of its objects: leave size or page out"));
+        }
+        if self.app == App::Raw {
+            let message = "a page is loaded over HTTP: give app = \"https\" or \"http1\", or leave page out";
+            return Err(error(format!("{path}.app"), message));
+        }
+        page.check(&format!("{path}.page"))
+    }
+
     fn check(&self, path: &str, scenario: &Scenario) -> Result<(), ScenarioError> {
-        Contender::parse(&self.contender).map_err(|m| error(format!("{path}.contender"), m))?;
+        let contender = Contender::parse(&self.contender).map_err(|m| error(format!("{path}.contender"), m))?;
+        let of_tls = [Switch::Tls12, Switch::Resumed, Switch::EarlyData];
+        if self.app == App::Raw
+            && contender.transport == Transport::Tcp
+            && let Some(switch) = contender.switches.iter().find(|s| of_tls.contains(s))
+        {
+            let name = switch.describe().0;
+            let message = format!("{name} is a switch of TLS, which app = \"raw\" has not: leave one of them out");
+            return Err(error(format!("{path}.contender"), message));
+        }
+        if self.app == App::Http1 && contender.transport == Transport::Quic {
+            let message = "HTTP/1.1 goes over TCP: give a tcp contender, or app = \"https\"";
+            return Err(error(format!("{path}.app"), message));
+        }
+        if let Some(page) = &self.page {
+            self.check_page(page, path)?;
+        }
+        if let Some(ack) = &self.ack {
+            ack.check(&format!("{path}.ack"), &contender)?;
+        }
         let topology = &scenario.topology;
         let graph = topology.kind == Kind::Graph;
         if let Some(pair) = self.pair {
@@ -693,6 +745,7 @@ impl Flow {
             return Err(error(format!("{path}.client"), "server and client are the same node"));
         }
         match self.size {
+            None if self.page.is_some() => Ok(()),
             None if scenario.duration.is_none() => {
                 Err(error(path, "an unlimited flow needs an end: give it a size, or the scenario a duration"))
             }

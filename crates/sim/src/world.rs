@@ -20,12 +20,24 @@ pub struct Host {
     pub routes: Vec<u32>,
     /// When its application starts; `None` waits for the peer.
     pub start: Option<Time>,
+    /// When its application wants to be called, or [`Time::NEVER`].
+    pub alarm: Time,
 }
 
 impl Host {
+    /// A host before its time.
+    pub fn new(
+        endpoint: Box<dyn Endpoint>,
+        application: Box<dyn Application>,
+        routes: Vec<u32>,
+        start: Option<Time>,
+    ) -> Host {
+        Host { endpoint, application, routes, start, alarm: Time::NEVER }
+    }
+
     /// When it wants to be called.
     fn wake(&self) -> Time {
-        self.endpoint.next_wake().min(self.start.unwrap_or(Time::NEVER))
+        self.endpoint.next_wake().min(self.start.unwrap_or(Time::NEVER)).min(self.alarm)
     }
 }
 
@@ -164,6 +176,10 @@ impl World {
         if h.start.is_some_and(|t| t <= self.now) {
             h.start = None;
             h.application.on_start(h.endpoint.as_mut(), &mut cx);
+            h.alarm = h.application.alarm();
+        } else if h.alarm <= self.now {
+            h.application.on_alarm(h.endpoint.as_mut(), &mut cx);
+            h.alarm = h.application.alarm();
         } else {
             h.endpoint.on_wake(&mut cx);
         }
@@ -181,6 +197,7 @@ impl World {
                 }
                 let mut cx = context(self.now, me, &mut self.recorder);
                 h.application.on_event(event, h.endpoint.as_mut(), &mut cx);
+                h.alarm = h.application.alarm();
             }
             if let Some(recorder) = &mut self.recorder {
                 recorder.done(host as u32, self.now);

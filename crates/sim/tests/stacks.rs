@@ -28,3 +28,81 @@ fn quinn_moves_a_megabyte_through_a_scenario() {
     assert!((0.1..0.4).contains(&flow.completion_s.unwrap()), "{flow:?}");
     assert!(flow.min_rtt_s.unwrap() >= 0.02 && flow.sent_packets > 680, "{flow:?}");
 }
+
+#[test]
+fn every_stack_and_switch_runs_and_repeats() {
+    for contender in [
+        "quic/cubic",
+        "quic@quinn/newreno",
+        "quic@quinn/cubic+nullcipher",
+        "quic@quinn/bbr+haltere",
+        "quic@quinn/cubic+haltere-nohystart+nullcipher",
+        "quic@quinn/cubic+stockbuffers",
+        "quic@noq/cubic",
+        "quic@noq/newreno+haltere",
+        "quic@model/cubic",
+    ] {
+        let lossy = json!({ "rate": "20Mbit/s", "delay": "15ms", "queue": "60p", "down": { "loss": "1%" }, "duplication": "1%" });
+        let scenario = point_to_point(&[contender], "2MB", lossy);
+        let first = run(&scenario);
+        assert_eq!((first.status, first.error.as_deref()), ("ok", None), "{contender}");
+        let text = |r: &RunResult| serde_json::to_string(r).unwrap();
+        assert_eq!(text(&first), text(&run(&scenario)), "{contender}");
+    }
+}
+
+#[test]
+fn quinn_shares_a_bottleneck_with_modelled_tcp() {
+    let flow = |contender: &str, pair: u32| json!({ "contender": contender, "app": "https", "pair": pair });
+    let scenario = json!({
+        "duration": "30s",
+        "measure_from": "5s",
+        "topology": {
+            "kind": "dumbbell",
+            "pairs": 3,
+            "bottleneck": { "rate": "50Mbit/s", "delay": "10ms", "queue": "1bdp" },
+        },
+        "flows": [flow("quic@quinn/cubic", 0), flow("tcp/cubic", 1), flow("quic@model/cubic", 2)],
+    });
+    let result = run(&Scenario::from_json(&scenario.to_string()).unwrap());
+    // A run whose packets are not all accounted for has failed.
+    assert_eq!((result.status, result.error), ("ok", None));
+    let goodputs: Vec<f64> = result.flows.iter().map(|f| f.goodput_bps.unwrap()).collect();
+    assert!(goodputs.iter().all(|g| *g > 3e6), "{goodputs:?}");
+    let sum: f64 = goodputs.iter().sum();
+    assert!((42e6..50e6).contains(&sum), "{goodputs:?}");
+}
+
+#[test]
+fn a_path_with_a_small_mtu_is_found_out() {
+    for stack in ["quinn", "noq"] {
+        let mut link = usual();
+        link["mtu"] = json!("1350B");
+        let result = run(&point_to_point(&[&format!("quic@{stack}/cubic")], "1MB", link.clone()));
+        assert_eq!((result.status, result.links[0].dropped_mtu), ("ok", 0), "the path's MTU is known beforehand");
+        assert!(result.links[0].delivered_packets < 1_100_000 / 1200, "{stack}");
+    }
+}
+
+#[test]
+fn what_a_stack_lacks_is_told_with_the_place() {
+    let scenario = point_to_point(&["tcp/cubic", "quic@quinn/bbr"], "1MB", usual());
+    let wrong = run_at(Fidelity::Stack, &scenario, 1, 0).unwrap_err();
+    assert_eq!(wrong.path, "flows[1].contender");
+    assert!(wrong.message.contains("bbr+haltere"), "{wrong}");
+    assert_eq!(haltere_sim::check_at(Fidelity::Stack, &scenario), Err(wrong));
+}
+
+#[test]
+fn a_trace_shows_the_stacks_window_and_changes_nothing() {
+    for contender in ["quic@quinn/cubic", "quic@noq/cubic", "quic@quinn/cubic+haltere"] {
+        let scenario = point_to_point(&[contender], "1MB", usual());
+        let traced = haltere_sim::trace_at(Fidelity::Stack, &scenario, 1, 0).unwrap();
+        let names: Vec<_> = traced.series.iter().filter(|s| s.who == "flow 0").map(|s| s.name).collect();
+        for name in ["cwnd", "bytes_in_flight", "rtt"] {
+            assert!(names.contains(&name), "{contender}: {names:?}");
+        }
+        let text = |r: &RunResult| serde_json::to_string(r).unwrap();
+        assert_eq!(text(&traced.result), text(&run(&scenario)));
+    }
+}

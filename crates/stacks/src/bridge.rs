@@ -79,6 +79,12 @@ pub(crate) struct Driver {
     quantum: u64,
 }
 
+impl std::fmt::Debug for Driver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Driver").field("algorithm", &self.plan.algorithm).field("window", &self.window).finish()
+    }
+}
+
 fn span(d: Duration) -> Span {
     Span::from_nanos(d.as_nanos() as u64)
 }
@@ -134,8 +140,7 @@ impl Driver {
     /// Reads off what the stack will ask for, which it must get without changing anything.
     fn look(&mut self) {
         let cc = self.cc();
-        let (window, ssthresh, pacing, quantum) =
-            (cc.window(), cc.ssthresh(), cc.pacing_rate(), cc.send_quantum());
+        let (window, ssthresh, pacing, quantum) = (cc.window(), cc.ssthresh(), cc.pacing_rate(), cc.send_quantum());
         (self.window, self.pacing, self.quantum) = (window, pacing, quantum);
         self.plan.meter.control(window, Some(ssthresh), pacing.map(haltere_net::Rate::as_bps));
     }

@@ -102,10 +102,12 @@ pub enum Cipher {
 /// Flow-control windows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Windows {
-    /// So large that nothing but congestion control limits a flow: see [`Windows::WIDE`].
+    /// So large that nothing but congestion control limits a flow: see [`Windows::WIDE`]. Streams are then read as bytes
+    /// come and put in order here, for the stacks hold no more than 1024 pieces beyond a gap and end the connection when
+    /// there are more (`assembler.rs`, `MAX_CHUNKS`), which one slow start on a fast long path brings about.
     #[default]
     Wide,
-    /// The stack's own: 1.25 MB a stream, 10 MB unacknowledged, for 100 Mbit/s × 100 ms.
+    /// The stack's own: 1.25 MB a stream, 10 MB unacknowledged, for 100 Mbit/s × 100 ms; read in order, as programs do.
     Stock,
 }
 

@@ -9,10 +9,13 @@
 //! A stack is one implementation of [`machine::Machine`], a thin skin over its own types ([`quinn`], [`noq`]); what all
 //! share (streams that count bytes, events, statistics, timers) stands in [`shell`].
 
+mod bridge;
 mod clock;
 mod config;
 mod machine;
 mod meter;
+mod noq;
+mod null;
 mod quinn;
 mod secrets;
 mod seeds;
@@ -32,6 +35,6 @@ pub fn endpoint(config: Config) -> Result<Box<dyn Endpoint>, Error> {
     let secrets = config.secrets.clone();
     match config.stack {
         Stack::Quinn => Ok(Box::new(shell::Shell::new(quinn::Quinn::parts(config)?, secrets))),
-        Stack::Noq => Err(Error::new("noq is not here yet")),
+        Stack::Noq => Ok(Box::new(shell::Shell::new(noq::Noq::parts(config)?, secrets))),
     }
 }

@@ -2,8 +2,76 @@
 
 use haltere_net::Ecn;
 use haltere_transport::CloseReason;
+use haltere_transport::ranges::RangeSet;
 use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
+
+/// The ends' addresses, by which the simulator does not route: stacks want some.
+pub(crate) const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 50_000);
+pub(crate) const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 443);
+
+/// What streams carry.
+pub(crate) static NOUGHTS: [u8; 1 << 20] = [0; 1 << 20];
+
+/// What was read of a stream.
+#[derive(Default, Debug)]
+pub(crate) struct Inbox {
+    /// Whether bytes are read in order, or as they come.
+    pub ordered: bool,
+    /// Bytes from the start without a gap.
+    prefix: u64,
+    /// What was read beyond a gap.
+    beyond: RangeSet,
+}
+
+impl Inbox {
+    pub fn new(ordered: bool) -> Inbox {
+        Inbox { ordered, ..Inbox::default() }
+    }
+
+    /// Bytes from the start without a gap.
+    pub fn prefix(&self) -> u64 {
+        self.prefix
+    }
+
+    /// `len` bytes at `offset` were read, for the first time.
+    #[inline]
+    pub fn take(&mut self, offset: u64, len: u64) {
+        let end = offset.saturating_add(len);
+        if offset == self.prefix && self.beyond.is_empty() {
+            self.prefix = end;
+            return;
+        }
+        self.beyond.insert(offset, end, |_, _| {});
+        if let Some((start, end)) = self.beyond.first().filter(|(start, _)| *start <= self.prefix) {
+            self.prefix = self.prefix.max(end);
+            self.beyond.remove(start, end);
+        }
+    }
+}
+
+/// What RFC 9000 section 20.1 calls an error that ended a connection.
+pub(crate) fn violation(code: u64) -> CloseReason {
+    CloseReason::ProtocolViolation(match code {
+        0x01 => "a stack ended the connection with INTERNAL_ERROR (quinn's bound on gaps in a stream, among others)",
+        0x02 => "a stack ended the connection with CONNECTION_REFUSED",
+        0x03 => "a stack ended the connection with FLOW_CONTROL_ERROR",
+        0x04 => "a stack ended the connection with STREAM_LIMIT_ERROR",
+        0x05 => "a stack ended the connection with STREAM_STATE_ERROR",
+        0x06 => "a stack ended the connection with FINAL_SIZE_ERROR",
+        0x07 => "a stack ended the connection with FRAME_ENCODING_ERROR",
+        0x08 => "a stack ended the connection with TRANSPORT_PARAMETER_ERROR",
+        0x09 => "a stack ended the connection with CONNECTION_ID_LIMIT_ERROR",
+        0x0a => "a stack ended the connection with PROTOCOL_VIOLATION",
+        0x0b => "a stack ended the connection with INVALID_TOKEN",
+        0x0d => "a stack ended the connection with CRYPTO_BUFFER_EXCEEDED",
+        0x0e => "a stack ended the connection with KEY_UPDATE_ERROR",
+        0x0f => "a stack ended the connection with AEAD_LIMIT_REACHED",
+        0x100..=0x1ff => "a stack ended the connection with an alert of TLS",
+        _ => "a stack ended the connection with an error of its own",
+    })
+}
 
 /// What a stack tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,6 +80,8 @@ pub(crate) enum News {
     Connected,
     /// The peer opened streams: [`Machine::accept`] gives them.
     Opened,
+    /// The peer allows more streams.
+    Openable,
     /// A stream has bytes to read, or its end.
     Readable(u64),
     /// A stream takes bytes again.
@@ -60,10 +130,26 @@ pub(crate) trait Machine: Send {
     fn write(&mut self, stream: u64, bytes: u64) -> u64;
     /// Ends a stream.
     fn finish(&mut self, stream: u64);
-    /// Reads and discards what is there in order; returns how many bytes, and whether the stream has ended.
-    fn read(&mut self, stream: u64) -> (u64, bool);
+    /// Reads and discards what is there; returns whether all of the stream was read and it has ended.
+    fn read(&mut self, stream: u64, inbox: &mut Inbox) -> bool;
     /// Closes the connection at once.
     fn close(&mut self, now: Instant);
     /// What the stack counted.
     fn counts(&mut self) -> Counts;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_beyond_a_gap_count_once_it_is_closed() {
+        let mut inbox = Inbox::new(false);
+        let mut after = |offset, len| {
+            inbox.take(offset, len);
+            inbox.prefix()
+        };
+        assert_eq!([after(0, 10), after(20, 10), after(40, 5), after(10, 10), after(30, 10)], [10, 10, 10, 30, 45]);
+        assert_eq!(after(45, 5), 50);
+    }
 }

@@ -17,6 +17,7 @@ pub(crate) struct Cells {
     rtt_last: AtomicU64,
     rtt_min: AtomicU64,
     persistent: AtomicU64,
+    damaged: AtomicU64,
     window: AtomicU64,
     ssthresh: AtomicU64,
     pacing: AtomicU64,
@@ -57,6 +58,10 @@ impl Meter {
         self.0.in_flight.store(left, Relaxed);
         add(&self.0.persistent, u64::from(persistent));
     }
+    /// A packet could not be opened.
+    pub fn damaged(&self) {
+        add(&self.0.damaged, 1);
+    }
     /// The controller's window, threshold and pacing rate (bytes, bytes, bit/s) after an event.
     #[inline]
     pub fn control(&self, window: u64, ssthresh: Option<u64>, pacing: Option<u64>) {
@@ -73,6 +78,10 @@ impl Meter {
         let samples = self.0.rtt_samples.load(Relaxed);
         let read = |cell: &AtomicU64| cell.load(Relaxed);
         (samples > 0).then(|| (read(&self.0.rtt_sum), samples, read(&self.0.rtt_last), read(&self.0.rtt_min)))
+    }
+    /// Packets that could not be opened.
+    pub fn damages(&self) -> u64 {
+        self.0.damaged.load(Relaxed)
     }
     pub fn persistent(&self) -> u64 {
         self.0.persistent.load(Relaxed)

@@ -1,7 +1,7 @@
 //! What all stacks share: a [`Machine`] becomes an [`Endpoint`] whose streams count bytes.
 
 use crate::clock::{Calendar, Clock};
-use crate::machine::{Machine, News};
+use crate::machine::{Inbox, Machine, News};
 use crate::meter::Meter;
 use crate::secrets::Secrets;
 use haltere_net::{Cx, Ecn, FlowId, Metric, Packet, PathId, Span, Time};
@@ -24,11 +24,11 @@ struct Sending {
     delivered: bool,
 }
 
-/// Bytes that were read of a stream, and whether it has ended.
-#[derive(Default, Debug)]
+/// What was read of a stream, and whether it has ended.
+#[derive(Debug)]
 struct Receiving {
     id: u64,
-    bytes: u64,
+    inbox: Inbox,
     ended: bool,
 }
 
@@ -42,6 +42,8 @@ pub(crate) struct Shell<M> {
     meter: Meter,
     /// Room for a datagram, bytes.
     room: usize,
+    /// Whether streams are read in order.
+    ordered: bool,
     now: Time,
     wake: Time,
     /// Whether the stack may have news.
@@ -52,6 +54,8 @@ pub(crate) struct Shell<M> {
     sending: Vec<Sending>,
     receiving: Vec<Receiving>,
     events: VecDeque<Event>,
+    /// Room for the next datagram, kept when there was none.
+    spare: Vec<u8>,
     /// Datagrams that belong to no connection, such as Version Negotiation.
     answers: VecDeque<Vec<u8>>,
     stats: Stats,
@@ -68,6 +72,7 @@ pub(crate) struct Parts<M> {
     pub calendar: Calendar,
     pub meter: Meter,
     pub max_udp_payload: u16,
+    pub ordered: bool,
 }
 
 impl<M: Machine> Shell<M> {
@@ -79,6 +84,7 @@ impl<M: Machine> Shell<M> {
             calendar: parts.calendar,
             meter: parts.meter,
             room: usize::from(parts.max_udp_payload),
+            ordered: parts.ordered,
             now: Time::ZERO,
             wake: Time::NEVER,
             stirred: false,
@@ -88,6 +94,7 @@ impl<M: Machine> Shell<M> {
             sending: Vec::new(),
             receiving: Vec::new(),
             events: VecDeque::new(),
+            spare: Vec::new(),
             answers: VecDeque::new(),
             stats: Stats::default(),
             reported: [0; 5],
@@ -131,7 +138,7 @@ impl<M: Machine> Shell<M> {
 
     /// Whether nothing is owed in either direction.
     fn settled(&self) -> bool {
-        self.delivered() && self.receiving.iter().all(|r| r.ended || r.bytes == 0)
+        self.delivered() && self.receiving.iter().all(|r| r.ended || r.inbox.prefix() == 0)
     }
 
     fn close_if_done(&mut self) {
@@ -166,6 +173,7 @@ impl<M: Machine> Shell<M> {
                         self.events.push_back(Event::Readable(StreamId(id)));
                     }
                 }
+                News::Openable => self.events.push_back(Event::Openable),
                 News::Readable(id) => self.events.push_back(Event::Readable(StreamId(id))),
                 News::Writable(id) => self.feed(id),
                 News::Delivered(id) => self.sending(id).delivered = true,
@@ -230,9 +238,15 @@ impl<M: Machine> Endpoint for Shell<M> {
 
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
         self.at(cx.now);
-        let Body::Udp(datagram) = packet.body else { return };
-        let now = self.clock.instant(cx.now);
-        if self.machine.get_mut().receive(now, packet.ecn, datagram, &mut self.answers) {
+        let Body::Udp(datagram) = packet.body else {
+            self.stats.invalid_packets += 1;
+            return;
+        };
+        let (now, damages) = (self.clock.instant(cx.now), self.meter.damages());
+        let taken = self.machine.get_mut().receive(now, packet.ecn, datagram, &mut self.answers);
+        if !taken || self.meter.damages() != damages {
+            self.stats.invalid_packets += 1;
+        } else {
             self.stats.received_packets += 1;
             self.stats.received_wire_bytes += u64::from(packet.len);
         }
@@ -253,10 +267,13 @@ impl<M: Machine> Endpoint for Shell<M> {
         if let Some(answer) = self.answers.pop_front() {
             return Some(self.packet(answer, Ecn::NotEct));
         }
-        let mut datagram = Vec::with_capacity(self.room);
+        if self.spare.capacity() == 0 {
+            self.spare = Vec::with_capacity(self.room);
+        }
         let machine = self.machine.get_mut();
-        if let Some(ecn) = machine.transmit(self.clock.instant(cx.now), &mut datagram) {
+        if let Some(ecn) = machine.transmit(self.clock.instant(cx.now), &mut self.spare) {
             self.report(cx);
+            let datagram = std::mem::take(&mut self.spare);
             return Some(self.packet(datagram, ecn));
         }
         // A timer that is due has run or will not: no stack sets one for the past to be run at once.
@@ -288,18 +305,17 @@ impl<M: Machine> Endpoint for Shell<M> {
     }
 
     fn read(&mut self, stream: StreamId, _: Time) -> u64 {
-        let (bytes, ended) = self.machine.get_mut().read(stream.0);
         let at = self.receiving.iter().position(|r| r.id == stream.0).unwrap_or_else(|| {
-            self.receiving.push(Receiving { id: stream.0, ..Receiving::default() });
+            self.receiving.push(Receiving { id: stream.0, inbox: Inbox::new(self.ordered), ended: false });
             self.receiving.len() - 1
         });
         let r = &mut self.receiving[at];
-        r.bytes += bytes;
-        if ended && !r.ended {
+        let before = r.inbox.prefix();
+        if self.machine.get_mut().read(stream.0, &mut r.inbox) && !r.ended {
             r.ended = true;
             self.events.push_back(Event::Finished(stream));
         }
-        bytes
+        r.inbox.prefix() - before
     }
 
     fn close(&mut self) {

@@ -48,6 +48,10 @@ pub enum Event {
     Connected,
     /// The stream has bytes to read; a stream opened by the peer shows itself so.
     Readable(StreamId),
+    /// Fewer bytes of the stream wait to be sent than [`Endpoint::wait_writable`] asked for.
+    Writable(StreamId),
+    /// A stream can be opened after [`Endpoint::open`] had refused one.
+    Openable,
     /// Every byte of the stream was delivered to the application and the peer has finished it.
     Finished(StreamId),
     /// The connection is closed in good order.
@@ -75,7 +79,9 @@ pub struct Stats {
     pub probes: u64,
     /// Packets received.
     pub received_packets: u64,
-    /// Their bytes on the wire, IP headers included.
+    /// Packets that were dropped because they were damaged, forged, or no part of the connection.
+    pub invalid_packets: u64,
+    /// Bytes of the packets received on the wire, IP headers included.
     pub received_wire_bytes: u64,
     /// The smallest RTT sample.
     pub min_rtt: Option<Span>,
@@ -88,6 +94,26 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// The counts of two connections together.
+    pub fn and(self, other: Stats) -> Stats {
+        let earlier = |a: Option<Time>, b: Option<Time>| a.into_iter().chain(b).min();
+        Stats {
+            sent_packets: self.sent_packets + other.sent_packets,
+            sent_all: self.sent_all + other.sent_all,
+            retransmitted_packets: self.retransmitted_packets + other.retransmitted_packets,
+            lost_packets: self.lost_packets + other.lost_packets,
+            spurious_retransmissions: self.spurious_retransmissions + other.spurious_retransmissions,
+            timeouts: self.timeouts + other.timeouts,
+            probes: self.probes + other.probes,
+            received_packets: self.received_packets + other.received_packets,
+            invalid_packets: self.invalid_packets + other.invalid_packets,
+            received_wire_bytes: self.received_wire_bytes + other.received_wire_bytes,
+            min_rtt: self.min_rtt.into_iter().chain(other.min_rtt).min(),
+            rtt_sum_ns: self.rtt_sum_ns + other.rtt_sum_ns,
+            rtt_samples: self.rtt_samples + other.rtt_samples,
+            connected_at: earlier(self.connected_at, other.connected_at),
+        }
+    }
     /// Counts an RTT sample.
     pub fn count_rtt(&mut self, rtt: Span) {
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |m| m.min(rtt)));
@@ -121,10 +147,21 @@ pub trait Endpoint: Send {
     /// The next event for the application.
     fn poll_event(&mut self) -> Option<Event>;
 
+    /// Whether the client may open streams and write before the handshake is over, for its first packets to carry
+    /// (TCP Fast Open, QUIC's 0-RTT).
+    fn takes_early_data(&self) -> bool {
+        false
+    }
     /// Opens a stream; `None` if the transport can have no further one now. TCP gives its only stream, once.
     fn open(&mut self) -> Option<StreamId>;
     /// Appends `bytes` bytes to the stream's send buffer.
     fn write(&mut self, stream: StreamId, bytes: u64);
+    /// Bytes of the stream that were written and never sent. Only TCP knows: there what is written cannot be overtaken.
+    fn unsent(&self, _: StreamId) -> u64 {
+        0
+    }
+    /// Asks for one [`Event::Writable`] as soon as fewer than `below` bytes of the stream are unsent.
+    fn wait_writable(&mut self, _: StreamId, _below: u64) {}
     /// Ends the stream after what was written.
     fn finish(&mut self, stream: StreamId);
     /// Takes at `now` the bytes that are ready in order, and returns how many.

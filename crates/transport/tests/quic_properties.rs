@@ -46,6 +46,7 @@ fn links() -> impl Strategy<Value = LinkConfig> {
             delay: Span::from_micros(delay),
             mtu,
             queue: Limit::Packets(queue),
+            mark: Some(Limit::Packets(queue / 4)),
             loss,
             jitter,
             duplication,
@@ -64,6 +65,9 @@ fn algorithms() -> impl Strategy<Value = (Algorithm, Option<SlowStart>)> {
         Just((Algorithm::Cubic, Some(SlowStart::HyStartPlusPlus))),
         Just((Algorithm::NewReno, None)),
         Just((Algorithm::Bbr, None)),
+        Just((Algorithm::Bbr3, None)),
+        Just((Algorithm::Copa, None)),
+        Just((Algorithm::Dctcp, None)),
     ]
 }
 

@@ -7,12 +7,24 @@ use haltere_net::link::LinkConfig;
 use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Ecn, FlowId, Packet, PathId, Span, Time};
 use haltere_transport::cc::Algorithm;
-use haltere_transport::quic::{Ack, Config, Connection, Datagram, Frame, QuicPacket, SpaceId, TransportParameters};
+use haltere_transport::quic::{
+    Ack, AckFrequency, Config, Connection, Datagram, Form, Frame, QuicPacket, Session, SpaceId, TransportParameters,
+};
 use haltere_transport::{Body, CloseReason, Endpoint, Event, Role, StreamId};
 use proptest::prelude::*;
 
 fn end(role: Role, algorithm: Algorithm) -> Connection {
     Connection::new(Config::new(role, algorithm, Streams::new(5, 0).named("cc")))
+}
+
+/// The same with 0-RTT, Retry, Version Negotiation and the acknowledgement-frequency extension, each by a bit.
+fn variant(role: Role, algorithm: Algorithm, bits: u8) -> Connection {
+    let mut config = Config::new(role, algorithm, Streams::new(5, 0).named("cc"));
+    config.session = if bits & 1 > 0 { Session::Early } else { Session::New };
+    config.retry = bits & 2 > 0 && role == Role::Server;
+    config.unknown_version = bits & 4 > 0 && role == Role::Client;
+    config.ack_frequency = bits & 8 > 0;
+    Connection::new(config)
 }
 
 /// Both ends, connected and in the middle of a transfer.
@@ -26,7 +38,8 @@ fn talking(algorithm: Algorithm) -> Pair<Connection, Connection> {
 }
 
 fn packet(space: SpaceId, number: u64, frames: Vec<Frame>) -> QuicPacket {
-    let mut packet = QuicPacket { space, number_len: 2, size: 0, number, frames: Default::default() };
+    let mut packet =
+        QuicPacket { space, form: Form::Plain, token: 0, number_len: 2, size: 0, number, frames: Default::default() };
     frames.into_iter().for_each(|f| packet.frames.push(f));
     packet.size = packet.encoded_len();
     packet
@@ -131,6 +144,7 @@ fn frames() -> impl Strategy<Value = Frame> {
             max_ack_delay: Span::from_nanos(p.3),
             max_udp_payload: p.4,
             max_idle_timeout: Span::from_nanos(p.5),
+            min_ack_delay: (p.4 % 2 == 0).then(|| Span::from_nanos(p.0)),
         })
     });
     let len = prop_oneof![4 => 0u32..3000, 1 => Just(u32::MAX / 4)];
@@ -158,6 +172,13 @@ fn frames() -> impl Strategy<Value = Frame> {
         (numbers(), numbers()).prop_map(|(id, limit)| Frame::StreamDataBlocked { id, limit }),
         numbers().prop_map(Frame::StreamsBlocked),
         Just(Frame::HandshakeDone),
+        Just(Frame::ImmediateAck),
+        (numbers(), numbers(), numbers(), numbers()).prop_map(|n| Frame::AckFrequency(Box::new(AckFrequency {
+            sequence: n.0,
+            threshold: n.1,
+            max_delay: Span::from_nanos(n.2.saturating_mul(1000)),
+            reordering: n.3,
+        }))),
         any::<bool>().prop_map(|error| Frame::ConnectionClose(error.then_some("INTERNAL_ERROR"))),
     ]
 }
@@ -165,7 +186,15 @@ fn frames() -> impl Strategy<Value = Frame> {
 fn packets() -> impl Strategy<Value = QuicPacket> {
     let space = prop_oneof![1 => Just(SpaceId::Initial), 1 => Just(SpaceId::Handshake), 3 => Just(SpaceId::Data)];
     (space, numbers(), prop::collection::vec(frames(), 0..4)).prop_map(|(space, number, frames)| {
-        let mut made = QuicPacket { space, number_len: 1, size: 60, number, frames: Default::default() };
+        let mut made = QuicPacket {
+            space,
+            form: Form::Plain,
+            token: 0,
+            number_len: 1,
+            size: 60,
+            number,
+            frames: Default::default(),
+        };
         frames.into_iter().for_each(|f| made.frames.push(f));
         made
     })
@@ -200,17 +229,19 @@ proptest! {
     #[test]
     fn nothing_that_arrives_makes_it_panic_or_spin(
         steps in prop::collection::vec(steps(), 1..60), fresh in any::<bool>(), server in any::<bool>(),
-        bbr in any::<bool>(),
+        bbr in any::<bool>(), bits in 0u8..16,
     ) {
         let algorithm = if bbr { Algorithm::Bbr } else { Algorithm::Cubic };
-        let (mut now, mut connection) = (Time::ZERO, end(Role::Client, algorithm));
+        let mut now = Time::ZERO;
+        let mut connection;
         if !fresh {
             let pair = talking(algorithm);
             now = pair.now;
             connection = if server { pair.server } else { pair.client };
         } else if server {
-            connection = end(Role::Server, algorithm);
+            connection = variant(Role::Server, algorithm, bits);
         } else {
+            connection = variant(Role::Client, algorithm, bits);
             connection.connect(&mut Cx::new(now, ComponentId(0)));
         }
         for step in steps {

@@ -67,7 +67,14 @@ fn the_bottleneck_is_kept_busy_to_within_its_headers() {
         assert!(pair.run(Span::from_secs(100)));
         pair.assert_complete();
         let ideal = 8.0 * 1500.0 / 1440.0;
-        assert!(seconds(&pair) < ideal * 1.05, "{algorithm:?} {} of {ideal}", seconds(&pair));
+        let share = match algorithm {
+            // Tahoe drains the path after every loss.
+            Algorithm::Tahoe => 1.1,
+            // Those for background transfers begin with two segments, and slow down now and then.
+            Algorithm::Ledbat | Algorithm::LedbatPlusPlus => 1.3,
+            _ => 1.05,
+        };
+        assert!(seconds(&pair) < ideal * share, "{algorithm:?} {} of {ideal}", seconds(&pair));
         // Bursts are small: pacing wakes the sender once for every two datagrams at most.
         assert!(pair.wakes < 20_000_000 / 1440, "{}", pair.wakes);
     }

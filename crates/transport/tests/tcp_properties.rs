@@ -9,6 +9,7 @@ use haltere_net::queue::Limit;
 use haltere_net::rng::Streams;
 use haltere_net::{Cx, FlowId, Packet, PathId, Rate, Span, Time};
 use haltere_transport::cc::{Algorithm, SlowStart};
+use haltere_transport::tcp::EchoRule;
 use haltere_transport::tcp::config::RtoRule;
 use haltere_transport::tcp::{Config, Connection};
 use haltere_transport::{Body, Endpoint, Event, Role, Stats, StreamId};
@@ -51,6 +52,7 @@ fn links() -> impl Strategy<Value = LinkConfig> {
             delay: Span::from_micros(delay),
             mtu: 9000,
             queue,
+            mark: Some(Limit::Packets(3)),
             loss,
             jitter,
             duplication,
@@ -69,11 +71,12 @@ fn configs() -> impl Strategy<Value = Config> {
     ];
     let mtu = prop_oneof![3 => Just(1500u32), 1 => 576u32..9000];
     let ticks = prop_oneof![Just(4u64), Just(0), Just(10)];
-    let quick = prop_oneof![Just(16u32), Just(0)];
+    let ecn = prop_oneof![Just(None), Just(Some(EchoRule::Rfc3168)), Just(Some(EchoRule::Dctcp))];
+    let quick = (prop_oneof![Just(16u32), Just(0)], ecn);
     let switches = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let windows = (1u32..20, 1000u64..65_536, 0u64..8);
     (algorithm, slow_start, mtu, ticks, quick, switches, windows).prop_map(
-        |(algorithm, slow_start, mtu, tick, quick_acks, switches, windows)| {
+        |(algorithm, slow_start, mtu, tick, (quick_acks, ecn), switches, windows)| {
             let (timestamps, delayed_ack, paced, compressed, rfc) = switches;
             let (initial_window, receive_window, growth) = windows;
             let dice = Streams::new(3, 0).named("tcp");
@@ -81,6 +84,7 @@ fn configs() -> impl Strategy<Value = Config> {
             (config.slow_start, config.mtu, config.initial_window) = (slow_start, mtu, initial_window);
             (config.timestamps, config.delayed_ack, config.paced) = (timestamps, delayed_ack, paced);
             (config.tick, config.quick_acks) = (Span::from_millis(tick), quick_acks);
+            config.ecn = ecn.or(config.ecn);
             config.initial_receive_window = receive_window;
             config.max_receive_window = receive_window << growth;
             if !compressed {

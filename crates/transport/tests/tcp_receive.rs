@@ -231,3 +231,31 @@ fn while_the_window_opens_every_packet_is_acknowledged() {
     let acks: Vec<u64> = receiver.segments().iter().map(|(_, s)| s.ack).collect();
     assert_eq!(acks, [1000, 2000, 4000, 6000]);
 }
+
+#[test]
+fn a_policy_says_after_how_many_segments_and_how_long_acknowledgements_go() {
+    let mut receiver = receiver(|c| {
+        c.ack_every = 4;
+        c.max_ack_delay = Span::from_millis(20);
+        c.hurried_acks = false;
+    });
+    for (i, at) in [200.0, 201.0, 202.0, 203.0, 204.0].into_iter().enumerate() {
+        receiver.at(at).data(1000 * i as u64, 1000);
+        receiver.read();
+    }
+    receiver.at(1000.0);
+    assert_trace!(receiver, ["203 ack 4000", "224 ack 5000"]);
+}
+
+#[test]
+fn acknowledgements_that_are_not_hurried_begin_with_the_second_segment() {
+    let mut receiver = receiver(|c| {
+        c.quick_acks = 16;
+        c.hurried_acks = false;
+    });
+    for i in 0..4 {
+        receiver.at(200.0 + i as f64).data(1000 * i, 1000);
+        receiver.read();
+    }
+    assert_trace!(receiver, ["201 ack 2000", "203 ack 4000"]);
+}

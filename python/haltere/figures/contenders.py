@@ -52,7 +52,24 @@ _ALGORITHMS = {
     "newreno": Look("NewReno", "#666633", "#B5B573", "xxxx", "^", ":"),
 }
 
-_CONGESTION = {"cubic": "CUBIC", "bbr": "BBR", "newreno": "NewReno", "reno": "Reno", "olia": "OLIA", "lia": "LIA"}
+_CONGESTION = {
+    "bbr": "BBR",
+    "bic": "BIC",
+    "cubic": "CUBIC",
+    "highspeed": "HighSpeed",
+    "htcp": "H-TCP",
+    "hybla": "Hybla",
+    "illinois": "Illinois",
+    "lia": "LIA",
+    "newreno": "NewReno",
+    "olia": "OLIA",
+    "reno": "Reno",
+    "scalable": "Scalable",
+    "tahoe": "Tahoe",
+    "veno": "Veno",
+    "westwood": "Westwood+",
+    "yeah": "YeAH",
+}
 _SHADE = {"cubic": 0, "bbr": 1, "newreno": 2, "reno": 2}
 _LINES = ("-", "--", ":")
 

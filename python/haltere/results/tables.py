@@ -33,6 +33,7 @@ FLOW: dict[str, pl.DataType] = {
     "timeouts": pl.Int64(),
     "min_rtt_s": pl.Float64(),
     "mean_rtt_s": pl.Float64(),
+    "objects_s": pl.List(pl.Float64()),
     "status": pl.String(),
     "error": pl.String(),
 }
@@ -45,6 +46,7 @@ LINK: dict[str, pl.DataType] = {
     "dropped_queue": pl.Int64(),
     "dropped_loss": pl.Int64(),
     "dropped_mtu": pl.Int64(),
+    "marked_packets": pl.Int64(),
     "duplicated_packets": pl.Int64(),
     "max_queue_packets": pl.Int64(),
     "max_queue_bytes": pl.Int64(),
@@ -73,6 +75,7 @@ BOTTLENECK = (
     "delivered_bytes",
     "dropped_queue",
     "dropped_loss",
+    "marked_packets",
     "max_queue_packets",
     "max_queue_bytes",
     "mean_queueing_delay_s",

@@ -41,7 +41,14 @@ def check(fidelity: str, scenario_json: str) -> None:
         unknown = [switch for switch in flow.switches if switch not in hosts.KNOWN]
         if unknown:
             raise ScenarioProblem(
-                f"the kernel has no switch {unknown[0]!r}: there are {', '.join(sorted(hosts.KNOWN))}", path
+                f"the kernel has no switch {unknown[0]!r}, the model has: choose fidelity \"model\", or of "
+                f"{', '.join(sorted(hosts.KNOWN))}",
+                path,
+            )
+        for field in flow.only_modelled:
+            raise ScenarioProblem(
+                f"only the model heeds {field}: choose fidelity \"model\", or leave it out",
+                f"flows[{flow.number}].{field}",
             )
         _check_implementation(fidelity, flow, path, known)
     _check_shared_routes(what.flows)

@@ -15,7 +15,7 @@ TUNED = {"net.ipv4.tcp_rmem": "4096 16777216 134217728", "net.ipv4.tcp_wmem": "4
 _HYSTART = Path("/sys/module/tcp_cubic/parameters/hystart")
 _OF_CLIENTS = {"nosackcompression": ("net.ipv4.tcp_comp_sack_nr", "0")}
 _OF_SERVERS = {"rto1s": ("net.ipv4.tcp_rto_min_us", "1000000")}
-_OF_BOTH = {"notimestamps": ("net.ipv4.tcp_timestamps", "0")}
+_OF_BOTH = {"notimestamps": ("net.ipv4.tcp_timestamps", "0"), "ecn": ("net.ipv4.tcp_ecn", "1")}
 KNOWN = {"stockbuffers", "paced", "nodelack", "hystart", "nohystart", *_OF_CLIENTS, *_OF_SERVERS, *_OF_BOTH}
 """The switches of a contender that a kernel has."""
 
@@ -54,7 +54,8 @@ def _wishes(flow: Flow) -> Iterator[tuple[int, str, str | None]]:
         yield from ((node, name, None if stock else value) for node in both)
     for table, nodes in ((_OF_CLIENTS, (flow.client,)), (_OF_SERVERS, (flow.server,)), (_OF_BOTH, both)):
         for switch, (name, value) in table.items():
-            yield from ((node, name, value if switch in flow.switches else None) for node in nodes)
+            on = switch in flow.switches or (switch == "ecn" and flow.congestion == "dctcp")
+            yield from ((node, name, value if on else None) for node in nodes)
 
 
 @contextlib.contextmanager

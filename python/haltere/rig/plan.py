@@ -23,6 +23,7 @@ class Direction:
     jitter: Json
     duplication: float
     trace_ms: list[int] | None = None
+    mark: Json | None = None
 
     @property
     def queue_packets(self) -> int:
@@ -72,13 +73,15 @@ class Flow:
     implementation: str
     congestion: str
     switches: tuple[str, ...]
-    app: Literal["https", "raw"]
+    app: Literal["https", "http1", "raw"]
     pair: int
     server: int
     client: int
     mtu: int
     size: int | None
     start_ns: int
+    only_modelled: tuple[str, ...] = ()
+    """Fields of the flow that only the model heeds."""
 
     @property
     def port(self) -> int:
@@ -143,6 +146,7 @@ def plan(scenario_json: str, seed: int = 0, replication: int = 0) -> Plan:
             number=flow["flow"],
             implementation=flow.pop("implementation") or default_implementation(flow["transport"], flow["app"]),
             switches=tuple(flow.pop("switches")),
+            only_modelled=tuple(flow.pop("only_modelled")),
             **{key: value for key, value in flow.items() if key != "flow"},
         )
         for flow in network["flows"]
@@ -168,6 +172,8 @@ def _check_kernel_links(links: tuple[Link, ...]) -> None:
                 if direction.jittery
                 else "duplication"
                 if direction.duplication > 0
+                else "a queue that marks"
+                if direction.mark is not None
                 else "a queue counted in bytes"
                 if "packets" not in direction.queue and direction.rate_bps
                 else None

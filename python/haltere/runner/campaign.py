@@ -155,7 +155,7 @@ class Campaign:
                 for name in self.experiments
             },
             "fidelities": list(self.study.fidelities),
-            "kernels": {name: fidelity.about(name) for name in self.study.fidelities if name != "model"},
+            "kernels": {name: fidelity.about(name) for name in self.study.fidelities if name not in fidelity.SIMULATED},
             "replications": self.replications,
             "seed": self.study.header.seed,
             "counts": {"runs": len(ordered), "ok": len(ordered) - failed, "failed": failed},

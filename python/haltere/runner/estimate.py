@@ -51,7 +51,7 @@ def estimate(runs: Sequence[Run], *, workers: int | None = None) -> Estimate:
             if time.monotonic() - begun > BUDGET_S:
                 drawn = drawn[:1]
             where = members[0].fidelity
-            if where == "model":
+            if where in fidelity.SIMULATED:
                 spent = list(pool.map(_cpu_seconds, drawn))
             else:
                 drawn = drawn[: executor.workers]
@@ -79,5 +79,5 @@ def _wall_seconds(where: Fidelity, drawn: Sequence[Run], workers: int | None) ->
 
 def _cpu_seconds(run: Run) -> float:
     before = time.thread_time()
-    core.run(run.treatment.scenario_json, run.seed, run.replication)
+    core.run(run.treatment.scenario_json, run.seed, run.replication, run.fidelity)
     return time.thread_time() - before

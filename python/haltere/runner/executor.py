@@ -50,7 +50,7 @@ def default_workers() -> int:
 class ThreadExecutor:
     """Runs tasks in threads of this process."""
 
-    def __init__(self, workers: int | None = None) -> None:
+    def __init__(self, workers: int | None = None, fidelity: str = "model") -> None:
         if workers is not None and workers < 1:
             raise InputError(
                 "is not a number of workers",
@@ -59,6 +59,7 @@ class ThreadExecutor:
                 right="a whole number from 1",
             )
         self.workers = workers or default_workers()
+        self.fidelity = fidelity
 
     def execute(self, tasks: Iterable[Task], stop: threading.Event | None = None) -> Iterator[Outcome]:
         """Yield outcomes as they come; at most twice as many tasks as workers are taken from `tasks` ahead of time."""
@@ -70,7 +71,7 @@ class ThreadExecutor:
                     task = next(waiting, None)
                     if task is None:
                         break
-                    running.add(pool.submit(_run, task))
+                    running.add(pool.submit(_run, task, self.fidelity))
                 if stop and stop.is_set():
                     running -= {future for future in running if future.cancel()}
                 if not running:
@@ -80,5 +81,5 @@ class ThreadExecutor:
                     yield future.result()
 
 
-def _run(task: Task) -> Outcome:
-    return Outcome(task.key, core.run(task.scenario_json, task.seed, task.replication))
+def _run(task: Task, fidelity: str) -> Outcome:
+    return Outcome(task.key, core.run(task.scenario_json, task.seed, task.replication, fidelity))

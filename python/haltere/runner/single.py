@@ -88,9 +88,9 @@ class Trace:
 
 
 def run(scenario: Scenario, *, seed: int = 1, replication: int = 0) -> RunResult:
-    """Run a scenario once, at its fidelity. In the model the same arguments and version always give the same answer."""
-    if scenario.fidelity == "model":
-        return RunResult(json.loads(core.run(scenario.json, seed, replication)))
+    """Run a scenario once, at its fidelity. In the simulator the same arguments and version always give the same answer."""
+    if scenario.fidelity in fidelities.SIMULATED:
+        return RunResult(json.loads(core.run(scenario.json, seed, replication, scenario.fidelity)))
     return RunResult(_once(scenario, seed, replication, {}))
 
 
@@ -105,24 +105,25 @@ def trace(
 ) -> Trace:
     """Run a scenario once, recording cwnd, ssthresh, bytes in flight, RTT, delivery and pacing rate, and queues.
 
-    The model tells every change; a kernel is asked twenty times a round trip, and its queues are not recorded.
+    The simulator tells every change; a kernel is asked twenty times a round trip, and its queues are not recorded.
 
     Into the folder `qlog` goes what each end saw and decided, a qlog file an end; into the folder `pcap` what each of
-    `links` delivered, or every link if none is named, a pcapng file a link (`docs/looking-inside.md`). Model only.
+    `links` delivered, or every link if none is named, a pcapng file a link (`docs/looking-inside.md`). Simulator only.
     """
-    if scenario.fidelity == "model":
+    if scenario.fidelity in fidelities.SIMULATED:
         logs, packets = None if qlog is None else Path(qlog), None if pcap is None else Path(pcap)
+        run = (scenario.json, seed, replication, scenario.fidelity)
         try:
-            return Trace(core.trace(scenario.json, seed, replication, qlog=logs, pcap=packets, links=links))
+            return Trace(core.trace(*run, qlog=logs, pcap=packets, links=links))
         except core.ScenarioProblem as problem:
             raise InputError(problem.message, field=problem.path or None) from None
     for name, folder in (("qlog", qlog), ("pcap", pcap)):
         if folder is not None:
             raise InputError(
-                f"is written by the model, not at fidelity {scenario.fidelity!r}",
+                f"is written by the simulator, not at fidelity {scenario.fidelity!r}",
                 field=name,
                 given=str(folder),
-                right="fidelity model; or the programs' own logs (docs/programs.md)",
+                right=f"fidelity {' or '.join(fidelities.SIMULATED)}; or the programs' own logs (docs/programs.md)",
             )
     result = _once(scenario, seed, replication, {"sample_ns": sample_ns(scenario.json)})
     return Trace({"series": result.pop("series", []), "result": result})

@@ -79,7 +79,9 @@ class Study:
         own = self.file.study.fidelity
         self.fidelities: tuple[Fidelity, ...] = _fidelities(fidelity) if fidelity else own
         self._elsewhere = self.fidelities != own
-        self.treatments: tuple[Treatment, ...] = tuple(_expand(origin, self.file, self.fidelities))
+        self.treatments: tuple[Treatment, ...] = tuple(
+            _expand(origin, self.file, self.fidelities, directory or Path())
+        )
 
     @classmethod
     def load(cls, path: str | Path, *, variant: str | None = None, fidelity: Sequence[Fidelity] | None = None) -> Study:
@@ -112,7 +114,7 @@ class Study:
     @classmethod
     def _of_scenario(cls, document: Document, file: Path, fidelity: Sequence[Fidelity] | None) -> Study:
         wanted = _fidelities(fidelity or ("model",))
-        scenario = Scenario(document.data, source=document, fidelity=wanted[0])
+        scenario = Scenario(document.data, source=document, folder=file.parent, fidelity=wanted[0])
         name = (
             "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in file.stem).strip("-_")
             or "scenario"
@@ -205,7 +207,9 @@ def _fidelities(given: Sequence[Fidelity]) -> tuple[Fidelity, ...]:
     return tuple(dict.fromkeys(given))
 
 
-def _expand(origin: check.Origin, file: StudyFile, fidelities: tuple[Fidelity, ...]) -> Iterator[Treatment]:
+def _expand(
+    origin: check.Origin, file: StudyFile, fidelities: tuple[Fidelity, ...], folder: Path
+) -> Iterator[Treatment]:
     for variant in file.variants:
         problem = name_problem("variant", variant)
         if problem:
@@ -213,6 +217,7 @@ def _expand(origin: check.Origin, file: StudyFile, fidelities: tuple[Fidelity, .
     for name, experiment in file.experiments.items():
         check.check_experiment(origin, name, experiment)
         for index, choices in enumerate(design.combinations(experiment, file.study.seed)):
-            scenario = design.fill(experiment.scenario, {choice.factor: choice.level for choice in choices})
-            text = check.check_treatment(origin, name, experiment, choices, scenario, fidelities)
-            yield Treatment(name, index, {choice.factor: choice.level.label for choice in choices}, scenario, text)
+            template = design.fill(experiment.scenario, {choice.factor: choice.level for choice in choices})
+            scenario, text = check.check_treatment(origin, name, experiment, choices, template, fidelities, folder)
+            levels = {choice.factor: choice.level.label for choice in choices}
+            yield Treatment(name, index, levels, dict(scenario), text)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from pathlib import Path as FilePath
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from haltere import core
+from haltere import core, har
 from haltere.documents import Document, follow, join, steps
 from haltere.errors import InputError, as_written
 from haltere.fidelity import Fidelity
@@ -198,17 +199,22 @@ def check_treatment(
     name: str,
     experiment: Experiment,
     choices: tuple[design.Choice, ...],
-    scenario: Mapping[str, Any],
+    template: Mapping[str, Any],
     fidelities: tuple[Fidelity, ...],
-) -> str:
-    """Return the canonical JSON of a treatment's scenario.
+    folder: FilePath,
+) -> tuple[Mapping[str, Any], str]:
+    """Return a treatment's scenario with its pages read from `folder`, and its canonical JSON.
 
     Raises:
         InputError: if it cannot be run; it points at the scenario's line, or at the level that gave the value.
     """
     base: Path = ["experiments", name, "scenario"]
+    scenario = template
     try:
+        scenario = har.inline(template, folder)
         text = core.canonical(scenario)
+    except core.ScenarioProblem as problem:
+        raise _map_back(origin, base, experiment, choices, scenario, problem) from None
     except (TypeError, ValueError) as error:
         raise origin.error(
             f"a value cannot stand in a scenario: {error}",
@@ -220,7 +226,7 @@ def check_treatment(
             check_at(fidelity, text)
     except core.ScenarioProblem as problem:
         raise _map_back(origin, base, experiment, choices, scenario, problem) from None
-    return text
+    return scenario, text
 
 
 def _map_back(

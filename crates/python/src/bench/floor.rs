@@ -65,7 +65,7 @@ impl Floor {
 }
 
 fn host(endpoint: FixedWindow, route: u32, start: Option<Time>) -> Host {
-    Host { endpoint: Box::new(endpoint), application: Box::new(Nobody), routes: vec![route], start }
+    Host { endpoint: Box::new(endpoint), application: Box::new(Nobody), routes: vec![route], start, alarm: Time::NEVER }
 }
 
 /// Sends whenever a packet is allowed. The client's first packet opens the server's window.
@@ -126,7 +126,10 @@ impl Endpoint for FixedWindow {
             timestamp: 0,
             echo: 0,
             sacks: 0,
+            ece: false,
+            cwr: false,
             sack: Default::default(),
+            damaged: false,
         };
         let body = Body::Tcp(segment);
         Some(Packet { len, flow: self.flow, route: 0, hop: 0, ecn: Ecn::NotEct, class: 0, path: PathId(0), body })

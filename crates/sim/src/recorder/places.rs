@@ -1,6 +1,7 @@
 //! Addresses and ports: none are simulated, but files of packets need them.
 
 use crate::network::FlowPath;
+use haltere_net::PathId;
 use haltere_net::topology::NodeId;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -9,6 +10,8 @@ const FIRST_CLIENT_PORT: u16 = 49_152;
 const CLIENT_PORTS: u32 = 16_384;
 /// The port of servers: one of no protocol that a reader would look for in what is sent.
 const SERVER_PORT: u16 = 40_440;
+/// More than there are times the client's ports, for 100 000 flows.
+const ROUNDS: u16 = 10;
 
 /// The address of a node: they are counted through 10.0.0.0/8 (RFC 1918), from 10.0.0.1 on.
 pub(super) fn address(node: NodeId) -> Ipv4Addr {
@@ -36,6 +39,15 @@ impl Places {
     /// Where a host is.
     pub(super) fn of(&self, host: u32) -> SocketAddrV4 {
         self.0.get(host as usize).copied().unwrap_or(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0))
+    }
+
+    /// The same for one of its connections: those after the first differ in the server's port.
+    pub(super) fn of_path(&self, host: u32, path: PathId) -> SocketAddrV4 {
+        let mut place = self.of(host);
+        if host % 2 == 1 {
+            place.set_port(place.port().wrapping_add(ROUNDS * u16::from(path.0)));
+        }
+        place
     }
 }
 

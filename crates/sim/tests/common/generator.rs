@@ -165,6 +165,9 @@ impl Draw {
             self.tiny_queue |= self.one_in(3);
             let queue = if self.tiny_queue { self.pick(&tiny) } else { self.pick(&["10p", "50p", "1000p", "500kB"]) };
             link.insert("queue".into(), json!(queue));
+            if self.one_in(3) {
+                link.insert("mark".into(), json!(self.pick(&["2p", "20p", "30kB"])));
+            }
         }
         self.path(&mut link);
         for side in ["down", "up"] {
@@ -259,12 +262,12 @@ impl Draw {
 
     fn contender(&mut self) -> String {
         let (transport, switches) = self.pick(&[
-            ("tcp", &["paced", "nodelack", "nosackcompression", "rto1s", "notimestamps"][..]),
-            ("quic", &["nodelack"][..]),
+            ("tcp", &["paced", "nodelack", "nosackcompression", "rto1s", "notimestamps", "ecn"][..]),
+            ("quic", &["nodelack", "ecn"][..]),
         ]);
         let algorithm = self.pick(Algorithm::ALL);
         let mut text = format!("{transport}/{}", algorithm.describe().name);
-        if algorithm != Algorithm::Bbr && self.one_in(3) {
+        if algorithm.describe().slow_start && self.one_in(3) {
             text.push('-');
             text.push_str(self.pick(&["nohystart", "hystart", "hystartpp"]));
         }

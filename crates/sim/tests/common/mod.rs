@@ -43,7 +43,7 @@ pub fn flaw(value: &Value, result: &RunResult) -> Option<String> {
     }
     let limit = value["duration"].is_string();
     for (flow, spec) in result.flows.iter().zip(value["flows"].as_array().into_iter().flatten()) {
-        let whole = flow.completion_s.is_some() && spec["size"].is_string();
+        let whole = flow.completion_s.is_some() && (spec["size"].is_string() || spec["page"].is_object());
         let size = spec["size"].as_str().and_then(|s| s.strip_suffix('B')).and_then(|s| s.parse::<u64>().ok());
         flaws.push(claim(!whole || size.is_none_or(|s| s == flow.bytes), "a finished flow has another size"));
         flaws.push(claim(limit || flow.status == "failed" || whole, "an unfinished flow is ok"));

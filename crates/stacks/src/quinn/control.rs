@@ -1,7 +1,9 @@
 //! What controls congestion inside quinn: its own controllers, looked at from outside, or ours.
 
 use super::{Factory, own};
-use crate::config::{Config, Congestion, Error};
+use crate::bridge::{Driver, Estimate, INITIAL_WINDOW, Plan};
+use crate::clock::Clock;
+use crate::config::{Config, Congestion};
 use crate::meter::Meter;
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
@@ -10,10 +12,55 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// What a path's controller is made by.
-pub(super) fn factory(config: &Config, meter: &Meter) -> Result<Factory, Error> {
+pub(super) fn factory(config: &Config, clock: Clock, meter: &Meter) -> Factory {
     match config.congestion {
-        Congestion::Own(which) => Ok(Arc::new(Watch { inner: own(which), meter: meter.clone() })),
-        Congestion::Ours(..) => Err(Error::new("not yet")),
+        Congestion::Own(which) => Arc::new(Watch { inner: own(which), meter: meter.clone() }),
+        Congestion::Ours(algorithm, slow_start) => {
+            let (stream, meter) = (config.stream.clone(), meter.clone());
+            Arc::new(Plant(Plan { algorithm, slow_start, stream, clock, meter }))
+        }
+    }
+}
+
+/// Makes controllers of ours.
+struct Plant(Plan);
+
+impl ControllerFactory for Plant {
+    fn build(self: Arc<Self>, _: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        Box::new(Ours(Driver::new(self.0.clone(), current_mtu)))
+    }
+}
+
+/// A controller of ours. quinn paces by the window alone: an algorithm's pacing rate and burst are not asked for.
+struct Ours(Driver);
+
+impl Controller for Ours {
+    fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
+        self.0.on_sent(now, bytes, last_packet_number);
+    }
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
+        self.0.on_ack(now, sent, bytes, app_limited, Estimate { smoothed: rtt.get() });
+    }
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+        self.0.on_end_acks(now, in_flight, app_limited, largest);
+    }
+    fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, lost_bytes: u64) {
+        self.0.on_congestion(now, sent, persistent, lost_bytes);
+    }
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.0.on_mtu(new_mtu);
+    }
+    fn window(&self) -> u64 {
+        self.0.window()
+    }
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(Ours(self.0.anew()))
+    }
+    fn initial_window(&self) -> u64 {
+        INITIAL_WINDOW
+    }
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
     }
 }
 

@@ -1,6 +1,6 @@
 //! The null cipher in quinn's terms.
 
-use crate::null::{self, Handshake, Level, TAG};
+use crate::null::{self, Handshake, TAG};
 use bytes::BytesMut;
 use haltere_transport::Role;
 use quinn_proto::crypto::{
@@ -8,7 +8,7 @@ use quinn_proto::crypto::{
     UnsupportedVersion,
 };
 use quinn_proto::transport_parameters::TransportParameters;
-use quinn_proto::{ConnectError, ConnectionId, Side, TransportError};
+use quinn_proto::{ConnectError, ConnectionId, Side, TransportError, TransportErrorCode};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -111,7 +111,7 @@ impl Session for NullSession {
         self.0.is_handshaking()
     }
     fn read_handshake(&mut self, buf: &[u8]) -> Result<bool, TransportError> {
-        self.0.read(buf).map_err(TransportError::PROTOCOL_VIOLATION)
+        self.0.read(buf).map_err(|_| TransportErrorCode::PROTOCOL_VIOLATION.into())
     }
     fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
         let side = if self.0.is_client() { Side::Client } else { Side::Server };
@@ -119,7 +119,7 @@ impl Session for NullSession {
         self.0.peer().map(read).transpose().map_err(Into::into)
     }
     fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
-        self.0.write(buf).map(|Level::Handshake | Level::Data| keys())
+        self.0.write(buf).map(|_| keys())
     }
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
         Some(packet_keys())

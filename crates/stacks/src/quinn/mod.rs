@@ -4,29 +4,26 @@
 //! defaults say, but for what `docs/stacks.md` lists: dice, windows, path MTU, segmentation offload.
 
 mod control;
+mod counting;
+mod crypto;
 
 use crate::clock::{Calendar, Clock};
-use crate::config::{Cipher, Config, Congestion, Error, Own, Windows};
-use crate::machine::{Counts, Machine, News};
+use crate::config::{Cipher, Config, Error, Own, Windows};
+use crate::machine::{CLIENT, Counts, Inbox, Machine, NOUGHTS, News, SERVER, violation};
 use crate::meter::Meter;
 use crate::shell::Parts;
 use crate::{seeds, tls};
 use bytes::{Bytes, BytesMut};
+use counting::Counting;
 use haltere_net::Ecn;
 use haltere_net::rng::Stream;
 use haltere_transport::{CloseReason, Role};
 use quinn_proto as q;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use std::collections::VecDeque;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-const CLIENT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 50000);
-const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 443);
-
-/// What streams carry.
-static NOUGHTS: [u8; 1 << 20] = [0; 1 << 20];
 
 /// A quinn endpoint and its connection.
 pub(crate) struct Quinn {
@@ -42,13 +39,13 @@ impl Quinn {
     pub fn parts(config: Config) -> Result<Parts<Quinn>, Error> {
         let (clock, calendar, meter) = (Clock::new(), Calendar::default(), Meter::default());
         let mut dice = config.stream.clone();
-        let transport = Arc::new(transport(&config, &meter)?);
+        let transport = Arc::new(transport(&config, clock, &meter));
         let payload = config.max_udp_payload.max(1200);
         let common = Arc::new(common(payload, &mut dice)?);
         let (mut server, mut client) = (None, None);
         match config.role {
-            Role::Server => server = Some(Arc::new(server_config(&config, &calendar, transport, &mut dice)?)),
-            Role::Client => client = Some(client_config(&config, &calendar, transport, dice)?),
+            Role::Server => server = Some(Arc::new(server_config(&config, &calendar, &meter, transport, &mut dice)?)),
+            Role::Client => client = Some(client_config(&config, &calendar, &meter, transport, dice)?),
         }
         let machine = Quinn {
             endpoint: q::Endpoint::new(common, server, true, None),
@@ -57,7 +54,8 @@ impl Quinn {
             peer: if config.role == Role::Client { SERVER } else { CLIENT },
             news: VecDeque::new(),
         };
-        Ok(Parts { machine, role: config.role, clock, calendar, meter, max_udp_payload: payload })
+        let ordered = config.windows == Windows::Stock;
+        Ok(Parts { machine, role: config.role, clock, calendar, meter, max_udp_payload: payload, ordered })
     }
 
     /// Lets endpoint and connection tell each other what they must.
@@ -89,7 +87,7 @@ impl Quinn {
 
 // ---- configuration ----
 
-fn transport(config: &Config, meter: &Meter) -> Result<q::TransportConfig, Error> {
+fn transport(config: &Config, clock: Clock, meter: &Meter) -> q::TransportConfig {
     let mut transport = q::TransportConfig::default();
     if config.windows == Windows::Wide {
         let (stream, connection, send) = Windows::WIDE;
@@ -98,8 +96,8 @@ fn transport(config: &Config, meter: &Meter) -> Result<q::TransportConfig, Error
     let mut search = q::MtuDiscoveryConfig::default();
     search.upper_bound(config.max_udp_payload.max(1200));
     transport.mtu_discovery_config(Some(search)).enable_segmentation_offload(false);
-    transport.congestion_controller_factory(control::factory(config, meter)?);
-    Ok(transport)
+    transport.congestion_controller_factory(control::factory(config, clock, meter));
+    transport
 }
 
 fn common(payload: u16, dice: &mut Stream) -> Result<q::EndpointConfig, Error> {
@@ -115,6 +113,7 @@ fn common(payload: u16, dice: &mut Stream) -> Result<q::EndpointConfig, Error> {
 fn server_config(
     config: &Config,
     calendar: &Calendar,
+    meter: &Meter,
     transport: Arc<q::TransportConfig>,
     dice: &mut Stream,
 ) -> Result<q::ServerConfig, Error> {
@@ -124,9 +123,10 @@ fn server_config(
             tls.key_log = Arc::new(config.secrets.clone());
             Arc::new(QuicServerConfig::try_from(tls).map_err(Error::new)?)
         }
-        Cipher::Null => return Err(Error::new("no null cipher yet")),
+        Cipher::Null => Arc::new(crypto::Null),
     };
     let salt = ring::hkdf::Salt::new(ring::hkdf::HKDF_SHA256, &[]);
+    let crypto = Arc::new(Counting::new(crypto, meter));
     let mut server = q::ServerConfig::new(crypto, Arc::new(salt.extract(&seeds::bytes::<64>(dice))));
     server.transport_config(transport).time_source(Arc::new(calendar.clone()));
     Ok(server)
@@ -135,14 +135,15 @@ fn server_config(
 fn client_config(
     config: &Config,
     calendar: &Calendar,
+    meter: &Meter,
     transport: Arc<q::TransportConfig>,
     mut dice: Stream,
 ) -> Result<q::ClientConfig, Error> {
     let crypto: Arc<dyn q::crypto::ClientConfig> = match config.cipher {
         Cipher::Tls => Arc::new(QuicClientConfig::try_from(tls::client(calendar)?).map_err(Error::new)?),
-        Cipher::Null => return Err(Error::new("no null cipher yet")),
+        Cipher::Null => Arc::new(crypto::Null),
     };
-    let mut client = q::ClientConfig::new(crypto);
+    let mut client = q::ClientConfig::new(Arc::new(Counting::new(crypto, meter)));
     let first = seeds::bytes::<{ seeds::FIRST_CONNECTION_ID }>(&mut dice);
     client.transport_config(transport);
     client.initial_dst_cid_provider(Arc::new(move || q::ConnectionId::new(&first)));
@@ -202,8 +203,8 @@ fn ending(reason: &q::ConnectionError) -> News {
         E::ApplicationClosed(_) | E::LocallyClosed => News::Closed,
         E::TimedOut => News::Silent,
         E::VersionMismatch => failed("the peer speaks no version of QUIC that quinn does"),
-        E::TransportError(_) => failed("quinn found that the peer broke the protocol"),
-        E::ConnectionClosed(_) => failed("the peer's quinn closed the connection for an error"),
+        E::TransportError(error) => News::Failed(violation(error.code.into())),
+        E::ConnectionClosed(close) => News::Failed(violation(close.error_code.into())),
         E::Reset => failed("the peer knows nothing of the connection (stateless reset)"),
         E::CidsExhausted => failed("quinn has no connection ids left"),
     }
@@ -266,9 +267,11 @@ impl Machine for Quinn {
                     q::StreamEvent::Readable { id } => News::Readable(id.into()),
                     q::StreamEvent::Writable { id } => News::Writable(id.into()),
                     q::StreamEvent::Finished { id } | q::StreamEvent::Stopped { id, .. } => News::Delivered(id.into()),
+                    q::StreamEvent::Available { dir: q::Dir::Bi } => News::Openable,
                     q::StreamEvent::Opened { .. } | q::StreamEvent::Available { .. } => continue,
                 },
-                q::Event::HandshakeDataReady | q::Event::DatagramReceived | q::Event::DatagramsUnblocked => continue,
+                // Datagrams are not used.
+                _ => continue,
             });
         }
     }
@@ -306,21 +309,20 @@ impl Machine for Quinn {
         }
     }
 
-    fn read(&mut self, stream: u64) -> (u64, bool) {
-        let Some((_, connection)) = &mut self.connection else { return (0, false) };
+    fn read(&mut self, stream: u64, inbox: &mut Inbox) -> bool {
+        let Some((_, connection)) = &mut self.connection else { return false };
         let mut receiver = connection.recv_stream(stream_id(stream));
-        let Ok(mut chunks) = receiver.read(true) else { return (0, true) };
-        let mut bytes = 0;
+        let Ok(mut chunks) = receiver.read(inbox.ordered) else { return true };
         let ended = loop {
             match chunks.next(usize::MAX) {
-                Ok(Some(chunk)) => bytes += chunk.bytes.len() as u64,
+                Ok(Some(chunk)) => inbox.take(chunk.offset, chunk.bytes.len() as u64),
                 Ok(None) | Err(q::ReadError::Reset(_)) => break true,
                 Err(q::ReadError::Blocked) => break false,
             }
         };
         // Whether that calls for a packet is seen when packets are asked for, which follows in any case.
         let _ = chunks.finalize();
-        (bytes, ended)
+        ended
     }
 
     fn close(&mut self, now: Instant) {

@@ -31,8 +31,7 @@ impl TimeProvider for Calendar {
 
 /// A server's TLS, as the stacks' own default has it but for certificate and calendar.
 pub(crate) fn server(calendar: &Calendar) -> Result<ServerConfig, Error> {
-    let builder =
-        ServerConfig::builder_with_details(Arc::new(ring::default_provider()), Arc::new(calendar.clone()));
+    let builder = ServerConfig::builder_with_details(Arc::new(ring::default_provider()), Arc::new(calendar.clone()));
     let builder = builder.with_protocol_versions(&[&rustls::version::TLS13]).map_err(Error::new)?;
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(KEY));
     let mut config =
@@ -46,11 +45,63 @@ pub(crate) fn server(calendar: &Calendar) -> Result<ServerConfig, Error> {
 pub(crate) fn client(calendar: &Calendar) -> Result<ClientConfig, Error> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(AUTHORITY)).map_err(Error::new)?;
-    let builder =
-        ClientConfig::builder_with_details(Arc::new(ring::default_provider()), Arc::new(calendar.clone()));
+    let builder = ClientConfig::builder_with_details(Arc::new(ring::default_provider()), Arc::new(calendar.clone()));
     let builder = builder.with_protocol_versions(&[&rustls::version::TLS13]).map_err(Error::new)?;
     let mut config = builder.with_root_certificates(roots).with_no_client_auth();
     config.alpn_protocols = vec![ALPN.to_vec()];
     config.enable_early_data = true;
     Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::null::{Handshake, Level};
+    use haltere_transport::Role;
+    use rustls::quic::{ClientConnection, KeyChange, ServerConnection, Version};
+
+    /// Lengths of what TLS says in turn: client's hello; server's hello, flight; client's end; server's tickets.
+    fn of_tls(client_parameters: usize, server_parameters: usize) -> Vec<usize> {
+        let calendar = Calendar::default();
+        let (client, server) = (Arc::new(client(&calendar).unwrap()), Arc::new(server(&calendar).unwrap()));
+        let name = NAME.try_into().unwrap();
+        let mut client = ClientConnection::new(client, Version::V1, name, vec![0; client_parameters]).unwrap();
+        let mut server = ServerConnection::new(server, Version::V1, vec![0; server_parameters]).unwrap();
+        let (mut hello, mut answer, mut flight, mut end, mut tickets) = (vec![], vec![], vec![], vec![], vec![]);
+        assert!(client.write_hs(&mut hello).is_none());
+        server.read_hs(&hello).unwrap();
+        assert!(matches!(server.write_hs(&mut answer), Some(KeyChange::Handshake { .. })));
+        assert!(matches!(server.write_hs(&mut flight), Some(KeyChange::OneRtt { .. })));
+        client.read_hs(&answer).unwrap();
+        assert!(client.write_hs(&mut vec![]).is_some());
+        client.read_hs(&flight).unwrap();
+        assert!(client.write_hs(&mut end).is_some());
+        server.read_hs(&end).unwrap();
+        assert!(server.write_hs(&mut tickets).is_none());
+        [hello, answer, flight, end, tickets].map(|m| m.len()).to_vec()
+    }
+
+    fn of_null(client_parameters: usize, server_parameters: usize) -> Vec<usize> {
+        let mut client = Handshake::new(Role::Client, vec![0; client_parameters]);
+        let mut server = Handshake::new(Role::Server, vec![0; server_parameters]);
+        let (mut hello, mut answer, mut flight, mut end, mut tickets) = (vec![], vec![], vec![], vec![], vec![]);
+        assert!(client.write(&mut hello).is_none());
+        server.read(&hello).unwrap();
+        assert_eq!(server.write(&mut answer), Some(Level::Handshake));
+        assert_eq!(server.write(&mut flight), Some(Level::Data));
+        client.read(&answer).unwrap();
+        assert_eq!(client.write(&mut vec![]), Some(Level::Handshake));
+        client.read(&flight).unwrap();
+        assert_eq!(client.write(&mut end), Some(Level::Data));
+        server.read(&end).unwrap();
+        assert_eq!(server.write(&mut tickets), None);
+        [hello, answer, flight, end, tickets].map(|m| m.len()).to_vec()
+    }
+
+    #[test]
+    fn the_null_cipher_says_as_much_as_tls() {
+        for (client, server) in [(60, 80), (75, 101)] {
+            assert_eq!(of_tls(client, server), of_null(client, server));
+        }
+    }
 }

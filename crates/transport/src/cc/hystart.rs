@@ -228,7 +228,14 @@ mod tests {
             while position < end {
                 position += 1;
                 now += Span::from_millis(3);
-                let rate = RateSample { delivered: 0, interval: rtt, prior_delivered: 0, lost: 0, app_limited: false };
+                let rate = RateSample {
+                    delivered: 0,
+                    interval: rtt,
+                    prior_delivered: 0,
+                    lost: 0,
+                    in_flight: 0,
+                    app_limited: false,
+                };
                 let ack = Ack {
                     now,
                     delivered: MSS,

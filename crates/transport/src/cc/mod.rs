@@ -6,10 +6,13 @@
 //!
 //! A new algorithm is one new file here and one line in the list of `algorithms!`.
 
+#[cfg(test)]
+mod bench;
 mod hystart;
+mod observed;
 mod windows;
 
-use crate::recovery::RateSample;
+use crate::recovery::{RateSample, TxState};
 use haltere_net::rng::Stream;
 use haltere_net::{Rate, Span, Time};
 
@@ -56,6 +59,8 @@ pub enum Phase {
     Open,
     /// Data arrived out of order; no loss is declared yet.
     Disorder,
+    /// The window is being reduced as marks asked for (Linux: CWR); nothing is known to be lost.
+    Reducing,
     /// Losses found by acknowledgements are being repaired.
     Recovery,
     /// Losses found by a timeout are being repaired.
@@ -113,6 +118,41 @@ pub struct Ack {
     pub delayed: bool,
 }
 
+/// An ACK of a connection that uses ECN, before anything is made of it. Byte counts are those from before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Echo {
+    /// When.
+    pub now: Time,
+    /// A position in the sender's sequence: everything below it is acknowledged.
+    pub acked_to: u64,
+    /// The position of the next thing to be sent.
+    pub sent_to: u64,
+    /// Bytes delivered since the start.
+    pub total_delivered: u64,
+    /// Of these, bytes whose ACKs told of marks.
+    pub total_marked: u64,
+}
+
+/// A packet was found lost. All of an event's are told, in the order of their sending, before congestion is
+/// ([`Congestion`]) and before the ACK that showed them ([`Ack`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Lost {
+    /// When it was found.
+    pub now: Time,
+    /// Its place in the sender's sequence: bytes or packet numbers from here...
+    pub from: u64,
+    /// ...to here.
+    pub to: u64,
+    /// Its size, bytes.
+    pub bytes: u64,
+    /// What was true when it was sent.
+    pub sent: TxState,
+    /// Bytes delivered since the start.
+    pub total_delivered: u64,
+    /// Bytes found lost since the start, with it.
+    pub total_lost: u64,
+}
+
 /// What told of congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trigger {
@@ -167,6 +207,11 @@ pub trait CongestionController: Send {
     fn on_sent(&mut self, _sent: &Sent) {}
     /// An ACK delivered data.
     fn on_ack(&mut self, ack: &Ack);
+    /// An ACK arrived on a connection that uses ECN; it comes before [`on_congestion`](Self::on_congestion) is told of its
+    /// marks.
+    fn on_echo(&mut self, _echo: &Echo) {}
+    /// A packet was found lost.
+    fn on_lost(&mut self, _lost: &Lost) {}
     /// Congestion was detected.
     fn on_congestion(&mut self, event: &Congestion);
     /// The last congestion event turned out to be false: put back what it took.
@@ -256,9 +301,53 @@ algorithms! {
     cubic::Cubic,
     /// BBR version 1.
     bbr::Bbr,
+    // Reno and its forerunner.
+    /// Tahoe.
+    tahoe::Tahoe,
+    /// Reno.
+    reno::Reno,
+    // Loss-based, for paths of large bandwidth-delay product.
+    /// BIC.
+    bic::Bic,
+    /// HighSpeed.
+    highspeed::HighSpeed,
+    /// Scalable.
+    scalable::Scalable,
+    /// H-TCP.
+    htcp::Htcp,
+    /// Hybla.
+    hybla::Hybla,
+    // Loss-based, informed by delay or rate.
+    /// Illinois.
+    illinois::Illinois,
+    /// Westwood+.
+    westwood::Westwood,
+    /// Veno.
+    veno::Veno,
+    /// YeAH.
+    yeah::Yeah,
+    // Delay-based, or for the background.
+    /// Vegas.
+    vegas::Vegas,
+    /// LEDBAT.
+    ledbat::Ledbat,
+    /// LEDBAT++.
+    ledbatpp::LedbatPlusPlus,
+    /// Copa.
+    copa::Copa,
+    /// BBR version 3.
+    bbr3::Bbr3,
+    /// DCTCP.
+    dctcp::Dctcp,
 }
 
 impl Algorithm {
+    /// Whether it works by marks, so that its packets are always ECN-capable and marks are echoed one by one (Linux:
+    /// `TCP_CONG_NEEDS_ECN`).
+    pub fn needs_ecn(self) -> bool {
+        self == Algorithm::Dctcp
+    }
+
     /// The algorithm called `name`.
     pub fn named(name: &str) -> Option<Algorithm> {
         Algorithm::ALL.iter().copied().find(|a| a.describe().name == name)

@@ -32,7 +32,7 @@ impl CongestionController for NewReno {
     fn on_ack(&mut self, ack: &Ack) {
         let delivered = self.w.consider_exit(ack, ack.min_rtt);
         if let Some(rest) = self.w.grow(ack, delivered) {
-            self.w.additive(rest, self.w.window);
+            self.w.additive_reno(rest);
         }
     }
 

@@ -19,7 +19,8 @@ pub(super) struct Windows {
     pub mss: u64,
     pub grain: u64,
     initial: u64,
-    credit: u64,
+    /// Bytes delivered towards the next segment of growth.
+    pub credit: u64,
     before: Option<Before>,
     exit: Exit,
     paced: bool,
@@ -43,6 +44,17 @@ impl Windows {
 
     pub(super) fn in_slow_start(&self) -> bool {
         self.window < self.ssthresh
+    }
+
+    /// Whether windows are kept in whole segments, as Linux keeps them; such a sender follows the kernel's module of
+    /// its algorithm where that departs from the paper.
+    pub(super) fn as_linux(&self) -> bool {
+        self.grain == self.mss
+    }
+
+    /// The window in segments, rounded down.
+    pub(super) fn segments(&self) -> u64 {
+        self.window / self.mss
     }
 
     /// Lets slow start's exit look at an ACK; returns the bytes that count for growth. `delay_min` is the algorithm's
@@ -73,7 +85,7 @@ impl Windows {
     }
 
     /// Grows exponentially up to the threshold and returns the bytes that are left for linear growth.
-    fn slow_start(&mut self, delivered: u64) -> u64 {
+    pub(super) fn slow_start(&mut self, delivered: u64) -> u64 {
         let grown = (self.window + delivered).min(self.ssthresh);
         let used = grown - self.window;
         self.window = grown;
@@ -92,6 +104,11 @@ impl Windows {
         let segments = self.credit / per;
         self.credit -= segments * per;
         self.window += segments * self.mss;
+    }
+
+    /// Adds one segment for each window delivered.
+    pub(super) fn additive_reno(&mut self, delivered: u64) {
+        self.additive(delivered, self.window);
     }
 
     /// Sets the target after congestion and remembers what was before; after a timeout one segment more than what is

@@ -1,8 +1,9 @@
 //! What a QUIC connection is configured with.
 
 use super::frame::TransportParameters;
+use super::frequency::MIN_ACK_DELAY;
 use super::received::AckPolicy;
-use super::sizes::HandshakeSizes;
+use super::sizes::{HandshakeSizes, MIN_ACK_DELAY as MIN_ACK_DELAY_PARAMETER, Session};
 use crate::cc::{Algorithm, SlowStart};
 use crate::endpoint::Role;
 use haltere_net::Span;
@@ -18,6 +19,9 @@ pub struct Config {
     pub algorithm: Algorithm,
     /// Slow start's early exit; `None` leaves it to the algorithm.
     pub slow_start: Option<SlowStart>,
+    /// Whether packets are ECN-capable and marks heeded (RFC 9000 section 13.4). Default false but for algorithms that need
+    /// it.
+    pub ecn: bool,
     /// Dice for congestion control.
     pub stream: Stream,
     /// The initial window in datagrams; in bytes it is bounded as RFC 9002 section 7.2 says. Default 10.
@@ -31,6 +35,9 @@ pub struct Config {
     pub burst: u64,
     /// When acknowledgements are sent.
     pub ack: AckPolicy,
+    /// Whether this end has the acknowledgement-frequency extension (draft-ietf-quic-ack-frequency): it heeds what the
+    /// peer asks, and asks a peer that has it too. Default false.
+    pub ack_frequency: bool,
     /// First receive window of a stream, bytes. Default 6 MiB, as Chromium has it (`kQuicStreamMaxRecvWindowSize`).
     pub stream_window: u64,
     /// What it may grow to. Default 64 MiB, five times the bandwidth-delay product of 1 Gbit/s x 100 ms.
@@ -45,8 +52,17 @@ pub struct Config {
     pub idle_timeout: Span,
     /// Whether a window reduction is taken back when all losses behind it prove spurious. Default true.
     pub undo: bool,
-    /// Sizes of this end's handshake messages.
+    /// Sizes of this end's handshake messages, for a new session.
     pub messages: HandshakeSizes,
+    /// Whether the session of an earlier connection is taken up; both ends must agree. Default new.
+    pub session: Session,
+    /// What the server told in that earlier connection, for 0-RTT packets to keep to (RFC 9000 section 7.4.1); `None`
+    /// supposes this end's own.
+    pub remembered: Option<TransportParameters>,
+    /// Server: addresses are validated by a Retry packet (section 8.1.2). Default false.
+    pub retry: bool,
+    /// Client: the version it tries first is one that the server does not have (section 6). Default false.
+    pub unknown_version: bool,
 }
 
 impl Config {
@@ -57,12 +73,14 @@ impl Config {
             role,
             algorithm,
             slow_start: None,
+            ecn: algorithm.needs_ecn(),
             stream,
             initial_window: 10,
             max_udp_payload: 1472,
             pacing: true,
             burst: 2,
             ack: AckPolicy::default(),
+            ack_frequency: false,
             stream_window: 6 * MIB,
             max_stream_window: 64 * MIB,
             connection_window: 15 * MIB,
@@ -71,11 +89,25 @@ impl Config {
             idle_timeout: Span::from_secs(30),
             undo: true,
             messages: HandshakeSizes::CLASSICAL,
+            session: Session::New,
+            remembered: None,
+            retry: false,
+            unknown_version: false,
         }
     }
 
+    /// Sizes of this end's handshake messages in its session.
+    pub(super) fn flights(&self) -> HandshakeSizes {
+        let mut flights = self.messages.with(self.session);
+        if self.ack_frequency {
+            flights.client_hello += MIN_ACK_DELAY_PARAMETER;
+            flights.encrypted_extensions += MIN_ACK_DELAY_PARAMETER;
+        }
+        flights
+    }
+
     /// What this end tells the other.
-    pub(super) fn parameters(&self) -> TransportParameters {
+    pub fn parameters(&self) -> TransportParameters {
         TransportParameters {
             initial_max_data: self.connection_window,
             initial_max_stream_data: self.stream_window,
@@ -83,6 +115,7 @@ impl Config {
             max_ack_delay: self.ack.max_delay,
             max_udp_payload: self.max_udp_payload,
             max_idle_timeout: self.idle_timeout,
+            min_ack_delay: self.ack_frequency.then_some(MIN_ACK_DELAY),
         }
     }
 }

@@ -3,15 +3,19 @@
 use super::buffer::{RecvBuffer, SendBuffer};
 use super::config::Config;
 use super::frame::TransportParameters;
+use super::frequency::Frequency;
+use super::opening::Opening;
 use super::packet::{QuicPacket, SpaceId};
 use super::path::{Path, Situation};
+use super::received::AckPolicy;
 use super::recovery::Fates;
 use super::sent::Record;
+use super::sizes::Session;
 use super::streams::{Limits, Streams};
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
 use haltere_net::incident::{TimerChange, TimerName};
-use haltere_net::{Cx, Incident, Packet, PathId, Span, Time};
+use haltere_net::{Cx, Ecn, Incident, Packet, PathId, Span, Time};
 use std::collections::VecDeque;
 
 /// The handshake's byte streams of one packet number space, and how far its messages are dealt with.
@@ -62,7 +66,11 @@ pub struct Connection {
     pub(super) now: Time,
     pub(super) state: State,
     pub(super) progress: Progress,
+    pub(super) opening: Opening,
     pub(super) paths: Vec<Path>,
+    /// When acknowledgements are sent: as configured, or as the peer asks.
+    pub(super) acks: AckPolicy,
+    pub(super) frequency: Frequency,
     pub(super) streams: Streams,
     /// Of the Initial and of the Handshake space.
     pub(super) crypto: [Crypto; 2],
@@ -71,7 +79,7 @@ pub struct Connection {
     pub(super) events: VecDeque<Event>,
     pub(super) stats: Stats,
     /// Packets that came before the keys to read them (RFC 9000 section 5.2.1), with their path and time of arrival.
-    pub(super) early: Vec<(usize, QuicPacket, Time)>,
+    pub(super) early: Vec<(usize, QuicPacket, (Time, Ecn))>,
     pub(super) fates: Fates,
     pub(super) idle_deadline: Time,
     /// Whether an ack-eliciting packet was sent since the last one was received (RFC 9000 section 10.1).
@@ -95,8 +103,11 @@ impl Connection {
             now: Time::ZERO,
             state: State::Open,
             progress: Progress { peer_validated: config.role == Role::Server, ..Progress::default() },
+            opening: Opening::default(),
             paths: vec![Path::new(PathId(0), &config)],
             streams: Streams::new(config.role, limits),
+            acks: config.ack,
+            frequency: Frequency::default(),
             crypto: Default::default(),
             peer: None,
             handshake_done_pending: false,
@@ -118,7 +129,7 @@ impl Connection {
             confirmed: self.progress.confirmed,
             peer_validated: self.progress.peer_validated,
             handshake_keys: self.progress.handshake_keys && !self.progress.handshake_discarded,
-            max_ack_delay: self.peer.map_or(Span::ZERO, |p| p.max_ack_delay),
+            max_ack_delay: self.frequency.max_ack_delay(),
         }
     }
 
@@ -212,6 +223,13 @@ impl Connection {
             }
             self.apply_fates(i, id);
         }
+        // RFC 9002 section 6.2.4: other spaces with something in flight are probed too.
+        if self.opening.early && self.paths[i].space(SpaceId::Data).sent.awaits() {
+            let space = self.paths[i].space(SpaceId::Data);
+            space.probes = 2;
+            space.sent.oldest(2, &mut self.fates.lost);
+            self.apply_fates(i, SpaceId::Data);
+        }
         let space = self.paths[i].space(id);
         space.probes = space.probes.max(1);
     }
@@ -223,6 +241,7 @@ impl Connection {
             match record {
                 Record::Stream { id, offset, len, fin } => self.streams.on_acked(id, offset, len, fin),
                 Record::Ack { largest } => self.paths[i].spaces[id as usize].received.on_ack_acked(largest),
+                Record::AckFrequency { sequence } => self.frequency.on_acked(sequence),
                 Record::Crypto { offset, len, last } => {
                     if let Some(crypto) = self.crypto.get_mut(id as usize) {
                         crypto.send.on_acked(offset..offset + u64::from(len), last);
@@ -246,6 +265,7 @@ impl Connection {
                 Record::Blocked { id } => self.streams.on_blocked_lost(id),
                 Record::StreamsBlocked { limit } => self.streams.on_streams_blocked_lost(limit),
                 Record::HandshakeDone => self.handshake_done_pending = true,
+                Record::AckFrequency { sequence } => self.frequency.on_lost(sequence),
                 Record::Ack { .. } => {}
             }
         }
@@ -280,10 +300,7 @@ impl Endpoint for Connection {
     fn connect(&mut self, cx: &mut Cx<'_>) {
         self.now = cx.now;
         if self.config.role == Role::Client && !self.progress.started {
-            self.progress.started = true;
-            self.crypto[0].send.write(u64::from(self.config.messages.client_hello));
-            self.crypto[0].send.finish();
-            self.restart_idle();
+            self.say_hello();
         }
     }
 
@@ -323,6 +340,10 @@ impl Endpoint for Connection {
 
     fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
+    }
+
+    fn takes_early_data(&self) -> bool {
+        self.config.role == Role::Client && self.config.session == Session::Early
     }
 
     fn open(&mut self) -> Option<StreamId> {

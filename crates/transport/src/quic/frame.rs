@@ -1,5 +1,6 @@
 //! Frames (RFC 9000 section 19) as typed values with their exact sizes.
 
+use super::ecn::EcnCounts;
 use haltere_net::Span;
 use std::ops::Range;
 
@@ -37,6 +38,30 @@ pub struct TransportParameters {
     pub max_udp_payload: u16,
     /// Silence after which the connection is given up.
     pub max_idle_timeout: Span,
+    /// The shortest delay that ACK_FREQUENCY frames may ask for; `None` without that extension
+    /// (draft-ietf-quic-ack-frequency section 3).
+    pub min_ack_delay: Option<Span>,
+}
+
+/// An ACK_FREQUENCY frame's content (draft-ietf-quic-ack-frequency section 4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AckFrequency {
+    /// Number of the frame, from 0.
+    pub sequence: u64,
+    /// Ack-eliciting packets that may go unacknowledged: one more makes an acknowledgement.
+    pub threshold: u64,
+    /// The longest an acknowledgement is to be delayed; in microseconds on the wire.
+    pub max_delay: Span,
+    /// Packets out of order that make an acknowledgement at once; 0 for never.
+    pub reordering: u64,
+}
+
+impl AckFrequency {
+    fn size(&self) -> u32 {
+        // The type, 0xaf, takes two bytes.
+        let fields = [self.sequence, self.threshold, self.max_delay.as_nanos() / 1000, self.reordering];
+        2 + fields.into_iter().map(varint_len).sum::<u32>()
+    }
 }
 
 /// An ACK frame's content (section 19.3).
@@ -46,6 +71,15 @@ pub struct Ack {
     pub ranges: Box<[Range<u64>]>,
     /// Time from the receipt of the largest to the sending of this frame, in units of 8 us.
     pub delay_units: u64,
+}
+
+/// An ACK frame with ECN counts (section 19.3.2).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AckEcn {
+    /// What is acknowledged.
+    pub ack: Ack,
+    /// What was received with which codepoint.
+    pub counts: EcnCounts,
 }
 
 impl Ack {
@@ -97,6 +131,8 @@ pub enum Frame {
     Ping,
     /// ACK (19.3).
     Ack(Ack),
+    /// ACK with ECN counts (19.3.2).
+    AckEcn(Box<AckEcn>),
     /// CRYPTO (19.6).
     Crypto {
         /// Offset in the stream of the packet number space.
@@ -146,6 +182,10 @@ pub enum Frame {
     StreamsBlocked(u64),
     /// HANDSHAKE_DONE (19.20).
     HandshakeDone,
+    /// ACK_FREQUENCY (draft-ietf-quic-ack-frequency section 4).
+    AckFrequency(Box<AckFrequency>),
+    /// IMMEDIATE_ACK (section 5 there): acknowledge at once.
+    ImmediateAck,
     /// CONNECTION_CLOSE (19.19), with the transport error's name if it is one.
     ConnectionClose(Option<&'static str>),
 }
@@ -161,8 +201,13 @@ impl Frame {
     pub fn size(&self) -> u32 {
         match self {
             Frame::Padding(n) => *n,
-            Frame::Ping | Frame::HandshakeDone => 1,
+            Frame::Ping | Frame::HandshakeDone | Frame::ImmediateAck => 1,
+            Frame::AckFrequency(asked) => asked.size(),
             Frame::Ack(ack) => ack.size(),
+            Frame::AckEcn(both) => {
+                let counts = both.counts;
+                both.ack.size() + varint_len(counts.ect0) + varint_len(counts.ect1) + varint_len(counts.ce)
+            }
             Frame::Crypto { offset, len, .. } => 1 + varint_len(*offset) + varint_len(u64::from(*len)) + len,
             Frame::Stream { id, offset, len, explicit_len, .. } => {
                 stream_header(*id, *offset) + if *explicit_len { varint_len(u64::from(*len)) } else { 0 } + len
@@ -182,7 +227,14 @@ impl Frame {
     /// Whether the peer must acknowledge it (RFC 9002 section 2).
     #[inline]
     pub fn ack_eliciting(&self) -> bool {
-        !matches!(self, Frame::Padding(_) | Frame::Ack(_) | Frame::ConnectionClose(_))
+        !matches!(self, Frame::Padding(_) | Frame::Ack(_) | Frame::AckEcn(_) | Frame::ConnectionClose(_))
+    }
+
+    /// Whether 0-RTT packets may carry it (RFC 9000 section 12.4, table 3).
+    #[inline]
+    pub fn allowed_in_0rtt(&self) -> bool {
+        use Frame::{Ack, AckFrequency, Crypto, HandshakeDone, ImmediateAck};
+        !matches!(self, Ack(_) | Crypto { .. } | HandshakeDone | AckFrequency(_) | ImmediateAck)
     }
 
     /// Whether Initial and Handshake packets may carry it (RFC 9000 section 12.4, table 3).
@@ -192,6 +244,7 @@ impl Frame {
             Frame::Padding(_)
                 | Frame::Ping
                 | Frame::Ack(_)
+                | Frame::AckEcn(_)
                 | Frame::Crypto { .. }
                 | Frame::ConnectionClose(None | Some(_))
         )
@@ -215,11 +268,17 @@ mod tests {
         assert_eq!(ack(std::slice::from_ref(&(0..10)), 0), 5);
         // Largest and delay of two bytes each; one gap and range more.
         assert_eq!(ack(&[90..100, 0..80], 25_000), 1 + 2 + 2 + 1 + 1 + 1 + 2);
+        let counts = EcnCounts { ect0: 63, ect1: 0, ce: 64 };
+        let plain = Ack::new(std::slice::from_ref(&(0..10)).into(), Span::ZERO);
+        assert_eq!(Frame::AckEcn(Box::new(AckEcn { ack: plain, counts })).size(), 5 + 1 + 1 + 2);
         let stream = |offset, explicit_len| Frame::Stream { id: 0, offset, len: 1000, fin: true, explicit_len }.size();
         assert_eq!(stream(0, false), 1002);
         assert_eq!(stream(0, true), 1004);
         assert_eq!(stream(20_000, false), 1006);
         assert_eq!(Frame::Crypto { offset: 0, len: 300, last: true, parameters: None }.size(), 304);
+        let asked = AckFrequency { sequence: 0, threshold: 100, max_delay: Span::from_millis(25), reordering: 1 };
+        // Type 2, sequence 1, threshold 2, 25 000 us 4, reordering 1.
+        assert_eq!(Frame::AckFrequency(Box::new(asked)).size(), 10);
         assert_eq!(Frame::MaxStreamData { id: 4, limit: 1 << 20 }.size(), 6);
     }
 

@@ -8,21 +8,26 @@
 //! |---|---|
 //! | `frame`, `packet`, `sizes` | what is on the wire |
 //! | `connection`, `receive`, `transmit` | the machine |
+//! | `opening` | what can come before or with the handshake: Version Negotiation, Retry, 0-RTT |
 //! | `path`, `recovery`, `sent`, `rtt`, `mtu` | RFC 9002 and DPLPMTUD, for each path |
-//! | `received` | acknowledgements to be sent |
+//! | `received`, `frequency` | acknowledgements to be sent, and how often the peer is asked for them |
+//! | `ecn` | ECN counts and their validation |
 //! | `streams`, `buffer`, `flow` | streams and flow control |
 //! | `trace` | what is told to whoever listens |
 //!
-//! Not modelled: 0-RTT, Retry and address tokens, key updates, connection migration, session tickets, unidirectional
-//! streams, RESET_STREAM and STOP_SENDING, ECN.
+//! Not modelled: 0-RTT data that the server refuses, tokens of NEW_TOKEN frames, key updates, connection migration,
+//! session tickets, unidirectional streams, RESET_STREAM and STOP_SENDING.
 
 mod buffer;
 mod config;
 mod connection;
+mod ecn;
 mod few;
 mod flow;
 mod frame;
+mod frequency;
 mod mtu;
+mod opening;
 mod packet;
 mod path;
 mod receive;
@@ -37,8 +42,9 @@ mod transmit;
 
 pub use config::Config;
 pub use connection::Connection;
+pub use ecn::EcnCounts;
 pub use few::Few;
-pub use frame::{Ack, Frame, TransportParameters, varint_len};
-pub use packet::{Datagram, QuicPacket, SpaceId, number_len};
+pub use frame::{Ack, AckEcn, AckFrequency, Frame, TransportParameters, varint_len};
+pub use packet::{Datagram, Form, QuicPacket, SpaceId, number_len};
 pub use received::AckPolicy;
-pub use sizes::HandshakeSizes;
+pub use sizes::{HandshakeSizes, Session};

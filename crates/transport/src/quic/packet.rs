@@ -2,16 +2,16 @@
 
 use super::few::Few;
 use super::frame::Frame;
-use super::sizes::{HANDSHAKE_HEADER, INITIAL_HEADER, SHORT_HEADER, TAG};
+use super::sizes::{self, HANDSHAKE_HEADER, INITIAL_HEADER, SHORT_HEADER, TAG};
 
-/// Packet number space (RFC 9000 section 12.3), which here also tells the packet's type: 0-RTT is not modelled.
+/// Packet number space (RFC 9000 section 12.3), which with the [`Form`] tells the packet's type.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum SpaceId {
     /// Initial packets.
     Initial = 0,
     /// Handshake packets.
     Handshake = 1,
-    /// Application data: 1-RTT packets.
+    /// Application data: 0-RTT and 1-RTT packets.
     Data = 2,
 }
 
@@ -30,6 +30,24 @@ impl SpaceId {
     }
 }
 
+/// What distinguishes a packet within its packet number space.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Form {
+    /// An Initial, Handshake or 1-RTT packet, by its space.
+    #[default]
+    Plain,
+    /// A 0-RTT packet (RFC 9000 section 17.2.3), in the space of application data.
+    ZeroRtt,
+    /// An Initial packet of a version that the server does not have.
+    UnknownVersion,
+    /// A Version Negotiation packet (section 17.2.1), which has neither number nor frames.
+    VersionNegotiation,
+    /// A Retry packet (section 17.2.5), which has neither number nor frames.
+    Retry,
+    /// A packet that does not authenticate (RFC 9001 section 5.3): damaged on its way or forged.
+    Forged,
+}
+
 /// Bytes that a packet number is encoded in (RFC 9000 section 17.1 and appendix A.2): enough for twice the distance to
 /// the largest one known to be acknowledged.
 #[inline]
@@ -40,11 +58,22 @@ pub fn number_len(number: u64, largest_acked: Option<u64>) -> u32 {
     bits.div_ceil(8).clamp(1, 4)
 }
 
+/// Bytes of a token in an Initial packet beyond those of an empty one, which the header counts. A length of less than 64
+/// takes as many bytes as the length 0.
+#[inline]
+pub(super) const fn token_bytes(token: u8) -> u32 {
+    token as u32 + if token < 64 { 0 } else { 1 }
+}
+
 /// A QUIC packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QuicPacket {
     /// Its packet number space.
     pub space: SpaceId,
+    /// What it is within the space.
+    pub form: Form,
+    /// Bytes of the token in an Initial packet, 0 for none.
+    pub token: u8,
     /// Bytes its number is encoded in.
     pub number_len: u8,
     /// Bytes of the whole packet, header and tag included.
@@ -58,7 +87,14 @@ pub struct QuicPacket {
 impl QuicPacket {
     /// The size computed from the parts; what [`size`](QuicPacket::size) must be.
     pub fn encoded_len(&self) -> u32 {
-        self.space.overhead() + u32::from(self.number_len) + self.frames.iter().map(Frame::size).sum::<u32>()
+        let body = match self.form {
+            Form::Retry => return sizes::RETRY + u32::from(self.token),
+            Form::VersionNegotiation => return sizes::VERSION_NEGOTIATION,
+            // The header is long.
+            Form::ZeroRtt => TAG + HANDSHAKE_HEADER,
+            _ => self.space.overhead() + token_bytes(self.token),
+        };
+        body + u32::from(self.number_len) + self.frames.iter().map(Frame::size).sum::<u32>()
     }
 
     /// Whether the peer must acknowledge it.

@@ -1,6 +1,7 @@
 //! A path of a connection: RTT, congestion controller, sent packets, pacer, datagram size.
 
 use super::config::Config;
+use super::ecn::Marking;
 use super::few::Few;
 use super::frame::Ack;
 use super::mtu::MtuSearch;
@@ -93,6 +94,7 @@ pub(super) struct Path {
     /// Whether the window or pacing, and not a lack of data, held the sender back lately (RFC 9002 section 7.8).
     pub window_limited: bool,
     pub undo: bool,
+    pub marking: Marking,
     pacing: Option<BurstPacer>,
     burst: u64,
     pub told: Told,
@@ -132,6 +134,7 @@ impl Path {
             paced_until: Time::NEVER,
             window_limited: false,
             undo: config.undo,
+            marking: Marking::new(config.ecn),
             // Section 7.7: bursts of the size of the initial window are allowed.
             pacing: config.pacing.then(|| BurstPacer::new(initial_window)),
             burst: config.burst,
@@ -167,7 +170,8 @@ impl Path {
     pub fn on_sent(&mut self, now: Time, id: SpaceId, size: u32, records: Few<Record>, eliciting: bool, padded: bool) {
         // RFC 9002 section 2: packets with PADDING count as in flight even if nobody will acknowledge them.
         let in_flight = eliciting || padded;
-        let mut packet = SentPacket::new(now, size, self.sampler.on_sent(now, self.in_flight), records);
+        let tx = self.sampler.on_sent(now, self.in_flight).with_in_flight(self.in_flight + u64::from(size));
+        let mut packet = SentPacket::new(now, size, tx, records);
         packet.ack_eliciting = eliciting;
         packet.in_flight = in_flight;
         if in_flight {
@@ -185,6 +189,7 @@ impl Path {
                 self.charge(now, u64::from(size));
             }
         }
+        self.marking.on_sent(id);
         let space = &mut self.spaces[id as usize];
         space.next_number += 1;
         space.sent.push(packet);
@@ -202,6 +207,7 @@ impl Path {
         packet.mtu_probe = true;
         self.in_flight += u64::from(size);
         self.charge(now, u64::from(size));
+        self.marking.on_sent(SpaceId::Data);
         let space = self.space(SpaceId::Data);
         space.next_number += 1;
         space.sent.push(packet);
@@ -253,10 +259,11 @@ impl Path {
     fn earliest_pto(&self, now: Time, about: &Situation) -> Option<(Time, SpaceId)> {
         let backoff = 1u64 << self.pto_count.min(30);
         let mut duration = self.rtt.pto() * backoff;
+        // Section 6.2.2.1: nothing is in flight, but the server may be held back by the anti-amplification limit.
+        let deadlock = (!about.peer_validated)
+            .then(|| (now + duration, if about.handshake_keys { SpaceId::Handshake } else { SpaceId::Initial }));
         if !self.spaces.iter().any(|s| s.sent.awaits()) {
-            // Section 6.2.2.1: nothing is in flight, but the server may be held back by the anti-amplification limit.
-            let id = if about.handshake_keys { SpaceId::Handshake } else { SpaceId::Initial };
-            return (!about.peer_validated).then(|| (now + duration, id));
+            return deadlock;
         }
         let mut earliest = None;
         for id in SpaceId::ALL {
@@ -275,7 +282,8 @@ impl Path {
                 earliest = Some((at, id));
             }
         }
-        earliest
+        // Where only 0-RTT packets are in flight, they have no timer before the handshake is confirmed.
+        earliest.or(deadlock)
     }
 
     /// Sets the loss-detection timer (appendix A.8).
@@ -311,6 +319,10 @@ impl Path {
     /// When an acknowledgement must go out by itself.
     #[inline]
     pub fn ack_deadline(&self) -> Time {
+        // While the anti-amplification limit forbids even that, the next datagram received is what is waited for.
+        if !self.validation.validated && self.validation.left() < u64::from(self.mtu.current()) {
+            return Time::NEVER;
+        }
         self.spaces[SpaceId::Data as usize].received.deadline()
     }
 

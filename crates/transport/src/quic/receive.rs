@@ -1,15 +1,16 @@
 //! Taking in datagrams: keys, frames, and the steps of the handshake they make.
 
 use super::connection::{Connection, State};
-use super::frame::{Frame, TransportParameters, VARINT_MAX};
-use super::packet::{QuicPacket, SpaceId};
+use super::ecn::EcnCounts;
+use super::frame::{Ack, Frame, TransportParameters, VARINT_MAX};
+use super::packet::{Form, QuicPacket, SpaceId};
 use super::received::AckPolicy;
-use super::sizes::{IP_UDP, MIN_DATAGRAM};
+use super::sizes::{IP_UDP, MIN_DATAGRAM, Session};
 use crate::Body;
 use crate::cc::Established;
 use crate::endpoint::{CloseReason, Event, Role};
 use haltere_net::incident::{PacketName, Reception};
-use haltere_net::{Cx, Incident, Packet, Span, Time};
+use haltere_net::{Cx, Ecn, Incident, Packet, Span, Time};
 
 /// Packets kept that came before their keys.
 const MAX_EARLY: usize = 16;
@@ -20,7 +21,7 @@ const MAX_CRYPTO: u64 = 1 << 16;
 fn policy_of(id: SpaceId, policy: &AckPolicy) -> AckPolicy {
     match id {
         SpaceId::Data => *policy,
-        _ => AckPolicy { every: 1, max_delay: Span::ZERO, ..*policy },
+        _ => AckPolicy { every: 1, max_delay: Span::ZERO, reordering: 1, ..*policy },
     }
 }
 
@@ -35,11 +36,11 @@ enum Keys {
 impl Connection {
     /// A packet arrived.
     pub(super) fn receive(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
-        let Body::Quic(datagram) = packet.body else { return };
         let i = usize::from(packet.path.0);
-        if i >= self.paths.len() {
+        let (Body::Quic(datagram), true) = (packet.body, i < self.paths.len()) else {
+            self.stats.invalid_packets += 1;
             return;
-        }
+        };
         self.stats.received_packets += 1;
         self.stats.received_wire_bytes += u64::from(packet.len);
         match &mut self.state {
@@ -55,13 +56,18 @@ impl Connection {
             State::Open => {}
         }
         let size = packet.len.saturating_sub(IP_UDP);
+        if self.config.role == Role::Server && !self.progress.confirmed && self.answers_statelessly(&datagram, size) {
+            return;
+        }
         self.paths[i].validation.received += u64::from(size);
+        let ecn = packet.ecn;
         for quic in datagram.packets {
             // Section 14.1: a server drops Initial packets in datagrams smaller than 1200 bytes.
             if quic.space == SpaceId::Initial && self.config.role == Role::Server && size < MIN_DATAGRAM {
+                self.stats.invalid_packets += 1;
                 continue;
             }
-            self.on_quic_packet(i, quic, cx.now, cx);
+            self.on_quic_packet(i, quic, (cx.now, ecn), cx);
         }
         self.close_if_done();
         let about = self.situation();
@@ -74,13 +80,13 @@ impl Connection {
         self.paths[i].report(cx);
     }
 
-    fn keys(&self, id: SpaceId) -> Keys {
+    fn keys(&self, id: SpaceId, form: Form) -> Keys {
         let progress = &self.progress;
         let (present, discarded) = match id {
             SpaceId::Initial => (true, progress.initial_discarded),
             SpaceId::Handshake => (progress.handshake_keys, progress.handshake_discarded),
             // RFC 9001 section 5.7: 1-RTT packets are not read before the handshake is complete.
-            SpaceId::Data => (progress.complete, false),
+            SpaceId::Data => (progress.complete || (form == Form::ZeroRtt && self.opening.early), false),
         };
         match (present, discarded) {
             (_, true) => Keys::Discarded,
@@ -91,12 +97,12 @@ impl Connection {
 
     /// What becomes of a packet with this number.
     #[inline]
-    fn reception(&self, i: usize, id: SpaceId, number: u64) -> Reception {
+    fn reception(&self, i: usize, id: SpaceId, form: Form, number: u64) -> Reception {
         // Section 12.3: packet numbers end at 2^62 - 1; such a packet could not have been encoded.
         if number > VARINT_MAX {
             return Reception::Dropped("its number is beyond 2^62 - 1");
         }
-        match self.keys(id) {
+        match self.keys(id, form) {
             Keys::Discarded => Reception::Dropped("its keys are discarded"),
             Keys::NotYet if self.early.len() >= MAX_EARLY => {
                 Reception::Dropped("its keys are not there yet, and enough packets are kept for later")
@@ -109,18 +115,34 @@ impl Connection {
         }
     }
 
-    fn on_quic_packet(&mut self, i: usize, packet: QuicPacket, arrived: Time, cx: &mut Cx<'_>) {
+    /// Takes in a packet that is not plain, unless it goes on as one; returns whether it does.
+    fn goes_on(&mut self, packet: &QuicPacket, name: PacketName, cx: &mut Cx<'_>) -> bool {
+        let invalid = self.stats.invalid_packets;
+        let goes_on = self.admits(packet);
+        if !goes_on {
+            let useless = Reception::Dropped("it does not authenticate, or is of no use by now");
+            let taken = self.stats.invalid_packets == invalid;
+            cx.tell(Incident::Received(name, if taken { Reception::Read } else { useless }));
+        }
+        goes_on
+    }
+
+    fn on_quic_packet(&mut self, i: usize, packet: QuicPacket, (arrived, ecn): (Time, Ecn), cx: &mut Cx<'_>) {
         if self.state != State::Open {
             return;
         }
-        let id = packet.space;
+        let (id, form) = (packet.space, packet.form);
         let name = PacketName { space: id as u8, number: packet.number };
-        let reception = self.reception(i, id, packet.number);
+        if form != Form::Plain && !self.goes_on(&packet, name, cx) {
+            return;
+        }
+        self.stats.invalid_packets += u64::from(packet.number > VARINT_MAX);
+        let reception = self.reception(i, id, form, packet.number);
         cx.tell(Incident::Received(name, reception));
         match reception {
             Reception::Dropped(_) => return,
             Reception::Kept => {
-                self.early.push((i, packet, arrived));
+                self.early.push((i, packet, (arrived, ecn)));
                 return;
             }
             Reception::Read => {}
@@ -131,17 +153,25 @@ impl Connection {
         }
         for frame in packet.frames {
             eliciting |= frame.ack_eliciting();
-            if let Err(error) = self.on_frame(i, id, frame, cx) {
+            if form == Form::ZeroRtt && !frame.allowed_in_0rtt() {
+                self.fail("PROTOCOL_VIOLATION: a frame that 0-RTT packets must not carry");
+            } else if let Err(error) = self.on_frame(i, id, frame, cx) {
                 self.fail(error);
             }
             if self.state != State::Open {
                 return;
             }
         }
-        let policy = policy_of(id, &self.config.ack);
-        self.paths[i].spaces[id as usize].received.on_packet(number, eliciting, arrived, cx.now, &policy);
+        let policy = policy_of(id, &self.acks);
+        let received = &mut self.paths[i].spaces[id as usize].received;
+        received.on_packet(number, eliciting, arrived, cx.now, &policy);
+        received.on_ecn(ecn, eliciting);
         self.sent_since_heard = false;
         self.restart_idle();
+        if id == SpaceId::Initial && self.config.retry {
+            // Section 8.1.2: only who got the Retry packet has the token that `answers_statelessly` asked for.
+            self.paths[i].validation.validated = true;
+        }
         if id == SpaceId::Handshake && self.config.role == Role::Server {
             // RFC 9000 section 8.1 and RFC 9001 section 4.9.1.
             self.paths[i].validation.validated = true;
@@ -171,21 +201,16 @@ impl Connection {
                 let clock = (cx.now, self.rtt());
                 self.streams.on_stream_frame(id, offset, u64::from(len), fin, clock, &mut self.events)?;
             }
-            Frame::Ack(ack) => {
-                if id == SpaceId::Handshake {
-                    // RFC 9002 section 6.2.2.1: the peer has read a Handshake packet, so it knows our address.
-                    self.progress.peer_validated = true;
-                }
-                let about = self.situation();
-                self.paths[i].on_ack(id, &ack, &about, &mut self.fates, &mut self.stats, cx)?;
-                self.apply_fates(i, id);
-            }
+            Frame::Ack(ack) => self.on_ack_frame(i, id, &ack, None, cx)?,
+            Frame::AckEcn(both) => self.on_ack_frame(i, id, &both.ack, Some(both.counts), cx)?,
+            Frame::AckFrequency(asked) => self.on_ack_frequency(&asked)?,
+            Frame::ImmediateAck => self.paths[i].space(id).received.hurry(),
             Frame::Crypto { offset, len, last, parameters } => {
                 self.on_crypto(id, offset, u64::from(len), last, parameters)?
             }
             Frame::MaxData(limit) => self.streams.on_max_data(limit),
             Frame::MaxStreamData { id, limit } => self.streams.on_max_stream_data(id, limit)?,
-            Frame::MaxStreams(limit) => self.streams.on_max_streams(limit),
+            Frame::MaxStreams(limit) => self.streams.on_max_streams(limit, &mut self.events),
             // Credit is renewed as the application reads, whether the peer waits for it or not.
             Frame::DataBlocked(_) | Frame::StreamDataBlocked { .. } | Frame::StreamsBlocked(_) => {}
             Frame::HandshakeDone => {
@@ -203,6 +228,29 @@ impl Connection {
                     Some(error) => Event::Failed(CloseReason::ProtocolViolation(error)),
                 });
             }
+        }
+        Ok(())
+    }
+
+    fn on_ack_frame(
+        &mut self,
+        i: usize,
+        id: SpaceId,
+        ack: &Ack,
+        counts: Option<EcnCounts>,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), &'static str> {
+        if id == SpaceId::Handshake {
+            // RFC 9002 section 6.2.2.1: the peer has read a Handshake packet, so it knows our address.
+            self.progress.peer_validated = true;
+        }
+        let about = self.situation();
+        self.paths[i].on_ack(id, (ack, counts), &about, &mut self.fates, &mut self.stats, cx)?;
+        self.apply_fates(i, id);
+        if self.config.ack_frequency && self.progress.confirmed {
+            let path = &self.paths[i];
+            let packets = path.window() / u64::from(path.mtu.current());
+            self.frequency.review(cx.now, packets, path.rtt.smoothed());
         }
         Ok(())
     }
@@ -247,6 +295,11 @@ impl Connection {
         if u32::from(parameters.max_udp_payload) < MIN_DATAGRAM {
             return Err("TRANSPORT_PARAMETER_ERROR: max_udp_payload_size is below 1200");
         }
+        if parameters.min_ack_delay.is_some_and(|least| least > parameters.max_ack_delay) {
+            return Err("TRANSPORT_PARAMETER_ERROR: min_ack_delay is above max_ack_delay");
+        }
+        let min_ack_delay = parameters.min_ack_delay.filter(|_| self.config.ack_frequency);
+        self.frequency.on_parameters(parameters.max_ack_delay, min_ack_delay);
         self.streams.on_parameters(&parameters);
         for path in &mut self.paths {
             path.mtu.limit(u32::from(parameters.max_udp_payload));
@@ -258,7 +311,8 @@ impl Connection {
     /// ServerHello to Finished go out; 1-RTT packets could be sent from now on.
     fn on_client_hello(&mut self) -> Result<(), &'static str> {
         self.take_parameters(0)?;
-        let messages = self.config.messages;
+        let messages = self.config.flights();
+        self.opening.early = self.config.session == Session::Early;
         for (crypto, bytes) in self.crypto.iter_mut().zip([messages.server_hello, messages.server_flight()]) {
             crypto.send.write(u64::from(bytes));
             crypto.send.finish();
@@ -272,7 +326,7 @@ impl Connection {
     /// The client's handshake is complete.
     fn on_server_finished(&mut self) -> Result<(), &'static str> {
         self.take_parameters(1)?;
-        self.crypto[1].send.write(u64::from(self.config.messages.finished));
+        self.crypto[1].send.write(u64::from(self.config.flights().finished));
         self.crypto[1].send.finish();
         self.progress.data_keys = true;
         self.complete();
@@ -289,6 +343,8 @@ impl Connection {
 
     fn complete(&mut self) {
         self.progress.complete = true;
+        // RFC 9001 section 4.9.3: the client is done with 0-RTT keys, the server still reads what comes late.
+        self.opening.early &= self.config.role == Role::Server;
         self.stats.connected_at = Some(self.now);
         for path in &mut self.paths {
             path.cc.on_established(&Established { now: self.now, rtt: path.rtt.smoothed() });

@@ -1,8 +1,9 @@
 //! Which packets arrived and when that is to be acknowledged (RFC 9000 section 13.2).
 
+use super::ecn::EcnCounts;
 use super::frame::Ack;
 use crate::ranges::RangeSet;
-use haltere_net::{Span, Time};
+use haltere_net::{Ecn, Span, Time};
 
 /// When acknowledgements are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,6 +12,9 @@ pub struct AckPolicy {
     pub every: u32,
     /// The longest an ACK is held back (section 18.2, `max_ack_delay`).
     pub max_delay: Span,
+    /// How far behind the largest packet a missing one must be for an ACK at once (draft-ietf-quic-ack-frequency section
+    /// 6.2); 1 is what RFC 9000 section 13.2.1 says, 0 never.
+    pub reordering: u64,
     /// Ranges of packet numbers remembered; the oldest are forgotten (section 13.2.3).
     pub max_ranges: usize,
     /// After so many ACK-only packets one carries a PING, if nothing else is awaiting an answer, so that the peer
@@ -21,7 +25,7 @@ pub struct AckPolicy {
 
 impl Default for AckPolicy {
     fn default() -> Self {
-        AckPolicy { every: 2, max_delay: Span::from_millis(25), max_ranges: 32, elicit_every: 20 }
+        AckPolicy { every: 2, max_delay: Span::from_millis(25), reordering: 1, max_ranges: 32, elicit_every: 20 }
     }
 }
 
@@ -38,6 +42,10 @@ pub(super) struct Received {
     unacked: u32,
     immediate: bool,
     deadline: Option<Time>,
+    /// Packets by ECN codepoint, once there was one.
+    counts: Option<EcnCounts>,
+    /// The largest packet acknowledged.
+    acked: Option<u64>,
     /// ACK-only packets sent since the last one that had to be acknowledged.
     unanswered: u32,
 }
@@ -47,6 +55,15 @@ impl Received {
     #[inline]
     pub fn is_duplicate(&self, number: u64) -> bool {
         number < self.floor || self.ranges.contains(number)
+    }
+
+    /// A packet was processed that came with this codepoint. One that was marked is acknowledged at once (section 13.2.1).
+    #[inline]
+    pub fn on_ecn(&mut self, ecn: Ecn, eliciting: bool) {
+        if ecn != Ecn::NotEct {
+            self.counts.get_or_insert_default().count(ecn);
+            self.immediate |= eliciting && ecn == Ecn::Ce;
+        }
     }
 
     /// A packet was processed that arrived at `at`.
@@ -67,7 +84,10 @@ impl Received {
             return;
         }
         // Section 13.2.1: out of order, or ahead of a gap, is acknowledged at once.
-        self.immediate |= gap || self.largest_eliciting.is_some_and(|l| number < l);
+        self.immediate |= match policy.reordering {
+            1 => gap || self.largest_eliciting.is_some_and(|l| number < l),
+            threshold => self.reordered(threshold),
+        };
         self.largest_eliciting = self.largest_eliciting.max(Some(number));
         self.unacked += 1;
         self.immediate |= self.unacked >= policy.every;
@@ -76,6 +96,21 @@ impl Received {
         }
     }
 
+    /// Whether any packet was processed.
+    pub fn any(&self) -> bool {
+        self.largest.is_some()
+    }
+    /// Whether a packet is missing so far below the largest, counting only above what was last acknowledged.
+    fn reordered(&self, threshold: u64) -> bool {
+        let mut ranges = self.ranges.iter().rev();
+        let (Some(last), Some(before)) = (ranges.next(), ranges.next()) else { return false };
+        let far = last.1 - 1 - before.1 >= threshold;
+        threshold > 0 && far && self.acked.is_none_or(|acked| acked < before.1 + threshold)
+    }
+    /// An ACK is wanted at once.
+    pub fn hurry(&mut self) {
+        self.immediate = true;
+    }
     /// Whether anything is owed an acknowledgement.
     #[inline]
     pub fn owes(&self) -> bool {
@@ -99,7 +134,14 @@ impl Received {
     /// The ACK frame of this moment.
     #[inline]
     pub fn frame(&self, now: Time) -> Ack {
-        Ack::new(self.ranges.iter().rev().map(|(start, end)| start..end).collect(), now.since(self.largest_at))
+        let ranges = self.ranges.iter().rev().map(|(start, end)| start..end).collect();
+        Ack::new(ranges, now.since(self.largest_at))
+    }
+
+    /// The ECN counts to report with it.
+    #[inline]
+    pub fn counts(&self) -> Option<EcnCounts> {
+        self.counts
     }
 
     /// An ACK went out, in a packet that is itself to be acknowledged or not.
@@ -108,6 +150,7 @@ impl Received {
         self.unacked = 0;
         self.immediate = false;
         self.deadline = None;
+        self.acked = self.largest;
         self.unanswered = if eliciting { 0 } else { self.unanswered + 1 };
     }
 
@@ -145,6 +188,28 @@ mod tests {
         assert!(received.due(NOW));
         received.on_ack_sent(false);
         assert!(!received.owes());
+    }
+
+    #[test]
+    fn with_a_reordering_threshold_a_packet_must_be_missing_for_so_long() {
+        // The first example of the draft's section 6.2.1, threshold 3: 0, 1, 3, 4 and 5 arrive, 2 is missing.
+        let policy = AckPolicy { reordering: 3, every: 100, ..AckPolicy::default() };
+        let mut received = Received::default();
+        let mut due = |n| {
+            received.on_packet(n, true, NOW, NOW, &policy);
+            let due = received.due(NOW);
+            if due {
+                received.on_ack_sent(false);
+            }
+            due
+        };
+        assert_eq!([0, 1, 3, 4, 5, 6].map(&mut due), [false, false, false, false, true, false]);
+        let never = AckPolicy { reordering: 0, every: 100, ..AckPolicy::default() };
+        let mut received = Received::default();
+        for n in [0, 5, 3, 20] {
+            received.on_packet(n, true, NOW, NOW, &never);
+        }
+        assert!(!received.due(NOW));
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! What an acknowledgement and the loss timer do to a path (RFC 9002 sections 6 and 7, appendices A and B).
 
+use super::ecn::EcnCounts;
 use super::frame::Ack;
 use super::packet::SpaceId;
 use super::path::{Episode, Path, Situation};
 use super::sent::Record;
 use super::sizes::IP_UDP;
-use crate::cc::{self, Congestion, Phase, Trigger};
+use crate::cc::{self, Congestion, Lost, Phase, Trigger};
 use crate::endpoint::Stats;
 use haltere_net::incident::PacketName;
 use haltere_net::{Cx, Incident, Metric, Rate, Span, Time};
@@ -39,7 +40,7 @@ impl Path {
     pub fn on_ack(
         &mut self,
         id: SpaceId,
-        ack: &Ack,
+        (ack, counts): (&Ack, Option<EcnCounts>),
         about: &Situation,
         fates: &mut Fates,
         stats: &mut Stats,
@@ -48,7 +49,17 @@ impl Path {
         let largest = self.check_ack(id, ack)?;
         let now = cx.now;
         let prior_in_flight = self.in_flight;
+        if self.marking.is_on() {
+            self.cc.on_echo(&cc::Echo {
+                now,
+                acked_to: largest + 1,
+                sent_to: self.spaces[id as usize].next_number,
+                total_delivered: self.sampler.delivered(),
+                total_marked: self.marking.bytes,
+            });
+        }
         let space = self.space(id);
+        let advanced = space.largest_acked < Some(largest);
         space.largest_acked = space.largest_acked.max(Some(largest));
         let largest_acked = space.largest_acked.unwrap_or(largest);
         let newly = self.take_acked(id, ack, fates, now);
@@ -57,6 +68,9 @@ impl Path {
             return Ok(());
         }
         let rtt = self.sample_rtt(id, ack, about, &newly, largest, stats, cx);
+        if advanced {
+            self.take_marks(id, counts, &newly, now);
+        }
         let lost = self.detect(id, largest_acked, about, fates, stats, cx);
         if newly.bytes > 0 {
             self.tell_controller(ack, &newly, rtt, lost, prior_in_flight, about, cx);
@@ -123,6 +137,25 @@ impl Path {
         }
     }
 
+    /// RFC 9000 section 13.4.2, RFC 9002 appendix B.7: marks end the growth of the window as a loss does, once a round trip.
+    /// Controllers that set their window in recovery themselves, such as BBR, take no notice of them.
+    fn take_marks(&mut self, id: SpaceId, counts: Option<EcnCounts>, newly: &Newly, now: Time) {
+        let marked = self.marking.on_ack(id, counts, newly.packets);
+        if marked == 0 {
+            return;
+        }
+        self.marking.bytes += newly.bytes * marked.min(newly.packets) / newly.packets;
+        let Some((_, sent)) = newly.largest else { return };
+        if self.cc.owns_recovery() || self.recovery_start.is_some_and(|start| sent <= start) {
+            return;
+        }
+        self.recovery_start = Some(now);
+        self.recovering = true;
+        self.episode = None;
+        let in_flight = self.in_flight;
+        self.cc.on_congestion(&Congestion { now, trigger: Trigger::Ecn, new_episode: true, in_flight, lost: 0 });
+    }
+
     /// Section 5.1: a sample is taken when the largest number is newly acknowledged and anything was ack-eliciting.
     #[allow(clippy::too_many_arguments)]
     fn sample_rtt(
@@ -166,10 +199,16 @@ impl Path {
         let now = cx.now;
         let delay = self.rtt.loss_delay();
         let since = self.rtt.first_sample_at();
-        let space = &mut self.spaces[id as usize];
-        let name = |number| PacketName { space: id as u8, number };
-        let tell = |number, sign| cx.tell(Incident::Lost(name(number), sign));
-        let found = space.sent.detect(largest_acked, now, delay, since, &mut fates.lost, tell);
+        let Path { spaces, sampler, cc, .. } = self;
+        let space = &mut spaces[id as usize];
+        let found = space.sent.detect(largest_acked, now, delay, since, &mut fates.lost, |number, sign, packet| {
+            cx.tell(Incident::Lost(PacketName { space: id as u8, number }, sign));
+            let Some((size, sent)) = packet else { return };
+            let bytes = u64::from(size);
+            sampler.on_lost(bytes);
+            let (total_delivered, total_lost) = (sampler.delivered(), sampler.lost());
+            cc.on_lost(&Lost { now, from: number, to: number + 1, bytes, sent, total_delivered, total_lost });
+        });
         space.loss_time = found.next;
         if found.packets == 0 && found.mtu_probe.is_none() {
             return 0;
@@ -182,7 +221,6 @@ impl Path {
             stats.lost_packets += 1;
         }
         stats.lost_packets += found.packets;
-        self.sampler.on_lost(found.bytes);
         let Some(last_sent) = found.last_sent else { return 0 };
         let event =
             Congestion { now, trigger: Trigger::Loss, new_episode: true, in_flight: self.in_flight, lost: found.bytes };

@@ -31,6 +31,8 @@ pub(super) enum Record {
     StreamsBlocked { limit: u64 },
     /// The handshake is confirmed.
     HandshakeDone,
+    /// How often to acknowledge, by the frame's number.
+    AckFrequency { sequence: u64 },
 }
 
 /// What is known of a packet.
@@ -200,8 +202,9 @@ impl SentPackets {
         }
     }
 
-    /// Declares lost what is by number or by time (RFC 9002 section 6.1); `lost` gets what the packets carried, `tell` the
-    /// number of each and by what it is lost.
+    /// Declares lost what is by number or by time (RFC 9002 section 6.1); `lost` gets what the packets carried, `tell` each
+    /// packet's number, by what it is lost, its size and what was true when it was sent; the last two not of probes of the
+    /// datagram size.
     pub fn detect(
         &mut self,
         largest_acked: u64,
@@ -209,7 +212,7 @@ impl SentPackets {
         delay: Span,
         since: Option<Time>,
         lost: &mut Vec<Record>,
-        mut tell: impl FnMut(u64, LossSign),
+        mut tell: impl FnMut(u64, LossSign, Option<(u32, TxState)>),
     ) -> Losses {
         let mut found = Losses::default();
         let mut run: Option<Time> = None;
@@ -226,7 +229,8 @@ impl SentPackets {
                 State::Outstanding if packet.sent <= before || largest_acked >= number + PACKET_THRESHOLD => {
                     packet.state = State::Lost;
                     let by_number = largest_acked >= number + PACKET_THRESHOLD;
-                    tell(number, if by_number { LossSign::Reordering } else { LossSign::Time });
+                    let sign = if by_number { LossSign::Reordering } else { LossSign::Time };
+                    tell(number, sign, (!packet.mtu_probe).then_some((packet.size, packet.tx)));
                     self.eliciting -= usize::from(packet.ack_eliciting);
                     if packet.in_flight {
                         found.in_flight += u64::from(packet.size);
@@ -311,9 +315,9 @@ mod tests {
         let mut packets = sent(&[0.0, 0.001, 0.002, 0.003, 0.004]);
         assert_eq!(ack(&mut packets, 3..4), [3]);
         let delay = Span::from_secs_f64(0.1125);
-        let found = packets.detect(3, seconds(0.103), delay, None, &mut Vec::new(), |_, _| ());
+        let found = packets.detect(3, seconds(0.103), delay, None, &mut Vec::new(), |_, _, _| {});
         assert_eq!((found.packets, found.next), (1, Some(seconds(0.1135))));
-        let found = packets.detect(3, seconds(0.1135), delay, None, &mut Vec::new(), |_, _| ());
+        let found = packets.detect(3, seconds(0.1135), delay, None, &mut Vec::new(), |_, _, _| {});
         assert_eq!((found.packets, found.next), (1, Some(seconds(0.1145))));
         assert!(packets.awaits());
         let mut late = 0;
@@ -328,7 +332,7 @@ mod tests {
         assert_eq!(ack(&mut packets, 0..1), [0]);
         assert_eq!(ack(&mut packets, 8..9), [8]);
         let since = Some(seconds(0.5));
-        let found = packets.detect(8, seconds(12.2), Span::from_millis(300), since, &mut Vec::new(), |_, _| ());
+        let found = packets.detect(8, seconds(12.2), Span::from_millis(300), since, &mut Vec::new(), |_, _, _| {});
         assert_eq!((found.packets, found.span), (7, Span::from_secs(7)));
         assert!(found.span >= Span::from_secs(2) * 3);
         // Had one in the middle been acknowledged, neither part would be long enough.
@@ -336,7 +340,7 @@ mod tests {
         ack(&mut packets, 0..1);
         ack(&mut packets, 4..5);
         ack(&mut packets, 8..9);
-        let found = packets.detect(8, seconds(12.2), Span::from_millis(300), since, &mut Vec::new(), |_, _| ());
+        let found = packets.detect(8, seconds(12.2), Span::from_millis(300), since, &mut Vec::new(), |_, _, _| {});
         assert_eq!((found.packets, found.span), (6, Span::from_secs(3)));
     }
 

@@ -20,10 +20,45 @@ pub const MIN_NUMBER_AND_PAYLOAD: u32 = 4;
 const LONG_HEADER: u32 = 1 + 4 + 1 + CONNECTION_ID + 1 + CONNECTION_ID + 2;
 /// An Initial packet's empty token (section 17.2.2).
 pub const INITIAL_HEADER: u32 = LONG_HEADER + 1;
-/// Handshake packet (section 17.2.4).
+/// Handshake packet (section 17.2.4), and a 0-RTT packet (section 17.2.3).
 pub const HANDSHAKE_HEADER: u32 = LONG_HEADER;
 /// 1-RTT packet (section 17.3.1): flags and destination connection id.
 pub const SHORT_HEADER: u32 = 1 + CONNECTION_ID;
+
+/// A token of a Retry packet: what a server needs to know the client again (RFC 9000 section 8.1.4), sealed: address 4 and
+/// port 2, the client's first destination connection id 1 + 8 (section 7.3), time 8, nonce 12, tag 16.
+pub const RETRY_TOKEN: u8 = 4 + 2 + 9 + 8 + 12 + 16;
+/// Retry packet without its token (section 17.2.5): flags, version, both connection ids with their lengths, integrity tag.
+pub const RETRY: u32 = 1 + 4 + 1 + CONNECTION_ID + 1 + CONNECTION_ID + 16;
+/// Version Negotiation packet (section 17.2.1) that lists version 1 and, as section 6.3 advises, a reserved one.
+pub const VERSION_NEGOTIATION: u32 = 1 + 4 + 1 + CONNECTION_ID + 1 + CONNECTION_ID + 2 * 4;
+
+/// The ticket of a NewSessionTicket message of 240 bytes (RFC 8446 section 4.6.1): without header 4, lifetime 4, age_add 4,
+/// nonce 1 + 8, length 2 and extensions 2 with early_data 8. About what OpenSSL makes.
+pub const TICKET: u32 = 240 - 4 - 4 - 4 - 9 - 2 - 10;
+/// What a ticket adds to a ClientHello (RFC 8446 section 4.2.11): extension 4, identities 2 + (2 + ticket + age 4), binders
+/// 2 + (1 + 32). `psk_key_exchange_modes` is sent in any case.
+const PRE_SHARED_KEY: u32 = 4 + 2 + (2 + TICKET + 4) + 2 + (1 + 32);
+/// What the choice of it adds to a ServerHello: extension 4, number 2.
+const SELECTED_IDENTITY: u32 = 4 + 2;
+/// The early_data extension, empty, in ClientHello and EncryptedExtensions (section 4.2.10).
+const EARLY_DATA: u32 = 4;
+
+/// Whether a connection takes up the TLS session of an earlier one.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Session {
+    /// No: the server proves itself by its certificate.
+    #[default]
+    New,
+    /// Yes, by a ticket (RFC 8446 section 2.2).
+    Resumed,
+    /// Yes, and the client sends early data (section 2.3), which the server accepts.
+    Early,
+}
+
+/// The transport parameter `min_ack_delay` (draft-ietf-quic-ack-frequency section 3): its number 0xff04de1b 8, length 1, a
+/// millisecond in microseconds 2.
+pub const MIN_ACK_DELAY: u32 = 8 + 1 + 2;
 
 /// Sizes of the TLS 1.3 messages, each with its 4-byte header (RFC 8446 section 4). QUIC carries them without records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +102,23 @@ impl HandshakeSizes {
     /// instead of 32 bytes): the ClientHello no longer fits into one datagram.
     pub const HYBRID: HandshakeSizes =
         HandshakeSizes { client_hello: 300 + 1216 - 32, server_hello: 90 + 1120 - 32, ..HandshakeSizes::CLASSICAL };
+
+    /// The same for a session that is taken up again: a ticket instead of the certificate and its proof.
+    pub const fn with(self, session: Session) -> HandshakeSizes {
+        let early = match session {
+            Session::New => return self,
+            Session::Resumed => 0,
+            Session::Early => EARLY_DATA,
+        };
+        HandshakeSizes {
+            client_hello: self.client_hello + PRE_SHARED_KEY + early,
+            server_hello: self.server_hello + SELECTED_IDENTITY,
+            encrypted_extensions: self.encrypted_extensions + early,
+            certificate: 0,
+            certificate_verify: 0,
+            finished: self.finished,
+        }
+    }
 
     /// What the server sends in Handshake packets.
     pub const fn server_flight(&self) -> u32 {

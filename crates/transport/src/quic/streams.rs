@@ -114,9 +114,18 @@ impl Streams {
 
     /// The handshake told the peer's limits.
     pub fn on_parameters(&mut self, parameters: &TransportParameters) {
-        self.max_data = parameters.initial_max_data;
-        self.peer_max_streams = parameters.initial_max_streams;
-        self.peer_stream_limit = parameters.initial_max_stream_data;
+        self.max_data = self.max_data.max(parameters.initial_max_data);
+        self.peer_max_streams = self.peer_max_streams.max(parameters.initial_max_streams);
+        self.peer_stream_limit = self.peer_stream_limit.max(parameters.initial_max_stream_data);
+        // Streams that were opened with remembered limits (RFC 9000 section 7.4.1: none may fall).
+        for number in 0..self.tables[self.own()].len() as u64 {
+            let id = number << 2 | self.own() as u64;
+            let limit = self.peer_stream_limit;
+            if let Some(stream) = self.get_mut(id).filter(|s| s.send_limit < limit) {
+                stream.send_limit = limit;
+                self.activate(id);
+            }
+        }
     }
 
     fn make(&self) -> Box<Stream> {
@@ -298,8 +307,13 @@ impl Streams {
         self.max_data = self.max_data.max(limit);
     }
 
-    pub fn on_max_streams(&mut self, limit: u64) {
-        self.peer_max_streams = self.peer_max_streams.max(limit);
+    pub fn on_max_streams(&mut self, limit: u64, events: &mut VecDeque<Event>) {
+        if limit > self.peer_max_streams {
+            self.peer_max_streams = limit;
+            if self.told_streams_blocked.take().is_some() {
+                events.push_back(Event::Openable);
+            }
+        }
     }
 
     /// # Errors

@@ -2,8 +2,8 @@
 
 use super::connection::{Connection, Crypto, State};
 use super::few::Few;
-use super::frame::{Frame, varint_len};
-use super::packet::{Datagram, QuicPacket, SpaceId, number_len};
+use super::frame::{AckEcn, Frame, varint_len};
+use super::packet::{Datagram, Form, QuicPacket, SpaceId, number_len};
 use super::path::{Clearance, Space};
 use super::sent::Record;
 use super::sizes::{IP_UDP, MIN_DATAGRAM, MIN_NUMBER_AND_PAYLOAD};
@@ -13,6 +13,8 @@ use haltere_net::{Cx, Ecn, FlowId, Packet, PathId, Time};
 
 /// Room in a datagram below which no further packet is coalesced.
 const LEAST_ROOM: u32 = 16;
+/// The longest ACK_FREQUENCY frame: type 2 and four variable-length integers.
+const LONGEST_ACK_FREQUENCY: u32 = 2 + 4 * 8;
 /// The longest flow-control frame: type and two variable-length integers.
 const LONGEST_CONTROL: u32 = 17;
 
@@ -52,7 +54,10 @@ impl Draft {
         if let Some(largest) = ack.largest() {
             self.records.push(Record::Ack { largest });
             self.acks = true;
-            self.push(Frame::Ack(ack));
+            self.push(match space.received.counts() {
+                None => Frame::Ack(ack),
+                Some(counts) => Frame::AckEcn(Box::new(AckEcn { ack, counts })),
+            });
         }
     }
 }
@@ -60,11 +65,14 @@ impl Draft {
 impl Connection {
     /// The next packet, if one may go now.
     pub(super) fn transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
-        match self.state {
+        let mut packet = match self.state {
+            State::Open if self.opening.answer.is_some() => self.transmit_answer(),
             State::Open => (0..self.paths.len()).find_map(|i| self.transmit_on(i, cx)),
             State::Closing { .. } if self.close_pending => self.transmit_close(cx.now),
             _ => None,
-        }
+        }?;
+        packet.ecn = self.paths[usize::from(packet.path.0)].marking.codepoint();
+        Some(packet)
     }
 
     fn transmit_on(&mut self, i: usize, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
@@ -121,7 +129,7 @@ impl Connection {
     /// Whether there is anything to send in 1-RTT packets that the peer would have to acknowledge.
     #[inline]
     fn data_pending(&self) -> bool {
-        self.progress.complete
+        (self.progress.complete || self.opening.early)
             && (self.handshake_done_pending || self.streams.sendable() || self.streams.control_pending())
     }
 
@@ -129,7 +137,7 @@ impl Connection {
         match id {
             SpaceId::Initial => !self.progress.initial_discarded,
             SpaceId::Handshake => self.progress.handshake_keys && !self.progress.handshake_discarded,
-            SpaceId::Data => self.progress.data_keys && self.progress.complete,
+            SpaceId::Data => (self.progress.data_keys && self.progress.complete) || self.opening.early,
         }
     }
 
@@ -145,7 +153,7 @@ impl Connection {
             }
             let space = &self.paths[i].spaces[*id as usize];
             let number_len = number_len(space.next_number, space.largest_acked);
-            let overhead = id.overhead() + number_len;
+            let overhead = self.overhead(*id) + number_len;
             if most < used + overhead + LEAST_ROOM {
                 break;
             }
@@ -178,13 +186,14 @@ impl Connection {
         let now = cx.now;
         let mut datagram = Datagram::default();
         let (mut used, mut eliciting, mut again, mut handshake) = (0, false, false, false);
-        let path = &mut self.paths[i];
         for (id, number_len, draft) in drafts.into_iter().flatten() {
+            let (form, token) = (self.form(id), self.token(id));
+            let size = self.overhead(id) + number_len + draft.payload;
+            let path = &mut self.paths[i];
             let space = path.space(id);
             if draft.acks {
                 space.received.on_ack_sent(draft.eliciting);
             }
-            let size = id.overhead() + number_len + draft.payload;
             let number = space.next_number;
             path.on_sent(now, id, size, draft.records, draft.eliciting, draft.padded);
             used += size;
@@ -192,7 +201,15 @@ impl Connection {
             again |= draft.again;
             handshake |= id == SpaceId::Handshake;
             let number_len = number_len as u8;
-            datagram.packets.push(QuicPacket { space: id, number_len, size, number, frames: draft.frames });
+            datagram.packets.push(QuicPacket {
+                space: id,
+                form,
+                token,
+                number_len,
+                size,
+                number,
+                frames: draft.frames,
+            });
         }
         if datagram.packets.is_empty() {
             return None;
@@ -265,7 +282,7 @@ impl Connection {
         }
         if !eliciting {
             // RFC 9000 section 13.2.4: not more than about one a round trip, lest they fill the window.
-            if draft.acks && !space.sent.awaits() && space.received.should_elicit(&self.config.ack) {
+            if draft.acks && !space.sent.awaits() && space.received.should_elicit(&self.acks) {
                 draft.push(Frame::Ping);
             }
             return draft;
@@ -274,6 +291,11 @@ impl Connection {
             self.handshake_done_pending = false;
             draft.records.push(Record::HandshakeDone);
             draft.push(Frame::HandshakeDone);
+        }
+        if self.frequency.pending && draft.payload + LONGEST_ACK_FREQUENCY <= room {
+            let asked = self.frequency.frame();
+            draft.records.push(Record::AckFrequency { sequence: asked.sequence });
+            draft.push(Frame::AckFrequency(Box::new(asked)));
         }
         while self.streams.control_pending() && draft.payload + LONGEST_CONTROL <= room {
             let Some(frame) = self.streams.next_control() else { break };
@@ -288,6 +310,10 @@ impl Connection {
             draft.records.push(Record::Stream { id, offset, len, fin });
             draft.push(Frame::Stream { id, offset, len, fin, explicit_len });
         }
+        if self.frequency.relaxed() && draft.payload < room && !self.streams.sendable() {
+            // Section 8.1 of the extension's draft: nothing follows that would make the peer acknowledge.
+            draft.push(Frame::ImmediateAck);
+        }
         if !draft.eliciting && space.probes > 0 && draft.payload < room {
             draft.push(Frame::Ping);
         }
@@ -300,10 +326,12 @@ impl Connection {
         let space = path.space(SpaceId::Data);
         let (number, len) = (space.next_number, number_len(space.next_number, space.largest_acked));
         let mut frames = Few::default();
-        frames.push(Frame::Ping);
+        // Section 8.3 of the extension's draft: nothing is to delay the answer.
+        frames.push(if self.frequency.relaxed() { Frame::ImmediateAck } else { Frame::Ping });
         frames.push(Frame::Padding(size - SpaceId::Data.overhead() - len - 1));
         path.on_mtu_probe_sent(cx.now, size);
-        let packet = QuicPacket { space: SpaceId::Data, number_len: len as u8, size, number, frames };
+        let (space, form, token, number_len) = (SpaceId::Data, Form::Plain, 0, len as u8);
+        let packet = QuicPacket { space, form, token, number_len, size, number, frames };
         let mut datagram = Datagram::default();
         datagram.packets.push(packet);
         self.after_sending(i, size, true);
@@ -325,6 +353,7 @@ impl Connection {
             if !self.can_send(id) || (id != SpaceId::Data && data_known) {
                 continue;
             }
+            let (form, token, overhead) = (self.form(id), self.token(id), self.overhead(id));
             let space = self.paths[0].space(id);
             let len = number_len(space.next_number, space.largest_acked);
             let mut draft = Draft::default();
@@ -335,13 +364,14 @@ impl Connection {
             draft.push(Frame::ConnectionClose(self.close_error));
             draft.pad(MIN_NUMBER_AND_PAYLOAD.saturating_sub(len + draft.payload));
             if id == SpaceId::Initial && self.config.role == Role::Client {
-                draft.pad(MIN_DATAGRAM.saturating_sub(id.overhead() + len + draft.payload));
+                draft.pad(MIN_DATAGRAM.saturating_sub(overhead + len + draft.payload));
             }
             let number = space.next_number;
             space.next_number += 1;
-            let size = id.overhead() + len + draft.payload;
+            let size = overhead + len + draft.payload;
             used += size;
-            datagram.packets.push(QuicPacket { space: id, number_len: len as u8, size, number, frames: draft.frames });
+            let (number_len, frames) = (len as u8, draft.frames);
+            datagram.packets.push(QuicPacket { space: id, form, token, number_len, size, number, frames });
         }
         let path = &mut self.paths[0];
         if datagram.packets.is_empty() || path.validation.left() < u64::from(used) {
@@ -366,7 +396,7 @@ fn record_of(frame: &Frame) -> Option<Record> {
 }
 
 #[inline]
-fn wrap(datagram: Datagram, size: u32, path: PathId) -> Packet<Body> {
+pub(super) fn wrap(datagram: Datagram, size: u32, path: PathId) -> Packet<Body> {
     Packet {
         len: size + IP_UDP,
         flow: FlowId::default(),

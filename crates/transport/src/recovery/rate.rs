@@ -17,8 +17,18 @@ pub struct TxState {
     pub first_sent: Time,
     /// Bytes lost by then.
     pub lost: u64,
+    /// Bytes in flight, this packet included; four gigabytes stand for all that is more.
+    pub in_flight: u32,
     /// Whether the sender was short of data.
     pub app_limited: bool,
+}
+
+impl TxState {
+    /// The same with the bytes in flight as congestion control counts them, where that is not what is outstanding.
+    #[inline]
+    pub fn with_in_flight(self, bytes: u64) -> TxState {
+        TxState { in_flight: u32::try_from(bytes).unwrap_or(u32::MAX), ..self }
+    }
 }
 
 /// One sample, made of all that one ACK acknowledged.
@@ -32,13 +42,21 @@ pub struct RateSample {
     pub prior_delivered: u64,
     /// Bytes newly lost since the sampled packet was sent.
     pub lost: u64,
+    /// Bytes that were in flight when it was sent, itself included.
+    pub in_flight: u64,
     /// Whether the sample was taken while the sender was short of data.
     pub app_limited: bool,
 }
 
 impl RateSample {
-    const NONE: RateSample =
-        RateSample { delivered: 0, interval: Span::ZERO, prior_delivered: 0, lost: 0, app_limited: false };
+    const NONE: RateSample = RateSample {
+        delivered: 0,
+        interval: Span::ZERO,
+        prior_delivered: 0,
+        lost: 0,
+        in_flight: 0,
+        app_limited: false,
+    };
 
     /// The delivery rate, if the sample is valid.
     pub fn rate(&self) -> Option<Rate> {
@@ -83,6 +101,7 @@ impl RateSampler {
             delivered_time: self.delivered_time,
             first_sent: self.first_sent,
             lost: self.lost,
+            in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX),
             app_limited: self.app_limited_until.is_some(),
         }
     }
@@ -125,7 +144,13 @@ impl RateSampler {
         let ack_interval = self.delivered_time.since(tx.delivered_time);
         let interval = send_interval.max(ack_interval);
         let lost = self.lost.saturating_sub(tx.lost);
-        let base = RateSample { prior_delivered: tx.delivered, lost, app_limited: tx.app_limited, ..RateSample::NONE };
+        let base = RateSample {
+            prior_delivered: tx.delivered,
+            lost,
+            in_flight: u64::from(tx.in_flight),
+            app_limited: tx.app_limited,
+            ..RateSample::NONE
+        };
         if min_rtt.is_some_and(|min| interval < min) {
             return base;
         }

@@ -1,5 +1,6 @@
 //! What a TCP endpoint is told at birth.
 
+use super::echo::EchoRule;
 use crate::cc::{Algorithm, SlowStart};
 use crate::endpoint::Role;
 use haltere_net::rng::Stream;
@@ -41,6 +42,9 @@ pub struct Config {
     pub initial_window: u32,
     /// Timestamps (RFC 7323): 12 bytes in each segment.
     pub timestamps: bool,
+    /// ECN, and how marks are echoed; used if the peer has it too. `None` but for algorithms that need it (Linux:
+    /// `tcp_ecn = 2`).
+    pub ecn: Option<EchoRule>,
     /// The retransmission timeout.
     pub rto: RtoRule,
     /// Granularity of the retransmission and delayed-ACK timers: the kernel's tick (HZ = 250 gives 4 ms).
@@ -50,6 +54,12 @@ pub struct Config {
     pub phase: Span,
     /// Delayed acknowledgements; without them every data segment is acknowledged at once.
     pub delayed_ack: bool,
+    /// Full segments that are answered by one acknowledgement (RFC 9293 section 3.8.6.3: 2).
+    pub ack_every: u32,
+    /// The longest an acknowledgement is delayed (Linux: `TCP_DELACK_MAX`, 200 ms).
+    pub max_ack_delay: Span,
+    /// Whether acknowledgements are hurried where Linux does: at the start, after disorder, and to offer a larger window.
+    pub hurried_acks: bool,
     /// Quick acknowledgements: how many of the first segments are acknowledged at once (Linux: 16).
     pub quick_acks: u32,
     /// Compression of SACKs after the third duplicate: at most this delay; zero switches it off (Linux: 1 ms).
@@ -65,6 +75,8 @@ pub struct Config {
     pub syn_retries: u32,
     /// Retransmissions of data before the connection is given up (Linux: 15).
     pub data_retries: u32,
+    /// TCP Fast Open (RFC 7413) with a cookie that the client got in an earlier connection; both ends must agree.
+    pub fast_open: bool,
     /// Dice for the congestion control.
     pub stream: Stream,
 }
@@ -81,10 +93,14 @@ impl Config {
             slow_start: None,
             initial_window: 10,
             timestamps: true,
+            ecn: algorithm.needs_ecn().then_some(EchoRule::Dctcp),
             rto: RtoRule::Linux { floor: Span::from_millis(200) },
             tick: Span::from_millis(4),
             phase: Span::ZERO,
             delayed_ack: true,
+            ack_every: 2,
+            max_ack_delay: Span::from_millis(200),
+            hurried_acks: true,
             quick_acks: 16,
             sack_compression: Span::from_millis(1),
             paced: false,
@@ -92,6 +108,7 @@ impl Config {
             max_receive_window: (128 << 20) / 256 * WINDOW_SHARE,
             syn_retries: 6,
             data_retries: 15,
+            fast_open: false,
             stream,
         }
     }
@@ -99,6 +116,11 @@ impl Config {
     /// Bytes of IP and TCP header, options included, on a segment without SACK blocks.
     pub fn header(&self) -> u32 {
         super::segment::BASE_HEADER + if self.timestamps { super::segment::TIMESTAMP_OPTION } else { 0 }
+    }
+
+    /// Data bytes that a SYN may carry: what is left beside the longest options (Linux: `tcp_send_syn_data`).
+    pub fn syn_data(&self) -> u64 {
+        u64::from(self.mtu.saturating_sub(super::segment::BASE_HEADER + super::segment::MAX_OPTIONS))
     }
 
     /// Data bytes in a full segment.

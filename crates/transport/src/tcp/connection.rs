@@ -1,9 +1,10 @@
 //! A TCP connection (or one subflow): handshake, timers, and the [`Endpoint`] interface over the two halves.
 
 use super::config::Config;
+use super::echo::EchoRule;
 use super::receiver::{Due, Receiver};
 use super::segment::{BASE_HEADER, Kind, Segment};
-use super::sender::Sender;
+use super::sender::{Outgoing, Sender};
 use super::ticks::{Ticks, timestamp};
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
@@ -16,7 +17,7 @@ const SYN_TIMEOUT: Span = Span::from_secs(1);
 const PERSIST_MIN: Span = Span::from_millis(200);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+pub(super) enum State {
     Idle,
     SynSent,
     SynReceived,
@@ -27,25 +28,29 @@ enum State {
 
 /// The three-way handshake's timer and counts.
 #[derive(Clone, Copy, Debug)]
-struct Handshake {
+pub(super) struct Handshake {
     /// A SYN or SYN-ACK is to be sent.
-    pending: bool,
+    pub pending: bool,
     /// An ACK of its own is to be sent before any data: the handshake's last, or that of data just received.
-    ack: bool,
+    pub ack: bool,
     first_sent: Option<Time>,
-    tries: u32,
+    pub tries: u32,
     timer: Option<Time>,
+    /// Server: data came with the SYN, and the application may answer before the handshake is over.
+    pub early: bool,
 }
 
 /// One end of a TCP connection.
 pub struct Connection {
-    config: Config,
-    state: State,
-    handshake: Handshake,
-    tx: Sender,
-    rx: Receiver,
-    events: VecDeque<Event>,
+    pub(super) config: Config,
+    pub(super) state: State,
+    pub(super) handshake: Handshake,
+    pub(super) tx: Sender,
+    pub(super) rx: Receiver,
+    pub(super) events: VecDeque<Event>,
     opened: bool,
+    /// The application is to hear when fewer bytes than this are unsent; 0 for not.
+    low_water: u64,
     finish_told: bool,
     probe: bool,
     persist: Option<Time>,
@@ -63,9 +68,10 @@ impl Connection {
             tx,
             config,
             state: State::Idle,
-            handshake: Handshake { pending: false, ack: false, first_sent: None, tries: 0, timer: None },
+            handshake: Handshake { pending: false, ack: false, first_sent: None, tries: 0, timer: None, early: false },
             events: VecDeque::new(),
             opened: false,
+            low_water: 0,
             finish_told: false,
             probe: false,
             persist: None,
@@ -74,14 +80,14 @@ impl Connection {
         }
     }
 
-    fn packet(&mut self, segment: Segment) -> Packet<Body> {
+    fn packet(&mut self, segment: Segment, ecn: Ecn) -> Packet<Body> {
         self.tx.stats.sent_all += 1;
         Packet {
             len: segment.wire_len(self.config.timestamps),
             flow: self.config.flow,
             route: 0,
             hop: 0,
-            ecn: Ecn::NotEct,
+            ecn,
             class: 0,
             path: self.config.path,
             body: Body::Tcp(segment),
@@ -99,12 +105,23 @@ impl Connection {
             timestamp: if self.config.timestamps { timestamp(now) } else { 0 },
             echo: 0,
             sacks: 0,
+            ece: false,
+            cwr: false,
             sack: Default::default(),
+            damaged: false,
         }
     }
 
-    fn data_packet(&mut self, seq: u64, len: u32, fin: bool, now: Time) -> Packet<Body> {
-        let mut segment = Segment { seq, len, fin, ..self.segment(Kind::Data, now) };
+    /// Only new data is ECN-capable (RFC 3168 sections 6.1.4 to 6.1.6) but for DCTCP, all of whose packets are (Linux:
+    /// `tcp_ecn_send`).
+    fn codepoint(&self, fresh: bool) -> Ecn {
+        let all = self.config.ecn == Some(EchoRule::Dctcp);
+        if all || (fresh && self.tx.ecn) { Ecn::Ect0 } else { Ecn::NotEct }
+    }
+
+    fn data_packet(&mut self, out: Outgoing, now: Time) -> Packet<Body> {
+        let Outgoing { seq, len, fin, fresh, cwr } = out;
+        let mut segment = Segment { seq, len, fin, cwr, ..self.segment(Kind::Data, now) };
         self.rx.acknowledge(&mut segment);
         if !self.config.timestamps {
             segment.echo = 0;
@@ -115,7 +132,20 @@ impl Connection {
             debug_assert_eq!(spare, 0);
             segment.sacks = 0;
         }
-        self.packet(segment)
+        let ecn = self.codepoint(fresh);
+        self.packet(segment, ecn)
+    }
+
+    fn bare_ack(&mut self, now: Time) -> Packet<Body> {
+        self.data_packet(Outgoing::plain(self.tx.nxt, 0, false), now)
+    }
+
+    /// Both ends have agreed on ECN.
+    fn use_ecn(&mut self) {
+        if let Some(rule) = self.config.ecn {
+            self.tx.ecn = true;
+            self.rx.echo.negotiated(rule);
+        }
     }
 
     fn fail(&mut self, reason: CloseReason) {
@@ -131,13 +161,17 @@ impl Connection {
         self.handshake.timer = None;
         self.handshake.pending = false;
         self.tx.stats.connected_at = Some(now);
+        if std::mem::take(&mut self.handshake.early) {
+            // The application has long been told.
+            return self.tx.confirm(rtt, now);
+        }
         self.tx.open(window, rtt, now);
         self.events.push_back(Event::Connected);
     }
 
-    fn on_established(&mut self, s: &Segment, cx: &mut Cx<'_>) {
+    fn on_established(&mut self, s: &Segment, ecn: Ecn, cx: &mut Cx<'_>) {
         self.tx.on_ack(s, cx);
-        self.rx.on_segment(s, cx.now, self.tx.rtt.srtt());
+        self.rx.on_segment(s, ecn, cx.now, self.tx.rtt.srtt());
         // The kernel acknowledges before the application hears of the data, and only data that waits already goes along.
         self.handshake.ack |= s.len > 0 && self.rx.due() == Due::Now && !self.tx.is_ready();
         self.persist_backoff = 0;
@@ -155,6 +189,13 @@ impl Connection {
         if self.finish_told && self.tx.has_finished() && self.state == State::Established {
             self.state = State::Closed;
             self.events.push_back(Event::Closed);
+        }
+    }
+
+    fn tell_writable(&mut self) {
+        if self.tx.unsent() < self.low_water {
+            self.low_water = 0;
+            self.events.push_back(Event::Writable(StreamId(0)));
         }
     }
 
@@ -179,9 +220,16 @@ impl Endpoint for Connection {
     }
 
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
-        let Body::Tcp(s) = packet.body else { return };
+        let ecn = packet.ecn;
+        let Body::Tcp(s) = packet.body else {
+            self.tx.stats.invalid_packets += 1;
+            return;
+        };
         self.tx.stats.received_packets += 1;
         self.tx.stats.received_wire_bytes += u64::from(packet.len);
+        if !self.accepts(&s, packet.len) {
+            return self.refuse(&s);
+        }
         match (self.state, s.kind) {
             (State::Failed, _) => {}
             (_, Kind::Reset) => self.fail(CloseReason::ProtocolViolation("the peer reset the connection")),
@@ -189,19 +237,29 @@ impl Endpoint for Connection {
                 self.rx.on_handshake(s.timestamp);
                 self.state = State::SynReceived;
                 self.handshake.pending = true;
+                if s.ece && s.cwr {
+                    self.use_ecn();
+                }
+                if self.config.fast_open && s.len > 0 {
+                    self.take_syn_data(&s, cx.now);
+                }
             }
             (State::SynReceived, Kind::Syn) => self.handshake.pending = true,
             (State::SynSent, Kind::SynAck) => {
                 self.rx.on_handshake(s.timestamp);
+                if s.ece && !s.cwr {
+                    self.use_ecn();
+                }
+                self.settle_syn_data(s.ack);
                 self.establish(s.window, cx.now);
                 self.handshake.ack = true;
             }
             (State::Established, Kind::SynAck) => self.rx.acknowledge_now(),
             (State::SynReceived, Kind::Data) => {
                 self.establish(s.window, cx.now);
-                self.on_established(&s, cx);
+                self.on_established(&s, ecn, cx);
             }
-            (State::Established | State::Closed, Kind::Data) => self.on_established(&s, cx),
+            (State::Established | State::Closed, Kind::Data) => self.on_established(&s, ecn, cx),
             _ => {}
         }
     }
@@ -213,6 +271,9 @@ impl Endpoint for Connection {
                 return self.fail(CloseReason::HandshakeTimeout);
             }
             self.handshake.pending = true;
+        }
+        if self.handshake.early {
+            self.on_wake_early(cx);
         }
         if matches!(self.state, State::Established | State::Closed) {
             if self.tx.on_wake(&self.config, cx) {
@@ -255,27 +316,40 @@ impl Endpoint for Connection {
             let mss = u16::try_from(self.config.mtu.saturating_sub(BASE_HEADER)).unwrap_or(u16::MAX);
             cx.tell(Incident::Options { mss, window_scale, timestamps: self.config.timestamps });
             let mut segment = self.segment(kind, now);
+            self.put_syn_data(&mut segment, now);
             self.rx.acknowledge(&mut segment);
             // The window of a SYN is not scaled (RFC 7323 section 2.2).
             segment.window = segment.window.min(65_535);
-            return Some(self.packet(segment));
+            // A SYN sent again asks for nothing that might have been why the first was lost (section 6.1.1.1).
+            segment.cwr = kind == Kind::Syn && self.config.ecn.is_some() && self.handshake.tries == 1;
+            segment.ece = segment.cwr || (kind == Kind::SynAck && self.tx.ecn);
+            let ecn = self.codepoint(false);
+            return Some(self.packet(segment, ecn));
         }
-        if !matches!(self.state, State::Established | State::Closed) {
+        if !matches!(self.state, State::Established | State::Closed) && !self.handshake.early {
             return None;
         }
+        if self.rx.owes_early() {
+            let mut early = self.segment(Kind::Data, now);
+            self.rx.acknowledge_early(&mut early);
+            let ecn = self.codepoint(false);
+            return Some(self.packet(early, ecn));
+        }
         if std::mem::take(&mut self.handshake.ack) {
-            return Some(self.data_packet(self.tx.nxt, 0, false, now));
+            return Some(self.bare_ack(now));
         }
         if let Some(out) = self.tx.poll(cx) {
             self.rx.on_data_sent(now);
-            return Some(self.data_packet(out.seq, out.len, out.fin, now));
+            self.tell_writable();
+            return Some(self.data_packet(out, now));
         }
         if std::mem::take(&mut self.probe) {
             // An old position makes the peer answer with its window (Linux: `tcp_xmit_probe_skb`).
-            return Some(self.data_packet(self.tx.una.saturating_sub(1), u32::from(self.tx.una > 0), false, now));
+            let (seq, len) = (self.tx.una.saturating_sub(1), u32::from(self.tx.una > 0));
+            return Some(self.data_packet(Outgoing::plain(seq, len, false), now));
         }
         if self.rx.due() == Due::Now {
-            return Some(self.data_packet(self.tx.nxt, 0, false, now));
+            return Some(self.bare_ack(now));
         }
         self.set_persist(now);
         None
@@ -285,12 +359,25 @@ impl Endpoint for Connection {
         self.events.pop_front()
     }
 
+    fn takes_early_data(&self) -> bool {
+        self.config.fast_open && self.config.role == Role::Client
+    }
+
     fn open(&mut self) -> Option<StreamId> {
         (!std::mem::replace(&mut self.opened, true)).then_some(StreamId(0))
     }
 
     fn write(&mut self, _: StreamId, bytes: u64) {
         self.tx.write(bytes);
+    }
+
+    fn unsent(&self, _: StreamId) -> u64 {
+        self.tx.unsent()
+    }
+
+    fn wait_writable(&mut self, _: StreamId, below: u64) {
+        self.low_water = below;
+        self.tell_writable();
     }
 
     fn finish(&mut self, _: StreamId) {

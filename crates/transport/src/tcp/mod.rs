@@ -1,23 +1,31 @@
 //! TCP as Linux does it: RFC 9293 with window scaling and timestamps (RFC 7323), SACK and D-SACK (RFC 2018, 2883),
 //! RACK-TLP (RFC 8985), PRR (RFC 6937), F-RTO (RFC 5682), Eifel detection (RFC 3522), limited transmit (RFC 3042),
-//! an initial window of 10 (RFC 6928) and Linux's delayed-ACK, quick-ACK and SACK-compression rules.
+//! an initial window of 10 (RFC 6928), Fast Open (RFC 7413) and Linux's delayed-ACK, quick-ACK and SACK-compression rules.
 //!
 //! | file | holds |
 //! |---|---|
 //! | [`config`] | every mechanism's switch, with defaults |
 //! | [`segment`] | segments and their sizes on the wire |
+//! | `acceptance` | which segments are part of the connection |
+//! | `bundle` | several connections as one endpoint |
 //! | `connection` | handshake, the [`crate::Endpoint`] interface, timers |
+//! | `fastopen` | data in the SYN, and an answer before the handshake is over |
 //! | `sender` | what to send and when; acknowledgements taken in |
 //! | `supersegment` | how much new data goes out together, and when it waits for more |
 //! | `scoreboard` | the record of each segment in flight: SACKed, lost, retransmitted |
-//! | `recovery` | the congestion states Open, Disorder, Recovery, Loss, and undo |
+//! | `recovery` | the congestion states Open, Disorder, Reducing (by marks), Recovery, Loss, and undo |
 //! | `rtt` | RTT estimation and the retransmission timeout |
 //! | `ticks` | the host's clock and timer wheel |
 //! | `trace` | what is told to whoever listens |
 //! | `receiver` | reassembly, when to acknowledge, the receive window |
+//! | `echo` | how marks (ECN) are echoed: RFC 3168, or RFC 8257 for DCTCP |
 
+mod acceptance;
+mod bundle;
 pub mod config;
 mod connection;
+mod echo;
+mod fastopen;
 mod receiver;
 mod recovery;
 mod rtt;
@@ -28,6 +36,8 @@ mod supersegment;
 mod ticks;
 mod trace;
 
+pub use bundle::Bundle;
 pub use config::Config;
 pub use connection::Connection;
+pub use echo::EchoRule;
 pub use segment::Segment;

@@ -1,17 +1,19 @@
 //! The receiving half: reassembly, when to acknowledge and with which SACK blocks, the receive window.
 
 use super::config::{Config, WINDOW_SHARE};
+use super::echo::{Asks, Echo};
 use super::segment::Segment;
 use super::ticks::{Ticks, is_older, timestamp};
 use crate::ranges::RangeSet;
-use haltere_net::{Span, Time};
+use haltere_net::{Ecn, Span, Time};
 
-/// The delayed-ACK timer's bounds (Linux: `TCP_DELACK_MIN`, `TCP_DELACK_MAX`).
+/// The delayed-ACK timer's lower bound (Linux: `TCP_DELACK_MIN`).
 const DELAY_MIN: Span = Span::from_millis(40);
-const DELAY_MAX: Span = Span::from_millis(200);
 /// Duplicate ACKs that are never compressed, and how many may be held back in a row (Linux: `tcp_comp_sack_nr`).
 const UNCOMPRESSED: u32 = 3;
 const MAX_COMPRESSED: u32 = 44;
+/// Acknowledgements that follow a mark at once.
+const QUICK_AFTER_MARK: u32 = 2;
 /// Blocks that an ACK reports beside a new one for sure (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_BLOCKS: usize = 2;
 
@@ -50,6 +52,10 @@ pub(super) struct Receiver {
     quick_start: u32,
     interactive: bool,
     delay: Span,
+    delay_max: Span,
+    /// Bytes that may go unacknowledged, in full segments; one byte more makes an acknowledgement.
+    tolerated: u64,
+    hurried: bool,
     last_data: Option<Time>,
     compression: Span,
     compressed: u32,
@@ -58,6 +64,9 @@ pub(super) struct Receiver {
     compressed_until: Option<Time>,
     ticks: Ticks,
     recent_timestamp: u32,
+    pub echo: Echo,
+    /// An acknowledgement that goes before any other: its position, and whether it echoes marks.
+    early: Option<(u64, bool)>,
     window: Window,
     /// Bytes that wait behind a gap.
     held: u64,
@@ -155,9 +164,12 @@ impl Receiver {
             mss: config.mss().min(config.initial_receive_window / 2),
             delayed_ack: config.delayed_ack,
             quick: 0,
-            quick_start: config.quick_acks,
+            quick_start: if config.hurried_acks { config.quick_acks } else { 0 },
             interactive: false,
             delay: Span::ZERO,
+            delay_max: config.max_ack_delay,
+            tolerated: u64::from(config.ack_every.saturating_sub(1)),
+            hurried: config.hurried_acks,
             last_data: None,
             compression: config.sack_compression,
             compressed: 0,
@@ -166,13 +178,31 @@ impl Receiver {
             compressed_until: None,
             ticks,
             recent_timestamp: 0,
+            echo: Echo::default(),
+            early: None,
             window: Window::new(config),
             held: 0,
         }
     }
 
+    /// Whether a segment lies within the window that was offered (RFC 9293 section 3.10.7.4; Linux: `tcp_sequence`), and
+    /// neither goes on after the end of the stream nor ends it anew.
+    #[inline]
+    pub(super) fn may_hold(&self, s: &Segment) -> bool {
+        let beyond = s.seq > self.window.edge.max(self.next);
+        if !s.fin && self.fin.is_none() {
+            return !beyond;
+        }
+        let (end, highest) = (s.end(), self.out_of_order.last().map_or(self.next, |r| r.1.max(self.next)));
+        let consistent = match self.fin {
+            Some(fin) => end <= fin && (!s.fin || end == fin),
+            None => end >= highest,
+        };
+        !beyond && consistent
+    }
+
     /// Takes a segment's timestamp and data in. `srtt` is what the sending half knows of the path.
-    pub(super) fn on_segment(&mut self, s: &Segment, now: Time, srtt: Option<Span>) {
+    pub(super) fn on_segment(&mut self, s: &Segment, ecn: Ecn, now: Time, srtt: Option<Span>) {
         if s.timestamp != 0 && s.seq <= self.acked && is_older(self.recent_timestamp, s.timestamp) {
             self.recent_timestamp = s.timestamp;
         }
@@ -180,9 +210,11 @@ impl Receiver {
         if start == end {
             return;
         }
-        if s.fin {
+        if s.fin && end > self.next {
             self.fin = Some(end);
         }
+        let asks = self.echo.take_reduced(s);
+        self.grant(asks);
         if end <= self.next {
             // Old data: the peer has missed our acknowledgement, or sent needlessly.
             self.duplicate = Some((start, end));
@@ -191,6 +223,7 @@ impl Receiver {
             return;
         }
         if start > self.next {
+            self.take_mark(ecn);
             self.take_out_of_order(start, end);
             self.schedule_duplicate(now, srtt);
             return;
@@ -212,7 +245,7 @@ impl Receiver {
         if u64::from(s.len) >= self.mss {
             self.window.sample(now, s.echo);
         }
-        self.note_data(now, srtt);
+        self.note_data(ecn, now, srtt);
         self.held -= released;
         if had_gap && self.out_of_order.is_empty() {
             // RFC 5681 section 4.2: at once when a gap is filled.
@@ -247,7 +280,7 @@ impl Receiver {
     }
 
     /// Linux's `tcp_event_data_recv`: how long acknowledgements may be delayed follows the pace of arrivals.
-    fn note_data(&mut self, now: Time, srtt: Option<Span>) {
+    fn note_data(&mut self, ecn: Ecn, now: Time, srtt: Option<Span>) {
         match self.last_data {
             None => {
                 self.quick = self.quick_start;
@@ -259,19 +292,58 @@ impl Receiver {
                     self.delay = self.delay / 2 + DELAY_MIN / 2;
                 } else if gap < self.delay {
                     self.delay = self.delay / 2 + gap;
-                } else if srtt.is_some_and(|r| gap > r + DELAY_MAX) {
+                } else if srtt.is_some_and(|r| gap > r + self.delay_max) {
                     // After a long silence the sender may have restarted from a small window.
                     self.quick = self.quick_start;
                 }
             }
         }
         self.last_data = Some(now);
+        self.take_mark(ecn);
         self.offer_more();
+    }
+
+    fn take_mark(&mut self, ecn: Ecn) {
+        let asks = self.echo.take_mark(ecn, self.next);
+        self.grant(asks);
+    }
+
+    /// Acknowledges as marks ask for.
+    fn grant(&mut self, asks: Asks) {
+        match asks {
+            Asks::Nothing => {}
+            Asks::Quick => {
+                self.quick = self.quick.max(QUICK_AFTER_MARK.min(self.quick_start));
+                self.interactive = false;
+                self.delay = DELAY_MIN;
+            }
+            Asks::Now { before, echo } => {
+                if matches!(self.due, Due::At(_)) && before > self.acked {
+                    self.early = Some((before, echo));
+                }
+                self.due = Due::Now;
+            }
+        }
+    }
+
+    /// Whether an acknowledgement goes before any other.
+    #[inline]
+    pub(super) fn owes_early(&self) -> bool {
+        self.early.is_some()
+    }
+
+    /// Fills it in.
+    pub(super) fn acknowledge_early(&mut self, s: &mut Segment) {
+        let Some((ack, echo)) = self.early.take() else { return };
+        s.ack = ack;
+        s.window = self.window.edge.saturating_sub(ack);
+        s.echo = self.recent_timestamp;
+        s.ece = echo;
     }
 
     /// Grows the window with each data packet while there is room; the peer is told at once (Linux: `tcp_grow_window`).
     fn offer_more(&mut self) {
-        if self.window.grow(self.mss, self.held) {
+        if self.window.grow(self.mss, self.held) && self.hurried {
             self.quick |= 1;
         }
     }
@@ -280,6 +352,11 @@ impl Receiver {
         self.quick = self.quick_start;
         self.interactive = false;
         self.delay = DELAY_MIN;
+    }
+
+    /// Whether more has arrived than may go unacknowledged.
+    fn exceeds(&self) -> bool {
+        self.next - self.acked > self.mss * self.tolerated
     }
 
     fn quick_mode(&self) -> bool {
@@ -291,16 +368,16 @@ impl Receiver {
         if self.due == Due::Now {
             return;
         }
-        if !self.delayed_ack || self.next - self.acked > self.mss || self.quick_mode() {
+        if !self.delayed_ack || self.exceeds() || self.quick_mode() {
             self.due = Due::Now;
             return;
         }
         let mut delay = self.delay;
         if delay > DELAY_MIN {
-            let cap = srtt.map_or(DELAY_MAX, |r| r.max(DELAY_MIN).min(DELAY_MAX));
+            let cap = srtt.map_or(self.delay_max, |r| r.max(DELAY_MIN).min(self.delay_max));
             delay = delay.min(cap);
         }
-        let at = self.ticks.deadline(now, delay.min(DELAY_MAX));
+        let at = self.ticks.deadline(now, delay.min(self.delay_max));
         self.due = match self.due {
             Due::At(earlier) => Due::At(earlier.min(at)),
             _ => Due::At(at),
@@ -309,9 +386,8 @@ impl Receiver {
 
     /// Data arrived while there is a gap: at once, but compressed after some duplicates (Linux: `__tcp_ack_snd_check`).
     fn schedule_duplicate(&mut self, now: Time, srtt: Option<Span>) {
-        let two = self.next - self.acked > self.mss;
         if self.due == Due::Now
-            || two
+            || self.exceeds()
             || self.compression.is_zero()
             || self.quick_mode()
             || self.compressed >= MAX_COMPRESSED
@@ -368,6 +444,7 @@ impl Receiver {
     /// Fills in the acknowledging part of a segment about to be sent.
     pub(super) fn acknowledge(&mut self, s: &mut Segment) {
         s.ack = self.next;
+        s.ece = self.echo.on;
         self.window.edge = self.window.edge.max(self.read + self.window.space);
         // Rounded up, as rounding down would take back what was offered (RFC 7323 section 2.4; Linux:
         // `tcp_select_window`).

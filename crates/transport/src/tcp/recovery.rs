@@ -5,8 +5,9 @@ use super::scoreboard::{Delivery, Judgement, Marks, Record};
 use super::segment::Segment;
 use super::sender::{Forced, Order, Sender, Timer};
 use super::ticks::{is_older, timestamp};
-use crate::cc::{Congestion, Phase, Trigger};
-use crate::recovery::{Prr, prr::PrrAck};
+use crate::cc::{Congestion, CongestionController, Lost, Phase, Trigger};
+use crate::endpoint::Stats;
+use crate::recovery::{Prr, RateSampler, prr::PrrAck};
 use haltere_net::{Span, Time};
 
 /// Duplicate-ACK threshold (RFC 5681) and the least reordering degree.
@@ -34,6 +35,8 @@ pub(super) struct Episode {
     undo_marker: Option<u64>,
     /// Retransmissions not yet reported by D-SACK as needless; -1 before the first.
     undo_retrans: i64,
+    /// Whether an undo gives the window back: not what marks took (Linux: `prior_ssthresh`).
+    revocable: bool,
     /// Timestamp of the first retransmission.
     retrans_stamp: Option<u32>,
     /// F-RTO is under way.
@@ -48,6 +51,7 @@ impl Default for Episode {
         Episode {
             high_seq: 0,
             undo_marker: None,
+            revocable: true,
             undo_retrans: 0,
             retrans_stamp: None,
             frto: false,
@@ -142,6 +146,21 @@ impl Rack {
     }
 }
 
+/// Counts a segment that is newly lost and tells the controller of it.
+fn tell_lost(
+    r: &Record,
+    now: Time,
+    bytes: u64,
+    sampler: &mut RateSampler,
+    stats: &mut Stats,
+    cc: &mut dyn CongestionController,
+) {
+    sampler.on_lost(bytes);
+    stats.lost_packets += 1;
+    let (total_delivered, total_lost) = (sampler.delivered(), sampler.lost());
+    cc.on_lost(&Lost { now, from: r.seq, to: r.end, bytes, sent: r.tx, total_delivered, total_lost });
+}
+
 impl Sender {
     fn reordering_window(&self) -> Span {
         if !self.episode.reordering_seen
@@ -157,8 +176,8 @@ impl Sender {
     fn detect_loss(&mut self) -> Span {
         let window = self.reordering_window();
         let mut wait = Span::ZERO;
-        let Sender { board, rack, .. } = self;
-        let news = board.detect_lost(|r| {
+        let Sender { board, rack, cc, sampler, stats, mss, .. } = self;
+        let judge = |r: &Record| {
             if r.marks.has(Marks::LOST) && !r.marks.has(Marks::RETRANS) {
                 return Judgement::Wait;
             }
@@ -172,14 +191,10 @@ impl Sender {
                 wait = wait.max(left);
                 Judgement::Wait
             }
-        });
-        self.count_lost(news);
+        };
+        let now = rack.now;
+        board.detect_lost(judge, |r| tell_lost(r, now, *mss, sampler, stats, cc.as_mut()));
         wait
-    }
-
-    fn count_lost(&mut self, news: u32) {
-        self.sampler.on_lost(u64::from(news) * self.mss);
-        self.stats.lost_packets += u64::from(news);
     }
 
     /// Looks for losses if the ACK brought news. Returns whether the timer was set for the reordering window.
@@ -242,7 +257,10 @@ impl Sender {
             self.tlp = None;
             self.episode.high_seq = self.nxt;
             self.congestion(Trigger::Loss, true, now);
+            self.cwr = true;
             self.prr = None;
+            // The probe was the repair: the reduction is over as soon as it has begun.
+            self.cc.on_recovered(now);
             self.keep_open();
         } else if plain {
             self.tlp = None;
@@ -267,11 +285,38 @@ impl Sender {
         }
     }
 
-    fn try_to_open(&mut self) {
+    fn try_to_open(&mut self, now: Time) {
         if !self.any_retransmission_done() {
             self.episode.retrans_stamp = None;
         }
-        self.keep_open();
+        if self.ece {
+            self.begin_reduction(now);
+        }
+        if self.phase != Phase::Reducing {
+            self.keep_open();
+        }
+    }
+
+    /// RFC 3168 section 6.1.2: marks reduce the window as a loss would, once a round trip (Linux: `tcp_enter_cwr`).
+    fn begin_reduction(&mut self, now: Time) {
+        self.episode.revocable = false;
+        if self.phase < Phase::Reducing {
+            self.episode.undo_marker = None;
+            self.reduce(Trigger::Ecn, now);
+            self.phase = Phase::Reducing;
+        }
+    }
+
+    /// Lets the window come down to the target that the controller sets (Linux: `tcp_init_cwnd_reduction`).
+    fn reduce(&mut self, trigger: Trigger, now: Time) {
+        let prior = self.cc.window();
+        self.episode.high_seq = self.nxt;
+        self.tlp = None;
+        self.congestion(trigger, true, now);
+        if !self.cc.owns_recovery() {
+            self.prr = Some(Prr::new(prior, self.cc.ssthresh()));
+        }
+        self.cwr = true;
     }
 
     fn begin_undo(&mut self) {
@@ -287,7 +332,10 @@ impl Sender {
             self.board.unmark_lost();
         }
         self.prr = None;
-        self.cc.on_undo();
+        if self.episode.revocable {
+            self.cc.on_undo();
+            self.cwr = false;
+        }
         self.episode.undo_marker = None;
         self.rack.advanced = true;
     }
@@ -318,12 +366,12 @@ impl Sender {
             self.episode.retrans_stamp = None;
         }
         self.begin_undo();
-        let prior = self.cc.window();
-        self.episode.high_seq = self.nxt;
-        self.tlp = None;
-        self.congestion(Trigger::Loss, true, now);
-        if !self.cc.owns_recovery() {
-            self.prr = Some(Prr::new(prior, self.cc.ssthresh()));
+        if self.phase == Phase::Reducing {
+            // The window is coming down already.
+            self.congestion(Trigger::Loss, false, now);
+        } else {
+            self.episode.revocable = !self.ece;
+            self.reduce(Trigger::Loss, now);
         }
         self.phase = Phase::Recovery;
     }
@@ -338,10 +386,16 @@ impl Sender {
         dup: bool,
         now: Time,
     ) -> bool {
+        self.episode.revocable &= !self.ece;
         if self.phase == Phase::Open {
             self.episode.retrans_stamp = None;
         } else if self.una >= self.episode.high_seq && self.phase == Phase::Recovery {
             self.leave(s.echo, now);
+        } else if self.una > self.episode.high_seq && self.phase == Phase::Reducing {
+            // Something beyond is acknowledged, so that the peer has had word of the reduction.
+            self.prr = None;
+            self.phase = Phase::Open;
+            self.cc.on_recovered(now);
         }
         let mut keep_timer = false;
         match self.phase {
@@ -350,7 +404,7 @@ impl Sender {
                     return false;
                 }
                 if self.undo_by_duplicates() {
-                    self.try_to_open();
+                    self.try_to_open(now);
                 }
                 keep_timer |= self.identify_loss(now);
                 if self.phase == Phase::Recovery || self.board.lost() == 0 {
@@ -367,7 +421,7 @@ impl Sender {
                 }
                 return self.open_or_recover(now) | keep_timer;
             }
-            Phase::Open | Phase::Disorder => return self.open_or_recover(now),
+            Phase::Open | Phase::Disorder | Phase::Reducing => return self.open_or_recover(now),
         }
         self.enter_recovery(now);
         keep_timer
@@ -379,7 +433,7 @@ impl Sender {
         }
         let keep_timer = self.identify_loss(now);
         if self.board.lost() == 0 {
-            self.try_to_open();
+            self.try_to_open(now);
         } else {
             self.enter_recovery(now);
         }
@@ -464,9 +518,9 @@ impl Sender {
         if self.board.is_empty() {
             return;
         }
-        let Sender { board, rack, .. } = self;
-        let news = board.mark_all_lost(|r| rack.overdue(r, Span::ZERO).is_zero());
-        self.count_lost(news);
+        let Sender { board, rack, cc, sampler, stats, mss, .. } = self;
+        let news = |r: &Record| tell_lost(r, now, *mss, sampler, stats, cc.as_mut());
+        board.mark_all_lost(|r| rack.overdue(r, Span::ZERO).is_zero(), news);
         let reduce = self.phase <= Phase::Disorder
             || self.episode.high_seq <= self.una
             || (self.phase == Phase::Loss && self.retransmits == 0);
@@ -474,7 +528,9 @@ impl Sender {
         self.congestion(Trigger::Timeout, reduce, now);
         if reduce {
             self.begin_undo();
+            self.episode.revocable = true;
         }
+        self.cwr = true;
         if self.phase <= Phase::Disorder && self.board.sacked() >= DUP_THRESH {
             self.episode.reordering = self.episode.reordering.min(DUP_THRESH);
         }

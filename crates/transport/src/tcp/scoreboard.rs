@@ -346,9 +346,9 @@ impl Scoreboard {
     }
 
     /// Goes through the records in the order of transmission until `judge` says to stop; those it finds lost are
-    /// marked. Returns how many are newly lost.
-    pub(super) fn detect_lost(&mut self, mut judge: impl FnMut(&Record) -> Judgement) -> u32 {
-        let (mut n, mut news) = (self.oldest, 0);
+    /// marked, and those that are newly lost handed over.
+    pub(super) fn detect_lost(&mut self, mut judge: impl FnMut(&Record) -> Judgement, mut news: impl FnMut(&Record)) {
+        let mut n = self.oldest;
         while n != NONE {
             let Some(record) = self.at(n).copied() else { break };
             match judge(&record) {
@@ -356,26 +356,26 @@ impl Scoreboard {
                 Judgement::Wait => {}
                 Judgement::Lost => {
                     self.unlink(n);
-                    news += u32::from(self.mark_lost(n, LossSign::Time));
+                    if self.mark_lost(n, LossSign::Time) {
+                        news(&record);
+                    }
                 }
             }
             n = record.newer;
         }
-        news
     }
 
-    /// After a timeout: marks every record lost that `judge` finds so, the head in any case. Returns how many are newly
-    /// lost.
-    pub(super) fn mark_all_lost(&mut self, judge: impl Fn(&Record) -> bool) -> u32 {
-        let mut news = 0;
+    /// After a timeout: marks every record lost that `judge` finds so, the head in any case, and hands over those that are
+    /// newly lost.
+    pub(super) fn mark_all_lost(&mut self, judge: impl Fn(&Record) -> bool, mut news: impl FnMut(&Record)) {
         for i in 0..self.records.len() as u32 {
             let n = self.base.wrapping_add(i);
-            if i == 0 || self.at(n).is_some_and(&judge) {
-                news += u32::from(self.mark_lost(n, LossSign::Timeout));
+            let Some(record) = self.at(n).copied() else { continue };
+            if (i == 0 || judge(&record)) && self.mark_lost(n, LossSign::Timeout) {
+                news(&record);
             }
         }
         self.hint = self.base;
-        news
     }
 
     /// Takes all loss marks back.

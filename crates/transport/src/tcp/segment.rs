@@ -6,6 +6,10 @@ pub const BASE_HEADER: u32 = 40;
 pub const TIMESTAMP_OPTION: u32 = 12;
 /// All options of a SYN: MSS, SACK permitted, timestamps, window scale.
 pub const SYN_OPTIONS: u32 = 20;
+/// A SYN's options with a Fast Open cookie of 8 bytes (RFC 7413 section 4.1.1: 2 + 8), padded. Only a SYN with data has one.
+pub const FAST_OPEN_OPTIONS: u32 = 32;
+/// The most that options can take (RFC 9293 section 3.1).
+pub const MAX_OPTIONS: u32 = 40;
 /// SACK blocks that fit beside timestamps.
 pub const MAX_SACK_BLOCKS: usize = 3;
 
@@ -62,8 +66,15 @@ pub struct Segment {
     pub echo: u32,
     /// Number of SACK blocks.
     pub sacks: u8,
+    /// Whether marks are echoed (ECE; RFC 3168 section 6.1). On a SYN, with `cwr`, it asks for ECN; on its answer, alone, it
+    /// grants it.
+    pub ece: bool,
+    /// Whether the sender has reduced its window (CWR).
+    pub cwr: bool,
     /// SACK blocks.
     pub sack: [SackBlock; MAX_SACK_BLOCKS],
+    /// Whether its checksum is wrong.
+    pub damaged: bool,
 }
 
 impl Segment {
@@ -89,6 +100,7 @@ impl Segment {
     /// Length on the wire, IP header included.
     pub fn wire_len(&self, timestamps: bool) -> u32 {
         let options = match self.kind {
+            Kind::Syn if self.len > 0 => FAST_OPEN_OPTIONS,
             Kind::Syn | Kind::SynAck => SYN_OPTIONS,
             Kind::Reset => 0,
             Kind::Data => {
@@ -124,7 +136,10 @@ mod tests {
             timestamp: 1,
             echo: 1,
             sacks: 0,
+            ece: false,
+            cwr: false,
             sack: Default::default(),
+            damaged: false,
         };
         assert_eq!(s.wire_len(true), 1500);
         s.len = 0;
@@ -133,5 +148,7 @@ mod tests {
         assert_eq!(s.wire_len(true), 80);
         s.kind = Kind::Syn;
         assert_eq!(s.wire_len(true), 60);
+        s.len = 100;
+        assert_eq!(s.wire_len(true), 172);
     }
 }

@@ -52,6 +52,17 @@ pub(super) struct Outgoing {
     pub seq: u64,
     pub len: u32,
     pub fin: bool,
+    /// Whether it carries data that were not sent before.
+    pub fresh: bool,
+    /// Whether it tells of a reduced window (CWR).
+    pub cwr: bool,
+}
+
+impl Outgoing {
+    /// A segment without data, or of data that was sent before.
+    pub(super) fn plain(seq: u64, len: u32, fin: bool) -> Outgoing {
+        Outgoing { seq, len, fin, fresh: false, cwr: false }
+    }
 }
 
 /// How far the window was used lately (Linux: `tcp_cwnd_validate`).
@@ -95,6 +106,13 @@ pub(super) struct Sender {
     forced: Option<Forced>,
     usage: Usage,
     sent_new: bool,
+    /// Whether the connection uses ECN, and whether the present acknowledgement echoes marks.
+    pub ecn: bool,
+    pub(super) ece: bool,
+    /// Bytes delivered by acknowledgements that echoed marks.
+    marked: u64,
+    /// The next new segment is to tell of a reduced window.
+    pub(super) cwr: bool,
     pub(super) last_send: Time,
     pub(super) told: Told,
     pub stats: Stats,
@@ -143,6 +161,10 @@ impl Sender {
             forced: None,
             usage: Usage::default(),
             sent_new: false,
+            ecn: false,
+            ece: false,
+            marked: 0,
+            cwr: false,
             last_send: Time::ZERO,
             told: Told::default(),
             stats: Stats::default(),
@@ -151,8 +173,19 @@ impl Sender {
 
     /// The handshake is over: the peer's window, and the RTT it showed unless a packet was sent twice.
     pub(super) fn open(&mut self, window: u64, rtt: Option<Span>, now: Time) {
-        self.window_end = window;
+        self.offer(window);
+        self.confirm(rtt, now);
+        self.cc.on_established(&cc::Established { now, rtt });
+    }
+
+    /// The peer lets so many bytes go, from the first on.
+    pub(super) fn offer(&mut self, window: u64) {
+        self.window_end = self.una + window;
         self.largest_window = window;
+    }
+
+    /// What the handshake tells of the RTT.
+    pub(super) fn confirm(&mut self, rtt: Option<Span>, now: Time) {
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt, 0, 0);
             self.rtt.sample_min(now, rtt);
@@ -160,7 +193,6 @@ impl Sender {
         } else {
             self.rtt.fall_back();
         }
-        self.cc.on_established(&cc::Established { now, rtt });
     }
 
     pub(super) fn write(&mut self, bytes: u64) {
@@ -184,7 +216,7 @@ impl Sender {
         self.written + u64::from(self.fin)
     }
 
-    fn unsent(&self) -> u64 {
+    pub(super) fn unsent(&self) -> u64 {
         self.write_end().saturating_sub(self.nxt)
     }
 
@@ -352,7 +384,7 @@ impl Sender {
         let seq = self.nxt;
         let end = seq + data + u64::from(fin);
         let outstanding = u64::from(self.board.out()) * self.mss;
-        let tx = self.sampler.on_sent(now, outstanding);
+        let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
         self.board.push((seq, end), fin, self.together.begins(), now, tx);
         self.nxt = end;
         self.sent_new = true;
@@ -360,7 +392,8 @@ impl Sender {
         if let Some(prr) = &mut self.prr {
             prr.on_sent(self.mss);
         }
-        Some(Outgoing { seq, len: data as u32, fin })
+        let cwr = self.ecn && std::mem::take(&mut self.cwr);
+        Some(Outgoing { seq, len: data as u32, fin, fresh: data > 0, cwr })
     }
 
     fn tell_sent(&mut self, now: Time, after_idle: Option<Span>) {
@@ -378,11 +411,11 @@ impl Sender {
     fn send_again(&mut self, seq: u64, end: u64, fin: bool, now: Time) -> Outgoing {
         self.tell_sent(now, None);
         let outstanding = u64::from(self.board.out()) * self.mss;
-        let tx = self.sampler.on_sent(now, outstanding);
+        let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
         self.board.send_again(seq, now, tx);
         self.stats.sent_packets += 1;
         self.stats.retransmitted_packets += 1;
-        Outgoing { seq, len: (end - seq - u64::from(fin)) as u32, fin }
+        Outgoing::plain(seq, (end - seq - u64::from(fin)) as u32, fin)
     }
 
     pub(super) fn retransmit(&mut self, seq: u64, end: u64, fin: bool, now: Time) -> Outgoing {
@@ -445,6 +478,13 @@ impl Sender {
 
     // ---- acknowledgements ----
 
+    /// Whether the peer may acknowledge this: neither what was never sent, nor what is older than any window it offered (RFC
+    /// 5961 section 5.2).
+    #[inline]
+    pub(super) fn may_acknowledge(&self, ack: u64) -> bool {
+        ack <= self.nxt && ack.saturating_add(self.largest_window) >= self.una
+    }
+
     /// Takes the acknowledgement of a segment in.
     pub(super) fn on_ack(&mut self, s: &Segment, cx: &mut Cx<'_>) {
         let now = cx.now;
@@ -471,6 +511,16 @@ impl Sender {
             self.una = s.ack;
             self.retransmits = 0;
         }
+        self.ece = self.ecn && s.ece;
+        if self.ecn {
+            self.cc.on_echo(&cc::Echo {
+                now,
+                acked_to: self.una,
+                sent_to: self.nxt,
+                total_delivered: self.sampler.delivered(),
+                total_marked: self.marked,
+            });
+        }
         let mut d = Delivery::default();
         let duplicate = self.take_duplicate_sack(s, prior_una);
         self.take_sacks(s, prior_una, duplicate.is_some(), &mut d);
@@ -491,7 +541,7 @@ impl Sender {
         let plain = !(advanced || s.len > 0 || window_update);
         self.take_probe_ack(s.ack, duplicate, plain && d.sacked == 0, now);
         let dup = plain && duplicate.is_none();
-        let dubious = (!advanced && s.len == 0 && !window_update) || d.sacked > 0 || duplicate.is_some();
+        let dubious = (!advanced && s.len == 0 && !window_update) || d.sacked > 0 || duplicate.is_some() || self.ece;
         self.order = Order::LostFirst;
         if dubious || self.phase != Phase::Open {
             let keep_timer = self.fast_retransmit_alert(s, &d, advanced, dup, now);
@@ -566,7 +616,8 @@ impl Sender {
         if sequence.is_none() && s.echo != 0 && d.acked > 0 {
             // Karn's rule holds but for timestamps, whose clock ticks in milliseconds.
             let ms = timestamp(now).wrapping_sub(s.echo).max(1);
-            sequence = Some(Span::from_millis(u64::from(ms)));
+            // One that was never sent lies in the future (Linux: `tcp_rtt_tsopt_us`).
+            sequence = (ms < 1 << 31).then(|| Span::from_millis(u64::from(ms)));
             newest = sequence;
         }
         let Some(sample) = sequence else { return (None, delayed) };
@@ -598,6 +649,7 @@ impl Sender {
     ) {
         let delivered = u64::from(d.delivered) * self.mss;
         let lost = self.sampler.lost().saturating_sub(lost_before);
+        self.marked += if self.ece { delivered } else { 0 };
         let in_flight = self.in_flight();
         let rate = self.sampler.sample(self.rtt.min());
         if let Some(prr) = &mut self.prr {
@@ -689,7 +741,7 @@ impl Sender {
 
     /// RFC 8985 section 7.2.
     fn schedule_probe(&mut self, now: Time, advancing: bool) -> bool {
-        if self.board.is_empty() || self.phase != Phase::Open {
+        if self.board.is_empty() || !matches!(self.phase, Phase::Open | Phase::Reducing) {
             return false;
         }
         let mut span = match self.rtt.srtt() {

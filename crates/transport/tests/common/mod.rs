@@ -1,7 +1,10 @@
 //! Two endpoints, a link each way and an application at each end: the smallest world a transport can be tested in.
 //!
-//! It works for any pair of [`Endpoint`]s. Each test binary uses the part of it that it needs.
+//! It works for any pair of [`Endpoint`]s. Each test binary uses the part of it that it needs. [`rounds`] drives a
+//! congestion control alone.
 #![allow(dead_code)]
+
+pub mod rounds;
 
 use haltere_net::link::{Link, LinkConfig};
 use haltere_net::rng::Streams;
@@ -67,6 +70,20 @@ impl Probe for Last {
 /// Which packets a test drops on their way: true drops.
 pub type Censor = Box<dyn FnMut(&Seen) -> bool>;
 
+/// What becomes of a packet on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    Passes,
+    Lost,
+    /// It arrives a second time, right after.
+    Twice,
+    /// It is so much later, and others overtake it.
+    Late(Span),
+}
+
+/// Decides the fate of each packet that is sent.
+pub type Fortune = Box<dyn FnMut(&Seen) -> Fate>;
+
 /// The world of two endpoints.
 pub struct Pair<C, S> {
     pub now: Time,
@@ -80,6 +97,9 @@ pub struct Pair<C, S> {
     pub seen: Vec<Seen>,
     pub keep: bool,
     pub censor: Option<Censor>,
+    pub fortune: Option<Fortune>,
+    /// Packets that are late: when they go on, and from whom.
+    late: Vec<(Time, bool, Packet<Body>)>,
     /// Calls of `on_wake`.
     pub wakes: u64,
     /// Whether the client closes once every answer has arrived.
@@ -108,6 +128,8 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
             seen: Vec::new(),
             keep: false,
             censor: None,
+            fortune: None,
+            late: Vec::new(),
             wakes: 0,
             close: true,
             probe: None,
@@ -135,7 +157,8 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
                 .next_wake()
                 .min(self.server.next_wake())
                 .min(self.up.next_wake())
-                .min(self.down.next_wake());
+                .min(self.down.next_wake())
+                .min(self.late.iter().map(|l| l.0).min().unwrap_or(Time::NEVER));
             if next == Time::NEVER {
                 return true;
             }
@@ -156,9 +179,25 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
         self.settle_client();
     }
 
+    /// Gives the client a packet out of nowhere.
+    pub fn give_client(&mut self, packet: Packet<Body>) {
+        self.with_client(|client, cx| client.on_packet(packet, cx));
+        self.settle_client();
+    }
+
+    /// Gives the server a packet out of nowhere.
+    pub fn give_server(&mut self, packet: Packet<Body>) {
+        self.with_server(|server, cx| server.on_packet(packet, cx));
+        self.settle_server();
+    }
+
     fn step(&mut self) {
         let now = self.now;
         let mut cx = Cx::new(now, CLIENT);
+        while let Some(at) = self.late.iter().position(|l| l.0 <= now) {
+            let (_, from_client, packet) = self.late.remove(at);
+            self.offer(from_client, packet);
+        }
         while let Some((_, packet)) = self.down.poll(now, &mut cx) {
             self.with_client(|client, cx| client.on_packet(packet, cx));
             self.settle_client();
@@ -196,7 +235,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
             self.on_client_event(event);
         }
         // The peer may have allowed more streams, of which there is no event.
-        if self.client_log.connected > 0 && !self.client_log.over() {
+        if (self.client_log.connected > 0 || self.client.takes_early_data()) && !self.client_log.over() {
             self.open_more();
         }
         let mut sent = 0;
@@ -226,16 +265,25 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
 
     fn send(&mut self, from_client: bool, mut packet: Packet<Body>) {
         packet.flow = FlowId(0);
-        if self.keep || self.censor.is_some() {
+        if self.keep || self.censor.is_some() || self.fortune.is_some() {
             let seen = Seen { at: self.now, from_client, packet: packet.clone() };
             let dropped = self.censor.as_mut().is_some_and(|censor| censor(&seen));
+            let fate = self.fortune.as_mut().map_or(Fate::Passes, |fortune| fortune(&seen));
             if self.keep {
                 self.seen.push(seen);
             }
-            if dropped {
-                return;
+            match fate {
+                _ if dropped => return,
+                Fate::Passes => {}
+                Fate::Lost => return,
+                Fate::Twice => self.offer(from_client, packet.clone()),
+                Fate::Late(by) => return self.late.push((self.now + by, from_client, packet)),
             }
         }
+        self.offer(from_client, packet);
+    }
+
+    fn offer(&mut self, from_client: bool, packet: Packet<Body>) {
         let mut cx = Cx::new(self.now, ComponentId(2));
         if from_client { self.up.offer(packet, &mut cx) } else { self.down.offer(packet, &mut cx) }
     }
@@ -265,6 +313,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
                     self.client.close();
                 }
             }
+            Event::Writable(_) | Event::Openable => {}
             Event::Closed => self.client_log.closed += 1,
             Event::Failed(why) => self.client_log.failed = Some(why),
         }
@@ -289,6 +338,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
                 self.server.write(id, self.exchange.streams[rank].1);
                 self.server.finish(id);
             }
+            Event::Writable(_) | Event::Openable => {}
             Event::Closed => {
                 self.server_log.closed += 1;
                 // A transport that closes each direction by itself (TCP) needs its own end closed too.

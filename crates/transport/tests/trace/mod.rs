@@ -161,7 +161,10 @@ impl Bench {
             timestamp: (self.now.as_nanos() / 1_000_000) as u32 + 1,
             echo: self.echo.unwrap_or(self.last_timestamp),
             sacks: 0,
+            ece: false,
+            cwr: false,
             sack: Default::default(),
+            damaged: false,
         };
         fill(&mut segment);
         if self.last_timestamp == 0 {

@@ -14,6 +14,8 @@ use std::net::SocketAddrV4;
 const IP: usize = 20;
 const TCP: usize = 20;
 const UDP: usize = 8;
+/// Where TCP's header has its checksum.
+const TCP_CHECKSUM: usize = 16;
 /// The most bytes of TCP options (RFC 9293 section 3.1).
 const MOST_OPTIONS: usize = 40;
 /// The TTL that hosts begin with (Linux: `ip_default_ttl`).
@@ -64,6 +66,10 @@ pub(super) fn write(
         }
         Body::Udp(payload) => builder.udp(from.port(), to.port()).write_to_vec(bytes, payload),
     };
+    if let (Body::Tcp(Segment { damaged: true, .. }), Some(low)) = (&packet.body, bytes.get_mut(IP + TCP_CHECKSUM + 1))
+    {
+        *low ^= 1;
+    }
     written.map_err(|e| e.to_string())
 }
 
@@ -79,6 +85,8 @@ fn tcp_header(segment: &Segment, from: u16, to: u16, offers: Handshake, options:
     header.fin = segment.fin;
     header.rst = segment.kind == Kind::Reset;
     header.ack = segment.kind != Kind::Syn;
+    header.ece = segment.ece;
+    header.cwr = segment.cwr;
     if header.ack {
         header.acknowledgment_number = segment.ack.wrapping_add(1) as u32;
     }

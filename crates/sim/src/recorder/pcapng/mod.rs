@@ -93,7 +93,8 @@ impl Captures {
         let from = peer(to);
         let handshake = self.handshakes.get(from as usize).copied().unwrap_or_default();
         self.bytes.clear();
-        let written = write(packet, self.places.of(from), self.places.of(to), handshake, &mut self.bytes);
+        let [own, other] = [from, to].map(|host| self.places.of_path(host, packet.path));
+        let written = write(packet, own, other, handshake, &mut self.bytes);
         let block = EnhancedPacketBlock {
             interface_id: link & 1,
             timestamp: Duration::from_nanos(at.as_nanos()),

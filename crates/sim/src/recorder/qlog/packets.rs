@@ -3,7 +3,7 @@
 use super::schema::{Datagrams, Frame, Header, Packet, ParametersSet, Raw, TcpHeader};
 use haltere_net::Span;
 use haltere_net::incident::PacketName;
-use haltere_transport::quic::{self, Datagram, SpaceId, TransportParameters};
+use haltere_transport::quic::{self, Datagram, EcnCounts, Form, QuicPacket, SpaceId, TransportParameters};
 use haltere_transport::tcp::Segment;
 use haltere_transport::tcp::segment::Kind;
 
@@ -22,6 +22,16 @@ fn packet_type(space: u8) -> &'static str {
     }
 }
 
+/// The type of a packet.
+fn form(packet: &QuicPacket) -> &'static str {
+    match packet.form {
+        Form::ZeroRtt => "0RTT",
+        Form::Retry => "retry",
+        Form::VersionNegotiation => "version_negotiation",
+        _ => packet_type(packet.space as u8),
+    }
+}
+
 pub(super) fn quic_header(name: PacketName) -> Header {
     Header { packet_type: packet_type(name.space), packet_number: name.number }
 }
@@ -33,7 +43,7 @@ pub(super) fn quic(datagram: &Datagram) -> impl Iterator<Item = (PacketName, Pac
         let name = PacketName { space: p.space as u8, number: p.number };
         let payload = p.size.saturating_sub(p.space.overhead() + u32::from(p.number_len));
         let packet = Packet {
-            header: quic_header(name),
+            header: Header { packet_type: form(p), packet_number: p.number },
             is_coalesced,
             raw: Raw { length: p.size, payload_length: payload },
             trigger: None,
@@ -77,14 +87,25 @@ pub(super) fn parameters_set(p: &TransportParameters, owner: &'static str) -> Pa
     }
 }
 
+fn acknowledgement(ack: &quic::Ack, counts: Option<EcnCounts>) -> Frame {
+    Frame::Ack {
+        ack_delay: millis(ack.delay()),
+        acked_ranges: ack.ranges.iter().map(|r| (r.start, r.end.saturating_sub(1))).collect(),
+        ect0: counts.map(|c| c.ect0),
+        ect1: counts.map(|c| c.ect1),
+        ce: counts.map(|c| c.ce),
+    }
+}
+
 fn frame(frame: &quic::Frame) -> Frame {
     match *frame {
         quic::Frame::Padding(n) => Frame::Padding { length: n, payload_length: n },
         quic::Frame::Ping => Frame::Ping,
-        quic::Frame::Ack(ref ack) => Frame::Ack {
-            ack_delay: millis(ack.delay()),
-            acked_ranges: ack.ranges.iter().map(|r| (r.start, r.end.saturating_sub(1))).collect(),
-        },
+        quic::Frame::Ack(ref ack) => acknowledgement(ack, None),
+        quic::Frame::AckEcn(ref ack) => acknowledgement(&ack.ack, Some(ack.counts)),
+        // draft-ietf-quic-ack-frequency sections 4 and 5.
+        quic::Frame::AckFrequency(_) => Frame::Unknown { raw_frame_type: 0xaf },
+        quic::Frame::ImmediateAck => Frame::Unknown { raw_frame_type: 0x1f },
         quic::Frame::Crypto { offset, len, .. } => Frame::Crypto { offset, length: len.into() },
         quic::Frame::Stream { id, offset, len, fin, .. } => {
             Frame::Stream { stream_id: id, offset, length: len.into(), fin }
@@ -137,7 +158,7 @@ pub(super) fn tcp_header(number: u64, syn: bool) -> Header {
 
 /// A segment as a packet: data as a STREAM frame, what is acknowledged as an ACK frame of positions, of which `acked` are
 /// known already and left out.
-pub(super) fn tcp(segment: &Segment, len: u32, acked: &mut u64) -> Packet {
+pub(super) fn tcp(segment: &Segment, len: u32, connection: u8, acked: &mut u64) -> Packet {
     let syn = matches!(segment.kind, Kind::Syn | Kind::SynAck);
     let data = segment.len;
     let mut frames = Vec::new();
@@ -149,16 +170,19 @@ pub(super) fn tcp(segment: &Segment, len: u32, acked: &mut u64) -> Packet {
     let acked_ranges: Vec<(u64, u64)> =
         news.iter().chain(&sack).map(|(start, end)| (*start, end.saturating_sub(1))).collect();
     if !acked_ranges.is_empty() {
-        frames.push(Frame::Ack { ack_delay: 0.0, acked_ranges });
+        frames.push(Frame::Ack { ack_delay: 0.0, acked_ranges, ect0: None, ect1: None, ce: None });
     }
     *acked = segment.ack.max(*acked);
-    let flags = match (segment.kind, segment.fin) {
-        (Kind::Syn, _) => "S",
-        (Kind::SynAck, _) => "SA",
-        (Kind::Reset, _) => "R",
-        (Kind::Data, false) => "A",
-        (Kind::Data, true) => "FA",
-    };
+    let set = [
+        (segment.fin, 'F'),
+        (syn, 'S'),
+        (segment.kind == Kind::Reset, 'R'),
+        (segment.kind != Kind::Syn, 'A'),
+        (segment.ece, 'E'),
+        (segment.cwr, 'C'),
+    ];
+    let flags = set.iter().filter(|(on, _)| *on).map(|(_, letter)| letter).collect();
+    let connection = (connection > 0).then_some(connection);
     let Segment { seq, ack, window, timestamp, echo, .. } = *segment;
     Packet {
         header: tcp_header(seq, syn),
@@ -166,7 +190,7 @@ pub(super) fn tcp(segment: &Segment, len: u32, acked: &mut u64) -> Packet {
         raw: Raw { length: len.saturating_sub(IP_HEADER), payload_length: data },
         trigger: None,
         details: None,
-        tcp: Some(TcpHeader { flags, seq, ack, window, sack, timestamp, echo }),
+        tcp: Some(TcpHeader { connection, flags, seq, ack, window, sack, timestamp, echo }),
         frames: Some(frames),
     }
 }

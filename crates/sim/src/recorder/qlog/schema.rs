@@ -138,7 +138,10 @@ pub(super) struct Packet {
 
 #[derive(Clone, Serialize)]
 pub(super) struct TcpHeader {
-    pub flags: &'static str,
+    /// Which of a bundle of connections it belongs to, if not the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection: Option<u8>,
+    pub flags: String,
     pub seq: u64,
     pub ack: u64,
     pub window: u64,
@@ -160,6 +163,12 @@ pub(super) enum Frame {
     Ack {
         ack_delay: f64,
         acked_ranges: Vec<(u64, u64)>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ect0: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ect1: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ce: Option<u64>,
     },
     Crypto {
         offset: u64,
@@ -194,6 +203,10 @@ pub(super) enum Frame {
         limit: u64,
     },
     HandshakeDone,
+    /// Of an extension that the schema does not know.
+    Unknown {
+        raw_frame_type: u64,
+    },
     ConnectionClose {
         error_space: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -10,6 +10,7 @@ use crate::recorder::Origin;
 use crate::recorder::spool::Spool;
 use haltere_net::incident::{CongestionState, LossSign, PacketName, Reception, TimerChange, TimerName};
 use haltere_net::{Incident, Metric, Packet, Span, Time};
+use haltere_transport::tcp::Segment;
 use haltere_transport::{Body, CloseReason, Event};
 use serde::Serialize;
 use std::io::Write;
@@ -51,8 +52,8 @@ pub(super) struct Vantage {
     /// Packets of the datagram at hand of which nothing was told yet, and packets kept for later.
     arrived: Vec<(PacketName, schema::Packet)>,
     kept: Vec<(PacketName, schema::Packet)>,
-    /// TCP: up to where acknowledgements sent and received went.
-    acked: [u64; 2],
+    /// TCP: up to where acknowledgements sent and received went, for each connection of a bundle.
+    acked: Vec<[u64; 2]>,
     tcp: bool,
 }
 
@@ -91,7 +92,7 @@ impl Vantage {
             state: CongestionState::default(),
             arrived: Vec::new(),
             kept: Vec::new(),
-            acked: [0; 2],
+            acked: Vec::new(),
             tcp: who.protocol == "TCP",
         })
     }
@@ -132,6 +133,14 @@ impl Vantage {
         }
     }
 
+    fn segment(&mut self, segment: &Segment, packet: &Packet<Body>, way: usize) -> schema::Packet {
+        let connection = usize::from(packet.path.0);
+        if self.acked.len() <= connection {
+            self.acked.resize(connection + 1, [0; 2]);
+        }
+        packets::tcp(segment, packet.len, packet.path.0, &mut self.acked[connection][way])
+    }
+
     /// A packet arrived.
     pub(super) fn received(&mut self, at: Time, packet: &Packet<Body>) {
         self.start(at);
@@ -144,7 +153,11 @@ impl Vantage {
                 }
             }
             Body::Tcp(segment) => {
-                let packet = packets::tcp(segment, packet.len, &mut self.acked[1]);
+                let mut packet = self.segment(segment, packet, 1);
+                if segment.damaged {
+                    (packet.trigger, packet.details) = (Some("general"), Some("its checksum is wrong"));
+                    return self.event(at, "transport:packet_dropped", packet);
+                }
                 self.event(at, "transport:packet_received", packet);
             }
             Body::Udp(payload) => self.event(at, "transport:datagrams_received", packets::datagram(payload)),
@@ -177,7 +190,7 @@ impl Vantage {
                 }
             }
             Body::Tcp(segment) => {
-                let packet = packets::tcp(segment, packet.len, &mut self.acked[0]);
+                let packet = self.segment(segment, packet, 0);
                 self.event(at, "transport:packet_sent", packet);
             }
             Body::Udp(payload) => self.event(at, "transport:datagrams_sent", packets::datagram(payload)),

@@ -1,15 +1,20 @@
 //! Tests of BBR: what single ACKs do, by hand; what a transfer does, in a closed loop.
 
-mod bench;
 mod transfers;
 
 use super::bandwidth::UNIT;
 use super::model::{CYCLE, DRAIN_GAIN};
 use super::*;
 use crate::recovery::RateSample;
-use bench::{MSS, config};
+use crate::cc::bench::{Bench, MSS, Path, config};
 use haltere_net::Span;
 use haltere_net::rng::Streams;
+
+impl Bench<Bbr> {
+    fn new(path: Path) -> Bench<Bbr> {
+        Bench::with(Bbr::new(config()), path)
+    }
+}
 
 /// A BBR that is fed ACKs by hand, each of a round of its own.
 struct Hand {
@@ -25,7 +30,7 @@ impl Hand {
         let mut cc = Bbr::new(config());
         let now = Time::from_nanos(1_000_000_000);
         cc.on_established(&Established { now, rtt: Some(RTT) });
-        let rate = RateSample { delivered: 0, interval: RTT, prior_delivered: 0, lost: 0, app_limited: false };
+        let rate = RateSample { delivered: 0, interval: RTT, prior_delivered: 0, lost: 0, in_flight: 0, app_limited: false };
         let ack = Ack {
             now,
             delivered: 0,

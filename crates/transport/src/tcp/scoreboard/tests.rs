@@ -151,13 +151,15 @@ impl Both {
             Operation::Detect(age) => {
                 let before = model.transmissions.saturating_sub(age);
                 let mut visited = Vec::new();
-                let news = board.detect_lost(|r| {
+                let mut news = 0;
+                let judge = |r: &Record| {
                     if r.order >= before {
                         return Judgement::Stop;
                     }
                     visited.push(r.seq);
                     Judgement::Lost
-                });
+                };
+                board.detect_lost(judge, |_| news += 1);
                 let expected: Vec<u64> = model.in_order();
                 prop_assert_eq!(&visited[..], &expected[..visited.len()]);
                 let mut lost = 0;
@@ -169,7 +171,8 @@ impl Both {
             }
             Operation::Timeout(age) => {
                 let before = model.transmissions.saturating_sub(age);
-                let news = board.mark_all_lost(|r| r.order < before);
+                let mut news = 0;
+                board.mark_all_lost(|r| r.order < before, |_| news += 1);
                 let mut lost = 0;
                 for (i, s) in model.segments.iter_mut().enumerate() {
                     if i == 0 || s.order < before {

@@ -1,8 +1,8 @@
 //! Whole transfers over a bottleneck, against what the path is and what the kernel measured.
 
 use super::super::*;
-use super::bench::*;
 use crate::cc::bbr::bandwidth::UNIT;
+use crate::cc::bench::*;
 use haltere_net::Span;
 
 /// Medians of Linux 6.18, loss-free, with a 1000-packet queue: Mbit/s, one-way delay to the client, MiB, seconds, the

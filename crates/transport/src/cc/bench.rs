@@ -1,7 +1,6 @@
-//! A closed loop for tests: a sender with BBR, a paced bottleneck with a drop-tail queue or a policer, a receiver.
+//! A closed loop for tests: a sender with any controller, a bottleneck with a drop-tail queue or a policer, a receiver.
 
-use super::super::Bbr;
-use crate::cc::{Ack, Config, Congestion, CongestionController, Established, Phase, Sent, Trigger};
+use super::{Ack, Config, Congestion, CongestionController, Established, Lost, Phase, Sent, Trigger};
 use crate::recovery::{Pacer, RateSampler, TxState};
 use haltere_net::rng::Streams;
 use haltere_net::{Rate, Span, Time};
@@ -57,8 +56,8 @@ impl Path {
     }
 }
 
-pub struct Bench {
-    pub cc: Bbr,
+pub struct Bench<C> {
+    pub cc: C,
     pub path: Path,
     pub now: Time,
     pub sampler: RateSampler,
@@ -68,6 +67,10 @@ pub struct Bench {
     pub srtt: Option<Span>,
     /// Segments still to send; `None` is endless.
     pub left: Option<u64>,
+    /// What the application gives, if that is less than everything, and since when.
+    pub supply: Option<(Rate, Time)>,
+    /// Which packets the path loses, by number.
+    pub lose: Option<fn(u64) -> bool>,
     pacer: Pacer,
     busy_until: Time,
     waiting: VecDeque<Time>,
@@ -81,10 +84,10 @@ pub struct Bench {
     min_rtt: Option<Span>,
 }
 
-impl Bench {
-    pub fn new(path: Path) -> Bench {
+impl<C: CongestionController> Bench<C> {
+    pub fn with(cc: C, path: Path) -> Bench<C> {
         let mut bench = Bench {
-            cc: Bbr::new(config()),
+            cc,
             path,
             now: Time::from_nanos(3_000_000_000),
             sampler: RateSampler::default(),
@@ -93,6 +96,8 @@ impl Bench {
             max_queue: 0,
             srtt: Some(path.rtt),
             left: None,
+            supply: None,
+            lose: None,
             pacer: Pacer::new(10 * MSS),
             busy_until: Time::ZERO,
             waiting: VecDeque::new(),
@@ -122,12 +127,15 @@ impl Bench {
     }
 
     /// Runs for `span`, showing itself to `see` after each ACK; ends early when all is sent and acknowledged.
-    pub fn run(&mut self, span: Span, mut see: impl FnMut(&mut Bench)) {
+    pub fn run(&mut self, span: Span, mut see: impl FnMut(&mut Bench<C>)) {
         let until = self.now + span;
         loop {
             self.send();
             let can_send = self.in_flight + MSS <= self.cc.window() && self.left != Some(0);
-            let departure = if can_send { self.pacer.next() } else { Time::NEVER };
+            let departure = if can_send { self.pacer.next().max(self.next_supply()) } else { Time::NEVER };
+            if can_send && self.next_supply() > self.now {
+                self.sampler.on_app_limited(self.in_flight);
+            }
             let ack = self.acks.front().map_or(Time::NEVER, |a| a.0);
             let next = departure.min(ack);
             if next > until {
@@ -144,11 +152,30 @@ impl Bench {
         }
     }
 
+    /// From now on the application gives data at this rate only.
+    pub fn limit(&mut self, rate: Rate) {
+        self.supply = Some((rate, self.now));
+    }
+
+    /// When the application has another segment to send.
+    fn next_supply(&self) -> Time {
+        self.supply.map_or(Time::ZERO, |(rate, since)| since + rate.time_for(MSS))
+    }
+
     fn send(&mut self) {
-        while self.in_flight + MSS <= self.cc.window() && self.left != Some(0) && self.pacer.blocked(self.now).is_none()
+        while self.in_flight + MSS <= self.cc.window()
+            && self.left != Some(0)
+            && self.next_supply() <= self.now
+            && self.pacer.blocked(self.now).is_none()
         {
-            let room = ((self.cc.window() - self.in_flight) / MSS).min(self.cc.send_quantum() / MSS);
-            let burst = self.left.map_or(room, |left| left.min(room));
+            let room = ((self.cc.window() - self.in_flight) / MSS).min((self.cc.send_quantum() / MSS).max(1));
+            let burst = match &mut self.supply {
+                Some((rate, since)) => {
+                    *since = (*since + rate.time_for(MSS)).max(self.now.saturating_sub(rate.time_for(20 * MSS)));
+                    1
+                }
+                None => self.left.map_or(room, |left| left.min(room)),
+            };
             for _ in 0..burst {
                 self.send_one();
             }
@@ -174,10 +201,10 @@ impl Bench {
             app_limited: self.sampler.is_app_limited(),
             timeout: Span::from_secs(1),
         });
-        let tx = self.sampler.on_sent(self.now, self.in_flight);
+        let tx = self.sampler.on_sent(self.now, self.in_flight).with_in_flight(self.in_flight + MSS);
         self.out.insert(number, (self.now, tx));
         self.in_flight += MSS;
-        if self.admits() {
+        if !self.lose.is_some_and(|lose| lose(number)) && self.admits() {
             let start = self.busy_until.max(self.now);
             if start > self.now {
                 self.waiting.push_back(start);
@@ -226,14 +253,19 @@ impl Bench {
         let late: Vec<u64> = self.out.range(..newest.saturating_sub(2)).map(|(&n, _)| n).collect();
         let lost = late.len() as u64 * MSS;
         for number in late {
-            self.out.remove(&number);
+            if let Some((_, sent)) = self.out.remove(&number) {
+                self.sampler.on_lost(MSS);
+                let (total_delivered, total_lost) = (self.sampler.delivered(), self.sampler.lost());
+                let (now, from, to, bytes) = (self.now, number, number + 1, MSS);
+                self.cc.on_lost(&Lost { now, from, to, bytes, sent, total_delivered, total_lost });
+            }
         }
         self.in_flight -= lost;
-        self.sampler.on_lost(lost);
         self.lost_packets += lost / MSS;
         self.left = self.left.map(|left| left + lost / MSS);
         if self.repairing_until.is_some_and(|until| newest >= until) {
             self.repairing_until = None;
+            self.cc.on_recovered(self.now);
         }
         if lost > 0 && self.repairing_until.is_none() {
             self.repairing_until = Some(self.next);
@@ -270,4 +302,32 @@ impl Bench {
             self.sampler.on_app_limited(self.in_flight);
         }
     }
+}
+
+/// An ACK of one segment on a path of 100 ms in congestion avoidance, with what `alter` makes of it.
+pub fn ack(alter: impl FnOnce(&mut Ack)) -> Ack {
+    let (now, rtt) = (Time::from_nanos(1_000_000_000), Span::from_millis(100));
+    let rate = RateSampler::default().sample(None);
+    let mut ack = Ack {
+        now,
+        delivered: MSS,
+        lost: 0,
+        rtt: Some(rtt),
+        srtt: Some(rtt),
+        min_rtt: Some(rtt),
+        in_flight: 10 * MSS,
+        prior_in_flight: 11 * MSS,
+        window_limited: true,
+        may_grow: true,
+        phase: Phase::Open,
+        acked_to: 0,
+        sent_to: 0,
+        rate,
+        total_delivered: 0,
+        total_lost: 0,
+        next_departure: now,
+        delayed: false,
+    };
+    alter(&mut ack);
+    ack
 }

@@ -1,0 +1,72 @@
+//! A flow's acknowledgement policy: the table `ack` of a scenario.
+
+use crate::contender::{Contender, Switch, Transport};
+use crate::scenario::{Quantity, ScenarioError};
+use haltere_net::Span;
+use haltere_transport::{quic, tcp};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// QUIC states its `max_ack_delay` in milliseconds below 2^14 (RFC 9000 section 18.2).
+const LONGEST_QUIC: Span = Span::from_millis((1 << 14) - 1);
+/// TCP must acknowledge within half a second (RFC 9293 section 3.8.6.3).
+const LONGEST_TCP: Span = Span::from_millis(500);
+
+/// When both ends of a flow acknowledge; what is left out is as the transport has it by itself.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AckSpec {
+    /// Packets (QUIC) or full segments (TCP) that are answered by one acknowledgement (default 2).
+    #[serde(default)]
+    pub every: Option<u32>,
+    /// The longest an acknowledgement is delayed (default 25ms for QUIC, 200ms for TCP).
+    #[serde(default)]
+    pub max_delay: Option<Quantity<Span>>,
+    /// QUIC: both ends have the acknowledgement-frequency extension, so that the sender asks for four acknowledgements a
+    /// round trip (default false).
+    #[serde(default)]
+    pub frequency: Option<bool>,
+    /// TCP: acknowledgements are hurried at the start, after disorder and to offer a larger window (default true).
+    #[serde(default)]
+    pub quick: Option<bool>,
+}
+
+impl AckSpec {
+    /// Whether a contender can keep to it; `path` is the field's.
+    pub(crate) fn check(&self, path: &str, contender: &Contender) -> Result<(), ScenarioError> {
+        let error = |field: &str, message: String| Err(ScenarioError { path: format!("{path}.{field}"), message });
+        let (of_tcp, longest) = match contender.transport {
+            Transport::Tcp => (true, LONGEST_TCP),
+            Transport::Quic => (false, LONGEST_QUIC),
+        };
+        if let Some(every) = self.every.filter(|n| !(1..=1000).contains(n)) {
+            return error("every", format!("{every}: give a number of packets from 1 to 1000"));
+        }
+        if self.every.is_some() && contender.has(Switch::NoDelack) {
+            return error("every", "nodelack acknowledges every packet: leave one of them out".into());
+        }
+        let least = if self.frequency == Some(true) { Span::from_millis(1) } else { Span::from_nanos(1) };
+        if let Some(Quantity(delay)) = self.max_delay.filter(|d| d.0 < least || d.0 > longest) {
+            return error("max_delay", format!("{delay}: give a time from {least} to {longest}"));
+        }
+        if of_tcp && self.frequency.is_some() {
+            return error("frequency", "it is an extension of QUIC: leave it out, or give a quic contender".into());
+        }
+        if !of_tcp && self.quick.is_some() {
+            return error("quick", "quick acknowledgements are TCP's: leave it out, or give a tcp contender".into());
+        }
+        Ok(())
+    }
+
+    pub(crate) fn apply_to_tcp(&self, config: &mut tcp::Config) {
+        config.ack_every = self.every.unwrap_or(config.ack_every);
+        config.max_ack_delay = self.max_delay.map_or(config.max_ack_delay, |d| d.0);
+        config.hurried_acks = self.quick.unwrap_or(config.hurried_acks);
+    }
+
+    pub(crate) fn apply_to_quic(&self, config: &mut quic::Config) {
+        config.ack.every = self.every.unwrap_or(config.ack.every);
+        config.ack.max_delay = self.max_delay.map_or(config.ack.max_delay, |d| d.0);
+        config.ack_frequency = self.frequency.unwrap_or(config.ack_frequency);
+    }
+}

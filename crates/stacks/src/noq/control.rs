@@ -1,0 +1,179 @@
+//! What controls congestion inside noq: its own controllers, looked at from outside, or ours.
+
+use super::{Factory, own};
+use crate::bridge::{Driver, Estimate, INITIAL_WINDOW, Plan};
+use crate::clock::Clock;
+use crate::config::{Config, Congestion};
+use crate::meter::Meter;
+use noq_proto::RttEstimator;
+use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
+use std::any::Any;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What a path's controller is made by.
+pub(super) fn factory(config: &Config, clock: Clock, meter: &Meter) -> Factory {
+    match config.congestion {
+        Congestion::Own(which) => Arc::new(Watch { inner: own(which), meter: meter.clone() }),
+        Congestion::Ours(algorithm, slow_start) => {
+            let (stream, meter) = (config.stream.clone(), meter.clone());
+            Arc::new(Plant(Plan { algorithm, slow_start, stream, clock, meter }))
+        }
+    }
+}
+
+/// Makes controllers of ours.
+struct Plant(Plan);
+
+impl ControllerFactory for Plant {
+    fn build(self: Arc<Self>, _: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        Box::new(Ours(Driver::new(self.0.clone(), current_mtu)))
+    }
+}
+
+/// A controller of ours.
+#[derive(Debug)]
+struct Ours(Driver);
+
+impl Controller for Ours {
+    fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
+        self.0.on_sent(now, bytes, last_packet_number);
+    }
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _: u64, app_limited: bool, rtt: &RttEstimator) {
+        self.0.on_ack(now, sent, bytes, app_limited, Estimate { smoothed: rtt.get() });
+    }
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+        self.0.on_end_acks(now, in_flight, app_limited, largest);
+    }
+    fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, _: bool, lost: u64, _: u64) {
+        self.0.on_congestion(now, sent, persistent, lost);
+    }
+    fn on_spurious_congestion_event(&mut self) {
+        self.0.on_undo();
+    }
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.0.on_mtu(new_mtu);
+    }
+    fn window(&self) -> u64 {
+        self.0.window()
+    }
+    fn metrics(&self) -> ControllerMetrics {
+        let (rate, quantum) = self.0.pacing();
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = self.0.window();
+        // In bytes a second, as noq's own algorithms have it.
+        metrics.pacing_rate = rate.map(|bps| bps / 8);
+        metrics.send_quantum = rate.and(Some(quantum)).filter(|q| *q > 0);
+        metrics
+    }
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(Ours(self.0.anew()))
+    }
+    fn initial_window(&self) -> u64 {
+        INITIAL_WINDOW
+    }
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+/// Makes noq's own controllers, watched.
+struct Watch {
+    inner: Factory,
+    meter: Meter,
+}
+
+impl ControllerFactory for Watch {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        let inner = self.inner.clone().build(now, current_mtu);
+        let watched = Watched { inner, meter: self.meter.clone(), newest: None };
+        watched.note();
+        Box::new(watched)
+    }
+}
+
+/// One of noq's own controllers; every call goes through unchanged.
+#[derive(Debug)]
+struct Watched {
+    inner: Box<dyn Controller>,
+    meter: Meter,
+    /// When the newest packet of the acknowledgement being dealt with was sent.
+    newest: Option<Instant>,
+}
+
+impl Watched {
+    fn note(&self) {
+        let m = self.inner.metrics();
+        self.meter.control(m.congestion_window, m.ssthresh, m.pacing_rate.map(|rate| 8 * rate));
+    }
+}
+
+impl Controller for Watched {
+    fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
+        self.meter.sent(bytes);
+        self.inner.on_sent(now, bytes, last_packet_number);
+    }
+
+    fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
+        self.inner.on_packet_sent(now, bytes, pn);
+    }
+
+    fn on_cwnd_limited(&mut self) {
+        self.inner.on_cwnd_limited();
+    }
+
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, pn: u64, app_limited: bool, rtt: &RttEstimator) {
+        self.newest = self.newest.max(Some(sent));
+        self.inner.on_ack(now, sent, bytes, pn, app_limited, rtt);
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+        let rtt = self.newest.take().map(|sent| now.saturating_duration_since(sent));
+        self.meter.acknowledged(in_flight, rtt);
+        self.inner.on_end_acks(now, in_flight, app_limited, largest);
+        self.note();
+    }
+
+    fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, ecn: bool, lost: u64, pn: u64) {
+        self.meter.lost(lost, persistent);
+        self.inner.on_congestion_event(now, sent, persistent, ecn, lost, pn);
+        self.note();
+    }
+
+    fn on_packet_lost(&mut self, lost_bytes: u16, pn: u64, now: Instant) {
+        self.inner.on_packet_lost(lost_bytes, pn, now);
+    }
+
+    fn on_spurious_congestion_event(&mut self) {
+        self.inner.on_spurious_congestion_event();
+        self.note();
+    }
+
+    fn on_ack_frequency_update(&mut self, threshold: u64, max_ack_delay: Duration) {
+        self.inner.on_ack_frequency_update(threshold, max_ack_delay);
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.inner.on_mtu_update(new_mtu);
+    }
+
+    fn window(&self) -> u64 {
+        self.inner.window()
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        self.inner.metrics()
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(Watched { inner: self.inner.clone_box(), meter: self.meter.clone(), newest: self.newest })
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.inner.initial_window()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

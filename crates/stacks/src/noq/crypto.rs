@@ -1,0 +1,128 @@
+//! The null cipher in noq's terms.
+
+use crate::null::{self, Handshake, TAG};
+use bytes::BytesMut;
+use haltere_transport::Role;
+use noq_proto::crypto::{
+    ClientConfig, CryptoError, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, ServerConfig, Session,
+    UnsupportedVersion,
+};
+use noq_proto::transport_parameters::{Error::Malformed, TransportParameters};
+use noq_proto::{ConnectError, ConnectionId, PathId, Side, TransportError};
+use std::any::Any;
+
+/// Starts sessions without encryption.
+pub(super) struct Null;
+
+struct NullKey;
+
+fn pair<T: ?Sized>(make: impl Fn() -> Box<T>) -> KeyPair<Box<T>> {
+    KeyPair { local: make(), remote: make() }
+}
+
+fn keys() -> Keys {
+    Keys { header: pair(|| Box::new(NullKey) as Box<dyn HeaderKey>), packet: packet_keys() }
+}
+
+fn packet_keys() -> KeyPair<Box<dyn PacketKey>> {
+    pair(|| Box::new(NullKey) as Box<dyn PacketKey>)
+}
+
+impl HeaderKey for NullKey {
+    fn decrypt(&self, _: usize, _: &mut [u8]) {}
+    fn encrypt(&self, _: usize, _: &mut [u8]) {}
+    fn sample_size(&self) -> usize {
+        TAG
+    }
+}
+
+impl PacketKey for NullKey {
+    fn encrypt(&self, _: PathId, packet: u64, buf: &mut [u8], header_len: usize) {
+        null::seal(packet, buf, header_len);
+    }
+    fn decrypt(&self, _: PathId, packet: u64, header: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
+        let len = null::open(packet, header, payload).ok_or(CryptoError)?;
+        payload.truncate(len);
+        Ok(())
+    }
+    fn tag_len(&self) -> usize {
+        TAG
+    }
+    // RFC 9001 section 6.6, AEAD_AES_128_GCM, so that keys are updated when they would be.
+    fn confidentiality_limit(&self) -> u64 {
+        1 << 23
+    }
+    fn integrity_limit(&self) -> u64 {
+        1 << 52
+    }
+}
+
+struct NullSession(Handshake);
+
+impl NullSession {
+    fn boxed(role: Role, params: &TransportParameters) -> Box<dyn Session> {
+        let mut own = Vec::new();
+        params.write(&mut own);
+        Box::new(NullSession(Handshake::new(role, own)))
+    }
+}
+
+impl ClientConfig for Null {
+    fn start_session(&self, _: u32, _: &str, params: &TransportParameters) -> Result<Box<dyn Session>, ConnectError> {
+        Ok(NullSession::boxed(Role::Client, params))
+    }
+}
+
+impl ServerConfig for Null {
+    fn initial_keys(&self, _: u32, _: ConnectionId) -> Result<Keys, UnsupportedVersion> {
+        Ok(keys())
+    }
+    fn retry_tag(&self, _: u32, _: ConnectionId, packet: &[u8]) -> [u8; 16] {
+        null::tag(0, &[], packet)
+    }
+    fn start_session(&self, _: u32, params: &TransportParameters) -> Box<dyn Session> {
+        NullSession::boxed(Role::Server, params)
+    }
+}
+
+impl Session for NullSession {
+    fn initial_keys(&self, _: ConnectionId, _: Side) -> Keys {
+        keys()
+    }
+    fn handshake_data(&self) -> Option<Box<dyn Any>> {
+        self.0.peer().map(|_| Box::new(()) as Box<dyn Any>)
+    }
+    fn peer_identity(&self) -> Option<Box<dyn Any>> {
+        None
+    }
+    fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
+        None
+    }
+    fn early_data_accepted(&self) -> Option<bool> {
+        None
+    }
+    fn is_handshaking(&self) -> bool {
+        self.0.is_handshaking()
+    }
+    fn read_handshake(&mut self, buf: &[u8]) -> Result<bool, TransportError> {
+        self.0.read(buf).map_err(|_| Malformed.into())
+    }
+    fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
+        let side = if self.0.is_client() { Side::Client } else { Side::Server };
+        let read = |mut bytes: &[u8]| TransportParameters::read(side, &mut bytes);
+        self.0.peer().map(read).transpose().map_err(Into::into)
+    }
+    fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
+        self.0.write(buf).map(|_| keys())
+    }
+    fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
+        Some(packet_keys())
+    }
+    fn is_valid_retry(&self, _: ConnectionId, header: &[u8], payload: &[u8]) -> bool {
+        let whole = [header, payload].concat();
+        whole.split_last_chunk::<TAG>().is_some_and(|(packet, tag)| *tag == null::tag(0, &[], packet))
+    }
+    fn export_keying_material(&self, _: &mut [u8], _: &[u8], _: &[u8]) -> Result<(), ExportKeyingMaterialError> {
+        Err(ExportKeyingMaterialError)
+    }
+}

@@ -1,0 +1,91 @@
+//! Tahoe (V. Jacobson, "Congestion avoidance and control", SIGCOMM 1988, section 3 and appendices): after any loss the
+//! window is one segment and slow start leads up to half of what it was.
+//!
+//! The sender of 1988 took everything in flight for gone. Ours know what is in flight, so that a window of one segment
+//! would hold even the repair back until the pipe has run dry. What was in flight at the loss is therefore added to the
+//! window until it has arrived: beyond it one segment may be out, then two, as with Tahoe. What arrived is not sent
+//! again, which a sender without selective acknowledgements did. A reduction is never undone.
+
+use super::windows::Windows;
+use super::{Ack, Config, Congestion, CongestionController, Description, Phase, Sent, SlowStart, Trigger};
+use haltere_net::Time;
+
+pub(super) const DESCRIPTION: Description = Description {
+    name: "tahoe",
+    summary: "a window of one segment and slow start after every loss",
+    reference: "V. Jacobson, SIGCOMM 1988",
+    slow_start: true,
+};
+
+/// Tahoe.
+#[derive(Clone, Debug)]
+pub struct Tahoe {
+    w: Windows,
+    /// Bytes in flight that were sent before the last loss and may still arrive.
+    stale: u64,
+    /// When that was counted.
+    counted: Time,
+}
+
+impl Tahoe {
+    pub(super) fn new(config: Config) -> Tahoe {
+        Tahoe { w: Windows::new(&config, SlowStart::Standard), stale: 0, counted: Time::ZERO }
+    }
+}
+
+impl CongestionController for Tahoe {
+    fn on_sent(&mut self, sent: &Sent) {
+        self.w.restart_after(sent);
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        if ack.phase < Phase::Recovery {
+            self.stale = 0;
+        }
+        // What the ACK that told of the loss delivered was no longer in flight.
+        let delivered = if ack.now == self.counted { 0 } else { ack.delivered };
+        let fresh = delivered.saturating_sub(self.stale);
+        self.stale = self.stale.saturating_sub(delivered + ack.lost);
+        let fresh = self.w.consider_exit(&Ack { delivered: fresh, ..*ack }, ack.min_rtt);
+        // Slow start goes on through recovery, by what was sent since the loss.
+        let ack = Ack { may_grow: ack.may_grow || self.owns_recovery(), ..*ack };
+        if let Some(rest) = self.w.grow(&ack, fresh) {
+            self.w.additive_reno(rest);
+        }
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        self.w.reduce(event, self.w.window / 2);
+        self.w.window = self.w.mss;
+        self.counted = event.now;
+        self.stale = match event.trigger {
+            // A timeout finds lost what is older than an RTT; the rest is given a window of its own alike.
+            Trigger::Loss | Trigger::Ecn | Trigger::Timeout => event.in_flight,
+            Trigger::PersistentCongestion => 0,
+        };
+    }
+
+    fn on_undo(&mut self) {}
+
+    fn window(&self) -> u64 {
+        self.w.window + self.stale
+    }
+
+    fn ssthresh(&self) -> u64 {
+        self.w.ssthresh
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.w.in_slow_start()
+    }
+
+    /// TCP's PRR aims at the threshold. QUIC drops to the window at once and needs no help; there a loss among what was
+    /// sent since the last one is to be told.
+    fn owns_recovery(&self) -> bool {
+        self.w.as_linux()
+    }
+
+    fn set_mss(&mut self, mss: u64, _: u64) {
+        self.w.set_mss(mss);
+    }
+}

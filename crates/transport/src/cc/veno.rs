@@ -1,0 +1,144 @@
+//! Veno (C. P. Fu, S. C. Liew, "TCP Veno: TCP enhancement for transmission over wireless access networks", IEEE JSAC
+//! 21(2), 2003, section II).
+//!
+//! The backlog N = window (RTT - BaseRTT) / RTT, as in Vegas, tells losses of congestion from random ones: with fewer
+//! than 3 segments waiting a loss takes a fifth only, and from 3 on the window grows by a segment in two RTTs. The paper
+//! takes the smoothed RTT and forgets BaseRTT at each loss; Linux takes the ACK's own RTT, and forgets BaseRTT when
+//! nothing is in flight.
+
+use super::observed::Rtts;
+use super::windows::Windows;
+use super::{Ack, Config, Congestion, CongestionController, Description, Phase, Sent, SlowStart, Trigger};
+
+pub(super) const DESCRIPTION: Description = Description {
+    name: "veno",
+    summary: "Reno that takes losses with a short queue for random ones",
+    reference: "Fu, Liew, IEEE JSAC 21(2), 2003",
+    slow_start: true,
+};
+
+/// Segments waiting from which the path is congested.
+const BETA: u64 = 3;
+/// RTTs to have seen before Veno trusts them (Linux).
+const SAMPLES: u32 = 2;
+
+/// Veno.
+#[derive(Clone, Debug)]
+pub struct Veno {
+    w: Windows,
+    rtts: Rtts,
+    /// Whether the backlog is of `BETA` segments at least.
+    congested: bool,
+    phase: Phase,
+    /// Linux: whether the next window delivered adds a segment, while congested.
+    every_other: bool,
+}
+
+impl Veno {
+    pub(super) fn new(config: Config) -> Veno {
+        Veno {
+            w: Windows::new(&config, SlowStart::Standard),
+            rtts: Rtts::default(),
+            congested: false,
+            phase: Phase::Open,
+            every_other: true,
+        }
+    }
+
+    /// The paper's rule: additive increase by the backlog.
+    fn grow_exactly(&mut self, ack: &Ack, delivered: u64) {
+        if let (Some(srtt), Some((base, _))) = (ack.srtt, self.rtts.both()) {
+            let waiting = u128::from(self.w.window) * u128::from(srtt.saturating_sub(base).as_nanos());
+            self.congested = waiting >= u128::from(BETA * self.w.mss) * u128::from(srtt.as_nanos());
+        }
+        if let Some(rest) = self.w.grow(ack, delivered) {
+            let windows = if self.congested { 2 } else { 1 };
+            self.w.additive(rest, windows * self.w.window);
+        }
+    }
+
+    fn grow_linux(&mut self, ack: &Ack, delivered: u64) {
+        let before = std::mem::replace(&mut self.phase, ack.phase);
+        if before != Phase::Open && ack.phase == Phase::Open {
+            self.rtts.forget_least();
+        }
+        let trusted = self.phase == Phase::Open && self.rtts.samples > SAMPLES;
+        if ack.window_limited && ack.may_grow {
+            if trusted {
+                self.congested = self.is_congested_linux();
+            }
+            if let Some(rest) = self.w.grow(ack, delivered) {
+                if trusted && self.congested { self.grow_congested(rest) } else { self.w.additive_reno(rest) }
+            }
+            if self.phase == Phase::Open {
+                self.rtts.forget_least();
+            }
+        }
+    }
+
+    /// The backlog in half segments, rounded up; without an RTT since the last look the path counts as congested.
+    fn is_congested_linux(&self) -> bool {
+        let window = 2 * self.w.segments();
+        let free = self.rtts.both().map_or(0, |(base, least)| {
+            (u128::from(window) * u128::from(base.as_nanos()) / u128::from(least.as_nanos().max(1))) as u64
+        });
+        window.saturating_sub(free) >= 2 * BETA
+    }
+
+    /// A segment for every other window; the kernel looks before it counts.
+    fn grow_congested(&mut self, delivered: u64) {
+        if self.w.credit < self.w.window {
+            self.w.credit += delivered;
+            return;
+        }
+        if self.every_other {
+            self.w.window += self.w.mss;
+        }
+        self.every_other = !self.every_other;
+        self.w.credit = 0;
+    }
+}
+
+impl CongestionController for Veno {
+    fn on_sent(&mut self, sent: &Sent) {
+        self.w.restart_after(sent);
+        if sent.in_flight == 0 && self.w.as_linux() {
+            self.rtts.forget_base();
+            self.rtts.forget_least();
+            self.every_other = true;
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        self.rtts.observe(ack);
+        let delivered = self.w.consider_exit(ack, ack.min_rtt);
+        if self.w.as_linux() { self.grow_linux(ack, delivered) } else { self.grow_exactly(ack, delivered) }
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        let window = self.w.window;
+        self.w.reduce(event, if self.congested { window / 2 } else { window * 4 / 5 });
+        if event.trigger == Trigger::Timeout {
+            self.phase = Phase::Loss;
+        }
+        if !self.w.as_linux() {
+            self.rtts = Rtts::default();
+        }
+    }
+
+    fn on_undo(&mut self) {
+        self.w.undo();
+    }
+
+    fn window(&self) -> u64 {
+        self.w.window
+    }
+
+    fn ssthresh(&self) -> u64 {
+        self.w.ssthresh
+    }
+
+    fn set_mss(&mut self, mss: u64, _: u64) {
+        self.w.set_mss(mss);
+    }
+}

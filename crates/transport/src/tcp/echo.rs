@@ -1,0 +1,106 @@
+//! The receiver's side of ECN: when an acknowledgement says that marks were seen.
+
+use super::segment::Segment;
+use haltere_net::Ecn;
+
+/// How marks are echoed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EchoRule {
+    /// From a mark on until the sender says that it has reduced its window (RFC 3168 section 6.1.3).
+    Rfc3168,
+    /// Each acknowledgement tells whether what it acknowledges was marked (RFC 8257 section 3.2).
+    Dctcp,
+}
+
+/// What a mark, or its absence, asks of the acknowledgements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Asks {
+    Nothing,
+    /// The next few at once.
+    Quick,
+    /// One at once. If one was being held back, it goes first, for this position and as the marks were before.
+    Now {
+        before: u64,
+        echo: bool,
+    },
+}
+
+/// The state of the echo.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Echo {
+    rule: Option<EchoRule>,
+    /// Whether acknowledgements echo marks now (Linux: `TCP_ECN_DEMAND_CWR`).
+    pub on: bool,
+    /// Whether an ECN-capable packet was seen.
+    seen: bool,
+    /// What was expected next when the last packet had been taken in (Linux: `prior_rcv_nxt`).
+    next: u64,
+}
+
+impl Echo {
+    /// The connection uses ECN.
+    pub(super) fn negotiated(&mut self, rule: EchoRule) {
+        self.rule = Some(rule);
+    }
+
+    /// The sender tells of having reduced its window.
+    pub(super) fn take_reduced(&mut self, s: &Segment) -> Asks {
+        if !s.cwr || self.rule != Some(EchoRule::Rfc3168) {
+            return Asks::Nothing;
+        }
+        self.on = false;
+        // It may be down to a packet, which is not to wait for another (Linux: `tcp_ecn_accept_cwr`).
+        Asks::Now { before: 0, echo: false }
+    }
+
+    /// A data packet was taken in and `next` is expected now (Linux: `__tcp_ecn_check_ce`).
+    pub(super) fn take_mark(&mut self, ecn: Ecn, next: u64) -> Asks {
+        let Some(rule) = self.rule else { return Asks::Nothing };
+        if ecn == Ecn::NotEct {
+            // Not ECN-capable among others that are: most likely a retransmission.
+            return if self.seen { Asks::Quick } else { Asks::Nothing };
+        }
+        self.seen = true;
+        let marked = ecn == Ecn::Ce;
+        match rule {
+            EchoRule::Rfc3168 => {
+                let news = marked && !self.on;
+                self.on |= marked;
+                if news { Asks::Quick } else { Asks::Nothing }
+            }
+            EchoRule::Dctcp => {
+                let before = std::mem::replace(&mut self.next, next);
+                let echo = std::mem::replace(&mut self.on, marked);
+                if echo == marked { Asks::Nothing } else { Asks::Now { before, echo } }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classic_echoes_last_until_the_sender_has_reduced() {
+        let mut echo = Echo::default();
+        assert_eq!(echo.take_mark(Ecn::Ce, 1), Asks::Nothing, "nothing was agreed on");
+        echo.negotiated(EchoRule::Rfc3168);
+        assert_eq!((echo.take_mark(Ecn::Ce, 1), echo.on), (Asks::Quick, true));
+        assert_eq!((echo.take_mark(Ecn::Ect0, 2), echo.on), (Asks::Nothing, true));
+        assert_eq!(echo.take_mark(Ecn::Ce, 3), Asks::Nothing);
+        assert_eq!(echo.take_mark(Ecn::NotEct, 3), Asks::Quick);
+    }
+
+    /// Figure 1 of RFC 8257: a change of state sends an ACK at once, for what came before with the state before.
+    #[test]
+    fn dctcps_echoes_follow_the_marks() {
+        let mut echo = Echo::default();
+        echo.negotiated(EchoRule::Dctcp);
+        assert_eq!(echo.take_mark(Ecn::Ect0, 1000), Asks::Nothing);
+        assert_eq!(echo.take_mark(Ecn::Ce, 2000), Asks::Now { before: 1000, echo: false });
+        assert_eq!((echo.take_mark(Ecn::Ce, 3000), echo.on), (Asks::Nothing, true));
+        assert_eq!(echo.take_mark(Ecn::Ect0, 4000), Asks::Now { before: 3000, echo: true });
+        assert!(!echo.on);
+    }
+}

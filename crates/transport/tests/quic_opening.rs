@@ -1,0 +1,190 @@
+//! What may precede QUIC's handshake or go with it (Version Negotiation, Retry, 0-RTT), and what becomes of each variant
+//! when its packets are lost, doubled or late. The anti-amplification limit holds throughout.
+
+mod common;
+
+use common::{Exchange, Fate, Pair, Seen};
+use haltere_net::link::LinkConfig;
+use haltere_net::rng::Streams;
+use haltere_net::{Span, Time};
+use haltere_transport::cc::Algorithm;
+use haltere_transport::quic::{Config, Connection, Form, Session, SpaceId};
+use haltere_transport::{Body, CloseReason, Endpoint, Role};
+use proptest::prelude::*;
+
+const DELAY: Span = Span::from_millis(25);
+
+#[derive(Clone, Copy, Debug)]
+struct Variant {
+    session: Session,
+    retry: bool,
+    unknown_version: bool,
+}
+
+impl Variant {
+    fn all() -> impl Iterator<Item = Variant> {
+        [Session::New, Session::Resumed, Session::Early]
+            .into_iter()
+            .flat_map(|session| (0..4).map(move |n| Variant { session, retry: n & 1 > 0, unknown_version: n & 2 > 0 }))
+    }
+
+    fn end(self, role: Role) -> Connection {
+        let mut config = Config::new(role, Algorithm::Cubic, Streams::new(1, 0).named("cc"));
+        config.session = self.session;
+        config.retry = self.retry && role == Role::Server;
+        config.unknown_version = self.unknown_version && role == Role::Client;
+        Connection::new(config)
+    }
+
+    fn pair(self) -> Pair<Connection, Connection> {
+        let link = LinkConfig { delay: DELAY, ..LinkConfig::default() };
+        let exchange = Exchange { streams: vec![(3000, 20_000)] };
+        let mut pair = Pair::new(self.end(Role::Client), self.end(Role::Server), &link, &link, 1, exchange);
+        pair.keep = true;
+        pair
+    }
+
+    /// Round trips before the request can go.
+    fn round_trips(self) -> u64 {
+        u64::from(self.session != Session::Early) + u64::from(self.retry) + u64::from(self.unknown_version)
+    }
+}
+
+fn datagram(seen: &Seen) -> &haltere_transport::quic::Datagram {
+    let Body::Quic(datagram) = &seen.packet.body else { panic!("not QUIC") };
+    for packet in datagram.packets.iter() {
+        assert_eq!(packet.size, packet.encoded_len(), "{packet:?}");
+    }
+    assert_eq!(seen.packet.len, datagram.size() + 28);
+    datagram
+}
+
+/// Asserts RFC 9000 section 8.1 of each datagram of the server's: no more than three times what had arrived, until a
+/// Handshake packet or a token did.
+fn assert_not_amplified(seen: &[Seen], fate: impl Fn(&Seen, usize) -> Fate, case: &str) {
+    let mut told = 0;
+    let arrivals: Vec<(Time, u64, bool)> = numbered(seen, true)
+        .flat_map(|(n, s)| {
+            let sizes = u64::from(datagram(s).size());
+            let validates = datagram(s).packets.iter().any(|p| p.space == SpaceId::Handshake || p.token > 0);
+            let (copies, at) = match fate(s, n) {
+                Fate::Passes => (1, s.at + DELAY),
+                Fate::Twice => (2, s.at + DELAY),
+                Fate::Lost => (0, s.at),
+                Fate::Late(by) => (1, s.at + DELAY + by),
+            };
+            (0..copies).map(move |_| (at, sizes, validates))
+        })
+        .collect();
+    for (_, s) in numbered(seen, false) {
+        told += u64::from(datagram(s).size());
+        let before = || arrivals.iter().filter(|a| a.0 <= s.at);
+        if before().any(|a| a.2) {
+            return;
+        }
+        let heard: u64 = before().map(|a| a.1).sum();
+        assert!(told <= 3 * heard, "{told} sent for {heard} received: {case}");
+    }
+}
+
+/// The packets of one direction, numbered from 1.
+fn numbered(seen: &[Seen], from_client: bool) -> impl Iterator<Item = (usize, &Seen)> {
+    seen.iter().filter(move |s| s.from_client == from_client).enumerate().map(|(i, s)| (i + 1, s))
+}
+
+/// Runs with what befalls the n-th datagrams of each direction.
+fn run(variant: Variant, events: Vec<(bool, usize, Fate)>) -> Pair<Connection, Connection> {
+    let mut pair = variant.pair();
+    let case = format!("{variant:?} {events:?}");
+    let fate = move |from_client: bool, n: usize| {
+        events.iter().find(|e| (e.0, e.1) == (from_client, n)).map_or(Fate::Passes, |e| e.2)
+    };
+    let of = fate.clone();
+    let mut sent = [0, 0];
+    pair.fortune = Some(Box::new(move |seen| {
+        sent[usize::from(seen.from_client)] += 1;
+        fate(seen.from_client, sent[usize::from(seen.from_client)])
+    }));
+    assert!(pair.run(Span::from_secs(300)), "still going: {case}");
+    assert_eq!((pair.client_log.failed, pair.server_log.failed), (None, None), "{case}");
+    pair.assert_complete();
+    assert_not_amplified(&pair.seen, |s, n| of(s.from_client, n), &case);
+    pair
+}
+
+#[test]
+fn each_variant_takes_its_round_trips_and_says_what_it_should() {
+    for variant in Variant::all() {
+        let pair = run(variant, Vec::new());
+        let asked = pair.server_log.streams[0].3.unwrap();
+        let one_way = 2 * variant.round_trips() + 1;
+        assert_eq!(asked, Time::ZERO + DELAY * one_way, "{variant:?}");
+        let count = |form: Form| {
+            pair.seen.iter().flat_map(|s| datagram(s).packets.iter()).filter(|p| p.form == form).count() as u64
+        };
+        assert_eq!(count(Form::Retry), u64::from(variant.retry), "{variant:?}");
+        assert_eq!(count(Form::VersionNegotiation), u64::from(variant.unknown_version), "{variant:?}");
+        assert_eq!(count(Form::UnknownVersion), u64::from(variant.unknown_version), "{variant:?}");
+        assert_eq!(count(Form::ZeroRtt) > 0, variant.session == Session::Early, "{variant:?}");
+        // Nothing is lost, so nothing but what a Retry packet made worthless is sent again.
+        let again = pair.client.stats().retransmitted_packets + pair.server.stats().retransmitted_packets;
+        assert!(again == 0 || (variant.retry && variant.session == Session::Early), "{variant:?}: {again}");
+    }
+}
+
+#[test]
+fn tokens_and_numbers_are_as_section_17_2_5_wants_them() {
+    let pair = run(Variant { session: Session::Early, retry: true, unknown_version: false }, Vec::new());
+    let first: Vec<_> = pair.seen.iter().filter(|s| s.from_client).flat_map(|s| datagram(s).packets.iter()).collect();
+    let token = |space, number| first.iter().find(|p| p.space == space && p.number == number).map(|p| p.token);
+    // Initial 0 goes without, Initial 1 with the token of 51 bytes: packet numbers go on.
+    assert_eq!((token(SpaceId::Initial, 0), token(SpaceId::Initial, 1)), (Some(0), Some(51)));
+    let early: Vec<u64> = first.iter().filter(|p| p.form == Form::ZeroRtt).map(|p| p.number).collect();
+    assert!(early.windows(2).all(|w| w[0] < w[1]), "{early:?}");
+}
+
+#[test]
+fn every_datagram_of_every_handshake_may_be_lost_doubled_or_late() {
+    let fates = [Fate::Lost, Fate::Twice, Fate::Late(Span::from_millis(30)), Fate::Late(Span::from_secs(2))];
+    for (variant, fate) in Variant::all().flat_map(|v| fates.map(|f| (v, f))) {
+        for (from_client, n) in [true, false].into_iter().flat_map(|d| (1..=10).map(move |n| (d, n))) {
+            run(variant, vec![(from_client, n, fate)]);
+        }
+    }
+}
+
+#[test]
+fn a_dead_path_is_given_up_with_the_right_reason() {
+    for variant in Variant::all() {
+        for passed in 0..6 {
+            let mut pair = variant.pair();
+            let mut sent = 0;
+            pair.fortune = Some(Box::new(move |_| {
+                sent += 1;
+                if sent > passed { Fate::Lost } else { Fate::Passes }
+            }));
+            assert!(pair.run(Span::from_secs(600)), "still going: {variant:?}");
+            let why = pair.client_log.failed.expect("a failure");
+            let expected =
+                if pair.client_log.connected > 0 { CloseReason::IdleTimeout } else { CloseReason::HandshakeTimeout };
+            assert_eq!(why, expected, "{variant:?} after {passed}");
+            assert!(pair.wakes < 200, "{}", pair.wakes);
+        }
+    }
+}
+
+fn fates() -> impl Strategy<Value = Fate> {
+    prop_oneof![Just(Fate::Lost), Just(Fate::Twice), (1u64..3000).prop_map(|ms| Fate::Late(Span::from_millis(ms)))]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn several_misfortunes_at_once_are_survived(
+        variant in (0usize..12).prop_map(|n| Variant::all().nth(n).unwrap()),
+        events in prop::collection::vec((any::<bool>(), 1usize..12, fates()), 1..6),
+    ) {
+        run(variant, events);
+    }
+}
