@@ -94,7 +94,14 @@ impl Contender {
             format!("there is no QUIC stack {name:?} in virtual time: there are model, {known}")
         })?;
         let congestion = if self.has(Switch::Haltere) {
-            Congestion::Ours(self.algorithm()?, self.slow_start)
+            let ours = self.algorithm()?;
+            if ours.needs_ecn() {
+                return Err(format!(
+                    "{name} does not tell a congestion control which bytes were marked, which {} needs: write quic@model/{}",
+                    self.congestion, self.congestion
+                ));
+            }
+            Congestion::Ours(ours, self.slow_start)
         } else {
             Congestion::Own(stack.congestion(&self.congestion).map_err(|e| e.to_string())?)
         };
@@ -159,6 +166,7 @@ mod tests {
             ("quic@quinn/cubic+hystart", "add +haltere"),
             ("quic@quinn/cubic+nodelack", "leave it out"),
             ("quic@quinn/qubic+haltere", "newreno, cubic"),
+            ("quic@noq/dctcp+haltere", "quic@model/dctcp"),
         ];
         for (given, hint) in cases {
             let said = at(given, Fidelity::Stack).unwrap_err();

@@ -4,7 +4,9 @@
 //! the stack says that a frame is through. What the stacks' traits do not tell is made up as follows:
 //!
 //! - the ACK delay: RTT samples contain it;
-//! - losses come after the acknowledgements that showed them: [`Ack::lost`] is that of the ACK before;
+//! - losses come after the acknowledgements that showed them, and as one sum: [`Ack::lost`] is that of the ACK before, and
+//!   there is one [`Lost`] without a number for all packets found lost at once, with the state of the last of them;
+//! - which bytes were marked: marks are a sign of congestion only, so that DCTCP is not let in;
 //! - whether the window was used: it was, unless the stack calls itself short of data;
 //! - when pacing lets the next packet go: at once; RTT variance, for the timeout after which a sender counts as idle: half
 //!   the smoothed RTT, as after a first sample (RFC 9002 section 5.3);
@@ -18,7 +20,7 @@ use crate::meter::Meter;
 use haltere_net::rng::Stream;
 use haltere_net::{Span, Time};
 use haltere_transport::cc::{
-    Ack, Algorithm, Config, Congestion, CongestionController, Established, Phase, Sent, SlowStart, Trigger,
+    Ack, Algorithm, Config, Congestion, CongestionController, Established, Lost, Phase, Sent, SlowStart, Trigger,
 };
 use haltere_transport::quic::sizes::IP_UDP;
 use haltere_transport::recovery::{RateSampler, TxState};
@@ -148,7 +150,7 @@ impl Driver {
     pub fn on_sent(&mut self, now: Instant, bytes: u64, number: u64) {
         let now = self.plan.clock.time(now);
         let in_flight = self.in_flight;
-        let tx = self.sampler.on_sent(now, in_flight);
+        let tx = self.sampler.on_sent(now, in_flight).with_in_flight(in_flight + bytes);
         if self.sent.back().is_none_or(|(at, _)| *at < now) {
             self.sent.push_back((now, tx));
         }
@@ -178,10 +180,7 @@ impl Driver {
         if self.least.is_some() {
             self.smoothed = Some(span(rtt.smoothed));
         }
-        let at = self.sent.partition_point(|(at, _)| *at < sent);
-        let own = self.sent.get(at).filter(|(at, _)| *at == sent).map(|(_, tx)| *tx);
-        // A probe of the path's MTU is not told when it is sent.
-        let tx = own.unwrap_or_else(|| self.sampler.clone().on_sent(now, self.in_flight.max(1)));
+        let tx = self.state_at(now, sent);
         self.sampler.on_delivered(now, bytes, sent, tx);
     }
 
@@ -233,6 +232,14 @@ impl Driver {
         self.look();
     }
 
+    /// What was true when the packets of time `sent` left; as now for those that were never told, as probes of the path's
+    /// MTU are not.
+    fn state_at(&mut self, now: Time, sent: Time) -> TxState {
+        let at = self.sent.partition_point(|(at, _)| *at < sent);
+        let own = self.sent.get(at).filter(|(at, _)| *at == sent).map(|(_, tx)| *tx);
+        own.unwrap_or_else(|| self.sampler.clone().on_sent(now, self.in_flight.max(1)))
+    }
+
     /// Forgets packets that were sent so long before the newest acknowledged that they are lost or acknowledged.
     fn forget(&mut self, newest: Time, smoothed: Span) {
         let before = newest.saturating_sub(smoothed * 2);
@@ -248,6 +255,18 @@ impl Driver {
         self.plan.meter.lost(lost_bytes, persistent);
         self.sampler.on_lost(lost_bytes);
         self.lost += lost_bytes;
+        if lost_bytes > 0 {
+            let lost = Lost {
+                now,
+                from: self.next_number,
+                to: self.next_number,
+                bytes: lost_bytes,
+                sent: self.state_at(now, sent),
+                total_delivered: self.sampler.delivered(),
+                total_lost: self.sampler.lost(),
+            };
+            self.cc().on_lost(&lost);
+        }
         let trigger = if lost_bytes == 0 { Trigger::Ecn } else { Trigger::Loss };
         let event = Congestion { now, trigger, new_episode: true, in_flight: self.in_flight, lost: lost_bytes };
         if self.recovering && self.cc().owns_recovery() {

@@ -5,6 +5,8 @@ use haltere_net::rng::Stream;
 use haltere_transport::Role;
 use haltere_transport::cc::{Algorithm, SlowStart};
 use std::fmt;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Why an endpoint cannot be made.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -117,6 +119,32 @@ impl Windows {
     pub const WIDE: (u32, u32, u64) = (64 << 20, 96 << 20, 128 << 20);
 }
 
+/// Where a stack writes its own qlog: JSON text sequences (RFC 7464) whose times count from the start of the run.
+#[derive(Clone)]
+pub struct Sink(Arc<Mutex<Box<dyn Write + Send>>>);
+
+impl Sink {
+    /// A sink into `writer`.
+    pub fn new(writer: Box<dyn Write + Send>) -> Sink {
+        Sink(Arc::new(Mutex::new(writer)))
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).flush()
+    }
+}
+
+impl fmt::Debug for Sink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sink")
+    }
+}
+
 /// One end of a connection.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -136,6 +164,8 @@ pub struct Config {
     pub stream: Stream,
     /// Where a server's TLS leaves its secrets, which are both ends'.
     pub secrets: Secrets,
+    /// Where the stack's own qlog goes, if it is wanted.
+    pub qlog: Option<Sink>,
 }
 
 impl Config {
@@ -150,6 +180,7 @@ impl Config {
             max_udp_payload: 1472,
             stream,
             secrets: Secrets::default(),
+            qlog: None,
         }
     }
 }

@@ -22,7 +22,7 @@ mod seeds;
 mod shell;
 mod tls;
 
-pub use config::{Cipher, Config, Congestion, Error, Own, Stack, Windows};
+pub use config::{Cipher, Config, Congestion, Error, Own, Sink, Stack, Windows};
 pub use secrets::Secrets;
 
 use haltere_transport::Endpoint;

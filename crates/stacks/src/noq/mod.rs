@@ -8,15 +8,15 @@ mod counting;
 mod crypto;
 
 use crate::clock::{Calendar, Clock};
-use crate::config::{Cipher, Config, Error, Own, Windows};
+use crate::config::{Cipher, Config, Error, Own, Sink, Windows};
 use crate::machine::{CLIENT, Counts, Inbox, Machine, NOUGHTS, News, SERVER, violation};
 use crate::meter::Meter;
 use crate::shell::Parts;
 use crate::{null, seeds, tls};
 use bytes::{Bytes, BytesMut};
 use counting::Counting;
-use haltere_net::Ecn;
 use haltere_net::rng::Stream;
+use haltere_net::{Ecn, Time};
 use haltere_transport::{CloseReason, Role};
 use noq_proto as n;
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -100,7 +100,24 @@ fn transport(config: &Config, clock: Clock, meter: &Meter) -> n::TransportConfig
     search.upper_bound(config.max_udp_payload.max(1200));
     transport.mtu_discovery_config(Some(search)).enable_segmentation_offload(false);
     transport.congestion_controller_factory(control::factory(config, clock, meter));
+    if let Some(sink) = &config.qlog {
+        transport.qlog_factory(Arc::new(Log { sink: sink.clone(), clock }));
+    }
     transport
+}
+
+/// Gives a connection the run's sink for its qlog.
+struct Log {
+    sink: Sink,
+    clock: Clock,
+}
+
+impl n::QlogFactory for Log {
+    fn for_connection(&self, _: n::Side, _: SocketAddr, _: n::ConnectionId, _: Instant) -> Option<n::QlogConfig> {
+        let mut config = n::QlogConfig::new(Box::new(self.sink.clone()));
+        config.start_time(self.clock.instant(Time::ZERO));
+        Some(config)
+    }
 }
 
 fn common(payload: u16, dice: &mut Stream) -> Result<n::EndpointConfig, Error> {

@@ -15,8 +15,8 @@ use crate::shell::Parts;
 use crate::{seeds, tls};
 use bytes::{Bytes, BytesMut};
 use counting::Counting;
-use haltere_net::Ecn;
 use haltere_net::rng::Stream;
+use haltere_net::{Ecn, Time};
 use haltere_transport::{CloseReason, Role};
 use quinn_proto as q;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -97,6 +97,11 @@ fn transport(config: &Config, clock: Clock, meter: &Meter) -> q::TransportConfig
     search.upper_bound(config.max_udp_payload.max(1200));
     transport.mtu_discovery_config(Some(search)).enable_segmentation_offload(false);
     transport.congestion_controller_factory(control::factory(config, clock, meter));
+    if let Some(sink) = &config.qlog {
+        let mut qlog = q::QlogConfig::default();
+        qlog.writer(Box::new(sink.clone())).start_time(clock.instant(Time::ZERO));
+        transport.qlog_stream(qlog.into_stream());
+    }
     transport
 }
 
