@@ -146,7 +146,7 @@ fn what_is_no_datagram_of_a_stack_is_dropped_and_counted() {
             ecn: Ecn::NotEct,
             class: 0,
             path: PathId(0),
-            body: Body::Quic(Box::new(Datagram::default())),
+            body: Body::Quic(Box::default()),
         };
         let mut cx = Cx::new(Time::ZERO, ComponentId(0));
         server.on_packet(packet.clone(), &mut cx);
