@@ -6,7 +6,6 @@ use ends::{Dyn, STACKS, end};
 use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Ecn, FlowId, Packet, PathId, Span, Time};
 use haltere_stacks::{Cipher, Congestion, Own};
-use haltere_transport::quic::Datagram;
 use haltere_transport::{Body, Endpoint, Event, Role};
 use std::collections::BTreeMap;
 
