@@ -183,7 +183,7 @@ fn build(
         for (role, links, peer) in [(Role::Client, up, 2 * i + 1), (Role::Server, down, 2 * i)] {
             let name = format!("flow {i}/{}", if role == Role::Client { "client" } else { "server" });
             let (contender, ack, flow) = (&contender, flow.ack, FlowId(i as u32));
-            let end = End { contender, ack, role, flow, mtu, phase };
+            let end = End { contender, ack, role, flow, mtu, phase, files };
             let dice = |part: &str| streams.named(&format!("{name}{part}"));
             let endpoint = end.endpoint(subject, talk.connections(), &dice).map_err(wrong)?;
             let start = (role == Role::Client).then_some(start);
@@ -264,6 +264,8 @@ struct End<'a> {
     flow: FlowId,
     mtu: u32,
     phase: Span,
+    #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "only stacks write files of their own"))]
+    files: Option<&'a Files>,
 }
 
 /// The largest UDP payload in an IPv4 packet of a path with this MTU, bytes.
@@ -287,6 +289,8 @@ impl End<'_> {
                 config.cipher = cipher;
                 config.windows = windows;
                 config.max_udp_payload = udp_payload(self.mtu);
+                let log = recorder::stack_log(self.files, self.flow, self.role)?;
+                config.qlog = log.map(haltere_stacks::Sink::new);
                 haltere_stacks::endpoint(config).map_err(|e| e.to_string())
             }
         }

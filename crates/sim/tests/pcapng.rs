@@ -230,4 +230,7 @@ fn datagrams_of_a_production_stack_stand_there_byte_for_byte_and_can_be_decrypte
     ]);
     let output = command.arg(run.folder.path().join("link.pcapng")).output().unwrap();
     assert!(String::from_utf8(output.stdout).unwrap().lines().count() > 600);
+    // What the stack itself logs is passed on.
+    let log = String::from_utf8(run.file("flow-0-server-stack.sqlog")).unwrap();
+    assert!(log.contains("packet_sent") && log.ends_with(['\n', '}']), "{}", log.len());
 }

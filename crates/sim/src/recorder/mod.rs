@@ -11,8 +11,12 @@ mod spool;
 
 use crate::network::FlowPath;
 use crate::scenario::{Flow, ScenarioError};
+#[cfg(feature = "stacks")]
+use haltere_net::FlowId;
 use haltere_net::topology::Topology;
 use haltere_net::{ComponentId, Incident, Metric, Packet, Probe, Time};
+#[cfg(feature = "stacks")]
+use haltere_transport::Role;
 use haltere_transport::{Body, Event};
 use pcapng::Captures;
 use places::Places;
@@ -54,6 +58,22 @@ impl Origin {
     fn text(&self) -> String {
         format!("simulated: seed {}, replication {}", self.seed, self.replication)
     }
+}
+
+/// The file for what a production stack itself logs, if qlog is asked for: beside ours, `flow-N-ROLE-stack.sqlog`.
+///
+/// # Errors
+/// If it cannot be made.
+#[cfg(feature = "stacks")]
+pub(crate) fn stack_log(
+    files: Option<&Files>,
+    flow: FlowId,
+    role: Role,
+) -> Result<Option<Box<dyn std::io::Write + Send>>, String> {
+    let Some(folder) = files.and_then(|f| f.qlog.as_ref()) else { return Ok(None) };
+    let role = if role == Role::Client { "client" } else { "server" };
+    let spool = spool::Spool::new(folder.join(format!("flow-{}-{role}-stack.sqlog", flow.0)))?;
+    Ok(Some(Box::new(spool)))
 }
 
 /// Takes what components tell and the world sees. What the world calls is `cold`: nearly all runs have no recorder, and pay

@@ -43,7 +43,16 @@ impl Spool {
     /// Writes what is left; tells what failed first.
     pub(super) fn finish(mut self) -> Result<(), String> {
         self.write_out();
-        self.failure.map_or(Ok(()), Err)
+        self.failure.take().map_or(Ok(()), Err)
+    }
+}
+
+/// A stack keeps its file until its end, and asks for nothing then.
+impl Drop for Spool {
+    fn drop(&mut self) {
+        if !self.kept.is_empty() {
+            self.write_out();
+        }
     }
 }
 
