@@ -124,7 +124,7 @@ fn play(u: &mut Unstructured<'_>) -> Result<()> {
     while !u.is_empty() {
         let mut cx = Cx::new(now, ComponentId(0));
         match u.int_in_range(0..=9)? {
-            0 => end.write(StreamId(number(u)?), number(u)?),
+            0 => end.write(StreamId(number(u)?), u.arbitrary::<u32>()?.into()),
             1 => end.finish(StreamId(number(u)?)),
             2 => drop(end.open()),
             3 => end.close(),

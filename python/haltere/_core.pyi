@@ -5,6 +5,8 @@ those that make and measure real transfers: `transfers`, `Capture`, `Emulator`, 
 Texts are JSON unless said otherwise.
 """
 
+from os import PathLike
+
 __version__: str
 
 class ScenarioError(ValueError):
@@ -25,8 +27,22 @@ def clock_phase(seed: int, replication: int) -> int:
 def run(scenario_json: str, seed: int, replication: int, fidelity: str = "model") -> str:
     """Run one scenario and return its RunResult. Releases the interpreter's lock while it runs."""
 
-def trace(scenario_json: str, seed: int, replication: int, fidelity: str = "model") -> str:
-    """Run one scenario and return `{"result": RunResult, "series": [{who, name, unit, t_s, v}]}`."""
+def trace(
+    scenario_json: str,
+    seed: int,
+    replication: int,
+    fidelity: str = "model",
+    *,
+    qlog: PathLike[str] | None = None,
+    pcap: PathLike[str] | None = None,
+    links: list[str] = ...,
+) -> str:
+    """Run one scenario and return `{"result": RunResult, "series": [{who, name, unit, t_s, v}]}`.
+
+    With the folder `qlog`, write `flow-N-client.sqlog` and `flow-N-server.sqlog` for each flow; with the folder `pcap`,
+    `LINK.pcapng` for each of `links`, or for all links if it is empty. A `ScenarioError`'s path is `qlog` or `pcap`
+    where these cannot be had.
+    """
 
 def link_config(link_json: str) -> str:
     """Return `{"down": LinkConfig, "up": LinkConfig}` of a link given as a scenario's `topology.link`."""

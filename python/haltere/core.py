@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -93,9 +93,25 @@ def run(scenario_json: str, seed: int, replication: int, fidelity: str = "model"
         )
 
 
-def trace(scenario_json: str, seed: int, replication: int, fidelity: str = "model") -> dict[str, Any]:
-    """Run one scenario and return `{"result": ..., "series": [...]}` (see `_core.pyi`)."""
-    answer: dict[str, Any] = json.loads(_core.trace(scenario_json, seed, replication, fidelity))
+def trace(
+    scenario_json: str,
+    seed: int,
+    replication: int,
+    fidelity: str = "model",
+    *,
+    qlog: Path | None = None,
+    pcap: Path | None = None,
+    links: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Run one scenario and return `{"result": ..., "series": [...]}` (see `_core.pyi`).
+
+    Write qlog files, and captures of `links` (of all if there are none), into the folders that are given. Raise
+    `ScenarioProblem`, whose path is `qlog` or `pcap` if it is these files that cannot be had.
+    """
+    with _problems():
+        answer: dict[str, Any] = json.loads(
+            _core.trace(scenario_json, seed, replication, fidelity, qlog=qlog, pcap=pcap, links=list(links))
+        )
     return answer
 
 

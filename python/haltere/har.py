@@ -1,9 +1,9 @@
-"""Pages from HAR files (HTTP Archive 1.2), as browsers export them: what was asked for, how large it was, what it waited for.
+"""Pages from HAR files (HTTP Archive 1.2), as browsers export them: what was asked for, how large, what it awaited.
 
 A page in the simulator is a list of objects from one server. An object waits for the one that a browser names as its
-initiator (Chromium's `_initiator`); where none is named, for the one that had ended last before it was asked for. The time
-between the two is its delay. An object that the browser asked for while its initiator was still arriving waits for the
-whole of it here.
+initiator (Chromium's `_initiator`); where none is named, for the one that had ended last before it was asked for. The
+time between the two is its delay. An object that the browser asked for while its initiator was still arriving waits for
+the whole of it here.
 """
 
 from __future__ import annotations

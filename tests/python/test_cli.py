@@ -129,9 +129,23 @@ def test_a_trace_of_contenders_needs_no_file(tmp_path: Path, haltere: Haltere) -
     assert {"flow 0", "flow 1"} <= set(series["who"].unique())
 
 
+def test_a_trace_can_look_inside(tmp_path: Path, haltere: Haltere) -> None:
+    done = haltere("trace", "quic/cubic", "--rate", "10Mbit/s", "--size", "300kB", "--out", "t", "--qlog", "--pcap")
+    assert done.returncode == 0, done.stderr
+    assert "2 qlog files in t/qlog" in done.stdout
+    assert "1 pcap file in t/pcap" in done.stdout
+    records = (tmp_path / "t" / "qlog" / "flow-0-server.sqlog").read_text().split("\x1e")
+    events = [json.loads(record) for record in records[1:]]
+    assert events[0]["qlog_format"] == "JSON-SEQ"
+    assert {"transport:packet_sent", "recovery:metrics_updated"} <= {event["name"] for event in events[1:]}
+    assert (tmp_path / "t" / "pcap" / "link.pcapng").read_bytes().startswith(b"\x0a\x0d\x0d\x0a")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["tcp/cubic", "--pcap-link", "bottelneck"], 'there is no link "bottelneck": there are "link"'),
+        (["tcp/cubic", "--qlog", "--fidelity", "testbed"], "is written by the simulator"),
         (["none.toml"], "none.toml: cannot be read"),
         (["tcp/cubic", "--replication", "-1"], "--replication"),
         (["x/y"], "contender"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conftest import ROOT
+from haltere import Scenario, run
 
 PAGES = sorted(page for page in (ROOT / "docs").glob("*.md") if "```python" in page.read_text())
 
@@ -27,6 +29,16 @@ def test_the_blocks_of_the_page_run(
     if page.name == "from-python.md":
         assert "completion_s" in capsys.readouterr().out
         assert (tmp_path / "results" / "loss-and-delay" / "manifest.json").exists()
+
+
+def test_the_flows_of_study_files_can_be_run() -> None:
+    text = (ROOT / "docs" / "study-files.md").read_text()
+    blocks = re.findall(r"^```toml\n(\[\[flows\]\]\n.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 2
+    for block in blocks:
+        topology = {"kind": "point-to-point", "link": {"rate": "10Mbit/s", "delay": "5ms"}}
+        result = run(Scenario({"topology": topology, **tomllib.loads(block)}))
+        assert result.status == "ok", block
 
 
 def test_the_notebook_style_page_is_among_them() -> None:

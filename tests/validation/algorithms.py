@@ -35,6 +35,7 @@ NAMES = (
     "westwood",
     "veno",
     "yeah",
+    "vegas",
 )
 SEED = 1
 LONG = {"rate": "100Mbit/s", "rtt": "100ms", "size": "64MB"}

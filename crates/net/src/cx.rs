@@ -1,5 +1,6 @@
 //! The one door through which a component learns the time and tells what it saw.
 
+use crate::incident::Incident;
 use crate::time::Time;
 
 /// Number of a component (a link direction, an endpoint) within a run.
@@ -63,6 +64,8 @@ impl Metric {
 pub trait Probe {
     /// Component `who` had `metric` change to `value` (in the unit [`Metric`] states) at `at`.
     fn record(&mut self, at: Time, who: ComponentId, metric: Metric, value: u64);
+    /// This happened to component `who` at `at`. Who only wants metrics need not take it.
+    fn happened(&mut self, _at: Time, _who: ComponentId, _incident: Incident) {}
 }
 
 /// Takes everything and keeps nothing.
@@ -109,6 +112,13 @@ impl<'a> Cx<'a> {
     pub fn record_at(&mut self, at: Time, metric: Metric, value: u64) {
         if let Some(probe) = self.probe.as_deref_mut() {
             probe.record(at, self.me, metric, value);
+        }
+    }
+    /// Reports that something happened.
+    #[inline]
+    pub fn tell(&mut self, incident: Incident) {
+        if let Some(probe) = self.probe.as_deref_mut() {
+            probe.happened(self.now, self.me, incident);
         }
     }
 }

@@ -8,6 +8,7 @@
 //! flow, ECN mark and class.
 
 pub mod cx;
+pub mod incident;
 pub mod link;
 pub mod loss;
 pub mod packet;
@@ -21,6 +22,7 @@ pub mod trace;
 pub mod units;
 
 pub use cx::{ComponentId, Cx, Metric, NoProbe, Probe};
+pub use incident::Incident;
 pub use packet::{Ecn, FlowId, Packet, PathId};
 pub use time::{Span, Time};
 pub use units::{Bytes, Rate};

@@ -16,7 +16,7 @@ fn packet(n: u32, len: u32) -> Packet<u32> {
         flow: FlowId(0),
         route: 0,
         hop: 0,
-        ecn: if n % 3 == 0 { Ecn::NotEct } else { Ecn::Ect0 },
+        ecn: if n.is_multiple_of(3) { Ecn::NotEct } else { Ecn::Ect0 },
         class: 0,
         path: PathId(0),
         body: n,

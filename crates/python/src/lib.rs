@@ -1,5 +1,5 @@
-//! The extension module `haltere._core`. Texts cross the seam as JSON; every function is pure, except
-//! `bench`, which measures this machine, and those of `host`, `link` and `peers`, which work with its kernel.
+//! The extension module `haltere._core`. Texts cross the seam as JSON; every function is pure, except `bench`, which
+//! measures this machine, `trace` where it writes files, and those of `host`, `link` and `peers`, which work with its kernel.
 
 mod bench;
 #[cfg(target_os = "linux")]
@@ -14,12 +14,13 @@ use haltere_net::trace::RateTrace;
 use haltere_sim::contender::{Switch, Transport};
 use haltere_sim::network::describe;
 use haltere_sim::scenario::LinkSpec;
-use haltere_sim::{Fidelity, Scenario, ScenarioError as Wrong};
+use haltere_sim::{Fidelity, Files, Pcap, Scenario, ScenarioError as Wrong};
 use haltere_transport::cc::Algorithm;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
+use std::path::PathBuf;
 
 create_exception!(haltere._core, ScenarioError, PyValueError, "A scenario that cannot be run: (message, path).");
 
@@ -79,13 +80,25 @@ fn run(py: Python<'_>, scenario_json: &str, seed: u64, replication: u64, fidelit
     to_json(&result)
 }
 
-/// Runs one scenario and returns its result and every change of every metric as JSON.
+/// Runs one scenario and returns its result and every change of every metric as JSON; writes qlog files and captures of
+/// links (all if none is named) into the folders that are given.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, seed, replication, fidelity = "model"))]
-fn trace(py: Python<'_>, scenario_json: &str, seed: u64, replication: u64, fidelity: &str) -> PyResult<String> {
+#[pyo3(signature = (scenario_json, seed, replication, fidelity = "model", *, qlog=None, pcap=None, links=Vec::new()))]
+#[allow(clippy::too_many_arguments)]
+fn trace(
+    py: Python<'_>,
+    scenario_json: &str,
+    seed: u64,
+    replication: u64,
+    fidelity: &str,
+    qlog: Option<PathBuf>,
+    pcap: Option<PathBuf>,
+    links: Vec<String>,
+) -> PyResult<String> {
     let at = self::fidelity(fidelity)?;
     let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
-    let result = py.detach(|| haltere_sim::trace_at(at, &scenario, seed, replication)).map_err(refuse)?;
+    let files = Files { qlog, pcap: pcap.map(|folder| Pcap { folder, links }) };
+    let result = py.detach(|| haltere_sim::trace_at(at, &scenario, seed, replication, &files)).map_err(refuse)?;
     to_json(&result)
 }
 

@@ -7,7 +7,7 @@ use crate::fidelity::{Fidelity, Subject};
 use crate::http::{self, Framing, Script};
 use crate::network::{FlowPath, Network, network, stream_name};
 use crate::page::{Browser, MOST_CONNECTIONS, Origin, Visit};
-use crate::recorder::Recorder;
+use crate::recorder::{self, Files, Recorder};
 use crate::result::{FlowResult, LinkResult, RunResult, SeriesResult, TraceResult};
 use crate::scenario::{App, Flow, Quantity, Scenario, ScenarioError};
 use crate::tls::{Flights, Version};
@@ -43,24 +43,28 @@ pub fn run_at(
     seed: u64,
     replication: u64,
 ) -> Result<RunResult, ScenarioError> {
-    Ok(drive(fidelity, scenario, seed, replication, None)?.0)
+    Ok(drive(fidelity, scenario, (seed, replication), None)?.0)
 }
 
 /// Runs a scenario in the model and keeps every change of every metric.
 pub fn trace(scenario: &Scenario, seed: u64, replication: u64) -> Result<TraceResult, ScenarioError> {
-    trace_at(Fidelity::Model, scenario, seed, replication)
+    trace_at(Fidelity::Model, scenario, seed, replication, &Files::default())
 }
 
-/// Runs a scenario at a fidelity and keeps every change of every metric.
+/// Runs a scenario at a fidelity, keeps every change of every metric, and writes `files`. The run is the same as without.
+///
+/// # Errors
+/// What is wrong with the scenario; with the path `pcap` or `qlog`, what is wrong with the files asked for.
 pub fn trace_at(
     fidelity: Fidelity,
     scenario: &Scenario,
     seed: u64,
     replication: u64,
+    files: &Files,
 ) -> Result<TraceResult, ScenarioError> {
-    let (result, mut run) = drive(fidelity, scenario, seed, replication, Some(Recorder::default()))?;
+    let (result, mut run) = drive(fidelity, scenario, (seed, replication), Some(files))?;
     let links = run.topology.edges().len() as u32;
-    let series = run.world.take_recorder().unwrap_or_default().into_series();
+    let series = run.world.take_recorder().map_or(Ok(Vec::new()), Recorder::finish)?;
     let series = series.into_iter().filter_map(|s| {
         let who = match s.who.0.checked_sub(links) {
             None => {
@@ -107,17 +111,16 @@ fn subject(fidelity: Fidelity, i: usize, flow: &Flow, contender: &Contender) -> 
 
 /// The world of a scenario in the model at time zero, for a driver of its own.
 pub fn world(scenario: &Scenario, seed: u64, replication: u64) -> Result<World, ScenarioError> {
-    Ok(build(Fidelity::Model, scenario, &Streams::new(seed, replication), None)?.world)
+    Ok(build(Fidelity::Model, scenario, (seed, replication), None)?.world)
 }
 
 fn drive(
     fidelity: Fidelity,
     scenario: &Scenario,
-    seed: u64,
-    replication: u64,
-    recorder: Option<Recorder>,
+    dice: (u64, u64),
+    files: Option<&Files>,
 ) -> Result<(RunResult, Run), ScenarioError> {
-    let mut run = build(fidelity, scenario, &Streams::new(seed, replication), recorder)?;
+    let mut run = build(fidelity, scenario, dice, files)?;
     let unfinished = run.flows.iter().filter(|f| f.total().is_some()).count();
     let all_limited = unfinished == run.flows.len();
     let mut open = unfinished;
@@ -158,10 +161,17 @@ fn drive(
 fn build(
     fidelity: Fidelity,
     scenario: &Scenario,
-    streams: &Streams,
-    recorder: Option<Recorder>,
+    (seed, replication): (u64, u64),
+    files: Option<&Files>,
 ) -> Result<Run, ScenarioError> {
+    let streams = &Streams::new(seed, replication);
     let Network { topology, flows } = network(scenario, streams)?;
+    if files.is_some() {
+        // Before any file is made.
+        check_at(fidelity, scenario)?;
+    }
+    let origin = recorder::Origin { seed, replication };
+    let recorder = files.map(|files| Recorder::new(&topology, &scenario.flows, &flows, files, &origin)).transpose()?;
     let links = topology.edges().iter().map(|e| Link::new(&e.config, &stream_name(e), streams)).collect();
     let phase = clock_phase(streams);
     let (mut hosts, mut routes, mut starts) = (Vec::new(), Vec::new(), Vec::new());

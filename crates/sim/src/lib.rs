@@ -20,5 +20,6 @@ pub mod world;
 
 pub use build::{check_at, run, run_at, trace, trace_at};
 pub use fidelity::Fidelity;
+pub use recorder::{Files, Pcap};
 pub use result::RunResult;
 pub use scenario::{Scenario, ScenarioError};

@@ -133,9 +133,12 @@ impl World {
         let link = &mut self.links[machine as usize];
         let arrived = link.poll(self.now, &mut cx);
         self.schedule.set(machine, link.next_wake());
-        let (_, mut packet) = arrived?;
-        packet.hop += 1;
+        let (at, mut packet) = arrived?;
         let route = &self.routes[packet.route as usize];
+        if let Some(recorder) = &mut self.recorder {
+            recorder.arrived(machine, at, &packet, route.to);
+        }
+        packet.hop += 1;
         if let Some(&next) = route.links.get(usize::from(packet.hop)) {
             self.offer(next, packet);
             return None;
@@ -143,6 +146,9 @@ impl World {
         let host = route.to as usize;
         self.received += 1;
         let me = (self.links.len() + host) as u32;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.received(host as u32, self.now, &packet);
+        }
         let mut cx = context(self.now, me, &mut self.recorder);
         self.hosts[host].endpoint.on_packet(packet, &mut cx);
         self.pump(host);
@@ -184,13 +190,27 @@ impl World {
     fn pump(&mut self, host: usize) {
         let me = (self.links.len() + host) as u32;
         loop {
-            let mut cx = context(self.now, me, &mut self.recorder);
             let h = &mut self.hosts[host];
             while let Some(event) = h.endpoint.poll_event() {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.told(host as u32, self.now, event);
+                }
+                let mut cx = context(self.now, me, &mut self.recorder);
                 h.application.on_event(event, h.endpoint.as_mut(), &mut cx);
                 h.alarm = h.application.alarm();
             }
+            if let Some(recorder) = &mut self.recorder {
+                recorder.done(host as u32, self.now);
+            }
+            let mut cx = context(self.now, me, &mut self.recorder);
             let Some(mut packet) = h.endpoint.poll_transmit(&mut cx) else { break };
+            if let Some(recorder) = &mut self.recorder {
+                let secrets = h.endpoint.take_secrets();
+                if !secrets.is_empty() {
+                    recorder.secrets(&secrets);
+                }
+                recorder.sent(host as u32, self.now, &packet);
+            }
             packet.route = h.routes[usize::from(packet.path.0).min(h.routes.len() - 1)];
             packet.hop = 0;
             self.injected += 1;

@@ -7,7 +7,7 @@ use common::scenario;
 use haltere_net::loss::{Loss, LossModel};
 use haltere_net::rng::Streams;
 use haltere_sim::result::FlowResult;
-use haltere_sim::{RunResult, run, trace};
+use haltere_sim::{Fidelity, Files, Pcap, RunResult, run, trace_at};
 use serde_json::{Value, json};
 
 fn text(value: &Value, seed: u64) -> String {
@@ -34,9 +34,13 @@ fn the_same_run_twice_and_in_other_threads_is_the_same_to_the_last_digit() {
 
 #[test]
 fn watching_a_run_does_not_change_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let pcap = Pcap { folder: folder.path().join("pcap"), links: Vec::new() };
+    let all = Files { qlog: Some(folder.path().join("qlog")), pcap: Some(pcap) };
     for number in 0..100 {
         let given = case(number).scenario;
-        let traced = trace(&scenario(&given), number, 0).unwrap();
+        let files = if number % 4 == 0 { &all } else { &Files::default() };
+        let traced = trace_at(Fidelity::Model, &scenario(&given), number, 0, files).unwrap();
         assert_eq!(serde_json::to_string(&traced.result).unwrap(), text(&given, number), "case {number}: {given}");
     }
 }

@@ -97,7 +97,7 @@ fn what_a_stack_lacks_is_told_with_the_place() {
 fn a_trace_shows_the_stacks_window_and_changes_nothing() {
     for contender in ["quic@quinn/cubic", "quic@noq/cubic", "quic@quinn/cubic+haltere"] {
         let scenario = point_to_point(&[contender], "1MB", usual());
-        let traced = haltere_sim::trace_at(Fidelity::Stack, &scenario, 1, 0).unwrap();
+        let traced = haltere_sim::trace_at(Fidelity::Stack, &scenario, 1, 0, &haltere_sim::Files::default()).unwrap();
         let names: Vec<_> = traced.series.iter().filter(|s| s.who == "flow 0").map(|s| s.name).collect();
         for name in ["cwnd", "bytes_in_flight", "rtt"] {
             assert!(names.contains(&name), "{contender}: {names:?}");

@@ -1,5 +1,6 @@
 //! What a stack's endpoint is configured with.
 
+use crate::secrets::Secrets;
 use haltere_net::rng::Stream;
 use haltere_transport::Role;
 use haltere_transport::cc::{Algorithm, SlowStart};
@@ -161,6 +162,8 @@ pub struct Config {
     pub max_udp_payload: u16,
     /// Dice for all that the stack draws and for our congestion control.
     pub stream: Stream,
+    /// Where a server's TLS leaves its secrets, which are both ends'.
+    pub secrets: Secrets,
     /// Where the stack's own qlog goes, if it is wanted.
     pub qlog: Option<Sink>,
 }
@@ -176,6 +179,7 @@ impl Config {
             windows: Windows::default(),
             max_udp_payload: 1472,
             stream,
+            secrets: Secrets::default(),
             qlog: None,
         }
     }

@@ -17,11 +17,13 @@ mod meter;
 mod noq;
 mod null;
 mod quinn;
+mod secrets;
 mod seeds;
 mod shell;
 mod tls;
 
 pub use config::{Cipher, Config, Congestion, Error, Own, Sink, Stack, Windows};
+pub use secrets::Secrets;
 
 use haltere_transport::Endpoint;
 
@@ -30,8 +32,9 @@ use haltere_transport::Endpoint;
 /// # Errors
 /// If the stack cannot be set up as the configuration asks; the error says what would be right.
 pub fn endpoint(config: Config) -> Result<Box<dyn Endpoint>, Error> {
+    let secrets = config.secrets.clone();
     match config.stack {
-        Stack::Quinn => Ok(Box::new(shell::Shell::new(quinn::Quinn::parts(config)?))),
-        Stack::Noq => Ok(Box::new(shell::Shell::new(noq::Noq::parts(config)?))),
+        Stack::Quinn => Ok(Box::new(shell::Shell::new(quinn::Quinn::parts(config)?, secrets))),
+        Stack::Noq => Ok(Box::new(shell::Shell::new(noq::Noq::parts(config)?, secrets))),
     }
 }

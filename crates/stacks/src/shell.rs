@@ -3,6 +3,7 @@
 use crate::clock::{Calendar, Clock};
 use crate::machine::{Inbox, Machine, News};
 use crate::meter::Meter;
+use crate::secrets::Secrets;
 use haltere_net::{Cx, Ecn, FlowId, Metric, Packet, PathId, Span, Time};
 use haltere_transport::quic::sizes::IP_UDP;
 use haltere_transport::{Body, CloseReason, Endpoint, Event, Role, Stats, StreamId};
@@ -60,6 +61,7 @@ pub(crate) struct Shell<M> {
     stats: Stats,
     /// The last values of the metrics that were reported.
     reported: [u64; 5],
+    secrets: Secrets,
 }
 
 /// What a machine hands to its shell at birth.
@@ -74,7 +76,7 @@ pub(crate) struct Parts<M> {
 }
 
 impl<M: Machine> Shell<M> {
-    pub fn new(parts: Parts<M>) -> Shell<M> {
+    pub fn new(parts: Parts<M>, secrets: Secrets) -> Shell<M> {
         Shell {
             machine: RefCell::new(parts.machine),
             role: parts.role,
@@ -96,6 +98,7 @@ impl<M: Machine> Shell<M> {
             answers: VecDeque::new(),
             stats: Stats::default(),
             reported: [0; 5],
+            secrets,
         }
     }
 
@@ -321,6 +324,10 @@ impl<M: Machine> Endpoint for Shell<M> {
         let open: Vec<u64> = self.sending.iter().filter(|s| !s.ended).map(|s| s.id).collect();
         open.into_iter().for_each(|id| self.finish(StreamId(id)));
         self.close_if_done();
+    }
+
+    fn take_secrets(&mut self) -> String {
+        self.secrets.take()
     }
 
     fn stats(&self) -> Stats {

@@ -6,7 +6,6 @@ use ends::{Dyn, STACKS, end};
 use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Ecn, FlowId, Packet, PathId, Span, Time};
 use haltere_stacks::{Cipher, Congestion, Own};
-use haltere_transport::quic::Datagram;
 use haltere_transport::{Body, Endpoint, Event, Role};
 use std::collections::BTreeMap;
 
@@ -146,7 +145,7 @@ fn what_is_no_datagram_of_a_stack_is_dropped_and_counted() {
             ecn: Ecn::NotEct,
             class: 0,
             path: PathId(0),
-            body: Body::Quic(Box::new(Datagram::default())),
+            body: Body::Quic(Box::default()),
         };
         let mut cx = Cx::new(Time::ZERO, ComponentId(0));
         server.on_packet(packet.clone(), &mut cx);

@@ -169,6 +169,12 @@ pub trait Endpoint: Send {
     /// Closes the connection once all that was written is delivered.
     fn close(&mut self);
 
+    /// TLS secrets that are new since this was last asked, in the lines of `SSLKEYLOGFILE`
+    /// (draft-ietf-tls-keylogfile); an endpoint without real cryptography has none.
+    fn take_secrets(&mut self) -> String {
+        String::new()
+    }
+
     /// What was counted so far.
     fn stats(&self) -> Stats;
     /// Number of paths the connection has.

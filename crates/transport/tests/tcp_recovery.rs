@@ -1,5 +1,9 @@
 //! Losses found and repaired: RFC 5681, 6937, 8985, 3042, and what was no loss taken back: RFC 5682, 3522, 2883.
 
+//!
+//! Duplicates come 2 ms apart where each is to let a segment go: within a millisecond of the last one the sender waits for
+//! more (Linux: `tcp_tso_should_defer`).
+
 mod trace;
 
 use haltere_net::{Metric, Time};
@@ -18,15 +22,26 @@ fn busy() -> Bench {
 fn the_third_duplicate_repairs_and_the_first_two_let_new_segments_go() {
     let mut server = busy();
     server.at(200.0).sack(0, &[(1000, 2000)]);
-    server.at(201.0).sack(0, &[(1000, 3000)]);
+    server.at(202.0).sack(0, &[(1000, 3000)]);
     // RFC 3042: a new segment for each of the first two duplicates.
-    assert_trace!(server, ["200 10000..11000", "201 11000..12000"]);
-    server.at(202.0).sack(0, &[(1000, 4000)]);
-    assert_trace!(server, ["202 0..1000"]);
+    assert_trace!(server, ["200 10000..11000", "202 11000..12000"]);
+    server.at(204.0).sack(0, &[(1000, 4000)]);
+    assert_trace!(server, ["204 0..1000"]);
     let stats = server.connection.stats();
     assert_eq!((stats.lost_packets, stats.retransmitted_packets, stats.timeouts), (1, 1, 0));
     // RFC 5681: half of the window of ten.
     assert_eq!(server.metric(Metric::Ssthresh), 5000);
+}
+
+#[test]
+fn within_a_millisecond_of_the_last_segment_one_more_waits_for_a_larger_room() {
+    let mut server = busy();
+    server.at(200.0).sack(0, &[(1000, 2000)]);
+    server.at(200.5).sack(0, &[(1000, 3000)]);
+    assert_trace!(server, ["200 10000..11000"]);
+    // In recovery nothing waits.
+    server.at(201.0).sack(0, &[(1000, 4000)]);
+    assert_trace!(server, ["201 0..1000"]);
 }
 
 #[test]
@@ -52,7 +67,7 @@ fn prr_sends_on_every_other_ack() {
     assert_eq!(server.trace().len(), 20);
     let mut row = String::new();
     for i in 1..20 {
-        server.at(200.0 + i as f64).sack(0, &[(1000, 1000 + 1000 * i)]);
+        server.at(200.0 + 2.0 * i as f64).sack(0, &[(1000, 1000 + 1000 * i)]);
         row.push_str(match server.trace().as_slice() {
             [] => "-",
             [one] if one.ends_with(" 0..1000") => "R",
@@ -108,16 +123,16 @@ fn once_reordering_was_seen_three_duplicates_wait_too() {
 fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
     let mut server = busy();
     for i in 1..10 {
-        server.at(200.0 + i as f64).sack(0, &[(1000, 1000 + 1000 * i)]);
+        server.at(200.0 + 2.0 * i as f64).sack(0, &[(1000, 1000 + 1000 * i)]);
     }
-    // The repair went out at 203, new data at 201, 202 and from 205 on.
-    assert_eq!(server.trace()[2], "203 0..1000");
-    server.at(301.0).sack(0, &[(1000, 11_000)]);
-    server.at(302.0).sack(0, &[(1000, 12_000)]);
+    // The repair went out at 206, new data at 202, 204 and from 210 on.
+    assert_eq!(server.trace()[2], "206 0..1000");
+    server.at(302.0).sack(0, &[(1000, 11_000)]);
+    server.at(304.0).sack(0, &[(1000, 12_000)]);
     assert_eq!(server.connection.stats().retransmitted_packets, 1);
     server.trace();
-    server.at(305.0).sack(0, &[(1000, 13_000)]);
-    assert!(server.trace().contains(&"305 0..1000".to_string()));
+    server.at(310.0).sack(0, &[(1000, 13_000)]);
+    assert!(server.trace().contains(&"310 0..1000".to_string()));
     assert_eq!(server.connection.stats().lost_packets, 2);
     assert_eq!(server.connection.stats().timeouts, 0);
 }
@@ -126,11 +141,13 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
 #[test]
 fn new_data_sent_at_the_instant_of_a_repair_does_not_condemn_it() {
     let mut server = busy();
-    for i in 1..10 {
+    server.at(196.0).sack(0, &[(1000, 2000)]);
+    server.at(198.0).sack(0, &[(1000, 3000)]);
+    for i in 3..10 {
         server.at(200.0).sack(0, &[(1000, 1000 + 1000 * i)]);
     }
     let sent = server.trace();
-    assert_eq!(sent[..4], ["200 10000..11000", "200 11000..12000", "200 0..1000", "200 12000..13000"]);
+    assert_eq!(sent[..4], ["196 10000..11000", "198 11000..12000", "200 0..1000", "200 12000..13000"]);
     server.at(300.0).sack(0, &[(1000, 11_000)]);
     server.at(300.0).sack(0, &[(1000, 12_000)]);
     assert_eq!(server.connection.stats().lost_packets, 1);

@@ -25,7 +25,7 @@ Start with: `haltere compare tcp/cubic quic/bbr --rate 40Mbit/s --rtt 50ms --los
 """,
 )
 
-ONE, LINK, RUNS = "One line, no file", "The link", "How"
+ONE, LINK, RUNS, INSIDE = "One line, no file", "The link", "How", "Looking inside"
 
 
 def _version(wanted: bool) -> None:
@@ -218,12 +218,42 @@ def trace(
     out: Annotated[
         Path | None, typer.Option(help="Folder of the trace (default traces/NAME).", show_default=False)
     ] = None,
+    qlog: Annotated[
+        bool,
+        typer.Option(
+            "--qlog",
+            help="Also write what each end saw and decided, packet by packet: OUT/qlog/flow-0-server.sqlog and so on, "
+            "for qvis and other readers of qlog 0.3.",
+            rich_help_panel=INSIDE,
+        ),
+    ] = False,
+    pcap: Annotated[
+        bool,
+        typer.Option(
+            "--pcap",
+            help="Also write the packets that each link delivered, with IP, TCP and UDP headers: OUT/pcap/LINK.pcapng, "
+            "for Wireshark, tshark and tcptrace.",
+            rich_help_panel=INSIDE,
+        ),
+    ] = False,
+    pcap_link: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pcap-link",
+            metavar="LINK",
+            help="As --pcap, but this link only, such as `bottleneck`. May be given again.",
+            show_default=False,
+            rich_help_panel=INSIDE,
+        ),
+    ] = None,
 ) -> None:
     """Look closely at one run: windows, RTT, rates and queues at every change, as tables and a figure.
 
     `haltere trace tcp/cubic --rate 40Mbit/s --rtt 50ms --loss 0.1%`
 
     `haltere trace scenario.toml --replication 3`
+
+    `haltere trace quic/bbr --size 2MB --qlog --pcap`
     """
     from haltere.cli.trace import command
     from haltere.comparison import Conditions
@@ -234,6 +264,9 @@ def trace(
         seed=seed,
         replication=replication,
         out=out,
+        qlog=qlog,
+        pcap=pcap,
+        links=pcap_link,
     )
 
 

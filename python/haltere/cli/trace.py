@@ -14,7 +14,17 @@ from haltere.runner.single import Trace, trace
 from haltere.scenario import Scenario
 
 
-def command(what: list[str], conditions: Conditions, *, seed: int, replication: int, out: Path | None) -> None:
+def command(
+    what: list[str],
+    conditions: Conditions,
+    *,
+    seed: int,
+    replication: int,
+    out: Path | None,
+    qlog: bool = False,
+    pcap: bool = False,
+    links: list[str] | None = None,
+) -> None:
     """Trace a scenario file, or contenders on one link, and write the series and their figure."""
     for name, value in (("--seed", seed), ("--replication", replication)):
         if value < 0:
@@ -28,7 +38,14 @@ def command(what: list[str], conditions: Conditions, *, seed: int, replication: 
         scenario, name = conditions.scenario(what), "-".join(contender.replace("/", "-") for contender in what)
     folder = out or Path("traces") / name
     with show.err().status("running"):
-        traced = trace(scenario, seed=seed, replication=replication)
+        traced = trace(
+            scenario,
+            seed=seed,
+            replication=replication,
+            qlog=folder / "qlog" if qlog else None,
+            pcap=folder / "pcap" if pcap or links else None,
+            links=links or (),
+        )
     with show.err().status("drawing"):
         _write(folder, scenario, traced, seed, replication)
     console = show.out()
@@ -44,6 +61,10 @@ def command(what: list[str], conditions: Conditions, *, seed: int, replication: 
             markup=False,
         )
     console.print(f"{traced.series.height} samples, figure and tables in {shown(folder)}", markup=False)
+    for wanted, kind, files in ((qlog, "qlog", "*.sqlog"), (bool(pcap or links), "pcap", "*.pcapng")):
+        if wanted:
+            count = len(list((folder / kind).glob(files)))
+            console.print(f"{count} {kind} file{'s' if count > 1 else ''} in {shown(folder / kind)}", markup=False)
 
 
 def _write(folder: Path, scenario: Scenario, traced: Trace, seed: int, replication: int) -> None:

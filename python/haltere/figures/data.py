@@ -116,7 +116,8 @@ def levels_text(factors: Sequence[str], levels: Sequence[str]) -> str:
 def bars(tables: Tables, spec: Bars, words: FigureList) -> BarFigure:
     """The numbers of a figure of grouped bars. Raises `NotInResultsError` if the results hold none of them."""
     metric = METRICS[spec.metric]
-    values = tables.values(spec.experiment, metric, spec.where)
+    shown = {**spec.where, **({spec.series: spec.only} if spec.only else {})}
+    values = tables.values(spec.experiment, metric, shown)
     if values.is_empty() or spec.x not in values.columns or spec.series not in values.columns:
         raise NotInResultsError(_sought(spec.experiment, metric, spec.where))
     found = summarise(values, [spec.x, spec.series])

@@ -50,6 +50,8 @@ class Bars(_Figure):
 
     x: str
     series: str
+    only: tuple[str, ...] = ()
+    """The levels of `series` that are shown; all if there are none."""
     baseline: float = 0.0
 
 

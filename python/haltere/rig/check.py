@@ -41,13 +41,13 @@ def check(fidelity: str, scenario_json: str) -> None:
         unknown = [switch for switch in flow.switches if switch not in hosts.KNOWN]
         if unknown:
             raise ScenarioProblem(
-                f"the kernel has no switch {unknown[0]!r}, the model has: choose fidelity \"model\", or of "
+                f'the kernel has no switch {unknown[0]!r}, the model has: choose fidelity "model", or of '
                 f"{', '.join(sorted(hosts.KNOWN))}",
                 path,
             )
         for field in flow.only_modelled:
             raise ScenarioProblem(
-                f"only the model heeds {field}: choose fidelity \"model\", or leave it out",
+                f'only the model heeds {field}: choose fidelity "model", or leave it out',
                 f"flows[{flow.number}].{field}",
             )
         _check_implementation(fidelity, flow, path, known)

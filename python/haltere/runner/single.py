@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,7 @@ import polars as pl
 
 from haltere import core
 from haltere import fidelity as fidelities
+from haltere.errors import InputError
 from haltere.results import tables
 from haltere.runner.executor import Task
 from haltere.scenario import Scenario
@@ -92,13 +94,37 @@ def run(scenario: Scenario, *, seed: int = 1, replication: int = 0) -> RunResult
     return RunResult(_once(scenario, seed, replication, {}))
 
 
-def trace(scenario: Scenario, *, seed: int = 1, replication: int = 0) -> Trace:
+def trace(
+    scenario: Scenario,
+    *,
+    seed: int = 1,
+    replication: int = 0,
+    qlog: str | Path | None = None,
+    pcap: str | Path | None = None,
+    links: Sequence[str] = (),
+) -> Trace:
     """Run a scenario once, recording cwnd, ssthresh, bytes in flight, RTT, delivery and pacing rate, and queues.
 
     The simulator tells every change; a kernel is asked twenty times a round trip, and its queues are not recorded.
+
+    Into the folder `qlog` goes what each end saw and decided, a qlog file an end; into the folder `pcap` what each of
+    `links` delivered, or every link if none is named, a pcapng file a link (`docs/looking-inside.md`). Simulator only.
     """
     if scenario.fidelity in fidelities.SIMULATED:
-        return Trace(core.trace(scenario.json, seed, replication, scenario.fidelity))
+        logs, packets = None if qlog is None else Path(qlog), None if pcap is None else Path(pcap)
+        run = (scenario.json, seed, replication, scenario.fidelity)
+        try:
+            return Trace(core.trace(*run, qlog=logs, pcap=packets, links=links))
+        except core.ScenarioProblem as problem:
+            raise InputError(problem.message, field=problem.path or None) from None
+    for name, folder in (("qlog", qlog), ("pcap", pcap)):
+        if folder is not None:
+            raise InputError(
+                f"is written by the simulator, not at fidelity {scenario.fidelity!r}",
+                field=name,
+                given=str(folder),
+                right=f"fidelity {' or '.join(fidelities.SIMULATED)}; or the programs' own logs (docs/programs.md)",
+            )
     result = _once(scenario, seed, replication, {"sample_ns": sample_ns(scenario.json)})
     return Trace({"series": result.pop("series", []), "result": result})
 

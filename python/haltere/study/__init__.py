@@ -79,9 +79,7 @@ class Study:
         own = self.file.study.fidelity
         self.fidelities: tuple[Fidelity, ...] = _fidelities(fidelity) if fidelity else own
         self._elsewhere = self.fidelities != own
-        self.treatments: tuple[Treatment, ...] = tuple(
-            _expand(origin, self.file, self.fidelities, directory or Path())
-        )
+        self.treatments: tuple[Treatment, ...] = tuple(_expand(origin, self.file, self.fidelities, directory or Path()))
 
     @classmethod
     def load(cls, path: str | Path, *, variant: str | None = None, fidelity: Sequence[Fidelity] | None = None) -> Study:

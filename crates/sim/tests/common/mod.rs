@@ -3,6 +3,7 @@
 #![allow(dead_code)]
 
 pub mod generator;
+pub mod inside;
 
 use haltere_sim::{RunResult, Scenario, run};
 use serde_json::Value;

@@ -137,7 +137,11 @@ fn server_config(
     transport: Arc<n::TransportConfig>,
 ) -> Result<n::ServerConfig, Error> {
     let crypto: Arc<dyn n::crypto::ServerConfig> = match config.cipher {
-        Cipher::Tls => Arc::new(QuicServerConfig::try_from(tls::server(calendar)?).map_err(Error::new)?),
+        Cipher::Tls => {
+            let mut tls = tls::server(calendar)?;
+            tls.key_log = Arc::new(config.secrets.clone());
+            Arc::new(QuicServerConfig::try_from(tls).map_err(Error::new)?)
+        }
         Cipher::Null => Arc::new(crypto::Null),
     };
     let crypto = Arc::new(Counting::new(crypto, meter));

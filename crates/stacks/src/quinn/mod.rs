@@ -123,7 +123,11 @@ fn server_config(
     dice: &mut Stream,
 ) -> Result<q::ServerConfig, Error> {
     let crypto: Arc<dyn q::crypto::ServerConfig> = match config.cipher {
-        Cipher::Tls => Arc::new(QuicServerConfig::try_from(tls::server(calendar)?).map_err(Error::new)?),
+        Cipher::Tls => {
+            let mut tls = tls::server(calendar)?;
+            tls.key_log = Arc::new(config.secrets.clone());
+            Arc::new(QuicServerConfig::try_from(tls).map_err(Error::new)?)
+        }
         Cipher::Null => Arc::new(crypto::Null),
     };
     let salt = ring::hkdf::Salt::new(ring::hkdf::HKDF_SHA256, &[]);

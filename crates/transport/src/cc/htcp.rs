@@ -134,22 +134,22 @@ impl Htcp {
     }
 
     /// The rate achieved over at least a window and an RTT.
-    fn observe_rate(&mut self, ack: &Ack, acked: u64) {
+    fn observe_rate(&mut self, now: Time, acked: u64) {
         if self.phase >= Phase::Recovery {
-            return self.rate.restart(ack.now);
+            return self.rate.restart(now);
         }
         self.rate.counted += acked;
         let Some(min_rtt) = self.min_rtt else { return };
-        let span = self.between(self.rate.since, ack.now);
+        let span = self.between(self.rate.since, now);
         let grown = if self.w.as_linux() { (self.alpha / ONE).max(1) * self.w.mss } else { self.w.mss };
         if self.w.window.checked_sub(grown).is_none_or(|least| self.rate.counted < least) || span < min_rtt {
             return;
         }
         let unit = if self.w.as_linux() { self.w.mss } else { 1 };
         let rate = u128::from(self.rate.counted / unit) * 1_000_000_000 / u128::from(span.as_nanos().max(1));
-        let rounds = self.between(self.memory.last_congestion, ack.now).as_nanos() / min_rtt.as_nanos().max(1);
+        let rounds = self.between(self.memory.last_congestion, now).as_nanos() / min_rtt.as_nanos().max(1);
         self.rate.sample(rate as u64, rounds <= 3);
-        self.rate.restart(ack.now);
+        self.rate.restart(now);
     }
 
     /// Growth of 2 (1 - beta) alpha segments an RTT.
@@ -225,7 +225,7 @@ impl CongestionController for Htcp {
         let cumulative = self.acked.take(ack, self.w.mss) * self.w.mss;
         let acked = if self.w.as_linux() { cumulative } else { ack.delivered };
         self.observe_rtt(ack);
-        self.observe_rate(ack, acked);
+        self.observe_rate(ack.now, acked);
         let before = std::mem::replace(&mut self.phase, ack.phase);
         if ack.phase == Phase::Open && self.undo.take().is_some() {
             // Time counts from the end of recovery.
@@ -246,6 +246,10 @@ impl CongestionController for Htcp {
 
     fn on_congestion(&mut self, event: &Congestion) {
         let window = self.w.window;
+        if event.trigger != Trigger::Timeout {
+            // The ACK that told of it may have ended a sample.
+            self.observe_rate(event.now, 0);
+        }
         if event.new_episode {
             self.adapt();
             self.alpha = self.alpha_linux(event.now);

@@ -19,7 +19,8 @@ pub(super) const DESCRIPTION: Description = Description {
 
 /// RTT_0, the RTT of the connection to be equalled.
 const REFERENCE: Span = Span::from_millis(25);
-/// rho beyond which slow start grows no faster, and the largest window in segments (both Linux).
+/// rho beyond which slow start grows no faster, and the largest window in segments: the kernel's bounds, without which
+/// both would grow beyond all measure on paths of seconds.
 const RHO_MOST: u64 = 16;
 const WINDOW_MOST: u64 = 65_535;
 /// 1.0 in the kernel's fixed point.
@@ -55,6 +56,7 @@ impl Hybla {
             } else {
                 (self.w.window as f64 * self.rho) as u64
             };
+            self.bound();
         }
     }
 
@@ -62,15 +64,20 @@ impl Hybla {
     fn grow_exactly(&mut self, delivered: u64) {
         let mut rest = delivered as f64;
         if self.w.in_slow_start() {
-            let gain = libm::exp2(self.rho) - 1.0;
+            let gain = libm::exp2(self.rho.min(RHO_MOST as f64)) - 1.0;
             let room = (self.w.ssthresh - self.w.window) as f64;
             let grown = (rest * gain).min(room);
-            self.w.window += grown as u64;
+            self.w.window = self.w.window.saturating_add(grown as u64);
             rest -= grown / gain;
         }
         if rest >= 1.0 {
             self.w.additive(rest as u64, (self.w.window as f64 / (self.rho * self.rho)) as u64);
         }
+        self.bound();
+    }
+
+    fn bound(&mut self) {
+        self.w.window = self.w.window.min(WINDOW_MOST * self.w.mss);
     }
 
     /// The kernel's module: an ACK adds 2^rho - 1 segments in slow start, rho^2 / window afterwards, in 128ths. Of the
@@ -102,7 +109,7 @@ impl Hybla {
         if in_slow_start {
             self.w.window = self.w.window.min(self.w.ssthresh);
         }
-        self.w.window = self.w.window.min(WINDOW_MOST * self.w.mss);
+        self.bound();
     }
 }
 

@@ -14,7 +14,8 @@ use super::sizes::Session;
 use super::streams::{Limits, Streams};
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
-use haltere_net::{Cx, Ecn, Packet, PathId, Span, Time};
+use haltere_net::incident::{TimerChange, TimerName};
+use haltere_net::{Cx, Ecn, Incident, Packet, PathId, Span, Time};
 use std::collections::VecDeque;
 
 /// The handshake's byte streams of one packet number space, and how far its messages are dealt with.
@@ -184,7 +185,8 @@ impl Connection {
         while let Some((id, true)) = self.paths[i].due(cx.now, &about) {
             let path = &mut self.paths[i];
             let largest = path.spaces[id as usize].largest_acked.unwrap_or(0);
-            path.detect(id, largest, &about, &mut self.fates, &mut self.stats, cx.now);
+            cx.tell(Incident::Timer(TimerName::Loss, TimerChange::Expired));
+            path.detect(id, largest, &about, &mut self.fates, &mut self.stats, cx);
             self.apply_fates(i, id);
             path_timer(&mut self.paths[i], &about, cx);
         }
@@ -192,6 +194,7 @@ impl Connection {
         if self.paths[i].timer <= cx.now
             && let Some((id, false)) = self.paths[i].due(cx.now, &about)
         {
+            cx.tell(Incident::Timer(TimerName::Probe, TimerChange::Expired));
             self.on_probe_timeout(i, id);
             path_timer(&mut self.paths[i], &about, cx);
         }

@@ -12,8 +12,8 @@ use super::sent::{Record, SentPacket, SentPackets};
 use super::sizes::{AMPLIFICATION_LIMIT, IP_UDP, MIN_DATAGRAM};
 use crate::cc::{self, CongestionController, Sent};
 use crate::endpoint::Role;
-use crate::recovery::{BurstPacer, RateSampler};
-use haltere_net::{Cx, Metric, PathId, Rate, Span, Time};
+use crate::recovery::{BurstPacer, RateSampler, Told};
+use haltere_net::{PathId, Rate, Span, Time};
 
 /// A packet number space of a path (RFC 9000 section 12.3). Paths after the first only use that of application data.
 #[derive(Default, Debug)]
@@ -97,7 +97,7 @@ pub(super) struct Path {
     pub marking: Marking,
     pacing: Option<BurstPacer>,
     burst: u64,
-    reported: [u64; 4],
+    pub told: Told,
 }
 
 impl Path {
@@ -138,7 +138,7 @@ impl Path {
             // Section 7.7: bursts of the size of the initial window are allowed.
             pacing: config.pacing.then(|| BurstPacer::new(initial_window)),
             burst: config.burst,
-            reported: [0; 4],
+            told: Told::default(),
         }
     }
 
@@ -335,21 +335,5 @@ impl Path {
             Some(largest) if largest < self.spaces[id as usize].next_number => Ok(largest),
             _ => Err("PROTOCOL_VIOLATION: a packet was acknowledged that was never sent"),
         }
-    }
-
-    /// Reports what changed.
-    pub fn report(&mut self, cx: &mut Cx<'_>) {
-        if !cx.probing() {
-            return;
-        }
-        let rate = self.pacing_rate().map_or(0, Rate::as_bps);
-        let now = [self.window(), self.cc.ssthresh(), self.in_flight, rate];
-        let metrics = [Metric::Cwnd, Metric::Ssthresh, Metric::BytesInFlight, Metric::PacingRate];
-        for (i, metric) in metrics.into_iter().enumerate() {
-            if now[i] != self.reported[i] {
-                cx.record(metric, now[i]);
-            }
-        }
-        self.reported = now;
     }
 }

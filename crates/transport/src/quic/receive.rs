@@ -9,7 +9,8 @@ use super::sizes::{IP_UDP, MIN_DATAGRAM, Session};
 use crate::Body;
 use crate::cc::Established;
 use crate::endpoint::{CloseReason, Event, Role};
-use haltere_net::{Cx, Ecn, Packet, Span, Time};
+use haltere_net::incident::{PacketName, Reception};
+use haltere_net::{Cx, Ecn, Incident, Packet, Span, Time};
 
 /// Packets kept that came before their keys.
 const MAX_EARLY: usize = 16;
@@ -94,31 +95,57 @@ impl Connection {
         }
     }
 
+    /// What becomes of a packet with this number.
+    #[inline]
+    fn reception(&self, i: usize, id: SpaceId, form: Form, number: u64) -> Reception {
+        // Section 12.3: packet numbers end at 2^62 - 1; such a packet could not have been encoded.
+        if number > VARINT_MAX {
+            return Reception::Dropped("its number is beyond 2^62 - 1");
+        }
+        match self.keys(id, form) {
+            Keys::Discarded => Reception::Dropped("its keys are discarded"),
+            Keys::NotYet if self.early.len() >= MAX_EARLY => {
+                Reception::Dropped("its keys are not there yet, and enough packets are kept for later")
+            }
+            Keys::NotYet => Reception::Kept,
+            Keys::Present if self.paths[i].spaces[id as usize].received.is_duplicate(number) => {
+                Reception::Dropped("it is a duplicate")
+            }
+            Keys::Present => Reception::Read,
+        }
+    }
+
+    /// Takes in a packet that is not plain, unless it goes on as one; returns whether it does.
+    fn goes_on(&mut self, packet: &QuicPacket, name: PacketName, cx: &mut Cx<'_>) -> bool {
+        let invalid = self.stats.invalid_packets;
+        let goes_on = self.admits(packet);
+        if !goes_on {
+            let useless = Reception::Dropped("it does not authenticate, or is of no use by now");
+            let taken = self.stats.invalid_packets == invalid;
+            cx.tell(Incident::Received(name, if taken { Reception::Read } else { useless }));
+        }
+        goes_on
+    }
+
     fn on_quic_packet(&mut self, i: usize, packet: QuicPacket, (arrived, ecn): (Time, Ecn), cx: &mut Cx<'_>) {
         if self.state != State::Open {
             return;
         }
         let (id, form) = (packet.space, packet.form);
-        if form != Form::Plain && !self.admits(&packet) {
+        let name = PacketName { space: id as u8, number: packet.number };
+        if form != Form::Plain && !self.goes_on(&packet, name, cx) {
             return;
         }
-        // Section 12.3: packet numbers end at 2^62 - 1; such a packet could not have been encoded.
-        if packet.number > VARINT_MAX {
-            self.stats.invalid_packets += 1;
-            return;
-        }
-        match self.keys(id, form) {
-            Keys::Discarded => return,
-            Keys::NotYet => {
-                if self.early.len() < MAX_EARLY {
-                    self.early.push((i, packet, (arrived, ecn)));
-                }
+        self.stats.invalid_packets += u64::from(packet.number > VARINT_MAX);
+        let reception = self.reception(i, id, form, packet.number);
+        cx.tell(Incident::Received(name, reception));
+        match reception {
+            Reception::Dropped(_) => return,
+            Reception::Kept => {
+                self.early.push((i, packet, (arrived, ecn)));
                 return;
             }
-            Keys::Present => {}
-        }
-        if self.paths[i].spaces[id as usize].received.is_duplicate(packet.number) {
-            return;
+            Reception::Read => {}
         }
         let (number, mut eliciting, before) = (packet.number, false, self.progress);
         if packet.frames.is_empty() {

@@ -8,7 +8,8 @@ use super::sent::Record;
 use super::sizes::IP_UDP;
 use crate::cc::{self, Congestion, Lost, Phase, Trigger};
 use crate::endpoint::Stats;
-use haltere_net::{Cx, Metric, Rate, Span, Time};
+use haltere_net::incident::PacketName;
+use haltere_net::{Cx, Incident, Metric, Rate, Span, Time};
 
 /// Records of packets whose fate was learnt; kept by the connection so as not to allocate for each ACK.
 #[derive(Default, Debug)]
@@ -70,7 +71,7 @@ impl Path {
         if advanced {
             self.take_marks(id, counts, &newly, now);
         }
-        let lost = self.detect(id, largest_acked, about, fates, stats, now);
+        let lost = self.detect(id, largest_acked, about, fates, stats, cx);
         if newly.bytes > 0 {
             self.tell_controller(ack, &newly, rtt, lost, prior_in_flight, about, cx);
         }
@@ -181,6 +182,7 @@ impl Path {
         let adjusted = self.rtt.update(cx.now, latest, delay);
         stats.count_rtt(latest);
         cx.record(Metric::Rtt, latest.as_nanos());
+        self.tell_rtt(latest, cx);
         Some(adjusted)
     }
 
@@ -192,13 +194,16 @@ impl Path {
         about: &Situation,
         fates: &mut Fates,
         stats: &mut Stats,
-        now: Time,
+        cx: &mut Cx<'_>,
     ) -> u64 {
+        let now = cx.now;
         let delay = self.rtt.loss_delay();
         let since = self.rtt.first_sample_at();
         let Path { spaces, sampler, cc, .. } = self;
         let space = &mut spaces[id as usize];
-        let found = space.sent.detect(largest_acked, now, delay, since, &mut fates.lost, |number, size, sent| {
+        let found = space.sent.detect(largest_acked, now, delay, since, &mut fates.lost, |number, sign, packet| {
+            cx.tell(Incident::Lost(PacketName { space: id as u8, number }, sign));
+            let Some((size, sent)) = packet else { return };
             let bytes = u64::from(size);
             sampler.on_lost(bytes);
             let (total_delivered, total_lost) = (sampler.delivered(), sampler.lost());

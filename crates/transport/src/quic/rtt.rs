@@ -46,6 +46,9 @@ impl Rtt {
     pub fn min(&self) -> Option<Span> {
         self.min
     }
+    pub fn variation(&self) -> Span {
+        self.variation
+    }
     pub fn first_sample_at(&self) -> Option<Time> {
         self.first_sample_at
     }

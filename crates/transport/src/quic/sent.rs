@@ -2,6 +2,7 @@
 
 use super::few::Few;
 use crate::recovery::TxState;
+use haltere_net::incident::LossSign;
 use haltere_net::{Span, Time};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -202,7 +203,8 @@ impl SentPackets {
     }
 
     /// Declares lost what is by number or by time (RFC 9002 section 6.1); `lost` gets what the packets carried, `tell` each
-    /// packet's number, size and what was true when it was sent, but for probes of the datagram size.
+    /// packet's number, by what it is lost, its size and what was true when it was sent; the last two not of probes of the
+    /// datagram size.
     pub fn detect(
         &mut self,
         largest_acked: u64,
@@ -210,7 +212,7 @@ impl SentPackets {
         delay: Span,
         since: Option<Time>,
         lost: &mut Vec<Record>,
-        mut tell: impl FnMut(u64, u32, TxState),
+        mut tell: impl FnMut(u64, LossSign, Option<(u32, TxState)>),
     ) -> Losses {
         let mut found = Losses::default();
         let mut run: Option<Time> = None;
@@ -226,6 +228,9 @@ impl SentPackets {
                 State::Quiet | State::Lost => {}
                 State::Outstanding if packet.sent <= before || largest_acked >= number + PACKET_THRESHOLD => {
                     packet.state = State::Lost;
+                    let by_number = largest_acked >= number + PACKET_THRESHOLD;
+                    let sign = if by_number { LossSign::Reordering } else { LossSign::Time };
+                    tell(number, sign, (!packet.mtu_probe).then_some((packet.size, packet.tx)));
                     self.eliciting -= usize::from(packet.ack_eliciting);
                     if packet.in_flight {
                         found.in_flight += u64::from(packet.size);
@@ -238,7 +243,6 @@ impl SentPackets {
                         found.packets += 1;
                         found.bytes += u64::from(packet.size);
                         found.last_sent = Some(packet.sent);
-                        tell(number, packet.size, packet.tx);
                     }
                     // Section 7.6.2: only packets that were to be acknowledged and were sent after the first RTT sample.
                     if packet.ack_eliciting && since.is_some_and(|since| packet.sent > since) {

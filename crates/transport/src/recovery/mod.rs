@@ -5,9 +5,11 @@ pub mod filter;
 pub mod pacer;
 pub mod prr;
 pub mod rate;
+mod told;
 
 pub use burst::BurstPacer;
 pub use filter::{Windowed, WindowedMax, WindowedMin};
 pub use pacer::Pacer;
 pub use prr::Prr;
 pub use rate::{RateSample, RateSampler, TxState};
+pub use told::Told;

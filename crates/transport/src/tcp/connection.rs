@@ -3,12 +3,12 @@
 use super::config::Config;
 use super::echo::EchoRule;
 use super::receiver::{Due, Receiver};
-use super::segment::{Kind, Segment};
+use super::segment::{BASE_HEADER, Kind, Segment};
 use super::sender::{Outgoing, Sender};
 use super::ticks::{Ticks, timestamp};
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
-use haltere_net::{Cx, Ecn, Packet, PathId, Span, Time};
+use haltere_net::{Cx, Ecn, Incident, Packet, PathId, Span, Time};
 use std::collections::VecDeque;
 
 /// Timeout of a SYN before there is an RTT (RFC 6298 section 2.1).
@@ -312,6 +312,9 @@ impl Endpoint for Connection {
             self.handshake.tries += 1;
             self.handshake.timer = Some(self.ticks.deadline(now, span));
             let kind = if self.config.role == Role::Client { Kind::Syn } else { Kind::SynAck };
+            let window_scale = self.rx.window_scale();
+            let mss = u16::try_from(self.config.mtu.saturating_sub(BASE_HEADER)).unwrap_or(u16::MAX);
+            cx.tell(Incident::Options { mss, window_scale, timestamps: self.config.timestamps });
             let mut segment = self.segment(kind, now);
             self.put_syn_data(&mut segment, now);
             self.rx.acknowledge(&mut segment);

@@ -16,6 +16,7 @@
 //! | `recovery` | the congestion states Open, Disorder, Reducing (by marks), Recovery, Loss, and undo |
 //! | `rtt` | RTT estimation and the retransmission timeout |
 //! | `ticks` | the host's clock and timer wheel |
+//! | `trace` | what is told to whoever listens |
 //! | `receiver` | reassembly, when to acknowledge, the receive window |
 //! | `echo` | how marks (ECN) are echoed: RFC 3168, or RFC 8257 for DCTCP |
 
@@ -33,6 +34,7 @@ pub mod segment;
 mod sender;
 mod supersegment;
 mod ticks;
+mod trace;
 
 pub use bundle::Bundle;
 pub use config::Config;

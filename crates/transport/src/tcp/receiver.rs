@@ -431,6 +431,11 @@ impl Receiver {
         }
     }
 
+    /// By how much windows are shifted in segments (RFC 7323 section 2).
+    pub(super) fn window_scale(&self) -> u8 {
+        self.window.scale as u8
+    }
+
     /// Asks for an acknowledgement at once.
     pub(super) fn acknowledge_now(&mut self) {
         self.due = Due::Now;

@@ -104,6 +104,11 @@ impl Rtt {
         (self.srtt8 > 0).then(|| Span::from_nanos(self.srtt8 / 8))
     }
 
+    /// The mean deviation.
+    pub(super) fn variation(&self) -> Span {
+        Span::from_nanos(self.mdev4 / 4)
+    }
+
     pub(super) fn min(&self) -> Option<Span> {
         self.min.get().map(Span::from_nanos)
     }

@@ -5,6 +5,7 @@
 use crate::ranges::RangeSet;
 use crate::recovery::TxState;
 use haltere_net::Time;
+use haltere_net::incident::LossSign;
 use std::collections::VecDeque;
 
 /// What happened to a segment, as a set of bits.
@@ -92,6 +93,8 @@ pub(super) struct Scoreboard {
     transmissions: u64,
     /// No segment numbered below this one waits for retransmission.
     hint: u32,
+    /// Positions of segments found lost and by what, kept while somebody listens.
+    news: Option<Vec<(u64, LossSign)>>,
 }
 
 impl Default for Scoreboard {
@@ -107,6 +110,7 @@ impl Default for Scoreboard {
             retransmitted: 0,
             transmissions: 0,
             hint: 0,
+            news: None,
         }
     }
 }
@@ -304,13 +308,24 @@ impl Scoreboard {
         self.sacked_ranges.remove_below(una);
     }
 
+    /// From now on remembers what is found lost, for [`take_news`](Self::take_news).
+    pub(super) fn listen(&mut self) {
+        self.news.get_or_insert_default();
+    }
+
+    /// What was found lost since this was last asked.
+    pub(super) fn take_news(&mut self) -> Vec<(u64, LossSign)> {
+        self.news.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// Marks record `n` lost; returns whether that is news.
-    fn mark_lost(&mut self, n: u32) -> bool {
+    fn mark_lost(&mut self, n: u32, sign: LossSign) -> bool {
         let base = self.base;
         let Some(record) = self.at_mut(n) else { return false };
         if record.marks.has(Marks::SACKED) {
             return false;
         }
+        let seq = record.seq;
         let news = if record.marks.has(Marks::LOST) {
             let again = record.marks.has(Marks::RETRANS);
             record.marks.clear(Marks::RETRANS);
@@ -323,6 +338,9 @@ impl Scoreboard {
         };
         if n.wrapping_sub(base) < self.hint.wrapping_sub(base) {
             self.hint = n;
+        }
+        if let (true, Some(found)) = (news, &mut self.news) {
+            found.push((seq, sign));
         }
         news
     }
@@ -338,7 +356,7 @@ impl Scoreboard {
                 Judgement::Wait => {}
                 Judgement::Lost => {
                     self.unlink(n);
-                    if self.mark_lost(n) {
+                    if self.mark_lost(n, LossSign::Time) {
                         news(&record);
                     }
                 }
@@ -353,7 +371,7 @@ impl Scoreboard {
         for i in 0..self.records.len() as u32 {
             let n = self.base.wrapping_add(i);
             let Some(record) = self.at(n).copied() else { continue };
-            if (i == 0 || judge(&record)) && self.mark_lost(n) {
+            if (i == 0 || judge(&record)) && self.mark_lost(n, LossSign::Timeout) {
                 news(&record);
             }
         }

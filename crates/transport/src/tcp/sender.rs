@@ -7,10 +7,12 @@ use super::scoreboard::{Delivery, Marks, Scoreboard};
 use super::segment::Segment;
 use super::supersegment::SuperSegment;
 use super::ticks::{Ticks, timestamp};
+use super::trace;
 use crate::cc::{self, CongestionController, Phase, SlowStart};
 use crate::endpoint::Stats;
-use crate::recovery::{Pacer, Prr, RateSampler, prr::PrrAck};
-use haltere_net::{Cx, Metric, Rate, Span, Time};
+use crate::recovery::{Pacer, Prr, RateSampler, Told, prr::PrrAck};
+use haltere_net::incident::{TimerChange, TimerName};
+use haltere_net::{Cx, Incident, Metric, Rate, Span, Time};
 
 /// Segments that go out before any are paced (as `sch_fq` had it).
 const UNPACED: u64 = 10;
@@ -112,7 +114,7 @@ pub(super) struct Sender {
     /// The next new segment is to tell of a reduced window.
     pub(super) cwr: bool,
     pub(super) last_send: Time,
-    traced: (u64, u64, u64, u64),
+    pub(super) told: Told,
     pub stats: Stats,
 }
 
@@ -164,7 +166,7 @@ impl Sender {
             marked: 0,
             cwr: false,
             last_send: Time::ZERO,
-            traced: (0, 0, 0, 0),
+            told: Told::default(),
             stats: Stats::default(),
         }
     }
@@ -266,7 +268,7 @@ impl Sender {
     }
 
     /// The rate that a paced sender keeps.
-    fn pacing_rate(&self) -> Option<Rate> {
+    pub(super) fn pacing_rate(&self) -> Option<Rate> {
         if self.paced { self.nominal_rate() } else { None }
     }
 
@@ -627,6 +629,9 @@ impl Sender {
             cx.record(Metric::Rtt, rtt.as_nanos());
         }
         self.rtt.sample(sample, self.una, self.nxt);
+        if let Some(rtt) = newest {
+            self.tell_rtt(rtt, cx);
+        }
         (newest, delayed)
     }
 
@@ -680,6 +685,7 @@ impl Sender {
         {
             cx.record(Metric::DeliveryRate, rate.as_bps());
         }
+        self.tell_losses(cx);
     }
 
     // ---- timers ----
@@ -704,6 +710,7 @@ impl Sender {
         debug_assert!(at <= cx.now);
         self.timer = None;
         self.rack.now = cx.now;
+        cx.tell(Incident::Timer(trace::name(kind), TimerChange::Expired));
         match kind {
             Timer::Probe if self.tlp.is_none() && !self.board.is_empty() => self.force(Forced::Probe),
             Timer::Probe => self.rearm_rto(cx.now),
@@ -716,7 +723,13 @@ impl Sender {
             }
         }
         self.order = Order::LostFirst;
+        self.tell_losses(cx);
         false
+    }
+
+    /// The timer that is set, under the name it is told of.
+    pub(super) fn due_timer(&self) -> Option<(TimerName, Time)> {
+        self.timer.map(|(kind, at)| (trace::name(kind), at))
     }
 
     /// Arms the probe timer if the state calls for it, else the retransmission timer.
@@ -761,25 +774,5 @@ impl Sender {
             _ => self.rtt.rto(),
         };
         self.set_timer(Timer::Rto, now, span);
-    }
-
-    fn trace(&mut self, cx: &mut Cx<'_>) {
-        if !cx.probing() {
-            return;
-        }
-        let rate = self.pacing_rate().map_or(0, Rate::as_bps);
-        let new = (self.window(), self.cc.ssthresh(), self.in_flight(), rate);
-        let old = std::mem::replace(&mut self.traced, new);
-        let changes = [
-            (Metric::Cwnd, old.0, new.0),
-            (Metric::Ssthresh, old.1, new.1),
-            (Metric::BytesInFlight, old.2, new.2),
-            (Metric::PacingRate, old.3, new.3),
-        ];
-        for (metric, before, after) in changes {
-            if before != after {
-                cx.record(metric, after);
-            }
-        }
     }
 }

@@ -111,18 +111,17 @@ impl Bbr3 {
         if !self.full_reached || self.adapt_long_term_model(ack, &sample) {
             return;
         }
-        match self.state {
+        let state = self.state;
+        match state {
             State::Down | State::Cruise if self.is_time_to_probe(ack.now) => self.start_refill(),
             State::Down if self.is_time_to_cruise(ack) => self.state = State::Cruise,
             State::Refill if self.round_start => {
                 self.bw_probe_sample = true;
                 self.start_up(&sample);
             }
-            State::Up => {
-                if self.is_time_to_go_down(ack, &sample) {
-                    self.prev_probe_too_high = false;
-                    self.start_down(ack.now);
-                }
+            State::Up if self.is_time_to_go_down(ack, &sample) => {
+                self.prev_probe_too_high = false;
+                self.start_down(ack.now);
             }
             _ => {}
         }

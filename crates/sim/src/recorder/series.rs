@@ -1,6 +1,6 @@
-//! Keeps what components report, as columns.
+//! Metrics over time, as columns.
 
-use haltere_net::{ComponentId, Metric, Probe, Time};
+use haltere_net::{ComponentId, Metric, Time};
 
 /// One metric of one component over time.
 #[derive(Clone, PartialEq, Debug)]
@@ -15,22 +15,21 @@ pub struct Series {
     pub value: Vec<u64>,
 }
 
-/// Records every report.
+/// Keeps every change of every metric.
 #[derive(Clone, Default, Debug)]
-pub struct Recorder {
+pub struct AllSeries {
     series: Vec<Series>,
 }
 
-impl Recorder {
+impl AllSeries {
     /// What was recorded, by component and metric.
     pub fn into_series(mut self) -> Vec<Series> {
         self.series.sort_by_key(|s| (s.who, s.metric));
         self.series
     }
-}
 
-impl Probe for Recorder {
-    fn record(&mut self, at: Time, who: ComponentId, metric: Metric, value: u64) {
+    /// Component `who` had `metric` change to `value` at `at`.
+    pub fn record(&mut self, at: Time, who: ComponentId, metric: Metric, value: u64) {
         let position = self.series.iter().position(|s| s.who == who && s.metric == metric);
         let index = position.unwrap_or_else(|| {
             self.series.push(Series { who, metric, at: Vec::new(), value: Vec::new() });

@@ -1,0 +1,173 @@
+//! What is kept of a run beside its result: series of metrics, qlog files, captures of links.
+//!
+//! Components tell what they decide through [`Cx`](haltere_net::Cx); packets are seen at the doors, by the world: as a host
+//! sends or gets them, and as they arrive at a link's end. So no transport knows of a file.
+
+mod pcapng;
+mod places;
+mod qlog;
+mod series;
+mod spool;
+
+use crate::network::FlowPath;
+use crate::scenario::{Flow, ScenarioError};
+use haltere_net::topology::Topology;
+use haltere_net::{ComponentId, Incident, Metric, Packet, Probe, Time};
+use haltere_transport::{Body, Event};
+use pcapng::Captures;
+use places::Places;
+use qlog::Logs;
+pub use series::{AllSeries, Series};
+use std::path::PathBuf;
+
+/// Files that a trace writes beside its series.
+#[derive(Clone, Default, Debug)]
+pub struct Files {
+    /// Folder for a qlog file of each end of each flow.
+    pub qlog: Option<PathBuf>,
+    /// Captures of links.
+    pub pcap: Option<Pcap>,
+}
+
+/// Which links are captured, and where to.
+#[derive(Clone, Default, Debug)]
+pub struct Pcap {
+    /// Folder for a pcapng file of each link.
+    pub folder: PathBuf,
+    /// Names of the links; none means all.
+    pub links: Vec<String>,
+}
+
+/// What files say of the run they come from.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// The run's seed.
+    pub seed: u64,
+    /// Its replication.
+    pub replication: u64,
+}
+
+impl Origin {
+    /// The program that wrote a file.
+    const PROGRAM: &'static str = concat!("haltere ", env!("CARGO_PKG_VERSION"));
+
+    fn text(&self) -> String {
+        format!("simulated: seed {}, replication {}", self.seed, self.replication)
+    }
+}
+
+/// Takes what components tell and the world sees. What the world calls is `cold`: nearly all runs have no recorder, and pay
+/// for a test of that alone.
+pub struct Recorder {
+    /// Number of link directions: components after them are hosts, in pairs of client and server.
+    links: u32,
+    series: AllSeries,
+    logs: Option<Logs>,
+    captures: Option<Captures>,
+}
+
+impl Recorder {
+    /// A recorder for these flows; its files are made here.
+    ///
+    /// # Errors
+    /// A link that is not there, or a file that cannot be made; the path is `pcap` or `qlog`.
+    pub fn new(
+        topology: &Topology,
+        flows: &[Flow],
+        paths: &[FlowPath],
+        files: &Files,
+        origin: &Origin,
+    ) -> Result<Recorder, ScenarioError> {
+        let places = Places::new(paths);
+        let pcap = files.pcap.as_ref().map(|pcap| Captures::new(pcap, topology, places.clone(), origin));
+        let qlog = files.qlog.as_ref().map(|folder| Logs::new(folder, flows, paths, &places, origin));
+        let wrong = |path: &str| {
+            let path = path.to_string();
+            move |message| ScenarioError { path, message }
+        };
+        Ok(Recorder {
+            links: topology.edges().len() as u32,
+            series: AllSeries::default(),
+            captures: pcap.transpose().map_err(wrong("pcap"))?,
+            logs: qlog.transpose().map_err(wrong("qlog"))?,
+        })
+    }
+
+    /// A packet arrived at a link's end, on its way to this host.
+    #[cold]
+    pub fn arrived(&mut self, link: u32, at: Time, packet: &Packet<Body>, to: u32) {
+        if let Some(captures) = &mut self.captures {
+            captures.arrived(link, at, packet, to);
+        }
+    }
+
+    /// A host gets a packet; what it makes of it is told until [`done`](Self::done).
+    #[cold]
+    pub fn received(&mut self, host: u32, at: Time, packet: &Packet<Body>) {
+        if let Some(logs) = &mut self.logs {
+            logs.received(host, at, packet);
+        }
+    }
+
+    /// A host has dealt with its packet or its timers, and has not sent anything yet.
+    #[cold]
+    pub fn done(&mut self, host: u32, at: Time) {
+        if let Some(logs) = &mut self.logs {
+            logs.done(host, at);
+        }
+    }
+
+    /// A host sends a packet.
+    #[cold]
+    pub fn sent(&mut self, host: u32, at: Time, packet: &Packet<Body>) {
+        if let Some(logs) = &mut self.logs {
+            logs.sent(host, at, packet);
+        }
+    }
+
+    /// A host's transport told its application something.
+    #[cold]
+    pub fn told(&mut self, host: u32, at: Time, event: Event) {
+        if let Some(logs) = &mut self.logs {
+            logs.told(host, at, event);
+        }
+    }
+
+    /// A host has new TLS secrets, in the lines of `SSLKEYLOGFILE`; they stand in captures before what they decrypt.
+    #[cold]
+    pub fn secrets(&mut self, lines: &str) {
+        if let Some(captures) = &mut self.captures {
+            captures.secrets(lines);
+        }
+    }
+
+    /// Completes the files and hands over the series, by component and metric.
+    ///
+    /// # Errors
+    /// The first thing that could not be written; the path is `pcap` or `qlog`.
+    pub fn finish(self) -> Result<Vec<Series>, ScenarioError> {
+        let wrong = |path: &str, message| ScenarioError { path: path.to_string(), message };
+        self.captures.map_or(Ok(()), Captures::finish).map_err(|m| wrong("pcap", m))?;
+        self.logs.map_or(Ok(()), Logs::finish).map_err(|m| wrong("qlog", m))?;
+        Ok(self.series.into_series())
+    }
+}
+
+impl Probe for Recorder {
+    fn record(&mut self, at: Time, who: ComponentId, metric: Metric, value: u64) {
+        self.series.record(at, who, metric, value);
+        if let (Some(logs), Some(host)) = (&mut self.logs, who.0.checked_sub(self.links)) {
+            logs.changed(host, at, metric, value);
+        }
+    }
+
+    fn happened(&mut self, at: Time, who: ComponentId, incident: Incident) {
+        let Some(host) = who.0.checked_sub(self.links) else { return };
+        if let Some(captures) = &mut self.captures {
+            captures.happened(host, incident);
+        }
+        if let Some(logs) = &mut self.logs {
+            logs.happened(host, at, incident);
+        }
+    }
+}

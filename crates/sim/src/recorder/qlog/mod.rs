@@ -1,0 +1,80 @@
+//! qlog: what each end of a connection sees and decides, an event a line (RFC 7464).
+//!
+//! QUIC's events are those of the schema; TCP's are said in the same words, so that the same tools read them, with what
+//! has no place in them added as fields of its own. `docs/looking-inside.md` has the table.
+
+mod packets;
+mod schema;
+mod vantage;
+
+use super::Origin;
+use super::places::{Places, peer};
+use super::spool::Spool;
+use crate::contender::Transport;
+use crate::network::FlowPath;
+use crate::scenario::Flow;
+use haltere_net::{Incident, Metric, Packet, Time};
+use haltere_transport::{Body, Event};
+use std::path::Path;
+use vantage::{Identity, Vantage};
+
+/// The files of a run, in the order of its hosts.
+pub(super) struct Logs(Vec<Vantage>);
+
+impl Logs {
+    /// Makes two files for each flow, `flow-N-client.sqlog` and `flow-N-server.sqlog`.
+    pub(super) fn new(
+        folder: &Path,
+        flows: &[Flow],
+        paths: &[FlowPath],
+        places: &Places,
+        origin: &Origin,
+    ) -> Result<Logs, String> {
+        Spool::folder(folder)?;
+        let mut logs = Vec::with_capacity(2 * flows.len());
+        for (flow, (given, path)) in flows.iter().zip(paths).enumerate() {
+            let protocol = match path.contender.transport {
+                Transport::Tcp => "TCP",
+                Transport::Quic => "QUIC",
+            };
+            let client = logs.len() as u32;
+            for role in ["client", "server"] {
+                let spool = Spool::new(folder.join(format!("flow-{flow}-{role}.sqlog")))?;
+                let (client, server) = (places.of(client), places.of(peer(client)));
+                let who = Identity { flow, contender: &given.contender, protocol, role, client, server };
+                logs.push(Vantage::new(spool, who, origin)?);
+            }
+        }
+        Ok(Logs(logs))
+    }
+
+    fn of(&mut self, host: u32, act: impl FnOnce(&mut Vantage)) {
+        if let Some(vantage) = self.0.get_mut(host as usize) {
+            act(vantage);
+        }
+    }
+
+    pub(super) fn received(&mut self, host: u32, at: Time, packet: &Packet<Body>) {
+        self.of(host, |v| v.received(at, packet));
+    }
+    pub(super) fn done(&mut self, host: u32, at: Time) {
+        self.of(host, |v| v.done(at));
+    }
+    pub(super) fn sent(&mut self, host: u32, at: Time, packet: &Packet<Body>) {
+        self.of(host, |v| v.sent(at, packet));
+    }
+    pub(super) fn told(&mut self, host: u32, at: Time, event: Event) {
+        self.of(host, |v| v.application(at, event));
+    }
+    pub(super) fn changed(&mut self, host: u32, at: Time, metric: Metric, value: u64) {
+        self.of(host, |v| v.changed(at, metric, value));
+    }
+    pub(super) fn happened(&mut self, host: u32, at: Time, incident: Incident) {
+        self.of(host, |v| v.happened(at, incident));
+    }
+
+    /// Completes the files.
+    pub(super) fn finish(self) -> Result<(), String> {
+        self.0.into_iter().try_for_each(Vantage::finish)
+    }
+}

@@ -1,0 +1,44 @@
+//! What a path tells whoever listens; nothing here bears on what it does.
+
+use super::path::Path;
+use crate::recovery::Told;
+use haltere_net::incident::{CongestionState, TimerName};
+use haltere_net::{Cx, Incident, Span, Time};
+
+impl Path {
+    /// Reports what changed.
+    pub fn report(&mut self, cx: &mut Cx<'_>) {
+        if !cx.probing() {
+            return;
+        }
+        let now = Told {
+            window: self.window(),
+            ssthresh: self.cc.ssthresh(),
+            in_flight: self.in_flight,
+            pacing_rate: self.pacing_rate(),
+            state: self.congestion_state(),
+            timer: (self.timer != Time::NEVER).then(|| (self.timer_name(), self.timer)),
+        };
+        self.told.update(now, cx);
+    }
+
+    /// Tells of an RTT sample.
+    pub fn tell_rtt(&self, latest: Span, cx: &mut Cx<'_>) {
+        if let (true, Some(smoothed)) = (cx.probing(), self.rtt.smoothed()) {
+            let min = self.rtt.min().unwrap_or(latest);
+            cx.tell(Incident::RttSampled { latest, smoothed, min, variation: self.rtt.variation() });
+        }
+    }
+
+    fn timer_name(&self) -> TimerName {
+        if self.spaces.iter().any(|s| s.loss_time.is_some()) { TimerName::Loss } else { TimerName::Probe }
+    }
+
+    fn congestion_state(&self) -> CongestionState {
+        match self.recovering {
+            true => CongestionState::Recovery,
+            false if self.cc.in_slow_start() => CongestionState::SlowStart,
+            false => CongestionState::Avoidance,
+        }
+    }
+}
