@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-import haltere
 from haltere import core
 from haltere.errors import InputError
 from haltere.fidelity import executor, identity
 from haltere.runner.executor import Task
 from haltere.runner.single import run, trace
 from haltere.scenario import Scenario
+from haltere.study import Study
 
 LINK = {"rate": "50Mbit/s", "down_delay": "10ms", "up_delay": "10ms", "size": "500kB"}
 
@@ -68,23 +68,18 @@ fidelity = ["model", "stack"]
 [experiments.one]
 title = "One"
 [experiments.one.factors]
-contender = ["quic/cubic", "tcp/cubic"]
+kind = ["quic/cubic", "tcp/cubic"]
 [experiments.one.scenario]
 [experiments.one.scenario.topology]
 kind = "point-to-point"
 link = { rate = "20Mbit/s", delay = "5ms" }
 [[experiments.one.scenario.flows]]
-contender = "{contender}"
+contender = "{kind}"
 size = "200kB"
 """
     )
-    results = haltere.run(tmp_path / "study.toml", out=tmp_path / "out")
-    flows = results.flows.select("fidelity", "contender", "replication", "completion_s").sort(pl_all())
+    flows = Study.load(tmp_path / "study.toml").run(out=tmp_path / "out").flows
     assert sorted(set(flows["fidelity"])) == ["model", "stack"]
     by = {(row["fidelity"], row["contender"]): row["completion_s"] for row in flows.iter_rows(named=True)}
     assert by["model", "tcp/cubic"] == by["stack", "tcp/cubic"]
     assert by["model", "quic/cubic"] != by["stack", "quic/cubic"]
-
-
-def pl_all() -> list[str]:
-    return ["fidelity", "contender", "replication"]

@@ -88,7 +88,7 @@ class Trace:
 
 
 def run(scenario: Scenario, *, seed: int = 1, replication: int = 0) -> RunResult:
-    """Run a scenario once, at its fidelity. In the simulator the same arguments and version always give the same answer."""
+    """Run a scenario once, at its fidelity. In the simulator, same arguments and version give the same answer."""
     if scenario.fidelity in fidelities.SIMULATED:
         return RunResult(json.loads(core.run(scenario.json, seed, replication, scenario.fidelity)))
     return RunResult(_once(scenario, seed, replication, {}))
