@@ -56,9 +56,10 @@ impl Agenda {
 
     /// An object has come whole; returns whether it was the last.
     pub fn done(&mut self, object: usize, now: Time) -> bool {
-        if self.done[object].replace(now).is_some() {
+        if self.done[object].is_some() {
             return false;
         }
+        self.done[object] = Some(now);
         for i in std::mem::take(&mut self.awaiting[object]) {
             self.missing[i] -= 1;
             if self.missing[i] == 0 {
