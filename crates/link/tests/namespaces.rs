@@ -40,17 +40,21 @@ fn a_command_behind_a_link_reaches_the_caller_and_leaves_nothing() {
         let server = UdpSocket::bind((shell.base(), 0)).expect("a socket at the caller's end");
         server.set_read_timeout(Some(Duration::from_secs(20))).expect("a time limit");
         let port = server.local_addr().expect("its address").port();
-        // bash's /dev/udp is a client that every machine has.
-        let said = format!("printf haltere > /dev/udp/$HALTERE_BASE/{port}; exit 7");
+        // bash's /dev/udp is a client that every machine has. It waits for an answer, so that both packets have crossed.
+        let said = format!(
+            "exec 3<>/dev/udp/$HALTERE_BASE/{port}; printf haltere >&3; read -r -t 20 -n 1 -u 3 && exit 7; exit 8"
+        );
         let command = ["bash", "-c", &said].map(String::from);
+        let answer = std::thread::spawn(move || {
+            let mut buffer = [0; 64];
+            let (length, from) = server.recv_from(&mut buffer).expect("the packet");
+            server.send_to(b"!", from).expect("the answer leaves");
+            length
+        });
         let (code, report) = shell.run(&command).expect("it runs");
-        assert_eq!(code, 7);
-        let mut buffer = [0; 64];
-        // The command may have ended before its packet was out of the link: then it is counted as offered only.
-        let up = &report.links[1].counters;
-        assert_eq!((up.direction, up.offered_packets), ("up", 1));
-        if up.delivered_packets == 1 {
-            assert_eq!(server.recv(&mut buffer).expect("the packet"), 7);
+        assert_eq!((code, answer.join().expect("it was answered")), (7, 7));
+        for link in &report.links {
+            assert_eq!((link.counters.offered_packets, link.counters.delivered_packets), (1, 1), "{link:?}");
         }
         assert_eq!(devices(), before);
     });
