@@ -79,7 +79,7 @@ FidelityOption = Annotated[
     list[str] | None,
     typer.Option(
         "--fidelity",
-        help="Where: `model` (the simulator), `stack` (the same, with production QUIC stacks), `linux` (a real kernel in "
+        help="Where: `model` (the simulator), `stack` (the same with production QUIC stacks), `linux` (a real kernel, "
         "virtual time), `testbed` (this machine's). May be given again, to lay them side by side.",
         show_default=False,
         rich_help_panel=RUNS,
@@ -88,8 +88,8 @@ FidelityOption = Annotated[
 OneFidelity = Annotated[
     str,
     typer.Option(
-        help="Where: `model` (the simulator), `stack` (the same, with production QUIC stacks), `linux` (a real kernel and "
-        "programs, virtual time), `testbed` (this machine's kernel, on the wall clock).",
+        help="Where: `model` (the simulator), `stack` (the same with production QUIC stacks), `linux` (a real kernel "
+        "and programs, virtual time), `testbed` (this machine's kernel, on the wall clock).",
         rich_help_panel=RUNS,
     ),
 ]
