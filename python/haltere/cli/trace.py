@@ -10,7 +10,7 @@ from haltere.comparison import Conditions
 from haltere.documents import shown
 from haltere.errors import InputError
 from haltere.fidelity import NAMES
-from haltere.runner.single import Trace, trace
+from haltere.runner.single import Trace, refuse_files, trace
 from haltere.scenario import Scenario
 
 
@@ -32,20 +32,14 @@ def command(
     if conditions.fidelity not in NAMES:
         raise InputError("is not a fidelity", field="--fidelity", given=conditions.fidelity, right=", ".join(NAMES))
     file = Path(what[0])
-    if len(what) == 1 and (file.suffix == ".toml" or file.exists()):
-        scenario, name = Scenario.load(file, fidelity=conditions.fidelity), file.stem
-    else:
-        scenario, name = conditions.scenario(what), "-".join(contender.replace("/", "-") for contender in what)
-    folder = out or Path("traces") / name
+    folder = out or Path("traces") / (file.stem if _is_file(what) else _named(what))
+    wanted = {"qlog": folder / "qlog" if qlog else None, "pcap": folder / "pcap" if pcap or links else None}
+    # Before anything is said about a scenario that the fidelity may not have either.
+    refuse_files(conditions.fidelity, **wanted)
+    loaded = _is_file(what)
+    scenario = Scenario.load(file, fidelity=conditions.fidelity) if loaded else conditions.scenario(what)
     with show.err().status("running"):
-        traced = trace(
-            scenario,
-            seed=seed,
-            replication=replication,
-            qlog=folder / "qlog" if qlog else None,
-            pcap=folder / "pcap" if pcap or links else None,
-            links=links or (),
-        )
+        traced = trace(scenario, seed=seed, replication=replication, links=links or (), **wanted)
     with show.err().status("drawing"):
         _write(folder, scenario, traced, seed, replication)
     console = show.out()
@@ -61,10 +55,18 @@ def command(
             markup=False,
         )
     console.print(f"{traced.series.height} samples, figure and tables in {shown(folder)}", markup=False)
-    for wanted, kind, files in ((qlog, "qlog", "*.sqlog"), (bool(pcap or links), "pcap", "*.pcapng")):
-        if wanted:
-            count = len(list((folder / kind).glob(files)))
-            console.print(f"{count} {kind} file{'s' if count > 1 else ''} in {shown(folder / kind)}", markup=False)
+    for kind, place in wanted.items():
+        if place is not None:
+            count = len([one for one in place.iterdir() if one.suffix in (".sqlog", ".pcapng")])
+            console.print(f"{count} {kind} file{'s' if count > 1 else ''} in {shown(place)}", markup=False)
+
+
+def _is_file(what: list[str]) -> bool:
+    return len(what) == 1 and (what[0].endswith(".toml") or Path(what[0]).exists())
+
+
+def _named(contenders: list[str]) -> str:
+    return "-".join(contender.replace("/", "-") for contender in contenders)
 
 
 def _write(folder: Path, scenario: Scenario, traced: Trace, seed: int, replication: int) -> None:

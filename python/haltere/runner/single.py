@@ -117,16 +117,21 @@ def trace(
             return Trace(core.trace(*run, qlog=logs, pcap=packets, links=links))
         except core.ScenarioProblem as problem:
             raise InputError(problem.message, field=problem.path or None) from None
-    for name, folder in (("qlog", qlog), ("pcap", pcap)):
-        if folder is not None:
+    refuse_files(scenario.fidelity, qlog=qlog, pcap=pcap)
+    result = _once(scenario, seed, replication, {"sample_ns": sample_ns(scenario.json)})
+    return Trace({"series": result.pop("series", []), "result": result})
+
+
+def refuse_files(fidelity: fidelities.Fidelity, **folders: str | Path | None) -> None:
+    """Raise `InputError` if a fidelity cannot write one of the files that are wanted."""
+    for name, folder in folders.items():
+        if folder is not None and fidelity not in fidelities.SIMULATED:
             raise InputError(
-                f"is written by the simulator, not at fidelity {scenario.fidelity!r}",
+                f"is written by the simulator, not at fidelity {fidelity!r}",
                 field=name,
                 given=str(folder),
                 right=f"fidelity {' or '.join(fidelities.SIMULATED)}; or the programs' own logs (docs/programs.md)",
             )
-    result = _once(scenario, seed, replication, {"sample_ns": sample_ns(scenario.json)})
-    return Trace({"series": result.pop("series", []), "result": result})
 
 
 def sample_ns(scenario_json: str) -> int:
