@@ -8,6 +8,7 @@ replication; intervals are at 95 % over replications; ratios within ±5 % are al
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -194,7 +195,7 @@ def advantage(tables: Tables, experiment: str, where: dict[str, str], first: str
         raise MissingDataError(f"{experiment} holds {by_replication.height} replications of {first} beside {second}")
     found = mean(by_replication["log"].to_numpy())
     low, high = (None if end is None else float(np.exp(end)) for end in (found.low, found.high))
-    return Interval(float(np.exp(found.value)), low, high, found.n)
+    return replace(found, value=float(np.exp(found.value)), low=low, high=high)
 
 
 @claim("QUIC against TCP CUBIC is unfair: QUIC's mean receive rate is 3.6 times TCP's for 100 KB.", source="section 10")
