@@ -5,7 +5,12 @@
 use haltere_link::shell::{Shell, ShellSpec};
 use haltere_link::tun::Namespace;
 use std::net::UdpSocket;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+/// One test at a time: the child that another one forks has its descriptors too until it becomes the command, and they
+/// keep a device alive.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// Runs a test in a new network namespace that only its thread is in; not at all where that is not allowed.
 fn in_a_namespace(test: impl FnOnce() + Send) {
@@ -17,6 +22,7 @@ fn in_a_namespace(test: impl FnOnce() + Send) {
         println!("skipped: this machine has no /dev/net/tun");
         return;
     }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     std::thread::scope(|scope| {
         let inside = scope.spawn(|| {
             nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).expect("a namespace");
