@@ -14,6 +14,8 @@ STUDY := studies/quic-dumbbell
 DEMO_REPLICATIONS ?= 6
 DEMO_OUT := results/demo
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Property tests draw the same cases each time; PROPTEST_RNG_SEED=... draws others.
+export PROPTEST_RNG_SEED ?= 1
 
 # The first Python that is new enough; PYTHON=... overrides it.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
