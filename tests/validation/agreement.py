@@ -43,6 +43,8 @@ def draw(results: Path, out: Path, sides: Sides) -> None:
             frame = frame.with_columns(difference=pl.Series(np.abs(log_ratio(frame)))).sort("difference")
             for congestion, marker in MARKERS.items():
                 part = frame.filter(pl.col("congestion") == congestion)
+                if part.is_empty():
+                    continue
                 shown = axes.scatter(
                     [number(text) for text in part["rate"]],
                     [number(text) for text in part["rtt"]],
