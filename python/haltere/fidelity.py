@@ -1,8 +1,8 @@
 """The fidelities: where a scenario runs. One description of a run, one form of its result, several machines.
 
 `model`: our own transports and links in the simulator, in virtual time. `stack`: the same, but QUIC is a production
-stack. `linux`: a real kernel and real programs inside
-a user-mode Linux, in virtual time. `testbed`: the same rig on this machine's kernel, on the wall clock.
+stack. `linux`: a real kernel and real programs inside a user-mode Linux, in virtual time. `testbed`: the same rig on
+this machine's kernel, on the wall clock.
 """
 
 from __future__ import annotations
