@@ -1,9 +1,11 @@
 //! What a stack's endpoint is configured with.
 
+use crate::memory::Memory;
 use crate::secrets::Secrets;
 use haltere_net::rng::Stream;
 use haltere_transport::Role;
 use haltere_transport::cc::{Algorithm, SlowStart};
+use haltere_transport::quic::Session;
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -146,7 +148,7 @@ impl fmt::Debug for Sink {
 }
 
 /// One end of a connection.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Config {
     /// Which end it is.
     pub role: Role,
@@ -162,6 +164,17 @@ pub struct Config {
     pub max_udp_payload: u16,
     /// Dice for all that the stack draws and for our congestion control.
     pub stream: Stream,
+    /// Whether the session of the earlier connection that `memory` is of is taken up, and whether streams may be opened
+    /// before the handshake is over; both ends must agree.
+    pub session: Session,
+    /// What the ends remember of each other; both must have the same.
+    pub memory: Option<Memory>,
+    /// Whether the server has addresses validated by a Retry packet (RFC 9000 section 8.1.2). The client then keeps no
+    /// address tokens, which would make it needless.
+    pub retry: bool,
+    /// Whether the client tries draft-29 first, and the server has version 1 alone (section 6). The stacks end such a
+    /// connection; another is begun in its place.
+    pub unknown_version: bool,
     /// Where a server's TLS leaves its secrets, which are both ends'.
     pub secrets: Secrets,
     /// Where the stack's own qlog goes, if it is wanted.
@@ -179,6 +192,10 @@ impl Config {
             windows: Windows::default(),
             max_udp_payload: 1472,
             stream,
+            session: Session::default(),
+            memory: None,
+            retry: false,
+            unknown_version: false,
             secrets: Secrets::default(),
             qlog: None,
         }

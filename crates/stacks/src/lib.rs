@@ -13,6 +13,7 @@ mod bridge;
 mod clock;
 mod config;
 mod machine;
+mod memory;
 mod meter;
 mod noq;
 mod null;
@@ -23,6 +24,7 @@ mod shell;
 mod tls;
 
 pub use config::{Cipher, Config, Congestion, Error, Own, Sink, Stack, Windows};
+pub use memory::Memory;
 pub use secrets::Secrets;
 
 use haltere_transport::Endpoint;

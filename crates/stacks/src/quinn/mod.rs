@@ -9,7 +9,8 @@ mod crypto;
 
 use crate::clock::{Calendar, Clock};
 use crate::config::{Cipher, Config, Error, Own, Windows};
-use crate::machine::{CLIENT, Counts, Inbox, Machine, NOUGHTS, News, SERVER, violation};
+use crate::machine::{CLIENT, Counts, Inbox, Machine, NOUGHTS, News, SERVER, VERSION_1, VERSION_DRAFT_29, violation};
+use crate::memory::{Memory, Tokens};
 use crate::meter::Meter;
 use crate::shell::Parts;
 use crate::{seeds, tls};
@@ -17,6 +18,7 @@ use bytes::{Bytes, BytesMut};
 use counting::Counting;
 use haltere_net::rng::Stream;
 use haltere_net::{Ecn, Time};
+use haltere_transport::quic::Session;
 use haltere_transport::{CloseReason, Role};
 use quinn_proto as q;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -28,10 +30,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// A quinn endpoint and its connection.
 pub(crate) struct Quinn {
     endpoint: q::Endpoint,
-    client: Option<q::ClientConfig>,
+    /// How a client tries to connect, one after the other.
+    attempts: VecDeque<q::ClientConfig>,
     connection: Option<(q::ConnectionHandle, q::Connection)>,
     peer: SocketAddr,
     news: VecDeque<News>,
+    /// Whether the server has addresses validated by a Retry packet.
+    retry: bool,
+    /// Packets of attempts that were given up.
+    given_up: u64,
 }
 
 impl Quinn {
@@ -41,21 +48,24 @@ impl Quinn {
         let mut dice = config.stream.clone();
         let transport = Arc::new(transport(&config, clock, &meter));
         let payload = config.max_udp_payload.max(1200);
-        let common = Arc::new(common(payload, &mut dice)?);
-        let (mut server, mut client) = (None, None);
+        let common = Arc::new(common(&config, &mut dice)?);
+        let (mut server, mut attempts) = (None, VecDeque::new());
         match config.role {
             Role::Server => server = Some(Arc::new(server_config(&config, &calendar, &meter, transport, &mut dice)?)),
-            Role::Client => client = Some(client_config(&config, &calendar, &meter, transport, dice)?),
+            Role::Client => attempts = client_configs(&config, &calendar, &meter, &transport, dice)?,
         }
         let machine = Quinn {
             endpoint: q::Endpoint::new(common, server, true, None),
-            client,
+            attempts,
             connection: None,
             peer: if config.role == Role::Client { SERVER } else { CLIENT },
             news: VecDeque::new(),
+            retry: config.retry,
+            given_up: 0,
         };
         let ordered = config.windows == Windows::Stock;
-        Ok(Parts { machine, role: config.role, clock, calendar, meter, max_udp_payload: payload, ordered })
+        let early = config.role == Role::Client && config.session == Session::Early;
+        Ok(Parts { machine, role: config.role, clock, calendar, meter, max_udp_payload: payload, ordered, early })
     }
 
     /// Lets endpoint and connection tell each other what they must.
@@ -72,6 +82,13 @@ impl Quinn {
         let mut buffer = Vec::new();
         if self.connection.is_some() {
             self.endpoint.ignore(incoming);
+            return;
+        }
+        if self.retry && !incoming.remote_address_validated() {
+            // An address that is not validated may always be asked again.
+            if self.endpoint.retry(incoming, &mut buffer).is_ok() {
+                answers.push_back(buffer);
+            }
             return;
         }
         match self.endpoint.accept(incoming, now, &mut buffer, None) {
@@ -105,12 +122,15 @@ fn transport(config: &Config, clock: Clock, meter: &Meter) -> q::TransportConfig
     transport
 }
 
-fn common(payload: u16, dice: &mut Stream) -> Result<q::EndpointConfig, Error> {
+fn common(config: &Config, dice: &mut Stream) -> Result<q::EndpointConfig, Error> {
     let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &seeds::bytes::<64>(dice));
     let mut common = q::EndpointConfig::new(Arc::new(key));
     let ids = dice.clone();
     dice.bits();
-    common.max_udp_payload_size(payload).map_err(Error::new)?;
+    common.max_udp_payload_size(config.max_udp_payload.max(1200)).map_err(Error::new)?;
+    if config.unknown_version && config.role == Role::Server {
+        common.supported_versions(vec![VERSION_1]);
+    }
     common.rng_seed(Some(seeds::bytes(dice))).cid_generator(move || Box::new(Ids(ids.clone())));
     Ok(common)
 }
@@ -124,35 +144,63 @@ fn server_config(
 ) -> Result<q::ServerConfig, Error> {
     let crypto: Arc<dyn q::crypto::ServerConfig> = match config.cipher {
         Cipher::Tls => {
-            let mut tls = tls::server(calendar)?;
+            let shared = config.memory.as_ref().and_then(|m| m.tls.as_ref());
+            let mut tls = shared.map_or_else(|| tls::server(calendar), |pair| Ok(pair.server(calendar)))?;
             tls.key_log = Arc::new(config.secrets.clone());
             Arc::new(QuicServerConfig::try_from(tls).map_err(Error::new)?)
         }
-        Cipher::Null => Arc::new(crypto::Null),
+        Cipher::Null => Arc::new(crypto::Null(Memory::past(config.memory.as_ref(), config.session))),
     };
     let salt = ring::hkdf::Salt::new(ring::hkdf::HKDF_SHA256, &[]);
     let crypto = Arc::new(Counting::new(crypto, meter));
-    let mut server = q::ServerConfig::new(crypto, Arc::new(salt.extract(&seeds::bytes::<64>(dice))));
+    let key = seeds::bytes::<64>(dice);
+    let key = config.memory.as_ref().map_or(key, |memory| memory.token_key);
+    let mut server = q::ServerConfig::new(crypto, Arc::new(salt.extract(&key)));
     server.transport_config(transport).time_source(Arc::new(calendar.clone()));
     Ok(server)
 }
 
-fn client_config(
+/// How a client tries to connect: at last as configured, before that with a version that the server has not.
+fn client_configs(
     config: &Config,
     calendar: &Calendar,
     meter: &Meter,
-    transport: Arc<q::TransportConfig>,
+    transport: &Arc<q::TransportConfig>,
     mut dice: Stream,
-) -> Result<q::ClientConfig, Error> {
-    let crypto: Arc<dyn q::crypto::ClientConfig> = match config.cipher {
-        Cipher::Tls => Arc::new(QuicClientConfig::try_from(tls::client(calendar)?).map_err(Error::new)?),
-        Cipher::Null => Arc::new(crypto::Null),
-    };
-    let mut client = q::ClientConfig::new(Arc::new(Counting::new(crypto, meter)));
-    let first = seeds::bytes::<{ seeds::FIRST_CONNECTION_ID }>(&mut dice);
-    client.transport_config(transport);
-    client.initial_dst_cid_provider(Arc::new(move || q::ConnectionId::new(&first)));
-    Ok(client)
+) -> Result<VecDeque<q::ClientConfig>, Error> {
+    let mut attempts = VecDeque::new();
+    let memory = config.memory.as_ref();
+    // A session is of one version (RFC 9001 section 4.6): it is of no use with another one.
+    let first = config.unknown_version.then_some((VERSION_DRAFT_29, None));
+    for (version, memory) in first.into_iter().chain([(VERSION_1, memory)]) {
+        let crypto: Arc<dyn q::crypto::ClientConfig> = match config.cipher {
+            Cipher::Tls => {
+                let shared = memory.and_then(|m| m.tls.as_ref());
+                let of = |pair: &tls::Pair| Ok(pair.client(calendar, config.session == Session::Early));
+                let tls = shared.map_or_else(|| tls::client(calendar), of)?;
+                Arc::new(QuicClientConfig::try_from(tls).map_err(Error::new)?)
+            }
+            Cipher::Null => Arc::new(crypto::Null(Memory::past(memory, config.session))),
+        };
+        let mut client = q::ClientConfig::new(Arc::new(Counting::new(crypto, meter)));
+        let first = seeds::bytes::<{ seeds::FIRST_CONNECTION_ID }>(&mut dice);
+        client.transport_config(transport.clone()).version(version);
+        client.initial_dst_cid_provider(Arc::new(move || q::ConnectionId::new(&first)));
+        if let Some(memory) = memory.filter(|_| !config.retry) {
+            client.token_store(Arc::new(memory.tokens.clone()));
+        }
+        attempts.push_back(client);
+    }
+    Ok(attempts)
+}
+
+impl q::TokenStore for Tokens {
+    fn insert(&self, _: &str, token: Bytes) {
+        self.keep(token);
+    }
+    fn take(&self, _: &str) -> Option<Bytes> {
+        Tokens::take(self)
+    }
 }
 
 impl q::TimeSource for Calendar {
@@ -217,12 +265,21 @@ fn ending(reason: &q::ConnectionError) -> News {
 
 impl Machine for Quinn {
     fn connect(&mut self, now: Instant) -> Result<(), &'static str> {
-        let Some(config) = self.client.take() else { return Ok(()) };
+        let Some(config) = self.attempts.pop_front() else { return Ok(()) };
+        self.given_up = self.counts().sent_packets;
         match self.endpoint.connect(now, config, self.peer, tls::NAME) {
             Ok(connected) => self.connection = Some(connected),
             Err(_) => return Err("quinn refused to connect"),
         }
         Ok(())
+    }
+
+    fn has_early_keys(&self) -> bool {
+        self.connection.as_ref().is_some_and(|(_, c)| c.has_0rtt())
+    }
+
+    fn was_early_data_taken(&self) -> bool {
+        self.connection.as_ref().is_some_and(|(_, c)| c.accepted_0rtt())
     }
 
     fn receive(&mut self, now: Instant, ecn: Ecn, datagram: Vec<u8>, answers: &mut VecDeque<Vec<u8>>) -> bool {
@@ -266,6 +323,11 @@ impl Machine for Quinn {
         loop {
             return Some(match connection.poll()? {
                 q::Event::Connected => News::Connected,
+                q::Event::ConnectionLost { reason: q::ConnectionError::VersionMismatch }
+                    if !self.attempts.is_empty() =>
+                {
+                    News::Unversioned
+                }
                 q::Event::ConnectionLost { reason } => ending(&reason),
                 q::Event::Stream(event) => match event {
                     q::StreamEvent::Opened { dir: q::Dir::Bi } => News::Opened,
@@ -339,7 +401,12 @@ impl Machine for Quinn {
     fn counts(&mut self) -> Counts {
         let Some((_, connection)) = &self.connection else { return Counts::default() };
         let path = connection.stats().path;
-        Counts { sent_packets: path.sent_packets, lost_packets: path.lost_packets, spurious: 0, min_rtt: path.min_rtt }
+        Counts {
+            sent_packets: self.given_up + path.sent_packets,
+            lost_packets: path.lost_packets,
+            spurious: 0,
+            min_rtt: path.min_rtt,
+        }
     }
 }
 
