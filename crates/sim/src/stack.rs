@@ -9,6 +9,37 @@ use haltere_net::rng::Stream;
 #[cfg(feature = "stacks")]
 use haltere_transport::Role;
 
+/// A production stack as a list names it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// How contenders call it, such as `quic@quinn`.
+    pub name: String,
+    /// What it is.
+    pub summary: &'static str,
+    /// The version that was built in.
+    pub version: &'static str,
+    /// Its own congestion controls.
+    pub congestion: Vec<&'static str>,
+    /// Those that are refused, each with the reason.
+    pub refused: &'static [(&'static str, &'static str)],
+}
+
+/// The stacks of this build.
+pub fn catalogue() -> Vec<Entry> {
+    #[cfg(not(feature = "stacks"))]
+    return Vec::new();
+    #[cfg(feature = "stacks")]
+    haltere_stacks::Stack::ALL
+        .map(|stack| Entry {
+            name: format!("quic@{}", stack.describe().0),
+            summary: stack.describe().1,
+            version: stack.version(),
+            congestion: haltere_stacks::Own::ALL.map(haltere_stacks::Own::name).to_vec(),
+            refused: stack.refused(),
+        })
+        .to_vec()
+}
+
 /// What the ends of a flow remember of an earlier connection. The model needs none to resume a session.
 #[derive(Default)]
 pub(crate) struct Past {

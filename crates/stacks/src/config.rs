@@ -44,6 +44,19 @@ pub enum Own {
     NewReno,
 }
 
+impl Own {
+    /// All of them.
+    pub const ALL: [Own; 2] = [Own::Cubic, Own::NewReno];
+
+    /// Its name in contenders.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Own::Cubic => "cubic",
+            Own::NewReno => "newreno",
+        }
+    }
+}
+
 impl Stack {
     /// All of them.
     pub const ALL: [Stack; 2] = [Stack::Quinn, Stack::Noq];
@@ -51,8 +64,29 @@ impl Stack {
     /// Its name in contenders, and what it is.
     pub const fn describe(self) -> (&'static str, &'static str) {
         match self {
-            Stack::Quinn => ("quinn", "quinn-proto 0.11.19, unmodified"),
-            Stack::Noq => ("noq", "noq-proto 1.4.0, unmodified"),
+            Stack::Quinn => ("quinn", "quinn-proto, unmodified: the QUIC of the quinn crate"),
+            Stack::Noq => ("noq", "noq-proto, unmodified: descends from quinn"),
+        }
+    }
+
+    /// Its crate's version.
+    pub const fn version(self) -> &'static str {
+        match self {
+            Stack::Quinn => "0.11.19",
+            Stack::Noq => "1.4.0",
+        }
+    }
+
+    /// Its own congestion controls that are refused, each with the reason.
+    pub const fn refused(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Stack::Quinn => {
+                &[("bbr", "throws the operating system's dice for its gain cycle, so that no run could be repeated")]
+            }
+            Stack::Noq => &[(
+                "bbr3",
+                "throws the operating system's dice for its probing times, so that no run could be repeated",
+            )],
         }
     }
 
@@ -66,21 +100,19 @@ impl Stack {
     /// # Errors
     /// If it has none of this name, or one whose runs could not be repeated; the error says what would be right.
     pub fn congestion(self, name: &str) -> Result<Own, Error> {
-        let (stack, dice) = match self {
-            Stack::Quinn => ("quinn", "bbr"),
-            Stack::Noq => ("noq", "bbr3"),
-        };
-        match name {
-            "cubic" => Ok(Own::Cubic),
-            "newreno" => Ok(Own::NewReno),
-            _ if name == dice => Err(Error::new(format!(
-                "{stack}'s own {name} throws the operating system's dice, so that no run could be repeated: write \
-                 quic@{stack}/bbr+haltere for our algorithm inside {stack}"
-            ))),
-            _ => Err(Error::new(format!(
-                "{stack} has no congestion control {name:?} of its own: there are cubic and newreno; with +haltere, any of ours"
-            ))),
+        let (stack, _) = self.describe();
+        if let Some(own) = Own::ALL.into_iter().find(|own| own.name() == name) {
+            return Ok(own);
         }
+        let refused = self.refused().iter().find(|(refused, _)| *refused == name);
+        Err(Error::new(match refused {
+            Some((_, why)) => {
+                format!("{stack}'s own {name} {why}: write quic@{stack}/bbr+haltere for our algorithm inside {stack}")
+            }
+            None => format!(
+                "{stack} has no congestion control {name:?} of its own: there are cubic and newreno; with +haltere, any of ours"
+            ),
+        }))
     }
 }
 
@@ -198,6 +230,20 @@ impl Config {
             unknown_version: false,
             secrets: Secrets::default(),
             qlog: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_those_that_are_built() {
+        let lock = include_str!("../../../Cargo.lock");
+        for stack in Stack::ALL {
+            let entry = format!("name = \"{}-proto\"\nversion = \"{}\"\n", stack.describe().0, stack.version());
+            assert!(lock.contains(&entry), "{entry}");
         }
     }
 }
