@@ -36,7 +36,7 @@ use haltere_transport::Endpoint;
 pub fn endpoint(config: Config) -> Result<Box<dyn Endpoint>, Error> {
     let secrets = config.secrets.clone();
     match config.stack {
-        Stack::Quinn => Ok(Box::new(shell::Shell::new(quinn::Quinn::parts(config)?, secrets))),
-        Stack::Noq => Ok(Box::new(shell::Shell::new(noq::Noq::parts(config)?, secrets))),
+        Stack::Quinn => Ok(Box::new(shell::Shell::new(quinn::parts(config)?, secrets))),
+        Stack::Noq => Ok(Box::new(shell::Shell::new(noq::parts(config)?, secrets))),
     }
 }
