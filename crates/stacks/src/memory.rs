@@ -115,7 +115,7 @@ impl Meeting {
             for (i, packets) in arrived.into_iter().enumerate() {
                 self.turn(i, packets, now);
             }
-            now = now + DELAY;
+            now += DELAY;
         }
         self.connected == [true; 2]
     }
