@@ -56,12 +56,14 @@ pub(super) struct Outgoing {
     pub fresh: bool,
     /// Whether it tells of a reduced window (CWR).
     pub cwr: bool,
+    /// Whether it is to be pushed (PSH).
+    pub push: bool,
 }
 
 impl Outgoing {
     /// A segment without data, or of data that was sent before.
     pub(super) fn plain(seq: u64, len: u32, fin: bool) -> Outgoing {
-        Outgoing { seq, len, fin, fresh: false, cwr: false }
+        Outgoing { seq, len, fin, fresh: false, cwr: false, push: false }
     }
 }
 
@@ -386,6 +388,10 @@ impl Sender {
         let outstanding = u64::from(self.board.out()) * self.mss;
         let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
         self.board.push((seq, end), fin, self.together.begins(), now, tx);
+        let push = self.together.ends_several() || (data > 0 && seq + data == self.written);
+        if push {
+            self.board.mark_pushed();
+        }
         self.nxt = end;
         self.sent_new = true;
         self.stats.sent_packets += 1;
@@ -393,7 +399,7 @@ impl Sender {
             prr.on_sent(self.mss);
         }
         let cwr = self.ecn && std::mem::take(&mut self.cwr);
-        Some(Outgoing { seq, len: data as u32, fin, fresh: data > 0, cwr })
+        Some(Outgoing { seq, len: data as u32, fin, fresh: data > 0, cwr, push })
     }
 
     fn tell_sent(&mut self, now: Time, after_idle: Option<Span>) {
@@ -412,10 +418,10 @@ impl Sender {
         self.tell_sent(now, None);
         let outstanding = u64::from(self.board.out()) * self.mss;
         let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
-        self.board.send_again(seq, now, tx);
+        let push = self.board.send_again(seq, self.together.ends_several(), now, tx);
         self.stats.sent_packets += 1;
         self.stats.retransmitted_packets += 1;
-        Outgoing::plain(seq, (end - seq - u64::from(fin)) as u32, fin)
+        Outgoing { push, ..Outgoing::plain(seq, (end - seq - u64::from(fin)) as u32, fin) }
     }
 
     pub(super) fn retransmit(&mut self, seq: u64, end: u64, fin: bool, now: Time) -> Outgoing {
