@@ -6,7 +6,7 @@ use super::packet::SpaceId;
 use super::path::{Episode, Path, Situation};
 use super::sent::Record;
 use super::sizes::IP_UDP;
-use crate::cc::{self, Congestion, Lost, Phase, Trigger};
+use crate::cc::{self, Ask, Congestion, Lost, Phase, Trigger};
 use crate::endpoint::Stats;
 use haltere_net::incident::PacketName;
 use haltere_net::{Cx, Incident, Metric, Rate, Span, Time};
@@ -293,8 +293,9 @@ impl Path {
             total_lost: self.sampler.lost(),
             next_departure: self.next_departure(),
             delayed: ack.delay() >= about.max_ack_delay,
+            stamps: None,
         });
-        if self.cc.marks_app_limited() {
+        if self.cc.asks() == Ask::MarkAppLimited {
             self.sampler.on_app_limited(self.in_flight);
         }
     }

@@ -8,7 +8,7 @@ use super::segment::Segment;
 use super::supersegment::SuperSegment;
 use super::ticks::{Ticks, timestamp};
 use super::trace;
-use crate::cc::{self, CongestionController, Phase, SlowStart};
+use crate::cc::{self, Ask, CongestionController, Phase, SlowStart, Stamps, Trigger};
 use crate::endpoint::Stats;
 use crate::recovery::{Pacer, Prr, RateSampler, Told, prr::PrrAck};
 use haltere_net::incident::{TimerChange, TimerName};
@@ -556,7 +556,9 @@ impl Sender {
         if set_timer {
             self.set_xmit_timer(now);
         }
-        self.control(&d, advanced, rtt, delayed, prior_in_flight, lost_before, cx);
+        let now = timestamp(now);
+        let stamps = (s.timestamp != 0).then_some(Stamps { now, value: s.timestamp, echo: s.echo });
+        self.control(&d, advanced, rtt, delayed, stamps, prior_in_flight, lost_before, cx);
     }
 
     /// An acknowledgement with nothing in flight: it may still tell of a repair or a probe that was not needed.
@@ -649,6 +651,7 @@ impl Sender {
         advanced: bool,
         rtt: Option<Span>,
         delayed: bool,
+        stamps: Option<Stamps>,
         prior_in_flight: u64,
         lost_before: u64,
         cx: &mut Cx<'_>,
@@ -681,10 +684,13 @@ impl Sender {
             total_lost: self.sampler.lost(),
             next_departure: self.pacer.next(),
             delayed,
+            stamps,
         };
         self.cc.on_ack(&ack);
-        if self.cc.marks_app_limited() {
-            self.sampler.on_app_limited(in_flight);
+        match self.cc.asks() {
+            Ask::Nothing => {}
+            Ask::MarkAppLimited => self.sampler.on_app_limited(in_flight),
+            Ask::Reduce => self.begin_reduction(Trigger::Delay, cx.now),
         }
         if cx.probing()
             && let Some(rate) = rate.rate()
