@@ -1,7 +1,8 @@
 //! TCP-LP (A. Kuzmanovic, E. W. Knightly, "TCP-LP: a distributed algorithm for low priority data transfer", INFOCOM 2003).
 //!
 //! Reno that yields to others: when the smoothed one-way delay exceeds the least by 15 % of the range it has had, the window
-//! is halved and does not grow for three RTTs; told so again within them, it falls to one segment (section III).
+//! is halved and does not grow for three RTTs; told so again within them, it falls to one segment (section III). Slow start
+//! is Reno's: in it the range is learnt.
 //!
 //! The paper measures one-way delays by TCP's timestamps. QUIC has none, so that there the RTT stands for them (as in
 //! `ledbat.rs`). Where windows are in whole segments this is the kernel's module (Linux 6.12, `tcp_lp.c`), with its errors,
@@ -69,7 +70,7 @@ impl Lp {
     fn infer(&mut self, ack: &Ack) -> bool {
         let (Some(delay), Some(srtt)) = (ack.rtt, ack.srtt) else { return self.last_sign.is_none() };
         let within = self.last_sign.is_some_and(|at| ack.now.since(at) < srtt * INFERENCE_RTTS);
-        if !self.is_sign(delay) {
+        if !self.is_sign(delay) || self.w.in_slow_start() {
             return !within;
         }
         // The signs of one RTT are one: the queue needs as long to show what was done.

@@ -145,7 +145,7 @@ pub enum Ask {
     Reduce,
 }
 
-/// An ACK of a connection that uses ECN, before anything is made of it. Byte counts are those from before it.
+/// An ACK of a connection that uses ECN, and what it delivered (RFC 8257 section 3.3 counts it before it looks).
 #[derive(Clone, Copy, Debug)]
 pub struct Echo {
     /// When.

@@ -42,6 +42,8 @@ pub(super) struct Receiver {
     /// Blocks of a compressed acknowledgement that must go out before newer ones push them out of the list.
     flush: Option<Vec<(u64, u64)>>,
     due: Due,
+    /// Whether the segment being taken in is to be acknowledged at once (Linux: `ICSK_ACK_NOW`).
+    now: bool,
     /// Segments since the last acknowledgement that the peer pushed, or that are less than full: 0, 1 or more.
     pushed: u8,
     /// `next` at the last acknowledgement sent.
@@ -162,6 +164,7 @@ impl Receiver {
             duplicate: None,
             flush: None,
             due: Due::No,
+            now: false,
             pushed: 0,
             acked: 0,
             mss: config.mss().min(config.initial_receive_window / 2),
@@ -216,7 +219,7 @@ impl Receiver {
         if s.fin && end > self.next {
             self.fin = Some(end);
         }
-        let asks = self.echo.take_reduced(s);
+        let asks = self.echo.take_reduced(s.cwr);
         self.grant(asks);
         if end <= self.next {
             // Old data: the peer has missed our acknowledgement, or sent needlessly.
@@ -334,7 +337,7 @@ impl Receiver {
                 if matches!(self.due, Due::At(_)) && before > self.acked {
                     self.early = Some((before, echo));
                 }
-                self.due = Due::Now;
+                self.now = true;
             }
         }
     }
@@ -381,7 +384,7 @@ impl Receiver {
         if self.due == Due::Now {
             return;
         }
-        if !self.delayed_ack || self.exceeds() || self.quick_mode() {
+        if std::mem::take(&mut self.now) || !self.delayed_ack || self.exceeds() || self.quick_mode() {
             self.due = Due::Now;
             return;
         }
@@ -400,6 +403,7 @@ impl Receiver {
     /// Data arrived while there is a gap: at once, but compressed after some duplicates (Linux: `__tcp_ack_snd_check`).
     fn schedule_duplicate(&mut self, now: Time, srtt: Option<Span>) {
         if self.due == Due::Now
+            || std::mem::take(&mut self.now)
             || self.exceeds()
             || self.compression.is_zero()
             || self.quick_mode()
@@ -481,6 +485,7 @@ impl Receiver {
             }
         }
         self.due = Due::No;
+        self.now = false;
         self.pushed = 0;
         self.compressed = 0;
         self.compressed_until = None;

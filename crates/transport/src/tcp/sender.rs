@@ -518,15 +518,6 @@ impl Sender {
             self.retransmits = 0;
         }
         self.ece = self.ecn && s.ece;
-        if self.ecn {
-            self.cc.on_echo(&cc::Echo {
-                now,
-                acked_to: self.una,
-                sent_to: self.nxt,
-                total_delivered: self.sampler.delivered(),
-                total_marked: self.marked,
-            });
-        }
         let mut d = Delivery::default();
         let duplicate = self.take_duplicate_sack(s, prior_una);
         self.take_sacks(s, prior_una, duplicate.is_some(), &mut d);
@@ -544,6 +535,16 @@ impl Sender {
         }
         let prior_delivered = self.sampler.pending_prior_delivered();
         self.rack.update_window(prior_delivered, self.sampler.delivered());
+        if self.ecn {
+            self.marked += if self.ece { u64::from(d.delivered) * self.mss } else { 0 };
+            self.cc.on_echo(&cc::Echo {
+                now,
+                acked_to: self.una,
+                sent_to: self.nxt,
+                total_delivered: self.sampler.delivered(),
+                total_marked: self.marked,
+            });
+        }
         let plain = !(advanced || s.len > 0 || window_update);
         self.take_probe_ack(s.ack, duplicate, plain && d.sacked == 0, now);
         let dup = plain && duplicate.is_none();
@@ -658,7 +659,6 @@ impl Sender {
     ) {
         let delivered = u64::from(d.delivered) * self.mss;
         let lost = self.sampler.lost().saturating_sub(lost_before);
-        self.marked += if self.ece { delivered } else { 0 };
         let in_flight = self.in_flight();
         let rate = self.sampler.sample(self.rtt.min());
         if let Some(prr) = &mut self.prr {
