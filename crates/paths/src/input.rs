@@ -1,46 +1,13 @@
 //! Files as they come: compressed or not, in any format that is read, told apart by what they begin with and never by
 //! their names.
 
+pub use crate::unpack::Compression;
 use crate::{ReadTraces, warts};
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// How a file is compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
-    /// Not.
-    None,
-    /// gzip (RFC 1952).
-    Gzip,
-    /// bzip2.
-    Bzip2,
-    /// Zstandard (RFC 8878).
-    Zstd,
-}
-
-impl Compression {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Compression::None => "none",
-            Compression::Gzip => "gzip",
-            Compression::Bzip2 => "bzip2",
-            Compression::Zstd => "zstd",
-        }
-    }
-
-    fn detect(start: &[u8]) -> Compression {
-        match start {
-            [0x1f, 0x8b, ..] => Compression::Gzip,
-            [b'B', b'Z', b'h', b'1'..=b'9', ..] => Compression::Bzip2,
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
-            _ => Compression::None,
-        }
-    }
-}
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,11 +66,7 @@ pub fn open(file: &Path, count: &Arc<AtomicU64>) -> io::Result<Opened> {
 pub fn open_stream(stream: impl Read + Send + 'static) -> io::Result<Opened> {
     let (start, stream) = look(stream, 4)?;
     let compression = Compression::detect(&start);
-    let plain: Box<dyn Read + Send> = match compression {
-        Compression::None => Box::new(stream),
-        other => return Err(io::Error::other(format!("{} is not read yet", other.name()))),
-    };
-    let (start, stream) = look(plain, LOOK)?;
+    let (start, stream) = look(compression.unpack(stream), LOOK)?;
     let Some(format) = Format::detect(&start) else {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,

@@ -12,6 +12,7 @@ pub mod input;
 mod reader;
 pub mod show;
 mod trace;
+mod unpack;
 pub mod warts;
 mod window;
 

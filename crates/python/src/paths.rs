@@ -37,7 +37,8 @@ fn count_paths(
     let counted = py.detach(|| {
         std::thread::scope(|scope| {
             let (done, wait) = mpsc::channel();
-            scope.spawn(|| done.send(count_files(&files, threads, &progress)));
+            let (files, progress) = (&files, &progress);
+            scope.spawn(move || done.send(count_files(files, threads, progress)));
             let mut told = Ok(());
             loop {
                 match wait.recv_timeout(TELL_EVERY) {

@@ -246,11 +246,16 @@ fn read_extensions(bytes: &[u8], trace: &mut Trace) -> Result<(), Fault> {
 
 /// Passes over what may follow the hops (path MTU discovery, last-ditch probes, Doubletree): type in four bits, length in
 /// twelve, up to a zero. Path MTU discovery can be longer than twelve bits tell, and nothing of it is kept: where it
-/// does not end well, the trace is none the worse.
-fn attributes(mut at: Cursor) -> Cursor {
-    while let Ok(head) = at.u16()
-        && head != 0
-        && at.slice(usize::from(head & 0x0fff)).is_ok()
-    {}
+/// does not end well, the trace is none the worse, but what follows the hops means nothing.
+fn attributes(at: Cursor) -> Cursor {
+    let mut ahead = Cursor { rest: at.rest };
+    while let Ok(head) = ahead.u16() {
+        if head == 0 {
+            return ahead;
+        }
+        if ahead.slice(usize::from(head & 0x0fff)).is_err() {
+            break;
+        }
+    }
     at
 }

@@ -105,9 +105,9 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// What follows the record of this length: another one, or the end, or neither.
-    fn followed_well(&mut self, header: Header) -> bool {
-        let next = HEADER + header.len;
+    /// Whether another record or the end follows the record at `at` of the window.
+    fn followed_well(&mut self, at: usize, header: Header) -> bool {
+        let next = at + HEADER + header.len;
         if self.window.need(next + 2) {
             self.window.bytes()[next..].starts_with(&MAGIC.to_be_bytes())
         } else {
@@ -131,17 +131,19 @@ impl<R: Read> Reader<R> {
             let what = format!("the file ends in a record of {} bytes, of which {there} are there", header.len);
             return Some(self.lost(HEADER, what));
         }
-        let well = self.followed_well(header);
+        let well = self.followed_well(0, header);
         match self.record(header, trace) {
             Ok(meant) => {
-                // Where the next record does not begin at the end of this one, it may begin at the end of what this one means.
-                let known = meant > 0 || header.kind == kind::TRACE;
-                if !well && !known {
+                // A length that is too long swallows what follows; a record that was cut goes over into another.
+                let rest = &self.window.bytes()[HEADER + meant..HEADER + header.len];
+                let swallowed = meant > 0 && rest.starts_with(&MAGIC.to_be_bytes());
+                let whole = rest.is_empty() && (well || !self.begins_inside(header));
+                if !well && !swallowed && !whole {
                     return Some(self.lost(HEADER, "no record begins where this one says that it ends"));
                 }
                 let index = usize::from(header.kind);
                 self.counts[if index < NAMES.len() { index } else { 0 }] += 1;
-                self.window.consume(HEADER + if well { header.len } else { meant });
+                self.window.consume(HEADER + if swallowed { meant } else { header.len });
                 (header.kind == kind::TRACE).then_some(Step::Trace)
             }
             Err(what) if well => {
@@ -187,7 +189,7 @@ impl<R: Read> Reader<R> {
             match found {
                 Some(at) => {
                     self.window.consume(at);
-                    if self.begins_here() {
+                    if self.begins(0) {
                         break;
                     }
                     self.window.consume(1);
@@ -209,16 +211,23 @@ impl<R: Read> Reader<R> {
         Step::Damaged(Damage { offset, skipped: self.window.offset() - offset, what })
     }
 
-    fn begins_here(&mut self) -> bool {
-        if !self.window.need(HEADER) {
+    /// Whether a record begins at `at` of the window that is followed by another or by the end.
+    fn begins(&mut self, at: usize) -> bool {
+        if !self.window.need(at + HEADER) {
             return false;
         }
-        match Header::at(self.window.bytes()) {
+        match Header::at(&self.window.bytes()[at..]) {
             Some(header) if header.plausible() => {
-                self.window.need(HEADER + header.len) && self.followed_well(header)
+                self.window.need(at + HEADER + header.len) && self.followed_well(at, header)
             }
             _ => false,
         }
+    }
+
+    /// Whether a record begins inside the one at the start of the window: then that one was cut.
+    fn begins_inside(&mut self, header: Header) -> bool {
+        let end = HEADER + header.len;
+        (HEADER..end).any(|at| self.window.bytes()[at..].starts_with(&MAGIC.to_be_bytes()) && self.begins(at))
     }
 }
 
