@@ -2,7 +2,7 @@
 //! their names.
 
 pub use crate::unpack::Compression;
-use crate::{ReadTraces, warts};
+use crate::{ReadTraces, arts, warts};
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::Path;
@@ -16,6 +16,8 @@ pub enum Format {
     Empty,
     /// scamper's warts.
     Warts,
+    /// skitter's ARTS.
+    Arts,
 }
 
 impl Format {
@@ -24,6 +26,7 @@ impl Format {
         match self {
             Format::Empty => "empty",
             Format::Warts => "warts",
+            Format::Arts => "arts",
         }
     }
 
@@ -31,6 +34,7 @@ impl Format {
         match start {
             [] => Some(Format::Empty),
             _ if warts::detect(start) => Some(Format::Warts),
+            _ if arts::detect(start) => Some(Format::Arts),
             _ => None,
         }
     }
@@ -73,7 +77,10 @@ pub fn open_stream(stream: impl Read + Send + 'static) -> io::Result<Opened> {
             "not a file of traceroutes: it begins neither as warts nor as any other format that is read",
         ));
     };
-    let reader: Box<dyn ReadTraces + Send> = Box::new(warts::Reader::new(stream));
+    let reader: Box<dyn ReadTraces + Send> = match format {
+        Format::Empty | Format::Warts => Box::new(warts::Reader::new(stream)),
+        Format::Arts => Box::new(arts::Reader::new(stream)),
+    };
     Ok(Opened { reader, format, compression })
 }
 

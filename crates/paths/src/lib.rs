@@ -5,8 +5,11 @@
 //! record with its place instead of giving up. Nothing here knows of transports or of the simulator.
 
 mod address;
+pub mod arts;
 mod class;
 pub mod count;
+mod cursor;
+mod framed;
 pub mod generate;
 pub mod input;
 mod reader;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{read_all, traces, warts};
+use common::{arts, read_all, traces, warts};
 use haltere_paths::generate::Profile;
 use haltere_paths::warts::{Addresses, Reader};
 use haltere_paths::{Address, Hop, Method, Stop, Trace};
@@ -11,16 +11,19 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What `sc_warts2json` says of the traces in a file; none where it is missing.
+/// What `sc_warts2json` says of the traces in warts; none where it is missing.
 fn scamper_says(bytes: &[u8]) -> Option<Vec<Value>> {
-    let spawned = Command::new("sc_warts2json").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    scamper_says_of(&mut Command::new("sc_warts2json"), bytes.to_vec())
+}
+
+fn scamper_says_of(command: &mut Command, input: Vec<u8>) -> Option<Vec<Value>> {
+    let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let Ok(mut child) = spawned else {
         eprintln!("skipped: there is no sc_warts2json (Debian: apt-get install scamper)");
         return None;
     };
     let mut stdin = child.stdin.take().unwrap();
-    let bytes = bytes.to_vec();
-    let writer = std::thread::spawn(move || stdin.write_all(&bytes));
+    let writer = std::thread::spawn(move || stdin.write_all(&input));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap().unwrap();
     let lines = String::from_utf8(output.stdout).unwrap();
@@ -169,4 +172,45 @@ fn real_files_are_read_as_scamper_reads_them() {
             same(&std::fs::read(path).unwrap());
         }
     }
+}
+
+/// scamper reads ARTS too, and has a tool that writes skitter's text.
+#[test]
+fn arts_is_read_as_scamper_reads_it() {
+    let made = traces(500, Profile::default());
+    for version in 1..=3 {
+        let bytes = arts(&made, version);
+        let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("version-{version}.arts"));
+        std::fs::write(&file, &bytes).unwrap();
+        let Ok(output) = Command::new("sc_analysis_dump").arg(&file).output() else {
+            return eprintln!("skipped: there is no sc_analysis_dump (Debian: apt-get install scamper)");
+        };
+        let text = String::from_utf8(output.stdout).unwrap();
+        let said: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        let (ours, damage) = read_all(&mut haltere_paths::arts::Reader::new(&bytes[..]));
+        assert_eq!((said.len(), damage.len()), (ours.len(), 0));
+        for (said, ours) in said.iter().zip(&ours) {
+            let fields: Vec<&str> = said.split('\t').collect();
+            let (head, hops) = skitter_text(ours);
+            assert_eq!(fields[1..9].join(" "), head);
+            assert_eq!(fields[13..].join(" "), hops);
+        }
+    }
+}
+
+/// A trace as `sc_analysis_dump` writes it: source to hop distance, and the hops before the destination.
+fn skitter_text(trace: &Trace) -> (String, String) {
+    let ms = |us: u32| format!("{}.{:03}", us / 1000, us % 1000);
+    let (reply, hops) = match trace.hops.split_last() {
+        Some((last, hops)) if trace.answered => (Some(last), hops),
+        _ => (None, &trace.hops[..]),
+    };
+    let (word, rtt, distance) = reply.map_or(("N", "0".into(), 0), |h| ("R", ms(h.rtt_us), h.ttl));
+    let (source, destination) = (trace.source, trace.destination);
+    let (list, cycle, start_s) = (trace.list_id, trace.cycle_id, trace.start_us / 1_000_000);
+    let head = format!("{source} {destination} {list} {cycle} {start_s} {word} {rtt} {distance}");
+    let end = reply.map_or_else(|| hops.last().map_or(0, |h| h.ttl), |h| h.ttl - 1);
+    let at = |ttl| hops.iter().find(|h| h.ttl == ttl);
+    let shown = (1..=end).map(|ttl| at(ttl).map_or("q".into(), |h| format!("{},{},{}", h.address, ms(h.rtt_us), h.attempt)));
+    (head, shown.collect::<Vec<String>>().join(" "))
 }

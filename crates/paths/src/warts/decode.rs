@@ -1,72 +1,11 @@
 //! The body of a trace record.
 
 use super::state::{self, State};
+use crate::cursor::Cursor;
+use crate::framed::Fault;
 use crate::{Address, Hop, Method, Stop, Trace};
 
-/// What is wrong with a record.
-pub(super) type Fault = &'static str;
-
-const SHORT: Fault = "the record ends before its fields do";
-
-/// What is left of a record.
-pub(super) struct Cursor<'a> {
-    rest: &'a [u8],
-}
-
 impl<'a> Cursor<'a> {
-    #[inline]
-    pub fn new(bytes: &'a [u8]) -> Cursor<'a> {
-        Cursor { rest: bytes }
-    }
-
-    pub fn left(&self) -> usize {
-        self.rest.len()
-    }
-
-    #[inline]
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
-        let (head, rest) = self.rest.split_first_chunk::<N>().ok_or(SHORT)?;
-        self.rest = rest;
-        Ok(*head)
-    }
-
-    #[inline]
-    fn slice(&mut self, n: usize) -> Result<&'a [u8], Fault> {
-        let (head, rest) = self.rest.split_at_checked(n).ok_or(SHORT)?;
-        self.rest = rest;
-        Ok(head)
-    }
-
-    #[inline]
-    fn u8(&mut self) -> Result<u8, Fault> {
-        Ok(self.array::<1>()?[0])
-    }
-
-    #[inline]
-    fn u16(&mut self) -> Result<u16, Fault> {
-        Ok(u16::from_be_bytes(self.array()?))
-    }
-
-    #[inline]
-    pub fn u32(&mut self) -> Result<u32, Fault> {
-        Ok(u32::from_be_bytes(self.array()?))
-    }
-
-    /// Seconds and microseconds, as microseconds.
-    #[inline]
-    fn instant(&mut self) -> Result<u64, Fault> {
-        let both = u64::from_be_bytes(self.array()?);
-        Ok((both >> 32) * 1_000_000 + (both & 0xffff_ffff))
-    }
-
-    /// A string up to its zero.
-    pub fn string(&mut self) -> Result<&'a [u8], Fault> {
-        let end = self.rest.iter().position(|&b| b == 0).ok_or("a string without its end")?;
-        let text = &self.rest[..end];
-        self.rest = &self.rest[end + 1..];
-        Ok(text)
-    }
-
     /// Flags, seven a byte, and the fields that they announce.
     #[inline]
     pub fn parameters(&mut self) -> Result<(u64, Cursor<'a>), Fault> {
@@ -106,9 +45,9 @@ impl<'a> Cursor<'a> {
     #[inline]
     fn literal(&mut self, len: u8) -> Result<Address, Fault> {
         if len == 4
-            && let Some(&[1, a, b, c, d]) = self.rest.first_chunk::<5>()
+            && let Some(&[1, a, b, c, d]) = self.rest().first_chunk::<5>()
         {
-            self.rest = &self.rest[5..];
+            self.array::<5>()?;
             return Ok(Address::v4([a, b, c, d]));
         }
         let kind = self.u8()?;
@@ -248,7 +187,7 @@ fn read_extensions(bytes: &[u8], trace: &mut Trace) -> Result<(), Fault> {
 /// twelve, up to a zero. Path MTU discovery can be longer than twelve bits tell, and nothing of it is kept: where it
 /// does not end well, the trace is none the worse, but what follows the hops means nothing.
 fn attributes(at: Cursor) -> Cursor {
-    let mut ahead = Cursor { rest: at.rest };
+    let mut ahead = at;
     while let Ok(head) = ahead.u16() {
         if head == 0 {
             return ahead;

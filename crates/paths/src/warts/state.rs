@@ -1,6 +1,7 @@
 //! What records of a warts file refer to: lists, cycles and (in old files) addresses.
 
-use super::decode::{Cursor, Fault};
+use crate::cursor::Cursor;
+use crate::framed::Fault;
 use crate::{Address, Trace};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ struct Cycle {
 
 /// The tables of one file; of joined files, of the one at hand.
 #[derive(Default)]
-pub(super) struct State {
+pub(crate) struct State {
     lists: HashMap<u32, List>,
     cycles: HashMap<u32, Cycle>,
     last_list: (u32, List),
