@@ -8,6 +8,7 @@ mod address;
 mod class;
 pub mod count;
 pub mod generate;
+pub mod graph;
 pub mod input;
 mod reader;
 pub mod show;
