@@ -82,7 +82,10 @@ fn the_literatures_example() {
     let tree = Tree::new(&graph, 5);
     let routes = Search::new().shortest(&tree, 0, 3);
     let cheapest: Vec<u64> = routes.iter().map(|r| r.cost).collect();
-    assert_eq!((cheapest.as_slice(), routes[0].nodes.as_slice()), ([5u64, 7, 7].as_slice(), [0u32, 2, 3, 5].as_slice()));
+    assert_eq!(
+        (cheapest.as_slice(), routes[0].nodes.as_slice()),
+        ([5u64, 7, 7].as_slice(), [0u32, 2, 3, 5].as_slice())
+    );
     assert_eq!(tree.distance(0), Some(5));
 }
 

@@ -22,6 +22,10 @@ impl<T: Ord> MinHeap<T> {
     pub(super) fn pop(&mut self) -> Option<T> {
         self.0.pop().map(|Reverse(item)| item)
     }
+    #[inline]
+    pub(super) fn peek(&self) -> Option<&T> {
+        self.0.peek().map(|Reverse(item)| item)
+    }
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }

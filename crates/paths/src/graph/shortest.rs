@@ -6,6 +6,10 @@
 //! by A* (Hart, Nilsson and Raphael, 1968) with the tree's distances, which never mislead, as its heuristic. A node's
 //! arcs are tried in the order of what they promise, one at a time, so that hubs with a thousand links cost no more
 //! than others.
+//!
+//! Where a path's beginning cuts the target off, or leaves but a long way round, A* would look at most of the graph. So it
+//! stops, for the time being, at what would cost more than another candidate; and a second search, from the target,
+//! goes along step for step and ends both when it has nowhere left to go.
 
 use super::heap::MinHeap;
 use super::tree::Tree;
@@ -21,6 +25,8 @@ pub struct Route {
 
 /// No node of the forest, no path found.
 const NONE: u32 = u32::MAX;
+/// A fork's patience at first, and the arcs that are tried before the search from the target sets out.
+const PATIENCE: u32 = 32;
 
 /// A node on a path found so far; paths that begin alike share their beginnings.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +40,9 @@ struct Fork {
     taken: u32,
     /// How many of the node's arcs, by rank, are ruled out for good.
     rank: u32,
+    /// How many arcs a search from here may try whatever they promise: twice as many as the last one did, so that
+    /// searches begun anew cost no more in all than twice the last.
+    patience: u32,
 }
 
 /// A node that some path continues with, and the one taken before it.
@@ -73,6 +82,37 @@ pub struct Search {
     blocked: Vec<u32>,
     reached: Vec<(u32, u32, u64)>,
     trials: MinHeap<Trial>,
+    back: Back,
+}
+
+/// The search from the target: which nodes can be reached from there past all that is blocked.
+#[derive(Debug, Default)]
+struct Back {
+    /// Reached if the stamp is the present one.
+    reached: Vec<u32>,
+    stack: Vec<u32>,
+    /// The node whose links are being looked at, and how many have been.
+    node: u32,
+    rank: usize,
+}
+
+/// What a step of that search has shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Shown {
+    /// Nothing yet.
+    Nothing,
+    /// The two have met.
+    Connected,
+    /// They never will.
+    Apart,
+}
+
+impl Back {
+    fn begin(&mut self, root: u32, stamp: u32) {
+        self.stack.clear();
+        (self.node, self.rank) = (root, 0);
+        self.reached[root as usize] = stamp;
+    }
 }
 
 impl Search {
@@ -118,9 +158,10 @@ impl Search {
         let nodes = tree.nodes() as usize;
         if self.blocked.len() != nodes {
             (self.stamp, self.blocked, self.reached) = (0, vec![0; nodes], vec![(0, 0, 0); nodes]);
+            self.back.reached = vec![0; nodes];
         }
         if let Some(cost) = tree.distance(start) {
-            self.forks.push(Fork { node: start, before: NONE, cost: 0, taken: NONE, rank: 0 });
+            self.forks.push(Fork { node: start, before: NONE, cost: 0, taken: NONE, rank: 0, patience: PATIENCE });
             if start == tree.root() {
                 // There is one path, without a link: going on would be a loop.
                 self.found.push((NONE, 0));
@@ -158,7 +199,7 @@ impl Search {
             self.forks[at as usize].taken = (self.taken.len() - 1) as u32;
             self.promise(tree, at);
             let cost = fork.cost + u64::from(link);
-            self.forks.push(Fork { node, before: at, cost, taken: NONE, rank: 0 });
+            self.forks.push(Fork { node, before: at, cost, taken: NONE, rank: 0, patience: PATIENCE });
             at = (self.forks.len() - 1) as u32;
         }
     }
@@ -189,26 +230,39 @@ impl Search {
         fork.before != NONE && self.forks[fork.before as usize].node == to
     }
 
-    /// Finds the cheapest continuation from a fork that repeats no node and that no path has taken.
+    /// Finds the cheapest continuation from a fork that repeats no node and that no path has taken, or how much more
+    /// it costs at least than was promised.
     fn resolve(&mut self, tree: &Tree<'_>, at: u32) {
         self.block_path_to(at);
         let fork = self.forks[at as usize];
+        let bound = self.candidates.peek().map_or(u64::MAX, |other| other.cost);
         self.trials.clear();
         self.reached[fork.node as usize] = (self.stamp, NONE, fork.cost);
         self.try_from(tree, fork.node, fork.rank, fork.cost);
+        let (mut tried, mut shown) = (0, Shown::Nothing);
         while let Some(trial) = self.trials.pop() {
             let Some((to, cost, _)) = tree.ranked(trial.node, trial.rank) else { continue };
+            if trial.promise > bound && tried >= fork.patience {
+                self.forks[at as usize].patience = 2 * tried;
+                return self.candidates.push(Candidate { cost: trial.promise, found: NONE, fork: at });
+            }
+            tried += 1;
+            if tried == PATIENCE {
+                self.back.begin(tree.root(), self.stamp);
+            } else if tried > PATIENCE && shown == Shown::Nothing {
+                shown = self.step_back(tree);
+                if shown == Shown::Apart {
+                    return;
+                }
+            }
             let (_, _, before) = self.reached[trial.node as usize];
             self.try_from(tree, trial.node, trial.rank + 1, before);
             let ruled_out = trial.node == fork.node && self.is_ruled_out(&fork, to);
-            if ruled_out || self.blocked[to as usize] == self.stamp {
+            // Promises never fall along a path (the heuristic is consistent): the first to reach a node did so best.
+            if ruled_out || self.blocked[to as usize] == self.stamp || self.reached[to as usize].0 == self.stamp {
                 continue;
             }
             let cost = before + u64::from(cost);
-            // Promises never fall along a path (the heuristic is consistent): the first to reach a node did so best.
-            if self.reached[to as usize].0 == self.stamp {
-                continue;
-            }
             self.reached[to as usize] = (self.stamp, trial.node, cost);
             if self.is_free(tree, to) {
                 let found = self.note(tree, fork.node, to);
@@ -216,6 +270,25 @@ impl Search {
             }
             self.try_from(tree, to, 0, cost);
         }
+    }
+
+    /// Looks at one link more from the target's side.
+    fn step_back(&mut self, tree: &Tree<'_>) -> Shown {
+        let Some(next) = tree.neighbour(self.back.node, self.back.rank) else {
+            let Some(node) = self.back.stack.pop() else { return Shown::Apart };
+            (self.back.node, self.back.rank) = (node, 0);
+            return Shown::Nothing;
+        };
+        self.back.rank += 1;
+        let (stamp, next_at) = (self.stamp, next as usize);
+        if self.reached[next_at].0 == stamp {
+            return Shown::Connected;
+        }
+        if self.blocked[next_at] != stamp && self.back.reached[next_at] != stamp {
+            self.back.reached[next_at] = stamp;
+            self.back.stack.push(next);
+        }
+        Shown::Nothing
     }
 
     #[inline]
@@ -232,6 +305,7 @@ impl Search {
             None => {
                 self.blocked.fill(0);
                 self.reached.fill((0, 0, 0));
+                self.back.reached.fill(0);
                 1
             }
         };

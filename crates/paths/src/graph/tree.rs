@@ -74,6 +74,12 @@ impl<'g> Tree<'g> {
         (rest != FAR).then(|| (arc.to, arc.cost, u64::from(arc.cost) + rest))
     }
 
+    /// The node at the other end of a node's `rank`-th link.
+    #[inline]
+    pub(super) fn neighbour(&self, node: u32, rank: usize) -> Option<u32> {
+        self.arcs[self.graph.range(node)].get(rank).map(|arc| arc.to)
+    }
+
     /// The next node on the shortest path and what the link to it costs; `None` at the root.
     #[inline]
     pub(super) fn next(&self, node: u32) -> Option<(u32, u32)> {

@@ -10,9 +10,9 @@ mod write;
 
 pub use write::{Addresses, Writer};
 
+use crate::Trace;
 use crate::reader::{Damage, ReadTraces, Step};
 use crate::window::Window;
-use crate::Trace;
 use decode::Fault;
 use state::State;
 use std::borrow::Cow;
@@ -36,8 +36,23 @@ pub(crate) mod kind {
 }
 
 const NAMES: [&str; 17] = [
-    "other", "list", "cycle-start", "cycle-definition", "cycle-stop", "address", "trace", "ping", "tracelb", "dealias",
-    "neighbourdisc", "tbit", "sting", "sniff", "host", "http", "udpprobe",
+    "other",
+    "list",
+    "cycle-start",
+    "cycle-definition",
+    "cycle-stop",
+    "address",
+    "trace",
+    "ping",
+    "tracelb",
+    "dealias",
+    "neighbourdisc",
+    "tbit",
+    "sting",
+    "sniff",
+    "host",
+    "http",
+    "udpprobe",
 ];
 
 /// Types beyond those defined that are believed when a reader looks for the next record after damage.
