@@ -1,11 +1,12 @@
 //! The extension module `haltere._core`. Texts cross the seam as JSON; every function is pure, except `bench`, which
-//! measures this machine, `trace` where it writes files, and those of `host`, `link` and `peers`, which work with its kernel.
+//! measures this machine, `trace` where it writes files, those of `paths`, which read files, and those of `host`, `link` and `peers`, which work with its kernel.
 
 mod bench;
 #[cfg(target_os = "linux")]
 mod host;
 #[cfg(target_os = "linux")]
 mod link;
+mod paths;
 #[cfg(all(feature = "peers", target_os = "linux"))]
 mod peers;
 mod place;
@@ -168,6 +169,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     #[cfg(target_os = "linux")]
     link::add(module)?;
+    paths::add(module)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(network, module)?)?;
     module.add_function(wrap_pyfunction!(losses, module)?)?;

@@ -107,6 +107,7 @@ impl Connection {
             sacks: 0,
             ece: false,
             cwr: false,
+            push: false,
             sack: Default::default(),
             damaged: false,
         }
@@ -120,8 +121,8 @@ impl Connection {
     }
 
     fn data_packet(&mut self, out: Outgoing, now: Time) -> Packet<Body> {
-        let Outgoing { seq, len, fin, fresh, cwr } = out;
-        let mut segment = Segment { seq, len, fin, cwr, ..self.segment(Kind::Data, now) };
+        let Outgoing { seq, len, fin, fresh, cwr, push } = out;
+        let mut segment = Segment { seq, len, fin, cwr, push, ..self.segment(Kind::Data, now) };
         self.rx.acknowledge(&mut segment);
         if !self.config.timestamps {
             segment.echo = 0;
