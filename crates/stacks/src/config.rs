@@ -1,6 +1,7 @@
 //! What a stack's endpoint is configured with.
 
 use crate::secrets::Secrets;
+use crate::worker::{self, Worker};
 use haltere_net::rng::Stream;
 use haltere_transport::Role;
 use haltere_transport::cc::{Algorithm, SlowStart};
@@ -31,6 +32,8 @@ pub enum Stack {
     Quinn,
     /// noq-proto.
     Noq,
+    /// quiche, in a worker program: [`crate::worker`].
+    Quiche,
 }
 
 /// A stack's own congestion controls, as far as they take their dice from the run.
@@ -40,23 +43,36 @@ pub enum Own {
     Cubic,
     /// NewReno.
     NewReno,
+    /// BBRv2 as quiche has it.
+    Bbr2,
 }
 
 impl Stack {
-    /// All of them.
+    /// Those that run inside the simulator: always there, and with all that stacks have here.
     pub const ALL: [Stack; 2] = [Stack::Quinn, Stack::Noq];
+    /// Those that need a worker program.
+    pub const WORKERS: [Stack; 1] = [Stack::Quiche];
 
     /// Its name in contenders, and what it is.
     pub const fn describe(self) -> (&'static str, &'static str) {
         match self {
             Stack::Quinn => ("quinn", "quinn-proto 0.11.19, unmodified"),
             Stack::Noq => ("noq", "noq-proto 1.4.0, unmodified"),
+            Stack::Quiche => ("quiche", "quiche 0.30.0 with BoringSSL, unmodified, in a worker program"),
         }
     }
 
     /// The stack called `name`.
     pub fn named(name: &str) -> Option<Stack> {
-        Stack::ALL.into_iter().find(|s| s.describe().0 == name)
+        Stack::ALL.into_iter().chain(Stack::WORKERS).find(|s| s.describe().0 == name)
+    }
+
+    /// Whether it can run here.
+    ///
+    /// # Errors
+    /// If its worker program is missing; the error says how to build it.
+    pub fn ready(self) -> Result<(), Error> {
+        if Stack::WORKERS.contains(&self) { worker::ready(self) } else { Ok(()) }
     }
 
     /// Its own congestion control called `name`.
@@ -67,6 +83,16 @@ impl Stack {
         let (stack, dice) = match self {
             Stack::Quinn => ("quinn", "bbr"),
             Stack::Noq => ("noq", "bbr3"),
+            Stack::Quiche => {
+                return match name {
+                    "cubic" => Ok(Own::Cubic),
+                    "newreno" => Ok(Own::NewReno),
+                    "bbr2" => Ok(Own::Bbr2),
+                    _ => Err(Error::new(format!(
+                        "quiche has no congestion control {name:?}: there are cubic, newreno, bbr2"
+                    ))),
+                };
+            }
         };
         match name {
             "cubic" => Ok(Own::Cubic),
@@ -166,6 +192,8 @@ pub struct Config {
     pub secrets: Secrets,
     /// Where the stack's own qlog goes, if it is wanted.
     pub qlog: Option<Sink>,
+    /// The worker program, for stacks that need one: ends that are given clones of one share it, as those of a run should.
+    pub worker: Worker,
 }
 
 impl Config {
@@ -181,6 +209,7 @@ impl Config {
             stream,
             secrets: Secrets::default(),
             qlog: None,
+            worker: Worker::default(),
         }
     }
 }

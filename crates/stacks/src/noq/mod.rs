@@ -383,7 +383,8 @@ type Factory = Arc<dyn n::congestion::ControllerFactory + Send + Sync>;
 
 fn own(which: Own) -> Factory {
     match which {
-        Own::Cubic => Arc::new(n::congestion::CubicConfig::default()),
+        // It has no BBRv2, and `Stack::congestion` gives none.
+        Own::Cubic | Own::Bbr2 => Arc::new(n::congestion::CubicConfig::default()),
         Own::NewReno => Arc::new(n::congestion::NewRenoConfig::default()),
     }
 }

@@ -348,7 +348,8 @@ type Factory = Arc<dyn q::congestion::ControllerFactory + Send + Sync>;
 
 fn own(which: Own) -> Factory {
     match which {
-        Own::Cubic => Arc::new(q::congestion::CubicConfig::default()),
+        // It has no BBRv2, and `Stack::congestion` gives none.
+        Own::Cubic | Own::Bbr2 => Arc::new(q::congestion::CubicConfig::default()),
         Own::NewReno => Arc::new(q::congestion::NewRenoConfig::default()),
     }
 }
