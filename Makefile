@@ -26,10 +26,11 @@ CORE_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml' -o -name '*.j
 WORKER := python/haltere/haltere-worker
 WORKER_SOURCES := $(shell find crates/worker crates/net crates/stacks/src/worker -name '*.rs' -o -name '*.toml' -o -name '*.lock' 2>/dev/null)
 CORE_FEATURES := $(if $(wildcard $(WORKER)),--features worker)
-# bindgen looks for the compiler's own headers where clang has them; gcc's do as well, where only libclang is there.
-WORKER_ENV = BINDGEN_EXTRA_CLANG_ARGS="$${BINDGEN_EXTRA_CLANG_ARGS:--I$$(cc -print-file-name=include)}" CARGO_TARGET_DIR='$(CURDIR)/crates/worker/target'
+# A libclang that comes alone, such as PyPI's, lacks a compiler's own headers; gcc's do as well.
+WORKER_CARGO = cd crates/worker && CARGO_TARGET_DIR='$(CURDIR)/target/worker' \
+	BINDGEN_EXTRA_CLANG_ARGS="$${BINDGEN_EXTRA_CLANG_ARGS-$${LIBCLANG_PATH:+-I$$(cc -print-file-name=include)}}" cargo
 
-.PHONY: help demo test build kernel worker test-worker test-rust test-python lint-rust lint-python clean need-tools need-rust-lints need-worker-tools
+.PHONY: help demo test build kernel worker test-worker test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
 
 help:
 	@echo 'make demo   build in .venv, run $(STUDY) with $(DEMO_REPLICATIONS) replications, write the report'
@@ -55,20 +56,17 @@ kernel: build
 worker: $(WORKER)
 	@$(MAKE) build
 
-$(WORKER): $(WORKER_SOURCES) | need-tools need-worker-tools
+$(WORKER): $(WORKER_SOURCES) | need-tools
 	@echo 'building the worker program (BoringSSL takes some minutes)'
-	@cd crates/worker && $(WORKER_ENV) cargo build --release --locked --quiet --features quiche
-	@install -m 755 crates/worker/target/release/haltere-worker $@
+	@$(WORKER_CARGO) build --release --locked --quiet --features quiche || { echo 'the worker program needs cmake, a C++ compiler and libclang' \
+		'(Debian: cmake g++ libclang-dev; or pip install libclang and LIBCLANG_PATH=.../clang/native)' >&2; exit 1; }
+	@install -m 755 target/worker/release/haltere-worker $@
 	@rm -f $(VENV)/core.stamp
 
-need-worker-tools:
-	@command -v cmake >/dev/null && command -v c++ >/dev/null || { echo 'the worker program needs cmake and a C++ compiler (Debian: cmake g++)' >&2; exit 1; }
-	@[ -n "$${LIBCLANG_PATH:-}" ] || ldconfig -p | grep -q 'libclang[-.0-9]*\.so' || \
-		{ echo 'the worker program needs libclang (Debian: libclang-dev; or pip install libclang and LIBCLANG_PATH=…/clang/native)' >&2; exit 1; }
-
 test-worker: $(WORKER) need-rust-lints
-	cd crates/worker && cargo fmt --check && $(WORKER_ENV) cargo clippy --release --locked --all-targets --features quiche --quiet -- -D warnings
-	cd crates/worker && $(WORKER_ENV) cargo test --release --locked --features quiche --quiet
+	$(WORKER_CARGO) fmt --check
+	$(WORKER_CARGO) clippy --release --locked --all-targets --features quiche --quiet -- -D warnings
+	$(WORKER_CARGO) test --release --locked --features quiche --quiet
 	cargo clippy --locked -p haltere-stacks -p haltere-sim --features haltere-sim/worker --all-targets --quiet -- -D warnings
 	HALTERE_WORKER='$(CURDIR)/$(WORKER)' cargo test --locked -p haltere-stacks -p haltere-sim --features haltere-sim/worker --quiet --lib --test worker
 
@@ -112,4 +110,4 @@ test-python: $(VENV)/test.stamp build
 	$(BIN)/python -m pytest
 
 clean:
-	rm -rf $(VENV) target crates/worker/target $(WORKER) $(DEMO_OUT)
+	rm -rf $(VENV) target $(WORKER) $(DEMO_OUT)

@@ -23,6 +23,8 @@ pub fn make(setup: &Setup) -> Result<Box<dyn Stack>, String> {
     match setup.stack.as_str() {
         #[cfg(feature = "quiche")]
         "quiche" => Ok(Box::new(quiche::Quiche::new(setup)?)),
-        other => Err(format!("this worker program was built without {other:?}: build it with the feature of that name")),
+        other => {
+            Err(format!("this worker program was built without {other:?}: build it with the feature of that name"))
+        }
     }
 }
