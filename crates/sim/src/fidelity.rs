@@ -107,7 +107,8 @@ impl Contender {
             Congestion::Own(stack.congestion(&self.congestion).map_err(|e| e.to_string())?)
         };
         let known = |s: &Switch| match s {
-            Switch::Haltere | Switch::NullCipher => Stack::ALL.contains(&stack),
+            Switch::Haltere | Switch::NullCipher | Switch::Resumed | Switch::ZeroRtt => Stack::ALL.contains(&stack),
+            Switch::Retry | Switch::VersionNegotiation => Stack::ALL.contains(&stack),
             Switch::StockBuffers => true,
             Switch::NoHystart | Switch::Hystart | Switch::HystartPlusPlus => self.has(Switch::Haltere),
             _ => false,

@@ -17,7 +17,8 @@ fn run(scenario: &Scenario) -> RunResult {
 #[test]
 #[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker")]
 fn quiche_runs_in_a_scenario_and_repeats() {
-    for contender in ["quic@quiche/cubic", "quic@quiche/newreno", "quic@quiche/bbr2", "quic@quiche/cubic+stockbuffers"] {
+    for contender in ["quic@quiche/cubic", "quic@quiche/newreno", "quic@quiche/bbr2", "quic@quiche/cubic+stockbuffers"]
+    {
         let lossy = json!({ "rate": "20Mbit/s", "delay": "15ms", "queue": "60p", "down": { "loss": "1%" }, "duplication": "1%" });
         let scenario = point_to_point(contender, "2MB", lossy);
         let first = run(&scenario);
@@ -74,10 +75,12 @@ fn quiche_writes_its_own_qlog_and_hands_out_its_secrets() {
 #[test]
 #[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker")]
 fn a_page_of_many_objects_loads() {
-    let objects: Vec<Value> = (0..120).map(|i| match i {
-        0 => json!({ "size": "40kB" }),
-        _ => json!({ "size": format!("{}kB", 1 + i % 30), "after": [0] }),
-    }).collect();
+    let objects: Vec<Value> = (0..120)
+        .map(|i| match i {
+            0 => json!({ "size": "40kB" }),
+            _ => json!({ "size": format!("{}kB", 1 + i % 30), "after": [0] }),
+        })
+        .collect();
     let flow = json!({ "contender": "quic@quiche/cubic", "app": "https", "page": { "objects": objects } });
     let link = json!({ "rate": "20Mbit/s", "delay": "20ms", "queue": "1bdp" });
     let scenario = json!({ "topology": { "kind": "point-to-point", "link": link }, "flows": [flow] });

@@ -7,12 +7,13 @@
 use super::process::Worker;
 use super::protocol::{Answer, Ask, Blob, Figures, NEVER, Outgoing, Setup, Told, Turn};
 use crate::clock::{Calendar, Clock};
-use crate::config::{Cipher, Config, Congestion, Error, Own, Sink, Windows};
+use crate::config::{Cipher, Config, Congestion, Error, Sink, Windows};
 use crate::machine::{Counts, Inbox, Machine, News, violation};
 use crate::meter::Meter;
 use crate::secrets::Secrets;
 use crate::shell::Parts;
 use haltere_net::{Ecn, Time};
+use haltere_transport::quic::Session;
 use haltere_transport::{CloseReason, Role};
 use std::collections::VecDeque;
 use std::io::Write;
@@ -87,7 +88,7 @@ impl Remote {
         };
         let (role, max_udp_payload) = (config.role, config.max_udp_payload.max(1200));
         let calendar = Calendar::default();
-        Ok(Parts { machine, role, clock, calendar, meter, max_udp_payload, ordered: true })
+        Ok(Parts { machine, role, clock, calendar, meter, max_udp_payload, ordered: true, early: false })
     }
 
     /// Asks what waits; returns whether the datagrams among it were something to the end.
@@ -191,11 +192,11 @@ fn setup(config: &Config, seed: u64) -> Result<Setup, Error> {
             "{name} cannot do without its TLS, whose bytes repeat anyway: leave +nullcipher out"
         )));
     }
-    let congestion = match own {
-        Own::Cubic => "cubic",
-        Own::NewReno => "newreno",
-        Own::Bbr2 => "bbr2",
-    };
+    if config.session != Session::New || config.retry || config.unknown_version {
+        let why =
+            format!("{name} makes the plain handshake only: leave resumed, 0rtt, retry and versionnegotiation out");
+        return Err(Error::new(why));
+    }
     let (stream_window, connection_window) = match config.windows {
         Windows::Wide => (Windows::WIDE.0.into(), Windows::WIDE.1.into()),
         Windows::Stock => STOCK,
@@ -203,7 +204,7 @@ fn setup(config: &Config, seed: u64) -> Result<Setup, Error> {
     Ok(Setup {
         stack: name.into(),
         server: config.role == Role::Server,
-        congestion: congestion.into(),
+        congestion: own.name().into(),
         seed,
         max_udp_payload: config.max_udp_payload.max(1200),
         stream_window,
@@ -220,6 +221,14 @@ impl Machine for Remote {
     fn connect(&mut self, now: Instant) -> Result<(), &'static str> {
         self.turn(now, Some(Ask::Connect {}));
         Ok(())
+    }
+
+    fn has_early_keys(&self) -> bool {
+        false
+    }
+
+    fn was_early_data_taken(&self) -> bool {
+        false
     }
 
     fn receive(&mut self, now: Instant, ecn: Ecn, datagram: Vec<u8>, _: &mut VecDeque<Vec<u8>>) -> bool {
