@@ -1,7 +1,7 @@
 //! A stack in a worker program, in scenario files: `make test-worker` builds the program and runs these.
 #![cfg(feature = "stacks")]
 
-use haltere_sim::{Fidelity, Files, RunResult, Scenario, run_at, trace_at};
+use haltere_sim::{Fidelity, Files, Pcap, RunResult, Scenario, run_at, trace_at};
 use serde_json::{Value, json};
 
 fn point_to_point(contender: &str, size: &str, link: Value) -> Scenario {
@@ -57,7 +57,9 @@ fn quiche_writes_its_own_qlog_and_hands_out_its_secrets() {
     let link = json!({ "rate": "100Mbit/s", "delay": "10ms", "queue": "250kB" });
     let scenario = point_to_point("quic@quiche/cubic", "1MB", link);
     let folder = tempfile::tempdir().unwrap();
-    let files = Files { qlog: Some(folder.path().to_path_buf()), ..Files::default() };
+    let captures = tempfile::tempdir().unwrap();
+    let pcap = Pcap { folder: captures.path().to_path_buf(), ..Pcap::default() };
+    let files = Files { qlog: Some(folder.path().to_path_buf()), pcap: Some(pcap) };
     let traced = trace_at(Fidelity::Stack, &scenario, 1, 0, &files).unwrap();
     let names: Vec<_> = traced.series.iter().filter(|s| s.who == "flow 0").map(|s| s.name).collect();
     assert!(names.contains(&"cwnd") && names.contains(&"rtt"), "{names:?}");
@@ -70,6 +72,11 @@ fn quiche_writes_its_own_qlog_and_hands_out_its_secrets() {
     assert!(sent > 680, "{sent} packets sent of {} records", records.len());
     let last = records.last().unwrap()["time"].as_f64().unwrap();
     assert!((50.0..60_000.0).contains(&last), "times are milliseconds of the run: {last}");
+    let secret = b"SERVER_TRAFFIC_SECRET_0 ";
+    for capture in std::fs::read_dir(captures.path()).unwrap() {
+        let bytes = std::fs::read(capture.unwrap().path()).unwrap();
+        assert!(bytes.windows(secret.len()).any(|w| w == secret), "a capture without the secrets of its TLS");
+    }
 }
 
 #[test]
