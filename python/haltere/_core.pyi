@@ -5,6 +5,7 @@ those that make and measure real transfers: `transfers`, `Capture`, `Emulator`, 
 Texts are JSON unless said otherwise.
 """
 
+from collections.abc import Callable, Sequence
 from os import PathLike
 
 __version__: str
@@ -104,6 +105,22 @@ class Capture:
         Packets offered to a link later than `until_ns` from time zero (`epoch_ns`, or the start) are not counted but
         still tell what became of earlier ones: without later ones, what has not come out counts as inside.
         """
+
+def count_paths(
+    files: Sequence[str | PathLike[str]], threads: int = 1, on_progress: Callable[[int], None] | None = None
+) -> str:
+    """Count what files of traceroutes hold and return `{"files": [...], "total": {...}}`; `-` is standard input.
+
+    A file that cannot be read has `error`; damaged records are counted, the first ones with their place. The
+    interpreter's lock is released; `on_progress` is called with the bytes read, as they are stored.
+    """
+
+class PathTexts:
+    """The traces of a file as text: an iterator of texts of many traces each. Raise `OSError` if it is no such file."""
+
+    def __init__(self, file: str | PathLike[str], limit: int | None = None) -> None: ...
+    def __iter__(self) -> PathTexts: ...
+    def __next__(self) -> str: ...
 
 class LinkError(ValueError):
     """A link that cannot be emulated. `args` is (message, path), path like `links[0].ends[1].interface`."""

@@ -245,8 +245,10 @@ impl Receiver {
             released += range.1 - range.0;
             self.out_of_order.pop_first();
         }
-        let next = self.next;
-        self.recent.retain(|b| b.1 > next);
+        if had_gap {
+            let next = self.next;
+            self.recent.retain(|b| b.1 > next);
+        }
         self.note_push(s);
         self.mss = self.mss.max(u64::from(s.len));
         if u64::from(s.len) >= self.mss {
@@ -465,7 +467,8 @@ impl Receiver {
         self.window.edge = self.window.edge.max(self.read + self.window.space);
         // Rounded up, as rounding down would take back what was offered (RFC 7323 section 2.4; Linux:
         // `tcp_select_window`).
-        s.window = self.window.edge.saturating_sub(self.next).next_multiple_of(1 << self.window.scale);
+        let unit = (1 << self.window.scale) - 1;
+        s.window = (self.window.edge.saturating_sub(self.next) + unit) & !unit;
         self.window.edge = self.next + s.window;
         s.echo = self.recent_timestamp;
         // With less than half of the buffer free the peer is not hurried (Linux: `__tcp_select_window`).

@@ -1,0 +1,218 @@
+//! What a trace counts as. The study of the evolution of end-to-end paths drops a trace as *inconsistent* when its
+//! destination did not answer, when it has more than 30 hops, or when it contains a loop.
+
+use crate::{Address, Trace};
+
+/// Longest path that counts as consistent, hops.
+pub const MAX_HOPS: u8 = 30;
+
+/// What can be said of a trace; several may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Marks {
+    /// The destination answered.
+    pub complete: bool,
+    /// It ended because of a loop, or an address answered at two TTLs that are not neighbours.
+    pub looped: bool,
+    /// An address answered at two TTLs side by side (A A): a router that passes on packets whose TTL it should have ended,
+    /// or a box that answers in another's name (Viger et al. 2008, "Detection, understanding, and prevention of traceroute
+    /// measurement artifacts", section 4).
+    pub adjacent: bool,
+    /// An answer came from more than [`MAX_HOPS`] hops away.
+    pub too_long: bool,
+    /// The destination answered, but a hop before it (from the first TTL probed) was silent.
+    pub gap: bool,
+    /// Several addresses answered at one TTL.
+    pub multi: bool,
+}
+
+/// The one class that a trace is counted in, so that the classes add up to what was read: the first that holds, in this
+/// order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// With a loop.
+    Loop,
+    /// Over [`MAX_HOPS`] hops.
+    TooLong,
+    /// The destination did not answer.
+    Incomplete,
+    /// None of these: kept by the cleaning.
+    Clean,
+}
+
+impl Marks {
+    /// Kept by the cleaning.
+    pub fn clean(&self) -> bool {
+        self.complete && !self.looped && !self.too_long
+    }
+
+    /// Kept, and without a silent hop.
+    pub fn clean_without_gap(&self) -> bool {
+        self.clean() && !self.gap
+    }
+
+    /// Kept, without a silent hop, and each address at one TTL.
+    pub fn strictly_clean(&self) -> bool {
+        self.clean_without_gap() && !self.adjacent
+    }
+
+    /// The one class in which it is counted.
+    pub fn class(&self) -> Class {
+        match *self {
+            Marks { looped: true, .. } => Class::Loop,
+            Marks { too_long: true, .. } => Class::TooLong,
+            Marks { complete: false, .. } => Class::Incomplete,
+            _ => Class::Clean,
+        }
+    }
+}
+
+/// Up to so many answers, each is compared with each.
+const FEW: usize = 64;
+
+/// Says what a trace is. A pure function of the trace; answers beyond the one that ended the trace do not count.
+pub fn classify(trace: &Trace) -> Marks {
+    let length = trace.length();
+    let mut marks = Marks {
+        complete: trace.answered,
+        looped: trace.stop == crate::Stop::Loop,
+        too_long: length > MAX_HOPS,
+        gap: trace.answered && has_gap(trace, length),
+        ..Marks::default()
+    };
+    if trace.hops.len() <= FEW {
+        for (at, hop) in trace.path().enumerate() {
+            for earlier in trace.path().take(at) {
+                marks.pair(earlier.ttl, hop.ttl, earlier.address == hop.address);
+            }
+        }
+    } else {
+        mark_many(trace, &mut marks);
+    }
+    marks
+}
+
+impl Marks {
+    #[inline]
+    fn pair(&mut self, a: u8, b: u8, same_address: bool) {
+        match (same_address, a.abs_diff(b)) {
+            (false, distance) => self.multi |= distance == 0,
+            (true, distance) => {
+                self.adjacent |= distance == 1;
+                self.looped |= distance > 1;
+            }
+        }
+    }
+}
+
+/// The same for many answers, whose number an adversary chooses: sorted, neighbours tell all there is.
+fn mark_many(trace: &Trace, marks: &mut Marks) {
+    let mut seen: Vec<(Address, u8)> = trace.path().map(|h| (h.address, h.ttl)).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    for of_one in seen.chunk_by(|a, b| a.0 == b.0) {
+        let (first, last) = (of_one[0].1, of_one[of_one.len() - 1].1);
+        marks.looped |= last - first > 1;
+        marks.adjacent |= of_one.windows(2).any(|w| w[1].1 - w[0].1 == 1);
+    }
+    seen.sort_unstable_by_key(|&(address, ttl)| (ttl, address));
+    marks.multi |= seen.windows(2).any(|w| w[0].1 == w[1].1);
+}
+
+fn has_gap(trace: &Trace, length: u8) -> bool {
+    let mut answered = [false; 256];
+    trace.path().for_each(|h| answered[usize::from(h.ttl)] = true);
+    let (first, last) = (usize::from(trace.first_ttl.max(1)), usize::from(length));
+    first < last && answered[first..last].contains(&false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Hop, Stop};
+
+    /// A trace whose hops answer with these addresses, `.` for silence; the destination is the last one.
+    fn trace(path: &str) -> Trace {
+        let hop = |(i, c): (usize, char)| Hop {
+            address: Address::v4([10, 0, 0, c as u8]),
+            ttl: i as u8 + 1,
+            ..Hop::default()
+        };
+        let hops = path.chars().enumerate().filter(|&(_, c)| c != '.').map(hop).collect();
+        Trace { answered: true, stop: Stop::Completed, hops, first_ttl: 1, ..Trace::default() }
+    }
+
+    fn of(path: &str) -> Marks {
+        classify(&trace(path))
+    }
+
+    #[test]
+    fn a_path_of_different_addresses_is_clean() {
+        let marks = of("abcdef");
+        assert_eq!(marks, Marks { complete: true, ..Marks::default() });
+        assert_eq!(marks.class(), Class::Clean);
+    }
+
+    #[test]
+    fn an_address_at_ttls_that_are_not_neighbours_is_a_loop() {
+        assert!(of("abad").looped);
+        assert!(of("ab.ac").looped);
+        assert!(of("abbbc").looped, "A A A is at TTLs 2 and 4");
+        assert_eq!(of("abad").class(), Class::Loop);
+    }
+
+    #[test]
+    fn neighbours_alike_are_no_loop() {
+        let marks = of("abbc");
+        assert!(marks.adjacent && !marks.looped);
+        assert!(marks.clean() && !marks.strictly_clean());
+    }
+
+    #[test]
+    fn a_reason_to_stop_is_believed() {
+        let looped = Trace { stop: Stop::Loop, answered: false, ..trace("abc") };
+        assert_eq!(classify(&looped).class(), Class::Loop);
+        let silent = Trace { stop: Stop::GapLimit, answered: false, ..trace("abc") };
+        assert_eq!(classify(&silent).class(), Class::Incomplete);
+    }
+
+    #[test]
+    fn thirty_hops_are_not_too_long() {
+        let letters: String = (1..=31).map(|i| char::from(i as u8 + 64)).collect();
+        assert_eq!(of(&letters[..30]).class(), Class::Clean);
+        assert_eq!(of(&letters).class(), Class::TooLong);
+    }
+
+    #[test]
+    fn a_gap_is_a_silent_hop_before_an_answering_destination() {
+        assert!(of("ab.d").gap);
+        assert!(of(".bcd").gap);
+        let later = Trace { first_ttl: 2, ..trace(".bcd") };
+        assert!(!classify(&later).gap, "hops that were not probed are not silent");
+        let incomplete = Trace { answered: false, ..trace("ab.d") };
+        assert!(!classify(&incomplete).gap);
+    }
+
+    #[test]
+    fn answers_beyond_the_end_do_not_count() {
+        let ran_ahead = Trace { stop_hop: 3, ..trace("abcddd") };
+        assert_eq!(classify(&ran_ahead), Marks { complete: true, ..Marks::default() });
+    }
+
+    #[test]
+    fn many_answers_are_judged_as_few_are() {
+        for path in ["abcdef", "abad", "abbc", "ab.d", "abbbc"] {
+            let few = trace(path);
+            let mut many = few.clone();
+            while many.hops.len() <= FEW {
+                many.hops.extend_from_slice(&few.hops);
+            }
+            assert_eq!(classify(&many), classify(&few), "{path}");
+        }
+        let mut several = trace("abc");
+        several.hops[1].ttl = 1;
+        assert!(classify(&several).multi);
+        let mut many = several.clone();
+        (0..FEW).for_each(|_| many.hops.push(several.hops[0]));
+        assert!(classify(&many).multi);
+    }
+}

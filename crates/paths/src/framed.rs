@@ -1,0 +1,206 @@
+//! Files that are a row of records, each of which begins with a magic number and tells its length: how one is found after
+//! another, and again after damage.
+
+use crate::Trace;
+use crate::reader::{Damage, ReadTraces, Step};
+use crate::window::Window;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::Read;
+
+/// What is wrong with a record.
+pub(crate) type Fault = &'static str;
+
+/// What a record was.
+pub(crate) struct Meant {
+    /// How many bytes of its body have a meaning: all that a reader of its kind uses; 0 if nothing is known of it.
+    pub bytes: usize,
+    /// What it is called.
+    pub name: &'static str,
+    /// Whether it filled the trace.
+    pub is_trace: bool,
+}
+
+/// A format of records.
+pub(crate) trait Format {
+    /// With what each begins.
+    const MAGIC: [u8; 2];
+    /// Bytes of a record before its body.
+    const HEADER: usize;
+    /// Said where no record begins.
+    const NOTHING: Fault;
+    /// Longest body that is believed, bytes; a header that claims more is taken for damage.
+    const MAX_BODY: usize = 16 << 20;
+
+    /// Length of the body, from a header that begins with the magic number.
+    fn body(header: &[u8]) -> usize;
+
+    /// Whether a header that was found after damage may be one.
+    fn plausible(header: &[u8]) -> bool;
+
+    /// Reads a record; fills the trace if it is one.
+    fn record(&mut self, header: &[u8], body: &[u8], trace: &mut Trace) -> Result<Meant, Fault>;
+
+    /// A record was damaged and passed over.
+    fn lost(&mut self) {}
+}
+
+/// A reader of one format, in memory that depends on the longest record alone.
+pub(crate) struct Records<R, F> {
+    window: Window<R>,
+    pub format: F,
+    /// Few kinds, of which one is nearly always the first: a list is faster than a map.
+    counts: Vec<(&'static str, u64)>,
+    records: BTreeMap<&'static str, u64>,
+    ended: bool,
+}
+
+impl<R: Read, F: Format> Records<R, F> {
+    pub fn new(stream: R, format: F) -> Records<R, F> {
+        Records { window: Window::new(stream), format, counts: Vec::new(), records: BTreeMap::new(), ended: false }
+    }
+
+    /// Length of the body of the record at `at` of the window, whose header is there.
+    fn body_at(&self, at: usize) -> Option<usize> {
+        let header = self.window.bytes().get(at..at + F::HEADER)?;
+        header.starts_with(&F::MAGIC).then(|| F::body(header))
+    }
+
+    /// Whether another record or the end follows the record at `at` of the window.
+    fn followed_well(&mut self, at: usize, body: usize) -> bool {
+        let next = at + F::HEADER + body;
+        if self.window.need(next + 2) {
+            self.window.bytes()[next..].starts_with(&F::MAGIC)
+        } else {
+            // One byte too many is a header cut off.
+            true
+        }
+    }
+
+    /// One record; none if it was not a trace.
+    fn step(&mut self, trace: &mut Trace) -> Option<Step> {
+        if !self.window.need(F::HEADER) {
+            return Some(self.end());
+        }
+        let body = match self.body_at(0) {
+            Some(body) if body <= F::MAX_BODY => body,
+            Some(body) => return Some(self.lost(2, format!("a record claims {body} bytes"))),
+            None => return Some(self.lost(1, F::NOTHING)),
+        };
+        if !self.window.need(F::HEADER + body) {
+            let there = self.window.bytes().len() - F::HEADER;
+            let what = format!("the file ends in a record of {body} bytes, of which {there} are there");
+            return Some(self.lost(F::HEADER, what));
+        }
+        let well = self.followed_well(0, body);
+        let record = &self.window.bytes()[..F::HEADER + body];
+        match self.format.record(&record[..F::HEADER], &record[F::HEADER..], trace) {
+            Ok(meant) => self.meant(body, well, &meant),
+            Err(what) if well => {
+                let skipped = F::HEADER + body;
+                let damage = Damage { offset: self.window.offset(), skipped: skipped as u64, what: what.into() };
+                self.format.lost();
+                self.window.consume(skipped);
+                Some(Step::Damaged(damage))
+            }
+            Err(what) => Some(self.lost(F::HEADER, what)),
+        }
+    }
+
+    fn meant(&mut self, body: usize, well: bool, meant: &Meant) -> Option<Step> {
+        // A length that is too long swallows what follows; a record that was cut goes over into another.
+        let rest = &self.window.bytes()[F::HEADER + meant.bytes..F::HEADER + body];
+        let swallowed = meant.bytes > 0 && rest.starts_with(&F::MAGIC);
+        let whole = rest.is_empty() && (well || !self.begins_inside(body));
+        if !well && !swallowed && !whole {
+            return Some(self.lost(F::HEADER, "no record begins where this one says that it ends"));
+        }
+        match self.counts.iter_mut().find(|(name, _)| *name == meant.name) {
+            Some((_, n)) => *n += 1,
+            None => self.counts.push((meant.name, 1)),
+        }
+        self.window.consume(F::HEADER + if swallowed { meant.bytes } else { body });
+        meant.is_trace.then_some(Step::Trace)
+    }
+
+    fn end(&mut self) -> Step {
+        self.ended = true;
+        let left = self.window.bytes().len();
+        let what: Cow<'static, str> = match self.window.take_failure() {
+            Some(failure) => format!("the file cannot be read further: {failure}").into(),
+            None if left > 0 => "the file ends in the header of a record".into(),
+            None => return Step::End,
+        };
+        let damage = Damage { offset: self.window.offset(), skipped: left as u64, what };
+        self.window.consume(left);
+        Step::Damaged(damage)
+    }
+
+    /// Passes over `from` bytes and on to where a record begins that is followed by another or by the end of the file.
+    fn lost(&mut self, from: usize, what: impl Into<Cow<'static, str>>) -> Step {
+        let offset = self.window.offset();
+        self.window.consume(from);
+        self.format.lost();
+        while !self.at_beginning() {}
+        let mut what = what.into();
+        if let Some(failure) = self.window.take_failure() {
+            what = Cow::Owned(format!("{what}; the file cannot be read further: {failure}"));
+        }
+        Step::Damaged(Damage { offset, skipped: self.window.offset() - offset, what })
+    }
+
+    /// Goes on to the next place where a record may begin; true if one does, or at the end.
+    fn at_beginning(&mut self) -> bool {
+        let bytes = self.window.bytes();
+        if let Some(at) = bytes.windows(2).position(|w| w == F::MAGIC) {
+            self.window.consume(at);
+            let begins = self.begins(0);
+            self.window.consume(usize::from(!begins));
+            return begins;
+        }
+        // A last byte may be the first of a magic number.
+        self.window.consume(bytes.len().saturating_sub(1));
+        if self.window.refill() {
+            return false;
+        }
+        let last = self.window.bytes().len();
+        self.window.consume(last);
+        true
+    }
+
+    /// Whether a record begins at `at` of the window that is followed by another or by the end.
+    fn begins(&mut self, at: usize) -> bool {
+        if !self.window.need(at + F::HEADER) {
+            return false;
+        }
+        match self.body_at(at) {
+            Some(body) if body <= F::MAX_BODY && F::plausible(&self.window.bytes()[at..at + F::HEADER]) => {
+                self.window.need(at + F::HEADER + body) && self.followed_well(at, body)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a record begins inside the one at the start of the window: then that one was cut.
+    fn begins_inside(&mut self, body: usize) -> bool {
+        (F::HEADER..F::HEADER + body).any(|at| self.window.bytes()[at..].starts_with(&F::MAGIC) && self.begins(at))
+    }
+}
+
+impl<R: Read, F: Format> ReadTraces for Records<R, F> {
+    fn read_into(&mut self, trace: &mut Trace) -> Step {
+        loop {
+            if self.ended {
+                return Step::End;
+            }
+            if let Some(step) = self.step(trace) {
+                return step;
+            }
+        }
+    }
+
+    fn records(&mut self) -> &BTreeMap<&'static str, u64> {
+        self.records = self.counts.iter().copied().collect();
+        &self.records
+    }
+}

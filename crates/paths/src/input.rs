@@ -1,0 +1,105 @@
+//! Files as they come: compressed or not, in any format that is read, told apart by what they begin with and never by
+//! their names.
+
+pub use crate::unpack::Compression;
+use crate::{ReadTraces, arts, warts};
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Nothing at all.
+    Empty,
+    /// scamper's warts.
+    Warts,
+    /// skitter's ARTS.
+    Arts,
+}
+
+impl Format {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Empty => "empty",
+            Format::Warts => "warts",
+            Format::Arts => "arts",
+        }
+    }
+
+    fn detect(start: &[u8]) -> Option<Format> {
+        match start {
+            [] => Some(Format::Empty),
+            _ if warts::detect(start) => Some(Format::Warts),
+            _ if arts::detect(start) => Some(Format::Arts),
+            _ => None,
+        }
+    }
+}
+
+/// A file that was opened.
+pub struct Opened {
+    /// Its traces.
+    pub reader: Box<dyn ReadTraces + Send>,
+    /// What it holds.
+    pub format: Format,
+    /// How it is compressed.
+    pub compression: Compression,
+}
+
+/// Bytes that are looked at to tell formats apart.
+const LOOK: usize = 64 * 1024;
+
+/// Opens a file of traces, `-` for standard input; adds to `count` the bytes read of it as it is stored.
+///
+/// # Errors
+/// If it cannot be opened, or is of no format that is known.
+pub fn open(file: &Path, count: &Arc<AtomicU64>) -> io::Result<Opened> {
+    let stored: Box<dyn Read + Send> =
+        if file == Path::new("-") { Box::new(io::stdin()) } else { Box::new(File::open(file)?) };
+    open_stream(Counted { inner: stored, count: Arc::clone(count) })
+}
+
+/// The same for a stream.
+///
+/// # Errors
+/// If it cannot be read, or is of no format that is known.
+pub fn open_stream(stream: impl Read + Send + 'static) -> io::Result<Opened> {
+    let (start, stream) = look(stream, 4)?;
+    let compression = Compression::detect(&start);
+    let (start, stream) = look(compression.unpack(stream), LOOK)?;
+    let Some(format) = Format::detect(&start) else {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "not a file of traceroutes: it begins neither as warts nor as any other format that is read",
+        ));
+    };
+    let reader: Box<dyn ReadTraces + Send> = match format {
+        Format::Empty | Format::Warts => Box::new(warts::Reader::new(stream)),
+        Format::Arts => Box::new(arts::Reader::new(stream)),
+    };
+    Ok(Opened { reader, format, compression })
+}
+
+/// The first `n` bytes of a stream, fewer if it has fewer, and the stream as if they had not been read.
+fn look<R: Read>(mut stream: R, n: usize) -> io::Result<(Vec<u8>, io::Chain<Cursor<Vec<u8>>, R>)> {
+    let mut start = Vec::new();
+    stream.by_ref().take(n as u64).read_to_end(&mut start)?;
+    Ok((start.clone(), Cursor::new(start).chain(stream)))
+}
+
+struct Counted<R> {
+    inner: R,
+    count: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.count.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}

@@ -1,0 +1,26 @@
+//! Measured Internet paths: readers of traceroutes in the forms in which they are published, and what each trace counts
+//! as.
+//!
+//! Every reader streams: it keeps one record in memory, fills the same [`Trace`] again and again, and reports a damaged
+//! record with its place instead of giving up. Nothing here knows of transports or of the simulator.
+
+mod address;
+pub mod arts;
+mod class;
+pub mod count;
+mod cursor;
+mod framed;
+pub mod generate;
+pub mod graph;
+pub mod input;
+mod reader;
+pub mod show;
+mod trace;
+mod unpack;
+pub mod warts;
+mod window;
+
+pub use address::Address;
+pub use class::{Class, MAX_HOPS, Marks, classify};
+pub use reader::{Damage, ReadTraces, Step};
+pub use trace::{Extension, Hop, Label, Method, Stop, Trace};

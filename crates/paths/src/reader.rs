@@ -1,0 +1,37 @@
+//! What all readers have in common.
+
+use crate::Trace;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// A part of a file that could not be read; what follows it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Where the damaged record begins: bytes from the start of the (decompressed) file.
+    pub offset: u64,
+    /// How many bytes were passed over.
+    pub skipped: u64,
+    /// What is wrong with it.
+    pub what: Cow<'static, str>,
+}
+
+/// What one step of a reader came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The trace handed in was filled.
+    Trace,
+    /// A record was damaged and is lost; the next step goes on behind it.
+    Damaged(Damage),
+    /// There is no more.
+    End,
+}
+
+/// Reads traces one after the other from one file.
+pub trait ReadTraces {
+    /// Goes on to the next trace, or damage, or the end. `trace` is filled only if [`Step::Trace`] is returned; its
+    /// buffers are used again.
+    fn read_into(&mut self, trace: &mut Trace) -> Step;
+
+    /// How many records of each kind were met; those that are no traces were skipped.
+    fn records(&mut self) -> &BTreeMap<&'static str, u64>;
+}

@@ -1,0 +1,117 @@
+//! scamper's warts: the format of CAIDA's Ark since 2007. Written after `warts(5)` of scamper; what that page does not
+//! tell was seen in files.
+//!
+//! A file is a row of records: magic 0x1205, type (16 bits), length of what follows (32 bits), all big-endian. Files may
+//! be joined with `cat`; the identifiers of lists, cycles and addresses begin again then.
+
+mod decode;
+mod state;
+mod write;
+
+pub use write::{Addresses, Writer};
+
+use crate::Trace;
+use crate::framed::{Fault, Format, Meant, Records};
+use crate::reader::{ReadTraces, Step};
+use state::State;
+use std::collections::BTreeMap;
+use std::io::Read;
+
+pub(crate) const MAGIC: u16 = 0x1205;
+
+pub(crate) mod kind {
+    pub const LIST: u16 = 1;
+    pub const CYCLE_START: u16 = 2;
+    pub const CYCLE_DEFINITION: u16 = 3;
+    pub const CYCLE_STOP: u16 = 4;
+    pub const ADDRESS: u16 = 5;
+    pub const TRACE: u16 = 6;
+}
+
+/// Names of the types, in scamper's words.
+const NAMES: [&str; 17] = [
+    "other",
+    "list",
+    "cycle-start",
+    "cycle-definition",
+    "cycle-stop",
+    "address",
+    "trace",
+    "ping",
+    "tracelb",
+    "dealias",
+    "neighbourdisc",
+    "tbit",
+    "sting",
+    "sniff",
+    "host",
+    "http",
+    "udpprobe",
+];
+
+/// Types beyond those defined that are believed when a reader looks for the next record after damage.
+const PLAUSIBLE_TYPES: u16 = 64;
+
+fn kind_of(header: &[u8]) -> u16 {
+    u16::from_be_bytes([header[2], header[3]])
+}
+
+impl Format for State {
+    const MAGIC: [u8; 2] = MAGIC.to_be_bytes();
+    const HEADER: usize = 8;
+    const NOTHING: Fault = "no record begins here (0x1205 is missing)";
+
+    fn body(header: &[u8]) -> usize {
+        u32::from_be_bytes([header[4], header[5], header[6], header[7]]) as usize
+    }
+
+    fn plausible(header: &[u8]) -> bool {
+        (1..=PLAUSIBLE_TYPES).contains(&kind_of(header))
+    }
+
+    #[inline]
+    fn record(&mut self, header: &[u8], body: &[u8], trace: &mut Trace) -> Result<Meant, Fault> {
+        let kind = kind_of(header);
+        let bytes = match kind {
+            kind::TRACE => decode::trace(body, trace, self),
+            kind::LIST => self.list(body),
+            kind::CYCLE_START | kind::CYCLE_DEFINITION => self.cycle(body),
+            kind::CYCLE_STOP => self.cycle_stop(body),
+            kind::ADDRESS => self.address(body),
+            0 => Err("no record has type 0"),
+            // Of other records nothing is known but the length.
+            _ => Ok(0),
+        }?;
+        let name = NAMES.get(usize::from(kind)).unwrap_or(&NAMES[0]);
+        Ok(Meant { bytes, name, is_trace: kind == kind::TRACE })
+    }
+
+    fn lost(&mut self) {
+        self.lost_record();
+    }
+}
+
+/// Whether what was read so far begins as a warts file does.
+pub(crate) fn detect(start: &[u8]) -> bool {
+    start.starts_with(&State::MAGIC)
+}
+
+/// A reader of warts from any stream, in memory that depends on the longest record alone.
+pub struct Reader<R>(Records<R, State>);
+
+impl<R: Read> Reader<R> {
+    /// A reader of the records in `stream`, which is read in large pieces: there is no need to buffer it.
+    pub fn new(stream: R) -> Reader<R> {
+        Reader(Records::new(stream, State::default()))
+    }
+}
+
+impl<R: Read> ReadTraces for Reader<R> {
+    fn read_into(&mut self, trace: &mut Trace) -> Step {
+        self.0.read_into(trace)
+    }
+
+    fn records(&mut self) -> &BTreeMap<&'static str, u64> {
+        self.0.records()
+    }
+}

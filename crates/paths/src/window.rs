@@ -1,0 +1,85 @@
+//! A window over a stream: what of it is in memory grows with the record at hand, never with what a record claims.
+
+use std::io::{ErrorKind, Read};
+
+/// Bytes asked of the stream at once.
+const CHUNK: usize = 256 * 1024;
+
+/// The bytes of a stream between what was consumed and what was read.
+pub(crate) struct Window<R> {
+    inner: R,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Position in the stream of `buffer[start]`.
+    offset: u64,
+    ended: bool,
+    failure: Option<String>,
+}
+
+impl<R: Read> Window<R> {
+    pub fn new(inner: R) -> Window<R> {
+        Window { inner, buffer: Vec::new(), start: 0, end: 0, offset: 0, ended: false, failure: None }
+    }
+
+    /// How many bytes of the stream were consumed.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// What is in memory.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// Reads until `n` bytes are in memory; false if the stream ends before.
+    #[inline]
+    pub fn need(&mut self, n: usize) -> bool {
+        while self.end - self.start < n {
+            if !self.refill() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Reads more, whatever is there; false at the end of the stream.
+    pub fn refill(&mut self) -> bool {
+        if self.ended {
+            return false;
+        }
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        if self.buffer.len() - self.end < CHUNK / 2 {
+            self.buffer.resize((self.buffer.len() * 2).max(CHUNK), 0);
+        }
+        loop {
+            match self.inner.read(&mut self.buffer[self.end..]) {
+                Ok(0) => self.ended = true,
+                Ok(n) => self.end += n,
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) => {
+                    self.ended = true;
+                    self.failure = Some(e.to_string());
+                }
+            }
+            return !self.ended;
+        }
+    }
+
+    #[inline]
+    pub fn consume(&mut self, n: usize) {
+        let n = n.min(self.end - self.start);
+        self.start += n;
+        self.offset += n as u64;
+    }
+
+    /// Why the stream ended early, told once.
+    pub fn take_failure(&mut self) -> Option<String> {
+        self.failure.take()
+    }
+}

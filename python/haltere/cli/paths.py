@@ -1,0 +1,71 @@
+"""`haltere paths`: what files of traceroutes hold."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from haltere import paths
+from haltere.cli import show
+
+COLUMNS = ("traces", "complete", "incomplete", "too long", "loop", "damaged records")
+
+
+def count(files: Sequence[str], *, threads: int | None, as_json: bool) -> None:
+    """Print the counts of each file and of all; exit code 1 if a file could not be read at all."""
+    paths.check(files)
+    everything = paths.stored_bytes(files)
+    with show.progress("reading") as tell:
+        counted = paths.count(
+            files, threads=threads, on_progress=lambda done: tell(done // 1000, everything // 1000 or done // 1000)
+        )
+    if as_json:
+        print(json.dumps(counted, indent=1))
+    else:
+        _print(counted)
+    if any(file["error"] for file in counted["files"]):
+        sys.exit(1)
+
+
+def _print(counted: dict[str, Any]) -> None:
+    console = show.out()
+    table = Table()
+    table.add_column("file", overflow="fold")
+    table.add_column("format")
+    for title in COLUMNS:
+        table.add_column(title, justify="right")
+    for file in counted["files"]:
+        kind = file["format"] + ("" if file["compression"] == "none" else f", {file['compression']}")
+        table.add_row(escape(file["file"]), "unreadable" if file["error"] else kind, *_numbers(file))
+    if len(counted["files"]) > 1:
+        table.add_section()
+        table.add_row("in all", "", *_numbers(counted["total"]))
+    console.print(table)
+    for file in counted["files"]:
+        for line in _troubles(file):
+            show.err().print(escape(f"{file['file']}: {line}"), soft_wrap=True)
+
+
+def _numbers(counts: dict[str, Any]) -> list[str]:
+    classes = counts["classes"]
+    values = (counts["traces"], *(classes[c] for c in ("clean", "incomplete", "toolong", "loop")), counts["damaged"])
+    return [f"{value:,}" for value in values]
+
+
+def _troubles(file: dict[str, Any]) -> list[str]:
+    if file["error"]:
+        return [file["error"]]
+    told = [f"at byte {d['offset']}: {d['what']}; {d['skipped']} bytes lost" for d in file["damage"]]
+    more = file["damaged"] - len(told)
+    return told + ([f"and {more} more damaged records"] if more > 0 else [])
+
+
+def texts(file: str, limit: int | None) -> None:
+    """Print the traces of a file as text."""
+    for text in paths.texts(file, limit):
+        sys.stdout.write(text)
