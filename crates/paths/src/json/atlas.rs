@@ -132,7 +132,7 @@ fn hop(pull: &mut Pull<'_>, trace: &mut Trace, seen: &mut Seen) -> Read<()> {
     let mut ttl = 0u8;
     pull.object(|pull, key| {
         match key {
-            b"hop" => ttl = pull.value()?.whole(),
+            b"hop" => ttl = pull.whole()?,
             b"error" => {
                 seen.failed = true;
                 pull.skip()?;
@@ -170,13 +170,13 @@ fn reply(pull: &mut Pull<'_>, trace: &mut Trace, attempt: u8) -> Read<()> {
     let mut labels = Vec::new();
     pull.object(|pull, key| {
         match key {
-            b"from" => hop.address = pull.value()?.address(),
-            b"rtt" => hop.rtt_us = pull.value()?.microseconds().unwrap_or(Hop::NO_RTT),
-            b"size" => hop.reply_size = pull.value()?.whole(),
-            b"ttl" => hop.reply_ttl = pull.value()?.whole(),
-            b"ittl" => hop.quoted_ttl = pull.value()?.whole(),
-            b"itos" => hop.quoted_tos = pull.value()?.whole(),
-            b"mtu" => hop.next_mtu = pull.value()?.whole(),
+            b"from" => hop.address = pull.address()?,
+            b"rtt" => hop.rtt_us = pull.microseconds()?.unwrap_or(Hop::NO_RTT),
+            b"size" => hop.reply_size = pull.whole()?,
+            b"ttl" => hop.reply_ttl = pull.whole()?,
+            b"ittl" => hop.quoted_ttl = pull.whole()?,
+            b"itos" => hop.quoted_tos = pull.whole()?,
+            b"mtu" => hop.next_mtu = pull.whole()?,
             b"err" => error = pull.value()?,
             b"flags" => {
                 hop.flags = Hop::TCP;
@@ -215,8 +215,8 @@ fn extensions(pull: &mut Pull<'_>, found: &mut Extensions) -> Read<()> {
             let (mut class, mut kind, mut stack) = (0, 0, Vec::new());
             pull.object(|pull, key| {
                 match key {
-                    b"class" => class = pull.value()?.whole(),
-                    b"type" => kind = pull.value()?.whole(),
+                    b"class" => class = pull.whole()?,
+                    b"type" => kind = pull.whole()?,
                     b"mpls" => pull.array(|pull| label(pull, &mut stack))?,
                     _ => pull.skip()?,
                 }
@@ -232,7 +232,7 @@ fn extensions(pull: &mut Pull<'_>, found: &mut Extensions) -> Read<()> {
 fn label(pull: &mut Pull<'_>, stack: &mut Vec<u8>) -> Read<()> {
     let mut word = 0u32;
     pull.object(|pull, key| {
-        let value = pull.value()?.whole::<u32>();
+        let value = pull.whole::<u32>()?;
         match key {
             b"label" => word |= value << 12,
             b"exp" => word |= (value & 7) << 9,

@@ -108,16 +108,75 @@ impl<'a> Pull<'a> {
             return Err(Wrong::Broken("a string should begin here"));
         }
         let start = self.at;
-        while let Some(&byte) = self.bytes.get(self.at) {
-            self.at += 1;
-            match byte {
+        loop {
+            let rest = self.bytes.get(self.at..).ok_or(Wrong::Unfinished)?;
+            let plain = rest.iter().position(|&b| ENDS_PLAIN[usize::from(b)]).ok_or(Wrong::Unfinished)?;
+            self.at += plain + 1;
+            match rest[plain] {
                 b'"' => return Ok(&self.bytes[start..self.at - 1]),
                 b'\\' => self.at += 1,
-                0..=31 => return Err(Wrong::Broken("a string with a control character")),
-                _ => {}
+                _ => return Err(Wrong::Broken("a string with a control character")),
             }
         }
-        Err(Wrong::Unfinished)
+    }
+
+    /// The next value as an address; none if it is not one.
+    #[inline]
+    pub fn address(&mut self) -> Read<Address> {
+        if self.peek()? == b'"'
+            && let Some((address, n)) = v4(&self.bytes[self.at + 1..])
+            && self.bytes.get(self.at + 1 + n) == Some(&b'"')
+        {
+            self.at += n + 2;
+            return Ok(address);
+        }
+        Ok(self.value()?.address())
+    }
+
+    /// The next value as a whole number that is not negative; 0 if it is missing or does not fit.
+    #[inline]
+    pub fn whole<T: TryFrom<u64> + Default>(&mut self) -> Read<T> {
+        self.peek()?;
+        let rest = &self.bytes[self.at..];
+        let (mut n, mut digits) = (0u64, 0);
+        while let Some(digit @ b'0'..=b'9') = rest.get(digits)
+            && digits < 18
+        {
+            n = n * 10 + u64::from(digit - b'0');
+            digits += 1;
+        }
+        if digits > 0 && matches!(rest.get(digits), Some(b',' | b'}' | b']')) {
+            self.at += digits;
+            return Ok(T::try_from(n).unwrap_or_default());
+        }
+        Ok(self.value()?.whole())
+    }
+
+    /// The next value, which is in milliseconds, as whole microseconds, rounded.
+    #[inline]
+    pub fn microseconds(&mut self) -> Read<Option<u32>> {
+        self.peek()?;
+        let rest = &self.bytes[self.at..];
+        let (mut us, mut decimals, mut at) = (0u64, None, 0);
+        loop {
+            match rest.get(at) {
+                Some(digit @ b'0'..=b'9') if us < 1 << 40 && decimals < Some(3) => {
+                    us = us * 10 + u64::from(digit - b'0');
+                    decimals = decimals.map(|n| n + 1);
+                }
+                Some(b'.') if decimals.is_none() && at > 0 => decimals = Some(0u32),
+                Some(b',' | b'}' | b']') if at > 0 => break,
+                // More decimals than microseconds, an exponent, a sign, or no number.
+                _ => {
+                    let value = self.value()?;
+                    return Ok(value.number().and_then(super::microseconds));
+                }
+            }
+            at += 1;
+        }
+        self.at += at;
+        let us = us * 10u64.pow(3 - decimals.unwrap_or(0));
+        Ok(u32::try_from(us).ok().filter(|&us| us != u32::MAX))
     }
 
     /// The next value; objects and arrays are passed over.
@@ -206,52 +265,53 @@ impl Value<'_> {
         T::try_from(n).unwrap_or_default()
     }
 
-    /// Milliseconds as whole microseconds, rounded.
-    #[inline]
-    pub fn microseconds(&self) -> Option<u32> {
-        let Value::Number(digits) = self else { return self.number().and_then(super::microseconds) };
-        let (mut us, mut decimals, mut point) = (0u64, 0, false);
-        for digit in *digits {
-            match digit {
-                b'0'..=b'9' if decimals < 3 && us < 1 << 40 => {
-                    us = us * 10 + u64::from(digit - b'0');
-                    decimals += u32::from(point);
-                }
-                b'.' if !point => point = true,
-                // More decimals than microseconds, an exponent, a sign.
-                _ => return self.number().and_then(super::microseconds),
-            }
-        }
-        u32::try_from(us * 10u64.pow(3 - decimals)).ok().filter(|&us| us != u32::MAX)
-    }
-
     /// The address; none if it is not one.
     #[inline]
     pub fn address(&self) -> Address {
         let Value::Text(text) = self else { return Address::NONE };
-        v4(text).or_else(|| self.text()?.parse().ok()).unwrap_or_default()
+        std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or_default()
     }
 }
 
-/// An IPv4 address in its usual form.
-#[inline]
-fn v4(text: &[u8]) -> Option<Address> {
-    let (mut bytes, mut part, mut digits, mut value) = ([0u8; 4], 0, 0, 0u32);
-    for byte in text {
-        match byte {
-            b'0'..=b'9' if digits < 3 => {
-                value = value * 10 + u32::from(byte - b'0');
-                digits += 1;
-            }
-            b'.' if digits > 0 && part < 3 => {
-                bytes[part] = u8::try_from(value).ok()?;
-                (part, digits, value) = (part + 1, 0, 0);
-            }
-            _ => return None,
-        }
+/// Bytes at which a string is no longer plain: its end, an escape, a control character.
+const ENDS_PLAIN: [bool; 256] = {
+    let mut ends = [false; 256];
+    let mut byte = 0;
+    while byte < 32 {
+        ends[byte] = true;
+        byte += 1;
     }
-    bytes[3] = u8::try_from(value).ok()?;
-    (part == 3 && digits > 0).then(|| Address::v4(bytes))
+    ends[b'"' as usize] = true;
+    ends[b'\\' as usize] = true;
+    ends
+};
+
+/// An IPv4 address in its usual form at the start of a text, and its length.
+#[inline]
+fn v4(text: &[u8]) -> Option<(Address, usize)> {
+    let (mut bytes, mut at) = ([0u8; 4], 0);
+    for (part, place) in bytes.iter_mut().enumerate() {
+        if part > 0 {
+            if *text.get(at)? != b'.' {
+                return None;
+            }
+            at += 1;
+        }
+        let start = at;
+        let mut value = 0u32;
+        while let Some(digit @ b'0'..=b'9') = text.get(at)
+            && at < start + 3
+        {
+            value = value * 10 + u32::from(digit - b'0');
+            at += 1;
+        }
+        // Neither an empty part nor one that begins with 0, which some read as octal (RFC 6943, section 3.1.1).
+        if at == start || (at > start + 1 && text[start] == b'0') {
+            return None;
+        }
+        *place = u8::try_from(value).ok()?;
+    }
+    Some((Address::v4(bytes), at))
 }
 
 #[cfg(test)]
@@ -259,24 +319,46 @@ mod tests {
     use super::*;
 
     fn number(text: &str) -> Option<u32> {
-        Value::Number(text.as_bytes()).microseconds()
+        Pull::new(format!("{text},").as_bytes()).microseconds().ok().flatten()
     }
 
     #[test]
     fn milliseconds_are_read_as_a_float_would_be() {
-        for (text, us) in [("0.513", 513), ("10", 10_000), ("1.5", 1500), ("2.0004", 2000), ("2.0006", 2001), ("1e1", 10_000)] {
+        for (text, us) in [
+            ("0.513", 513),
+            ("10", 10_000),
+            ("1.5", 1500),
+            ("2.0004", 2000),
+            ("2.0006", 2001),
+            ("1e1", 10_000),
+            ("\"3.25\"", 3250),
+            ("4.", 4000),
+            ("0.1234567", 123),
+            ("12345.678", 12_345_678),
+        ] {
             assert_eq!(number(text), Some(us), "{text}");
         }
-        for text in ["-1", "99999999999999", "4294967.295", "1.2.3", "."] {
-            assert_eq!(number(text).filter(|&us| us > 0), None, "{text}");
+        for text in ["-1", "99999999999999", "9999999999999999999999", "4294967.295", "1.2.3", ".", "\"x\"", "true"] {
+            assert_eq!(number(text), None, "{text}");
         }
-        assert_eq!(Value::Text(b"3.25").microseconds(), Some(3250));
+    }
+
+    #[test]
+    fn whole_numbers_are_taken_where_they_fit() {
+        let whole = |text: &str| Pull::new(format!("{text},").as_bytes()).whole::<u8>();
+        for (text, n) in [("0", 0), ("255", 255), ("256", 0), ("\"7\"", 7), ("3.9", 3), ("-1", 0), ("null", 0), ("[1,2]", 0)] {
+            assert_eq!(whole(text), Ok(n), "{text}");
+        }
     }
 
     #[test]
     fn addresses_are_read_as_the_standard_library_reads_them() {
-        for text in ["1.2.3.4", "255.255.255.255", "256.1.1.1", "1.2.3", "1.2.3.4.5", "", "1..2.3", "0001.1.1.1", "::1", "*"] {
-            assert_eq!(Value::Text(text.as_bytes()).address(), text.parse().unwrap_or_default(), "{text}");
+        for text in [
+            "1.2.3.4", "255.255.255.255", "256.1.1.1", "1.2.3", "1.2.3.4.5", "", "1..2.3", "0001.1.1.1", "01.1.1.1", "0.0.0.1",
+            "1.2.3.04", "1234.1.1.1", "1234.1.1", "1.2.3.4x", "::1", "2001:db8::9", "*", "1.2.3.", ".1.2.3",
+        ] {
+            let found = Pull::new(format!("\"{text}\",").as_bytes()).address();
+            assert_eq!(found, Ok(text.parse().unwrap_or_default()), "{text}");
         }
     }
 

@@ -78,13 +78,14 @@ impl<R: Read> Reader<R> {
         let mut looked = 0;
         loop {
             let bytes = self.window.bytes();
-            if let Some(at) = bytes[looked..].iter().position(|&b| b == b'\n') {
+            let end = bytes[looked..].iter().position(|&b| b == b'\n');
+            if let Some(at) = end.filter(|at| looked + at <= MAX_LINE) {
                 let text = String::from_utf8_lossy(&bytes[..looked + at]).into_owned();
                 self.window.consume(looked + at + 1);
                 return Row::Text(text);
             }
             looked = bytes.len();
-            if looked > MAX_LINE {
+            if looked > MAX_LINE || end.is_some() {
                 return self.long_row();
             }
             if !self.window.refill() {
