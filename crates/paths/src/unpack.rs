@@ -1,9 +1,9 @@
 //! Compressed files, told apart by their first bytes.
 
 use flate2::bufread::MultiGzDecoder;
+use ruzstd::decoding::BlockDecodingStrategy;
 use ruzstd::decoding::FrameDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
-use ruzstd::decoding::BlockDecodingStrategy;
 use std::io::{self, BufRead, BufReader, Read};
 
 /// How a file is compressed.
@@ -46,7 +46,9 @@ impl Compression {
         match self {
             Compression::None => Box::new(stream),
             Compression::Gzip => Box::new(MultiGzDecoder::new(BufReader::with_capacity(AHEAD, stream))),
-            Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(BufReader::with_capacity(AHEAD, stream))),
+            Compression::Bzip2 => {
+                Box::new(bzip2::bufread::MultiBzDecoder::new(BufReader::with_capacity(AHEAD, stream)))
+            }
             Compression::Zstd => Box::new(Zstd::new(BufReader::with_capacity(AHEAD, stream))),
         }
     }

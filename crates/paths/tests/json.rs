@@ -96,16 +96,14 @@ fn firmware_differs_in_what_it_tells() {
     );
     assert_eq!((silent.stop, silent.length(), silent.hop_count), (Stop::GapLimit, 1, 255));
     // The newest say whether the destination answered; TCP tells flags.
-    let tcp = one(
-        r#"{"prb_id":2,"dst_addr":"192.0.2.9","proto":"TCP","destination_ip_responded":true,"type":"traceroute",
-        "result":[{"hop":1,"result":[{"from":"192.0.2.9","rtt":1,"flags":"SA"}]}]}"#,
-    );
+    let tcp =
+        one(r#"{"prb_id":2,"dst_addr":"192.0.2.9","proto":"TCP","destination_ip_responded":true,"type":"traceroute",
+        "result":[{"hop":1,"result":[{"from":"192.0.2.9","rtt":1,"flags":"SA"}]}]}"#);
     assert_eq!((tcp.answered, tcp.hops[0].tcp_flags, tcp.hops[0].flags), (true, 0x12, Hop::TCP));
     // IPv6.
-    let v6 = one(
-        r#"{"prb_id":2,"dst_addr":"2001:db8::9","proto":"ICMP","type":"traceroute","result":[{"hop":1,"result":[
-        {"from":"2001:db8::1","rtt":1.5}]},{"hop":2,"result":[{"from":"2001:db8::9","rtt":2}]}]}"#,
-    );
+    let v6 =
+        one(r#"{"prb_id":2,"dst_addr":"2001:db8::9","proto":"ICMP","type":"traceroute","result":[{"hop":1,"result":[
+        {"from":"2001:db8::1","rtt":1.5}]},{"hop":2,"result":[{"from":"2001:db8::9","rtt":2}]}]}"#);
     let types: Vec<u8> = v6.hops.iter().map(|h| h.icmp_type).collect();
     assert_eq!((types, v6.answered), (vec![3, 129], true));
 }

@@ -211,7 +211,8 @@ fn skitter_text(trace: &Trace) -> (String, String) {
     let head = format!("{source} {destination} {list} {cycle} {start_s} {word} {rtt} {distance}");
     let end = reply.map_or_else(|| hops.last().map_or(0, |h| h.ttl), |h| h.ttl - 1);
     let at = |ttl| hops.iter().find(|h| h.ttl == ttl);
-    let shown = (1..=end).map(|ttl| at(ttl).map_or("q".into(), |h| format!("{},{},{}", h.address, ms(h.rtt_us), h.attempt)));
+    let shown =
+        (1..=end).map(|ttl| at(ttl).map_or("q".into(), |h| format!("{},{},{}", h.address, ms(h.rtt_us), h.attempt)));
     // The tool leaves out silence right before the destination.
     (head, shown.collect::<Vec<String>>().join(" ").trim_end_matches(" q").to_owned())
 }

@@ -100,7 +100,9 @@ fn windows_prints_times_first() {
 
 #[test]
 fn bsd_and_cisco() {
-    let bsd = read("traceroute to example.org (192.0.2.9), 64 hops max, 40 byte packets\n 1  gw (10.0.0.1)  0.5 ms  0.6 ms\n");
+    let bsd = read(
+        "traceroute to example.org (192.0.2.9), 64 hops max, 40 byte packets\n 1  gw (10.0.0.1)  0.5 ms  0.6 ms\n",
+    );
     expect(&bsd[0], "192.0.2.9", &[(1, "10.0.0.1", 500), (1, "10.0.0.1", 600)]);
     let cisco = read(
         "Type escape sequence to abort.\nTracing the route to 192.0.2.9\nVRF info: (vrf in name/id, vrf out name/id)\n  1 \

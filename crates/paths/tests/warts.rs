@@ -212,7 +212,8 @@ fn damage_is_told_with_its_place() {
     broken[at.start + 8] = 0; // no parameters: no destination
     let (found, damage) = read(&broken);
     assert_eq!(found.len(), 2);
-    let expected = Damage { offset: at.start as u64, skipped: at.len() as u64, what: "a trace without a destination".into() };
+    let expected =
+        Damage { offset: at.start as u64, skipped: at.len() as u64, what: "a trace without a destination".into() };
     assert_eq!(damage, [expected]);
 }
 

@@ -3,8 +3,8 @@
 
 mod atlas;
 pub(crate) mod mtr;
-mod scamper;
 mod pull;
+mod scamper;
 mod word;
 mod write;
 
@@ -13,11 +13,11 @@ pub use write::atlas;
 use crate::Trace;
 use crate::reader::{Damage, ReadTraces, Step};
 use crate::window::Window;
+use atlas::Kind;
+use pull::Pull;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use atlas::Kind;
-use pull::Pull;
 use std::io::Read;
 use word::Word;
 
@@ -152,7 +152,8 @@ impl<R: Read> Reader<R> {
         if self.window.bytes().is_empty() {
             self.ended = true;
             let offset = self.window.offset();
-            let failed = |e| Damage { offset, skipped: 0, what: format!("the file cannot be read further: {e}").into() };
+            let failed =
+                |e| Damage { offset, skipped: 0, what: format!("the file cannot be read further: {e}").into() };
             return Some(self.window.take_failure().map_or(Step::End, |e| Step::Damaged(failed(e))));
         }
         let mut wanted = AHEAD;

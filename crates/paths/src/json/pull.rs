@@ -189,7 +189,11 @@ impl<'a> Pull<'a> {
                 while matches!(self.bytes.get(self.at), Some(b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')) {
                     self.at += 1;
                 }
-                if self.at == self.bytes.len() { Err(Wrong::Unfinished) } else { Ok(Value::Number(&self.bytes[start..self.at])) }
+                if self.at == self.bytes.len() {
+                    Err(Wrong::Unfinished)
+                } else {
+                    Ok(Value::Number(&self.bytes[start..self.at]))
+                }
             }
             b't' => self.word(b"true", Value::True),
             b'f' => self.word(b"false", Value::Other),
@@ -346,7 +350,9 @@ mod tests {
     #[test]
     fn whole_numbers_are_taken_where_they_fit() {
         let whole = |text: &str| Pull::new(format!("{text},").as_bytes()).whole::<u8>();
-        for (text, n) in [("0", 0), ("255", 255), ("256", 0), ("\"7\"", 7), ("3.9", 3), ("-1", 0), ("null", 0), ("[1,2]", 0)] {
+        for (text, n) in
+            [("0", 0), ("255", 255), ("256", 0), ("\"7\"", 7), ("3.9", 3), ("-1", 0), ("null", 0), ("[1,2]", 0)]
+        {
             assert_eq!(whole(text), Ok(n), "{text}");
         }
     }
@@ -354,8 +360,25 @@ mod tests {
     #[test]
     fn addresses_are_read_as_the_standard_library_reads_them() {
         for text in [
-            "1.2.3.4", "255.255.255.255", "256.1.1.1", "1.2.3", "1.2.3.4.5", "", "1..2.3", "0001.1.1.1", "01.1.1.1", "0.0.0.1",
-            "1.2.3.04", "1234.1.1.1", "1234.1.1", "1.2.3.4x", "::1", "2001:db8::9", "*", "1.2.3.", ".1.2.3",
+            "1.2.3.4",
+            "255.255.255.255",
+            "256.1.1.1",
+            "1.2.3",
+            "1.2.3.4.5",
+            "",
+            "1..2.3",
+            "0001.1.1.1",
+            "01.1.1.1",
+            "0.0.0.1",
+            "1.2.3.04",
+            "1234.1.1.1",
+            "1234.1.1",
+            "1.2.3.4x",
+            "::1",
+            "2001:db8::9",
+            "*",
+            "1.2.3.",
+            ".1.2.3",
         ] {
             let found = Pull::new(format!("\"{text}\",").as_bytes()).address();
             assert_eq!(found, Ok(text.parse().unwrap_or_default()), "{text}");

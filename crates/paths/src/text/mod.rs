@@ -29,7 +29,8 @@ fn opening(line: &str) -> Option<Opening> {
     if line.starts_with("HOST:") && line.contains("Loss%") {
         return Some(Opening::Mtr);
     }
-    let (mut source, to) = (Address::NONE, ["traceroute to ", "traceroute6 to ", "Tracing route to ", "Tracing the route to "]);
+    let (mut source, to) =
+        (Address::NONE, ["traceroute to ", "traceroute6 to ", "Tracing route to ", "Tracing the route to "]);
     let rest = match to.iter().find_map(|start| line.strip_prefix(start)) {
         Some(rest) => rest,
         // sc_warts2text tells both ends.
@@ -166,7 +167,8 @@ impl<R: Read> Reader<R> {
 fn mtr_row(trace: &mut Trace, ttl: u8, rest: &str) {
     trace.hop_count = trace.hop_count.max(u16::from(ttl));
     let rest = rest.trim_start_matches(['.', '|', '-', '?']).trim();
-    let Some((name, figures)) = rest.split_once('%').and_then(|(before, after)| Some((before.rsplit_once(' ')?.0, after)))
+    let Some((name, figures)) =
+        rest.split_once('%').and_then(|(before, after)| Some((before.rsplit_once(' ')?.0, after)))
     else {
         return;
     };

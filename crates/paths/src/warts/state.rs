@@ -106,7 +106,8 @@ impl State {
         }
         if (self.addresses.len() + 1) % ADDRESS_MODULUS != number {
             if self.lost {
-                let missing = (number + ADDRESS_MODULUS - (self.addresses.len() + 1) % ADDRESS_MODULUS) % ADDRESS_MODULUS;
+                let missing =
+                    (number + ADDRESS_MODULUS - (self.addresses.len() + 1) % ADDRESS_MODULUS) % ADDRESS_MODULUS;
                 self.addresses.resize(self.addresses.len() + missing, Address::NONE);
             } else if number == 1 {
                 self.addresses.clear();

@@ -65,11 +65,7 @@ fn instant(us: u64) -> [u8; 8] {
 }
 
 fn literal(address: Address) -> Vec<u8> {
-    if address.is_v4() {
-        [&[4, 1], &address.bytes()[12..]].concat()
-    } else {
-        [&[16, 2], &address.bytes()[..]].concat()
-    }
+    if address.is_v4() { [&[4, 1], &address.bytes()[12..]].concat() } else { [&[16, 2], &address.bytes()[..]].concat() }
 }
 
 impl<W: Write> Writer<W> {
