@@ -5,7 +5,9 @@
 use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Ecn, FlowId, Packet, PathId, Span, Time};
 use haltere_transport::cc::Algorithm;
-use haltere_transport::quic::{self, Ack, AckFrequency, Datagram, Form, Frame, QuicPacket, Session, SpaceId};
+use haltere_transport::quic::{
+    self, Ack, AckEcn, AckFrequency, Datagram, EcnCounts, Form, Frame, QuicPacket, Session, SpaceId,
+};
 use haltere_transport::tcp::{self, Segment, segment::Kind, segment::SackBlock};
 use haltere_transport::{Body, Endpoint, Event, Role, StreamId};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
@@ -36,24 +38,33 @@ fn segment(u: &mut Unstructured<'_>) -> Result<Segment> {
         echo: u.arbitrary()?,
         sacks: u.arbitrary()?,
         sack,
+        ece: u.arbitrary()?,
+        cwr: u.arbitrary()?,
         damaged: u.ratio(1, 8)?,
     })
 }
 
+fn ack(u: &mut Unstructured<'_>) -> Result<Ack> {
+    let mut ranges = Vec::new();
+    for _ in 0..u.int_in_range(0..=4)? {
+        let start = number(u)?;
+        ranges.push(start..start.saturating_add(number(u)?));
+    }
+    Ok(Ack { ranges: ranges.into(), delay_units: number(u)? })
+}
+
+fn ecn(u: &mut Unstructured<'_>) -> Result<Ecn> {
+    Ok(*u.choose(&[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce])?)
+}
+
 fn frame(u: &mut Unstructured<'_>) -> Result<Frame> {
-    Ok(match u.int_in_range(0..=14)? {
+    Ok(match u.int_in_range(0..=16)? {
         0 => Frame::Padding(u.arbitrary::<u16>()?.into()),
         1 => Frame::Ping,
-        2 => {
-            let mut ranges = Vec::new();
-            for _ in 0..u.int_in_range(0..=4)? {
-                let start = number(u)?;
-                ranges.push(start..start.saturating_add(number(u)?));
-            }
-            Frame::Ack(Ack { ranges: ranges.into(), delay_units: number(u)? })
-        }
+        2 => Frame::Ack(ack(u)?),
         3 => {
-            let mut parameters = quic::Config::new(Role::Client, Algorithm::Cubic, Streams::new(1, 0).named("p")).parameters();
+            let mut parameters =
+                quic::Config::new(Role::Client, Algorithm::Cubic, Streams::new(1, 0).named("p")).parameters();
             parameters.initial_max_data = number(u)?;
             parameters.initial_max_stream_data = number(u)?;
             parameters.initial_max_streams = number(u)?;
@@ -83,6 +94,11 @@ fn frame(u: &mut Unstructured<'_>) -> Result<Frame> {
             max_delay: Span::from_nanos(number(u)?),
             reordering: number(u)?,
         })),
+        14 => Frame::DataBlocked(number(u)?),
+        15 => {
+            let counts = EcnCounts { ect0: number(u)?, ect1: number(u)?, ce: number(u)? };
+            Frame::AckEcn(Box::new(AckEcn { ack: ack(u)?, counts }))
+        }
         _ => Frame::ConnectionClose(u.arbitrary::<bool>()?.then_some("INTERNAL_ERROR")),
     })
 }
@@ -110,10 +126,12 @@ fn endpoint(u: &mut Unstructured<'_>) -> Result<Box<dyn Endpoint>> {
     if u.arbitrary()? {
         let mut config = tcp::Config::new(role, FlowId(0), algorithm, stream);
         config.fast_open = u.arbitrary()?;
+        config.ecn = *u.choose(&[None, Some(tcp::EchoRule::Rfc3168), Some(tcp::EchoRule::Dctcp)])?;
         return Ok(Box::new(tcp::Connection::new(config)));
     }
     let mut config = quic::Config::new(role, algorithm, stream);
-    config.session = if u.arbitrary()? { Session::Early } else { Session::New };
+    config.session = *u.choose(&[Session::New, Session::Resumed, Session::Early])?;
+    config.ecn |= u.arbitrary::<bool>()?;
     (config.retry, config.unknown_version, config.ack_frequency) = (u.arbitrary()?, u.arbitrary()?, u.arbitrary()?);
     Ok(Box::new(quic::Connection::new(config)))
 }
@@ -146,7 +164,8 @@ fn play(u: &mut Unstructured<'_>) -> Result<()> {
                 let body = if u.arbitrary()? { Body::Tcp(segment(u)?) } else { Body::Quic(Box::new(datagram(u)?)) };
                 let (flow, path) = (FlowId(0), PathId(u8::from(u.ratio(1, 16)?)));
                 let len = u.int_in_range(0..=1500)?;
-                end.on_packet(Packet { len, flow, route: 0, hop: 0, ecn: Ecn::NotEct, class: 0, path, body }, &mut cx);
+                let ecn = ecn(u)?;
+                end.on_packet(Packet { len, flow, route: 0, hop: 0, ecn, class: 0, path, body }, &mut cx);
             }
         }
         while let Some(event) = end.poll_event() {

@@ -75,8 +75,11 @@ def test_algorithms_lists_what_a_contender_is_made_of(haltere: Haltere) -> None:
     assert {"tcp", "quic"} <= {item["name"] for item in known["transports"]}
     assert {"newreno", "cubic", "bbr"} <= {item["name"] for item in known["congestion"]}
     assert {"tcp@hyper", "quic@quinn"} <= {item["name"] for item in known["programs"]}
+    stacks = {item["name"]: item for item in known["stacks"]}
+    assert stacks["quic@noq"]["congestion"] == ["cubic", "newreno"]
+    assert [item["name"] for item in stacks["quic@quinn"]["refused"]] == ["bbr"]
     table = haltere("algorithms").stdout
-    for kind in ("transports", "congestion", "switches", "programs"):
+    for kind in ("transports", "congestion", "stacks", "switches", "programs"):
         for item in known[kind]:
             assert item["name"] in table
 

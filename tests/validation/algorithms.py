@@ -4,6 +4,9 @@ Prints a table of all of them, or of those named (switches may follow, as in `hy
 same losses at both fidelities: the log ratio of median completion times and, kernel / model, retransmissions; with
 `--all` the times and the mean queueing delays too. The kernel's results are kept in FILE, if given, and taken from it
 the next time.
+
+DCTCP goes over links that mark, which are the emulator's at both fidelities; its table has the marked packets and the mean
+queueing delays as well.
 """
 
 from __future__ import annotations
@@ -36,7 +39,13 @@ NAMES = (
     "veno",
     "yeah",
     "vegas",
+    "nv",
+    "lp",
+    "cdg",
+    "dctcp",
 )
+RANDOM = ("cdg", "lp")
+"""Those that draw, whose draws in the kernel are none of the model's."""
 SEED = 1
 LONG = {"rate": "100Mbit/s", "rtt": "100ms", "size": "64MB"}
 SHORT = {"rate": "20Mbit/s", "rtt": "50ms", "size": "8MB"}
@@ -50,11 +59,22 @@ class Way:
     name: str
     conditions: Conditions
     replications: int
+    mark: str | None = None
+
+    def scenario(self, name: str, at: Fidelity) -> str:
+        """Return the scenario of an algorithm; links that mark are the emulator's."""
+        text = replace(self.conditions, fidelity=at).scenario([f"tcp/{name}"]).json
+        if self.mark is None:
+            return text
+        scenario = json.loads(text)
+        scenario["links"] = "haltere"
+        scenario["topology"]["link"]["down"]["mark"] = self.mark
+        return json.dumps(scenario)
 
 
-def way(name: str, replications: int, **given: str) -> Way:
+def way(name: str, replications: int, mark: str | None = None, **given: str) -> Way:
     """Return a path over which one raw object is fetched."""
-    return Way(name, Conditions(app="raw", **given), replications)  # type: ignore[arg-type]
+    return Way(name, Conditions(app="raw", **given), replications, mark)  # type: ignore[arg-type]
 
 
 WAYS = (
@@ -64,14 +84,30 @@ WAYS = (
     way("100 Mbit/s, 100 ms, queue 0.2 BDP", 1, queue="0.2bdp", **LONG),
     way("20 Mbit/s, 50 ms, 1 % loss", 10, queue="1bdp", loss="1%", **SHORT),
 )
+MARKING = (
+    way("20 Mbit/s, 10 ms, mark from 20", 1, "20p", rate="20Mbit/s", rtt="10ms", size="8MB", queue="100p"),
+    way("20 Mbit/s, 50 ms, mark from 20", 1, "20p", rate="20Mbit/s", rtt="50ms", size="8MB", queue="200p"),
+    way("100 Mbit/s, 10 ms, mark from 65", 1, "65p", rate="100Mbit/s", rtt="10ms", size="32MB", queue="300p"),
+    way("100 Mbit/s, 2 ms, mark from 10", 1, "10p", rate="100Mbit/s", rtt="2ms", size="32MB", queue="100p"),
+    way("20 Mbit/s, 10 ms, mark from 20, 1 % loss", 10, "20p", loss="1%", **{**SHORT, "rtt": "10ms"}, queue="100p"),
+)
+
+
+def ways(name: str) -> tuple[Way, ...]:
+    """Return the paths of an algorithm. One that draws is gone more often."""
+    if name.startswith("dctcp"):
+        return MARKING
+    if name.startswith(RANDOM):
+        return tuple(replace(one, replications=20) for one in WAYS)
+    return WAYS
 
 
 def tasks(names: list[str], at: Fidelity) -> list[Task]:
     """Return every run at a fidelity."""
     answer = []
-    for one in WAYS:
-        for name in names:
-            scenario = replace(one.conditions, fidelity=at).scenario([f"tcp/{name}"]).json
+    for name in names:
+        for one in ways(name):
+            scenario = one.scenario(name, at)
             answer += [Task(f"{one.name}|{name}|{n}", scenario, SEED, n) for n in range(one.replications)]
     return answer
 
@@ -91,6 +127,7 @@ def run(names: list[str], at: Fidelity) -> RESULTS:
             "completion_s": flow["completion_s"],
             "retransmissions": flow["retransmitted_packets"],
             "queueing_s": down["mean_queueing_delay_s"],
+            "marked": down.get("marked_packets") or 0,
         }
     return found
 
@@ -103,19 +140,24 @@ def medians(results: RESULTS, one: Way, name: str) -> dict[str, float]:
 
 def table(names: list[str], kernel: RESULTS, model: RESULTS, *, everything: bool) -> str:
     """Return a row an algorithm in Markdown: the log ratio of completion times, and what else is asked for."""
+    columns = ways(names[0])
+    marking = columns is MARKING
     lines = [
-        "| algorithm | " + " | ".join(one.name for one in WAYS) + " |",
-        "| --- |" + " --: |" * len(WAYS),
+        "| algorithm | " + " | ".join(one.name for one in columns) + " |",
+        "| --- |" + " --: |" * len(columns),
     ]
     for name in names:
         cells = []
-        for one in WAYS:
+        for one in columns:
             k, m = medians(kernel, one, name), medians(model, one, name)
             cell = f"{math.log(m['completion_s'] / k['completion_s']):+.4f}"
             cell += f" ({k['retransmissions']:.0f} / {m['retransmissions']:.0f})"
+            if marking:
+                cell += f" {k['marked']:.0f} / {m['marked']:.0f} marks"
             if everything:
                 cell += f" {k['completion_s']:.3f} / {m['completion_s']:.3f} s"
-                cell += f" {1e3 * k['queueing_s']:.1f} / {1e3 * m['queueing_s']:.1f} ms"
+            if everything or marking:
+                cell += f" {1e3 * k['queueing_s']:.2f} / {1e3 * m['queueing_s']:.2f} ms"
             cells.append(cell)
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -137,7 +179,10 @@ def main() -> None:
         kernel |= run(missing, "linux")
     if options.kernel:
         options.kernel.write_text(json.dumps(kernel, indent=1))
-    sys.stdout.write(table(names, kernel, run(names, "model"), everything=options.all) + "\n")
+    model = run(names, "model")
+    for marking in (False, True):
+        if some := [name for name in names if (ways(name) is MARKING) == marking]:
+            sys.stdout.write(table(some, kernel, model, everything=options.all) + "\n\n")
 
 
 if __name__ == "__main__":

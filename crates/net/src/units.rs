@@ -48,11 +48,17 @@ impl Rate {
         if span.is_zero() {
             return None;
         }
+        if let Some(bit_ns) = bytes.checked_mul(8_000_000_000) {
+            return Some(Rate(bit_ns / span.as_nanos()));
+        }
         let bps = bytes as u128 * 8_000_000_000 / span.as_nanos() as u128;
         Some(Rate(if bps > u64::MAX as u128 { u64::MAX } else { bps as u64 }))
     }
     /// This rate times `num / den`.
     pub const fn scaled(self, num: u64, den: u64) -> Rate {
+        if let Some(product) = self.0.checked_mul(num) {
+            return Rate(product / den);
+        }
         let wide = self.0 as u128 * num as u128 / den as u128;
         Rate(if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 })
     }

@@ -11,6 +11,7 @@ pub mod count;
 mod cursor;
 mod framed;
 pub mod generate;
+pub mod graph;
 pub mod input;
 pub mod json;
 mod reader;

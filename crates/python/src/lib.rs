@@ -15,6 +15,7 @@ use haltere_net::trace::RateTrace;
 use haltere_sim::contender::{Switch, Transport};
 use haltere_sim::network::describe;
 use haltere_sim::scenario::LinkSpec;
+use haltere_sim::stack::{Entry, catalogue};
 use haltere_sim::{Fidelity, Files, Pcap, Scenario, ScenarioError as Wrong};
 use haltere_transport::cc::Algorithm;
 use pyo3::create_exception;
@@ -133,7 +134,7 @@ fn locate(toml_text: &str, path: &str) -> (usize, usize) {
     place::of(toml_text, path)
 }
 
-/// The known transports, congestion controls and switches as JSON.
+/// The known transports, congestion controls, production stacks and switches as JSON.
 #[pyfunction]
 fn algorithms() -> PyResult<String> {
     let transports = Transport::ALL.map(|t| json!({ "name": t.describe().0, "summary": t.describe().1 }));
@@ -147,7 +148,12 @@ fn algorithms() -> PyResult<String> {
         let applies: Vec<&str> = transports.iter().map(|t| t.describe().0).collect();
         json!({ "name": name, "applies_to": applies, "summary": summary })
     });
-    to_json(&json!({ "transports": transports, "congestion": congestion, "switches": switches }))
+    let stack = |s: &Entry| {
+        let refused: Vec<_> = s.refused.iter().map(|(name, why)| json!({ "name": name, "why": why })).collect();
+        json!({ "name": s.name, "version": s.version, "congestion": s.congestion, "refused": refused, "summary": s.summary })
+    };
+    let stacks: Vec<_> = catalogue().iter().map(stack).collect();
+    to_json(&json!({ "transports": transports, "congestion": congestion, "stacks": stacks, "switches": switches }))
 }
 
 /// Runs the benchmark cases and returns their figures as JSON; the interpreter is free meanwhile.

@@ -10,6 +10,7 @@ use crate::page::{Browser, MOST_CONNECTIONS, Origin, Visit};
 use crate::recorder::{self, Files, Recorder};
 use crate::result::{FlowResult, LinkResult, RunResult, SeriesResult, TraceResult};
 use crate::scenario::{App, Flow, Quantity, Scenario, ScenarioError};
+use crate::stack::Past;
 use crate::tls::{Flights, Version};
 use crate::world::{Host, Route, Stall, World};
 use haltere_net::link::Link;
@@ -180,10 +181,14 @@ fn build(
         let wrong = |message: String| ScenarioError { path: format!("flows[{i}].contender"), message };
         let subject = subject(fidelity, i, flow, &contender)?;
         let talk = Talk::of(flow, &contender);
+        let dice = |end: &str| streams.named(&format!("flow {i}/{end}/earlier"));
+        let earlier = [dice("client"), dice("server")];
+        let past = Past::of(subject, &contender, udp_payload(mtu), start, earlier).map_err(wrong)?;
         for (role, links, peer) in [(Role::Client, up, 2 * i + 1), (Role::Server, down, 2 * i)] {
             let name = format!("flow {i}/{}", if role == Role::Client { "client" } else { "server" });
             let (contender, ack, flow) = (&contender, flow.ack, FlowId(i as u32));
-            let end = End { contender, ack, role, flow, mtu, phase, files };
+            let past = &past;
+            let end = End { contender, ack, role, flow, mtu, phase, files, past };
             let dice = |part: &str| streams.named(&format!("{name}{part}"));
             let endpoint = end.endpoint(subject, talk.connections(), &dice).map_err(wrong)?;
             let start = (role == Role::Client).then_some(start);
@@ -266,6 +271,8 @@ struct End<'a> {
     phase: Span,
     #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "only stacks write files of their own"))]
     files: Option<&'a Files>,
+    #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "the model needs no past to resume a session"))]
+    past: &'a Past,
 }
 
 /// The largest UDP payload in an IPv4 packet of a path with this MTU, bytes.
@@ -284,11 +291,9 @@ impl End<'_> {
         match subject {
             Subject::Model(algorithm) => Ok(self.model(algorithm, connections, dice)),
             #[cfg(feature = "stacks")]
-            Subject::Stack { stack, congestion, cipher, windows } => {
-                let mut config = haltere_stacks::Config::new(self.role, stack, congestion, dice(""));
-                config.cipher = cipher;
-                config.windows = windows;
-                config.max_udp_payload = udp_payload(self.mtu);
+            Subject::Stack { .. } => {
+                let mut config =
+                    self.past.config(subject, self.contender, self.role, udp_payload(self.mtu), dice(""))?;
                 let log = recorder::stack_log(self.files, self.flow, self.role)?;
                 config.qlog = log.map(haltere_stacks::Sink::new);
                 haltere_stacks::endpoint(config).map_err(|e| e.to_string())

@@ -107,6 +107,7 @@ impl Contender {
         };
         let known = |s: &Switch| match s {
             Switch::Haltere | Switch::NullCipher | Switch::StockBuffers => true,
+            Switch::Resumed | Switch::ZeroRtt | Switch::Retry | Switch::VersionNegotiation => true,
             Switch::NoHystart | Switch::Hystart | Switch::HystartPlusPlus => self.has(Switch::Haltere),
             _ => false,
         };

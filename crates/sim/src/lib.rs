@@ -15,6 +15,7 @@ pub mod recorder;
 pub mod result;
 pub mod scenario;
 pub mod schedule;
+pub mod stack;
 pub mod tls;
 pub mod world;
 

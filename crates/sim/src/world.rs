@@ -66,13 +66,14 @@ pub struct World {
     now: Time,
     events: u64,
     calls_now: u64,
-    recorder: Option<Recorder>,
+    /// Behind a pointer, so that a context is made by copying it, there or not.
+    recorder: Option<Box<Recorder>>,
     injected: u64,
     received: u64,
 }
 
-fn context<'a>(now: Time, me: u32, recorder: &'a mut Option<Recorder>) -> Cx<'a> {
-    Cx::with_probe(now, ComponentId(me), recorder.as_mut().map(|r| r as &mut dyn Probe))
+fn context<'a>(now: Time, me: u32, recorder: &'a mut Option<Box<Recorder>>) -> Cx<'a> {
+    Cx::with_probe(now, ComponentId(me), recorder.as_deref_mut().map(|r| r as &mut dyn Probe))
 }
 
 impl World {
@@ -90,7 +91,7 @@ impl World {
             now: Time::ZERO,
             events: 0,
             calls_now: 0,
-            recorder,
+            recorder: recorder.map(Box::new),
             injected: 0,
             received: 0,
         }
@@ -243,7 +244,7 @@ impl World {
     }
     /// Takes the recorder out.
     pub fn take_recorder(&mut self) -> Option<Recorder> {
-        self.recorder.take()
+        self.recorder.take().map(|recorder| *recorder)
     }
 
     /// Whether every packet is accounted for: sent = received + dropped (by cause) + inside a link, copies added.

@@ -60,6 +60,42 @@ fn the_first_byte_comes_after_the_round_trips_of_the_papers_table() {
     }
 }
 
+/// Contenders of the table as production stacks, with either cipher.
+#[cfg(feature = "stacks")]
+fn in_stacks() -> impl Iterator<Item = (String, &'static str, u64)> {
+    let kinds = ["quinn", "noq"].into_iter().flat_map(|stack| ["", "+nullcipher"].map(|cipher| (stack, cipher)));
+    kinds.flat_map(|(stack, cipher)| {
+        TABLE.into_iter().filter(|(contender, ..)| contender.starts_with("quic/")).map(move |(contender, app, n)| {
+            let named = contender.replace("quic/", &format!("quic@{stack}/")).replace("bbr", "bbr+haltere");
+            (named + cipher, app, n)
+        })
+    })
+}
+
+#[test]
+#[cfg(feature = "stacks")]
+fn production_stacks_take_the_same_round_trips() {
+    for (contender, app, round_trips) in in_stacks() {
+        for size in ["1B", "100kB"] {
+            let given = common::scenario(&download(&contender, app, json!({ "delay": "50ms" }), size));
+            let run = || haltere_sim::run_at(haltere_sim::Fidelity::Stack, &given, 1, 0).unwrap();
+            let result = run();
+            assert_eq!(result.error, None, "{contender}");
+            let first_byte = (result.flows[0].first_byte_s.unwrap() * 1e9).round() as u64;
+            let expected = (round_trips + 1) * 100_000_000;
+            // noq paces a server's first flight, where a certificate fills three datagrams: 26.6 ms for each but the first.
+            let is_new = !contender.contains("resumed") && !contender.contains("0rtt");
+            let paced = if contender.contains("noq") && is_new { 54_000_000 } else { 0 };
+            assert!(
+                first_byte >= expected && first_byte <= expected + paced,
+                "{contender}, {app}, {size}: {first_byte}"
+            );
+            let text = |r: &haltere_sim::RunResult| serde_json::to_string(r).unwrap();
+            assert_eq!(text(&result), text(&run()), "{contender}, {app}, {size}");
+        }
+    }
+}
+
 /// At a finite rate the time to the first byte is that of the bits that must pass one after the other.
 #[test]
 fn serialisation_comes_on_top() {

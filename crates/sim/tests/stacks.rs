@@ -106,3 +106,22 @@ fn a_trace_shows_the_stacks_window_and_changes_nothing() {
         assert_eq!(text(&traced.result), text(&run(&scenario)));
     }
 }
+
+#[test]
+fn a_page_of_more_objects_than_streams_is_asked_for_in_early_data() {
+    let link = json!({ "delay": "50ms", "rate": "100Mbit/s" });
+    let objects = json!(vec![json!({ "size": "3kB" }); 250]);
+    for stack in ["quinn", "noq"] {
+        for (switches, round_trips) in [("+0rtt", 0), ("+0rtt+retry", 1), ("+0rtt+versionnegotiation", 1)] {
+            let contender = format!("quic@{stack}/cubic{switches}");
+            let flow = json!({ "contender": contender, "app": "https", "page": { "objects": objects } });
+            let scenario = json!({ "topology": { "kind": "point-to-point", "link": link }, "flows": [flow] });
+            let result = run(&Scenario::from_json(&scenario.to_string()).unwrap());
+            assert_eq!((result.status, result.error), ("ok", None), "{contender}");
+            let flow = &result.flows[0];
+            let first_byte = flow.first_byte_s.unwrap() - 0.1 * f64::from(round_trips + 1);
+            assert!((0.0..0.02).contains(&first_byte), "{contender}: {flow:?}");
+            assert_eq!(flow.bytes, 750_000, "{contender}");
+        }
+    }
+}

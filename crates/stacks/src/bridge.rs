@@ -20,7 +20,7 @@ use crate::meter::Meter;
 use haltere_net::rng::Stream;
 use haltere_net::{Span, Time};
 use haltere_transport::cc::{
-    Ack, Algorithm, Config, Congestion, CongestionController, Established, Lost, Phase, Sent, SlowStart, Trigger,
+    Ack, Algorithm, Ask, Config, Congestion, CongestionController, Established, Lost, Phase, Sent, SlowStart, Trigger,
 };
 use haltere_transport::quic::sizes::IP_UDP;
 use haltere_transport::recovery::{RateSampler, TxState};
@@ -223,9 +223,10 @@ impl Driver {
             total_lost: self.sampler.lost(),
             next_departure: now,
             delayed: false,
+            stamps: None,
         };
         self.cc().on_ack(&ack);
-        if self.cc().marks_app_limited() {
+        if self.cc().asks() == Ask::MarkAppLimited {
             self.sampler.on_app_limited(in_flight);
         }
         self.forget(newest, smoothed);

@@ -1,9 +1,11 @@
 //! What a stack's endpoint is configured with.
 
+use crate::memory::Memory;
 use crate::secrets::Secrets;
 use haltere_net::rng::Stream;
 use haltere_transport::Role;
 use haltere_transport::cc::{Algorithm, SlowStart};
+use haltere_transport::quic::Session;
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,6 +44,19 @@ pub enum Own {
     NewReno,
 }
 
+impl Own {
+    /// All of them.
+    pub const ALL: [Own; 2] = [Own::Cubic, Own::NewReno];
+
+    /// Its name in contenders.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Own::Cubic => "cubic",
+            Own::NewReno => "newreno",
+        }
+    }
+}
+
 impl Stack {
     /// All of them.
     pub const ALL: [Stack; 2] = [Stack::Quinn, Stack::Noq];
@@ -49,8 +64,29 @@ impl Stack {
     /// Its name in contenders, and what it is.
     pub const fn describe(self) -> (&'static str, &'static str) {
         match self {
-            Stack::Quinn => ("quinn", "quinn-proto 0.11.19, unmodified"),
-            Stack::Noq => ("noq", "noq-proto 1.4.0, unmodified"),
+            Stack::Quinn => ("quinn", "quinn-proto, unmodified: the QUIC of the quinn crate"),
+            Stack::Noq => ("noq", "noq-proto, unmodified: descends from quinn"),
+        }
+    }
+
+    /// Its crate's version.
+    pub const fn version(self) -> &'static str {
+        match self {
+            Stack::Quinn => "0.11.19",
+            Stack::Noq => "1.4.0",
+        }
+    }
+
+    /// Its own congestion controls that are refused, each with the reason.
+    pub const fn refused(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Stack::Quinn => {
+                &[("bbr", "throws the operating system's dice for its gain cycle, so that no run could be repeated")]
+            }
+            Stack::Noq => &[(
+                "bbr3",
+                "throws the operating system's dice for its probing times, so that no run could be repeated",
+            )],
         }
     }
 
@@ -64,21 +100,19 @@ impl Stack {
     /// # Errors
     /// If it has none of this name, or one whose runs could not be repeated; the error says what would be right.
     pub fn congestion(self, name: &str) -> Result<Own, Error> {
-        let (stack, dice) = match self {
-            Stack::Quinn => ("quinn", "bbr"),
-            Stack::Noq => ("noq", "bbr3"),
-        };
-        match name {
-            "cubic" => Ok(Own::Cubic),
-            "newreno" => Ok(Own::NewReno),
-            _ if name == dice => Err(Error::new(format!(
-                "{stack}'s own {name} throws the operating system's dice, so that no run could be repeated: write \
-                 quic@{stack}/bbr+haltere for our algorithm inside {stack}"
-            ))),
-            _ => Err(Error::new(format!(
-                "{stack} has no congestion control {name:?} of its own: there are cubic and newreno; with +haltere, any of ours"
-            ))),
+        let (stack, _) = self.describe();
+        if let Some(own) = Own::ALL.into_iter().find(|own| own.name() == name) {
+            return Ok(own);
         }
+        let refused = self.refused().iter().find(|(refused, _)| *refused == name);
+        Err(Error::new(match refused {
+            Some((_, why)) => {
+                format!("{stack}'s own {name} {why}: write quic@{stack}/bbr+haltere for our algorithm inside {stack}")
+            }
+            None => format!(
+                "{stack} has no congestion control {name:?} of its own: there are cubic and newreno; with +haltere, any of ours"
+            ),
+        }))
     }
 }
 
@@ -146,7 +180,7 @@ impl fmt::Debug for Sink {
 }
 
 /// One end of a connection.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Config {
     /// Which end it is.
     pub role: Role,
@@ -162,6 +196,17 @@ pub struct Config {
     pub max_udp_payload: u16,
     /// Dice for all that the stack draws and for our congestion control.
     pub stream: Stream,
+    /// Whether the session of the earlier connection that `memory` is of is taken up, and whether streams may be opened
+    /// before the handshake is over; both ends must agree.
+    pub session: Session,
+    /// What the ends remember of each other; both must have the same.
+    pub memory: Option<Memory>,
+    /// Whether the server has addresses validated by a Retry packet (RFC 9000 section 8.1.2). The client then keeps no
+    /// address tokens, which would make it needless.
+    pub retry: bool,
+    /// Whether the client tries draft-29 first, and the server has version 1 alone (section 6). The stacks end such a
+    /// connection; another is begun in its place.
+    pub unknown_version: bool,
     /// Where a server's TLS leaves its secrets, which are both ends'.
     pub secrets: Secrets,
     /// Where the stack's own qlog goes, if it is wanted.
@@ -179,8 +224,26 @@ impl Config {
             windows: Windows::default(),
             max_udp_payload: 1472,
             stream,
+            session: Session::default(),
+            memory: None,
+            retry: false,
+            unknown_version: false,
             secrets: Secrets::default(),
             qlog: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_those_that_are_built() {
+        let lock = include_str!("../../../Cargo.lock");
+        for stack in Stack::ALL {
+            let entry = format!("name = \"{}-proto\"\nversion = \"{}\"\n", stack.describe().0, stack.version());
+            assert!(lock.contains(&entry), "{entry}");
         }
     }
 }

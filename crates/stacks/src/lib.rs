@@ -13,6 +13,7 @@ mod bridge;
 mod clock;
 mod config;
 mod machine;
+mod memory;
 mod meter;
 mod noq;
 mod null;
@@ -23,6 +24,7 @@ mod shell;
 mod tls;
 
 pub use config::{Cipher, Config, Congestion, Error, Own, Sink, Stack, Windows};
+pub use memory::Memory;
 pub use secrets::Secrets;
 
 use haltere_transport::Endpoint;
@@ -34,7 +36,7 @@ use haltere_transport::Endpoint;
 pub fn endpoint(config: Config) -> Result<Box<dyn Endpoint>, Error> {
     let secrets = config.secrets.clone();
     match config.stack {
-        Stack::Quinn => Ok(Box::new(shell::Shell::new(quinn::Quinn::parts(config)?, secrets))),
-        Stack::Noq => Ok(Box::new(shell::Shell::new(noq::Noq::parts(config)?, secrets))),
+        Stack::Quinn => Ok(Box::new(shell::Shell::new(quinn::parts(config)?, secrets))),
+        Stack::Noq => Ok(Box::new(shell::Shell::new(noq::parts(config)?, secrets))),
     }
 }

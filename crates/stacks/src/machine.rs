@@ -11,6 +11,10 @@ use std::time::{Duration, Instant};
 pub(crate) const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 50_000);
 pub(crate) const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 443);
 
+/// The version of QUIC that all speak (RFC 9000), and one that servers have forgotten.
+pub(crate) const VERSION_1: u32 = 1;
+pub(crate) const VERSION_DRAFT_29: u32 = 0xff00_001d;
+
 /// What streams carry.
 pub(crate) static NOUGHTS: [u8; 1 << 20] = [0; 1 << 20];
 
@@ -78,6 +82,8 @@ pub(crate) fn violation(code: u64) -> CloseReason {
 pub(crate) enum News {
     /// Streams may be written.
     Connected,
+    /// The peer does not speak the version that was tried: [`Machine::connect`] tries the next.
+    Unversioned,
     /// The peer opened streams: [`Machine::accept`] gives them.
     Opened,
     /// The peer allows more streams.
@@ -111,6 +117,10 @@ pub(crate) struct Counts {
 pub(crate) trait Machine: Send {
     /// Begins the handshake.
     fn connect(&mut self, now: Instant) -> Result<(), &'static str>;
+    /// Whether a client has keys for 0-RTT packets, so that streams may be opened before the handshake is over.
+    fn has_early_keys(&self) -> bool;
+    /// Whether the server took what came in 0-RTT packets; asked once connected.
+    fn was_early_data_taken(&self) -> bool;
     /// Takes a datagram; what the stack answers outside of a connection goes into `answers`. False if the datagram is
     /// nothing to it: damaged, or for another.
     fn receive(&mut self, now: Instant, ecn: Ecn, datagram: Vec<u8>, answers: &mut VecDeque<Vec<u8>>) -> bool;

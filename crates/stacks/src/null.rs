@@ -4,23 +4,50 @@
 //! tag is as long as an AEAD's and holds a checksum, so that damage is found as decryption would find it. Headers are not
 //! protected, but the sample that protection would need is kept room for. Everything is a function of the run's dice.
 
+use crate::memory::Parameters;
 use haltere_transport::Role;
+use haltere_transport::quic::Session;
 
 /// Length of a tag and of a header protection sample, bytes (RFC 9001 sections 5.3 and 5.4.2).
 pub(crate) const TAG: usize = 16;
 /// Lengths of messages as rustls writes them, without transport parameters; a test compares.
 const CLIENT_HELLO: usize = 195;
 const SERVER_HELLO: usize = 90;
-const ENCRYPTED_EXTENSIONS: usize = 23;
+const ENCRYPTED_EXTENSIONS: usize = 19;
+/// The answer to server_name, which is not given in a session that is resumed (RFC 6066 section 3).
+const SERVER_NAME: usize = 4;
 /// Certificate, CertificateVerify, Finished.
 const AUTHENTICATION: usize = 2900 + 72 + FINISHED;
 /// A MAC by SHA-384, which goes with the cipher that rustls likes best.
 const FINISHED: usize = 4 + 48;
 /// Each of two session tickets.
 const TICKET: usize = 89;
+/// What the return of a ticket adds to a ClientHello (RFC 8446 section 4.2.11): extension 4, identities 2 + (2 + 32 + age 4),
+/// binders 2 + (1 + 48). rustls's ticket is the number of a session that the server keeps, for only such may have early data.
+const PRE_SHARED_KEY: usize = 4 + 2 + (2 + 32 + 4) + 2 + (1 + 48);
+/// What the choice of it adds to a ServerHello: extension 4, number 2.
+const SELECTED_IDENTITY: usize = 4 + 2;
+/// The early_data extension in ClientHello and EncryptedExtensions (section 4.2.10).
+const EARLY_DATA: usize = 4;
 
-/// What a message is, in its first byte.
+/// What a message is, in the lower bits of its first byte; above them stands what it says of the session.
 mod kind {
+    use super::Session;
+
+    /// How far the two upper bits are shifted.
+    const LEVEL: u8 = 6;
+    pub fn with(kind: u8, session: Session) -> u8 {
+        kind | (session as u8) << LEVEL
+    }
+    pub fn apart(byte: u8) -> (u8, Session) {
+        let session = match byte >> LEVEL {
+            0 => Session::New,
+            1 => Session::Resumed,
+            _ => Session::Early,
+        };
+        (byte & ((1 << LEVEL) - 1), session)
+    }
+
     pub const CLIENT_HELLO: u8 = 1;
     pub const SERVER_HELLO: u8 = 2;
     pub const TICKET: u8 = 4;
@@ -37,9 +64,21 @@ pub(crate) enum Level {
     Data,
 }
 
+/// What an end goes by of an earlier connection.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Past {
+    /// What a client asks for and a server grants.
+    pub session: Session,
+    /// The server's transport parameters, as the client keeps them with a ticket.
+    pub parameters: Parameters,
+}
+
 /// One end of the handshake.
 pub(crate) struct Handshake {
     role: Role,
+    past: Past,
+    /// What is asked for; once the server has spoken, what it grants.
+    session: Session,
     own: Vec<u8>,
     peer: Option<Vec<u8>>,
     heard: Vec<u8>,
@@ -52,13 +91,22 @@ pub(crate) struct Handshake {
 
 impl Handshake {
     /// An end with these transport parameters.
-    pub fn new(role: Role, own: Vec<u8>) -> Handshake {
-        Handshake { role, own, peer: None, heard: Vec::new(), greeted: false, served: false, finished: false, step: 0 }
+    pub fn new(role: Role, own: Vec<u8>, past: Past) -> Handshake {
+        let known = role == Role::Server || past.parameters.get().is_some();
+        let session = if known { past.session } else { Session::New };
+        let (peer, heard, step) = (None, Vec::new(), 0);
+        Handshake { role, past, session, own, peer, heard, greeted: false, served: false, finished: false, step }
     }
 
-    /// The peer's transport parameters, once it has told them.
-    pub fn peer(&self) -> Option<&[u8]> {
-        self.peer.as_deref()
+    /// The peer's transport parameters, once it has told them; before that, those that a client with early keys remembers.
+    pub fn peer(&self) -> Option<Vec<u8>> {
+        let remembered = || if self.is_client() && self.early() { self.past.parameters.get() } else { None };
+        self.peer.clone().or_else(remembered)
+    }
+
+    /// Whether there are keys for 0-RTT packets. A client's are there from the start, until the server refuses them.
+    pub fn early(&self) -> bool {
+        self.session == Session::Early && (self.is_client() || self.greeted)
     }
 
     pub fn is_handshaking(&self) -> bool {
@@ -85,21 +133,24 @@ impl Handshake {
             if self.heard.len() < len {
                 break;
             }
-            let kind = head[0];
+            let (kind, session) = kind::apart(head[0]);
             let message: Vec<u8> = self.heard.drain(..len).collect();
             let parameters = &message[HEAD..HEAD + parameters];
             match (self.role, kind) {
                 (Role::Server, kind::CLIENT_HELLO) => {
                     self.greeted = true;
                     self.peer = Some(parameters.to_vec());
+                    // What the client has not asked for is not granted.
+                    self.session = if (session as u8) < self.session as u8 { session } else { self.session };
                 }
                 (Role::Client, kind::SERVER_HELLO) => self.greeted = true,
                 (Role::Client, kind::FLIGHT) => {
                     self.served = true;
+                    self.session = session;
                     self.peer = Some(parameters.to_vec());
                 }
                 (Role::Server, kind::FINISHED) => self.finished = true,
-                (Role::Client, kind::TICKET) => {}
+                (Role::Client, kind::TICKET) => self.past.parameters.keep(self.peer.clone()),
                 _ => return Err("a message of the null handshake is out of place"),
             }
         }
@@ -113,7 +164,9 @@ impl Handshake {
             (Role::Client, 0) if into.is_empty() && !self.greeted => {
                 // Written once: the next call finds the step unchanged but the parameters taken.
                 if let Some(own) = take(&mut self.own) {
-                    message(into, kind::CLIENT_HELLO, CLIENT_HELLO + own.len(), &own);
+                    let asked = self.of_session(PRE_SHARED_KEY, PRE_SHARED_KEY + EARLY_DATA);
+                    let kind = kind::with(kind::CLIENT_HELLO, self.session);
+                    message(into, kind, CLIENT_HELLO + asked + own.len(), &own);
                 }
                 None
             }
@@ -128,13 +181,20 @@ impl Handshake {
             }
             (Role::Server, 0) if self.greeted => {
                 self.step = 1;
-                message(into, kind::SERVER_HELLO, SERVER_HELLO, none);
+                let granted = self.of_session(SELECTED_IDENTITY, SELECTED_IDENTITY);
+                message(into, kind::SERVER_HELLO, SERVER_HELLO + granted, none);
                 Some(Level::Handshake)
             }
             (Role::Server, 1) => {
                 self.step = 2;
                 let own = std::mem::take(&mut self.own);
-                message(into, kind::FLIGHT, ENCRYPTED_EXTENSIONS + own.len() + AUTHENTICATION, &own);
+                let rest = match self.session {
+                    Session::New => SERVER_NAME + AUTHENTICATION,
+                    Session::Resumed => FINISHED,
+                    Session::Early => EARLY_DATA + FINISHED,
+                };
+                let len = ENCRYPTED_EXTENSIONS + own.len() + rest;
+                message(into, kind::with(kind::FLIGHT, self.session), len, &own);
                 Some(Level::Data)
             }
             (Role::Server, 2) if self.finished => {
@@ -144,6 +204,15 @@ impl Handshake {
                 None
             }
             _ => None,
+        }
+    }
+
+    /// Bytes that a message has more in a session that is resumed, and in one with early data.
+    fn of_session(&self, resumed: usize, early: usize) -> usize {
+        match self.session {
+            Session::New => 0,
+            Session::Resumed => resumed,
+            Session::Early => early,
         }
     }
 }
@@ -160,6 +229,18 @@ fn message(into: &mut Vec<u8>, kind: u8, len: usize, parameters: &[u8]) {
     into.extend_from_slice(&(parameters.len() as u16).to_be_bytes());
     into.extend_from_slice(parameters);
     into.resize(start + len, 0);
+}
+
+/// The tag of a Retry packet, which depends on the id that the client addressed its first packet to (RFC 9001 section 5.8):
+/// so it is told from one for another attempt.
+pub(crate) fn retry_tag(first_id: &[u8], packet: &[u8]) -> [u8; TAG] {
+    tag(first_id.len() as u64, first_id, packet)
+}
+
+/// Whether a Retry packet, its tag at the end, is for this attempt.
+pub(crate) fn is_valid_retry(first_id: &[u8], header: &[u8], payload: &[u8]) -> bool {
+    let whole = [header, payload].concat();
+    whole.split_last_chunk::<TAG>().is_some_and(|(packet, tag)| *tag == retry_tag(first_id, packet))
 }
 
 /// The tag of a packet. Any single change of header, payload or number changes it.
@@ -212,9 +293,27 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_remembers_nothing_grants_nothing() {
+        let past = Past { session: Session::Early, ..Past::default() };
+        past.parameters.keep(Some(vec![3; 70]));
+        let mut client = Handshake::new(Role::Client, vec![1; 60], past);
+        let mut server = Handshake::new(Role::Server, vec![2; 80], Past::default());
+        let mut wire = Vec::new();
+        client.write(&mut wire);
+        assert_eq!((client.early(), client.peer()), (true, Some(vec![3; 70])));
+        server.read(&wire).unwrap();
+        let mut wire = Vec::new();
+        while server.write(&mut wire).is_some() {}
+        client.read(&wire).unwrap();
+        assert_eq!((client.early(), server.early(), client.peer()), (false, false, Some(vec![2; 80])));
+    }
+
+    #[test]
     fn a_handshake_gives_both_ends_the_others_parameters() {
-        let (mut client, mut server) =
-            (Handshake::new(Role::Client, vec![1; 60]), Handshake::new(Role::Server, vec![2; 80]));
+        let (mut client, mut server) = (
+            Handshake::new(Role::Client, vec![1; 60], Past::default()),
+            Handshake::new(Role::Server, vec![2; 80], Past::default()),
+        );
         let mut wire = Vec::new();
         assert_eq!(client.write(&mut wire), None);
         assert_eq!((wire.len(), client.write(&mut Vec::new())), (CLIENT_HELLO + 60, None));
@@ -228,7 +327,7 @@ mod tests {
         assert!(!client.is_handshaking() && server.is_handshaking());
         assert_eq!(server.read(&wire), Ok(false));
         assert!(!server.is_handshaking());
-        assert_eq!((client.peer(), server.peer()), (Some(&[2; 80][..]), Some(&[1; 60][..])));
+        assert_eq!((client.peer(), server.peer()), (Some(vec![2; 80]), Some(vec![1; 60])));
         assert!(client.read(&[20, 0, 0, 2, 0, 0]).is_err());
     }
 }

@@ -14,7 +14,11 @@ use std::collections::VecDeque;
 #[derive(Default, Debug)]
 struct Sending {
     id: u64,
-    /// Written by the application, not yet taken by the stack.
+    /// Promised to the application, not yet opened in the stack.
+    promised: bool,
+    /// Written by the application…
+    written: u64,
+    /// …and not yet taken by the stack.
     waiting: u64,
     /// The application has ended the stream…
     ended: bool,
@@ -51,6 +55,8 @@ pub(crate) struct Shell<M> {
     connected: bool,
     over: bool,
     close_wanted: bool,
+    /// Whether streams may be opened before the handshake is over.
+    early: bool,
     sending: Vec<Sending>,
     receiving: Vec<Receiving>,
     events: VecDeque<Event>,
@@ -73,6 +79,8 @@ pub(crate) struct Parts<M> {
     pub meter: Meter,
     pub max_udp_payload: u16,
     pub ordered: bool,
+    /// Whether streams may be opened before the handshake is over.
+    pub early: bool,
 }
 
 impl<M: Machine> Shell<M> {
@@ -91,6 +99,7 @@ impl<M: Machine> Shell<M> {
             connected: false,
             over: false,
             close_wanted: false,
+            early: parts.early,
             sending: Vec::new(),
             receiving: Vec::new(),
             events: VecDeque::new(),
@@ -120,7 +129,7 @@ impl<M: Machine> Shell<M> {
     /// Gives the stack what it takes of a stream.
     fn feed(&mut self, id: u64) {
         let at = self.sending.iter().position(|s| s.id == id);
-        let Some(stream) = at.map(|i| &mut self.sending[i]) else { return };
+        let Some(stream) = at.map(|i| &mut self.sending[i]).filter(|s| !s.promised) else { return };
         let machine = self.machine.get_mut();
         if stream.waiting > 0 {
             stream.waiting -= machine.write(id, stream.waiting);
@@ -130,6 +139,52 @@ impl<M: Machine> Shell<M> {
             machine.finish(id);
         }
         self.stirred = true;
+    }
+
+    /// A stream that cannot be opened yet, under the number that it will have (RFC 9000 section 2.1).
+    fn promise(&mut self) -> Option<StreamId> {
+        let id = 4 * self.sending.len() as u64;
+        self.sending.push(Sending { id, promised: true, ..Sending::default() });
+        Some(StreamId(id))
+    }
+
+    /// Opens the streams that were promised, as far as the peer allows.
+    fn keep_promises(&mut self) {
+        let promised: Vec<u64> = self.sending.iter().filter(|s| s.promised).map(|s| s.id).collect();
+        for id in promised {
+            match self.machine.get_mut().open() {
+                Some(opened) if opened == id => self.sending(id).promised = false,
+                Some(_) => {
+                    return self
+                        .end(Event::Failed(CloseReason::ProtocolViolation("a stack numbers its streams otherwise")));
+                }
+                None => return,
+            }
+            self.feed(id);
+        }
+    }
+
+    /// The handshake is over. What was written before has to be written again if the server did not take it.
+    fn establish(&mut self) {
+        self.connected = true;
+        self.stats.connected_at = Some(self.now);
+        let machine = self.machine.get_mut();
+        if self.early && self.role == Role::Client && machine.has_early_keys() && !machine.was_early_data_taken() {
+            for s in &mut self.sending {
+                (s.promised, s.waiting, s.told, s.delivered) = (true, s.written, false, false);
+            }
+        }
+        self.events.push_back(Event::Connected);
+        self.keep_promises();
+    }
+
+    /// Begins the handshake, or begins it anew.
+    fn begin(&mut self) {
+        match self.machine.get_mut().connect(self.clock.instant(self.now)) {
+            Ok(()) if self.machine.get_mut().has_early_keys() => self.keep_promises(),
+            Ok(()) => {}
+            Err(why) => self.end(Event::Failed(CloseReason::ProtocolViolation(why))),
+        }
     }
 
     fn delivered(&self) -> bool {
@@ -162,18 +217,18 @@ impl<M: Machine> Shell<M> {
         self.stirred = false;
         while let Some(news) = self.machine.get_mut().news() {
             match news {
-                News::Connected if !self.connected => {
-                    self.connected = true;
-                    self.stats.connected_at = Some(self.now);
-                    self.events.push_back(Event::Connected);
-                }
+                News::Connected if !self.connected => self.establish(),
                 News::Connected => {}
+                News::Unversioned => self.begin(),
                 News::Opened => {
                     while let Some(id) = self.machine.get_mut().accept() {
                         self.events.push_back(Event::Readable(StreamId(id)));
                     }
                 }
-                News::Openable => self.events.push_back(Event::Openable),
+                News::Openable => {
+                    self.keep_promises();
+                    self.events.push_back(Event::Openable);
+                }
                 News::Readable(id) => self.events.push_back(Event::Readable(StreamId(id))),
                 News::Writable(id) => self.feed(id),
                 News::Delivered(id) => self.sending(id).delivered = true,
@@ -229,10 +284,8 @@ impl<M: Machine> Shell<M> {
 impl<M: Machine> Endpoint for Shell<M> {
     fn connect(&mut self, cx: &mut Cx<'_>) {
         self.at(cx.now);
-        if self.role == Role::Client
-            && let Err(why) = self.machine.get_mut().connect(self.clock.instant(cx.now))
-        {
-            self.end(Event::Failed(CloseReason::ProtocolViolation(why)));
+        if self.role == Role::Client {
+            self.begin();
         }
     }
 
@@ -289,12 +342,23 @@ impl<M: Machine> Endpoint for Shell<M> {
         self.events.pop_front()
     }
 
+    fn takes_early_data(&self) -> bool {
+        self.early
+    }
+
     fn open(&mut self) -> Option<StreamId> {
-        self.machine.get_mut().open().map(StreamId)
+        let machine = self.machine.get_mut();
+        if self.connected || self.role == Role::Server || !self.early || machine.has_early_keys() {
+            let id = machine.open()?;
+            // Known from now on, lest it be lost when the server does not take early data.
+            return Some(StreamId(self.sending(id).id));
+        }
+        self.promise()
     }
 
     fn write(&mut self, stream: StreamId, bytes: u64) {
         let s = self.sending(stream.0);
+        s.written = s.written.saturating_add(bytes);
         s.waiting = s.waiting.saturating_add(bytes);
         self.feed(stream.0);
     }

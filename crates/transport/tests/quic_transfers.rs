@@ -61,17 +61,33 @@ fn flow_control_does_not_hold_back_a_gigabit_at_100_ms() {
 }
 
 #[test]
+fn the_search_for_larger_datagrams_makes_nothing_wait_that_fits_the_first_window() {
+    let took = |answer, most| {
+        let end = |role| Connection::new(Config { max_udp_payload: most, ..config(role, Algorithm::Cubic) });
+        let up = LinkConfig { delay: Span::ZERO, ..link(100, 50) };
+        let mut pair = Pair::new(end(Role::Client), end(Role::Server), &up, &link(100, 50), 4, one(answer));
+        assert!(pair.run(Span::from_secs(10)));
+        pair.assert_complete();
+        seconds(&pair)
+    };
+    for answer in [5_000, 9_000, 10_500] {
+        let (with, without) = (took(answer, 1472), took(answer, 1200));
+        assert!(with < without + 0.001, "{answer} bytes: {with} s with a search, {without} without");
+    }
+}
+
+#[test]
 fn the_bottleneck_is_kept_busy_to_within_its_headers() {
     for &algorithm in Algorithm::ALL {
         let mut pair = connect(algorithm, &LinkConfig { queue: Limit::Packets(100), ..link(20, 20) }, one(20_000_000));
-        assert!(pair.run(Span::from_secs(100)));
+        assert!(pair.run(Span::from_secs(100)), "{algorithm:?}");
         pair.assert_complete();
         let ideal = 8.0 * 1500.0 / 1440.0;
         let share = match algorithm {
             // Tahoe drains the path after every loss.
             Algorithm::Tahoe => 1.1,
-            // Those for background transfers begin with two segments, and slow down now and then.
-            Algorithm::Ledbat | Algorithm::LedbatPlusPlus => 1.3,
+            // Those for background transfers begin with two segments or yield to their own queue, and slow down now and then.
+            Algorithm::Ledbat | Algorithm::LedbatPlusPlus | Algorithm::Lp => 1.3,
             _ => 1.05,
         };
         assert!(seconds(&pair) < ideal * share, "{algorithm:?} {} of {ideal}", seconds(&pair));

@@ -26,6 +26,20 @@ fn every_second_segment_is_acknowledged_and_a_lone_one_after_40_ms() {
     assert_trace!(receiver, ["201 ack 2000", "203 ack 4000", "244 ack 5000"]);
 }
 
+/// Linux's `tcp_cleanup_rbuf`: a pushed segment is acknowledged when the application has read all, unless
+/// that answers in a dialogue.
+#[test]
+fn a_pushed_segment_is_acknowledged_when_it_is_read() {
+    let mut receiver = receiver(|_| {});
+    receiver.at(200.0).push(0, 1000);
+    receiver.read();
+    receiver.at(300.0).push(1000, 500);
+    receiver.at(301.0);
+    receiver.read();
+    receiver.at(400.0);
+    assert_trace!(receiver, ["200 ack 1000", "301 ack 1500"]);
+}
+
 #[test]
 fn two_small_segments_do_not_make_a_full_one() {
     let mut receiver = receiver(|_| {});

@@ -26,6 +26,7 @@ def algorithms(*, as_json: bool) -> None:
     columns = {
         "transports": ("name", "summary"),
         "congestion": ("name", "summary", "reference"),
+        "stacks": ("name", "version", "congestion", "refused", "summary"),
         "switches": ("name", "applies_to", "summary"),
         "programs": ("name", "role", "fidelities", "congestion", "missing", "summary"),
     }
@@ -37,13 +38,16 @@ def algorithms(*, as_json: bool) -> None:
             table.add_row(*(escape(_words(item.get(name))) for name in names))
         console.print(table)
     console.print(
-        "a contender is transport[@program]/congestion[-variant][+switch...]; programs run on real Linux", markup=False
+        "a contender is transport[@program]/congestion[-variant][+switch...]; programs run on real Linux, stacks in virtual "
+        "time at fidelity stack", markup=False
     )
 
 
 def _words(value: object) -> str:
     if isinstance(value, list):
-        return ", ".join(str(item) for item in value)
+        return ", ".join(_words(item) for item in value)
+    if isinstance(value, dict):
+        return f"{value['name']}: {value['why']}"
     return "" if value is None else str(value)
 
 

@@ -128,6 +128,7 @@ impl Endpoint for FixedWindow {
             sacks: 0,
             ece: false,
             cwr: false,
+            push: false,
             sack: Default::default(),
             damaged: false,
         };

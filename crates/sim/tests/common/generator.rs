@@ -23,6 +23,8 @@ pub struct Case {
 
 struct Draw {
     stream: Stream,
+    /// Dice for the handshakes alone: they leave the rest of a scenario as it is without them.
+    handshakes: Stream,
     hope: Hope,
     /// Of the slowest link, bit/s.
     slowest: f64,
@@ -41,6 +43,7 @@ struct Draw {
 pub fn case(number: u64) -> Case {
     let mut draw = Draw {
         stream: Streams::new(0x68616c74, number).named("scenario"),
+        handshakes: Streams::new(0x68616c74, number).named("handshakes"),
         hope: Hope::Sure,
         slowest: 1e10,
         sum: 0.0,
@@ -257,7 +260,29 @@ impl Draw {
             let most = libm::log10((self.slowest * 120.0 / 8.0).clamp(10.0, 3e7));
             flow["size"] = json!(format!("{:.0}B", self.magnitude(0.0, most)));
         }
+        if self.handshakes.below(2) == 0 {
+            let handshake = self.handshake(&flow);
+            flow["contender"] = json!(format!("{}{handshake}", flow["contender"].as_str().unwrap()));
+        }
         flow
+    }
+
+    /// Switches of a flow's handshake.
+    fn handshake(&mut self, flow: &Value) -> String {
+        let known = match (flow["contender"].as_str().unwrap().starts_with("tcp"), flow["app"] == "raw") {
+            (true, true) => &["tfo"][..],
+            (true, false) => &["tls12", "resumed", "tfo", "earlydata"],
+            (false, _) => &["resumed", "0rtt", "retry", "versionnegotiation"],
+        };
+        let mut text = String::new();
+        for switch in known {
+            // TLS 1.2 has no early data.
+            let excluded = *switch == "earlydata" && text.contains("tls12");
+            if self.handshakes.below(3) == 0 && !excluded {
+                text = format!("{text}+{switch}");
+            }
+        }
+        text
     }
 
     fn contender(&mut self) -> String {

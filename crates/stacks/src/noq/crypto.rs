@@ -1,6 +1,6 @@
 //! The null cipher in noq's terms.
 
-use crate::null::{self, Handshake, TAG};
+use crate::null::{self, Handshake, Past, TAG};
 use bytes::BytesMut;
 use haltere_transport::Role;
 use noq_proto::crypto::{
@@ -12,7 +12,7 @@ use noq_proto::{ConnectError, ConnectionId, PathId, Side, TransportError};
 use std::any::Any;
 
 /// Starts sessions without encryption.
-pub(super) struct Null;
+pub(super) struct Null(pub Past);
 
 struct NullKey;
 
@@ -60,16 +60,16 @@ impl PacketKey for NullKey {
 struct NullSession(Handshake);
 
 impl NullSession {
-    fn boxed(role: Role, params: &TransportParameters) -> Box<dyn Session> {
+    fn boxed(role: Role, params: &TransportParameters, past: &Past) -> Box<dyn Session> {
         let mut own = Vec::new();
         params.write(&mut own);
-        Box::new(NullSession(Handshake::new(role, own)))
+        Box::new(NullSession(Handshake::new(role, own, past.clone())))
     }
 }
 
 impl ClientConfig for Null {
     fn start_session(&self, _: u32, _: &str, params: &TransportParameters) -> Result<Box<dyn Session>, ConnectError> {
-        Ok(NullSession::boxed(Role::Client, params))
+        Ok(NullSession::boxed(Role::Client, params, &self.0))
     }
 }
 
@@ -77,11 +77,11 @@ impl ServerConfig for Null {
     fn initial_keys(&self, _: u32, _: ConnectionId) -> Result<Keys, UnsupportedVersion> {
         Ok(keys())
     }
-    fn retry_tag(&self, _: u32, _: ConnectionId, packet: &[u8]) -> [u8; 16] {
-        null::tag(0, &[], packet)
+    fn retry_tag(&self, _: u32, orig_dst_cid: ConnectionId, packet: &[u8]) -> [u8; 16] {
+        null::retry_tag(&orig_dst_cid, packet)
     }
     fn start_session(&self, _: u32, params: &TransportParameters) -> Box<dyn Session> {
-        NullSession::boxed(Role::Server, params)
+        NullSession::boxed(Role::Server, params, &self.0)
     }
 }
 
@@ -96,10 +96,10 @@ impl Session for NullSession {
         None
     }
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        None
+        self.0.early().then(|| (Box::new(NullKey) as Box<dyn HeaderKey>, Box::new(NullKey) as Box<dyn PacketKey>))
     }
     fn early_data_accepted(&self) -> Option<bool> {
-        None
+        self.0.is_client().then(|| self.0.early())
     }
     fn is_handshaking(&self) -> bool {
         self.0.is_handshaking()
@@ -109,7 +109,7 @@ impl Session for NullSession {
     }
     fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
         let side = if self.0.is_client() { Side::Client } else { Side::Server };
-        let read = |mut bytes: &[u8]| TransportParameters::read(side, &mut bytes);
+        let read = |bytes: Vec<u8>| TransportParameters::read(side, &mut &bytes[..]);
         self.0.peer().map(read).transpose().map_err(Into::into)
     }
     fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
@@ -118,9 +118,8 @@ impl Session for NullSession {
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
         Some(packet_keys())
     }
-    fn is_valid_retry(&self, _: ConnectionId, header: &[u8], payload: &[u8]) -> bool {
-        let whole = [header, payload].concat();
-        whole.split_last_chunk::<TAG>().is_some_and(|(packet, tag)| *tag == null::tag(0, &[], packet))
+    fn is_valid_retry(&self, orig_dst_cid: ConnectionId, header: &[u8], payload: &[u8]) -> bool {
+        null::is_valid_retry(&orig_dst_cid, header, payload)
     }
     fn export_keying_material(&self, _: &mut [u8], _: &[u8], _: &[u8]) -> Result<(), ExportKeyingMaterialError> {
         Err(ExportKeyingMaterialError)

@@ -1,6 +1,7 @@
 //! What controls congestion inside quinn: its own controllers, looked at from outside, or ours.
 
-use super::{Factory, own};
+use super::Factory;
+use super::setup::own;
 use crate::bridge::{Driver, Estimate, INITIAL_WINDOW, Plan};
 use crate::clock::Clock;
 use crate::config::{Config, Congestion};

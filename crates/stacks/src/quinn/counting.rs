@@ -84,7 +84,8 @@ impl Session for Counting<Box<dyn Session>> {
         self.inner.peer_identity()
     }
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        self.inner.early_crypto()
+        let (header, packet) = self.inner.early_crypto()?;
+        Some((header, Box::new(Counting::new(packet, &self.meter))))
     }
     fn early_data_accepted(&self) -> Option<bool> {
         self.inner.early_data_accepted()

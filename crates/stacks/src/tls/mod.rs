@@ -29,6 +29,35 @@ impl TimeProvider for Calendar {
     }
 }
 
+/// The TLS of two ends whose sessions outlive their connections: copies share the stores. A client takes up a session only
+/// with the certificate verifier by which it was made, so that this must be shared too.
+#[derive(Clone)]
+pub(crate) struct Pair {
+    client: ClientConfig,
+    server: ServerConfig,
+}
+
+impl Pair {
+    pub fn new() -> Result<Pair, Error> {
+        let calendar = Calendar::default();
+        Ok(Pair { client: client(&calendar)?, server: server(&calendar)? })
+    }
+
+    /// The client's, which sends early data if it may.
+    pub fn client(&self, calendar: &Calendar, early: bool) -> ClientConfig {
+        let mut config = self.client.clone();
+        config.time_provider = Arc::new(calendar.clone());
+        config.enable_early_data = early;
+        config
+    }
+
+    pub fn server(&self, calendar: &Calendar) -> ServerConfig {
+        let mut config = self.server.clone();
+        config.time_provider = Arc::new(calendar.clone());
+        config
+    }
+}
+
 /// A server's TLS, as the stacks' own default has it but for certificate and calendar.
 pub(crate) fn server(calendar: &Calendar) -> Result<ServerConfig, Error> {
     let builder = ServerConfig::builder_with_details(Arc::new(ring::default_provider()), Arc::new(calendar.clone()));
@@ -56,20 +85,24 @@ pub(crate) fn client(calendar: &Calendar) -> Result<ClientConfig, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::null::{Handshake, Level};
+    use crate::memory::Parameters;
+    use crate::null::{Handshake, Level, Past};
     use haltere_transport::Role;
+    use haltere_transport::quic::Session;
     use rustls::quic::{ClientConnection, KeyChange, ServerConnection, Version};
 
     /// Lengths of what TLS says in turn: client's hello; server's hello, flight; client's end; server's tickets.
-    fn of_tls(client_parameters: usize, server_parameters: usize) -> Vec<usize> {
+    fn of_tls(pair: &Pair, session: Session, client_parameters: usize, server_parameters: usize) -> [usize; 5] {
         let calendar = Calendar::default();
-        let (client, server) = (Arc::new(client(&calendar).unwrap()), Arc::new(server(&calendar).unwrap()));
+        let (client, server) = (Arc::new(pair.client(&calendar, session == Session::Early)), pair.server(&calendar));
         let name = NAME.try_into().unwrap();
         let mut client = ClientConnection::new(client, Version::V1, name, vec![0; client_parameters]).unwrap();
-        let mut server = ServerConnection::new(server, Version::V1, vec![0; server_parameters]).unwrap();
+        let mut server = ServerConnection::new(Arc::new(server), Version::V1, vec![0; server_parameters]).unwrap();
         let (mut hello, mut answer, mut flight, mut end, mut tickets) = (vec![], vec![], vec![], vec![], vec![]);
         assert!(client.write_hs(&mut hello).is_none());
+        assert_eq!(client.zero_rtt_keys().is_some(), session == Session::Early);
         server.read_hs(&hello).unwrap();
+        assert_eq!(server.zero_rtt_keys().is_some(), session == Session::Early);
         assert!(matches!(server.write_hs(&mut answer), Some(KeyChange::Handshake { .. })));
         assert!(matches!(server.write_hs(&mut flight), Some(KeyChange::OneRtt { .. })));
         client.read_hs(&answer).unwrap();
@@ -78,15 +111,18 @@ mod tests {
         assert!(client.write_hs(&mut end).is_some());
         server.read_hs(&end).unwrap();
         assert!(server.write_hs(&mut tickets).is_none());
-        [hello, answer, flight, end, tickets].map(|m| m.len()).to_vec()
+        client.read_hs(&tickets).unwrap();
+        [hello, answer, flight, end, tickets].map(|m| m.len())
     }
 
-    fn of_null(client_parameters: usize, server_parameters: usize) -> Vec<usize> {
-        let mut client = Handshake::new(Role::Client, vec![0; client_parameters]);
-        let mut server = Handshake::new(Role::Server, vec![0; server_parameters]);
+    fn of_null(past: &Past, client_parameters: usize, server_parameters: usize) -> [usize; 5] {
+        let mut client = Handshake::new(Role::Client, vec![0; client_parameters], past.clone());
+        let mut server = Handshake::new(Role::Server, vec![0; server_parameters], past.clone());
         let (mut hello, mut answer, mut flight, mut end, mut tickets) = (vec![], vec![], vec![], vec![], vec![]);
         assert!(client.write(&mut hello).is_none());
+        assert_eq!(client.early(), past.session == Session::Early);
         server.read(&hello).unwrap();
+        assert_eq!(server.early(), past.session == Session::Early);
         assert_eq!(server.write(&mut answer), Some(Level::Handshake));
         assert_eq!(server.write(&mut flight), Some(Level::Data));
         client.read(&answer).unwrap();
@@ -95,13 +131,19 @@ mod tests {
         assert_eq!(client.write(&mut end), Some(Level::Data));
         server.read(&end).unwrap();
         assert_eq!(server.write(&mut tickets), None);
-        [hello, answer, flight, end, tickets].map(|m| m.len()).to_vec()
+        client.read(&tickets).unwrap();
+        [hello, answer, flight, end, tickets].map(|m| m.len())
     }
 
     #[test]
     fn the_null_cipher_says_as_much_as_tls() {
         for (client, server) in [(60, 80), (75, 101)] {
-            assert_eq!(of_tls(client, server), of_null(client, server));
+            let (pair, parameters) = (Pair::new().unwrap(), Parameters::default());
+            for session in [Session::New, Session::Resumed, Session::Early] {
+                let past = Past { session, parameters: parameters.clone() };
+                let (tls, null) = (of_tls(&pair, session, client, server), of_null(&past, client, server));
+                assert_eq!(tls, null, "{session:?}");
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 
 #[path = "../../../transport/tests/common/mod.rs"]
 pub mod common;
+pub mod wire;
 
 use common::{Exchange, Pair};
 use haltere_net::link::LinkConfig;
@@ -37,6 +38,9 @@ impl Endpoint for Dyn {
         finish(&mut self, stream: StreamId);
         read(&mut self, stream: StreamId, now: Time) -> u64;
         close(&mut self);
+    }
+    fn takes_early_data(&self) -> bool {
+        self.0.takes_early_data()
     }
     fn next_wake(&self) -> Time {
         self.0.next_wake()

@@ -19,7 +19,7 @@ mod policer;
 mod tests;
 mod window;
 
-use super::{Ack, Config, Congestion, CongestionController, Description, Established, Phase, Sent, Trigger, whole};
+use super::{Ack, Ask, Config, Congestion, CongestionController, Description, Established, Phase, Sent, Trigger, whole};
 use crate::recovery::WindowedMax;
 use aggregation::Aggregation;
 use bandwidth::{Bandwidth, UNIT};
@@ -266,8 +266,8 @@ impl CongestionController for Bbr {
         true
     }
 
-    fn marks_app_limited(&self) -> bool {
-        self.marks_app_limited
+    fn asks(&self) -> Ask {
+        if self.marks_app_limited { Ask::MarkAppLimited } else { Ask::Nothing }
     }
 
     fn set_mss(&mut self, mss: u64, _: u64) {

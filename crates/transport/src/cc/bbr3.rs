@@ -20,7 +20,7 @@ mod states;
 #[cfg(test)]
 mod tests;
 
-use super::{Ack, Config, Congestion, CongestionController, Description, Established, Lost, Phase, Sent, Trigger, whole};
+use super::{Ack, Ask, Config, Congestion, CongestionController, Description, Established, Lost, Phase, Sent, Trigger, whole};
 use crate::recovery::WindowedMax;
 use haltere_net::rng::Stream;
 use haltere_net::{Rate, Span, Time};
@@ -389,8 +389,8 @@ impl CongestionController for Bbr3 {
         true
     }
 
-    fn marks_app_limited(&self) -> bool {
-        self.marks_app_limited
+    fn asks(&self) -> Ask {
+        if self.marks_app_limited { Ask::MarkAppLimited } else { Ask::Nothing }
     }
 
     fn set_mss(&mut self, mss: u64, _: u64) {

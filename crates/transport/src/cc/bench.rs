@@ -1,6 +1,6 @@
 //! A closed loop for tests: a sender with any controller, a bottleneck with a drop-tail queue or a policer, a receiver.
 
-use super::{Ack, Config, Congestion, CongestionController, Established, Lost, Phase, Sent, Trigger};
+use super::{Ack, Ask, Config, Congestion, CongestionController, Established, Lost, Phase, Sent, Trigger};
 use crate::recovery::{Pacer, RateSampler, TxState};
 use haltere_net::rng::Streams;
 use haltere_net::{Rate, Span, Time};
@@ -297,8 +297,9 @@ impl<C: CongestionController> Bench<C> {
             total_lost: self.sampler.lost(),
             next_departure: self.pacer.next(),
             delayed: false,
+            stamps: None,
         });
-        if self.cc.marks_app_limited() {
+        if self.cc.asks() == Ask::MarkAppLimited {
             self.sampler.on_app_limited(self.in_flight);
         }
     }
@@ -327,6 +328,7 @@ pub fn ack(alter: impl FnOnce(&mut Ack)) -> Ack {
         total_lost: 0,
         next_departure: now,
         delayed: false,
+        stamps: None,
     };
     alter(&mut ack);
     ack

@@ -135,7 +135,7 @@ impl Htcp {
 
     /// The rate achieved over at least a window and an RTT.
     fn observe_rate(&mut self, now: Time, acked: u64) {
-        if self.phase >= Phase::Recovery {
+        if self.phase >= Phase::Reducing {
             return self.rate.restart(now);
         }
         self.rate.counted += acked;

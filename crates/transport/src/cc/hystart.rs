@@ -255,6 +255,7 @@ mod tests {
                     total_lost: 0,
                     next_departure: now,
                     delayed: false,
+                    stamps: None,
                 };
                 let new = exit.on_ack(&ack, Some(base), View { window: 100 * MSS, mss: MSS, paced });
                 // An exit is advised once, within a round.

@@ -68,42 +68,78 @@ impl Delays {
     }
 }
 
+/// A window of at least two segments that keeps the fraction of its grain: what both LEDBATs move.
+#[derive(Clone, Debug)]
+pub(super) struct Exact {
+    pub w: Windows,
+    /// The window, bytes.
+    pub bytes: f64,
+}
+
+impl Exact {
+    /// Two segments.
+    pub(super) fn new(config: &Config) -> Exact {
+        let mut w = Windows::new(config, SlowStart::Standard);
+        w.window = w.window.min(MIN_SEGMENTS * w.mss);
+        Exact { bytes: w.window as f64, w }
+    }
+
+    pub(super) fn set(&mut self, bytes: f64) {
+        self.bytes = bytes.max((MIN_SEGMENTS * self.w.mss) as f64);
+        self.w.window = whole(self.bytes as u64, self.w.grain);
+    }
+
+    pub(super) fn restart_after(&mut self, sent: &Sent) {
+        if sent.after_idle.is_some() {
+            self.w.restart_after(sent);
+            self.bytes = self.bytes.min((self.w.window + self.w.grain) as f64);
+        }
+    }
+
+    pub(super) fn reduce(&mut self, event: &Congestion, ssthresh: u64) {
+        self.w.reduce(event, ssthresh);
+        self.bytes = self.w.window as f64;
+    }
+
+    pub(super) fn undo(&mut self) {
+        self.w.undo();
+        self.bytes = self.w.window as f64;
+    }
+
+    pub(super) fn set_mss(&mut self, mss: u64) {
+        self.w.set_mss(mss);
+        self.bytes = self.bytes.max(self.w.window as f64);
+    }
+}
+
 /// LEDBAT.
 #[derive(Clone, Debug)]
 pub struct Ledbat {
-    w: Windows,
-    /// The window with its fraction of a grain.
-    exact: f64,
+    exact: Exact,
     delays: Delays,
 }
 
 impl Ledbat {
     pub(super) fn new(config: Config) -> Ledbat {
-        let mut w = Windows::new(&config, SlowStart::Standard);
-        w.window = w.window.min(MIN_SEGMENTS * w.mss);
-        Ledbat { exact: w.window as f64, w, delays: Delays::default() }
+        Ledbat { exact: Exact::new(&config), delays: Delays::default() }
     }
 
     /// The window after an ACK of `delivered` bytes with `flight` in flight before it (section 2.4.2).
     fn adjust(&mut self, delivered: u64, flight: u64, queueing: Span, may_rise: bool) {
-        let mss = self.w.mss as f64;
+        let (mss, window) = (self.exact.w.mss, self.exact.bytes);
         let off_target = 1.0 - queueing.as_secs_f64() / TARGET.as_secs_f64();
         if off_target > 0.0 && !may_rise {
             return;
         }
-        let wanted = self.exact + GAIN * off_target * delivered as f64 * mss / self.exact;
-        let allowed = (flight + ALLOWED_INCREASE * self.w.mss) as f64;
-        self.exact = wanted.min(allowed.max(self.exact)).max(MIN_SEGMENTS as f64 * mss);
-        self.w.window = whole(self.exact as u64, self.w.grain);
+        let wanted = window + GAIN * off_target * delivered as f64 * mss as f64 / window;
+        let allowed = (flight + ALLOWED_INCREASE * mss) as f64;
+        self.exact.set(wanted.min(allowed.max(window)));
     }
 }
 
 impl CongestionController for Ledbat {
     fn on_sent(&mut self, sent: &Sent) {
-        if sent.after_idle.is_some() {
-            self.w.restart_after(sent);
-            self.exact = self.exact.min((self.w.window + self.w.grain) as f64);
-        }
+        self.exact.restart_after(sent);
     }
 
     fn on_ack(&mut self, ack: &Ack) {
@@ -116,25 +152,23 @@ impl CongestionController for Ledbat {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        self.w.reduce(event, self.w.window / 2);
+        self.exact.reduce(event, self.exact.w.window / 2);
         if event.trigger == Trigger::Timeout {
             // Section 2.4.2: one segment, from which it is additive growth again.
-            self.w.ssthresh = self.w.window;
+            self.exact.w.ssthresh = self.exact.w.window;
         }
-        self.exact = self.w.window as f64;
     }
 
     fn on_undo(&mut self) {
-        self.w.undo();
-        self.exact = self.w.window as f64;
+        self.exact.undo();
     }
 
     fn window(&self) -> u64 {
-        self.w.window
+        self.exact.w.window
     }
 
     fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
+        self.exact.w.ssthresh
     }
 
     fn in_slow_start(&self) -> bool {
@@ -142,8 +176,7 @@ impl CongestionController for Ledbat {
     }
 
     fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
-        self.exact = self.exact.max(self.w.window as f64);
+        self.exact.set_mss(mss);
     }
 }
 
@@ -156,7 +189,7 @@ mod tests {
     fn ledbat() -> Ledbat {
         let mut cc = Ledbat::new(Config { grain: 1, ..config() });
         cc.delays.sample(Time::ZERO, Span::from_millis(50));
-        (cc.exact, cc.w.window) = (20.0 * MSS as f64, 20 * MSS);
+        (cc.exact.bytes, cc.exact.w.window) = (20.0 * MSS as f64, 20 * MSS);
         cc
     }
 
@@ -170,7 +203,7 @@ mod tests {
                 a.prior_in_flight = 20 * MSS;
             }));
         }
-        cc.exact / MSS as f64 - 20.0
+        cc.exact.bytes / MSS as f64 - 20.0
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-06): LEDBAT with RTTs, slower growth on short paths, multiplicative
 //! decrease, a slow start that minds the queue, and slowdowns in which the base delay can be seen.
 
-use super::ledbat::{Delays, MIN_SEGMENTS};
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Sent, SlowStart, Trigger, whole};
+use super::ledbat::{Delays, Exact};
+use super::{Ack, Config, Congestion, CongestionController, Description, Sent, Trigger};
 use haltere_net::{Span, Time};
 
 pub(super) const DESCRIPTION: Description = Description {
@@ -39,8 +38,7 @@ enum State {
 /// LEDBAT++.
 #[derive(Clone, Debug)]
 pub struct LedbatPlusPlus {
-    w: Windows,
-    exact: f64,
+    exact: Exact,
     delays: Delays,
     state: State,
     /// When the next slowdown is due, once slow start is over.
@@ -51,11 +49,8 @@ pub struct LedbatPlusPlus {
 
 impl LedbatPlusPlus {
     pub(super) fn new(config: Config) -> LedbatPlusPlus {
-        let mut w = Windows::new(&config, SlowStart::Standard);
-        w.window = w.window.min(MIN_SEGMENTS * w.mss);
         LedbatPlusPlus {
-            exact: w.window as f64,
-            w,
+            exact: Exact::new(&config),
             delays: Delays::default(),
             state: State::Starting,
             next_slowdown: None,
@@ -71,14 +66,9 @@ impl LedbatPlusPlus {
 
     /// Section 4.3: what a round trip adds to the window, segments.
     fn change(&self, queueing: Span) -> f64 {
-        let window = self.exact / self.w.mss as f64;
+        let window = self.exact.bytes / self.exact.w.mss as f64;
         let excess = queueing.as_secs_f64() / TARGET.as_secs_f64() - 1.0;
         if excess <= 0.0 { self.gain() } else { (self.gain() - CONSTANT * window * excess).max(-window / 2.0) }
-    }
-
-    fn set(&mut self, bytes: f64) {
-        self.exact = bytes.max((MIN_SEGMENTS * self.w.mss) as f64);
-        self.w.window = whole(self.exact as u64, self.w.grain);
     }
 
     /// Slow start, the first or that of a slowdown, is over.
@@ -92,26 +82,23 @@ impl LedbatPlusPlus {
     }
 
     fn slow_down(&mut self, now: Time, srtt: Span) {
-        self.w.ssthresh = self.w.window;
-        self.set(0.0);
+        self.exact.w.ssthresh = self.exact.w.window;
+        self.exact.set(0.0);
         self.slowed = Some(now);
         self.state = State::Frozen(now + srtt * FROZEN_RTTS);
     }
 
     fn grow_fast(&mut self, ack: &Ack) {
         if ack.window_limited {
-            let grown = self.exact + self.gain() * ack.delivered as f64;
-            self.set(grown.min(self.w.ssthresh as f64));
+            let grown = self.exact.bytes + self.gain() * ack.delivered as f64;
+            self.exact.set(grown.min(self.exact.w.ssthresh as f64));
         }
     }
 }
 
 impl CongestionController for LedbatPlusPlus {
     fn on_sent(&mut self, sent: &Sent) {
-        if sent.after_idle.is_some() {
-            self.w.restart_after(sent);
-            self.exact = self.exact.min((self.w.window + self.w.grain) as f64);
-        }
+        self.exact.restart_after(sent);
     }
 
     fn on_ack(&mut self, ack: &Ack) {
@@ -121,12 +108,12 @@ impl CongestionController for LedbatPlusPlus {
         let (Some(queueing), Some(srtt), true) = (self.delays.queueing(), ack.srtt, ack.may_grow) else { return };
         match self.state {
             State::Starting if queueing > TARGET.scaled(3, 4) => {
-                self.w.ssthresh = self.w.window;
+                self.exact.w.ssthresh = self.exact.w.window;
                 self.avoid(ack.now, srtt);
             }
             State::Starting | State::Rising => {
                 self.grow_fast(ack);
-                if self.w.window >= self.w.ssthresh {
+                if self.exact.w.window >= self.exact.w.ssthresh {
                     self.avoid(ack.now, srtt);
                 }
             }
@@ -134,7 +121,7 @@ impl CongestionController for LedbatPlusPlus {
             State::Avoiding => {
                 let change = self.change(queueing);
                 if change < 0.0 || ack.window_limited {
-                    self.set(self.exact + change * self.w.mss as f64 * ack.delivered as f64 / self.exact);
+                    self.exact.set(self.exact.bytes + change * self.exact.w.mss as f64 * ack.delivered as f64 / self.exact.bytes);
                 }
             }
             State::Frozen(until) if ack.now >= until => self.state = State::Rising,
@@ -144,9 +131,8 @@ impl CongestionController for LedbatPlusPlus {
 
     fn on_congestion(&mut self, event: &Congestion) {
         // What is halved in a slowdown is the window that it goes back to.
-        let window = if self.slowed.is_some() { self.w.ssthresh } else { self.w.window };
-        self.w.reduce(event, window / 2);
-        self.exact = self.w.window as f64;
+        let window = if self.slowed.is_some() { self.exact.w.ssthresh } else { self.exact.w.window };
+        self.exact.reduce(event, window / 2);
         let slow = matches!(event.trigger, Trigger::Timeout | Trigger::PersistentCongestion);
         if slow || self.slowed.is_some() {
             if !matches!(self.state, State::Frozen(_)) {
@@ -159,16 +145,15 @@ impl CongestionController for LedbatPlusPlus {
     }
 
     fn on_undo(&mut self) {
-        self.w.undo();
-        self.exact = self.w.window as f64;
+        self.exact.undo();
     }
 
     fn window(&self) -> u64 {
-        self.w.window
+        self.exact.w.window
     }
 
     fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
+        self.exact.w.ssthresh
     }
 
     fn in_slow_start(&self) -> bool {
@@ -176,8 +161,7 @@ impl CongestionController for LedbatPlusPlus {
     }
 
     fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
-        self.exact = self.exact.max(self.w.window as f64);
+        self.exact.set_mss(mss);
     }
 }
 
@@ -203,7 +187,7 @@ mod tests {
     #[test]
     fn the_window_gains_its_gain_below_the_target_and_loses_its_excess_above() {
         let mut cc = with_base(20_000);
-        cc.exact = 100.0 * MSS as f64;
+        cc.exact.bytes = 100.0 * MSS as f64;
         let change = |ms: u64| cc.change(Span::from_millis(ms));
         assert_eq!((change(0), change(60)), (1.0 / 6.0, 1.0 / 6.0));
         // A tenth above the target takes a tenth of the window.

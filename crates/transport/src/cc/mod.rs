@@ -116,9 +116,36 @@ pub struct Ack {
     pub next_departure: Time,
     /// Whether the data acknowledged was held back by the receiver's delayed-ACK timer rather than by the path.
     pub delayed: bool,
+    /// Timestamps, where the transport has them.
+    pub stamps: Option<Stamps>,
 }
 
-/// An ACK of a connection that uses ECN, before anything is made of it. Byte counts are those from before it.
+/// Timestamps of an ACK (RFC 7323 section 3), milliseconds that wrap.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stamps {
+    /// Now, by the sender's clock.
+    pub now: u32,
+    /// When the ACK was sent, by the peer's clock.
+    pub value: u32,
+    /// When that was sent which it answers, by the sender's clock.
+    pub echo: u32,
+}
+
+/// What an algorithm asks of the transport.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Ask {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// To mark delivery-rate samples as if data were short, as the algorithm holds the sender back so far
+    /// ([`crate::recovery::RateSampler::on_app_limited`]).
+    MarkAppLimited,
+    /// To reduce the window as for a mark, of its own accord ([`Trigger::Delay`]). Only TCP does: over QUIC, where windows
+    /// come down at once, an algorithm does so itself.
+    Reduce,
+}
+
+/// An ACK of a connection that uses ECN, and what it delivered (RFC 8257 section 3.3 counts it before it looks).
 #[derive(Clone, Copy, Debug)]
 pub struct Echo {
     /// When.
@@ -164,6 +191,8 @@ pub enum Trigger {
     PersistentCongestion,
     /// ECN marks.
     Ecn,
+    /// The algorithm itself, by delays ([`Ask::Reduce`]).
+    Delay,
 }
 
 /// Congestion was detected.
@@ -235,11 +264,9 @@ pub trait CongestionController: Send {
     fn owns_recovery(&self) -> bool {
         false
     }
-    /// Whether the algorithm holds the sender back so far, since the last ACK, that delivery-rate samples must be marked
-    /// as if data were short. Asked after each [`on_ack`](Self::on_ack); if so, the transport calls
-    /// [`crate::recovery::RateSampler::on_app_limited`] with the bytes in flight.
-    fn marks_app_limited(&self) -> bool {
-        false
+    /// What the algorithm asks of the transport since the last ACK. Called after each [`on_ack`](Self::on_ack).
+    fn asks(&self) -> Ask {
+        Ask::Nothing
     }
     /// Whether the window grows exponentially.
     fn in_slow_start(&self) -> bool {
@@ -333,6 +360,12 @@ algorithms! {
     ledbat::Ledbat,
     /// LEDBAT++.
     ledbatpp::LedbatPlusPlus,
+    /// NV.
+    nv::Nv,
+    /// CDG.
+    cdg::Cdg,
+    /// TCP-LP.
+    lp::Lp,
     /// Copa.
     copa::Copa,
     /// BBR version 3.

@@ -16,11 +16,18 @@ pub(super) const DESCRIPTION: Description = Description {
 #[derive(Clone, Debug)]
 pub struct NewReno {
     w: Windows,
+    /// What an ACK adds at most in slow start, segments.
+    step: u64,
 }
 
 impl NewReno {
     pub(super) fn new(config: Config) -> NewReno {
-        NewReno { w: Windows::new(&config, SlowStart::Standard) }
+        NewReno::with_step(config, u64::MAX)
+    }
+
+    /// One that adds at most so many segments an ACK in slow start.
+    pub(super) fn with_step(config: Config, segments: u64) -> NewReno {
+        NewReno { w: Windows::new(&config, SlowStart::Standard), step: segments }
     }
 }
 
@@ -30,7 +37,10 @@ impl CongestionController for NewReno {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        let delivered = self.w.consider_exit(ack, ack.min_rtt);
+        let mut delivered = self.w.consider_exit(ack, ack.min_rtt);
+        if self.w.in_slow_start() {
+            delivered = delivered.min(self.step.saturating_mul(self.w.mss));
+        }
         if let Some(rest) = self.w.grow(ack, delivered) {
             self.w.additive_reno(rest);
         }

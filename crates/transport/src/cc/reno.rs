@@ -6,8 +6,8 @@
 //! Linux, whose module `reno` is this one. Where bytes are counted one difference is left: slow start adds at most one
 //! segment an ACK (RFC 5681 equation 2), where NewReno adds what was delivered (RFC 3465, RFC 9002).
 
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Sent, SlowStart};
+use super::newreno::NewReno;
+use super::{Config, Description};
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "reno",
@@ -17,49 +17,13 @@ pub(super) const DESCRIPTION: Description = Description {
 };
 
 /// Reno.
-#[derive(Clone, Debug)]
-pub struct Reno {
-    w: Windows,
-}
+pub struct Reno;
 
 impl Reno {
-    pub(super) fn new(config: Config) -> Reno {
-        Reno { w: Windows::new(&config, SlowStart::Standard) }
-    }
-}
-
-impl CongestionController for Reno {
-    fn on_sent(&mut self, sent: &Sent) {
-        self.w.restart_after(sent);
-    }
-
-    fn on_ack(&mut self, ack: &Ack) {
-        let mut delivered = self.w.consider_exit(ack, ack.min_rtt);
-        if self.w.in_slow_start() && !self.w.as_linux() {
-            delivered = delivered.min(self.w.mss);
-        }
-        if let Some(rest) = self.w.grow(ack, delivered) {
-            self.w.additive_reno(rest);
-        }
-    }
-
-    fn on_congestion(&mut self, event: &Congestion) {
-        self.w.reduce(event, self.w.window / 2);
-    }
-
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
+    /// A NewReno with Reno's slow start.
+    #[allow(clippy::new_ret_no_self)]
+    pub(super) fn new(config: Config) -> NewReno {
+        let as_linux = config.grain == config.mss;
+        NewReno::with_step(config, if as_linux { u64::MAX } else { 1 })
     }
 }

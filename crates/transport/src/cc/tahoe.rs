@@ -60,7 +60,7 @@ impl CongestionController for Tahoe {
         self.counted = event.now;
         self.stale = match event.trigger {
             // A timeout finds lost what is older than an RTT; the rest is given a window of its own alike.
-            Trigger::Loss | Trigger::Ecn | Trigger::Timeout => event.in_flight,
+            Trigger::Loss | Trigger::Ecn | Trigger::Delay | Trigger::Timeout => event.in_flight,
             Trigger::PersistentCongestion => 0,
         };
     }

@@ -33,8 +33,9 @@ pub struct Westwood {
     /// Set when the least RTT is to be taken anew.
     forget_rtt: bool,
     linux: Linux,
-    /// Whether losses found by ACKs are being repaired.
+    /// Whether losses found by ACKs are being repaired, and whether that has just ended.
     recovering: bool,
+    recovered: bool,
 }
 
 /// The sample being taken, and the estimate: bytes a second, in Linux bytes a tick.
@@ -105,6 +106,7 @@ impl Westwood {
             forget_rtt: true,
             linux: Linux { ticks: Ticks::new(&config), acked_to: 0, accounted: 0 },
             recovering: false,
+            recovered: false,
         }
     }
 
@@ -140,6 +142,11 @@ impl Westwood {
         (span > least).then(|| (self.bandwidth.bytes / span.max(1)) as f64)
     }
 
+    fn adopt(&mut self) {
+        self.w.ssthresh = self.capacity();
+        self.w.window = self.w.ssthresh;
+    }
+
     /// What the path carries: bandwidth times least RTT, bytes.
     fn capacity(&self) -> u64 {
         let least = self.least_rtt.unwrap_or(Span::ZERO);
@@ -160,6 +167,10 @@ impl CongestionController for Westwood {
 
     fn on_ack(&mut self, ack: &Ack) {
         self.observe(ack);
+        if std::mem::take(&mut self.recovered) {
+            // The ACK that ends recovery counts in the estimate (Linux 6.12.y: `tcp_in_ack_event` comes first).
+            self.adopt();
+        }
         let delivered = self.w.consider_exit(ack, ack.min_rtt);
         if let Some(rest) = self.w.grow(ack, delivered) {
             self.w.additive_reno(rest);
@@ -171,6 +182,7 @@ impl CongestionController for Westwood {
         let target = if self.w.as_linux() && !timeout { self.w.window / 2 } else { self.capacity() };
         self.w.reduce(event, target);
         self.recovering = !timeout;
+        self.recovered = false;
         self.forget_rtt |= timeout && self.w.as_linux() && event.new_episode;
     }
 
@@ -180,8 +192,8 @@ impl CongestionController for Westwood {
 
     fn on_recovered(&mut self, _: Time) {
         if self.w.as_linux() && std::mem::take(&mut self.recovering) {
-            self.w.ssthresh = self.capacity();
-            self.w.window = self.w.ssthresh;
+            self.adopt();
+            self.recovered = true;
         }
     }
 

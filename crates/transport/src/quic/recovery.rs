@@ -6,7 +6,7 @@ use super::packet::SpaceId;
 use super::path::{Episode, Path, Situation};
 use super::sent::Record;
 use super::sizes::IP_UDP;
-use crate::cc::{self, Congestion, Lost, Phase, Trigger};
+use crate::cc::{self, Ask, Congestion, Lost, Phase, Trigger};
 use crate::endpoint::Stats;
 use haltere_net::incident::PacketName;
 use haltere_net::{Cx, Incident, Metric, Rate, Span, Time};
@@ -49,15 +49,6 @@ impl Path {
         let largest = self.check_ack(id, ack)?;
         let now = cx.now;
         let prior_in_flight = self.in_flight;
-        if self.marking.is_on() {
-            self.cc.on_echo(&cc::Echo {
-                now,
-                acked_to: largest + 1,
-                sent_to: self.spaces[id as usize].next_number,
-                total_delivered: self.sampler.delivered(),
-                total_marked: self.marking.bytes,
-            });
-        }
         let space = self.space(id);
         let advanced = space.largest_acked < Some(largest);
         space.largest_acked = space.largest_acked.max(Some(largest));
@@ -68,8 +59,18 @@ impl Path {
             return Ok(());
         }
         let rtt = self.sample_rtt(id, ack, about, &newly, largest, stats, cx);
-        if advanced {
-            self.take_marks(id, counts, &newly, now);
+        let marked = if advanced { self.count_marks(id, counts, &newly) } else { 0 };
+        if self.marking.is_on() {
+            self.cc.on_echo(&cc::Echo {
+                now,
+                acked_to: largest + 1,
+                sent_to: self.spaces[id as usize].next_number,
+                total_delivered: self.sampler.delivered(),
+                total_marked: self.marking.bytes,
+            });
+        }
+        if marked > 0 {
+            self.heed_marks(&newly, now);
         }
         let lost = self.detect(id, largest_acked, about, fates, stats, cx);
         if newly.bytes > 0 {
@@ -137,14 +138,16 @@ impl Path {
         }
     }
 
-    /// RFC 9000 section 13.4.2, RFC 9002 appendix B.7: marks end the growth of the window as a loss does, once a round trip.
-    /// Controllers that set their window in recovery themselves, such as BBR, take no notice of them.
-    fn take_marks(&mut self, id: SpaceId, counts: Option<EcnCounts>, newly: &Newly, now: Time) {
+    /// RFC 9000 section 13.4.2: the newly acknowledged packets that were marked, as counted.
+    fn count_marks(&mut self, id: SpaceId, counts: Option<EcnCounts>, newly: &Newly) -> u64 {
         let marked = self.marking.on_ack(id, counts, newly.packets);
-        if marked == 0 {
-            return;
-        }
-        self.marking.bytes += newly.bytes * marked.min(newly.packets) / newly.packets;
+        self.marking.bytes += newly.bytes * marked.min(newly.packets) / newly.packets.max(1);
+        marked
+    }
+
+    /// RFC 9002 appendix B.7: marks end the growth of the window as a loss does, once a round trip. Controllers that set their
+    /// window in recovery themselves, such as BBR, take no notice of them.
+    fn heed_marks(&mut self, newly: &Newly, now: Time) {
         let Some((_, sent)) = newly.largest else { return };
         if self.cc.owns_recovery() || self.recovery_start.is_some_and(|start| sent <= start) {
             return;
@@ -293,8 +296,9 @@ impl Path {
             total_lost: self.sampler.lost(),
             next_departure: self.next_departure(),
             delayed: ack.delay() >= about.max_ack_delay,
+            stamps: None,
         });
-        if self.cc.marks_app_limited() {
+        if self.cc.asks() == Ask::MarkAppLimited {
             self.sampler.on_app_limited(self.in_flight);
         }
     }

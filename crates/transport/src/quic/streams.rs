@@ -358,6 +358,13 @@ impl Streams {
         self.active.iter().any(|&id| self.get(id).is_some_and(|s| Self::chunk(s, credit).is_some()))
     }
 
+    /// Bytes that streams may send now.
+    pub fn waiting(&self) -> u64 {
+        let credit = self.credit();
+        let streams = self.active.iter().filter_map(|&id| self.get(id));
+        streams.filter_map(|s| Self::chunk(s, credit)).map(|chunk| chunk.len).sum()
+    }
+
     /// The next STREAM frame of at most `room` bytes. Streams take turns, a packet each.
     #[inline]
     pub fn next_frame(&mut self, room: u32) -> Option<StreamFrame> {

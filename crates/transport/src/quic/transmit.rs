@@ -4,7 +4,7 @@ use super::connection::{Connection, Crypto, State};
 use super::few::Few;
 use super::frame::{AckEcn, Frame, varint_len};
 use super::packet::{Datagram, Form, QuicPacket, SpaceId, number_len};
-use super::path::{Clearance, Space};
+use super::path::{Clearance, Path, Space};
 use super::sent::Record;
 use super::sizes::{IP_UDP, MIN_DATAGRAM, MIN_NUMBER_AND_PAYLOAD};
 use crate::Body;
@@ -87,7 +87,10 @@ impl Connection {
         }
         let probing = path.spaces.iter().any(|s| s.probes > 0);
         let clearance = path.clearance(now);
+        // What fits into the window goes before a probe, which might else make it wait for a round trip.
+        let fits = |path: &Path| path.in_flight + self.streams.waiting() <= path.window();
         let mtu_probe = if confirmed && !self.handshake_done_pending { path.mtu.wants() } else { None };
+        let mtu_probe = mtu_probe.filter(|_| !content || !fits(path));
         let blocked = match clearance {
             Clearance::Free => false,
             Clearance::Window => true,

@@ -107,6 +107,7 @@ impl Connection {
             sacks: 0,
             ece: false,
             cwr: false,
+            push: false,
             sack: Default::default(),
             damaged: false,
         }
@@ -120,16 +121,14 @@ impl Connection {
     }
 
     fn data_packet(&mut self, out: Outgoing, now: Time) -> Packet<Body> {
-        let Outgoing { seq, len, fin, fresh, cwr } = out;
-        let mut segment = Segment { seq, len, fin, cwr, ..self.segment(Kind::Data, now) };
+        let Outgoing { seq, len, fin, fresh, cwr, push } = out;
+        let mut segment = Segment { seq, len, fin, cwr, push, ..self.segment(Kind::Data, now) };
         self.rx.acknowledge(&mut segment);
         if !self.config.timestamps {
             segment.echo = 0;
         }
         // SACK blocks beside data must leave the segment within the MTU.
-        let spare = self.config.mtu.saturating_sub(segment.wire_len(self.config.timestamps));
         if segment.sacks > 0 && segment.wire_len(self.config.timestamps) > self.config.mtu {
-            debug_assert_eq!(spare, 0);
             segment.sacks = 0;
         }
         let ecn = self.codepoint(fresh);

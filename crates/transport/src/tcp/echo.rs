@@ -1,6 +1,5 @@
 //! The receiver's side of ECN: when an acknowledgement says that marks were seen.
 
-use super::segment::Segment;
 use haltere_net::Ecn;
 
 /// How marks are echoed.
@@ -43,12 +42,13 @@ impl Echo {
         self.rule = Some(rule);
     }
 
-    /// The sender tells of having reduced its window.
-    pub(super) fn take_reduced(&mut self, s: &Segment) -> Asks {
-        if !s.cwr || self.rule != Some(EchoRule::Rfc3168) {
+    /// A segment tells of a reduced window, or not (`cwr`).
+    pub(super) fn take_reduced(&mut self, cwr: bool) -> Asks {
+        if !cwr || self.rule.is_none() {
             return Asks::Nothing;
         }
-        self.on = false;
+        // DCTCP's echo follows the marks alone: the segment itself is about to tell.
+        self.on &= self.rule == Some(EchoRule::Dctcp);
         // It may be down to a packet, which is not to wait for another (Linux: `tcp_ecn_accept_cwr`).
         Asks::Now { before: 0, echo: false }
     }
@@ -102,5 +102,16 @@ mod tests {
         assert_eq!((echo.take_mark(Ecn::Ce, 3000), echo.on), (Asks::Nothing, true));
         assert_eq!(echo.take_mark(Ecn::Ect0, 4000), Asks::Now { before: 3000, echo: true });
         assert!(!echo.on);
+    }
+
+    #[test]
+    fn word_of_a_reduced_window_is_acknowledged_at_once_under_both_rules() {
+        for (rule, on) in [(EchoRule::Rfc3168, false), (EchoRule::Dctcp, true)] {
+            let mut echo = Echo::default();
+            echo.negotiated(rule);
+            echo.take_mark(Ecn::Ce, 1000);
+            assert_eq!((echo.take_reduced(true), echo.on), (Asks::Now { before: 0, echo: false }, on));
+            assert_eq!(echo.take_reduced(false), Asks::Nothing);
+        }
     }
 }

@@ -42,6 +42,10 @@ pub(super) struct Receiver {
     /// Blocks of a compressed acknowledgement that must go out before newer ones push them out of the list.
     flush: Option<Vec<(u64, u64)>>,
     due: Due,
+    /// Whether the segment being taken in is to be acknowledged at once (Linux: `ICSK_ACK_NOW`).
+    now: bool,
+    /// Segments since the last acknowledgement that the peer pushed, or that are less than full: 0, 1 or more.
+    pushed: u8,
     /// `next` at the last acknowledgement sent.
     acked: u64,
     /// Data bytes in a full segment of the peer, as far as one can tell from what arrived (Linux: `rcv_mss`): a window
@@ -160,6 +164,8 @@ impl Receiver {
             duplicate: None,
             flush: None,
             due: Due::No,
+            now: false,
+            pushed: 0,
             acked: 0,
             mss: config.mss().min(config.initial_receive_window / 2),
             delayed_ack: config.delayed_ack,
@@ -213,7 +219,7 @@ impl Receiver {
         if s.fin && end > self.next {
             self.fin = Some(end);
         }
-        let asks = self.echo.take_reduced(s);
+        let asks = self.echo.take_reduced(s.cwr);
         self.grant(asks);
         if end <= self.next {
             // Old data: the peer has missed our acknowledgement, or sent needlessly.
@@ -239,8 +245,11 @@ impl Receiver {
             released += range.1 - range.0;
             self.out_of_order.pop_first();
         }
-        let next = self.next;
-        self.recent.retain(|b| b.1 > next);
+        if had_gap {
+            let next = self.next;
+            self.recent.retain(|b| b.1 > next);
+        }
+        self.note_push(s);
         self.mss = self.mss.max(u64::from(s.len));
         if u64::from(s.len) >= self.mss {
             self.window.sample(now, s.echo);
@@ -277,6 +286,15 @@ impl Receiver {
         self.recent.retain(|b| b.1 <= block.0 || b.0 >= block.1);
         self.recent.insert(0, block);
         self.recent.truncate(4);
+    }
+
+    /// Linux's `tcp_measure_rcv_mss`: after a full segment that was pushed, or a small one, no more may come for now.
+    fn note_push(&mut self, s: &Segment) {
+        if s.len > 0 && u64::from(s.len) < self.mss {
+            self.pushed = (self.pushed + 1).min(2);
+        } else if s.push {
+            self.pushed = self.pushed.max(1);
+        }
     }
 
     /// Linux's `tcp_event_data_recv`: how long acknowledgements may be delayed follows the pace of arrivals.
@@ -321,7 +339,7 @@ impl Receiver {
                 if matches!(self.due, Due::At(_)) && before > self.acked {
                     self.early = Some((before, echo));
                 }
-                self.due = Due::Now;
+                self.now = true;
             }
         }
     }
@@ -368,7 +386,7 @@ impl Receiver {
         if self.due == Due::Now {
             return;
         }
-        if !self.delayed_ack || self.exceeds() || self.quick_mode() {
+        if std::mem::take(&mut self.now) || !self.delayed_ack || self.exceeds() || self.quick_mode() {
             self.due = Due::Now;
             return;
         }
@@ -387,6 +405,7 @@ impl Receiver {
     /// Data arrived while there is a gap: at once, but compressed after some duplicates (Linux: `__tcp_ack_snd_check`).
     fn schedule_duplicate(&mut self, now: Time, srtt: Option<Span>) {
         if self.due == Due::Now
+            || std::mem::take(&mut self.now)
             || self.exceeds()
             || self.compression.is_zero()
             || self.quick_mode()
@@ -448,7 +467,8 @@ impl Receiver {
         self.window.edge = self.window.edge.max(self.read + self.window.space);
         // Rounded up, as rounding down would take back what was offered (RFC 7323 section 2.4; Linux:
         // `tcp_select_window`).
-        s.window = self.window.edge.saturating_sub(self.next).next_multiple_of(1 << self.window.scale);
+        let unit = (1 << self.window.scale) - 1;
+        s.window = (self.window.edge.saturating_sub(self.next) + unit) & !unit;
         self.window.edge = self.next + s.window;
         s.echo = self.recent_timestamp;
         // With less than half of the buffer free the peer is not hurried (Linux: `__tcp_select_window`).
@@ -468,6 +488,8 @@ impl Receiver {
             }
         }
         self.due = Due::No;
+        self.now = false;
+        self.pushed = 0;
         self.compressed = 0;
         self.compressed_until = None;
         self.acked = self.next;
@@ -479,13 +501,18 @@ impl Receiver {
         self.next - fin - self.read
     }
 
-    /// Takes them; asks for a window update if that opened the window much.
+    /// Takes them; asks for a window update if that opened the window much, and for an acknowledgement if the last of them
+    /// was pushed, once and in no dialogue or more than once (Linux: `tcp_cleanup_rbuf`).
     pub(super) fn take(&mut self, now: Time) -> u64 {
         let bytes = self.readable();
         self.read += bytes;
         self.window.adjust(now, self.read, self.mss);
         let advertised = self.window.edge.saturating_sub(self.next);
         if advertised < 2 * self.mss && self.window.space >= 4 * self.mss && self.window.edge > 0 {
+            self.due = Due::Now;
+        }
+        let least = if self.interactive { 2 } else { 1 };
+        if bytes > 0 && self.held == 0 && self.pushed >= least && matches!(self.due, Due::At(_)) {
             self.due = Due::Now;
         }
         bytes

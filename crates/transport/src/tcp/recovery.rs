@@ -290,19 +290,20 @@ impl Sender {
             self.episode.retrans_stamp = None;
         }
         if self.ece {
-            self.begin_reduction(now);
+            self.begin_reduction(Trigger::Ecn, now);
         }
         if self.phase != Phase::Reducing {
             self.keep_open();
         }
     }
 
-    /// RFC 3168 section 6.1.2: marks reduce the window as a loss would, once a round trip (Linux: `tcp_enter_cwr`).
-    fn begin_reduction(&mut self, now: Time) {
+    /// RFC 3168 section 6.1.2: marks reduce the window as a loss would, once a round trip (Linux: `tcp_enter_cwr`). So may the
+    /// algorithm of its own accord.
+    pub(super) fn begin_reduction(&mut self, trigger: Trigger, now: Time) {
         self.episode.revocable = false;
         if self.phase < Phase::Reducing {
             self.episode.undo_marker = None;
-            self.reduce(Trigger::Ecn, now);
+            self.reduce(trigger, now);
             self.phase = Phase::Reducing;
         }
     }

@@ -21,6 +21,8 @@ impl Marks {
     pub(super) const RETRANS: Marks = Marks(4);
     /// It was retransmitted at some time.
     pub(super) const EVER_RETRANS: Marks = Marks(8);
+    /// It was pushed, and is whenever it is sent again.
+    const PUSHED: Marks = Marks(16);
 
     pub(super) fn has(self, other: Marks) -> bool {
         self.0 & other.0 != 0
@@ -194,6 +196,13 @@ impl Scoreboard {
         let order = self.transmissions;
         self.records.push_back(Record { seq, end, fin, begins, marks, sent, order, tx, older: NONE, newer: NONE });
         self.link(n);
+    }
+
+    /// The newest segment was pushed.
+    pub(super) fn mark_pushed(&mut self) {
+        if let Some(record) = self.records.back_mut() {
+            record.marks.set(Marks::PUSHED);
+        }
     }
 
     /// The number of the first record that ends after `seq`.
@@ -426,18 +435,23 @@ impl Scoreboard {
         u64::from(count)
     }
 
-    /// The segment at `seq` was sent again, as a repair or a probe.
-    pub(super) fn send_again(&mut self, seq: u64, now: Time, tx: TxState) {
+    /// The segment at `seq` was sent again, as a repair or a probe, and pushed now or before. Returns whether.
+    pub(super) fn send_again(&mut self, seq: u64, push: bool, now: Time, tx: TxState) -> bool {
         let n = self.find(seq);
         self.transmissions += 1;
         let order = self.transmissions;
-        let Some(record) = self.at_mut(n) else { return };
+        let Some(record) = self.at_mut(n) else { return push };
         record.sent = now;
         record.order = order;
         record.tx = tx;
         record.marks.set(Marks::EVER_RETRANS);
+        if push {
+            record.marks.set(Marks::PUSHED);
+        }
+        let pushed = record.marks.has(Marks::PUSHED);
         self.unlink(n);
         self.link(n);
+        pushed
     }
 
     /// What was sent again at `seq` was a repair, which is in flight now.

@@ -71,6 +71,8 @@ pub struct Segment {
     pub ece: bool,
     /// Whether the sender has reduced its window (CWR).
     pub cwr: bool,
+    /// Whether it ends what was written or goes out together (PSH).
+    pub push: bool,
     /// SACK blocks.
     pub sack: [SackBlock; MAX_SACK_BLOCKS],
     /// Whether its checksum is wrong.
@@ -138,6 +140,7 @@ mod tests {
             sacks: 0,
             ece: false,
             cwr: false,
+            push: false,
             sack: Default::default(),
             damaged: false,
         };

@@ -8,7 +8,7 @@ use super::segment::Segment;
 use super::supersegment::SuperSegment;
 use super::ticks::{Ticks, timestamp};
 use super::trace;
-use crate::cc::{self, CongestionController, Phase, SlowStart};
+use crate::cc::{self, Ask, CongestionController, Phase, SlowStart, Stamps, Trigger};
 use crate::endpoint::Stats;
 use crate::recovery::{Pacer, Prr, RateSampler, Told, prr::PrrAck};
 use haltere_net::incident::{TimerChange, TimerName};
@@ -56,12 +56,14 @@ pub(super) struct Outgoing {
     pub fresh: bool,
     /// Whether it tells of a reduced window (CWR).
     pub cwr: bool,
+    /// Whether it is to be pushed (PSH).
+    pub push: bool,
 }
 
 impl Outgoing {
     /// A segment without data, or of data that was sent before.
     pub(super) fn plain(seq: u64, len: u32, fin: bool) -> Outgoing {
-        Outgoing { seq, len, fin, fresh: false, cwr: false }
+        Outgoing { seq, len, fin, fresh: false, cwr: false, push: false }
     }
 }
 
@@ -386,6 +388,10 @@ impl Sender {
         let outstanding = u64::from(self.board.out()) * self.mss;
         let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
         self.board.push((seq, end), fin, self.together.begins(), now, tx);
+        let push = self.together.ends_several() || (data > 0 && seq + data == self.written);
+        if push {
+            self.board.mark_pushed();
+        }
         self.nxt = end;
         self.sent_new = true;
         self.stats.sent_packets += 1;
@@ -393,7 +399,7 @@ impl Sender {
             prr.on_sent(self.mss);
         }
         let cwr = self.ecn && std::mem::take(&mut self.cwr);
-        Some(Outgoing { seq, len: data as u32, fin, fresh: data > 0, cwr })
+        Some(Outgoing { seq, len: data as u32, fin, fresh: data > 0, cwr, push })
     }
 
     fn tell_sent(&mut self, now: Time, after_idle: Option<Span>) {
@@ -412,10 +418,10 @@ impl Sender {
         self.tell_sent(now, None);
         let outstanding = u64::from(self.board.out()) * self.mss;
         let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
-        self.board.send_again(seq, now, tx);
+        let push = self.board.send_again(seq, self.together.ends_several(), now, tx);
         self.stats.sent_packets += 1;
         self.stats.retransmitted_packets += 1;
-        Outgoing::plain(seq, (end - seq - u64::from(fin)) as u32, fin)
+        Outgoing { push, ..Outgoing::plain(seq, (end - seq - u64::from(fin)) as u32, fin) }
     }
 
     pub(super) fn retransmit(&mut self, seq: u64, end: u64, fin: bool, now: Time) -> Outgoing {
@@ -512,15 +518,6 @@ impl Sender {
             self.retransmits = 0;
         }
         self.ece = self.ecn && s.ece;
-        if self.ecn {
-            self.cc.on_echo(&cc::Echo {
-                now,
-                acked_to: self.una,
-                sent_to: self.nxt,
-                total_delivered: self.sampler.delivered(),
-                total_marked: self.marked,
-            });
-        }
         let mut d = Delivery::default();
         let duplicate = self.take_duplicate_sack(s, prior_una);
         self.take_sacks(s, prior_una, duplicate.is_some(), &mut d);
@@ -538,6 +535,16 @@ impl Sender {
         }
         let prior_delivered = self.sampler.pending_prior_delivered();
         self.rack.update_window(prior_delivered, self.sampler.delivered());
+        if self.ecn {
+            self.marked += if self.ece { u64::from(d.delivered) * self.mss } else { 0 };
+            self.cc.on_echo(&cc::Echo {
+                now,
+                acked_to: self.una,
+                sent_to: self.nxt,
+                total_delivered: self.sampler.delivered(),
+                total_marked: self.marked,
+            });
+        }
         let plain = !(advanced || s.len > 0 || window_update);
         self.take_probe_ack(s.ack, duplicate, plain && d.sacked == 0, now);
         let dup = plain && duplicate.is_none();
@@ -550,7 +557,9 @@ impl Sender {
         if set_timer {
             self.set_xmit_timer(now);
         }
-        self.control(&d, advanced, rtt, delayed, prior_in_flight, lost_before, cx);
+        let now = timestamp(now);
+        let stamps = (s.timestamp != 0).then_some(Stamps { now, value: s.timestamp, echo: s.echo });
+        self.control(&d, advanced, rtt, delayed, stamps, prior_in_flight, lost_before, cx);
     }
 
     /// An acknowledgement with nothing in flight: it may still tell of a repair or a probe that was not needed.
@@ -643,13 +652,13 @@ impl Sender {
         advanced: bool,
         rtt: Option<Span>,
         delayed: bool,
+        stamps: Option<Stamps>,
         prior_in_flight: u64,
         lost_before: u64,
         cx: &mut Cx<'_>,
     ) {
         let delivered = u64::from(d.delivered) * self.mss;
         let lost = self.sampler.lost().saturating_sub(lost_before);
-        self.marked += if self.ece { delivered } else { 0 };
         let in_flight = self.in_flight();
         let rate = self.sampler.sample(self.rtt.min());
         if let Some(prr) = &mut self.prr {
@@ -675,10 +684,13 @@ impl Sender {
             total_lost: self.sampler.lost(),
             next_departure: self.pacer.next(),
             delayed,
+            stamps,
         };
         self.cc.on_ack(&ack);
-        if self.cc.marks_app_limited() {
-            self.sampler.on_app_limited(in_flight);
+        match self.cc.asks() {
+            Ask::Nothing => {}
+            Ask::MarkAppLimited => self.sampler.on_app_limited(in_flight),
+            Ask::Reduce => self.begin_reduction(Trigger::Delay, cx.now),
         }
         if cx.probing()
             && let Some(rate) = rate.rate()

@@ -75,6 +75,11 @@ impl SuperSegment {
         }
     }
 
+    /// Whether the segment that goes next is the last of several.
+    pub(super) fn ends_several(&self) -> bool {
+        self.left == 1 && self.bytes > 0
+    }
+
     /// A segment with `len` bytes of data was sent. Returns the bytes of the whole if it was the last.
     pub(super) fn charge(&mut self, len: u64) -> Option<u64> {
         self.bytes += len;

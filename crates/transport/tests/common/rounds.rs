@@ -166,6 +166,7 @@ impl Rounds {
             total_lost: self.lost,
             next_departure: self.now,
             delayed: false,
+            stamps: None,
         });
         self.send();
     }

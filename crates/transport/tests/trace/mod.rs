@@ -163,6 +163,7 @@ impl Bench {
             sacks: 0,
             ece: false,
             cwr: false,
+            push: false,
             sack: Default::default(),
             damaged: false,
         };
@@ -203,6 +204,12 @@ impl Bench {
     pub fn data(&mut self, seq: u64, len: u32) -> &mut Bench {
         self.peer_next = self.peer_next.max(seq + u64::from(len));
         self.receive(Kind::Data, |s| (s.seq, s.len) = (seq, len))
+    }
+
+    /// The peer sends data and pushes it.
+    pub fn push(&mut self, seq: u64, len: u32) -> &mut Bench {
+        self.peer_next = self.peer_next.max(seq + u64::from(len));
+        self.receive(Kind::Data, |s| (s.seq, s.len, s.push) = (seq, len, true))
     }
 
     /// What was sent since the last call.

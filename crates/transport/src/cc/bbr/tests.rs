@@ -50,6 +50,7 @@ impl Hand {
             total_lost: 0,
             next_departure: now,
             delayed: false,
+            stamps: None,
         };
         Hand { cc, now, ack }
     }
@@ -292,7 +293,7 @@ fn an_ack_without_a_sample_still_moves_timers_and_window() {
     });
     assert_eq!((hand.cc.rounds, hand.cc.mode), (rounds, Mode::ProbeRtt));
     assert_eq!((hand.segments(), hand.cc.prior_window), (4, window));
-    assert!(hand.cc.marks_app_limited());
+    assert_eq!(hand.cc.asks(), Ask::MarkAppLimited);
 }
 
 #[test]

@@ -290,7 +290,7 @@ fn the_minimum_rtt_is_probed_with_half_of_the_bdp_before_it_expired() {
     assert_eq!(hand.cc.min_rtt, Some(queued));
     let window = bdp / 2;
     assert_eq!((hand.cc.probe_rtt_window, hand.cc.window()), (window, window.next_multiple_of(MSS)));
-    assert!(hand.cc.marks_app_limited());
+    assert_eq!(hand.cc.asks(), Ask::MarkAppLimited);
     // The flight sinks to it; 200 ms and a round count from there.
     hand.round(50, |ack| (ack.rtt, ack.in_flight) = (Some(queued), window));
     for _ in 0..4 {
@@ -299,7 +299,7 @@ fn the_minimum_rtt_is_probed_with_half_of_the_bdp_before_it_expired() {
     }
     hand.round(50, |ack| ack.in_flight = window);
     assert_eq!((hand.cc.state, hand.cc.min_rtt), (State::Cruise, Some(RTT)));
-    assert!(hand.cc.window() > window && !hand.cc.marks_app_limited());
+    assert!(hand.cc.window() > window && hand.cc.asks() == Ask::Nothing);
 }
 
 /// "Skipping PROBE_RTT Due to Application-Limited Sending".

@@ -191,7 +191,7 @@ impl Both {
                     let found = board.next_lost().map(|r| r.seq);
                     prop_assert_eq!(found, expected);
                     let Some(seq) = found else { break };
-                    board.send_again(seq, Time::ZERO, tx);
+                    board.send_again(seq, false, Time::ZERO, tx);
                     board.mark_retransmitted(seq);
                     model.transmissions += 1;
                     let order = model.transmissions;
@@ -202,7 +202,7 @@ impl Both {
             }
             Operation::Probe => {
                 if let Some(seq) = board.last().map(|r| r.seq) {
-                    board.send_again(seq, Time::ZERO, tx);
+                    board.send_again(seq, false, Time::ZERO, tx);
                     model.transmissions += 1;
                     let order = model.transmissions;
                     for s in model.segments.iter_mut().filter(|s| s.seq == seq) {

@@ -1,0 +1,351 @@
+//! The K shortest loopless paths between two nodes.
+//!
+//! Yen's algorithm (Management Science 17, 1971) as improved by Lawler (1972), in its lazy form: a deviation waits with a
+//! lower bound of its cost, which the tree to the target gives at once, and is looked for only when its turn comes (the idea
+//! of Pascoal, 4OR 4, 2006, and of Kurz and Mutzel, ISAAC 2016). Most are then found to continue along the tree; the others
+//! by A* (Hart, Nilsson and Raphael, 1968) with the tree's distances, which never mislead, as its heuristic. A node's
+//! arcs are tried in the order of what they promise, one at a time, so that hubs with a thousand links cost no more
+//! than others.
+//!
+//! Where a path's beginning cuts the target off, or leaves but a long way round, A* would look at most of the graph. So it
+//! stops, for the time being, at what would cost more than another candidate; and a second search, from the target,
+//! goes along step for step and ends both when it has nowhere left to go.
+
+use super::heap::MinHeap;
+use super::tree::Tree;
+
+/// A path, from its beginning to the tree's root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Its nodes, both ends included.
+    pub nodes: Vec<u32>,
+    /// The sum of its links' costs.
+    pub cost: u64,
+}
+
+/// No node of the forest, no path found.
+const NONE: u32 = u32::MAX;
+/// A fork's patience at first, and the arcs that are tried before the search from the target sets out.
+const PATIENCE: u32 = 32;
+
+/// A node on a path found so far; paths that begin alike share their beginnings.
+#[derive(Clone, Copy, Debug)]
+struct Fork {
+    node: u32,
+    /// The one before, [`NONE`] at the beginning.
+    before: u32,
+    /// Cost from the beginning.
+    cost: u64,
+    /// The last of the continuations that were taken from here, in `taken`.
+    taken: u32,
+    /// How many of the node's arcs, by rank, are ruled out for good.
+    rank: u32,
+    /// How many arcs a search from here may try whatever they promise: twice as many as the last one did, so that
+    /// searches begun anew cost no more in all than twice the last.
+    patience: u32,
+}
+
+/// A node that some path continues with, and the one taken before it.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    node: u32,
+    before: u32,
+}
+
+/// A deviation at a fork: by the least cost it may have, what was found sooner than what is only promised.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Candidate {
+    cost: u64,
+    /// Where its nodes begin in `found`; [`NONE`] while it has only been promised. (Found ones sort first.)
+    found: u32,
+    fork: u32,
+}
+
+/// An arc that A* is to try.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Trial {
+    promise: u64,
+    node: u32,
+    rank: u32,
+}
+
+/// The memory of searches; one of them serves any number of pairs, one after the other.
+#[derive(Debug, Default)]
+pub struct Search {
+    forks: Vec<Fork>,
+    taken: Vec<Taken>,
+    candidates: MinHeap<Candidate>,
+    /// Rests of paths, each ended by [`NONE`]: nodes, and what the link to each costs.
+    found: Vec<(u32, u32)>,
+    /// Nodes are blocked, and have been reached, if their stamp is the present one.
+    stamp: u32,
+    blocked: Vec<u32>,
+    reached: Vec<(u32, u32, u64)>,
+    trials: MinHeap<Trial>,
+    back: Back,
+}
+
+/// The search from the target: which nodes can be reached from there past all that is blocked.
+#[derive(Debug, Default)]
+struct Back {
+    /// Reached if the stamp is the present one.
+    reached: Vec<u32>,
+    stack: Vec<u32>,
+    /// The node whose links are being looked at, and how many have been.
+    node: u32,
+    rank: usize,
+}
+
+/// What a step of that search has shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Shown {
+    /// Nothing yet.
+    Nothing,
+    /// The two have met.
+    Connected,
+    /// They never will.
+    Apart,
+}
+
+impl Back {
+    fn begin(&mut self, root: u32, stamp: u32) {
+        self.stack.clear();
+        (self.node, self.rank) = (root, 0);
+        self.reached[root as usize] = stamp;
+    }
+}
+
+impl Search {
+    /// A search with no memory yet.
+    pub fn new() -> Search {
+        Search::default()
+    }
+
+    /// The `k` shortest loopless paths from `start` to the tree's root, in ascending order of cost; fewer if there are
+    /// no more. Of paths that cost the same, which are given is the same each time.
+    pub fn shortest(&mut self, tree: &Tree<'_>, start: u32, k: usize) -> Vec<Route> {
+        let mut routes = Vec::new();
+        self.each(tree, start, k, |nodes, cost| routes.push(Route { nodes: nodes.to_vec(), cost }));
+        routes
+    }
+
+    /// Calls `take` with nodes and cost of each of the `k` shortest loopless paths.
+    pub fn each(&mut self, tree: &Tree<'_>, start: u32, k: usize, mut take: impl FnMut(&[u32], u64)) {
+        self.begin(tree, start);
+        let mut route = Vec::new();
+        let mut left = k;
+        while left > 0
+            && let Some(candidate) = self.candidates.pop()
+        {
+            if candidate.found == NONE {
+                self.resolve(tree, candidate.fork);
+                continue;
+            }
+            self.route(candidate, &mut route);
+            take(&route, candidate.cost);
+            left -= 1;
+            if left > 0 {
+                self.branch(tree, candidate);
+            }
+        }
+    }
+
+    fn begin(&mut self, tree: &Tree<'_>, start: u32) {
+        self.forks.clear();
+        self.taken.clear();
+        self.candidates.clear();
+        self.found.clear();
+        let nodes = tree.nodes() as usize;
+        if self.blocked.len() != nodes {
+            (self.stamp, self.blocked, self.reached) = (0, vec![0; nodes], vec![(0, 0, 0); nodes]);
+            self.back.reached = vec![0; nodes];
+        }
+        if let Some(cost) = tree.distance(start) {
+            self.forks.push(Fork { node: start, before: NONE, cost: 0, taken: NONE, rank: 0, patience: PATIENCE });
+            if start == tree.root() {
+                // There is one path, without a link: going on would be a loop.
+                self.found.push((NONE, 0));
+                self.candidates.push(Candidate { cost: 0, found: 0, fork: 0 });
+            } else {
+                self.candidates.push(Candidate { cost, found: NONE, fork: 0 });
+            }
+        }
+    }
+
+    /// The nodes of a path that was found.
+    fn route(&self, candidate: Candidate, route: &mut Vec<u32>) {
+        route.clear();
+        let mut at = candidate.fork;
+        while at != NONE {
+            route.push(self.forks[at as usize].node);
+            at = self.forks[at as usize].before;
+        }
+        route.reverse();
+        let rest = self.found[candidate.found as usize..].iter();
+        route.extend(rest.map(|&(node, _)| node).take_while(|&node| node != NONE));
+    }
+
+    /// A path was given out: the others leave it at its fork or later.
+    fn branch(&mut self, tree: &Tree<'_>, candidate: Candidate) {
+        let (mut at, mut place) = (candidate.fork, candidate.found as usize);
+        loop {
+            let (node, link) = self.found[place];
+            if node == NONE {
+                return;
+            }
+            place += 1;
+            let fork = self.forks[at as usize];
+            self.taken.push(Taken { node, before: fork.taken });
+            self.forks[at as usize].taken = (self.taken.len() - 1) as u32;
+            self.promise(tree, at);
+            let cost = fork.cost + u64::from(link);
+            self.forks.push(Fork { node, before: at, cost, taken: NONE, rank: 0, patience: PATIENCE });
+            at = (self.forks.len() - 1) as u32;
+        }
+    }
+
+    /// Puts the deviations at a fork up, with the least that one of them can cost.
+    fn promise(&mut self, tree: &Tree<'_>, at: u32) {
+        let mut fork = self.forks[at as usize];
+        while let Some((to, _, promise)) = tree.ranked(fork.node, fork.rank) {
+            if !self.is_ruled_out(&fork, to) {
+                self.forks[at as usize].rank = fork.rank;
+                self.candidates.push(Candidate { cost: fork.cost + promise, found: NONE, fork: at });
+                return;
+            }
+            fork.rank += 1;
+        }
+    }
+
+    /// Whether a path through `fork` may not go on to `to`: another has, or it would go straight back.
+    fn is_ruled_out(&self, fork: &Fork, to: u32) -> bool {
+        let mut at = fork.taken;
+        while at != NONE {
+            let taken = self.taken[at as usize];
+            if taken.node == to {
+                return true;
+            }
+            at = taken.before;
+        }
+        fork.before != NONE && self.forks[fork.before as usize].node == to
+    }
+
+    /// Finds the cheapest continuation from a fork that repeats no node and that no path has taken, or how much more
+    /// it costs at least than was promised.
+    fn resolve(&mut self, tree: &Tree<'_>, at: u32) {
+        self.block_path_to(at);
+        let fork = self.forks[at as usize];
+        let bound = self.candidates.peek().map_or(u64::MAX, |other| other.cost);
+        self.trials.clear();
+        self.reached[fork.node as usize] = (self.stamp, NONE, fork.cost);
+        self.try_from(tree, fork.node, fork.rank, fork.cost);
+        let (mut tried, mut shown) = (0, Shown::Nothing);
+        while let Some(trial) = self.trials.pop() {
+            let Some((to, cost, _)) = tree.ranked(trial.node, trial.rank) else { continue };
+            if trial.promise > bound && tried >= fork.patience {
+                self.forks[at as usize].patience = 2 * tried;
+                return self.candidates.push(Candidate { cost: trial.promise, found: NONE, fork: at });
+            }
+            tried += 1;
+            if tried == PATIENCE {
+                self.back.begin(tree.root(), self.stamp);
+            } else if tried > PATIENCE && shown == Shown::Nothing {
+                shown = self.step_back(tree);
+                if shown == Shown::Apart {
+                    return;
+                }
+            }
+            let (_, _, before) = self.reached[trial.node as usize];
+            self.try_from(tree, trial.node, trial.rank + 1, before);
+            let ruled_out = trial.node == fork.node && self.is_ruled_out(&fork, to);
+            // Promises never fall along a path (the heuristic is consistent): the first to reach a node did so best.
+            if ruled_out || self.blocked[to as usize] == self.stamp || self.reached[to as usize].0 == self.stamp {
+                continue;
+            }
+            let cost = before + u64::from(cost);
+            self.reached[to as usize] = (self.stamp, trial.node, cost);
+            if self.is_free(tree, to) {
+                let found = self.note(tree, fork.node, to);
+                return self.candidates.push(Candidate { cost: trial.promise, found, fork: at });
+            }
+            self.try_from(tree, to, 0, cost);
+        }
+    }
+
+    /// Looks at one link more from the target's side.
+    fn step_back(&mut self, tree: &Tree<'_>) -> Shown {
+        let Some(next) = tree.neighbour(self.back.node, self.back.rank) else {
+            let Some(node) = self.back.stack.pop() else { return Shown::Apart };
+            (self.back.node, self.back.rank) = (node, 0);
+            return Shown::Nothing;
+        };
+        self.back.rank += 1;
+        let (stamp, next_at) = (self.stamp, next as usize);
+        if self.reached[next_at].0 == stamp {
+            return Shown::Connected;
+        }
+        if self.blocked[next_at] != stamp && self.back.reached[next_at] != stamp {
+            self.back.reached[next_at] = stamp;
+            self.back.stack.push(next);
+        }
+        Shown::Nothing
+    }
+
+    #[inline]
+    fn try_from(&mut self, tree: &Tree<'_>, node: u32, rank: u32, cost: u64) {
+        if let Some((_, _, promise)) = tree.ranked(node, rank) {
+            self.trials.push(Trial { promise: cost + promise, node, rank });
+        }
+    }
+
+    /// Blocks the nodes up to a fork.
+    fn block_path_to(&mut self, at: u32) {
+        self.stamp = match self.stamp.checked_add(1) {
+            Some(next) => next,
+            None => {
+                self.blocked.fill(0);
+                self.reached.fill((0, 0, 0));
+                self.back.reached.fill(0);
+                1
+            }
+        };
+        let mut at = at;
+        while at != NONE {
+            let fork = self.forks[at as usize];
+            self.blocked[fork.node as usize] = self.stamp;
+            at = fork.before;
+        }
+    }
+
+    /// Whether the tree leads from `node` to the root past all that is blocked.
+    fn is_free(&self, tree: &Tree<'_>, mut node: u32) -> bool {
+        loop {
+            if self.blocked[node as usize] == self.stamp {
+                return false;
+            }
+            match tree.next(node) {
+                Some((next, _)) => node = next,
+                None => return true,
+            }
+        }
+    }
+
+    /// Writes down how `to` was reached from `from`, and how the tree goes on from there. Returns where that begins.
+    fn note(&mut self, tree: &Tree<'_>, from: u32, to: u32) -> u32 {
+        let begin = self.found.len();
+        let mut node = to;
+        while node != from {
+            let (_, before, cost) = self.reached[node as usize];
+            self.found.push((node, (cost - self.reached[before as usize].2) as u32));
+            node = before;
+        }
+        self.found[begin..].reverse();
+        let mut node = to;
+        while let Some((next, link)) = tree.next(node) {
+            self.found.push((next, link));
+            node = next;
+        }
+        self.found.push((NONE, 0));
+        begin as u32
+    }
+}

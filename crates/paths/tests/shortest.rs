@@ -1,0 +1,101 @@
+//! The K shortest loopless paths against all of them, found one by one.
+
+use haltere_paths::graph::{Graph, Route, Search, Tree};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+type Links = Vec<(u32, u32, u32)>;
+
+fn graphs() -> impl Strategy<Value = (u32, Links)> {
+    (2u32..9).prop_flat_map(|nodes| {
+        let costs = prop_oneof![Just(1u32..2), Just(1u32..4), Just(1u32..1000)];
+        let links = costs.prop_flat_map(move |costs| prop::collection::vec((0..nodes, 0..nodes, costs), 0..22));
+        (Just(nodes), links)
+    })
+}
+
+/// The cheapest link between each two nodes, in both directions.
+fn costs(links: &Links) -> BTreeMap<(u32, u32), u64> {
+    let mut costs = BTreeMap::new();
+    for &(a, b, cost) in links.iter().filter(|(a, b, _)| a != b) {
+        for ends in [(a, b), (b, a)] {
+            let least = costs.entry(ends).or_insert(u64::MAX);
+            *least = u64::from(cost).min(*least);
+        }
+    }
+    costs
+}
+
+/// The costs of all loopless paths that begin with `path` and end at `target`.
+fn all(costs: &BTreeMap<(u32, u32), u64>, path: &mut Vec<u32>, cost: u64, target: u32, found: &mut Vec<u64>) {
+    let last = path[path.len() - 1];
+    if last == target {
+        return found.push(cost);
+    }
+    for (&(_, next), link) in costs.range((last, 0)..=(last, u32::MAX)) {
+        if !path.contains(&next) {
+            path.push(next);
+            all(costs, path, cost + link, target, found);
+            path.pop();
+        }
+    }
+}
+
+fn check(costs: &BTreeMap<(u32, u32), u64>, routes: &[Route], start: u32, target: u32) {
+    for (i, route) in routes.iter().enumerate() {
+        assert_eq!((route.nodes[0], route.nodes[route.nodes.len() - 1]), (start, target));
+        assert_eq!(route.nodes.windows(2).map(|w| costs[&(w[0], w[1])]).sum::<u64>(), route.cost, "{route:?}");
+        let mut nodes = route.nodes.clone();
+        nodes.sort_unstable();
+        nodes.dedup();
+        assert_eq!(nodes.len(), route.nodes.len(), "a loop: {route:?}");
+        assert!(!routes[..i].iter().any(|r| r.nodes == route.nodes), "twice: {route:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #[test]
+    fn they_are_the_cheapest_of_all((nodes, links) in graphs(), k in 1usize..40) {
+        let graph = Graph::new(nodes, &links).unwrap();
+        let costs = costs(&links);
+        let mut search = Search::new();
+        let tree = Tree::new(&graph, 0);
+        for start in 0..nodes {
+            let routes = search.shortest(&tree, start, k);
+            check(&costs, &routes, start, 0);
+            let mut found = Vec::new();
+            all(&costs, &mut vec![start], 0, 0, &mut found);
+            found.sort_unstable();
+            found.truncate(k);
+            prop_assert_eq!(routes.iter().map(|r| r.cost).collect::<Vec<_>>(), found);
+        }
+    }
+}
+
+/// The usual example of Yen's algorithm, with its links open both ways: the second costs 7, and so does D-E-F now.
+#[test]
+fn the_literatures_example() {
+    // c d e f g h
+    let links = [(0, 1, 3), (0, 2, 2), (1, 3, 4), (2, 1, 1), (2, 3, 2), (2, 4, 3), (3, 4, 2), (3, 5, 1), (4, 5, 2)];
+    let graph = Graph::new(6, &links).unwrap();
+    let tree = Tree::new(&graph, 5);
+    let routes = Search::new().shortest(&tree, 0, 3);
+    let cheapest: Vec<u64> = routes.iter().map(|r| r.cost).collect();
+    assert_eq!(
+        (cheapest.as_slice(), routes[0].nodes.as_slice()),
+        ([5u64, 7, 7].as_slice(), [0u32, 2, 3, 5].as_slice())
+    );
+    assert_eq!(tree.distance(0), Some(5));
+}
+
+#[test]
+fn nowhere_and_no_distance_are_no_special_cases() {
+    let graph = Graph::new(3, &[(0, 1, 1)]).unwrap();
+    let tree = Tree::new(&graph, 0);
+    let mut search = Search::new();
+    assert_eq!(search.shortest(&tree, 2, 5), []);
+    assert_eq!(search.shortest(&tree, 9, 5), [], "no such node");
+    assert_eq!(search.shortest(&tree, 0, 5), [Route { nodes: vec![0], cost: 0 }]);
+    assert_eq!(search.shortest(&tree, 1, 0), []);
+}

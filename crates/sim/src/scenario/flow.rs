@@ -1,0 +1,183 @@
+//! Flows as scenarios write them.
+
+use super::quantity::Quantity;
+use super::{Kind, Scenario, ScenarioError, Topology, error};
+use crate::ack::AckSpec;
+use crate::contender::{Contender, Switch, Transport};
+use crate::page::Page;
+use haltere_net::{Bytes, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A transfer from a server to a client.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// `transport[@implementation]/congestion[-switch|+switch…]`.
+    pub contender: String,
+    /// Dumbbell: which pair of hosts (default 0).
+    #[serde(default)]
+    pub pair: Option<u32>,
+    /// Dumbbell: one such flow for each of these pairs, instead of `pair`.
+    #[serde(default)]
+    pub pairs: Option<Pairs>,
+    /// Graph: the server's node.
+    #[serde(default)]
+    pub server: Option<String>,
+    /// Graph: the client's node.
+    #[serde(default)]
+    pub client: Option<String>,
+    /// What is said on the connection (default https).
+    #[serde(default)]
+    pub app: App,
+    /// Size of the object; without it the flow is unlimited.
+    #[serde(default)]
+    pub size: Option<Quantity<Bytes>>,
+    /// A page instead of one object. In a study also the name of a HAR file, as browsers export it.
+    #[serde(default)]
+    pub page: Option<Page>,
+    /// When the client connects (default 0s).
+    #[serde(default)]
+    pub start: Option<Quantity<Span>>,
+    /// When its ends acknowledge.
+    #[serde(default)]
+    pub ack: Option<AckSpec>,
+    /// The client connects up to this much later, uniformly drawn in each replication (default 0s).
+    #[serde(default)]
+    pub start_spread: Option<Quantity<Span>>,
+}
+
+/// Which pairs of a dumbbell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pairs {
+    /// All of them.
+    All,
+    /// Every second one from pair 0 on.
+    Even,
+    /// Every second one from pair 1 on.
+    Odd,
+}
+
+impl Pairs {
+    /// Their numbers, of `count` pairs.
+    pub(super) fn numbers(self, count: u32) -> std::iter::StepBy<std::ops::Range<u32>> {
+        match self {
+            Pairs::All => (0..count).step_by(1),
+            Pairs::Even => (0..count).step_by(2),
+            Pairs::Odd => (1..count).step_by(2),
+        }
+    }
+}
+
+/// What is said on a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum App {
+    /// One object: TLS 1.3 and HTTP/2 over TCP, HTTP/3 over QUIC.
+    #[default]
+    Https,
+    /// TLS 1.3 and HTTP/1.1 over TCP; a page over up to six connections.
+    Http1,
+    /// A one-byte request and the bytes back, with neither TLS nor HTTP.
+    Raw,
+}
+
+impl Flow {
+    /// Bytes it moves in all, if it is not unlimited.
+    pub fn total(&self) -> Option<u64> {
+        self.page.as_ref().map(Page::total).or(self.size.map(|s| s.0.0))
+    }
+
+    fn check_page(&self, page: &Page, path: &str) -> Result<(), ScenarioError> {
+        if self.size.is_some() {
+            return Err(error(format!("{path}.size"), "a page has the sizes of its objects: leave size or page out"));
+        }
+        if self.app == App::Raw {
+            let message = "a page is loaded over HTTP: give app = \"https\" or \"http1\", or leave page out";
+            return Err(error(format!("{path}.app"), message));
+        }
+        page.check(&format!("{path}.page"))
+    }
+
+    /// Whether the hosts it names are there.
+    fn check_place(&self, path: &str, topology: &Topology) -> Result<(), ScenarioError> {
+        let graph = topology.kind == Kind::Graph;
+        if let Some(pair) = self.pair {
+            let pairs = topology.pairs.unwrap_or(1);
+            if graph {
+                return Err(error(format!("{path}.pair"), "a graph has no pairs: name the nodes as server and client"));
+            }
+            if topology.kind == Kind::Dumbbell && pair >= pairs {
+                let message = format!("{pair}: the dumbbell has {pairs} pairs, numbered from 0 to {}", pairs - 1);
+                return Err(error(format!("{path}.pair"), message));
+            }
+        }
+        if let Some(pairs) = self.pairs {
+            let field = format!("{path}.pairs");
+            if topology.kind != Kind::Dumbbell {
+                return Err(error(field, "only a dumbbell has pairs: leave it out"));
+            }
+            if self.pair.is_some() {
+                return Err(error(field, "the flow has a pair already: leave one of pair and pairs out"));
+            }
+            if pairs.numbers(topology.pairs.unwrap_or(1)).next().is_none() {
+                return Err(error(field, "the dumbbell has one pair, number 0: give topology.pairs at least 2"));
+            }
+        }
+        for (field, node) in [("server", &self.server), ("client", &self.client)] {
+            match node {
+                None if graph => return Err(error(path, format!("in a graph a flow names its {field} node"))),
+                Some(_) if !graph => {
+                    return Err(error(
+                        format!("{path}.{field}"),
+                        "only a graph names nodes: use pair, or leave it out",
+                    ));
+                }
+                Some(name) => {
+                    let known = topology.links.iter().flatten().any(|l| l.from == *name || l.to == *name);
+                    if !known {
+                        return Err(error(format!("{path}.{field}"), format!("no link joins a node called {name:?}")));
+                    }
+                }
+                None => {}
+            }
+        }
+        if graph && self.server == self.client {
+            return Err(error(format!("{path}.client"), "server and client are the same node"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn check(&self, path: &str, scenario: &Scenario) -> Result<(), ScenarioError> {
+        let contender = Contender::parse(&self.contender).map_err(|m| error(format!("{path}.contender"), m))?;
+        let of_tls = [Switch::Tls12, Switch::Resumed, Switch::EarlyData];
+        if self.app == App::Raw
+            && contender.transport == Transport::Tcp
+            && let Some(switch) = contender.switches.iter().find(|s| of_tls.contains(s))
+        {
+            let name = switch.describe().0;
+            let message = format!("{name} is a switch of TLS, which app = \"raw\" has not: leave one of them out");
+            return Err(error(format!("{path}.contender"), message));
+        }
+        if self.app == App::Http1 && contender.transport == Transport::Quic {
+            let message = "HTTP/1.1 goes over TCP: give a tcp contender, or app = \"https\"";
+            return Err(error(format!("{path}.app"), message));
+        }
+        if let Some(page) = &self.page {
+            self.check_page(page, path)?;
+        }
+        if let Some(ack) = &self.ack {
+            ack.check(&format!("{path}.ack"), &contender)?;
+        }
+        self.check_place(path, &scenario.topology)?;
+        match self.size {
+            None if self.page.is_some() => Ok(()),
+            None if scenario.duration.is_none() => {
+                Err(error(path, "an unlimited flow needs an end: give it a size, or the scenario a duration"))
+            }
+            Some(Quantity(Bytes(0))) => Err(error(format!("{path}.size"), "0B: give at least 1B")),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Links as scenarios write them, with their losses and jitter.
+
+use super::quantity::{Probability, Quantity, QueueLimit};
+use super::{ScenarioError, error, read};
+use haltere_net::{Bytes, Rate, Span, units};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use std::borrow::Cow;
+
+/// A link: fields apply to both directions unless `down` or `up` say otherwise.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// Serialisation rate of each direction (default: unlimited).
+    #[serde(default)]
+    pub rate: Option<Quantity<Rate>>,
+    /// Propagation delay of each direction (default 0ms).
+    #[serde(default)]
+    pub delay: Option<Quantity<Span>>,
+    /// How much may wait (default 1000p).
+    #[serde(default)]
+    pub queue: Option<Quantity<QueueLimit>>,
+    /// Marks ECN-capable packets that find this much waiting, as DCTCP's switch does (RFC 8257; default: none).
+    #[serde(default)]
+    pub mark: Option<Quantity<QueueLimit>>,
+    /// Largest packet with IP header (default 1500B).
+    #[serde(default)]
+    pub mtu: Option<Quantity<Bytes>>,
+    /// Random loss.
+    #[serde(default)]
+    pub loss: Option<LossSpec>,
+    /// Random extra delay.
+    #[serde(default)]
+    pub jitter: Option<JitterSpec>,
+    /// Probability that a packet arrives twice.
+    #[serde(default)]
+    pub duplication: Option<Quantity<Probability>>,
+    /// Fields of the direction from the link's first end to its second: the data direction.
+    #[serde(default)]
+    pub down: Option<DirectionSpec>,
+    /// Fields of the other direction.
+    #[serde(default)]
+    pub up: Option<DirectionSpec>,
+}
+
+/// One direction's own fields.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DirectionSpec {
+    /// Serialisation rate.
+    #[serde(default)]
+    pub rate: Option<Quantity<Rate>>,
+    /// Propagation delay.
+    #[serde(default)]
+    pub delay: Option<Quantity<Span>>,
+    /// How much may wait.
+    #[serde(default)]
+    pub queue: Option<Quantity<QueueLimit>>,
+    /// Marks ECN-capable packets that find this much waiting.
+    #[serde(default)]
+    pub mark: Option<Quantity<QueueLimit>>,
+    /// Largest packet with IP header.
+    #[serde(default)]
+    pub mtu: Option<Quantity<Bytes>>,
+    /// Random loss.
+    #[serde(default)]
+    pub loss: Option<LossSpec>,
+    /// Random extra delay.
+    #[serde(default)]
+    pub jitter: Option<JitterSpec>,
+    /// Probability that a packet arrives twice.
+    #[serde(default)]
+    pub duplication: Option<Quantity<Probability>>,
+}
+
+/// Random loss: a probability, or a model with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LossSpec {
+    /// Each packet independently.
+    Uniform(Probability),
+    /// A model.
+    Model(LossTable),
+}
+
+/// A loss model with its parameters.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LossTable {
+    /// Which one.
+    pub model: LossName,
+    /// uniform: the probability.
+    #[serde(default)]
+    pub rate: Option<Quantity<Probability>>,
+    /// gilbert-elliott: probability of going from the good state to the bad one, for each packet.
+    #[serde(default)]
+    pub good_to_bad: Option<Quantity<Probability>>,
+    /// gilbert-elliott: probability of going back.
+    #[serde(default)]
+    pub bad_to_good: Option<Quantity<Probability>>,
+    /// gilbert-elliott: loss probability in the bad state (default 100%).
+    #[serde(default)]
+    pub loss_in_bad: Option<Quantity<Probability>>,
+    /// gilbert-elliott: loss probability in the good state (default 0%).
+    #[serde(default)]
+    pub loss_in_good: Option<Quantity<Probability>>,
+    /// periodic: lose every n-th packet.
+    #[serde(default)]
+    pub every: Option<u64>,
+    /// list: lose these packets, counted from 1.
+    #[serde(default)]
+    pub packets: Option<Vec<u64>>,
+}
+
+/// The loss models.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossName {
+    /// Each packet independently.
+    Uniform,
+    /// Two states.
+    GilbertElliott,
+    /// Every n-th packet.
+    Periodic,
+    /// Named packets.
+    List,
+}
+
+/// Random extra delay: its spread, or a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum JitterSpec {
+    /// Uniform between 0 and this, order kept.
+    Spread(Span),
+    /// With all its parameters.
+    Model(JitterTable),
+}
+
+/// Random extra delay with its parameters.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JitterTable {
+    /// The largest extra delay (uniform) or the standard deviation (normal).
+    pub spread: Quantity<Span>,
+    /// Its distribution (default uniform).
+    #[serde(default)]
+    pub distribution: Distribution,
+    /// Whether packets may overtake each other (default false).
+    #[serde(default)]
+    pub reorder: bool,
+}
+
+/// Distributions of jitter.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Distribution {
+    /// Uniform between 0 and the spread.
+    #[default]
+    Uniform,
+    /// The absolute value of a normal deviate.
+    Normal,
+}
+
+/// Reads either a string or a table, and leaves a table's own error its words.
+macro_rules! text_or_table {
+    ($type:ty, $table:ty, $text:expr, $schema_name:literal) => {
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                match serde_json::Value::deserialize(deserializer)? {
+                    serde_json::Value::String(text) => $text(&text).map_err(D::Error::custom),
+                    table @ serde_json::Value::Object(_) => {
+                        <$table>::deserialize(table).map(<$type>::Model).map_err(D::Error::custom)
+                    }
+                    other => Err(D::Error::custom(format!("{other} is neither a string with a unit nor a table"))),
+                }
+            }
+        }
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                $schema_name.into()
+            }
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let table = generator.subschema_for::<$table>();
+                schemars::json_schema!({ "anyOf": [{ "type": "string" }, table] })
+            }
+        }
+    };
+}
+text_or_table!(
+    LossSpec,
+    LossTable,
+    |t: &str| units::parse_probability(t).map(|p| LossSpec::Uniform(Probability(p))),
+    "Loss"
+);
+text_or_table!(JitterSpec, JitterTable, |t: &str| units::parse_span(t).map(JitterSpec::Spread), "Jitter");
+
+impl LinkSpec {
+    /// Reads a link from JSON, a table such as `topology.link`, and checks it.
+    pub fn from_json(json: &str) -> Result<LinkSpec, ScenarioError> {
+        let spec: LinkSpec = read(json)?;
+        spec.check("").map_err(|wrong| error(wrong.path.trim_start_matches('.'), wrong.message))?;
+        Ok(spec)
+    }
+
+    pub(super) fn check(&self, path: &str) -> Result<(), ScenarioError> {
+        let common = DirectionSpec { mtu: self.mtu, loss: self.loss.clone(), ..DirectionSpec::default() };
+        common.check(path)?;
+        for (name, side) in [("down", &self.down), ("up", &self.up)] {
+            if let Some(side) = side {
+                side.check(&format!("{path}.{name}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One direction's fields: its own where it has them, else the link's.
+    pub fn direction(&self, own: Option<&DirectionSpec>) -> DirectionSpec {
+        let none = DirectionSpec::default();
+        let own = own.unwrap_or(&none);
+        DirectionSpec {
+            rate: own.rate.or(self.rate),
+            delay: own.delay.or(self.delay),
+            queue: own.queue.or(self.queue),
+            mark: own.mark.or(self.mark),
+            mtu: own.mtu.or(self.mtu),
+            loss: own.loss.clone().or_else(|| self.loss.clone()),
+            jitter: own.jitter.clone().or_else(|| self.jitter.clone()),
+            duplication: own.duplication.or(self.duplication),
+        }
+    }
+}
+
+impl DirectionSpec {
+    fn check(&self, path: &str) -> Result<(), ScenarioError> {
+        if let Some(Quantity(mtu)) = self.mtu.filter(|m| !(1280..=65_535).contains(&m.0.0)) {
+            return Err(error(
+                format!("{path}.mtu"),
+                format!("{}B: give an MTU from 1280B (the least QUIC works with) to 65535B", mtu.0),
+            ));
+        }
+        if let Some(LossSpec::Model(table)) = &self.loss {
+            table.check(&format!("{path}.loss"))?;
+        }
+        Ok(())
+    }
+}
+
+impl LossTable {
+    fn check(&self, path: &str) -> Result<(), ScenarioError> {
+        let all = [
+            ("rate", self.rate.is_some(), LossName::Uniform),
+            ("good_to_bad", self.good_to_bad.is_some(), LossName::GilbertElliott),
+            ("bad_to_good", self.bad_to_good.is_some(), LossName::GilbertElliott),
+            ("loss_in_bad", self.loss_in_bad.is_some(), LossName::GilbertElliott),
+            ("loss_in_good", self.loss_in_good.is_some(), LossName::GilbertElliott),
+            ("every", self.every.is_some(), LossName::Periodic),
+            ("packets", self.packets.is_some(), LossName::List),
+        ];
+        if let Some((field, ..)) = all.iter().find(|(_, present, model)| *present && *model != self.model) {
+            return Err(error(format!("{path}.{field}"), "this loss model has no such parameter: leave it out"));
+        }
+        let optional = ["loss_in_bad", "loss_in_good"];
+        let missing = all.iter().find(|(f, present, model)| !present && *model == self.model && !optional.contains(f));
+        if let Some((field, ..)) = missing {
+            return Err(error(path, format!("this loss model needs {field}")));
+        }
+        if self.every == Some(0) {
+            return Err(error(
+                format!("{path}.every"),
+                "0: give the number of packets from one loss to the next, from 1",
+            ));
+        }
+        if let Some(packets) = &self.packets
+            && (packets.first() == Some(&0) || packets.windows(2).any(|w| w[0] >= w[1]))
+        {
+            return Err(error(format!("{path}.packets"), "give ascending numbers, counted from 1"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,234 @@
+//! The scenario: one run as data. The schema is defined here and nowhere else.
+//!
+//! Quantities are strings with units; unknown fields are errors; an error names the field by its path, says what was
+//! given and what would be right.
+
+mod flow;
+mod link;
+mod quantity;
+
+pub use flow::{App, Flow, Pairs};
+pub use link::{DirectionSpec, Distribution, JitterSpec, JitterTable, LinkSpec, LossName, LossSpec, LossTable};
+pub use quantity::{FromText, Probability, Quantity, QueueLimit};
+
+use haltere_net::Span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is wrong with a scenario.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScenarioError {
+    /// Where, such as `topology.bottleneck.rate` or `flows[0].contender`.
+    pub path: String,
+    /// What was given and what would be right.
+    pub message: String,
+}
+
+impl std::fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.path, self.message)
+    }
+}
+impl std::error::Error for ScenarioError {}
+
+fn error(path: impl Into<String>, message: impl Into<String>) -> ScenarioError {
+    ScenarioError { path: path.into(), message: message.into() }
+}
+
+/// A run as data.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Virtual time after which a run with unfinished transfers has failed (default 1h).
+    #[serde(default)]
+    pub time_limit: Option<Quantity<Span>>,
+    /// Stop here, whether transfers are finished or not; unlimited flows need it.
+    #[serde(default)]
+    pub duration: Option<Quantity<Span>>,
+    /// Count goodput from here on; goes with `duration`.
+    #[serde(default)]
+    pub measure_from: Option<Quantity<Span>>,
+    /// Who makes the links of a real network: `kernel` (netem; the default) or `haltere` (its emulator). The model's links
+    /// are its own.
+    #[serde(default)]
+    pub links: Links,
+    /// The network.
+    pub topology: Topology,
+    /// The flows, each from a server to a client.
+    pub flows: Vec<Flow>,
+}
+
+/// The shapes of networks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Servers and clients at the two ends of one link.
+    PointToPoint,
+    /// n servers and n clients, each pair with its own access links, across one bottleneck.
+    Dumbbell,
+    /// Any nodes and links.
+    Graph,
+}
+
+/// Who makes the links of a real network.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Links {
+    /// The kernel's queue disciplines.
+    #[default]
+    Kernel,
+    /// The emulator, with the simulator's links.
+    Haltere,
+}
+
+/// The network.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Topology {
+    /// Its shape.
+    pub kind: Kind,
+    /// Dumbbell: number of server-client pairs (default 1).
+    #[serde(default)]
+    pub pairs: Option<u32>,
+    /// Point to point: the link, `down` from server to client.
+    #[serde(default)]
+    pub link: Option<LinkSpec>,
+    /// Dumbbell: the link between the routers.
+    #[serde(default)]
+    pub bottleneck: Option<LinkSpec>,
+    /// Dumbbell: the links from servers and clients to their routers (default 1Gbit/s without delay).
+    #[serde(default)]
+    pub access: Option<LinkSpec>,
+    /// Graph: the links; nodes are what they name.
+    #[serde(default)]
+    pub links: Option<Vec<GraphLink>>,
+}
+
+/// A link of a graph.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GraphLink {
+    /// Its name in results (default: `from-to`).
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The node at its first end.
+    pub from: String,
+    /// The node at its second end.
+    pub to: String,
+    /// What it is like.
+    #[serde(default)]
+    pub link: LinkSpec,
+}
+
+/// The words of an error of serde_json without its position, which is one in a text the user never sees.
+fn without_position(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once(" at line ").map_or(text.as_str(), |(m, _)| m).to_string()
+}
+
+/// Reads JSON; an error has the path of the field.
+fn read<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, ScenarioError> {
+    let mut deserializer = serde_json::Deserializer::from_str(json);
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|e| {
+        let path = e.path().to_string();
+        error(if path == "." { String::new() } else { path }, without_position(e.inner()))
+    })?;
+    deserializer.end().map_err(|e| error("", without_position(&e)))?;
+    Ok(value)
+}
+
+/// How many flows a scenario may have.
+const MAX_FLOWS: usize = 100_000;
+
+impl Scenario {
+    /// Reads a scenario from JSON and checks all that can be checked without running it.
+    pub fn from_json(json: &str) -> Result<Scenario, ScenarioError> {
+        let mut scenario: Scenario = read(json)?;
+        scenario.check()?;
+        let count = scenario.topology.pairs.unwrap_or(1);
+        let each = |flow: Flow| -> Vec<Flow> {
+            let Some(pairs) = flow.pairs else { return vec![flow] };
+            pairs.numbers(count).map(|n| Flow { pair: Some(n), pairs: None, ..flow.clone() }).collect()
+        };
+        let total: usize = scenario.flows.iter().map(|f| f.pairs.map_or(1, |p| p.numbers(count).len())).sum();
+        if total > MAX_FLOWS {
+            return Err(error("flows", format!("{total} flows are too many: at most {MAX_FLOWS}")));
+        }
+        scenario.flows = scenario.flows.into_iter().flat_map(each).collect();
+        Ok(scenario)
+    }
+
+    fn check(&self) -> Result<(), ScenarioError> {
+        self.topology.check()?;
+        if self.flows.is_empty() {
+            return Err(error("flows", "there is no flow: add a [[flows]] table with a contender"));
+        }
+        for (i, flow) in self.flows.iter().enumerate() {
+            flow.check(&format!("flows[{i}]"), self)?;
+        }
+        if self.measure_from.is_some() && self.duration.is_none() {
+            return Err(error("measure_from", "it goes with duration: set duration too, or leave it out"));
+        }
+        if let (Some(from), Some(duration)) = (self.measure_from, self.duration)
+            && from.0 >= duration.0
+        {
+            return Err(error("measure_from", format!("{} is not before duration, {}", from.0, duration.0)));
+        }
+        Ok(())
+    }
+}
+
+impl Topology {
+    fn check(&self) -> Result<(), ScenarioError> {
+        let required = match self.kind {
+            Kind::PointToPoint => ("link", self.link.is_some()),
+            Kind::Dumbbell => ("bottleneck", self.bottleneck.is_some()),
+            Kind::Graph => ("links", self.links.is_some()),
+        };
+        let name = match self.kind {
+            Kind::PointToPoint => "point-to-point",
+            Kind::Dumbbell => "dumbbell",
+            Kind::Graph => "graph",
+        };
+        if !required.1 {
+            return Err(error("topology", format!("a {name} needs the table topology.{}", required.0)));
+        }
+        let given = [
+            ("pairs", self.pairs.is_some(), Kind::Dumbbell),
+            ("link", self.link.is_some(), Kind::PointToPoint),
+            ("bottleneck", self.bottleneck.is_some(), Kind::Dumbbell),
+            ("access", self.access.is_some(), Kind::Dumbbell),
+            ("links", self.links.is_some(), Kind::Graph),
+        ];
+        if let Some((field, ..)) = given.iter().find(|(_, present, kind)| *present && *kind != self.kind) {
+            return Err(error(format!("topology.{field}"), format!("a {name} has no {field}: leave it out")));
+        }
+        if let Some(pairs) = self.pairs.filter(|p| !(1..=100_000).contains(p)) {
+            return Err(error("topology.pairs", format!("{pairs} pairs: give a number from 1 to 100000")));
+        }
+        let named = [("link", &self.link), ("bottleneck", &self.bottleneck), ("access", &self.access)];
+        for (field, spec) in named.into_iter().filter_map(|(f, s)| s.as_ref().map(|s| (f, s))) {
+            spec.check(&format!("topology.{field}"))?;
+        }
+        let mut names = std::collections::BTreeSet::new();
+        for (i, link) in self.links.iter().flatten().enumerate() {
+            let name = link.name();
+            if !names.insert(name.clone()) {
+                let message = format!("a link before it is called {name:?} too: give this one another name");
+                return Err(error(format!("topology.links[{i}]"), message));
+            }
+            if link.from == link.to {
+                return Err(error(format!("topology.links[{i}]"), format!("it joins {:?} with itself", link.from)));
+            }
+            link.link.check(&format!("topology.links[{i}].link"))?;
+        }
+        Ok(())
+    }
+}
+
+impl GraphLink {
+    /// Its name in results, which also names its random streams.
+    pub fn name(&self) -> String {
+        self.name.clone().unwrap_or_else(|| format!("{}-{}", self.from, self.to))
+    }
+}

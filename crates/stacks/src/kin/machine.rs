@@ -1,0 +1,262 @@
+//! quinn and its kin behind the skin of a [`Machine`]: an endpoint with at most one connection; a server accepts the first
+//! that comes.
+
+use super::{proto as p, seam};
+use crate::config::Config;
+use crate::machine::{CLIENT, Counts, Inbox, Machine, NOUGHTS, News, SERVER, violation};
+use crate::meter::Meter;
+use crate::tls;
+use bytes::{Bytes, BytesMut};
+use haltere_net::Ecn;
+use haltere_transport::{CloseReason, Role};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Instant;
+
+/// An endpoint and its connection.
+pub(crate) struct Connected {
+    endpoint: p::Endpoint,
+    /// How a client tries to connect, one after the other.
+    attempts: VecDeque<p::ClientConfig>,
+    connection: Option<(p::ConnectionHandle, p::Connection)>,
+    peer: SocketAddr,
+    news: VecDeque<News>,
+    /// Whether the server has addresses validated by a Retry packet.
+    retry: bool,
+    /// Packets of attempts that were given up.
+    given_up: u64,
+    meter: Meter,
+}
+
+impl Connected {
+    /// An endpoint without a connection.
+    pub fn new(
+        endpoint: p::Endpoint,
+        attempts: VecDeque<p::ClientConfig>,
+        config: &Config,
+        meter: &Meter,
+    ) -> Connected {
+        Connected {
+            endpoint,
+            attempts,
+            connection: None,
+            peer: if config.role == Role::Client { SERVER } else { CLIENT },
+            news: VecDeque::new(),
+            retry: config.retry,
+            given_up: 0,
+            meter: meter.clone(),
+        }
+    }
+
+    /// Lets endpoint and connection tell each other what they must.
+    fn settle(&mut self) {
+        let Some((handle, connection)) = &mut self.connection else { return };
+        while let Some(event) = connection.poll_endpoint_events() {
+            if let Some(event) = self.endpoint.handle_event(*handle, event) {
+                connection.handle_event(event);
+            }
+        }
+    }
+
+    fn accept_first(&mut self, incoming: p::Incoming, now: Instant, answers: &mut VecDeque<Vec<u8>>) {
+        let mut buffer = Vec::new();
+        if self.connection.is_some() {
+            self.endpoint.ignore(incoming);
+            return;
+        }
+        if self.retry && !incoming.remote_address_validated() {
+            // An address that is not validated may always be asked again.
+            if self.endpoint.retry(incoming, &mut buffer).is_ok() {
+                answers.push_back(buffer);
+            }
+            return;
+        }
+        match self.endpoint.accept(incoming, now, &mut buffer, None) {
+            Ok(accepted) => self.connection = Some(accepted),
+            Err(refused) => {
+                if refused.response.is_some() {
+                    answers.push_back(buffer);
+                }
+            }
+        }
+    }
+}
+
+fn to_ecn(ecn: Option<p::EcnCodepoint>) -> Ecn {
+    match ecn {
+        None => Ecn::NotEct,
+        Some(p::EcnCodepoint::Ect0) => Ecn::Ect0,
+        Some(p::EcnCodepoint::Ect1) => Ecn::Ect1,
+        Some(p::EcnCodepoint::Ce) => Ecn::Ce,
+    }
+}
+
+fn of_ecn(ecn: Ecn) -> Option<p::EcnCodepoint> {
+    match ecn {
+        Ecn::NotEct => None,
+        Ecn::Ect0 => Some(p::EcnCodepoint::Ect0),
+        Ecn::Ect1 => Some(p::EcnCodepoint::Ect1),
+        Ecn::Ce => Some(p::EcnCodepoint::Ce),
+    }
+}
+
+fn stream_id(id: u64) -> p::StreamId {
+    let side = if id & 1 == 0 { p::Side::Client } else { p::Side::Server };
+    p::StreamId::new(side, if id & 2 == 0 { p::Dir::Bi } else { p::Dir::Uni }, id >> 2)
+}
+
+fn ending(reason: &p::ConnectionError) -> News {
+    use p::ConnectionError as E;
+    let failed = |text| News::Failed(CloseReason::ProtocolViolation(text));
+    match reason {
+        E::ApplicationClosed(_) | E::LocallyClosed => News::Closed,
+        E::TimedOut => News::Silent,
+        E::VersionMismatch => failed("the peer speaks no version of QUIC that the stack does"),
+        E::TransportError(error) => News::Failed(violation(error.code.into())),
+        E::ConnectionClosed(close) => News::Failed(violation(close.error_code.into())),
+        E::Reset => failed("the peer knows nothing of the connection (stateless reset)"),
+        E::CidsExhausted => failed("the stack has no connection ids left"),
+    }
+}
+
+impl Machine for Connected {
+    fn connect(&mut self, now: Instant) -> Result<(), &'static str> {
+        let Some(config) = self.attempts.pop_front() else { return Ok(()) };
+        self.given_up = self.counts().sent_packets;
+        match self.endpoint.connect(now, config, self.peer, tls::NAME) {
+            Ok(connected) => self.connection = Some(connected),
+            Err(_) => return Err("the stack refused to connect"),
+        }
+        Ok(())
+    }
+
+    fn has_early_keys(&self) -> bool {
+        self.connection.as_ref().is_some_and(|(_, c)| c.has_0rtt())
+    }
+
+    fn was_early_data_taken(&self) -> bool {
+        self.connection.as_ref().is_some_and(|(_, c)| c.accepted_0rtt())
+    }
+
+    fn receive(&mut self, now: Instant, ecn: Ecn, datagram: Vec<u8>, answers: &mut VecDeque<Vec<u8>>) -> bool {
+        let data = BytesMut::from(Bytes::from(datagram));
+        let mut buffer = Vec::new();
+        match seam::handle(&mut self.endpoint, now, self.peer, of_ecn(ecn), data, &mut buffer) {
+            Some(p::DatagramEvent::ConnectionEvent(handle, event)) => match &mut self.connection {
+                Some((own, connection)) if *own == handle => connection.handle_event(event),
+                _ => return false,
+            },
+            Some(p::DatagramEvent::NewConnection(incoming)) => self.accept_first(incoming, now, answers),
+            Some(p::DatagramEvent::Response(_)) => answers.push_back(buffer),
+            None => return false,
+        }
+        self.settle();
+        true
+    }
+
+    fn wake(&mut self, now: Instant) {
+        if let Some((_, connection)) = &mut self.connection {
+            connection.handle_timeout(now);
+            self.settle();
+        }
+    }
+
+    fn timeout(&mut self) -> Option<Instant> {
+        self.connection.as_mut().and_then(|(_, c)| c.poll_timeout())
+    }
+
+    fn transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<Ecn> {
+        let (_, connection) = self.connection.as_mut()?;
+        let sent = connection.poll_transmit(now, seam::ONE, into)?;
+        Some(to_ecn(sent.ecn))
+    }
+
+    fn news(&mut self) -> Option<News> {
+        if let Some(news) = self.news.pop_front() {
+            return Some(news);
+        }
+        let (_, connection) = self.connection.as_mut()?;
+        loop {
+            return Some(match connection.poll()? {
+                p::Event::Connected => News::Connected,
+                p::Event::ConnectionLost { reason: p::ConnectionError::VersionMismatch }
+                    if !self.attempts.is_empty() =>
+                {
+                    News::Unversioned
+                }
+                p::Event::ConnectionLost { reason } => ending(&reason),
+                p::Event::Stream(event) => match event {
+                    p::StreamEvent::Opened { dir: p::Dir::Bi } => News::Opened,
+                    p::StreamEvent::Readable { id } => News::Readable(id.into()),
+                    p::StreamEvent::Writable { id } => News::Writable(id.into()),
+                    p::StreamEvent::Finished { id } | p::StreamEvent::Stopped { id, .. } => News::Delivered(id.into()),
+                    p::StreamEvent::Available { dir: p::Dir::Bi } => News::Openable,
+                    p::StreamEvent::Opened { .. } | p::StreamEvent::Available { .. } => continue,
+                },
+                // Datagrams, paths and traversal of address translation are not used.
+                _ => continue,
+            });
+        }
+    }
+
+    fn open(&mut self) -> Option<u64> {
+        let (_, connection) = self.connection.as_mut()?;
+        connection.streams().open(p::Dir::Bi).map(u64::from)
+    }
+
+    fn accept(&mut self) -> Option<u64> {
+        let (_, connection) = self.connection.as_mut()?;
+        connection.streams().accept(p::Dir::Bi).map(u64::from)
+    }
+
+    fn write(&mut self, stream: u64, bytes: u64) -> u64 {
+        let Some((_, connection)) = &mut self.connection else { return 0 };
+        let mut sender = connection.send_stream(stream_id(stream));
+        let mut taken = 0;
+        while taken < bytes {
+            let len = (bytes - taken).min(NOUGHTS.len() as u64) as usize;
+            match seam::write(&mut sender, Bytes::from_static(&NOUGHTS[..len])) {
+                Ok(written) => taken += written as u64,
+                // A stream that the peer has stopped takes everything and sends nothing.
+                Err(p::WriteError::Stopped(_) | p::WriteError::ClosedStream) => return bytes,
+                Err(p::WriteError::Blocked) => break,
+            }
+        }
+        taken
+    }
+
+    fn finish(&mut self, stream: u64) {
+        let Some((_, connection)) = &mut self.connection else { return };
+        if connection.send_stream(stream_id(stream)).finish().is_err() {
+            self.news.push_back(News::Delivered(stream));
+        }
+    }
+
+    fn read(&mut self, stream: u64, inbox: &mut Inbox) -> bool {
+        let Some((_, connection)) = &mut self.connection else { return false };
+        let mut receiver = connection.recv_stream(stream_id(stream));
+        let Ok(mut chunks) = receiver.read(inbox.ordered) else { return true };
+        let ended = loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => inbox.take(chunk.offset, chunk.bytes.len() as u64),
+                Ok(None) | Err(p::ReadError::Reset(_)) => break true,
+                Err(p::ReadError::Blocked) => break false,
+            }
+        };
+        // Whether that calls for a packet is seen when packets are asked for, which follows in any case.
+        let _ = chunks.finalize();
+        ended
+    }
+
+    fn close(&mut self, now: Instant) {
+        if let Some((_, connection)) = &mut self.connection {
+            connection.close(now, p::VarInt::from_u32(0), Bytes::new());
+        }
+    }
+
+    fn counts(&mut self) -> Counts {
+        let Some((_, connection)) = &mut self.connection else { return Counts::default() };
+        let counts = seam::counts(connection, &self.meter);
+        Counts { sent_packets: self.given_up + counts.sent_packets, ..counts }
+    }
+}
