@@ -97,8 +97,11 @@ pub fn open_stream(stream: impl Read + Send + 'static) -> io::Result<Opened> {
     Ok(Opened { reader, format, compression })
 }
 
+/// A stream of which the first bytes were looked at.
+type Whole<R> = io::Chain<Cursor<Vec<u8>>, R>;
+
 /// The first `n` bytes of a stream, fewer if it has fewer, and the stream as if they had not been read.
-fn look<R: Read>(mut stream: R, n: usize) -> io::Result<(Vec<u8>, io::Chain<Cursor<Vec<u8>>, R>)> {
+fn look<R: Read>(mut stream: R, n: usize) -> io::Result<(Vec<u8>, Whole<R>)> {
     let mut start = Vec::new();
     stream.by_ref().take(n as u64).read_to_end(&mut start)?;
     Ok((start.clone(), Cursor::new(start).chain(stream)))

@@ -126,7 +126,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Goes on to the next object; tells what else stood there, if anything.
-    fn to_object(&mut self) -> Option<Damage> {
+    fn seek_object(&mut self) -> Option<Damage> {
         let offset = self.window.offset();
         let mut odd = 0;
         loop {
@@ -146,7 +146,7 @@ impl<R: Read> Reader<R> {
     }
 
     fn step(&mut self, trace: &mut Trace) -> Option<Step> {
-        if let Some(damage) = self.to_object() {
+        if let Some(damage) = self.seek_object() {
             return Some(Step::Damaged(damage));
         }
         if self.window.bytes().is_empty() {

@@ -124,7 +124,7 @@ fn add(trace: &mut Trace, hop: &Hop<'_>) -> Result<(), &'static str> {
     });
     for e in &hop.icmpext {
         let entry = |l: &Label| {
-            (l.mpls_label << 12 | (l.mpls_exp & 7) << 9 | (l.mpls_s & 1) << 8 | l.mpls_ttl & 255).to_be_bytes()
+            ((l.mpls_label << 12) | ((l.mpls_exp & 7) << 9) | ((l.mpls_s & 1) << 8) | (l.mpls_ttl & 255)).to_be_bytes()
         };
         let stack: Vec<u8> = e.mpls_labels.iter().flat_map(entry).collect();
         trace.add_extension(e.ie_cn, e.ie_ct, &stack);
