@@ -1,52 +1,82 @@
-//! Traces a second that one core reads from a file, or from files of generated traces: `decode [FILE]…`.
-//! With `generate COUNT FILE`, writes a file of that many.
+//! Traces a CPU-second that are read from files: `decode FILE…`, each read into memory before.
+//! `decode generate warts|warts-old|arts|atlas COUNT FILE` writes a file of generated traces.
 
 use haltere_paths::generate::{Generator, Profile};
-use haltere_paths::warts::{Addresses, Reader, Writer};
-use haltere_paths::{ReadTraces, Step, Trace};
+use haltere_paths::input::open_stream;
+use haltere_paths::warts::Addresses;
+use haltere_paths::{ReadTraces, Step, Trace, arts, json, warts};
 use std::fs::File;
-use std::io::{BufWriter, Result};
+use std::io::{BufWriter, Cursor, Error, Result, Write};
 
-fn generate(count: u64, file: &str) -> Result<()> {
-    let mut writer = Writer::new(BufWriter::new(File::create(file)?), Addresses::Embedded);
-    let mut generator = Generator::new(1, "bench", 1_300_000_000, Profile::default());
+/// 13 March 2011, in the middle of one of the study's years.
+const START_S: u32 = 1_300_000_000;
+
+fn generate(kind: &str, count: u64, file: &str) -> Result<()> {
+    let mut generator = Generator::new(1, "bench", START_S.into(), Profile::default());
     let mut trace = Trace::default();
-    writer.list(1, 1, "bench", None)?;
-    writer.cycle(1, 1, 1, 1_300_000_000, Some("bench"))?;
-    for _ in 0..count {
-        generator.fill(&mut trace);
-        writer.trace(&trace, 1, 1)?;
+    let mut each = |put: &mut dyn FnMut(&Trace) -> Result<()>| {
+        (0..count).try_for_each(|_| {
+            generator.fill(&mut trace);
+            put(&trace)
+        })
+    };
+    let mut out = BufWriter::new(File::create(file)?);
+    match kind {
+        "warts" | "warts-old" => {
+            let addresses = if kind == "warts" { Addresses::Embedded } else { Addresses::Global };
+            let mut writer = warts::Writer::new(out, addresses);
+            writer.list(1, 1, "bench", None)?;
+            writer.cycle(1, 1, 1, START_S, Some("bench"))?;
+            each(&mut |trace| writer.trace(trace, 1, 1))?;
+            writer.cycle_stop(1, START_S + 1)?;
+            writer.finish()?.flush()
+        }
+        "arts" => {
+            let mut writer = arts::Writer::new(out, 3);
+            each(&mut |trace| writer.trace(trace))?;
+            writer.finish()?.flush()
+        }
+        "atlas" => {
+            each(&mut |trace| writeln!(out, "{}", json::atlas(trace)))?;
+            out.flush()
+        }
+        _ => Err(Error::other("what can be generated is warts, warts-old, arts and atlas")),
     }
-    writer.cycle_stop(1, 1_300_000_001)?;
-    writer.finish().map(drop)
 }
 
+fn decode(reader: &mut dyn ReadTraces) -> (u64, usize, u64) {
+    let (mut trace, mut traces, mut answers, mut damaged) = (Trace::default(), 0, 0, 0);
+    loop {
+        match reader.read_into(&mut trace) {
+            Step::Trace => {
+                traces += 1;
+                answers += trace.hops.len();
+            }
+            Step::Damaged(_) => damaged += 1,
+            Step::End => return (traces, answers, damaged),
+        }
+    }
+}
+
+#[allow(clippy::disallowed_methods)] // It measures this machine.
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [word, count, file] = &arguments[..]
+    if let [word, kind, count, file] = &arguments[..]
         && word == "generate"
     {
-        return generate(count.parse().map_err(std::io::Error::other)?, file);
+        return generate(kind, count.parse().map_err(Error::other)?, file);
     }
     for file in &arguments {
         let bytes = std::fs::read(file)?;
-        #[allow(clippy::disallowed_methods)] // A bench measures this machine.
-        let start = std::time::Instant::now();
-        let mut reader = Reader::new(&bytes[..]);
-        let (mut trace, mut traces, mut hops, mut damaged) = (Trace::default(), 0u64, 0usize, 0u64);
-        loop {
-            match reader.read_into(&mut trace) {
-                Step::Trace => {
-                    traces += 1;
-                    hops += trace.hops.len();
-                }
-                Step::Damaged(_) => damaged += 1,
-                Step::End => break,
-            }
-        }
+        let mb = bytes.len() as f64 / 1e6;
+        let start = cpu_time::ThreadTime::now();
+        let mut opened = open_stream(Cursor::new(bytes))?;
+        let (traces, answers, damaged) = decode(opened.reader.as_mut());
         let s = start.elapsed().as_secs_f64();
-        let (rate, mb) = (traces as f64 / s, bytes.len() as f64 / s / 1e6);
-        println!("{file}: {traces} traces, {hops} answers, {damaged} damaged; {rate:.0} traces/s, {mb:.0} MB/s");
+        let (kind, pack) = (opened.format.name(), opened.compression.name());
+        let (rate, speed) = (traces as f64 / s, mb / s);
+        println!("{file} ({kind}, {pack}): {traces} traces, {answers} answers, {damaged} damaged");
+        println!("  {rate:.0} traces a CPU-second, {speed:.0} MB/s of the file");
     }
     Ok(())
 }

@@ -112,7 +112,7 @@ impl Generator {
             });
             if self.dice.chance(self.profile.mpls) {
                 let label = self.dice.below(1 << 20) as u32;
-                trace.add_extension(1, 1, &(label << 12 | 0x0101).to_be_bytes());
+                trace.add_extension(1, 1, &((label << 12) | 0x0101).to_be_bytes());
             }
         }
     }

@@ -2,7 +2,7 @@
 //! their names.
 
 pub use crate::unpack::Compression;
-use crate::{ReadTraces, arts, warts};
+use crate::{ReadTraces, arts, json, text, warts};
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::Path;
@@ -18,6 +18,10 @@ pub enum Format {
     Warts,
     /// skitter's ARTS.
     Arts,
+    /// JSON: RIPE Atlas, scamper, mtr.
+    Json,
+    /// What traceroute and mtr print.
+    Text,
 }
 
 impl Format {
@@ -27,14 +31,20 @@ impl Format {
             Format::Empty => "empty",
             Format::Warts => "warts",
             Format::Arts => "arts",
+            Format::Json => "json",
+            Format::Text => "text",
         }
     }
 
     fn detect(start: &[u8]) -> Option<Format> {
+        // A byte order mark says nothing.
+        let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
         match start {
             [] => Some(Format::Empty),
             _ if warts::detect(start) => Some(Format::Warts),
             _ if arts::detect(start) => Some(Format::Arts),
+            _ if matches!(start.trim_ascii_start(), [b'{' | b'[', ..]) => Some(Format::Json),
+            _ if text::detect(start) => Some(Format::Text),
             _ => None,
         }
     }
@@ -74,18 +84,24 @@ pub fn open_stream(stream: impl Read + Send + 'static) -> io::Result<Opened> {
     let Some(format) = Format::detect(&start) else {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
-            "not a file of traceroutes: it begins neither as warts nor as any other format that is read",
+            "not a file of traceroutes: it is neither warts, ARTS, JSON (RIPE Atlas, scamper, mtr) nor what traceroute or \
+             mtr print",
         ));
     };
     let reader: Box<dyn ReadTraces + Send> = match format {
         Format::Empty | Format::Warts => Box::new(warts::Reader::new(stream)),
         Format::Arts => Box::new(arts::Reader::new(stream)),
+        Format::Json => Box::new(json::Reader::new(stream)),
+        Format::Text => Box::new(text::Reader::new(stream)),
     };
     Ok(Opened { reader, format, compression })
 }
 
+/// A stream of which the first bytes were looked at.
+type Whole<R> = io::Chain<Cursor<Vec<u8>>, R>;
+
 /// The first `n` bytes of a stream, fewer if it has fewer, and the stream as if they had not been read.
-fn look<R: Read>(mut stream: R, n: usize) -> io::Result<(Vec<u8>, io::Chain<Cursor<Vec<u8>>, R>)> {
+fn look<R: Read>(mut stream: R, n: usize) -> io::Result<(Vec<u8>, Whole<R>)> {
     let mut start = Vec::new();
     stream.by_ref().take(n as u64).read_to_end(&mut start)?;
     Ok((start.clone(), Cursor::new(start).chain(stream)))

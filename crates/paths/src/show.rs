@@ -43,7 +43,7 @@ impl Display for Shown<'_> {
 /// The word for a class.
 pub fn word(class: Class) -> &'static str {
     match class {
-        Class::Clean => "complete",
+        Class::Clean => "clean",
         Class::Incomplete => "incomplete",
         Class::TooLong => "too long",
         Class::Loop => "loop",
@@ -129,7 +129,7 @@ mod tests {
         trace.add_extension(1, 1, &[0, 0, 0x11, 7]);
         assert_eq!(
             Shown(&trace).to_string(),
-            "traceroute to 10.0.0.9, unknown, COMPLETED: complete\n  1  10.0.0.1  0.500 ms  10.0.0.2  1.250 ms\n  \
+            "traceroute to 10.0.0.9, unknown, COMPLETED: clean\n  1  10.0.0.1  0.500 ms  10.0.0.2  1.250 ms\n  \
              2  *\n  3  10.0.0.9  20.001 ms [MPLS label 1 ttl 7]\n"
         );
     }

@@ -83,3 +83,26 @@ impl<R: Read> Window<R> {
         self.failure.take()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_grows_with_what_is_there_and_not_with_what_is_claimed() {
+        let mut window = Window::new(std::io::repeat(7).take(1000));
+        assert!(!window.need(1 << 40));
+        assert_eq!(window.bytes().len(), 1000);
+        assert_eq!(window.buffer.len(), CHUNK);
+    }
+
+    #[test]
+    fn what_was_consumed_makes_room() {
+        let mut window = Window::new(std::io::repeat(7).take(100 << 20));
+        while window.need(50_000) {
+            window.consume(50_000);
+        }
+        assert_eq!(window.offset(), (100 << 20) / 50_000 * 50_000);
+        assert!(window.buffer.len() <= 2 * CHUNK, "{}", window.buffer.len());
+    }
+}

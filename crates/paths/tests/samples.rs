@@ -5,7 +5,7 @@ use haltere_paths::input;
 use haltere_paths::{Step, Trace, classify};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 fn sample(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("HALTERE_PATHS_SAMPLES");
@@ -16,7 +16,7 @@ fn sample(name: &str) -> Option<PathBuf> {
     file
 }
 
-fn counts(file: &PathBuf) -> FileCounts {
+fn counts(file: &Path) -> FileCounts {
     let counts = count_file(file, &Progress::default());
     assert_eq!((counts.error.as_deref(), counts.counts.damaged), (None, 0));
     counts
@@ -43,7 +43,7 @@ fn what_scamper_made_in_namespaces_is_counted_as_it_must_be() {
 }
 
 /// Nodes and edges that the clean traces span, source included.
-fn clean_graph(file: &PathBuf) -> (usize, usize) {
+fn clean_graph(file: &Path) -> (usize, usize) {
     let mut opened = input::open(file, &Default::default()).unwrap();
     let (mut nodes, mut edges, mut trace) = (BTreeSet::new(), BTreeSet::new(), Trace::default());
     while opened.reader.read_into(&mut trace) == Step::Trace {

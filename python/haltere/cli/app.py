@@ -505,8 +505,8 @@ def paths_count(
 ) -> None:
     """Say what files hold: traces that are complete, incomplete, too long or looped, and damaged records.
 
-    Each trace is counted once: as a loop if an address comes again at TTLs that are not neighbours, else as too long
-    over 30 hops, else as incomplete if the destination did not answer. What cannot be read is reported with its place.
+    A trace is complete if the destination answered, too long over 30 hops, a loop if an address comes again at TTLs
+    that are not neighbours, and clean if it is complete and neither. What cannot be read is reported with its place.
 
     `haltere paths count cycle-20110101/*.warts.gz`
     """

@@ -13,7 +13,7 @@ from rich.table import Table
 from haltere import paths
 from haltere.cli import show
 
-COLUMNS = ("traces", "complete", "incomplete", "too long", "loop", "damaged records")
+COLUMNS = ("traces", "complete", "incomplete", "too long", "loop", "clean", "damaged records")
 
 
 def count(files: Sequence[str], *, threads: int | None, as_json: bool) -> None:
@@ -52,8 +52,9 @@ def _print(counted: dict[str, Any]) -> None:
 
 
 def _numbers(counts: dict[str, Any]) -> list[str]:
-    classes = counts["classes"]
-    values = (counts["traces"], *(classes[c] for c in ("clean", "incomplete", "toolong", "loop")), counts["damaged"])
+    flags = counts["flags"]
+    shown = (flags[name] for name in ("complete", "incomplete", "toolong", "loop", "clean"))
+    values = (counts["traces"], *shown, counts["damaged"])
     return [f"{value:,}" for value in values]
 
 

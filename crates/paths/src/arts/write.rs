@@ -34,7 +34,7 @@ impl<W: Write> Writer<W> {
     /// If the stream does not take it.
     pub fn object(&mut self, kind: u32, flags: u32, attributes: &[u8], data: &[u8]) -> io::Result<()> {
         self.out.write_all(&MAGIC.to_be_bytes())?;
-        self.out.write_all(&(kind << 4 | u32::from(self.version)).to_be_bytes())?;
+        self.out.write_all(&((kind << 4) | u32::from(self.version)).to_be_bytes())?;
         self.out.write_all(&flags.to_be_bytes())?;
         self.out.write_all(&[0, 0])?;
         self.out.write_all(&(attributes.len() as u32).to_be_bytes())?;
@@ -50,7 +50,7 @@ impl<W: Write> Writer<W> {
     /// If the stream does not take it.
     pub fn trace(&mut self, trace: &Trace) -> io::Result<()> {
         let start_s = (trace.start_us / 1_000_000) as u32;
-        let attributes = [CREATION << 8 | UNIX_DATE, 12, start_s].map(u32::to_be_bytes).concat();
+        let attributes = [(CREATION << 8) | UNIX_DATE, 12, start_s].map(u32::to_be_bytes).concat();
         let last = trace.hops.last().filter(|_| trace.answered);
         let hops = &trace.hops[..trace.hops.len() - usize::from(last.is_some())];
         let hops = &hops[..hops.len().min(0x7f)];

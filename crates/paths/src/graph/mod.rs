@@ -150,7 +150,7 @@ mod tests {
     fn components_are_numbered_by_size() {
         let graph = Graph::new(6, &[(0, 1, 1), (2, 3, 1), (3, 4, 1)]).unwrap();
         assert_eq!(graph.components(), [1, 1, 0, 0, 0, 2]);
-        assert_eq!(Graph::new(0, &[]).unwrap().components(), []);
+        assert!(Graph::new(0, &[]).unwrap().components().is_empty());
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Fields {
 }
 
 fn instant(us: u64) -> [u8; 8] {
-    ((us / 1_000_000) << 32 | us % 1_000_000).to_be_bytes()
+    (((us / 1_000_000) << 32) | (us % 1_000_000)).to_be_bytes()
 }
 
 fn literal(address: Address) -> Vec<u8> {

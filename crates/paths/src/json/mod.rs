@@ -1,0 +1,248 @@
+//! Traceroutes as JSON: results of RIPE Atlas, what `sc_warts2json` writes, and mtr's reports. Objects may stand a line
+//! each, in one array, or one after the other, and objects of several kinds in one file.
+
+mod atlas;
+pub(crate) mod mtr;
+mod pull;
+mod scamper;
+mod word;
+mod write;
+
+pub use write::atlas;
+
+use crate::Trace;
+use crate::reader::{Damage, ReadTraces, Step};
+use crate::window::Window;
+use atlas::Kind;
+use pull::Pull;
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::Read;
+use word::Word;
+
+/// Longest object that is believed, bytes.
+const MAX_OBJECT: usize = 16 << 20;
+/// So much is there before an object is read, so that few are begun twice.
+const AHEAD: usize = 64 * 1024;
+
+/// A trace of scamper's or a report of mtr's; what is not named here is passed over.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Any<'a> {
+    // scamper.
+    #[serde(borrow)]
+    src: Word<'a>,
+    dst: Word<'a>,
+    rtr: Word<'a>,
+    method: Word<'a>,
+    sport: Word<'a>,
+    dport: Word<'a>,
+    icmp_sum: Word<'a>,
+    stop_reason: Word<'a>,
+    stop_data: Word<'a>,
+    start: scamper::Instant,
+    hop_count: Word<'a>,
+    attempts: Word<'a>,
+    hoplimit: Word<'a>,
+    firsthop: Word<'a>,
+    wait: Word<'a>,
+    wait_probe: Word<'a>,
+    tos: Word<'a>,
+    probe_size: Word<'a>,
+    probe_count: Word<'a>,
+    userid: Word<'a>,
+    hops: Vec<scamper::Hop<'a>>,
+    extra_hops: Vec<scamper::Hop<'a>>,
+    // mtr.
+    report: Option<mtr::Report<'a>>,
+}
+
+/// What an object was.
+struct Was {
+    name: &'static str,
+    is_trace: bool,
+    bytes: usize,
+}
+
+/// Why an object could not be read.
+enum Wrong {
+    /// It goes on beyond what is there.
+    Unfinished,
+    /// It is none, or not of a kind that is read.
+    Broken(String),
+}
+
+impl From<pull::Wrong> for Wrong {
+    fn from(wrong: pull::Wrong) -> Wrong {
+        match wrong {
+            pull::Wrong::Unfinished => Wrong::Unfinished,
+            pull::Wrong::Broken(what) => Wrong::Broken(what.to_owned()),
+        }
+    }
+}
+
+/// Reads the object at the start of `bytes`.
+fn object(bytes: &[u8], trace: &mut Trace) -> Result<Was, Wrong> {
+    let mut pull = Pull::new(bytes);
+    let kind = atlas::read(&mut pull, trace)?;
+    let end = pull.position();
+    let is = |name, is_trace| Was { name, is_trace, bytes: end };
+    let broken = |what: &str| Wrong::Broken(what.to_owned());
+    match kind.map_err(broken)? {
+        Kind::Traceroute => Ok(is("traceroute", true)),
+        Kind::Typed(b"trace") => scamper::fill(&any(&bytes[..end])?, trace).map(|()| is("trace", true)).map_err(broken),
+        Kind::Report => mtr::fill(&any(&bytes[..end])?, trace).map(|()| is("mtr", true)).map_err(broken),
+        Kind::Typed(other) => Ok(is(name_of(other), false)),
+        Kind::Untyped => Err(broken("an object without a type")),
+    }
+}
+
+/// An object that is not RIPE Atlas's.
+fn any(bytes: &[u8]) -> Result<Any<'_>, Wrong> {
+    // Lines are the file's, not the object's: the offset tells the place.
+    let told = |e: serde_json::Error| e.to_string().split(" at line ").next().unwrap_or_default().to_owned();
+    serde_json::from_slice(bytes).map_err(|e| Wrong::Broken(told(e)))
+}
+
+/// Names of objects that are known and no traceroutes.
+fn name_of(kind: &[u8]) -> &'static str {
+    const KNOWN: [&str; 10] =
+        ["cycle-start", "cycle-stop", "cycle-def", "ping", "tracelb", "dealias", "dns", "http", "sslcert", "ntp"];
+    KNOWN.iter().find(|&&known| known.as_bytes() == kind).unwrap_or(&"other")
+}
+
+/// A reader of JSON from any stream, in memory that depends on the longest object alone.
+pub struct Reader<R> {
+    window: Window<R>,
+    counts: BTreeMap<&'static str, u64>,
+    ended: bool,
+}
+
+impl<R: Read> Reader<R> {
+    /// A reader of the objects in `stream`, which is read in large pieces: there is no need to buffer it.
+    pub fn new(stream: R) -> Reader<R> {
+        Reader { window: Window::new(stream), counts: BTreeMap::new(), ended: false }
+    }
+
+    /// Goes on to the next object; tells what else stood there, if anything.
+    fn seek_object(&mut self) -> Option<Damage> {
+        let offset = self.window.offset();
+        let mut odd = 0;
+        loop {
+            let bytes = self.window.bytes();
+            // A byte order mark is three bytes.
+            let between = |b: &u8| matches!(b, b' ' | b'\t' | b'\r' | b'\n' | b',' | b'[' | b']' | 0xef | 0xbb | 0xbf);
+            let skipped = bytes.iter().position(|b| *b == b'{').unwrap_or(bytes.len());
+            odd += bytes[..skipped].iter().filter(|b| !between(b)).count();
+            let found = skipped < bytes.len();
+            self.window.consume(skipped);
+            if found || !self.window.refill() {
+                break;
+            }
+        }
+        let skipped = self.window.offset() - offset;
+        (odd > 0).then(|| Damage { offset, skipped, what: "text between objects".into() })
+    }
+
+    fn step(&mut self, trace: &mut Trace) -> Option<Step> {
+        if let Some(damage) = self.seek_object() {
+            return Some(Step::Damaged(damage));
+        }
+        if self.window.bytes().is_empty() {
+            self.ended = true;
+            let offset = self.window.offset();
+            let failed =
+                |e| Damage { offset, skipped: 0, what: format!("the file cannot be read further: {e}").into() };
+            return Some(self.window.take_failure().map_or(Step::End, |e| Step::Damaged(failed(e))));
+        }
+        let mut wanted = AHEAD;
+        loop {
+            let all = !self.window.need(wanted);
+            match object(self.window.bytes(), trace) {
+                Ok(was) => {
+                    self.window.consume(was.bytes);
+                    *self.counts.entry(was.name).or_default() += 1;
+                    return was.is_trace.then_some(Step::Trace);
+                }
+                Err(Wrong::Unfinished) if !all && wanted < MAX_OBJECT => wanted = self.window.bytes().len() * 2,
+                Err(Wrong::Unfinished) if all => return Some(self.lost("the file ends in an object")),
+                Err(Wrong::Unfinished) => return Some(self.lost("an object that does not end")),
+                Err(Wrong::Broken(what)) => return Some(self.lost(what)),
+            }
+        }
+    }
+
+    /// Passes over the object here, to the next line or element that begins one of a kind that is known.
+    fn lost(&mut self, what: impl Into<Cow<'static, str>>) -> Step {
+        let offset = self.window.offset();
+        let mut scratch = Trace::default();
+        loop {
+            self.window.consume(1);
+            self.window.need(AHEAD);
+            let bytes = self.window.bytes();
+            let begins = |w: &[u8]| w[1] == b'{' && matches!(w[0], b'\n' | b',' | b' ');
+            match bytes.windows(2).position(begins) {
+                Some(at) => {
+                    self.window.consume(at + 1);
+                    self.window.need(AHEAD);
+                    let known = match object(self.window.bytes(), &mut scratch) {
+                        Ok(was) => was.is_trace || was.name != "other",
+                        Err(Wrong::Unfinished) => starts_a_line(self.window.bytes()),
+                        Err(Wrong::Broken(_)) => false,
+                    };
+                    if known {
+                        break;
+                    }
+                }
+                None => {
+                    self.window.consume(bytes.len().saturating_sub(2));
+                    if !self.window.refill() {
+                        let left = self.window.bytes().len();
+                        self.window.consume(left);
+                        break;
+                    }
+                }
+            }
+        }
+        Step::Damaged(Damage { offset, skipped: self.window.offset() - offset, what: what.into() })
+    }
+}
+
+/// Whether an object whose end is not there begins as those do that are read.
+fn starts_a_line(bytes: &[u8]) -> bool {
+    [&b"{\"fw\":"[..], b"{\"type\":", b"{\"msm_id\":", b"{\"af\":"].iter().any(|start| bytes.starts_with(start))
+}
+
+impl<R: Read> ReadTraces for Reader<R> {
+    fn read_into(&mut self, trace: &mut Trace) -> Step {
+        loop {
+            if self.ended {
+                return Step::End;
+            }
+            if let Some(step) = self.step(trace) {
+                return step;
+            }
+        }
+    }
+
+    fn records(&mut self) -> &BTreeMap<&'static str, u64> {
+        &self.counts
+    }
+}
+
+/// The number as a small one; 0 if it is missing or out of range.
+fn small<T: TryFrom<u64> + Default>(word: &Word<'_>) -> T {
+    word.number().filter(|n| *n >= 0.0).and_then(|n| T::try_from(n as u64).ok()).unwrap_or_default()
+}
+
+/// Milliseconds as whole microseconds.
+pub(crate) fn microseconds(ms: f64) -> Option<u32> {
+    let us = (ms * 1000.0).round();
+    (us >= 0.0 && us < f64::from(u32::MAX)).then_some(us as u32)
+}
+
+/// The address; none if the text is not one.
+fn address(word: &Word<'_>) -> crate::Address {
+    word.text().and_then(|text| text.parse().ok()).unwrap_or_default()
+}

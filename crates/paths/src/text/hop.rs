@@ -1,0 +1,101 @@
+//! One line of a traceroute: words in some order, of which times and addresses find each other.
+
+use crate::json::microseconds;
+use crate::{Address, Hop, Trace};
+
+/// What a line is.
+pub(super) enum Line<'a> {
+    /// The first line of a TTL.
+    Hop { ttl: u8, rest: &'a str },
+    /// More answers of the TTL before, as Cisco's routers print them.
+    More(&'a str),
+    /// Neither.
+    Other,
+}
+
+impl<'a> Line<'a> {
+    /// Tells what a line is by how it begins.
+    pub fn of(text: &'a str) -> Line<'a> {
+        let line = text.trim_start();
+        let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let rest = &line[digits..];
+        let ends = rest.is_empty() || rest.starts_with([' ', '\t']) || rest.starts_with(".|") || rest.starts_with(". ");
+        match line[..digits].parse() {
+            Ok(ttl @ 1..=255) if ends => Line::Hop { ttl, rest },
+            _ if line.len() < text.len() && !line.is_empty() => Line::More(line),
+            _ => Line::Other,
+        }
+    }
+}
+
+/// A time that stands below a millisecond without telling how far (`<1 ms`) counts as one.
+fn time(word: &str) -> Option<u32> {
+    let number = word.strip_prefix('<').unwrap_or(word);
+    number.bytes().next().filter(u8::is_ascii_digit)?;
+    number.parse::<f64>().ok().and_then(microseconds)
+}
+
+/// Adds the answers that stand in a line. Most tools print an address and then its times, Windows the times first.
+pub(super) fn answers(trace: &mut Trace, ttl: u8, rest: &str) {
+    let mut words = rest.split_whitespace().peekable();
+    let mut address = None;
+    let mut waiting: Vec<(u8, u32)> = Vec::new();
+    let attempts = trace.hops.iter().rev().take_while(|h| h.ttl == ttl).map(|h| h.attempt).max();
+    let mut attempt = attempts.unwrap_or(0);
+    while let Some(word) = words.next() {
+        let unit = words.peek().is_some_and(|next| matches!(*next, "ms" | "msec"));
+        let (glued, in_one) = match word.strip_suffix("ms") {
+            Some(number) if !unit => (number, true),
+            _ => (word, false),
+        };
+        if word == "*" {
+            attempt = attempt.saturating_add(1);
+        } else if let Some(rtt_us) = time(glued).filter(|_| unit || in_one) {
+            if unit {
+                words.next();
+            }
+            attempt = attempt.saturating_add(1);
+            match address {
+                Some(address) => trace.hops.push(hop(address, ttl, attempt, rtt_us)),
+                None => waiting.push((attempt, rtt_us)),
+            }
+        } else if let Some(found) = address_of(word) {
+            address = Some(found);
+            for (attempt, rtt_us) in waiting.drain(..) {
+                trace.hops.push(hop(found, ttl, attempt, rtt_us));
+            }
+        } else if let Some(mark) = word.strip_prefix('!')
+            && let Some(last) = trace.hops.last_mut().filter(|h| h.ttl == ttl)
+        {
+            (last.icmp_type, last.icmp_code) = unreachable(last, mark);
+        }
+    }
+}
+
+fn hop(address: Address, ttl: u8, attempt: u8, rtt_us: u32) -> Hop {
+    let icmp_type = if address.is_v4() { 11 } else { 3 };
+    Hop { address, ttl, attempt, rtt_us, icmp_type, ..Hop::default() }
+}
+
+/// An address, bare or in brackets; not what else stands in brackets (`[AS64500]`, `[MPLS: …]`).
+fn address_of(word: &str) -> Option<Address> {
+    word.trim_matches(|c| matches!(c, '(' | ')' | '[' | ']' | ',')).parse().ok()
+}
+
+/// ICMP type and code of the marks of traceroute(8); a bare `!` is an answer whose TTL was used up.
+fn unreachable(hop: &Hop, mark: &str) -> (u8, u8) {
+    let v4 = hop.address.is_v4();
+    let known = |code4, code6| if v4 { (3, code4) } else { (1, code6) };
+    match mark {
+        "" => (hop.icmp_type, hop.icmp_code),
+        "N" => known(0, 0),
+        "P" => known(2, 6),
+        "S" => known(5, 5),
+        "X" => known(13, 1),
+        _ if mark.starts_with('F') => known(4, 0),
+        _ => match mark.trim_matches(['<', '>']).parse() {
+            Ok(code) => known(code, code),
+            Err(_) => known(1, 3),
+        },
+    }
+}

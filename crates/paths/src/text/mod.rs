@@ -1,0 +1,210 @@
+//! Traces as people see them: what traceroute (Linux, BSD, Junos, Cisco), Windows' tracert, `sc_warts2text` and
+//! `mtr --report` print. Names are passed over: a hop is known by its address.
+
+mod hop;
+
+use crate::json::mtr::{finish, host};
+use crate::reader::{Damage, ReadTraces, Step};
+use crate::window::Window;
+use crate::{Address, Stop, Trace};
+use hop::Line;
+use std::collections::BTreeMap;
+use std::io::Read;
+
+/// Longest line that is believed, bytes.
+const MAX_LINE: usize = 64 * 1024;
+
+/// What the first line of a trace tells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Opening {
+    /// A traceroute's destination, and its source where that is told.
+    Traceroute { source: Address, destination: Address },
+    /// The head of mtr's table.
+    Mtr,
+}
+
+/// Reads the line that opens a trace; none if this is not one.
+fn opening(line: &str) -> Option<Opening> {
+    let line = line.trim_start();
+    if line.starts_with("HOST:") && line.contains("Loss%") {
+        return Some(Opening::Mtr);
+    }
+    let (mut source, to) =
+        (Address::NONE, ["traceroute to ", "traceroute6 to ", "Tracing route to ", "Tracing the route to "]);
+    let rest = match to.iter().find_map(|start| line.strip_prefix(start)) {
+        Some(rest) => rest,
+        // sc_warts2text tells both ends.
+        None => {
+            let (from, rest) = line.strip_prefix("traceroute from ")?.split_once(" to ")?;
+            source = from.parse().unwrap_or_default();
+            rest
+        }
+    };
+    // A name stands before its address in brackets; the destination ends where the sentence goes on.
+    let clause = rest.split([',', '\r']).next().unwrap_or(rest);
+    let bracketed = clause.split(['(', '[']).nth(1).and_then(|inside| inside.split([')', ']']).next());
+    let plain = clause.split_whitespace().next();
+    let destination = bracketed.into_iter().chain(plain).find_map(|text| text.parse().ok())?;
+    Some(Opening::Traceroute { source, destination })
+}
+
+/// Whether a text holds a line that opens a trace.
+pub(crate) fn detect(start: &[u8]) -> bool {
+    String::from_utf8_lossy(start).lines().any(|line| opening(line).is_some())
+}
+
+/// A reader of text from any stream, in memory that depends on the longest line alone.
+pub struct Reader<R> {
+    window: Window<R>,
+    counts: BTreeMap<&'static str, u64>,
+    /// The opening of the next trace, if it was read already.
+    next: Option<Opening>,
+    ended: bool,
+}
+
+/// One line of the stream.
+enum Row {
+    Text(String),
+    TooLong { offset: u64, skipped: u64 },
+    End,
+}
+
+impl<R: Read> Reader<R> {
+    /// A reader of the traces in `stream`, which is read in large pieces: there is no need to buffer it.
+    pub fn new(stream: R) -> Reader<R> {
+        Reader { window: Window::new(stream), counts: BTreeMap::new(), next: None, ended: false }
+    }
+
+    fn row(&mut self) -> Row {
+        let mut looked = 0;
+        loop {
+            let bytes = self.window.bytes();
+            let end = bytes[looked..].iter().position(|&b| b == b'\n');
+            if let Some(at) = end.filter(|at| looked + at <= MAX_LINE) {
+                let text = String::from_utf8_lossy(&bytes[..looked + at]).into_owned();
+                self.window.consume(looked + at + 1);
+                return Row::Text(text);
+            }
+            looked = bytes.len();
+            if looked > MAX_LINE || end.is_some() {
+                return self.long_row();
+            }
+            if !self.window.refill() {
+                let text = String::from_utf8_lossy(self.window.bytes()).into_owned();
+                self.window.consume(looked);
+                return if text.is_empty() { Row::End } else { Row::Text(text) };
+            }
+        }
+    }
+
+    fn long_row(&mut self) -> Row {
+        let offset = self.window.offset();
+        loop {
+            let bytes = self.window.bytes();
+            let end = bytes.iter().position(|&b| b == b'\n');
+            self.window.consume(end.map_or(bytes.len(), |at| at + 1));
+            if end.is_some() || !self.window.refill() {
+                return Row::TooLong { offset, skipped: self.window.offset() - offset };
+            }
+        }
+    }
+
+    fn count(&mut self, name: &'static str) -> Step {
+        *self.counts.entry(name).or_default() += 1;
+        Step::Trace
+    }
+
+    /// Reads the lines of a trace up to what opens the next one, or the end; none if nothing but damage came.
+    fn lines(&mut self, opened: Opening, trace: &mut Trace) -> Step {
+        trace.clear();
+        if let Opening::Traceroute { source, destination } = opened {
+            (trace.source, trace.destination) = (source, destination);
+        }
+        let mut ttl = 0;
+        loop {
+            let text = match self.row() {
+                Row::Text(text) => text,
+                Row::TooLong { offset, skipped } => {
+                    return Step::Damaged(Damage { offset, skipped, what: "a line that does not end".into() });
+                }
+                Row::End => break,
+            };
+            if let Some(next) = opening(&text) {
+                self.next = Some(next);
+                break;
+            }
+            match (opened, Line::of(&text)) {
+                (_, Line::Other) => {}
+                (Opening::Mtr, Line::Hop { ttl, rest }) => mtr_row(trace, ttl, rest),
+                (Opening::Mtr, Line::More(_)) => {}
+                (_, Line::Hop { ttl: of, rest }) => {
+                    ttl = of;
+                    if trace.hop_count == 0 {
+                        trace.first_ttl = ttl;
+                    }
+                    trace.hop_count = trace.hop_count.max(u16::from(ttl));
+                    hop::answers(trace, ttl, rest);
+                }
+                (_, Line::More(rest)) if ttl > 0 => hop::answers(trace, ttl, rest),
+                (_, Line::More(_)) => {}
+            }
+        }
+        if opened == Opening::Mtr {
+            finish(trace, None);
+            return self.count("mtr");
+        }
+        trace.answered = trace.hops.iter().any(|h| h.address == trace.destination);
+        trace.stop = match (trace.answered, trace.hops.last()) {
+            (true, _) => Stop::Completed,
+            (_, Some(last)) if last.icmp_type == if last.address.is_v4() { 3 } else { 1 } => Stop::Unreach,
+            _ => Stop::None,
+        };
+        self.count("traceroute")
+    }
+}
+
+/// A row of mtr's table: `1.|-- host  Loss%  Snt  Last  Avg  Best  Wrst  StDev`.
+fn mtr_row(trace: &mut Trace, ttl: u8, rest: &str) {
+    trace.hop_count = trace.hop_count.max(u16::from(ttl));
+    let rest = rest.trim_start_matches(['.', '|', '-', '?']).trim();
+    let Some((name, figures)) =
+        rest.split_once('%').and_then(|(before, after)| Some((before.rsplit_once(' ')?.0, after)))
+    else {
+        return;
+    };
+    let Some(address) = host(name) else { return };
+    let best = figures.split_whitespace().nth(3).and_then(|text| text.parse::<f64>().ok());
+    let rtt_us = best.and_then(crate::json::microseconds).unwrap_or(crate::Hop::NO_RTT);
+    trace.hops.push(crate::Hop { address, ttl, rtt_us, ..crate::Hop::default() });
+}
+
+impl<R: Read> ReadTraces for Reader<R> {
+    fn read_into(&mut self, trace: &mut Trace) -> Step {
+        loop {
+            if let Some(opened) = self.next.take() {
+                return self.lines(opened, trace);
+            }
+            if self.ended {
+                return Step::End;
+            }
+            match self.row() {
+                Row::Text(text) => self.next = opening(&text),
+                Row::TooLong { offset, skipped } => {
+                    return Step::Damaged(Damage { offset, skipped, what: "a line that does not end".into() });
+                }
+                Row::End => {
+                    self.ended = true;
+                    let offset = self.window.offset();
+                    if let Some(e) = self.window.take_failure() {
+                        let what = format!("the file cannot be read further: {e}").into();
+                        return Step::Damaged(Damage { offset, skipped: 0, what });
+                    }
+                }
+            }
+        }
+    }
+
+    fn records(&mut self) -> &BTreeMap<&'static str, u64> {
+        &self.counts
+    }
+}
