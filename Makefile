@@ -22,13 +22,23 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
 CORE_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml' -o -name '*.json' 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help demo test build kernel test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
+# The worker program of the stacks that read the clock themselves; where it stands the package is built to use it.
+WORKER := python/haltere/haltere-worker
+WORKER_SOURCES := $(shell find crates/worker crates/net crates/stacks/src/worker -name '*.rs' -o -name '*.toml' -o -name '*.lock' 2>/dev/null)
+CORE_FEATURES := $(if $(wildcard $(WORKER)),--features worker)
+# A libclang that comes alone, such as PyPI's, lacks a compiler's own headers; gcc's do as well.
+WORKER_CARGO = cd crates/worker && CARGO_TARGET_DIR='$(CURDIR)/target/worker' \
+	BINDGEN_EXTRA_CLANG_ARGS="$${BINDGEN_EXTRA_CLANG_ARGS-$${LIBCLANG_PATH:+-I$$(cc -print-file-name=include)}}" cargo
+
+.PHONY: help demo test build kernel worker test-worker test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
 
 help:
 	@echo 'make demo   build in .venv, run $(STUDY) with $(DEMO_REPLICATIONS) replications, write the report'
 	@echo 'make test   Rust and Python tests, lints and type checks'
 	@echo 'make build  only build: afterwards $(BIN)/haltere --help'
 	@echo 'make kernel build the user-mode Linux of fidelity linux, unless there is one'
+	@echo 'make worker build the worker program of quic@quiche/… (cmake, a C++ compiler, libclang), and the package to use it'
+	@echo 'make test-worker  tests and lints of the worker program and of what uses it'
 	@echo 'make clean  remove .venv, target and results/demo'
 
 demo: build
@@ -42,6 +52,23 @@ build: $(VENV)/core.stamp
 
 kernel: build
 	$(BIN)/haltere kernel build --if-missing
+
+worker: $(WORKER)
+	@$(MAKE) build
+
+$(WORKER): $(WORKER_SOURCES) | need-tools
+	@echo 'building the worker program (BoringSSL takes some minutes)'
+	@$(WORKER_CARGO) build --release --locked --quiet --features quiche || { echo 'the worker program needs cmake, a C++ compiler and libclang' \
+		'(Debian: cmake g++ libclang-dev; or pip install libclang and LIBCLANG_PATH=.../clang/native)' >&2; exit 1; }
+	@install -m 755 target/worker/release/haltere-worker $@
+	@rm -f $(VENV)/core.stamp
+
+test-worker: $(WORKER) need-rust-lints
+	$(WORKER_CARGO) fmt --check
+	$(WORKER_CARGO) clippy --release --locked --all-targets --features quiche --quiet -- -D warnings
+	$(WORKER_CARGO) test --release --locked --features quiche --quiet
+	cargo clippy --locked -p haltere-stacks -p haltere-sim --features haltere-sim/worker --all-targets --quiet -- -D warnings
+	HALTERE_WORKER='$(CURDIR)/$(WORKER)' cargo test --locked -p haltere-stacks -p haltere-sim --features haltere-sim/worker --quiet --lib --test worker
 
 need-tools:
 	@command -v cargo >/dev/null || { echo 'haltere needs Rust 1.90 or newer (cargo is not on the PATH): install it from rustup.rs' >&2; exit 1; }
@@ -64,7 +91,7 @@ $(VENV)/test.stamp: requirements/test.txt $(VENV)/run.stamp
 	@touch $@
 
 $(VENV)/core.stamp: $(CORE_SOURCES) $(VENV)/run.stamp | need-tools
-	@echo 'building the simulator'; VIRTUAL_ENV='$(CURDIR)/$(VENV)' PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
+	@echo 'building the simulator'; VIRTUAL_ENV='$(CURDIR)/$(VENV)' PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet $(CORE_FEATURES)
 	@touch $@
 
 lint-rust: need-rust-lints
@@ -83,4 +110,4 @@ test-python: $(VENV)/test.stamp build
 	$(BIN)/python -m pytest
 
 clean:
-	rm -rf $(VENV) target $(DEMO_OUT)
+	rm -rf $(VENV) target $(WORKER) $(DEMO_OUT)

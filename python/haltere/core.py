@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,11 @@ except ImportError as error:  # a source tree in which nothing has been built ye
 T = TypeVar("T")
 
 VERSION: str = _core.__version__
+
+# The worker program that `make worker` builds stands beside the package.
+_WORKER = Path(__file__).with_name("haltere-worker")
+if _WORKER.is_file():
+    os.environ.setdefault("HALTERE_WORKER", str(_WORKER))
 
 
 class ScenarioProblem(Exception):

@@ -2,7 +2,7 @@
 
 use haltere_paths::graph::{Graph, Route, Search, Tree};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 type Links = Vec<(u32, u32, u32)>;
 
@@ -98,4 +98,79 @@ fn nowhere_and_no_distance_are_no_special_cases() {
     assert_eq!(search.shortest(&tree, 9, 5), [], "no such node");
     assert_eq!(search.shortest(&tree, 0, 5), [Route { nodes: vec![0], cost: 0 }]);
     assert_eq!(search.shortest(&tree, 1, 0), []);
+}
+
+/// Yen's algorithm as it was published, with a search of its own for every deviation: slow, and nothing to go wrong.
+fn plain(costs: &BTreeMap<(u32, u32), u64>, start: u32, target: u32, k: usize) -> Vec<u64> {
+    let shortest = |beginning: &[u32], taken: &BTreeSet<u32>| -> Option<(u64, Vec<u32>)> {
+        let from = beginning[beginning.len() - 1];
+        let mut queue = BTreeSet::from([(0u64, vec![from])]);
+        let mut done: BTreeSet<u32> = beginning.iter().copied().filter(|&n| n != from).collect();
+        while let Some((cost, path)) = queue.pop_first() {
+            let last = path[path.len() - 1];
+            if last == target {
+                return Some((cost, path));
+            }
+            if done.insert(last) {
+                for (&(_, next), link) in costs.range((last, 0)..=(last, u32::MAX)) {
+                    if !done.contains(&next) && !(path.len() == 1 && taken.contains(&next)) {
+                        queue.insert((cost + link, [path.as_slice(), &[next]].concat()));
+                    }
+                }
+            }
+        }
+        None
+    };
+    let length = |path: &[u32]| path.windows(2).map(|w| costs[&(w[0], w[1])]).sum::<u64>();
+    let mut given: Vec<Vec<u32>> = Vec::new();
+    let mut waiting: BTreeSet<(u64, Vec<u32>)> = shortest(&[start], &BTreeSet::new()).into_iter().collect();
+    while given.len() < k
+        && let Some((_, path)) = waiting.pop_first()
+    {
+        for i in 0..path.len() - 1 {
+            let taken = given.iter().chain([&path]).filter(|p| p.starts_with(&path[..=i])).map(|p| p[i + 1]).collect();
+            if let Some((_, rest)) = shortest(&path[..=i], &taken) {
+                let whole = [&path[..i], &rest].concat();
+                waiting.insert((length(&whole), whole));
+            }
+        }
+        given.push(path);
+    }
+    given.iter().map(|path| length(path)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    /// Large enough for searches to be put off and begun anew, with hubs, and with stubs that hang by a link or two.
+    #[test]
+    fn in_larger_graphs_they_cost_what_the_plain_algorithm_finds(
+        joins in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<bool>()), 30..120),
+        greatest in prop_oneof![Just(1u32), Just(5), Just(10_000)],
+        k in 1usize..25,
+    ) {
+        let mut links: Links = vec![(0, 1, 1)];
+        for (i, (a, b, twice)) in joins.iter().enumerate() {
+            let node = i as u32 + 2;
+            // Ends of links, so that a node with many gets more.
+            let other = |at: &prop::sample::Index| { let l = links[at.index(links.len())]; if i % 2 == 0 { l.0 } else { l.1 } };
+            let (first, second) = (other(a), other(b));
+            let cost = |x: usize| (x as u32).wrapping_mul(2_654_435_761) % greatest + 1;
+            links.push((node, first, cost(i + 1)));
+            if *twice {
+                links.push((node, second, cost(i + 1000)));
+            }
+        }
+        let nodes = joins.len() as u32 + 2;
+        let graph = Graph::new(nodes, &links).unwrap();
+        let costs = costs(&links);
+        let mut search = Search::new();
+        for target in [0, nodes / 2, nodes - 1] {
+            let tree = Tree::new(&graph, target);
+            for start in [1, nodes / 3, nodes - 2] {
+                let routes = search.shortest(&tree, start, k);
+                check(&costs, &routes, start, target);
+                prop_assert_eq!(routes.iter().map(|r| r.cost).collect::<Vec<_>>(), plain(&costs, start, target, k));
+            }
+        }
+    }
 }

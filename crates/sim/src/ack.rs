@@ -26,7 +26,8 @@ pub struct AckSpec {
     /// round trip (default false).
     #[serde(default)]
     pub frequency: Option<bool>,
-    /// TCP: acknowledgements are hurried at the start, after disorder and to offer a larger window (default true).
+    /// TCP: acknowledgements are hurried at the start, after disorder, to offer a larger window, and after a pushed segment
+    /// (default true).
     #[serde(default)]
     pub quick: Option<bool>,
 }

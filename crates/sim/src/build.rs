@@ -24,6 +24,13 @@ use haltere_transport::{Endpoint, Role, quic, tcp};
 const UNLIMITED: u64 = 1 << 50;
 const DEFAULT_TIME_LIMIT: Span = Span::from_secs(3600);
 
+/// The program that all ends of a run share whose stacks need one.
+#[cfg(feature = "stacks")]
+type Worker = haltere_stacks::Worker;
+#[cfg(not(feature = "stacks"))]
+#[derive(Default)]
+struct Worker;
+
 /// A world with what is needed to make a result of it.
 struct Run {
     world: World,
@@ -175,6 +182,7 @@ fn build(
     let recorder = files.map(|files| Recorder::new(&topology, &scenario.flows, &flows, files, &origin)).transpose()?;
     let links = topology.edges().iter().map(|e| Link::new(&e.config, &stream_name(e), streams)).collect();
     let phase = clock_phase(streams);
+    let worker = Worker::default();
     let (mut hosts, mut routes, mut starts) = (Vec::new(), Vec::new(), Vec::new());
     for (i, (flow, path)) in scenario.flows.iter().zip(flows).enumerate() {
         let FlowPath { contender, up, down, mtu, start, .. } = path;
@@ -188,7 +196,7 @@ fn build(
             let name = format!("flow {i}/{}", if role == Role::Client { "client" } else { "server" });
             let (contender, ack, flow) = (&contender, flow.ack, FlowId(i as u32));
             let past = &past;
-            let end = End { contender, ack, role, flow, mtu, phase, files, past };
+            let end = End { contender, ack, role, flow, mtu, phase, files, past, worker: &worker };
             let dice = |part: &str| streams.named(&format!("{name}{part}"));
             let endpoint = end.endpoint(subject, talk.connections(), &dice).map_err(wrong)?;
             let start = (role == Role::Client).then_some(start);
@@ -271,6 +279,8 @@ struct End<'a> {
     phase: Span,
     #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "only stacks write files of their own"))]
     files: Option<&'a Files>,
+    #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "only stacks need one"))]
+    worker: &'a Worker,
     #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "the model needs no past to resume a session"))]
     past: &'a Past,
 }
@@ -296,6 +306,7 @@ impl End<'_> {
                     self.past.config(subject, self.contender, self.role, udp_payload(self.mtu), dice(""))?;
                 let log = recorder::stack_log(self.files, self.flow, self.role)?;
                 config.qlog = log.map(haltere_stacks::Sink::new);
+                config.worker = self.worker.clone();
                 haltere_stacks::endpoint(config).map_err(|e| e.to_string())
             }
         }

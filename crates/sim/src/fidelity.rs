@@ -60,7 +60,7 @@ impl Contender {
         match (self.transport, fidelity, implementation) {
             (Transport::Quic, Fidelity::Stack, None) => self.in_stack("quinn"),
             (Transport::Quic, Fidelity::Stack, Some(name)) if name != "model" => self.in_stack(name),
-            (Transport::Quic, Fidelity::Model, Some(name @ ("quinn" | "noq"))) => Err(format!(
+            (Transport::Quic, Fidelity::Model, Some(name @ ("quinn" | "noq" | "quiche"))) => Err(format!(
                 "{name} is a production stack: choose fidelity \"stack\" (or \"linux\", where it runs as a program), or write \
                  \"quic/{}\" for the model",
                 self.congestion
@@ -90,7 +90,8 @@ impl Contender {
     fn in_stack(&self, name: &str) -> Result<Subject, String> {
         use haltere_stacks::{Cipher, Congestion, Stack, Windows};
         let stack = Stack::named(name).ok_or_else(|| {
-            let known = Stack::ALL.map(|s| s.describe().0).join(", ");
+            let known: Vec<_> = Stack::ALL.iter().chain(&Stack::WORKERS).map(|s| s.describe().0).collect();
+            let known = known.join(", ");
             format!("there is no QUIC stack {name:?} in virtual time: there are model, {known}")
         })?;
         let congestion = if self.has(Switch::Haltere) {
@@ -106,8 +107,9 @@ impl Contender {
             Congestion::Own(stack.congestion(&self.congestion).map_err(|e| e.to_string())?)
         };
         let known = |s: &Switch| match s {
-            Switch::Haltere | Switch::NullCipher | Switch::StockBuffers => true,
-            Switch::Resumed | Switch::ZeroRtt | Switch::Retry | Switch::VersionNegotiation => true,
+            Switch::Haltere | Switch::NullCipher | Switch::Resumed | Switch::ZeroRtt => Stack::ALL.contains(&stack),
+            Switch::Retry | Switch::VersionNegotiation => Stack::ALL.contains(&stack),
+            Switch::StockBuffers => true,
             Switch::NoHystart | Switch::Hystart | Switch::HystartPlusPlus => self.has(Switch::Haltere),
             _ => false,
         };
@@ -121,6 +123,7 @@ impl Contender {
         }
         let cipher = if self.has(Switch::NullCipher) { Cipher::Null } else { Cipher::Tls };
         let windows = if self.has(Switch::StockBuffers) { Windows::Stock } else { Windows::Wide };
+        stack.ready().map_err(|e| e.to_string())?;
         Ok(Subject::Stack { stack, congestion, cipher, windows })
     }
 }
@@ -157,13 +160,23 @@ mod tests {
     }
 
     #[test]
+    #[cfg(all(feature = "stacks", not(feature = "worker")))]
+    fn a_stack_in_a_worker_program_needs_one() {
+        let said = at("quic@quiche/cubic", Fidelity::Stack).unwrap_err();
+        assert!(said.contains("make worker"), "{said}");
+    }
+
+    #[test]
     #[cfg(feature = "stacks")]
     fn what_a_stack_lacks_is_named_with_the_remedy() {
         let cases = [
             ("quic@quinn/bbr", "bbr+haltere"),
             ("quic@noq/bbr3", "bbr+haltere"),
             ("quic@quinn/vegas", "cubic and newreno"),
-            ("quic@quiche/cubic", "quinn, noq"),
+            ("quic@lsquic/cubic", "quinn, noq, quiche"),
+            ("quic@quiche/vegas", "cubic, newreno, bbr2"),
+            ("quic@quiche/cubic+nullcipher", "leave it out"),
+            ("quic@quiche/cubic+haltere", "leave it out"),
             ("quic@quinn/cubic+hystart", "add +haltere"),
             ("quic@quinn/cubic+nodelack", "leave it out"),
             ("quic@quinn/qubic+haltere", "newreno, cubic"),

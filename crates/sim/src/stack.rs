@@ -24,20 +24,22 @@ pub struct Entry {
     pub refused: &'static [(&'static str, &'static str)],
 }
 
-/// The stacks of this build.
+/// The stacks of this build, as far as they can run here.
 pub fn catalogue() -> Vec<Entry> {
     #[cfg(not(feature = "stacks"))]
     return Vec::new();
     #[cfg(feature = "stacks")]
     haltere_stacks::Stack::ALL
+        .into_iter()
+        .chain(haltere_stacks::Stack::WORKERS.into_iter().filter(|stack| stack.ready().is_ok()))
         .map(|stack| Entry {
             name: format!("quic@{}", stack.describe().0),
             summary: stack.describe().1,
             version: stack.version(),
-            congestion: haltere_stacks::Own::ALL.map(haltere_stacks::Own::name).to_vec(),
+            congestion: stack.own().iter().map(|own| own.name()).collect(),
             refused: stack.refused(),
         })
-        .to_vec()
+        .collect()
 }
 
 /// What the ends of a flow remember of an earlier connection. The model needs none to resume a session.

@@ -2,6 +2,7 @@
 
 use crate::memory::Memory;
 use crate::secrets::Secrets;
+use crate::worker::{self, Worker};
 use haltere_net::rng::Stream;
 use haltere_transport::Role;
 use haltere_transport::cc::{Algorithm, SlowStart};
@@ -33,6 +34,8 @@ pub enum Stack {
     Quinn,
     /// noq-proto.
     Noq,
+    /// quiche, in a worker program: [`crate::worker`].
+    Quiche,
 }
 
 /// A stack's own congestion controls, as far as they take their dice from the run.
@@ -42,30 +45,33 @@ pub enum Own {
     Cubic,
     /// NewReno.
     NewReno,
+    /// BBRv2 as quiche has it.
+    Bbr2,
 }
 
 impl Own {
-    /// All of them.
-    pub const ALL: [Own; 2] = [Own::Cubic, Own::NewReno];
-
     /// Its name in contenders.
     pub const fn name(self) -> &'static str {
         match self {
             Own::Cubic => "cubic",
             Own::NewReno => "newreno",
+            Own::Bbr2 => "bbr2",
         }
     }
 }
 
 impl Stack {
-    /// All of them.
+    /// Those that run inside the simulator: always there, and with all that stacks have here.
     pub const ALL: [Stack; 2] = [Stack::Quinn, Stack::Noq];
+    /// Those that need a worker program.
+    pub const WORKERS: [Stack; 1] = [Stack::Quiche];
 
     /// Its name in contenders, and what it is.
     pub const fn describe(self) -> (&'static str, &'static str) {
         match self {
             Stack::Quinn => ("quinn", "quinn-proto, unmodified: the QUIC of the quinn crate"),
             Stack::Noq => ("noq", "noq-proto, unmodified: descends from quinn"),
+            Stack::Quiche => ("quiche", "quiche with BoringSSL, unmodified, in a worker program"),
         }
     }
 
@@ -74,6 +80,15 @@ impl Stack {
         match self {
             Stack::Quinn => "0.11.19",
             Stack::Noq => "1.4.0",
+            Stack::Quiche => "0.30.0",
+        }
+    }
+
+    /// Its own congestion controls.
+    pub const fn own(self) -> &'static [Own] {
+        match self {
+            Stack::Quinn | Stack::Noq => &[Own::Cubic, Own::NewReno],
+            Stack::Quiche => &[Own::Cubic, Own::NewReno, Own::Bbr2],
         }
     }
 
@@ -87,12 +102,21 @@ impl Stack {
                 "bbr3",
                 "throws the operating system's dice for its probing times, so that no run could be repeated",
             )],
+            Stack::Quiche => &[],
         }
     }
 
     /// The stack called `name`.
     pub fn named(name: &str) -> Option<Stack> {
-        Stack::ALL.into_iter().find(|s| s.describe().0 == name)
+        Stack::ALL.into_iter().chain(Stack::WORKERS).find(|s| s.describe().0 == name)
+    }
+
+    /// Whether it can run here.
+    ///
+    /// # Errors
+    /// If its worker program is missing; the error says how to build it.
+    pub fn ready(self) -> Result<(), Error> {
+        if Stack::WORKERS.contains(&self) { worker::ready(self) } else { Ok(()) }
     }
 
     /// Its own congestion control called `name`.
@@ -101,13 +125,17 @@ impl Stack {
     /// If it has none of this name, or one whose runs could not be repeated; the error says what would be right.
     pub fn congestion(self, name: &str) -> Result<Own, Error> {
         let (stack, _) = self.describe();
-        if let Some(own) = Own::ALL.into_iter().find(|own| own.name() == name) {
-            return Ok(own);
+        if let Some(own) = self.own().iter().find(|own| own.name() == name) {
+            return Ok(*own);
         }
         let refused = self.refused().iter().find(|(refused, _)| *refused == name);
         Err(Error::new(match refused {
             Some((_, why)) => {
                 format!("{stack}'s own {name} {why}: write quic@{stack}/bbr+haltere for our algorithm inside {stack}")
+            }
+            None if Stack::WORKERS.contains(&self) => {
+                let own: Vec<_> = self.own().iter().map(|own| own.name()).collect();
+                format!("{stack} has no congestion control {name:?}: there are {}", own.join(", "))
             }
             None => format!(
                 "{stack} has no congestion control {name:?} of its own: there are cubic and newreno; with +haltere, any of ours"
@@ -211,6 +239,8 @@ pub struct Config {
     pub secrets: Secrets,
     /// Where the stack's own qlog goes, if it is wanted.
     pub qlog: Option<Sink>,
+    /// The worker program, for stacks that need one: ends that are given clones of one share it, as those of a run should.
+    pub worker: Worker,
 }
 
 impl Config {
@@ -230,6 +260,7 @@ impl Config {
             unknown_version: false,
             secrets: Secrets::default(),
             qlog: None,
+            worker: Worker::default(),
         }
     }
 }

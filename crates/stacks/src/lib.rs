@@ -7,7 +7,8 @@
 //! lengths; with [`Cipher::Null`] not even these.
 //!
 //! A stack is one implementation of [`machine::Machine`], a thin skin over its own types ([`quinn`], [`noq`]); what all
-//! share (streams that count bytes, events, statistics, timers) stands in [`shell`].
+//! share (streams that count bytes, events, statistics, timers) stands in [`shell`]. A stack that reads the clock itself lives
+//! in a program of its own and is the same skin over messages ([`mod@worker`], with the feature of that name).
 
 mod bridge;
 mod clock;
@@ -22,10 +23,13 @@ mod secrets;
 mod seeds;
 mod shell;
 mod tls;
+#[cfg_attr(not(all(feature = "worker", unix)), path = "worker/absent.rs")]
+mod worker;
 
 pub use config::{Cipher, Config, Congestion, Error, Own, Sink, Stack, Windows};
 pub use memory::Memory;
 pub use secrets::Secrets;
+pub use worker::Worker;
 
 use haltere_transport::Endpoint;
 
@@ -38,5 +42,6 @@ pub fn endpoint(config: Config) -> Result<Box<dyn Endpoint>, Error> {
     match config.stack {
         Stack::Quinn => Ok(Box::new(shell::Shell::new(quinn::parts(config)?, secrets))),
         Stack::Noq => Ok(Box::new(shell::Shell::new(noq::parts(config)?, secrets))),
+        Stack::Quiche => worker::endpoint(config),
     }
 }

@@ -12,6 +12,12 @@ impl Secrets {
     pub(crate) fn take(&self) -> String {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
+
+    /// Lines that another TLS wrote.
+    #[cfg(feature = "worker")]
+    pub(crate) fn add(&self, lines: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_str(lines);
+    }
 }
 
 impl fmt::Debug for Secrets {

@@ -347,13 +347,13 @@ impl<M: Machine> Endpoint for Shell<M> {
     }
 
     fn open(&mut self) -> Option<StreamId> {
-        let machine = self.machine.get_mut();
-        if self.connected || self.role == Role::Server || !self.early || machine.has_early_keys() {
-            let id = machine.open()?;
-            // Known from now on, lest it be lost when the server does not take early data.
-            return Some(StreamId(self.sending(id).id));
+        let may_open = self.connected || !self.early || self.machine.get_mut().has_early_keys();
+        if !may_open || self.sending.iter().any(|s| s.promised) {
+            return self.promise();
         }
-        self.promise()
+        let id = self.machine.get_mut().open()?;
+        // Known from now on, lest it be lost when the server does not take early data.
+        Some(StreamId(self.sending(id).id))
     }
 
     fn write(&mut self, stream: StreamId, bytes: u64) {

@@ -38,8 +38,9 @@ def algorithms(*, as_json: bool) -> None:
             table.add_row(*(escape(_words(item.get(name))) for name in names))
         console.print(table)
     console.print(
-        "a contender is transport[@program]/congestion[-variant][+switch...]; programs run on real Linux, stacks in virtual "
-        "time at fidelity stack", markup=False
+        "a contender is transport[@program]/congestion[-variant][+switch...]; programs run on real Linux, "
+        "stacks in virtual time",
+        markup=False,
     )
 
 

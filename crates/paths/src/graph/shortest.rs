@@ -12,7 +12,7 @@
 //! goes along step for step and ends both when it has nowhere left to go.
 
 use super::heap::MinHeap;
-use super::tree::Tree;
+use super::tree::{Escape, NONE, Tree};
 
 /// A path, from its beginning to the tree's root.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +23,6 @@ pub struct Route {
     pub cost: u64,
 }
 
-/// No node of the forest, no path found.
-const NONE: u32 = u32::MAX;
 /// A fork's patience at first, and the arcs that are tried before the search from the target sets out.
 const PATIENCE: u32 = 32;
 
@@ -61,12 +59,24 @@ struct Candidate {
     fork: u32,
 }
 
-/// An arc that A* is to try.
+/// What A* is to do next: by the least that a path through it costs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Trial {
     promise: u64,
+    what: What,
     node: u32,
-    rank: u32,
+    /// The cost of reaching the node.
+    cost: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum What {
+    /// Follow the tree from this node: nothing is in the way.
+    Follow,
+    /// Go on from this node.
+    Leave,
+    /// Try the arc of this rank.
+    Arc(u32),
 }
 
 /// The memory of searches; one of them serves any number of pairs, one after the other.
@@ -207,11 +217,18 @@ impl Search {
     /// Puts the deviations at a fork up, with the least that one of them can cost.
     fn promise(&mut self, tree: &Tree<'_>, at: u32) {
         let mut fork = self.forks[at as usize];
+        let mut least = 0;
+        if self.is_ruled_out(&fork, tree.next(fork.node)) {
+            let sum = tree.escape(fork.node).sum;
+            if sum == Escape::NONE {
+                return;
+            }
+            least = sum - tree.rest(fork.node);
+        }
         while let Some((to, _, promise)) = tree.ranked(fork.node, fork.rank) {
             if !self.is_ruled_out(&fork, to) {
                 self.forks[at as usize].rank = fork.rank;
-                self.candidates.push(Candidate { cost: fork.cost + promise, found: NONE, fork: at });
-                return;
+                return self.candidates.push(Candidate { cost: fork.cost + promise.max(least), found: NONE, fork: at });
             }
             fork.rank += 1;
         }
@@ -235,13 +252,19 @@ impl Search {
     fn resolve(&mut self, tree: &Tree<'_>, at: u32) {
         self.block_path_to(at);
         let fork = self.forks[at as usize];
+        if let Some(found) = self.escape(tree, &fork) {
+            let cost = fork.cost + tree.escape(fork.node).sum - tree.rest(fork.node);
+            return self.candidates.push(Candidate { cost, found, fork: at });
+        }
         let bound = self.candidates.peek().map_or(u64::MAX, |other| other.cost);
         self.trials.clear();
         self.reached[fork.node as usize] = (self.stamp, NONE, fork.cost);
-        self.try_from(tree, fork.node, fork.rank, fork.cost);
+        self.try_arc(tree, fork.node, fork.rank, fork.cost, 0);
         let (mut tried, mut shown) = (0, Shown::Nothing);
         while let Some(trial) = self.trials.pop() {
-            let Some((to, cost, _)) = tree.ranked(trial.node, trial.rank) else { continue };
+            if trial.cost > self.reached[trial.node as usize].2 {
+                continue; // It was reached by a cheaper way since.
+            }
             if trial.promise > bound && tried >= fork.patience {
                 self.forks[at as usize].patience = 2 * tried;
                 return self.candidates.push(Candidate { cost: trial.promise, found: NONE, fork: at });
@@ -255,20 +278,89 @@ impl Search {
                     return;
                 }
             }
-            let (_, _, before) = self.reached[trial.node as usize];
-            self.try_from(tree, trial.node, trial.rank + 1, before);
-            let ruled_out = trial.node == fork.node && self.is_ruled_out(&fork, to);
-            // Promises never fall along a path (the heuristic is consistent): the first to reach a node did so best.
-            if ruled_out || self.blocked[to as usize] == self.stamp || self.reached[to as usize].0 == self.stamp {
-                continue;
+            match trial.what {
+                What::Follow => {
+                    let found = self.note(tree, fork.node, trial.node);
+                    return self.candidates.push(Candidate { cost: trial.promise, found, fork: at });
+                }
+                What::Leave => self.try_arc(tree, trial.node, 0, trial.cost, trial.promise),
+                What::Arc(rank) => {
+                    self.try_arc(tree, trial.node, rank + 1, trial.cost, trial.promise);
+                    let Some((to, cost, _)) = tree.ranked(trial.node, rank) else { continue };
+                    if trial.node != fork.node || !self.is_ruled_out(&fork, to) {
+                        self.reach(tree, to, trial.node, trial.cost + u64::from(cost));
+                    }
+                }
             }
-            let cost = before + u64::from(cost);
-            self.reached[to as usize] = (self.stamp, trial.node, cost);
-            if self.is_free(tree, to) {
-                let found = self.note(tree, fork.node, to);
-                return self.candidates.push(Candidate { cost: trial.promise, found, fork: at });
+        }
+    }
+
+    /// The way out of the fork's subtree, if the tree's next node is ruled out and nothing else is in the way: there is
+    /// none cheaper. Returns where it was written down.
+    fn escape(&mut self, tree: &Tree<'_>, fork: &Fork) -> Option<u32> {
+        let Escape { sum, inside, outside } = tree.escape(fork.node);
+        if sum == Escape::NONE
+            || !self.is_ruled_out(fork, tree.next(fork.node))
+            || self.rest(tree, outside)?.1 == What::Leave
+        {
+            return None;
+        }
+        let begin = self.found.len();
+        let mut node = inside;
+        while node != fork.node {
+            if self.blocked[node as usize] == self.stamp {
+                self.found.truncate(begin);
+                return None;
             }
-            self.try_from(tree, to, 0, cost);
+            self.found.push((node, tree.step(node)));
+            node = tree.next(node);
+        }
+        self.found[begin..].reverse();
+        if self.is_ruled_out(fork, self.found.get(begin).map_or(outside, |&(first, _)| first)) {
+            self.found.truncate(begin);
+            return None;
+        }
+        let link = sum - tree.rest(inside) - tree.rest(outside);
+        self.found.push((outside, link as u32));
+        self.follow(tree, outside);
+        Some(begin as u32)
+    }
+
+    /// A node can be reached at this cost.
+    fn reach(&mut self, tree: &Tree<'_>, node: u32, before: u32, cost: u64) {
+        let reached = self.reached[node as usize];
+        if self.blocked[node as usize] == self.stamp || (reached.0 == self.stamp && reached.2 <= cost) {
+            return;
+        }
+        if let Some((rest, what)) = self.rest(tree, node) {
+            self.reached[node as usize] = (self.stamp, before, cost);
+            self.trials.push(Trial { promise: cost + rest, what, node, cost });
+        }
+    }
+
+    /// The least that the rest of a path from `node` costs, and whether that is just following the tree. Where the tree
+    /// leads through a blocked node, the path has to leave that one's subtree elsewhere; `None` if it cannot.
+    fn rest(&self, tree: &Tree<'_>, node: u32) -> Option<(u64, What)> {
+        let distance = tree.rest(node);
+        let (mut least, mut what, mut at) = (distance, What::Follow, node);
+        while at != NONE {
+            if self.blocked[at as usize] == self.stamp {
+                let sum = tree.escape(at).sum;
+                if sum == Escape::NONE {
+                    return None;
+                }
+                what = What::Leave;
+                least = least.max(sum.saturating_sub(distance));
+            }
+            at = tree.next(at);
+        }
+        Some((least, what))
+    }
+
+    #[inline]
+    fn try_arc(&mut self, tree: &Tree<'_>, node: u32, rank: u32, cost: u64, least: u64) {
+        if let Some((_, _, promise)) = tree.ranked(node, rank) {
+            self.trials.push(Trial { promise: least.max(cost + promise), what: What::Arc(rank), node, cost });
         }
     }
 
@@ -291,13 +383,6 @@ impl Search {
         Shown::Nothing
     }
 
-    #[inline]
-    fn try_from(&mut self, tree: &Tree<'_>, node: u32, rank: u32, cost: u64) {
-        if let Some((_, _, promise)) = tree.ranked(node, rank) {
-            self.trials.push(Trial { promise: cost + promise, node, rank });
-        }
-    }
-
     /// Blocks the nodes up to a fork.
     fn block_path_to(&mut self, at: u32) {
         self.stamp = match self.stamp.checked_add(1) {
@@ -317,19 +402,6 @@ impl Search {
         }
     }
 
-    /// Whether the tree leads from `node` to the root past all that is blocked.
-    fn is_free(&self, tree: &Tree<'_>, mut node: u32) -> bool {
-        loop {
-            if self.blocked[node as usize] == self.stamp {
-                return false;
-            }
-            match tree.next(node) {
-                Some((next, _)) => node = next,
-                None => return true,
-            }
-        }
-    }
-
     /// Writes down how `to` was reached from `from`, and how the tree goes on from there. Returns where that begins.
     fn note(&mut self, tree: &Tree<'_>, from: u32, to: u32) -> u32 {
         let begin = self.found.len();
@@ -340,12 +412,17 @@ impl Search {
             node = before;
         }
         self.found[begin..].reverse();
-        let mut node = to;
-        while let Some((next, link)) = tree.next(node) {
-            self.found.push((next, link));
-            node = next;
+        self.follow(tree, to);
+        begin as u32
+    }
+
+    /// Writes down how the tree goes on from `node`.
+    fn follow(&mut self, tree: &Tree<'_>, mut node: u32) {
+        while tree.next(node) != NONE {
+            let link = tree.step(node);
+            node = tree.next(node);
+            self.found.push((node, link));
         }
         self.found.push((NONE, 0));
-        begin as u32
     }
 }

@@ -6,8 +6,27 @@ use super::{Arc, Graph};
 /// The distance of nodes from which no path leads to the root.
 const FAR: u64 = u64::MAX;
 
-/// The shortest paths from every node to one, the root (Dijkstra, Numerische Mathematik 1, 1959), and the arcs of each node
-/// in the order of the cheapest path to the root that begins with them.
+/// No node.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// The best way out of a node's subtree but by the tree: a link from a node inside to one outside.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Escape {
+    /// The distance of `inside`, the link's cost and the distance of `outside`, in all; [`Escape::NONE`] if there is no
+    /// such link. So much less its distance is what a node above `inside` pays if it may not follow the tree.
+    pub(super) sum: u64,
+    pub(super) inside: u32,
+    pub(super) outside: u32,
+}
+
+impl Escape {
+    /// The sum where there is no way out.
+    pub(super) const NONE: u64 = FAR;
+}
+
+/// The shortest paths from every node to one, the root (Dijkstra, Numerische Mathematik 1, 1959), and what a search needs
+/// that may not follow them: the arcs of each node in the order of the cheapest path to the root that begins with them,
+/// and what leaving the tree costs at least.
 #[derive(Clone, Debug)]
 pub struct Tree<'g> {
     graph: &'g Graph,
@@ -15,6 +34,9 @@ pub struct Tree<'g> {
     distance: Vec<u64>,
     /// As in the graph, but the arcs of each node in the order of cost plus distance.
     arcs: Vec<Arc>,
+    /// The next node on the shortest path; [`NONE`] at the root.
+    next: Vec<u32>,
+    escapes: Vec<Escape>,
 }
 
 impl<'g> Tree<'g> {
@@ -39,11 +61,16 @@ impl<'g> Tree<'g> {
             }
         }
         let mut arcs = graph.arcs.clone();
+        let mut next = vec![NONE; graph.nodes() as usize];
         for node in 0..graph.nodes() {
-            arcs[graph.range(node)]
-                .sort_unstable_by_key(|arc| (u64::from(arc.cost).saturating_add(distance[arc.to as usize]), arc.to));
+            let own = &mut arcs[graph.range(node)];
+            own.sort_unstable_by_key(|arc| (u64::from(arc.cost).saturating_add(distance[arc.to as usize]), arc.to));
+            if node != root && distance[node as usize] != FAR {
+                next[node as usize] = own.first().map_or(NONE, |arc| arc.to);
+            }
         }
-        Tree { graph, root, distance, arcs }
+        let escapes = escapes(graph, &distance, &next);
+        Tree { graph, root, distance, arcs, next, escapes }
     }
 
     /// Where all paths lead.
@@ -80,10 +107,78 @@ impl<'g> Tree<'g> {
         self.arcs[self.graph.range(node)].get(rank).map(|arc| arc.to)
     }
 
-    /// The next node on the shortest path and what the link to it costs; `None` at the root.
+    /// The next node on the shortest path; [`NONE`] at the root.
     #[inline]
-    pub(super) fn next(&self, node: u32) -> Option<(u32, u32)> {
-        let arc = (node != self.root).then(|| self.arcs[self.graph.first[node as usize] as usize])?;
-        Some((arc.to, arc.cost))
+    pub(super) fn next(&self, node: u32) -> u32 {
+        self.next[node as usize]
     }
+
+    /// What the first link of the shortest path costs.
+    #[inline]
+    pub(super) fn step(&self, node: u32) -> u32 {
+        self.arcs[self.graph.first[node as usize] as usize].cost
+    }
+
+    /// The distance of a node from which there is a path.
+    #[inline]
+    pub(super) fn rest(&self, node: u32) -> u64 {
+        self.distance[node as usize]
+    }
+
+    #[inline]
+    pub(super) fn escape(&self, node: u32) -> Escape {
+        self.escapes[node as usize]
+    }
+}
+
+/// The best way out of each node's subtree. The links that are not in the tree are taken in the order of their sums; each is
+/// the best for those nodes from its ends up to where the tree joins them that had none before (the replacement paths of
+/// Malik, Mittal and Gupta, Operations Research Letters 8, 1989, for all nodes at once).
+fn escapes(graph: &Graph, distance: &[u64], next: &[u32]) -> Vec<Escape> {
+    let nodes = graph.nodes();
+    let mut order: Vec<u32> = (0..nodes).filter(|&node| next[node as usize] != NONE).collect();
+    order.sort_unstable_by_key(|&node| (distance[node as usize], node));
+    let mut depth = vec![0u32; nodes as usize];
+    for &node in &order {
+        depth[node as usize] = depth[next[node as usize] as usize] + 1;
+    }
+    let mut links = Vec::new();
+    for a in (0..nodes).filter(|&a| distance[a as usize] != FAR) {
+        for arc in graph.arcs(a).iter().filter(|arc| arc.to > a) {
+            let b = arc.to;
+            if next[a as usize] != b && next[b as usize] != a {
+                links.push((distance[a as usize] + u64::from(arc.cost) + distance[b as usize], a, b));
+            }
+        }
+    }
+    links.sort_unstable();
+    let mut escapes = vec![Escape { sum: Escape::NONE, inside: NONE, outside: NONE }; nodes as usize];
+    // The nearest node on the way to the root that has no escape yet.
+    let mut open: Vec<u32> = (0..nodes).collect();
+    for (sum, a, b) in links {
+        let (mut x, mut y) = (find(&mut open, a), find(&mut open, b));
+        while x != y {
+            let deeper = depth[x as usize] >= depth[y as usize];
+            let (node, inside, outside) = if deeper { (x, a, b) } else { (y, b, a) };
+            escapes[node as usize] = Escape { sum, inside, outside };
+            open[node as usize] = next[node as usize];
+            let up = find(&mut open, next[node as usize]);
+            if deeper {
+                x = up;
+            } else {
+                y = up;
+            }
+        }
+    }
+    escapes
+}
+
+/// Follows `open` to its end, and halves the way for the next time.
+fn find(open: &mut [u32], mut node: u32) -> u32 {
+    while open[node as usize] != node {
+        let up = open[open[node as usize] as usize];
+        open[node as usize] = up;
+        node = up;
+    }
+    node
 }

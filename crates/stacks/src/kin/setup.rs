@@ -161,7 +161,8 @@ impl p::ConnectionIdGenerator for Ids {
 /// The factory of a stack's own controller.
 pub(super) fn own(which: Own) -> Factory {
     match which {
-        Own::Cubic => Arc::new(p::congestion::CubicConfig::default()),
+        // They have no BBRv2, and `Stack::own` lists none.
+        Own::Cubic | Own::Bbr2 => Arc::new(p::congestion::CubicConfig::default()),
         Own::NewReno => Arc::new(p::congestion::NewRenoConfig::default()),
     }
 }

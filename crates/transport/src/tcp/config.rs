@@ -58,7 +58,8 @@ pub struct Config {
     pub ack_every: u32,
     /// The longest an acknowledgement is delayed (Linux: `TCP_DELACK_MAX`, 200 ms).
     pub max_ack_delay: Span,
-    /// Whether acknowledgements are hurried where Linux does: at the start, after disorder, and to offer a larger window.
+    /// Whether acknowledgements are hurried where Linux does: at the start, after disorder, to offer a larger window, and when a
+    /// pushed segment was read.
     pub hurried_acks: bool,
     /// Quick acknowledgements: how many of the first segments are acknowledged at once (Linux: 16).
     pub quick_acks: u32,

@@ -512,7 +512,7 @@ impl Receiver {
             self.due = Due::Now;
         }
         let least = if self.interactive { 2 } else { 1 };
-        if bytes > 0 && self.held == 0 && self.pushed >= least && matches!(self.due, Due::At(_)) {
+        if self.hurried && bytes > 0 && self.held == 0 && self.pushed >= least && matches!(self.due, Due::At(_)) {
             self.due = Due::Now;
         }
         bytes

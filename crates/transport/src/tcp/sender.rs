@@ -507,6 +507,7 @@ impl Sender {
             self.largest_window = self.largest_window.max(s.window);
         }
         if self.board.is_empty() {
+            self.tell_echo(0, now);
             return self.take_late_duplicate(s, window_update, now);
         }
         let prior_highest = self.board.highest_sacked(self.una);
@@ -535,16 +536,7 @@ impl Sender {
         }
         let prior_delivered = self.sampler.pending_prior_delivered();
         self.rack.update_window(prior_delivered, self.sampler.delivered());
-        if self.ecn {
-            self.marked += if self.ece { u64::from(d.delivered) * self.mss } else { 0 };
-            self.cc.on_echo(&cc::Echo {
-                now,
-                acked_to: self.una,
-                sent_to: self.nxt,
-                total_delivered: self.sampler.delivered(),
-                total_marked: self.marked,
-            });
-        }
+        self.tell_echo(u64::from(d.delivered) * self.mss, now);
         let plain = !(advanced || s.len > 0 || window_update);
         self.take_probe_ack(s.ack, duplicate, plain && d.sacked == 0, now);
         let dup = plain && duplicate.is_none();
@@ -569,6 +561,21 @@ impl Sender {
             self.fast_retransmit_alert(s, &Delivery::default(), false, false, now);
         }
         self.take_probe_ack(s.ack, duplicate, s.len == 0 && !window_update, now);
+    }
+
+    /// An acknowledgement that delivered so many bytes counts towards the share of marks, even with nothing in flight.
+    fn tell_echo(&mut self, delivered: u64, now: Time) {
+        if !self.ecn {
+            return;
+        }
+        self.marked += if self.ece { delivered } else { 0 };
+        self.cc.on_echo(&cc::Echo {
+            now,
+            acked_to: self.una,
+            sent_to: self.nxt,
+            total_delivered: self.sampler.delivered(),
+            total_marked: self.marked,
+        });
     }
 
     fn take_sacks(&mut self, s: &Segment, prior_una: u64, skip_first: bool, d: &mut Delivery) {

@@ -1,0 +1,336 @@
+//! One end of a connection in a worker program, behind the skin of a [`Machine`].
+//!
+//! Each turn is two messages and two changes of process, so there are few: what the application writes waits until
+//! datagrams are asked for; what came of a stream is read in the worker and only counted here; datagrams that are to go
+//! later, as pacing wants it, wait here.
+
+use super::process::Worker;
+use super::protocol::{Answer, Ask, Blob, Figures, NEVER, Outgoing, Setup, Told, Turn};
+use crate::clock::{Calendar, Clock};
+use crate::config::{Cipher, Config, Congestion, Error, Sink, Windows};
+use crate::machine::{Counts, Inbox, Machine, News, violation};
+use crate::meter::Meter;
+use crate::secrets::Secrets;
+use crate::shell::Parts;
+use haltere_net::{Ecn, Time};
+use haltere_transport::quic::Session;
+use haltere_transport::{CloseReason, Role};
+use std::collections::VecDeque;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// What was read of a stream and not asked for yet.
+struct Received {
+    id: u64,
+    bytes: u64,
+    ended: bool,
+}
+
+/// An end that lives in a worker program.
+pub(crate) struct Remote {
+    worker: Worker,
+    end: u32,
+    role: Role,
+    clock: Clock,
+    meter: Meter,
+    secrets: Secrets,
+    qlog: Option<Sink>,
+    /// Not asked yet.
+    asks: Vec<Ask>,
+    /// Whether datagrams must be asked for before it is known that there are none.
+    stale: bool,
+    outgoing: VecDeque<Outgoing>,
+    news: VecDeque<News>,
+    /// When the worker wants a turn, ns.
+    wake: u64,
+    opened: u64,
+    openable: u64,
+    /// A stream was wanted and not allowed.
+    wanted: bool,
+    received: Vec<Received>,
+    accepted: VecDeque<u64>,
+    figures: Figures,
+    failed: bool,
+}
+
+impl Remote {
+    /// A machine and what its shell needs.
+    pub fn parts(config: Config) -> Result<Parts<Remote>, Error> {
+        let mut dice = config.stream.clone();
+        let setup = setup(&config, dice.bits())?;
+        let end = config.worker.seat(config.stack)?;
+        let turn = Turn { end, now: 0, asks: vec![Ask::Make { setup }] };
+        let answer = config.worker.turn(&turn).map_err(Error::new)?;
+        if !answer.refused.is_empty() {
+            return Err(Error::new(answer.refused));
+        }
+        let (clock, meter) = (Clock::new(), Meter::default());
+        let machine = Remote {
+            worker: config.worker,
+            end,
+            role: config.role,
+            clock,
+            meter: meter.clone(),
+            secrets: config.secrets,
+            qlog: config.qlog,
+            asks: Vec::new(),
+            stale: false,
+            outgoing: VecDeque::new(),
+            news: VecDeque::new(),
+            wake: NEVER,
+            opened: 0,
+            openable: 0,
+            wanted: false,
+            received: Vec::new(),
+            accepted: VecDeque::new(),
+            figures: Figures::default(),
+            failed: false,
+        };
+        let (role, max_udp_payload) = (config.role, config.max_udp_payload.max(1200));
+        let calendar = Calendar::default();
+        Ok(Parts { machine, role, clock, calendar, meter, max_udp_payload, ordered: true, early: false })
+    }
+
+    /// Asks what waits; returns whether the datagrams among it were something to the end.
+    fn turn(&mut self, now: Instant, ask: Option<Ask>) -> bool {
+        self.asks.extend(ask);
+        self.stale = false;
+        let asks = std::mem::take(&mut self.asks);
+        if self.failed {
+            return false;
+        }
+        let turn = Turn { end: self.end, now: self.clock.time(now).as_nanos(), asks };
+        match self.worker.turn(&turn) {
+            Ok(answer) if answer.refused.is_empty() => self.take(answer),
+            Ok(_) => self.fail("the stack's worker program refused a turn"),
+            Err(why) => self.fail(why),
+        }
+    }
+
+    fn fail(&mut self, why: &'static str) -> bool {
+        self.failed = true;
+        self.wake = NEVER;
+        self.outgoing.clear();
+        self.news.push_back(News::Failed(CloseReason::ProtocolViolation(why)));
+        false
+    }
+
+    fn take(&mut self, answer: Answer) -> bool {
+        self.stale = !answer.sent;
+        self.outgoing.extend(answer.outgoing);
+        self.wake = answer.wake;
+        self.openable = answer.openable;
+        for told in answer.told {
+            self.hear(told);
+        }
+        if self.wanted && self.opened < self.openable {
+            self.wanted = false;
+            self.news.push_back(News::Openable);
+        }
+        self.count(answer.figures);
+        if !answer.secrets.is_empty() {
+            self.secrets.add(&answer.secrets);
+        }
+        if let Some(sink) = self.qlog.as_mut().filter(|_| !answer.qlog.0.is_empty()) {
+            // A log that cannot be written says so when it is closed.
+            let _ = sink.write_all(&answer.qlog.0);
+        }
+        answer.taken
+    }
+
+    fn hear(&mut self, told: Told) {
+        let news = match told {
+            Told::Connected {} => News::Connected,
+            Told::Read { stream, bytes, ended } => {
+                if let Some(known) = self.received.iter_mut().find(|r| r.id == stream) {
+                    known.bytes += bytes;
+                    known.ended |= ended;
+                    News::Readable(stream)
+                } else {
+                    self.received.push(Received { id: stream, bytes, ended });
+                    self.first_heard(stream)
+                }
+            }
+            Told::Delivered { stream } => News::Delivered(stream),
+            Told::Closed {} => News::Closed,
+            Told::Silent {} => News::Silent,
+            Told::Failed { code } => News::Failed(violation(code)),
+        };
+        self.news.push_back(news);
+    }
+
+    /// What a stream's first bytes mean: the peer opened it, or answers.
+    fn first_heard(&mut self, stream: u64) -> News {
+        let ours = stream & 1 == u64::from(self.role == Role::Server);
+        if ours || stream & 2 != 0 {
+            return News::Readable(stream);
+        }
+        self.accepted.push_back(stream);
+        News::Opened
+    }
+
+    fn count(&mut self, figures: Figures) {
+        let fired = figures.timeouts.saturating_sub(self.figures.timeouts);
+        (0..fired).for_each(|_| self.meter.lost(0, true));
+        let rtt = (figures.rtt != self.figures.rtt).then(|| Duration::from_nanos(figures.rtt));
+        self.meter.acknowledged(figures.in_flight, rtt);
+        self.meter.control(figures.window, None, None);
+        self.figures = figures;
+    }
+}
+
+fn setup(config: &Config, seed: u64) -> Result<Setup, Error> {
+    let name = config.stack.describe().0;
+    let Congestion::Own(own) = config.congestion else {
+        let why = format!(
+            "{name} takes no congestion control from outside: leave +haltere out, or write quic@quinn/…+haltere"
+        );
+        return Err(Error::new(why));
+    };
+    if config.cipher == Cipher::Null {
+        return Err(Error::new(format!(
+            "{name} cannot do without its TLS, whose bytes repeat anyway: leave +nullcipher out"
+        )));
+    }
+    if config.session != Session::New || config.retry || config.unknown_version {
+        let why =
+            format!("{name} makes the plain handshake only: leave resumed, 0rtt, retry and versionnegotiation out");
+        return Err(Error::new(why));
+    }
+    let (stream_window, connection_window) = match config.windows {
+        Windows::Wide => (Windows::WIDE.0.into(), Windows::WIDE.1.into()),
+        Windows::Stock => STOCK,
+    };
+    Ok(Setup {
+        stack: name.into(),
+        server: config.role == Role::Server,
+        congestion: own.name().into(),
+        seed,
+        max_udp_payload: config.max_udp_payload.max(1200),
+        stream_window,
+        connection_window,
+        qlog: config.qlog.is_some(),
+    })
+}
+
+/// Receive windows of quiche's programs at the start, bytes: of a stream, of the connection; quiche lets them grow to 16 and
+/// 24 MiB (`apps/src/args.rs`).
+const STOCK: (u64, u64) = (1_000_000, 10_000_000);
+
+impl Machine for Remote {
+    fn connect(&mut self, now: Instant) -> Result<(), &'static str> {
+        self.turn(now, Some(Ask::Connect {}));
+        Ok(())
+    }
+
+    fn has_early_keys(&self) -> bool {
+        false
+    }
+
+    fn was_early_data_taken(&self) -> bool {
+        false
+    }
+
+    fn receive(&mut self, now: Instant, ecn: Ecn, datagram: Vec<u8>, _: &mut VecDeque<Vec<u8>>) -> bool {
+        self.turn(now, Some(Ask::Receive { ecn: ecn as u8, datagram: Blob(datagram) }))
+    }
+
+    fn wake(&mut self, now: Instant) {
+        // Else a datagram is due that waits here.
+        if self.clock.time(now) >= Time::from_nanos(self.wake) {
+            self.turn(now, Some(Ask::Wake {}));
+        }
+    }
+
+    fn timeout(&mut self) -> Option<Instant> {
+        let at = match (self.news.is_empty(), self.outgoing.front()) {
+            // They came with the last datagrams, and are to be heard at once.
+            (false, _) => 0,
+            (true, Some(first)) => self.wake.min(first.at),
+            (true, None) => self.wake,
+        };
+        (at != NEVER).then(|| self.clock.instant(Time::from_nanos(at)))
+    }
+
+    fn transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<Ecn> {
+        if self.stale || !self.asks.is_empty() {
+            self.turn(now, Some(Ask::Send {}));
+        }
+        let due = self.clock.time(now).as_nanos();
+        self.outgoing.front().filter(|first| first.at <= due)?;
+        *into = self.outgoing.pop_front()?.datagram.0;
+        Some(Ecn::NotEct)
+    }
+
+    fn news(&mut self) -> Option<News> {
+        self.news.pop_front()
+    }
+
+    fn open(&mut self) -> Option<u64> {
+        self.wanted = self.opened >= self.openable;
+        if self.wanted {
+            return None;
+        }
+        self.opened += 1;
+        Some((self.opened - 1) << 2 | u64::from(self.role == Role::Server))
+    }
+
+    fn accept(&mut self) -> Option<u64> {
+        self.accepted.pop_front()
+    }
+
+    fn write(&mut self, stream: u64, bytes: u64) -> u64 {
+        self.asks.push(Ask::Write { stream, bytes });
+        bytes
+    }
+
+    fn finish(&mut self, stream: u64) {
+        self.asks.push(Ask::Finish { stream });
+    }
+
+    fn read(&mut self, stream: u64, inbox: &mut Inbox) -> bool {
+        let Some(received) = self.received.iter_mut().find(|r| r.id == stream) else { return false };
+        inbox.take(inbox.prefix(), std::mem::take(&mut received.bytes));
+        received.ended
+    }
+
+    fn close(&mut self, _: Instant) {
+        self.asks.push(Ask::Close {});
+    }
+
+    fn counts(&mut self) -> Counts {
+        let figures = &self.figures;
+        Counts {
+            sent_packets: figures.sent_packets,
+            lost_packets: figures.lost_packets,
+            spurious: figures.spurious,
+            min_rtt: Duration::from_nanos(figures.min_rtt),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::process::tests::worker_that;
+    use crate::{Config, Congestion, Own, Stack};
+    use haltere_net::rng::Streams;
+    use haltere_net::{ComponentId, Cx, Time};
+    use haltere_transport::{CloseReason, Event, Role};
+
+    #[test]
+    fn a_worker_that_ends_in_the_middle_of_a_run_fails_the_connection() {
+        let (_folder, worker) = worker_that("exit 3");
+        let (own, dice) = (Congestion::Own(Own::Cubic), Streams::new(1, 0).named("client"));
+        let mut config = Config::new(Role::Client, Stack::Quiche, own, dice);
+        config.worker = worker;
+        let mut end = crate::endpoint(config).unwrap();
+        let mut cx = Cx::new(Time::ZERO, ComponentId(0));
+        end.connect(&mut cx);
+        let event = end.poll_event();
+        assert!(
+            matches!(event, Some(Event::Failed(CloseReason::ProtocolViolation(why))) if why.contains("ended")),
+            "{event:?}"
+        );
+        assert!(end.poll_transmit(&mut cx).is_none() && end.next_wake() == Time::NEVER);
+    }
+}

@@ -1,0 +1,79 @@
+//! What a stack looks like from here: what the one file of each implements.
+
+use crate::protocol::Figures;
+use std::time::Instant;
+
+/// Where a connection stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Streams may not be written yet.
+    Handshake,
+    /// Streams may be written.
+    Connected,
+    /// It ended in good order.
+    Closed,
+    /// Nothing was heard for the idle timeout.
+    Silent,
+    /// It ended by an error with this code (RFC 9000 section 20.1).
+    Failed(u64),
+}
+
+/// What there is to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// A datagram of so many bytes that may go at this instant, or at once if that is past.
+    Datagram(usize, Instant),
+    /// Nothing before this instant: ask again then.
+    Later(Instant),
+    /// Nothing.
+    Nothing,
+}
+
+/// What was read of a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Read {
+    /// Which.
+    pub stream: u64,
+    /// So many bytes more.
+    pub bytes: u64,
+    /// They were the last.
+    pub ended: bool,
+}
+
+/// One end of a connection of a stack. It reads the clock and throws dice as it likes ([`crate::interposed`]). Streams go by
+/// their number on the wire (RFC 9000 section 2.1).
+pub trait Stack {
+    /// Begins the handshake.
+    ///
+    /// # Errors
+    /// What the stack says.
+    fn connect(&mut self) -> Result<(), String>;
+    /// Takes a datagram; what is answered outside of a connection goes into `answers`. False if the datagram is nothing to
+    /// it: damaged, or for another.
+    fn receive(&mut self, datagram: &mut [u8], answers: &mut Vec<Vec<u8>>) -> bool;
+    /// Runs the timers that are due.
+    fn wake(&mut self);
+    /// When the next timer is due.
+    fn timeout(&self) -> Option<Instant>;
+    /// Writes the next datagram.
+    fn send(&mut self, room: &mut [u8]) -> Next;
+    /// Where the connection stands.
+    fn state(&self) -> State;
+    /// Writes bytes to a stream, and its end if they are the last; returns how many were taken (the end, if all were), or
+    /// none if the stream will never take any.
+    fn write(&mut self, stream: u64, bytes: &[u8], last: bool) -> Option<usize>;
+    /// Whether all of a stream that was ended is acknowledged.
+    fn delivered(&mut self, stream: u64) -> bool;
+    /// Reads and discards what came, of one stream at a time.
+    fn read(&mut self) -> Option<Read>;
+    /// How many bidirectional streams may have been opened by now.
+    fn openable(&self) -> u64;
+    /// Closes the connection without an error.
+    fn close(&mut self);
+    /// What it counted.
+    fn figures(&self) -> Figures;
+    /// What TLS logged since this was last asked, in the lines of `SSLKEYLOGFILE`; a server's, which are both ends'.
+    fn secrets(&mut self) -> Vec<u8>;
+    /// What the stack wrote of qlog since this was last asked.
+    fn qlog(&mut self) -> Vec<u8>;
+}
