@@ -69,12 +69,10 @@ impl<R: Read, F: Format> Records<R, F> {
     /// Whether another record or the end follows the record at `at` of the window.
     fn followed_well(&mut self, at: usize, body: usize) -> bool {
         let next = at + F::HEADER + body;
-        if self.window.need(next + 2) {
-            self.window.bytes()[next..].starts_with(&F::MAGIC)
-        } else {
-            // One byte too many is a header cut off.
-            true
-        }
+        self.window.need(next + F::MAGIC.len());
+        let follows = self.window.bytes().get(next..).unwrap_or_default();
+        // At the end of the file there may be nothing, or the beginning of a header that was cut off.
+        follows.starts_with(&F::MAGIC) || F::MAGIC.starts_with(follows)
     }
 
     /// One record; none if it was not a trace.
@@ -96,7 +94,8 @@ impl<R: Read, F: Format> Records<R, F> {
         let record = &self.window.bytes()[..F::HEADER + body];
         match self.format.record(&record[..F::HEADER], &record[F::HEADER..], trace) {
             Ok(meant) => self.meant(body, well, &meant),
-            Err(what) if well => {
+            // A wrong length may reach, by chance, to the end of a later record.
+            Err(what) if well && !self.begins_inside(body) => {
                 let skipped = F::HEADER + body;
                 let damage = Damage { offset: self.window.offset(), skipped: skipped as u64, what: what.into() };
                 self.format.lost();

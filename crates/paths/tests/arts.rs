@@ -58,6 +58,18 @@ fn a_file_that_is_cut_gives_what_is_whole() {
     }
 }
 
+#[test]
+fn a_wrong_length_that_ends_where_another_object_does_costs_one_object() {
+    let made = traces(10, Profile::default());
+    let mut file = arts(&made, 3);
+    let (first, second) = (arts(&made[..1], 3).len(), arts(&made[..2], 3).len());
+    let attributes = 12 + (second - first) as u32;
+    file[12..16].copy_from_slice(&attributes.to_be_bytes());
+    let (found, damage) = read(&file);
+    assert_eq!((found.len(), damage.len()), (9, 1));
+    assert_eq!(damage[0].skipped, first as u64);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 

@@ -180,6 +180,19 @@ fn json_is_known_by_how_it_begins() {
     }
 }
 
+/// Without a limit to what is tried again, these would take hours.
+#[test]
+fn objects_that_never_end_are_given_up() {
+    for part in ["{\"a\":[1, ", ",{\"type\":[", "\n{\"type\":\"traceroute\",\"result\":[{\"hop\":1,\"result\":["] {
+        let text = part.repeat(3_000_000 / part.len());
+        let (found, damage) = read(&text);
+        assert!(found.is_empty() && damage.iter().map(|d| d.skipped).sum::<u64>() <= text.len() as u64, "{part}");
+    }
+    let line = RESULT.replace('\n', "");
+    let (found, damage) = read(&format!("{{\"a\":[{}\n{line}\n", "{ ".repeat(100_000)));
+    assert_eq!((found.len(), damage.len()), (1, 1), "what follows is found again");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 

@@ -25,6 +25,9 @@ use word::Word;
 const MAX_OBJECT: usize = 16 << 20;
 /// So much is there before an object is read, so that few are begun twice.
 const AHEAD: usize = 64 * 1024;
+/// How often a byte is looked at, on average: beginnings of objects inside one another that never end would otherwise cost
+/// the square of the file.
+const MAX_EFFORT: u64 = 16;
 
 /// A trace of scamper's or a report of mtr's; what is not named here is passed over.
 #[derive(Deserialize, Default)]
@@ -82,10 +85,12 @@ impl From<pull::Wrong> for Wrong {
     }
 }
 
-/// Reads the object at the start of `bytes`.
-fn object(bytes: &[u8], trace: &mut Trace) -> Result<Was, Wrong> {
+/// Reads the object at the start of `bytes`; adds to `effort` how many bytes were looked at.
+fn object(bytes: &[u8], trace: &mut Trace, effort: &mut u64) -> Result<Was, Wrong> {
     let mut pull = Pull::new(bytes);
-    let kind = atlas::read(&mut pull, trace)?;
+    let read = atlas::read(&mut pull, trace);
+    *effort += pull.position().min(bytes.len()) as u64;
+    let kind = read?;
     let end = pull.position();
     let is = |name, is_trace| Was { name, is_trace, bytes: end };
     let broken = |what: &str| Wrong::Broken(what.to_owned());
@@ -116,13 +121,15 @@ fn name_of(kind: &[u8]) -> &'static str {
 pub struct Reader<R> {
     window: Window<R>,
     counts: BTreeMap<&'static str, u64>,
+    /// Bytes that were looked at, some of them more than once.
+    effort: u64,
     ended: bool,
 }
 
 impl<R: Read> Reader<R> {
     /// A reader of the objects in `stream`, which is read in large pieces: there is no need to buffer it.
     pub fn new(stream: R) -> Reader<R> {
-        Reader { window: Window::new(stream), counts: BTreeMap::new(), ended: false }
+        Reader { window: Window::new(stream), counts: BTreeMap::new(), effort: 0, ended: false }
     }
 
     /// Goes on to the next object; tells what else stood there, if anything.
@@ -159,7 +166,7 @@ impl<R: Read> Reader<R> {
         let mut wanted = AHEAD;
         loop {
             let all = !self.window.need(wanted);
-            match object(self.window.bytes(), trace) {
+            match object(self.window.bytes(), trace, &mut self.effort) {
                 Ok(was) => {
                     self.window.consume(was.bytes);
                     *self.counts.entry(was.name).or_default() += 1;
@@ -177,16 +184,25 @@ impl<R: Read> Reader<R> {
     fn lost(&mut self, what: impl Into<Cow<'static, str>>) -> Step {
         let offset = self.window.offset();
         let mut scratch = Trace::default();
+        let mut what = what.into();
         loop {
             self.window.consume(1);
             self.window.need(AHEAD);
+            if self.effort > MAX_EFFORT * (self.window.offset() + MAX_OBJECT as u64) {
+                what = format!("{what}; what follows is too damaged to be searched").into();
+                while !self.window.bytes().is_empty() {
+                    self.window.consume(usize::MAX);
+                    self.window.refill();
+                }
+                break;
+            }
             let bytes = self.window.bytes();
             let begins = |w: &[u8]| w[1] == b'{' && matches!(w[0], b'\n' | b',' | b' ');
             match bytes.windows(2).position(begins) {
                 Some(at) => {
                     self.window.consume(at + 1);
                     self.window.need(AHEAD);
-                    let known = match object(self.window.bytes(), &mut scratch) {
+                    let known = match object(self.window.bytes(), &mut scratch, &mut self.effort) {
                         Ok(was) => was.is_trace || was.name != "other",
                         Err(Wrong::Unfinished) => starts_a_line(self.window.bytes()),
                         Err(Wrong::Broken(_)) => false,
@@ -205,7 +221,7 @@ impl<R: Read> Reader<R> {
                 }
             }
         }
-        Step::Damaged(Damage { offset, skipped: self.window.offset() - offset, what: what.into() })
+        Step::Damaged(Damage { offset, skipped: self.window.offset() - offset, what })
     }
 }
 
