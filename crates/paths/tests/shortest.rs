@@ -113,7 +113,8 @@ fn plain(costs: &BTreeMap<(u32, u32), u64>, start: u32, target: u32, k: usize) -
             }
             if done.insert(last) {
                 for (&(_, next), link) in costs.range((last, 0)..=(last, u32::MAX)) {
-                    if !done.contains(&next) && !(path.len() == 1 && taken.contains(&next)) {
+                    let refused = path.len() == 1 && taken.contains(&next);
+                    if !refused && !done.contains(&next) {
                         queue.insert((cost + link, [path.as_slice(), &[next]].concat()));
                     }
                 }

@@ -381,7 +381,7 @@ mod tests {
     fn the_probability_of_a_backoff_is_exponential_in_the_gradient() {
         assert_eq!(backoffs(0), 0);
         for ms in [1.0, 3.0, 6.0] {
-            let expected = 1000.0 * (1.0 - f64::exp(-ms / 3.0));
+            let expected = 1000.0 * (1.0 - libm::exp(-ms / 3.0));
             let got = backoffs((1000.0 * ms) as u64) as f64;
             assert!((got - expected).abs() < 50.0, "{ms} ms: {got}, {expected}");
         }

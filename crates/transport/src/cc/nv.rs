@@ -183,7 +183,7 @@ impl Nv {
         self.clear = 0;
         self.w.ssthresh = most;
         let over = self.w.window - most;
-        self.w.window -= if over > 2 * mss { whole(over * CUT >> 7, self.w.grain).max(2 * mss) } else { over };
+        self.w.window -= if over > 2 * mss { whole((over * CUT) >> 7, self.w.grain).max(2 * mss) } else { over };
         true
     }
 
@@ -227,7 +227,7 @@ impl CongestionController for Nv {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        self.w.reduce(event, self.w.window * KEPT >> 10);
+        self.w.reduce(event, (self.w.window * KEPT) >> 10);
         self.phase = Phase::Recovery;
         self.reset = true;
         self.may_grow = false;
