@@ -5,7 +5,7 @@ use haltere_transport::Endpoint;
 
 /// A worker program that the ends of one run share; there is none in this build.
 #[derive(Clone, Default, Debug)]
-pub struct Worker;
+pub struct Worker(());
 
 pub(crate) fn ready(stack: Stack) -> Result<(), Error> {
     let name = stack.describe().0;
