@@ -96,9 +96,9 @@ impl Contender {
         })?;
         let congestion = if self.has(Switch::Haltere) {
             let ours = self.algorithm()?;
-            if ours.needs_ecn() {
+            if let Some(lacking) = haltere_stacks::lacks(ours) {
                 return Err(format!(
-                    "{name} does not tell a congestion control which bytes were marked, which {} needs: write quic@model/{}",
+                    "{name} does not tell a congestion control {lacking}, which {} needs: write quic@model/{}",
                     self.congestion, self.congestion
                 ));
             }

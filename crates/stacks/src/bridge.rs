@@ -3,7 +3,8 @@
 //! The stacks call a controller packet by packet; ours wants one event an ACK. So acknowledgements are gathered here until
 //! the stack says that a frame is through. What the stacks' traits do not tell is made up as follows:
 //!
-//! - the ACK delay: RTT samples contain it;
+//! - the ACK delay: RTT samples contain it, so that TCP-LP, to which 15 % of the range of delays is a sign, is not let in: a
+//!   window of a packet, whose ACK is delayed by 25 ms, would be its last;
 //! - losses come after the acknowledgements that showed them, and as one sum: [`Ack::lost`] is that of the ACK before, and
 //!   there is one [`Lost`] without a number for all packets found lost at once, with the state of the last of them;
 //! - which bytes were marked: marks are a sign of congestion only, so that DCTCP is not let in;
@@ -32,6 +33,14 @@ use std::time::{Duration, Instant};
 pub(crate) const INITIAL_WINDOW: u64 = 10 * 1200;
 /// A stack sends only while what is in flight stays below the window; ours count up to it.
 const MARGIN: u64 = 1;
+
+/// What stacks do not tell and this algorithm cannot do without.
+pub fn lacks(algorithm: Algorithm) -> Option<&'static str> {
+    match algorithm {
+        Algorithm::Lp => Some("RTTs without the peer's ACK delay"),
+        _ => algorithm.needs_ecn().then_some("which bytes were marked"),
+    }
+}
 
 /// What is needed to make a controller.
 #[derive(Clone, Debug)]

@@ -26,6 +26,7 @@ mod tls;
 #[cfg_attr(not(all(feature = "worker", unix)), path = "worker/absent.rs")]
 mod worker;
 
+pub use bridge::lacks;
 pub use config::{Cipher, Config, Congestion, Error, Own, Sink, Stack, Windows};
 pub use memory::Memory;
 pub use secrets::Secrets;
