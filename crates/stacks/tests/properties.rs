@@ -29,8 +29,10 @@ fn links() -> impl Strategy<Value = LinkConfig> {
 }
 
 fn controls() -> impl Strategy<Value = Congestion> {
-    let ours = prop::sample::select(Algorithm::ALL.iter().copied().filter(|a| haltere_stacks::lacks(*a).is_none()).collect::<Vec<_>>())
-        .prop_map(|a| Congestion::Ours(a, None));
+    let ours = prop::sample::select(
+        Algorithm::ALL.iter().copied().filter(|a| haltere_stacks::lacks(*a).is_none()).collect::<Vec<_>>(),
+    )
+    .prop_map(|a| Congestion::Ours(a, None));
     prop_oneof![Just(Congestion::Own(Own::Cubic)), Just(Congestion::Own(Own::NewReno)), ours]
 }
 

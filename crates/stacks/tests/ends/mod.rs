@@ -56,7 +56,8 @@ impl Endpoint for Dyn {
 pub const STACKS: [Stack; 2] = Stack::ALL;
 
 pub fn controls() -> Vec<Congestion> {
-    let ours = Algorithm::ALL.iter().filter(|a| haltere_stacks::lacks(**a).is_none()).map(|a| Congestion::Ours(*a, None));
+    let ours =
+        Algorithm::ALL.iter().filter(|a| haltere_stacks::lacks(**a).is_none()).map(|a| Congestion::Ours(*a, None));
     [Congestion::Own(Own::Cubic), Congestion::Own(Own::NewReno)].into_iter().chain(ours).collect()
 }
 

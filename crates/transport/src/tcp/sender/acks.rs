@@ -1,0 +1,234 @@
+//! What acknowledgements do.
+
+use super::{Order, Sender};
+use crate::cc::{self, Ask, Phase, Stamps, Trigger};
+use crate::recovery::prr::PrrAck;
+use crate::tcp::scoreboard::{Delivery, Marks};
+use crate::tcp::segment::Segment;
+use crate::tcp::ticks::timestamp;
+use haltere_net::{Cx, Metric, Span, Time};
+
+impl Sender {
+    /// Whether the peer may acknowledge this: neither what was never sent, nor what is older than any window it offered (RFC
+    /// 5961 section 5.2).
+    #[inline]
+    pub(in crate::tcp) fn may_acknowledge(&self, ack: u64) -> bool {
+        ack <= self.nxt && ack.saturating_add(self.largest_window) >= self.una
+    }
+
+    /// Takes the acknowledgement of a segment in.
+    pub(in crate::tcp) fn on_ack(&mut self, s: &Segment, cx: &mut Cx<'_>) {
+        let now = cx.now;
+        if s.ack > self.nxt {
+            return;
+        }
+        self.rack.now = now;
+        let prior_una = self.una;
+        let advanced = s.ack > prior_una;
+        let old = s.ack < prior_una;
+        let window_update = !old && s.ack + s.window != self.window_end;
+        if !old && (advanced || s.ack + s.window > self.window_end || s.len > 0) {
+            self.window_end = s.ack + s.window;
+            self.largest_window = self.largest_window.max(s.window);
+        }
+        if self.board.is_empty() {
+            self.tell_echo(0, now);
+            return self.take_late_duplicate(s, window_update, now);
+        }
+        let prior_highest = self.board.highest_sacked(self.una);
+        let prior_in_flight = self.in_flight();
+        let prior_sacked = self.board.sacked();
+        let lost_before = self.sampler.lost();
+        if advanced {
+            self.una = s.ack;
+            self.retransmits = 0;
+        }
+        self.ece = self.ecn && s.ece;
+        let mut d = Delivery::default();
+        let duplicate = self.take_duplicate_sack(s, prior_una);
+        self.take_sacks(s, prior_una, duplicate.is_some(), &mut d);
+        self.take_cumulative(&mut d);
+        if d.sacked > 0 || d.acked > 0 {
+            self.check_reordering(&d, prior_highest);
+        }
+        let (rtt, delayed) = self.take_rtt(s, &d, prior_una, prior_sacked, cx);
+        let mut set_timer = d.acked > 0;
+        if d.acked == 0 {
+            // A SACK of something sent after the head tells that the path is alive.
+            if let (Some(sent), Some(head)) = (d.first_sacked, self.board.head()) {
+                set_timer |= sent < head.sent;
+            }
+        }
+        let prior_delivered = self.sampler.pending_prior_delivered();
+        self.rack.update_window(prior_delivered, self.sampler.delivered());
+        self.tell_echo(u64::from(d.delivered) * self.mss, now);
+        let plain = !(advanced || s.len > 0 || window_update);
+        self.take_probe_ack(s.ack, duplicate, plain && d.sacked == 0, now);
+        let dup = plain && duplicate.is_none();
+        let dubious = (!advanced && s.len == 0 && !window_update) || d.sacked > 0 || duplicate.is_some() || self.ece;
+        self.order = Order::LostFirst;
+        if dubious || self.phase != Phase::Open {
+            let keep_timer = self.fast_retransmit_alert(s, &d, advanced, dup, now);
+            set_timer &= !keep_timer;
+        }
+        if set_timer {
+            self.set_xmit_timer(now);
+        }
+        let now = timestamp(now);
+        let stamps = (s.timestamp != 0).then_some(Stamps { now, value: s.timestamp, echo: s.echo });
+        self.control(&d, advanced, rtt, delayed, stamps, prior_in_flight, lost_before, cx);
+    }
+
+    /// An acknowledgement with nothing in flight: it may still tell of a repair or a probe that was not needed.
+    fn take_late_duplicate(&mut self, s: &Segment, window_update: bool, now: Time) {
+        let duplicate = self.take_duplicate_sack(s, self.una);
+        if duplicate.is_some() {
+            self.fast_retransmit_alert(s, &Delivery::default(), false, false, now);
+        }
+        self.take_probe_ack(s.ack, duplicate, s.len == 0 && !window_update, now);
+    }
+
+    /// An acknowledgement that delivered so many bytes counts towards the share of marks, even with nothing in flight.
+    fn tell_echo(&mut self, delivered: u64, now: Time) {
+        if !self.ecn {
+            return;
+        }
+        self.marked += if self.ece { delivered } else { 0 };
+        self.cc.on_echo(&cc::Echo {
+            now,
+            acked_to: self.una,
+            sent_to: self.nxt,
+            total_delivered: self.sampler.delivered(),
+            total_marked: self.marked,
+        });
+    }
+
+    fn take_sacks(&mut self, s: &Segment, prior_una: u64, skip_first: bool, d: &mut Delivery) {
+        let high_seq = if self.phase == Phase::Open { self.nxt } else { self.episode.high_seq };
+        let mss = self.mss;
+        let min_rtt = self.rtt.min();
+        let Sender { board, rack, sampler, .. } = self;
+        let now = rack.now;
+        for (start, end) in s.sack_blocks().skip(usize::from(skip_first)) {
+            if end <= prior_una || end > self.nxt {
+                continue;
+            }
+            board.sack((start.max(prior_una), end), high_seq, prior_una, d, |r| {
+                rack.advance(r, min_rtt);
+                sampler.on_delivered(now, mss, r.sent, r.tx);
+            });
+        }
+    }
+
+    fn take_cumulative(&mut self, d: &mut Delivery) {
+        let high_seq = if self.phase == Phase::Open { self.nxt } else { self.episode.high_seq };
+        let (mss, una) = (self.mss, self.una);
+        let min_rtt = self.rtt.min();
+        let Sender { board, rack, sampler, .. } = self;
+        let now = rack.now;
+        board.acknowledge(una, high_seq, d, |r| {
+            if !r.marks.has(Marks::SACKED) {
+                rack.advance(r, min_rtt);
+                sampler.on_delivered(now, mss, r.sent, r.tx);
+            }
+        });
+    }
+
+    /// Takes RTT samples; returns the controller's sample and whether the ACK may have been delayed.
+    fn take_rtt(
+        &mut self,
+        s: &Segment,
+        d: &Delivery,
+        prior_una: u64,
+        prior_sacked: u32,
+        cx: &mut Cx<'_>,
+    ) -> (Option<Span>, bool) {
+        let now = cx.now;
+        let (mut sequence, mut newest, mut delayed) = (None, None, false);
+        if let (Some(first), Some(last), false) = (d.first_acked, d.last_acked, d.retransmitted_acked) {
+            sequence = Some(now.since(first));
+            newest = Some(now.since(last));
+            delayed = d.acked == 1 && prior_sacked == 0 && d.sacked == 0 && self.una - prior_una < self.mss;
+        }
+        if let (Some(first), Some(last)) = (d.first_sacked, d.last_sacked) {
+            sequence = sequence.or(Some(now.since(first)));
+            newest = Some(now.since(last));
+        }
+        if sequence.is_none() && s.echo != 0 && d.acked > 0 {
+            // Karn's rule holds but for timestamps, whose clock ticks in milliseconds.
+            let ms = timestamp(now).wrapping_sub(s.echo).max(1);
+            // One that was never sent lies in the future (Linux: `tcp_rtt_tsopt_us`).
+            sequence = (ms < 1 << 31).then(|| Span::from_millis(u64::from(ms)));
+            newest = sequence;
+        }
+        let Some(sample) = sequence else { return (None, delayed) };
+        if let Some(rtt) = newest {
+            if !(delayed && self.rtt.min().is_some_and(|min| rtt > min)) {
+                self.rtt.sample_min(now, rtt);
+            }
+            self.stats.count_rtt(rtt);
+            cx.record(Metric::Rtt, rtt.as_nanos());
+        }
+        self.rtt.sample(sample, self.una, self.nxt);
+        if let Some(rtt) = newest {
+            self.tell_rtt(rtt, cx);
+        }
+        (newest, delayed)
+    }
+
+    /// Hands the ACK to congestion control, or to PRR while it rules.
+    #[allow(clippy::too_many_arguments)]
+    fn control(
+        &mut self,
+        d: &Delivery,
+        advanced: bool,
+        rtt: Option<Span>,
+        delayed: bool,
+        stamps: Option<Stamps>,
+        prior_in_flight: u64,
+        lost_before: u64,
+        cx: &mut Cx<'_>,
+    ) {
+        let delivered = u64::from(d.delivered) * self.mss;
+        let lost = self.sampler.lost().saturating_sub(lost_before);
+        let in_flight = self.in_flight();
+        let rate = self.sampler.sample(self.rtt.min());
+        if let Some(prr) = &mut self.prr {
+            prr.on_ack(PrrAck { delivered, in_flight, safe: advanced && lost == 0, mss: self.mss });
+        }
+        let progress = if self.episode.reordering > 3 { d.delivered > 0 } else { d.acked > 0 };
+        let ack = cc::Ack {
+            now: cx.now,
+            delivered,
+            lost,
+            rtt,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min(),
+            in_flight,
+            prior_in_flight,
+            window_limited: self.window_limited(),
+            may_grow: self.prr.is_none() && progress,
+            phase: self.phase,
+            acked_to: self.una,
+            sent_to: self.nxt,
+            rate,
+            total_delivered: self.sampler.delivered(),
+            total_lost: self.sampler.lost(),
+            next_departure: self.pacer.next(),
+            delayed,
+            stamps,
+        };
+        self.cc.on_ack(&ack);
+        match self.cc.asks() {
+            Ask::Nothing => {}
+            Ask::MarkAppLimited => self.sampler.on_app_limited(in_flight),
+            Ask::Reduce => self.begin_reduction(Trigger::Delay, cx.now),
+        }
+        if cx.probing()
+            && let Some(rate) = rate.rate()
+        {
+            cx.record(Metric::DeliveryRate, rate.as_bps());
+        }
+        self.tell_losses(cx);
+    }
+}

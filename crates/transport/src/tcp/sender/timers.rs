@@ -1,0 +1,96 @@
+//! The retransmission timer and what stands in for it.
+
+use super::{Forced, Order, Sender, Timer};
+use crate::cc::Phase;
+use crate::tcp::config::Config;
+use crate::tcp::trace;
+use haltere_net::incident::{TimerChange, TimerName};
+use haltere_net::{Cx, Incident, Span, Time};
+
+impl Sender {
+    pub(in crate::tcp) fn set_timer(&mut self, kind: Timer, now: Time, span: Span) {
+        self.timer = Some((kind, self.ticks.deadline(now, span)));
+    }
+
+    pub(in crate::tcp) fn timer(&self) -> Option<Timer> {
+        self.timer.map(|(kind, _)| kind)
+    }
+
+    /// When the sender wants to be called.
+    pub(in crate::tcp) fn next_wake(&self) -> Time {
+        let timer = self.timer.map_or(Time::NEVER, |(_, at)| at);
+        timer.min(self.pacing_wake.unwrap_or(Time::NEVER))
+    }
+
+    /// Runs the timer if it is due. Returns whether the connection should be given up.
+    pub(in crate::tcp) fn on_wake(&mut self, config: &Config, cx: &mut Cx<'_>) -> bool {
+        let Some((kind, at)) = self.timer.filter(|(_, at)| *at <= cx.now) else { return false };
+        debug_assert!(at <= cx.now);
+        self.timer = None;
+        self.rack.now = cx.now;
+        cx.tell(Incident::Timer(trace::name(kind), TimerChange::Expired));
+        match kind {
+            Timer::Probe if self.tlp.is_none() && !self.board.is_empty() => self.force(Forced::Probe),
+            Timer::Probe => self.rearm_rto(cx.now),
+            Timer::Reordering => self.on_reordering_timeout(cx.now),
+            Timer::Rto => {
+                if self.retransmits >= config.data_retries {
+                    return true;
+                }
+                self.on_retransmission_timeout(cx.now);
+            }
+        }
+        self.order = Order::LostFirst;
+        self.tell_losses(cx);
+        false
+    }
+
+    /// The timer that is set, under the name it is told of.
+    pub(in crate::tcp) fn due_timer(&self) -> Option<(TimerName, Time)> {
+        self.timer.map(|(kind, at)| (trace::name(kind), at))
+    }
+
+    /// Arms the probe timer if the state calls for it, else the retransmission timer.
+    pub(in crate::tcp) fn set_xmit_timer(&mut self, now: Time) {
+        if !self.schedule_probe(now, true) {
+            self.rearm_rto(now);
+        }
+    }
+
+    /// RFC 8985 section 7.2.
+    pub(super) fn schedule_probe(&mut self, now: Time, advancing: bool) -> bool {
+        if self.board.is_empty() || !matches!(self.phase, Phase::Open | Phase::Reducing) {
+            return false;
+        }
+        let mut span = match self.rtt.srtt() {
+            // One segment alone may meet a delayed ACK.
+            Some(srtt) if self.board.out() == 1 => srtt * 2 + self.rtt.floor(),
+            Some(srtt) => srtt * 2 + self.ticks.slack(),
+            None => Span::from_secs(1),
+        };
+        let rto = if advancing { self.rtt.rto() } else { self.rto_left(now) };
+        if !rto.is_zero() {
+            span = span.min(rto);
+        }
+        self.set_timer(Timer::Probe, now, span);
+        true
+    }
+
+    /// Time until the retransmission timeout of the head.
+    fn rto_left(&self, now: Time) -> Span {
+        let sent = self.board.head().map_or(now, |h| h.sent);
+        (sent + self.rtt.rto()).since(now)
+    }
+
+    pub(in crate::tcp) fn rearm_rto(&mut self, now: Time) {
+        if self.board.is_empty() {
+            self.timer = None;
+            return;
+        }
+        let span = match self.timer {
+            Some((Timer::Probe | Timer::Reordering, _)) => self.rto_left(now).max(Span::from_nanos(1)),
+            _ => self.rtt.rto(),
+        };
+        self.set_timer(Timer::Rto, now, span);
+    }
+}
