@@ -5,8 +5,8 @@ same losses at both fidelities: the log ratio of median completion times and, ke
 `--all` the times and the mean queueing delays too. The kernel's results are kept in FILE, if given, and taken from it
 the next time.
 
-DCTCP goes over links that mark, which are the emulator's at both fidelities; its table has the marked packets and the mean
-queueing delays as well.
+DCTCP goes over links that mark, which are the emulator's at both fidelities; its table has the marked packets and the
+mean queueing delays as well.
 """
 
 from __future__ import annotations
