@@ -181,6 +181,7 @@ mod tests {
             ("quic@quinn/cubic+nodelack", "leave it out"),
             ("quic@quinn/qubic+haltere", "newreno, cubic"),
             ("quic@noq/dctcp+haltere", "quic@model/dctcp"),
+            ("quic@quinn/lp+haltere", "quic@model/lp"),
         ];
         for (given, hint) in cases {
             let said = at(given, Fidelity::Stack).unwrap_err();
