@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from haltere.cli import paths
+
 if TYPE_CHECKING:
     from haltere.fidelity import Fidelity
 
@@ -485,50 +487,7 @@ def kernel_check(as_json: Annotated[bool, typer.Option("--json", help="JSON for 
     check(as_json=as_json)
 
 
-paths = typer.Typer(
-    no_args_is_help=True,
-    help="Measured Internet paths: traceroutes of CAIDA's Ark and skitter, RIPE Atlas, scamper, traceroute and mtr.",
-)
-app.add_typer(paths, name="paths", rich_help_panel="Measured paths")
-
-
-@paths.command("count")
-def paths_count(
-    files: Annotated[
-        list[str],
-        typer.Argument(help="Files of traceroutes, packed or not; `-` is standard input.", show_default=False),
-    ],
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Files read at once (default: one a CPU).", show_default=False)
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON for programs, with more counts.")] = False,
-) -> None:
-    """Say what files hold: traces that are complete, incomplete, too long or looped, and damaged records.
-
-    A trace is complete if the destination answered, too long over 30 hops, a loop if an address comes again at TTLs
-    that are not neighbours, and clean if it is complete and neither. What cannot be read is reported with its place.
-
-    `haltere paths count cycle-20110101/*.warts.gz`
-    """
-    from haltere.cli.paths import count
-
-    count(files, threads=threads, as_json=as_json)
-
-
-@paths.command("show")
-def paths_show(
-    file: Annotated[str, typer.Argument(help="A file of traceroutes; `-` is standard input.", show_default=False)],
-    limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, help="Traces shown (default: all).", show_default=False)
-    ] = None,
-) -> None:
-    """Print the traces of a file as text.
-
-    `haltere paths show monitor.warts.gz -n 3`
-    """
-    from haltere.cli.paths import texts
-
-    texts(file, limit)
+app.add_typer(paths.app, name="paths", rich_help_panel="Measured paths")
 
 
 @app.command(rich_help_panel="Reference")

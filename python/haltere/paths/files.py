@@ -1,4 +1,4 @@
-"""Measured Internet paths: what files of traceroutes hold, in every form that is read (`docs/paths.md`)."""
+"""What files of traceroutes hold, in every form that is read."""
 
 from __future__ import annotations
 

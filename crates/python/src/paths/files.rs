@@ -1,4 +1,4 @@
-//! Measured paths: counts of files and their traces as text.
+//! Counts of files of traceroutes, and their traces as text.
 
 use crate::to_json;
 use haltere_paths::count::{Counts, Progress, count_files};
@@ -109,7 +109,7 @@ impl PathTexts {
     }
 }
 
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PathTexts>()?;
     module.add_function(wrap_pyfunction!(count_paths, module)?)
 }

@@ -1,4 +1,4 @@
-"""`haltere paths`: what files of traceroutes hold."""
+"""`haltere paths count` and `haltere paths show`: what files of traceroutes hold."""
 
 from __future__ import annotations
 

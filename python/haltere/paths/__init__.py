@@ -1,0 +1,7 @@
+"""Measured Internet paths: traceroutes from files, into a lake, and what they say of one period or two (`docs/paths.md`)."""
+
+from __future__ import annotations
+
+from haltere.paths.files import STDIN, check, count, stored_bytes, texts
+
+__all__ = ["STDIN", "check", "count", "stored_bytes", "texts"]
