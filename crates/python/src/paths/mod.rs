@@ -1,9 +1,11 @@
 //! Measured paths.
 
 mod files;
+mod graph;
 
 use pyo3::prelude::*;
 
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    files::add(module)
+    files::add(module)?;
+    graph::add(module)
 }
