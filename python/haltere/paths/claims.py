@@ -83,7 +83,8 @@ def hops(found: Evolution) -> Verdict:
         for period, value in zip(found.periods, (share.first, share.second), strict=True)
     ]
     changed = text(length.change, 2, "hops", signed=True)
-    parts.append(within("Change of the mean length", length.change, -2, 0, changed))
+    parts.append(within("Change of the mean length, against two hops", length.change, -2, 2, changed))
+    parts.append(within("The same, against one hop less", length.change, -1.5, -0.5, changed))
     parts += _reweighted("Change of the mean length", length)
     parts += _first_path(found)
     return all_of(*parts)
