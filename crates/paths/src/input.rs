@@ -80,7 +80,7 @@ pub fn open(file: &Path, count: &Arc<AtomicU64>) -> io::Result<Opened> {
 pub fn open_stream(stream: impl Read + Send + 'static) -> io::Result<Opened> {
     let (start, stream) = look(stream, 4)?;
     let compression = Compression::detect(&start);
-    let (start, stream) = look(compression.unpack(stream), LOOK)?;
+    let (start, stream) = look(compression.unpack(stream)?, LOOK)?;
     let Some(format) = Format::detect(&start) else {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
