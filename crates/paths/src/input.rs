@@ -73,6 +73,14 @@ pub fn open(file: &Path, count: &Arc<AtomicU64>) -> io::Result<Opened> {
     open_stream(Counted { inner: stored, count: Arc::clone(count) })
 }
 
+/// The same for a file that is open, from where it stands.
+///
+/// # Errors
+/// If it cannot be read, or is of no format that is known.
+pub fn open_file(file: File, count: &Arc<AtomicU64>) -> io::Result<Opened> {
+    open_stream(Counted { inner: file, count: Arc::clone(count) })
+}
+
 /// The same for a stream.
 ///
 /// # Errors

@@ -1,9 +1,12 @@
 //! Measured paths.
 
 mod files;
+mod store;
+mod watch;
 
 use pyo3::prelude::*;
 
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    files::add(module)
+    files::add(module)?;
+    store::add(module)
 }
