@@ -5,7 +5,8 @@ Intervals, paired comparisons over common random numbers, rank correlation, fair
 
 from haltere.stats.correlation import spearman
 from haltere.stats.fairness import jain
+from haltere.stats.independent import difference
 from haltere.stats.intervals import Interval, mean, median
 from haltere.stats.paired import Paired, holm, paired
 
-__all__ = ["Interval", "Paired", "holm", "jain", "mean", "median", "paired", "spearman"]
+__all__ = ["Interval", "Paired", "difference", "holm", "jain", "mean", "median", "paired", "spearman"]

@@ -87,3 +87,61 @@ def graph_in_use(
 
     wanted = command.Wanted(traces, sources, destinations, k, seed, gaps, among, cost, mmdb, threads)
     command.graph(lake, wanted, draws=draws, out=out)
+
+
+@app.command("compare")
+def compare(
+    first: Annotated[Path, typer.Argument(help="The earlier period's lake.", show_default=False)],
+    second: Annotated[Path, typer.Argument(help="The later period's lake.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the report and its figures.")] = Path("comparison"),
+    mmdb: Annotated[
+        Path | None,
+        typer.Option(help="Database of places in MaxMind's format (GeoLite2 City).", show_default=False),
+    ] = None,
+    regions: Annotated[
+        Path | None, typer.Option(help="CSV of monitors and their regions (monitor,region).", show_default=False)
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Only monitors of this region, such as EU; again for more.", show_default=False),
+    ] = None,
+    source: Annotated[
+        list[str] | None, typer.Option(help="Only this source; again for more.", show_default=False)
+    ] = None,
+    first_day: Annotated[str | None, typer.Option("--from", help="First day.", show_default=False)] = None,
+    last_day: Annotated[str | None, typer.Option("--to", help="Last day.", show_default=False)] = None,
+    family: Annotated[int | None, typer.Option(help="4 or 6: only IPv4 or IPv6.", min=4, max=6)] = None,
+    traces: Annotated[int, typer.Option(min=0, help="Traces of a partial view; 0 makes none.")] = 100_000,
+    sources: Annotated[int, typer.Option(min=1, help="Sources of pairs.")] = 10,
+    destinations: Annotated[int, typer.Option(min=1, help="Destinations of each source.")] = 10_000,
+    k: Annotated[int, typer.Option("--k", min=1, max=1000, help="Shortest paths of a pair.")] = 10,
+    draws: Annotated[int, typer.Option(min=1, help="Partial views, each from traces drawn anew.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 1,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads for shortest paths (default: one a CPU).", show_default=False)
+    ] = None,
+    dask: Annotated[
+        str | None, typer.Option(help="Count on a Dask cluster: its scheduler's address.", show_default=False)
+    ] = None,
+) -> None:
+    """Compare two periods: lengths, delays, diversity, dispersion, the paper's claims, and a report with its figures.
+
+    `haltere paths compare lake/2006 lake/2011 --mmdb GeoLite2-City.mmdb --keep NA --keep EU`
+    """
+    from haltere.cli.paths import comparing as command
+    from haltere.paths.evolution import Options
+
+    options = Options(
+        traces=traces,
+        sources=sources,
+        destinations=destinations,
+        k=k,
+        draws=draws,
+        seed=seed,
+        mmdb=mmdb,
+        regions=regions,
+        keep=tuple(keep or ()),
+        threads=threads,
+    )
+    chosen = command.selection(source or [], first_day, last_day, family)
+    command.compare(first, second, options, chosen, out, dask)
