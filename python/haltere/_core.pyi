@@ -129,8 +129,8 @@ def path_links(
 ) -> tuple[dict[str, bytes], int]:
     """Return the links that traces show and how many of their delays were raised to 1 µs. Raise `ValueError`.
 
-    Arrays of uint32, but `offsets` (uint64, one more than traces) and `ttls` (uint8); 2^32 - 1 is a source or a time that
-    is not known. Columns: `a`, `b`, `delay_us` (2^32 - 1: not known) and `traces` (uint32), `hops` (uint8).
+    Arrays of uint32, but `offsets` (uint64, one more than traces) and `ttls` (uint8); 2^32 - 1 is a source or a time
+    that is not known. Columns: `a`, `b`, `delay_us` (2^32 - 1: not known) and `traces` (uint32), `hops` (uint8).
     """
 
 def draw_nodes(candidates: Buffer, n: int, seed: int, replication: int, name: str) -> bytes:
@@ -157,10 +157,10 @@ class PathNetwork:
     ) -> dict[str, bytes]:
         """Return the `k` shortest paths from each source to each destination (uint32), measured.
 
-        `coordinates` are latitudes and longitudes of all nodes in degrees (float64, NaN: not known). Columns: `source`,
-        `destination`, `k`, `hops` (uint32), `delay_us` (uint64, 2^64 - 1: not known), `difference`, `diversity`, `path_km`,
-        `direct_km`, `dispersion`, `least_delay_us`, `delay_dispersion`, `located` (float64, NaN: cannot be said).
-        The interpreter's lock is released; `on_progress` is called with the pairs that are done.
+        `coordinates` are latitudes and longitudes of all nodes in degrees (float64, NaN: not known). Columns:
+        `source`, `destination`, `k`, `hops` (uint32), `delay_us` (uint64, 2^64 - 1: not known), `difference`,
+        `diversity`, `path_km`, `direct_km`, `dispersion`, `least_delay_us`, `delay_dispersion`, `located` (float64,
+        NaN: cannot be said). The interpreter's lock is released; `on_progress` is called with the pairs that are done.
         """
 
 class LinkError(ValueError):

@@ -18,8 +18,8 @@ class Locator:
     """A database of places, open for look-ups (MaxMind DB file format specification, version 2.0).
 
     Args:
-        path: a database of cities or the like, whose records have `location.latitude` and `location.longitude`, degrees,
-            `continent.code` and `country.iso_code`; what a record lacks is null.
+        path: a database of cities or the like, whose records have `location.latitude` and `location.longitude`
+            (degrees), `continent.code` and `country.iso_code`; what a record lacks is null.
 
     Raises:
         InputError: if the file cannot be read or is no such database.
@@ -37,8 +37,8 @@ class Locator:
     def __call__(self, addresses: pl.Series) -> pl.DataFrame:
         """Return `latitude`, `longitude` (degrees), `continent` and `country` (codes) of addresses of 4 or 16 bytes.
 
-        Null is what the database does not say, such as of private addresses, of IPv6 if it has only IPv4, and of what is
-        no address.
+        Null is what the database does not say, such as of private addresses, of IPv6 if it has only IPv4, and of what
+        is no address.
 
         Raises:
             InputError: if the database is damaged.

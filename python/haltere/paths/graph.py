@@ -1,4 +1,4 @@
-"""The graph in use: a partial view of the Internet from sampled traces, and the K shortest paths of many pairs in it."""
+"""The graph in use: a partial view of the Internet from sampled traces, and the K shortest paths of many pairs."""
 
 from __future__ import annotations
 
@@ -92,9 +92,10 @@ class PartialView:
 def partial_view(traces: pl.DataFrame, *, gaps: Gaps = "span") -> PartialView:
     """Return the graph of the links that traces show; their order changes nothing.
 
-    The path of a trace is its source, if known, at TTL 0, then the first answer of each TTL; answers at neighbouring
-    TTLs are joined. A link's `hops` are the fewest and its delay is the median, over the traces that show it, of how much
-    later its farther end answered (the mean of the two in the middle, rounded down), at least 1 µs.
+    The path of a trace is its source, if known, at TTL 0, then the first answer of each TTL; what else answered is left
+    out. Answers at neighbouring TTLs are joined. A link's `hops` are the fewest and its delay is the median, over the
+    traces that show it, of how much later its farther end answered (the mean of the two in the middle, rounded down),
+    at least 1 µs.
 
     Args:
         traces: rows of a lake, with the columns of `COLUMNS`; which of them are consistent is the caller's to say.
@@ -107,19 +108,16 @@ def partial_view(traces: pl.DataFrame, *, gaps: Gaps = "span") -> PartialView:
     if gaps not in get_args(Gaps):
         raise InputError("is not known", field="gaps", given=as_written(gaps), right="span or cut")
     _check(traces)
-    answers = {name: traces[name].explode(empty_as_null=False, keep_nulls=False) for name in list(COLUMNS)[1:]}
-    if answers["hop_ttl"].null_count() or answers["hop_addr"].null_count():
-        raise InputError("has an answer without TTL or address", field="traces", right="null in hop_rtt_us alone")
+    answers, lengths = _first_answers(traces)
     addresses = pl.concat([answers["hop_addr"], traces["src"].alias("hop_addr")])
     # Ranks of addresses in sorted order: a node's number depends neither on the order of rows nor on that of answers.
     numbers = (addresses.rank("dense").cast(pl.UInt32) - 1).fill_null(_UNKNOWN)
     sources = numbers.tail(traces.height)
-    lengths = traces["hop_ttl"].list.len().fill_null(0).to_numpy()
     columns, raised = _core().path_links(
         _array(sources, np.uint32),
         np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64),
         _array(answers["hop_ttl"], np.uint8),
-        _array(numbers.head(len(answers["hop_addr"])), np.uint32),
+        _array(numbers.head(answers.height), np.uint32),
         _array(answers["hop_rtt_us"].fill_null(_UNKNOWN), np.uint32),
         gaps == "span",
     )
@@ -164,13 +162,13 @@ def routes(
         on_progress: called now and then with the pairs that are done and their number.
 
     Returns:
-        `draw`, `source`, `destination` (nodes), `k` (from 1), `hops`; `delay_us`, the sum of its links' delays there and
-        back; `difference` to the pair's first path (Levenshtein's over the nodes of the longer; null of the first);
-        `diversity`, the mean difference of every two paths of the pair; `path_km` (D_p), the great circles between
-        its located nodes one after the other; `direct_km` (D_r), the great circle between its ends; `dispersion`,
-        (D_p - D_r) / D_r; `least_delay_us`, there and back between its ends in straight fibre; `delay_dispersion`, delay
-        over least delay; `located`, the share of its nodes with a place. Null is what cannot be said. (Study of the
-        evolution of end-to-end paths, UFJF 2013, section 2.2.3.)
+        `draw`, `source`, `destination` (nodes), `k` (from 1), `hops`; `delay_us`, the sum of its links' delays there
+        and back; `difference` to the pair's first path (Levenshtein's over the nodes of the longer; null of the
+        first); `diversity`, the mean difference of every two paths of the pair; `path_km` (D_p), the great circles
+        between its located nodes one after the other; `direct_km` (D_r), the great circle between its ends;
+        `dispersion`, (D_p - D_r) / D_r; `least_delay_us`, there and back between its ends in straight fibre;
+        `delay_dispersion`, delay over least delay; `located`, the share of its nodes with a place. Null is what cannot
+        be said. (Study of the evolution of end-to-end paths, UFJF 2013, section 2.2.3.)
 
     Raises:
         InputError: if a number is below 1, or no node can be a source.
@@ -218,6 +216,17 @@ def _draw(
     sources = drawn(may_begin, numbers[0], "paths/graph/sources")
     inside[sources] = False
     return sources, drawn(inside, numbers[1], "paths/graph/destinations")
+
+
+def _first_answers(traces: pl.DataFrame) -> tuple[pl.DataFrame, npt.NDArray[np.intp]]:
+    """The first answer of each TTL, trace after trace, and how many each trace has."""
+    lengths = traces["hop_ttl"].list.len().fill_null(0).to_numpy()
+    every = pl.DataFrame([traces[name].explode(empty_as_null=False, keep_nulls=False) for name in list(COLUMNS)[1:]])
+    if every["hop_ttl"].null_count() or every["hop_addr"].null_count():
+        raise InputError("has an answer without TTL or address", field="traces", right="null in hop_rtt_us alone")
+    trace = np.repeat(np.arange(traces.height), lengths)
+    first = pl.Series(trace * 256 + every["hop_ttl"].to_numpy()).is_first_distinct()
+    return every.filter(first), np.bincount(trace[first.to_numpy()], minlength=traces.height)
 
 
 def _check(traces: pl.DataFrame) -> None:

@@ -50,7 +50,10 @@ pub struct NoPlace {
 impl std::fmt::Display for NoPlace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let NoPlace { node, latitude, longitude } = self;
-        write!(f, "node {node} is at no place on earth: latitude {latitude}, longitude {longitude}; give degrees from ")?;
+        write!(
+            f,
+            "node {node} is at no place on earth: latitude {latitude}, longitude {longitude}; give degrees from "
+        )?;
         f.write_str("-90 to 90 and -180 to 180, or NaN where they are not known")
     }
 }

@@ -44,7 +44,9 @@ impl std::fmt::Display for GraphError {
         match self {
             GraphError::NoSuchNode(link) => write!(f, "link {link} names a node that the graph has not"),
             GraphError::NoCost(link) => write!(f, "link {link} costs 0: give each link a cost of at least 1"),
-            GraphError::Twice(link) => write!(f, "link {link} joins the nodes of an earlier one: give each pair one link"),
+            GraphError::Twice(link) => {
+                write!(f, "link {link} joins the nodes of an earlier one: give each pair one link")
+            }
             GraphError::TooLarge => f.write_str("more links than a graph here can have: at most 2 147 483 647"),
         }
     }

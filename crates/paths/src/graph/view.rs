@@ -177,8 +177,7 @@ mod tests {
         let ttls: Vec<u8> = answers.iter().map(|a| a.0).collect();
         let nodes: Vec<u32> = answers.iter().map(|a| a.1).collect();
         let rtts_us: Vec<u32> = answers.iter().map(|a| a.2).collect();
-        let observed =
-            Observed { sources: &sources, offsets: &offsets, ttls: &ttls, nodes: &nodes, rtts_us: &rtts_us };
+        let observed = Observed { sources: &sources, offsets: &offsets, ttls: &ttls, nodes: &nodes, rtts_us: &rtts_us };
         observed.links(gaps).unwrap()
     }
 
@@ -215,7 +214,10 @@ mod tests {
         assert_eq!(links(&traces, Gaps::Span).links, [link(1, 2, 1, Some(8))], "of 7 and 10");
         let untimed: [(u32, &[_]); 2] = [(NONE, &[(1, 1, UNTIMED), (2, 2, 5)]), (NONE, &a)];
         assert_eq!(links(&untimed[..1], Gaps::Span).links, [link(1, 2, 1, None)]);
-        assert_eq!((links(&untimed, Gaps::Span).links[0].delay_us, links(&untimed, Gaps::Span).traces[0]), (Some(10), 2));
+        assert_eq!(
+            (links(&untimed, Gaps::Span).links[0].delay_us, links(&untimed, Gaps::Span).traces[0]),
+            (Some(10), 2)
+        );
     }
 
     #[test]

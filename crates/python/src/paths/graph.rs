@@ -52,8 +52,7 @@ fn path_links<'py>(
     let (sources, offsets) = (numbers(py, &sources)?, numbers(py, &offsets)?);
     let (ttls, nodes, rtts_us) = (numbers(py, &ttls)?, numbers(py, &nodes)?, numbers(py, &rtts_us)?);
     let found = py.detach(|| {
-        let observed =
-            Observed { sources: &sources, offsets: &offsets, ttls: &ttls, nodes: &nodes, rtts_us: &rtts_us };
+        let observed = Observed { sources: &sources, offsets: &offsets, ttls: &ttls, nodes: &nodes, rtts_us: &rtts_us };
         observed.links(if span { Gaps::Span } else { Gaps::Cut })
     });
     let found = found.map_err(refuse)?;
@@ -172,7 +171,9 @@ fn wait(
             let _ = done.send(());
             rows
         });
-        let mut told = Ok(());
+        // At once, so that nobody waits in vain to end a search that takes no time.
+        let mut told = tell();
+        progress.cancelled.store(told.is_err(), Ordering::Relaxed);
         while wait.recv_timeout(TELL_EVERY) == Err(RecvTimeoutError::Timeout) {
             if told.is_ok() {
                 told = tell();
@@ -193,7 +194,7 @@ fn columns<'py>(py: Python<'py>, rows: &[Row]) -> PyResult<Bound<'py, PyDict>> {
     columns.set_item("hops", column(py, n, rows.iter().map(|r| r.hops.to_ne_bytes()))?)?;
     let delays = rows.iter().map(|r| r.delay_us.unwrap_or(u64::MAX).to_ne_bytes());
     columns.set_item("delay_us", column(py, n, delays)?)?;
-    let mut share = |name: &str, of: fn(&Row) -> f64| -> PyResult<()> {
+    let share = |name: &str, of: fn(&Row) -> f64| -> PyResult<()> {
         columns.set_item(name, column(py, n, rows.iter().map(|r| of(r).to_ne_bytes()))?)
     };
     share("difference", |r| r.difference)?;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -50,6 +50,43 @@ def show(
     from haltere.cli.paths import files as command
 
     command.texts(file, limit)
+
+
+@app.command("graph")
+def graph_in_use(
+    lake: Annotated[Path, typer.Argument(help="A lake that `haltere paths ingest` wrote.", show_default=False)],
+    traces: Annotated[int, typer.Option(min=1, help="Clean traces that a graph is made of.")] = 100_000,
+    sources: Annotated[int, typer.Option(min=1, help="Nodes where paths begin.")] = 10,
+    destinations: Annotated[int, typer.Option(min=1, help="Nodes where they end, the same for all sources.")] = 10_000,
+    k: Annotated[int, typer.Option(min=1, help="Shortest paths a pair.")] = 10,
+    draws: Annotated[int, typer.Option(min=1, help="Graphs, each of a sample of its own.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 1,
+    gaps: Annotated[
+        Literal["span", "cut"], typer.Option(help="Silent hops: `span` counts them in a longer link, `cut` makes none.")
+    ] = "span",
+    among: Annotated[
+        Literal["nodes", "monitors"], typer.Option(help="Which nodes may be sources: all, or where traces begin.")
+    ] = "nodes",
+    cost: Annotated[Literal["hops", "delay"], typer.Option(help="What paths are short in.")] = "hops",
+    mmdb: Annotated[
+        Path | None, typer.Option(help="A database of places in MaxMind's format.", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Parquet file for all paths, a row each.", show_default=False)
+    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Default: one a CPU.", show_default=False)] = None,
+) -> None:
+    """Build graphs of sampled traces and measure the K shortest paths of many pairs in them.
+
+    Length, delay, difference, diversity and, with a database of places, how far paths go out of their way, as in the
+    study of the evolution of end-to-end paths; each over several draws.
+
+    `haltere paths graph lake/2011 --mmdb GeoLite2-City.mmdb`
+    """
+    from haltere.cli.paths import graph as command
+
+    wanted = command.Wanted(traces, sources, destinations, k, seed, gaps, among, cost, mmdb, threads)
+    command.graph(lake, wanted, draws=draws, out=out)
 
 
 @app.command("compare")
