@@ -89,8 +89,8 @@ pub enum Links {
 #[serde(untagged)]
 #[allow(dead_code)] // named by the schema alone
 enum AnyTopology {
-    Given(Topology),
-    Measured(Measured),
+    Given(Box<Topology>),
+    Measured(Box<Measured>),
 }
 
 /// The network.
