@@ -26,6 +26,7 @@ from haltere.files import write_whole
 T = TypeVar("T")
 
 FORMAT = 1
+MAX_PATHS = 100_000
 MAX_HOPS = 30
 """Longest path that the study's cleaning keeps."""
 DEFAULT_PATHS = 1000
@@ -97,7 +98,7 @@ class _File(BaseModel):
     last_day: StrictStr | None = None
     traces: Annotated[StrictInt, Field(ge=0)] | None = None
     seed: StrictInt | None = None
-    paths: Annotated[tuple[MeasuredPath, ...], Field(min_length=1, max_length=100_000)]
+    paths: Annotated[tuple[MeasuredPath, ...], Field(min_length=1, max_length=MAX_PATHS)]
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,10 @@ class Summary:
             "rtt_us": {name: _at(times, share) for name, share in QUANTILES.items()},
             "hops": {name: _at(hops, share) for name, share in QUANTILES.items()},
         }
+
+    def described(self) -> dict[str, str]:
+        """Return what a reader of results must know of it."""
+        return {"title": self.title, "origin": self.origin, "about": self.about}
 
     def text(self) -> str:
         """Return the file's text: a line a path, and what the fields mean."""

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 #[serde(deny_unknown_fields)]
 pub struct Measured {
     /// Where the topology comes from.
-    pub from: From,
+    pub from: Origin,
     /// Whose paths: a summary that is shipped (see `haltere paths summaries`), a summary's file, or a lake's folder.
     pub paths: String,
     /// Which of them, in the order of their round-trip times (default random: each replication draws one).
@@ -30,7 +30,7 @@ pub struct Measured {
 /// Where a topology comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum From {
+pub enum Origin {
     /// Measured paths.
     Paths,
 }

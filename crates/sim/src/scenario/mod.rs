@@ -10,7 +10,7 @@ mod quantity;
 
 pub use flow::{App, Flow, Pairs};
 pub use link::{DirectionSpec, Distribution, JitterSpec, JitterTable, LinkSpec, LossName, LossSpec, LossTable};
-pub use measured::{From as TopologyFrom, Measured, Shape, Share};
+pub use measured::{Measured, Origin, Shape, Share};
 pub use quantity::{FromText, Probability, Quantity, QueueLimit};
 
 use haltere_net::Span;
