@@ -71,8 +71,8 @@ def between(what: str, values: Numbers, low: float, high: float) -> list[Evidenc
     found = mean(values)
     above, below = exceeds(what, found, low), exceeds(what, mean(-values), -high)
     return [
-        Evidence(f"{what}, against {low:g}", above.numbers, above.outcome, found),
-        Evidence(f"{what}, against {high:g}", above.numbers, below.outcome, found),
+        Evidence(f"{what}, above {low:g}", above.numbers, above.outcome, found),
+        Evidence(f"{what}, below {high:g}", above.numbers, below.outcome, found),
     ]
 
 
