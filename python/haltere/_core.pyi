@@ -47,6 +47,12 @@ def trace(
     where these cannot be had.
     """
 
+def measured_topology(topology_json: str) -> str:
+    """Return `{"paths", "quantile", "kind"}` of a `topology` with `from = "paths"`; a null quantile is random."""
+
+def uniform(seed: int, replication: int, name: str) -> float:
+    """Return the first number, uniform in [0, 1), of the random stream called `name`."""
+
 def link_config(link_json: str) -> str:
     """Return `{"down": LinkConfig, "up": LinkConfig}` of a link given as a scenario's `topology.link`."""
 

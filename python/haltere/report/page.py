@@ -86,6 +86,7 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         study=manifest["study"],
         fidelities=manifest.get("fidelities", ["model"]),
         kernels=manifest.get("kernels", {}),
+        paths=manifest.get("paths", {}),
         answer=findings.answer,
         judged=findings.judged,
         tally=findings.tally(),

@@ -145,3 +145,46 @@ def compare(
     )
     chosen = command.selection(source or [], first_day, last_day, family)
     command.compare(first, second, options, chosen, out, dask)
+
+
+@app.command("summary")
+def summary(
+    lake: Annotated[Path, typer.Argument(help="A lake that `haltere paths ingest` wrote.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The summary's file.", show_default=False)],
+    source: Annotated[
+        list[str] | None, typer.Option(help="Only this platform's traces; may be repeated.", show_default=False)
+    ] = None,
+    first_day: Annotated[
+        str | None, typer.Option("--from", help="The first day, as 2011-01-31.", show_default=False)
+    ] = None,
+    last_day: Annotated[str | None, typer.Option("--to", help="The last day.", show_default=False)] = None,
+    paths: Annotated[int, typer.Option(help="How many paths are drawn.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Of the draw.")] = 1,
+) -> None:
+    """Draw paths from a lake into a small file, for scenarios over measured paths.
+
+    The file names its source and holds each path's round-trip time, length and round-trip times to its hops. A
+    scenario takes it as `[topology] from = "paths", paths = "FILE"`.
+
+    `haltere paths summary lake/2011 --paths 1000 --out ark-2011.json`
+    """
+    from haltere.cli.paths import summary_files as command
+
+    command.write(lake, out, sources=source, first_day=first_day, last_day=last_day, paths=paths, seed=seed)
+
+
+@app.command("summaries")
+def summaries(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Summaries' files or names (default: those that are shipped).", show_default=False),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
+) -> None:
+    """Say what summaries of paths there are: whose they are, how they were had, and their quantiles.
+
+    `haltere paths summaries`
+    """
+    from haltere.cli.paths import summary_files as command
+
+    command.table(names or [], as_json=as_json)
