@@ -30,7 +30,7 @@ CORE_FEATURES := $(if $(wildcard $(WORKER)),--features worker)
 WORKER_CARGO = cd crates/worker && CARGO_TARGET_DIR='$(CURDIR)/target/worker' \
 	BINDGEN_EXTRA_CLANG_ARGS="$${BINDGEN_EXTRA_CLANG_ARGS-$${LIBCLANG_PATH:+-I$$(cc -print-file-name=include)}}" cargo
 
-.PHONY: help demo test build kernel worker test-worker test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
+.PHONY: fixture-paths help demo test build kernel worker test-worker test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
 
 help:
 	@echo 'make demo   build in .venv, run $(STUDY) with $(DEMO_REPLICATIONS) replications, write the report'
@@ -93,6 +93,10 @@ $(VENV)/test.stamp: requirements/test.txt $(VENV)/run.stamp
 $(VENV)/core.stamp: $(CORE_SOURCES) $(VENV)/run.stamp | need-tools
 	@echo 'building the simulator'; VIRTUAL_ENV='$(CURDIR)/$(VENV)' PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet $(CORE_FEATURES)
 	@touch $@
+
+# Real scamper traces two small Internets in virtual time: tests/data/paths/README.md.
+fixture-paths: $(VENV)/test.stamp kernel
+	PYTHONPATH=tests/python $(BIN)/python -m internet.make
 
 lint-rust: need-rust-lints
 	cargo fmt --all --check

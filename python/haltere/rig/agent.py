@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
 import json
 import os
 import sys
@@ -24,16 +25,18 @@ from pathlib import Path
 from typing import Any
 
 HOME = Path("/run/haltere")
+RUNS = "haltere.rig.run:run_job"
+"""What makes the runs of a campaign, from a job as `executor` writes it."""
 _REBOOT_POWER_OFF = 0x4321FEDC
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main(arguments: list[str]) -> None:
-    """Run as `python -m haltere.rig.agent virtual|local FOLDER WORKER`."""
-    where, folder, worker = arguments
+    """Run as `python -m haltere.rig.agent virtual|local FOLDER WORKER MODULE:FUNCTION`; the function makes the runs."""
+    where, folder, worker, work = arguments
     try:
         jobs = _move_in(where, Path(folder))
-        serve(jobs, worker, wall_clock=where == "local")
+        serve(jobs, worker, work, wall_clock=where == "local")
     except BaseException:
         traceback.print_exc()
     finally:
@@ -102,10 +105,10 @@ def _available() -> str:
     return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().strip()
 
 
-def serve(jobs: Path, worker: str, *, wall_clock: bool) -> None:
+def serve(jobs: Path, worker: str, work: str, *, wall_clock: bool) -> None:
     """Work until the folder is closed and empty."""
-    from haltere.rig.run import run_job
-
+    module, name = work.split(":")
+    run_job = getattr(importlib.import_module(module), name)
     while True:
         taken = take(jobs, worker)
         if taken is None:

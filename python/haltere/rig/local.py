@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from haltere.errors import InputError
+from haltere.rig.agent import RUNS
 from haltere.rig.virtual import die_with_parent, python_path
 
 
@@ -44,9 +45,9 @@ def problem() -> str | None:
     return None
 
 
-def start(folder: Path, worker: str) -> subprocess.Popen[bytes]:
+def start(folder: Path, worker: str, work: str = RUNS) -> subprocess.Popen[bytes]:
     """Start an agent that works off the jobs in a folder. What it prints goes to `folder/WORKER.log`."""
-    agent = [sys.executable, "-m", "haltere.rig.agent", "local", str(folder.resolve()), worker]
+    agent = [sys.executable, "-m", "haltere.rig.agent", "local", str(folder.resolve()), worker, work]
     environment = {**os.environ, "PYTHONPATH": python_path(), "PYTHONDONTWRITEBYTECODE": "1"}
     with (folder / f"{worker}.log").open("wb") as log:
         return subprocess.Popen(

@@ -238,7 +238,8 @@ def _emulated_link(rig: Rig, link: Link) -> None:
     rig.emulated.append({"link": link.number, "name": link.name, "ends": ends})
 
 
-def _veth(a: Namespace, b: Namespace, mtu: int) -> tuple[Interface, Interface]:
+def veth(a: Namespace, b: Namespace, mtu: int) -> tuple[Interface, Interface]:
+    """Join two namespaces by a pair of interfaces that are up, have no address and ask for none."""
     names = a.name("v"), b.name("v")
     a.route.link(
         "add",
@@ -274,16 +275,16 @@ def _kernel_link(rig: Rig, link: Link, scenario_json: str, seed: int, replicatio
     limited = any(d.rate_bps for _, d in link.directions)
     wire = any(d.wire for _, d in link.directions)
     if not limited and not wire:
-        end_a, end_b = _veth(a, b, mtu)
+        end_a, end_b = veth(a, b, mtu)
         chain = [end_a, end_b]
     else:
-        end_a, x0 = _veth(a, wires, mtu)
+        end_a, x0 = veth(a, wires, mtu)
         if limited and wire:
-            x1, y1 = _veth(wires, wires, mtu)
-            y0, end_b = _veth(wires, b, mtu)
+            x1, y1 = veth(wires, wires, mtu)
+            y0, end_b = veth(wires, b, mtu)
             chain = [end_a, x0, x1, y1, y0, end_b]
         else:
-            y0, end_b = _veth(wires, b, mtu)
+            y0, end_b = veth(wires, b, mtu)
             chain = [end_a, x0, y0, end_b]
     rig.ends[link.number, link.ends[0]] = end_a
     rig.ends[link.number, link.ends[1]] = end_b

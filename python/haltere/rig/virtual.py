@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from haltere.rig.agent import RUNS
 from haltere.rig.kernel import Kernel
 
 MEMORY = "2G"
@@ -27,7 +28,7 @@ def python_path() -> str:
     return os.pathsep.join([own, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
-def boot(kernel: Kernel, folder: Path, worker: str) -> subprocess.Popen[bytes]:
+def boot(kernel: Kernel, folder: Path, worker: str, work: str = RUNS) -> subprocess.Popen[bytes]:
     """Start a kernel whose agent works off the jobs in a folder. Its console goes to `folder/WORKER.log`.
 
     It needs no privilege and has no network; the host's file system is its root, read-only. Only `folder` can be
@@ -35,7 +36,7 @@ def boot(kernel: Kernel, folder: Path, worker: str) -> subprocess.Popen[bytes]:
     """
     folder = folder.resolve()
     script = folder / f"{worker}.init"
-    agent = [sys.executable, "-m", "haltere.rig.agent", "virtual", str(folder), worker]
+    agent = [sys.executable, "-m", "haltere.rig.agent", "virtual", str(folder), worker, work]
     script.write_text(
         "#!/bin/sh\n"
         "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LANG=C.UTF-8 "

@@ -1,6 +1,7 @@
 //! Measured paths.
 
 mod files;
+mod graph;
 mod store;
 mod watch;
 
@@ -8,5 +9,6 @@ use pyo3::prelude::*;
 
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     files::add(module)?;
+    graph::add(module)?;
     store::add(module)
 }
