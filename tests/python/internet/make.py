@@ -1,7 +1,8 @@
 """Makes the fixture anew: `make fixture-paths`, or `python -m internet.make [FOLDER]`.
 
 Real scamper traces two small Internets in user-mode Linuxes, whose clock stands at the days of each period and whose
-cables take the time that light takes. Needs Debian's packages scamper, traceroute and mtr-tiny, and a kernel (`haltere kernel build`).
+cables take the time that light takes. Needs Debian's packages scamper, traceroute and mtr-tiny, and a kernel
+(`haltere kernel build`).
 """
 
 from __future__ import annotations
