@@ -8,6 +8,8 @@ Texts are JSON unless said otherwise.
 from collections.abc import Callable, Sequence
 from os import PathLike
 
+from typing_extensions import Buffer
+
 __version__: str
 
 class ScenarioError(ValueError):
@@ -44,6 +46,12 @@ def trace(
     `LINK.pcapng` for each of `links`, or for all links if it is empty. A `ScenarioError`'s path is `qlog` or `pcap`
     where these cannot be had.
     """
+
+def measured_topology(topology_json: str) -> str:
+    """Return `{"paths", "quantile", "kind"}` of a `topology` with `from = "paths"`; a null quantile is random."""
+
+def uniform(seed: int, replication: int, name: str) -> float:
+    """Return the first number, uniform in [0, 1), of the random stream called `name`."""
 
 def link_config(link_json: str) -> str:
     """Return `{"down": LinkConfig, "up": LinkConfig}` of a link given as a scenario's `topology.link`."""
@@ -121,6 +129,45 @@ class PathTexts:
     def __init__(self, file: str | PathLike[str], limit: int | None = None) -> None: ...
     def __iter__(self) -> PathTexts: ...
     def __next__(self) -> str: ...
+
+def path_links(
+    sources: Buffer, offsets: Buffer, ttls: Buffer, nodes: Buffer, rtts_us: Buffer, span: bool
+) -> tuple[dict[str, bytes], int]:
+    """Return the links that traces show and how many of their delays were raised to 1 µs. Raise `ValueError`.
+
+    Arrays of uint32, but `offsets` (uint64, one more than traces) and `ttls` (uint8); 2^32 - 1 is a source or a time
+    that is not known. Columns: `a`, `b`, `delay_us` (2^32 - 1: not known) and `traces` (uint32), `hops` (uint8).
+    """
+
+def draw_nodes(candidates: Buffer, n: int, seed: int, replication: int, name: str) -> bytes:
+    """Return `n` different ones of the candidates (uint32), all if they are fewer, drawn from the stream `name`."""
+
+class PathNetwork:
+    """A graph with hops (uint8) and delays (uint32, microseconds; 2^32 - 1: not known) of its links.
+
+    Raise `ValueError` that names the first link, counted from 0, that there cannot be.
+    """
+
+    def __init__(self, nodes: int, a: Buffer, b: Buffer, hops: Buffer, delay_us: Buffer, by_delay: bool) -> None: ...
+    def components(self) -> bytes:
+        """Return the component of each node (uint32), numbered by size from 0, the largest."""
+
+    def routes(
+        self,
+        sources: Buffer,
+        destinations: Buffer,
+        k: int,
+        coordinates: tuple[Buffer, Buffer] | None = None,
+        threads: int = 1,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> dict[str, bytes]:
+        """Return the `k` shortest paths from each source to each destination (uint32), measured.
+
+        `coordinates` are latitudes and longitudes of all nodes in degrees (float64, NaN: not known). Columns:
+        `source`, `destination`, `k`, `hops` (uint32), `delay_us` (uint64, 2^64 - 1: not known), `difference`,
+        `diversity`, `path_km`, `direct_km`, `dispersion`, `least_delay_us`, `delay_dispersion`, `located` (float64,
+        NaN: cannot be said). The interpreter's lock is released; `on_progress` is called with the pairs that are done.
+        """
 
 class LinkError(ValueError):
     """A link that cannot be emulated. `args` is (message, path), path like `links[0].ends[1].interface`."""

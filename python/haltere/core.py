@@ -174,6 +174,21 @@ def link_config(link: Mapping[str, Any]) -> dict[str, Any]:
     return answer
 
 
+def measured_topology(topology: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a topology drawn from measured paths says: `paths`, `quantile` (None: random) and `kind`.
+
+    Raises:
+        ScenarioProblem: if it is wrong, but for whether its paths are there.
+    """
+    answer: dict[str, Any] = _checked(lambda: _core.measured_topology(canonical(topology)))
+    return answer
+
+
+def uniform(seed: int, replication: int, stream: str) -> float:
+    """Return the first number, uniform in [0, 1), of the random stream of that name."""
+    return _core.uniform(seed, replication, stream)
+
+
 def rate_trace(text: str) -> list[int]:
     """Return the milliseconds of a mahimahi trace; raise `ScenarioProblem`, whose path is the line."""
     answer: list[int] = _checked(lambda: _core.rate_trace(text))

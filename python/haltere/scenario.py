@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from haltere import core, har
+from haltere import core, har, measured
 from haltere.documents import Document, follow, steps
 from haltere.errors import InputError, Place, as_written
 from haltere.fidelity import Fidelity, check
@@ -44,10 +44,13 @@ class Scenario:
     ) -> None:
         self.data: dict[str, Any] = copy.deepcopy(dict(data))
         self.fidelity: Fidelity = fidelity
+        self.folder = folder or Path()
         try:
-            self.data = har.inline(self.data, folder or Path())
+            self.data = har.inline(self.data, self.folder)
+            self.measured = measured.find(self.data, self.folder)
             self.json: str = core.canonical(self.data)
-            check(fidelity, self.json)
+            for text in measured.texts(self.measured) if self.measured else (self.json,):
+                check(fidelity, text)
         except core.ScenarioProblem as problem:
             place = source.place(problem.path) if source else Place("scenario")
             given = follow(self.data, steps(problem.path)) if problem.path else None
@@ -64,6 +67,12 @@ class Scenario:
                 place=Place(name),
                 right="strings, finite numbers, booleans, tables, lists",
             ) from None
+
+    def concrete(self, seed: int = 1, replication: int = 0) -> str:
+        """Return what a run of it runs, as JSON: the scenario itself, or over the path that it draws."""
+        if self.measured is None:
+            return self.json
+        return core.canonical(self.measured.over(self.measured.path(seed, replication)))
 
     @classmethod
     def load(cls, path: str | Path, *, fidelity: Fidelity = "model") -> Scenario:
@@ -123,7 +132,7 @@ class Scenario:
 
     def merged(self, over: Mapping[str, Any]) -> Scenario:
         """Return this scenario with `over` laid on top of its tables; lists (such as `flows`) are replaced whole."""
-        return Scenario(merge(self.data, over), fidelity=self.fidelity)
+        return Scenario(merge(self.data, over), folder=self.folder, fidelity=self.fidelity)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scenario) and (self.json, self.fidelity) == (other.json, other.fidelity)
@@ -133,4 +142,5 @@ class Scenario:
 
     def __repr__(self) -> str:
         contenders = ", ".join(str(flow.get("contender")) for flow in self.data.get("flows", []))
-        return f"<Scenario {self.data['topology'].get('kind', '?')}: {contenders}>"
+        shape = self.data["topology"].get("kind") or self.data["topology"].get("paths", "?")
+        return f"<Scenario {shape}: {contenders}>"

@@ -41,5 +41,11 @@ def test_the_flows_of_study_files_can_be_run() -> None:
         assert result.status == "ok", block
 
 
+def test_the_scenario_over_measured_paths_can_be_run() -> None:
+    text = (ROOT / "docs" / "study-files.md").read_text()
+    (block,) = re.findall(r"^```toml\n(\[topology\].*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert run(Scenario.from_toml(block)).status == "ok"
+
+
 def test_the_notebook_style_page_is_among_them() -> None:
     assert "from-python.md" in [page.name for page in PAGES]

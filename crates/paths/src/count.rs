@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Damaged records that are told one by one; the others are counted.
-const TOLD: usize = 20;
+pub(crate) const TOLD: usize = 20;
 
 /// How many traces each mark of [`Marks`] holds for; a trace may have several.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -75,11 +75,15 @@ pub struct Counts {
 impl Counts {
     /// Counts one trace.
     pub fn add(&mut self, trace: &Trace) {
-        let marks = classify(trace);
+        self.add_marked(trace, &classify(trace));
+    }
+
+    /// Counts one trace of which `marks` hold.
+    pub fn add_marked(&mut self, trace: &Trace, marks: &Marks) {
         self.traces += 1;
         self.hop_replies += trace.hops.len() as u64;
         *self.stop_reason.entry(trace.stop.name()).or_default() += 1;
-        self.flags.add(&marks);
+        self.flags.add(marks);
         let class = match marks.class() {
             Class::Clean => &mut self.classes.clean,
             Class::Incomplete => &mut self.classes.incomplete,

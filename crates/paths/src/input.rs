@@ -73,6 +73,14 @@ pub fn open(file: &Path, count: &Arc<AtomicU64>) -> io::Result<Opened> {
     open_stream(Counted { inner: stored, count: Arc::clone(count) })
 }
 
+/// The same for a file that is open, from where it stands.
+///
+/// # Errors
+/// If it cannot be read, or is of no format that is known.
+pub fn open_file(file: File, count: &Arc<AtomicU64>) -> io::Result<Opened> {
+    open_stream(Counted { inner: file, count: Arc::clone(count) })
+}
+
 /// The same for a stream.
 ///
 /// # Errors
@@ -80,7 +88,7 @@ pub fn open(file: &Path, count: &Arc<AtomicU64>) -> io::Result<Opened> {
 pub fn open_stream(stream: impl Read + Send + 'static) -> io::Result<Opened> {
     let (start, stream) = look(stream, 4)?;
     let compression = Compression::detect(&start);
-    let (start, stream) = look(compression.unpack(stream), LOOK)?;
+    let (start, stream) = look(compression.unpack(stream)?, LOOK)?;
     let Some(format) = Format::detect(&start) else {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,

@@ -6,6 +6,7 @@
 
 mod address;
 pub mod arts;
+pub mod calendar;
 mod class;
 pub mod count;
 mod cursor;
@@ -16,6 +17,7 @@ pub mod input;
 pub mod json;
 mod reader;
 pub mod show;
+pub mod store;
 pub mod text;
 mod trace;
 mod unpack;

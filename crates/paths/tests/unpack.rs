@@ -22,7 +22,7 @@ fn bzip2(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn zstd(bytes: &[u8]) -> Vec<u8> {
-    ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
+    zstd::encode_all(bytes, 1).unwrap()
 }
 
 type Pack = fn(&[u8]) -> Vec<u8>;

@@ -14,7 +14,7 @@ mod place;
 use haltere_net::trace::RateTrace;
 use haltere_sim::contender::{Switch, Transport};
 use haltere_sim::network::describe;
-use haltere_sim::scenario::LinkSpec;
+use haltere_sim::scenario::{LinkSpec, Measured};
 use haltere_sim::stack::{Entry, catalogue};
 use haltere_sim::{Fidelity, Files, Pcap, Scenario, ScenarioError as Wrong};
 use haltere_transport::cc::Algorithm;
@@ -104,6 +104,20 @@ fn trace(
     to_json(&result)
 }
 
+/// What the table `topology` of a scenario says if it is drawn from measured paths, as JSON: `{"paths", "quantile" (from 0
+/// to 1, null for random), "kind"}`.
+#[pyfunction]
+fn measured_topology(topology_json: &str) -> PyResult<String> {
+    let measured = Measured::from_json(topology_json).map_err(refuse)?;
+    to_json(&json!({ "paths": measured.paths, "quantile": measured.quantile, "kind": measured.kind }))
+}
+
+/// The first number, uniform in [0, 1), of the random stream called `name`.
+#[pyfunction]
+fn uniform(seed: u64, replication: u64, name: &str) -> f64 {
+    haltere_net::rng::Streams::new(seed, replication).named(name).unit()
+}
+
 /// Both directions of a link, given as a table like a scenario's `topology.link`, as JSON.
 #[pyfunction]
 fn link_config(link_json: &str) -> PyResult<String> {
@@ -176,6 +190,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(clock_phase, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(trace, module)?)?;
+    module.add_function(wrap_pyfunction!(measured_topology, module)?)?;
+    module.add_function(wrap_pyfunction!(uniform, module)?)?;
     module.add_function(wrap_pyfunction!(link_config, module)?)?;
     module.add_function(wrap_pyfunction!(rate_trace, module)?)?;
     module.add_function(wrap_pyfunction!(scenario_schema, module)?)?;

@@ -46,6 +46,9 @@ def command(
             results = campaign.run(workers=workers, on_progress=tell)
     except Interrupted as stopped:
         raise Interrupted(f"{stopped}; go on with:\n  {campaign.command()}") from None
+    for name, paths in campaign.summaries().items():
+        if paths.origin != "measured":
+            console.print(escape(f"the paths of {name} are {paths.origin}, not measured: `haltere paths summaries`"))
     counts = results.manifest["counts"]
     session = results.manifest["sessions"][-1]
     took = f"({ran} of them now, in {show.duration(session['wall_s'])})" if ran else "(all of them were there already)"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from haltere.stats import Interval
@@ -47,6 +48,25 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
                 bar.update(task, total=everything, completed=finished)
                 bar.reset(task, total=everything, completed=finished)
             bar.update(task, completed=finished)
+
+        yield tell
+
+
+@contextmanager
+def stages() -> Iterator[Callable[[str, int, int], None]]:
+    """Show what is being done and a bar of it; yield what to call with (what, finished, all), all 0 if not known."""
+    console = err()
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None)
+        doing = ""
+
+        def tell(what: str, finished: int, everything: int) -> None:
+            nonlocal doing
+            if what != doing:
+                doing = what
+                bar.reset(task, total=everything or None, description=escape(what))
+            bar.update(task, completed=finished, total=everything or None)
 
         yield tell
 

@@ -1,4 +1,4 @@
-"""Measured Internet paths: traceroutes from files, into a lake, and what they say of one period or two (`docs/paths.md`)."""
+"""Measured Internet paths: traceroutes from files, into a lake, and what they say of one period or two."""
 
 from __future__ import annotations
 

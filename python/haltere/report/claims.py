@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from haltere.errors import InputError, Place
 from haltere.figures.metrics import Metric
@@ -76,23 +76,24 @@ class Verdict:
     reason: str = ""
 
 
-Judge = Callable[[Tables], Verdict]
+Found = TypeVar("Found")
+"""What claims are judged by: a study's result tables, or two periods of measured paths."""
 
 
 @dataclass(frozen=True)
-class Claim:
+class Claim(Generic[Found]):
     """One sentence of a paper, where it stands there, how it is judged, and the function that judges it."""
 
     name: str
     sentence: str
     source: str
     rule: str
-    judge: Judge
+    judge: Callable[[Found], Verdict]
 
-    def verdict(self, tables: Tables) -> Verdict:
-        """Judge the claim; undecided, with the reason, if the results lack what it needs."""
+    def verdict(self, found: Found) -> Verdict:
+        """Judge the claim; undecided, with the reason, if what was found lacks what it needs."""
         try:
-            return self.judge(tables)
+            return self.judge(found)
         except MissingDataError as missing:
             return Verdict(Outcome.UNDECIDED, reason=f"{missing}.")
 
@@ -104,10 +105,10 @@ class Answer:
     sentences: Callable[[Tables], list[str]]
 
 
-def claim(sentence: str, *, source: str) -> Callable[[Judge], Claim]:
+def claim(sentence: str, *, source: str) -> Callable[[Callable[[Found], Verdict]], Claim[Found]]:
     """Make a claim of a function that judges it; the function's docstring is the rule shown in the report."""
 
-    def decorate(judge: Judge) -> Claim:
+    def decorate(judge: Callable[[Found], Verdict]) -> Claim[Found]:
         return Claim(judge.__name__, sentence, source, " ".join((inspect.getdoc(judge) or "").split()), judge)
 
     return decorate
@@ -216,7 +217,7 @@ def _with_interval(found: Interval, unit: str) -> str:
     return f"{value} [{one(found.low)}, {one(found.high)}]"
 
 
-def load(path: Path) -> tuple[list[Claim], Answer | None]:
+def load(path: Path) -> tuple[list[Claim[Tables]], Answer | None]:
     """The claims of a study's `claims.py`, in the order in which they stand there, and its answer if it has one.
 
     A study without the file has no claims. Raises `haltere.errors.InputError` if the file cannot be imported.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from haltere.figures.tables import Tables
 from haltere.report import claims
@@ -16,7 +17,7 @@ from haltere.results import Results
 class Judged:
     """A claim with its verdict."""
 
-    claim: claims.Claim
+    claim: claims.Claim[Any]
     verdict: Verdict
 
 

@@ -42,7 +42,7 @@ class Download:
 class Shown:
     """A figure of the page: its numbers, its drawings, its files."""
 
-    figure: data.BarFigure | data.OverviewFigure
+    figure: Any
     drawings: Sequence[str]
     downloads: Sequence[Download]
 
@@ -86,6 +86,7 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         study=manifest["study"],
         fidelities=manifest.get("fidelities", ["model"]),
         kernels=manifest.get("kernels", {}),
+        paths=manifest.get("paths", {}),
         answer=findings.answer,
         judged=findings.judged,
         tally=findings.tally(),
@@ -99,12 +100,13 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         failures_shown=FAILURES_SHOWN,
         colours=_colours(results.flows, words),
         hatches=screen.HATCHES,
-        style=_asset("style.css"),
-        script=_asset("page.js"),
+        style=asset("style.css"),
+        script=asset("page.js"),
     )
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return a file that stands beside the templates."""
     return (files("haltere.report") / "templates" / name).read_text(encoding="utf-8")
 
 
@@ -128,10 +130,11 @@ def _draw(
 
 
 def _shown(figure: data.BarFigure | data.OverviewFigure, drawings: Sequence[str], paths: Sequence[Path]) -> Shown:
-    return Shown(figure, drawings, [_download(path) for path in paths])
+    return Shown(figure, drawings, [download(path) for path in paths])
 
 
-def _download(path: Path) -> Download:
+def download(path: Path) -> Download:
+    """Return a figure's file as the page offers it."""
     content = path.read_bytes()
     form = path.suffix[1:]
     kind = "image/svg+xml" if form == "svg" else "application/pdf"

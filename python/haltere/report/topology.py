@@ -15,9 +15,11 @@ _PLACEHOLDER = re.compile(r"^\{([a-z][a-z0-9_]*)(?:\.[A-Za-z0-9_]+)?\}$")
 
 
 def drawing(scenario: Mapping[str, Any], factors: Factors) -> str:
-    """An SVG element for a dumbbell or a point-to-point path; nothing for other topologies."""
+    """An SVG element for a dumbbell, a point-to-point path or measured ones; nothing for other topologies."""
     topology = scenario.get("topology", {})
     kind = topology.get("kind")
+    if topology.get("from") == "paths":
+        return _measured(topology, factors)
     if kind == "dumbbell":
         pairs = topology.get("pairs", 1)
         return _dumbbell(pairs if isinstance(pairs, int) else 1, topology, factors)
@@ -67,6 +69,25 @@ def _point_to_point(link: Mapping[str, Any], factors: Factors) -> str:
     parts.append('<line class="bottleneck" x1="60" y1="30" x2="380" y2="30"/>')
     parts.append(_box(60, 30, "Server") + _box(380, 30, "Client"))
     parts += _notes(220, 66, ["Data from server to client", *_link_lines(link, factors)])
+    parts.append("</svg>")
+    return "".join(parts)
+
+
+def _measured(topology: Mapping[str, Any], factors: Factors) -> str:
+    paths = level_range(topology.get("paths", ""), factors)
+    quantile = level_range(topology.get("quantile", "random"), factors)
+    chain = topology.get("kind") == "graph"
+    parts = [_open(130, "A measured path: a server and a client" + (", a link a hop" if chain else ""))]
+    parts.append('<line class="bottleneck" x1="60" y1="30" x2="380" y2="30"/>')
+    parts.append(_box(60, 30, "Server") + _box(380, 30, "Client"))
+    if chain:
+        parts += [_router(170, 30, "1"), _router(270, 30, "…")]
+    lines = [
+        f"Measured paths: {paths}",
+        f"by round-trip time: {quantile}",
+        *_link_lines(topology.get("link", {}), factors),
+    ]
+    parts += _notes(220, 51, lines)
     parts.append("</svg>")
     return "".join(parts)
 

@@ -70,6 +70,8 @@ RUN: dict[str, pl.DataType] = {
 }
 """A run's own columns. From `kernel` on they are of real runs only: on the wall clock, whether the machine disturbed
 the run, how often it was made, how late packets left the links, and what it cost."""
+PATH: dict[str, pl.DataType] = {"path_rtt_s": pl.Float64(), "path_hops": pl.Int64()}
+"""The measured path that a run was over, where its topology is drawn from such."""
 BOTTLENECK = (
     "delivered_packets",
     "delivered_bytes",
@@ -111,16 +113,26 @@ def build(
         narrow = _bottleneck(result["links"])
         whole = {**result, "jain": _jain(result["flows"])}
         rows["runs"].append(
-            (*key, run.seed, *(whole.get(name) for name in RUN), *(narrow.get(name) for name in BOTTLENECK))
+            (
+                *key,
+                run.seed,
+                *_path(run),
+                *(whole.get(name) for name in RUN),
+                *(narrow.get(name) for name in BOTTLENECK),
+            )
         )
         rows["flows"] += [(*key, *(flow.get(name) for name in FLOW)) for flow in result["flows"]]
         rows["links"] += [(*key, *(link.get(name) for name in LINK)) for link in result["links"]]
     schemas: dict[str, dict[str, pl.DataType]] = {
-        "runs": keys | {"seed": pl.Int64()} | RUN | bottleneck,
+        "runs": keys | {"seed": pl.Int64()} | PATH | RUN | bottleneck,
         "flows": keys | FLOW,
         "links": keys | LINK,
     }
     return {name: pl.DataFrame(rows[name], schema=schema, orient="row") for name, schema in schemas.items()}
+
+
+def _path(run: Run) -> tuple[float | None, int | None]:
+    return (None, None) if run.path is None else (run.path.rtt_us / 1e6, run.path.hops)
 
 
 def _bottleneck(links: list[dict[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from haltere import core, fidelity
 from haltere.documents import shown
@@ -22,6 +22,9 @@ from haltere.results import Results, load, read_manifest, tables, write
 from haltere.runner.executor import Executor, Outcome, Task
 from haltere.runner.parts import Parts
 from haltere.study import Run, Study
+
+if TYPE_CHECKING:
+    from haltere.paths.summary import Summary
 
 Executors = Mapping[fidelity.Fidelity, Executor]
 MAX_RUNS = 2_000_000
@@ -155,6 +158,7 @@ class Campaign:
                 for name in self.experiments
             },
             "fidelities": list(self.study.fidelities),
+            "paths": {key: summary.described() for key, summary in self.summaries().items()},
             "kernels": {name: fidelity.about(name) for name in self.study.fidelities if name not in fidelity.SIMULATED},
             "replications": self.replications,
             "seed": self.study.header.seed,
@@ -169,6 +173,11 @@ class Campaign:
             "machine": _machine(),
         }
         write(self.out, frames, manifest)
+
+    def summaries(self) -> dict[str, Summary]:
+        """Return the measured paths that the campaign's scenarios draw from, as the study names them."""
+        measured = [run.treatment.measured for run in self.plan if run.replication == 0]
+        return {str(one.scenario["topology"]["paths"]): one.summary for one in measured if one is not None}
 
     def _factors(self, experiment: str) -> dict[str, list[str]]:
         """Return the factors that tell rows apart: with several fidelities, the fidelity is one of them."""
@@ -191,9 +200,7 @@ class Campaign:
 def _outcomes(executors: Executors, todo: list[Run], stop: threading.Event) -> Iterator[Outcome]:
     for name, executor in executors.items():
         runs = (run for run in todo if run.fidelity == name)
-        yield from executor.execute(
-            (Task(run.id, run.treatment.scenario_json, run.seed, run.replication) for run in runs), stop
-        )
+        yield from executor.execute((Task(run.id, run.scenario_json, run.seed, run.replication) for run in runs), stop)
 
 
 @contextlib.contextmanager

@@ -70,7 +70,7 @@ def _transfer(run: Run) -> str:
 def _wall_seconds(where: Fidelity, drawn: Sequence[Run], workers: int | None) -> float:
     """Return how long a worker of a rig takes for a run, its start included."""
     engine = fidelity.executor(where, workers)
-    tasks = [Task(str(i), run.treatment.scenario_json, run.seed, run.replication) for i, run in enumerate(drawn)]
+    tasks = [Task(str(i), run.scenario_json, run.seed, run.replication) for i, run in enumerate(drawn)]
     began = time.monotonic()
     for _ in engine.execute(tasks):
         pass
@@ -79,5 +79,5 @@ def _wall_seconds(where: Fidelity, drawn: Sequence[Run], workers: int | None) ->
 
 def _cpu_seconds(run: Run) -> float:
     before = time.thread_time()
-    core.run(run.treatment.scenario_json, run.seed, run.replication, run.fidelity)
+    core.run(run.scenario_json, run.seed, run.replication, run.fidelity)
     return time.thread_time() - before

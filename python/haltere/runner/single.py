@@ -90,7 +90,9 @@ class Trace:
 def run(scenario: Scenario, *, seed: int = 1, replication: int = 0) -> RunResult:
     """Run a scenario once, at its fidelity. In the simulator, same arguments and version give the same answer."""
     if scenario.fidelity in fidelities.SIMULATED:
-        return RunResult(json.loads(core.run(scenario.json, seed, replication, scenario.fidelity)))
+        return RunResult(
+            json.loads(core.run(scenario.concrete(seed, replication), seed, replication, scenario.fidelity))
+        )
     return RunResult(_once(scenario, seed, replication, {}))
 
 
@@ -112,13 +114,13 @@ def trace(
     """
     if scenario.fidelity in fidelities.SIMULATED:
         logs, packets = None if qlog is None else Path(qlog), None if pcap is None else Path(pcap)
-        run = (scenario.json, seed, replication, scenario.fidelity)
+        run = (scenario.concrete(seed, replication), seed, replication, scenario.fidelity)
         try:
             return Trace(core.trace(*run, qlog=logs, pcap=packets, links=links))
         except core.ScenarioProblem as problem:
             raise InputError(problem.message, field=problem.path or None) from None
     refuse_files(scenario.fidelity, qlog=qlog, pcap=pcap)
-    result = _once(scenario, seed, replication, {"sample_ns": sample_ns(scenario.json)})
+    result = _once(scenario, seed, replication, {"sample_ns": sample_ns(scenario.concrete(seed, replication))})
     return Trace({"series": result.pop("series", []), "result": result})
 
 
@@ -142,6 +144,6 @@ def sample_ns(scenario_json: str) -> int:
 
 def _once(scenario: Scenario, seed: int, replication: int, extra: dict[str, Any]) -> dict[str, Any]:
     executor = fidelities.executor(scenario.fidelity, 1, extra)
-    (outcome,) = executor.execute([Task("0", scenario.json, seed, replication)])
+    (outcome,) = executor.execute([Task("0", scenario.concrete(seed, replication), seed, replication)])
     answer: dict[str, Any] = json.loads(outcome.result_json)
     return answer

@@ -1,7 +1,12 @@
-"""Statistics on results: intervals, paired comparisons over common random numbers, fairness. All deterministic."""
+"""Statistics on results, all deterministic.
 
+Intervals, paired comparisons over common random numbers, rank correlation, fairness.
+"""
+
+from haltere.stats.correlation import spearman
 from haltere.stats.fairness import jain
+from haltere.stats.independent import difference
 from haltere.stats.intervals import Interval, mean, median
 from haltere.stats.paired import Paired, holm, paired
 
-__all__ = ["Interval", "Paired", "holm", "jain", "mean", "median", "paired"]
+__all__ = ["Interval", "Paired", "difference", "holm", "jain", "mean", "median", "paired", "spearman"]

@@ -18,6 +18,8 @@ from haltere.study import check, design
 from haltere.study.model import Experiment, Header, StudyFile, name_problem
 
 if TYPE_CHECKING:
+    from haltere.measured import Measured
+    from haltere.paths.summary import MeasuredPath
     from haltere.results import Results
     from haltere.runner.estimate import Estimate
 
@@ -26,13 +28,17 @@ __all__ = ["Experiment", "Header", "Run", "Study", "Treatment"]
 
 @dataclass(frozen=True)
 class Treatment:
-    """One combination of levels and the concrete scenario it gives. `index` counts within the experiment from 0."""
+    """One combination of levels and the concrete scenario it gives. `index` counts within the experiment from 0.
+
+    A scenario that is `measured` is not concrete yet: each replication puts a path into it.
+    """
 
     experiment: str
     index: int
     levels: dict[str, str]
     scenario: dict[str, Any] = field(repr=False)
     scenario_json: str = field(repr=False)
+    measured: Measured | None = field(repr=False, default=None)
 
 
 @dataclass(frozen=True)
@@ -45,9 +51,23 @@ class Run:
     fidelity: Fidelity = "model"
 
     @cached_property
+    def path(self) -> MeasuredPath | None:
+        """The measured path it runs over, if its topology is drawn from such."""
+        measured = self.treatment.measured
+        return None if measured is None else measured.path(self.seed, self.replication)
+
+    @property
+    def scenario_json(self) -> str:
+        """The concrete scenario as canonical JSON."""
+        measured = self.treatment.measured
+        if measured is None or self.path is None:
+            return self.treatment.scenario_json
+        return core.canonical(measured.over(self.path))
+
+    @cached_property
     def id(self) -> str:
         """The run's identity: a hash of scenario, seed, replication, version, and the kernel of a real run."""
-        parts = [core.VERSION, str(self.seed), str(self.replication), self.treatment.scenario_json]
+        parts = [core.VERSION, str(self.seed), str(self.replication), self.scenario_json]
         text = "\n".join([*parts, identity(self.fidelity)] if self.fidelity != "model" else parts)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
@@ -216,6 +236,6 @@ def _expand(
         check.check_experiment(origin, name, experiment)
         for index, choices in enumerate(design.combinations(experiment, file.study.seed)):
             template = design.fill(experiment.scenario, {choice.factor: choice.level for choice in choices})
-            scenario, text = check.check_treatment(origin, name, experiment, choices, template, fidelities, folder)
             levels = {choice.factor: choice.level.label for choice in choices}
-            yield Treatment(name, index, levels, dict(scenario), text)
+            checked = check.check_treatment(origin, name, experiment, choices, template, fidelities, folder)
+            yield Treatment(name, index, levels, *checked)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from haltere import core, har
+from haltere import core, har, measured
 from haltere.documents import Document, follow, join, steps
 from haltere.errors import InputError, as_written
 from haltere.fidelity import Fidelity
@@ -202,8 +202,8 @@ def check_treatment(
     template: Mapping[str, Any],
     fidelities: tuple[Fidelity, ...],
     folder: FilePath,
-) -> tuple[Mapping[str, Any], str]:
-    """Return a treatment's scenario with its pages read from `folder`, and its canonical JSON.
+) -> tuple[dict[str, Any], str, measured.Measured | None]:
+    """Return a treatment's scenario with its pages read from `folder`, its canonical JSON, and its measured paths.
 
     Raises:
         InputError: if it cannot be run; it points at the scenario's line, or at the level that gave the value.
@@ -212,7 +212,9 @@ def check_treatment(
     scenario = template
     try:
         scenario = har.inline(template, folder)
+        drawn = measured.find(scenario, folder)
         text = core.canonical(scenario)
+        texts = measured.texts(drawn) if drawn else [text]
     except core.ScenarioProblem as problem:
         raise _map_back(origin, base, experiment, choices, scenario, problem) from None
     except (TypeError, ValueError) as error:
@@ -223,10 +225,11 @@ def check_treatment(
         ) from None
     try:
         for fidelity in fidelities:
-            check_at(fidelity, text)
+            for concrete in texts:
+                check_at(fidelity, concrete)
     except core.ScenarioProblem as problem:
         raise _map_back(origin, base, experiment, choices, scenario, problem) from None
-    return scenario, text
+    return dict(scenario), text, drawn
 
 
 def _map_back(

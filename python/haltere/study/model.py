@@ -38,6 +38,8 @@ RESERVED = frozenset(
         "events",
         "data_packets",
         "jain",
+        "path_rtt_s",
+        "path_hops",
         "flow",
         "link",
         "direction",

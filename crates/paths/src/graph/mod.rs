@@ -3,14 +3,28 @@
 //! A graph is undirected and made of the links that traces show. Its nodes are numbers from 0, the addresses are the
 //! caller's to keep. [`Tree`] holds all shortest paths to one node; with it, [`Search`] finds the K shortest loopless paths
 //! from any other ([`shortest`]).
+//!
+//! The graph in use comes from traces ([`Observed`], [`view`]). [`Network`] is that graph with what its links are like, and
+//! [`routes`] measures the K shortest paths of many pairs.
 
 pub mod difference;
+pub mod geography;
 mod heap;
+mod network;
+pub mod routes;
 mod shortest;
 mod tree;
+pub mod view;
 
+pub use geography::Places;
+pub use network::{Cost, Link, Network};
+pub use routes::{Pairs, Progress, Row};
 pub use shortest::{Route, Search};
 pub use tree::Tree;
+pub use view::{Gaps, Links, Observed};
+
+/// No node, no time.
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// What is wrong with the links of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +33,8 @@ pub enum GraphError {
     NoSuchNode(usize),
     /// This link costs nothing: paths would have no order.
     NoCost(usize),
+    /// This link joins two nodes that an earlier one joins already.
+    Twice(usize),
     /// More links than the graph's numbers can count.
     TooLarge,
 }
@@ -28,6 +44,9 @@ impl std::fmt::Display for GraphError {
         match self {
             GraphError::NoSuchNode(link) => write!(f, "link {link} names a node that the graph has not"),
             GraphError::NoCost(link) => write!(f, "link {link} costs 0: give each link a cost of at least 1"),
+            GraphError::Twice(link) => {
+                write!(f, "link {link} joins the nodes of an earlier one: give each pair one link")
+            }
             GraphError::TooLarge => f.write_str("more links than a graph here can have: at most 2 147 483 647"),
         }
     }
@@ -91,6 +110,12 @@ impl Graph {
     /// Number of links at a node.
     pub fn degree(&self, node: u32) -> usize {
         self.range(node).len()
+    }
+
+    /// The place among all arcs of the one from `a` to `b`.
+    fn place(&self, a: u32, b: u32) -> Option<usize> {
+        let at = self.arcs(a).binary_search_by_key(&b, |arc| arc.to).ok()?;
+        Some(self.first[a as usize] as usize + at)
     }
 
     fn range(&self, node: u32) -> std::ops::Range<usize> {

@@ -11,8 +11,9 @@
 //! stops, for the time being, at what would cost more than another candidate; and a second search, from the target,
 //! goes along step for step and ends both when it has nowhere left to go.
 
+use super::NONE;
 use super::heap::MinHeap;
-use super::tree::{Escape, NONE, Tree};
+use super::tree::{Escape, Tree};
 
 /// A path, from its beginning to the tree's root.
 #[derive(Clone, Debug, PartialEq, Eq)]

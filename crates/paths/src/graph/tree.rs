@@ -1,13 +1,10 @@
 //! All shortest paths to one node.
 
 use super::heap::MinHeap;
-use super::{Arc, Graph};
+use super::{Arc, Graph, NONE};
 
 /// The distance of nodes from which no path leads to the root.
 const FAR: u64 = u64::MAX;
-
-/// No node.
-pub(super) const NONE: u32 = u32::MAX;
 
 /// The best way out of a node's subtree but by the tree: a link from a node inside to one outside.
 #[derive(Clone, Copy, Debug)]

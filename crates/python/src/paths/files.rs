@@ -1,5 +1,6 @@
 //! Counts of files of traceroutes, and their traces as text.
 
+use super::watch::watched;
 use crate::to_json;
 use haltere_paths::count::{Counts, Progress, count_files};
 use haltere_paths::input::{self, Opened};
@@ -11,11 +12,7 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError, mpsc};
-use std::time::Duration;
-
-/// How often whoever waits hears of progress.
-const TELL_EVERY: Duration = Duration::from_millis(200);
+use std::sync::{Mutex, PoisonError};
 
 /// Counts what files of traceroutes hold, `threads` at once; `on_progress` is called with the bytes read so far.
 #[pyfunction]
@@ -27,32 +24,11 @@ fn count_paths(
     on_progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let progress = Progress::default();
-    let tell = || {
-        Python::attach(|py| {
-            py.check_signals()?;
-            let bytes = progress.bytes.load(Ordering::Relaxed);
-            on_progress.as_ref().map_or(Ok(()), |f| f.call1(py, (bytes,)).map(drop))
-        })
+    let tell = |py: Python<'_>| {
+        let bytes = progress.bytes.load(Ordering::Relaxed);
+        on_progress.as_ref().map_or(Ok(()), |f| f.call1(py, (bytes,)).map(drop))
     };
-    let counted = py.detach(|| {
-        std::thread::scope(|scope| {
-            let (done, wait) = mpsc::channel();
-            let (files, progress) = (&files, &progress);
-            scope.spawn(move || done.send(count_files(files, threads, progress)));
-            let mut told = Ok(());
-            loop {
-                match wait.recv_timeout(TELL_EVERY) {
-                    Ok(counts) => return told.map(|()| counts),
-                    Err(mpsc::RecvTimeoutError::Disconnected) => return told.map(|()| Vec::new()),
-                    Err(mpsc::RecvTimeoutError::Timeout) if told.is_ok() => {
-                        told = tell();
-                        progress.cancelled.store(told.is_err(), Ordering::Relaxed);
-                    }
-                    Err(mpsc::RecvTimeoutError::Timeout) => {}
-                }
-            }
-        })
-    })?;
+    let counted = watched(py, &progress, tell, || count_files(&files, threads, &progress))?;
     let mut total = Counts::default();
     counted.iter().for_each(|file| total.merge(&file.counts));
     to_json(&json!({ "files": counted, "total": total }))

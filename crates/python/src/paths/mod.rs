@@ -1,9 +1,14 @@
 //! Measured paths.
 
 mod files;
+mod graph;
+mod store;
+mod watch;
 
 use pyo3::prelude::*;
 
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    files::add(module)
+    files::add(module)?;
+    graph::add(module)?;
+    store::add(module)
 }

@@ -5,10 +5,12 @@
 
 mod flow;
 mod link;
+mod measured;
 mod quantity;
 
 pub use flow::{App, Flow, Pairs};
 pub use link::{DirectionSpec, Distribution, JitterSpec, JitterTable, LinkSpec, LossName, LossSpec, LossTable};
+pub use measured::{Measured, Origin, Shape, Share};
 pub use quantity::{FromText, Probability, Quantity, QueueLimit};
 
 use haltere_net::Span;
@@ -52,7 +54,8 @@ pub struct Scenario {
     /// are its own.
     #[serde(default)]
     pub links: Links,
-    /// The network.
+    /// The network, as it is or drawn from measured paths.
+    #[schemars(with = "AnyTopology")]
     pub topology: Topology,
     /// The flows, each from a server to a client.
     pub flows: Vec<Flow>,
@@ -79,6 +82,15 @@ pub enum Links {
     Kernel,
     /// The emulator, with the simulator's links.
     Haltere,
+}
+
+/// What may stand as a scenario's topology in a file; a [`Measured`] one is replaced before a run.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code)] // named by the schema alone
+enum AnyTopology {
+    Given(Box<Topology>),
+    Measured(Box<Measured>),
 }
 
 /// The network.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 
@@ -49,3 +50,141 @@ def show(
     from haltere.cli.paths import files as command
 
     command.texts(file, limit)
+
+
+@app.command("graph")
+def graph_in_use(
+    lake: Annotated[Path, typer.Argument(help="A lake that `haltere paths ingest` wrote.", show_default=False)],
+    traces: Annotated[int, typer.Option(min=1, help="Clean traces that a graph is made of.")] = 100_000,
+    sources: Annotated[int, typer.Option(min=1, help="Nodes where paths begin.")] = 10,
+    destinations: Annotated[int, typer.Option(min=1, help="Nodes where they end, the same for all sources.")] = 10_000,
+    k: Annotated[int, typer.Option(min=1, help="Shortest paths a pair.")] = 10,
+    draws: Annotated[int, typer.Option(min=1, help="Graphs, each of a sample of its own.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 1,
+    gaps: Annotated[
+        Literal["span", "cut"], typer.Option(help="Silent hops: `span` counts them in a longer link, `cut` makes none.")
+    ] = "span",
+    among: Annotated[
+        Literal["nodes", "monitors"], typer.Option(help="Which nodes may be sources: all, or where traces begin.")
+    ] = "nodes",
+    cost: Annotated[Literal["hops", "delay"], typer.Option(help="What paths are short in.")] = "hops",
+    mmdb: Annotated[
+        Path | None, typer.Option(help="A database of places in MaxMind's format.", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Parquet file for all paths, a row each.", show_default=False)
+    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Default: one a CPU.", show_default=False)] = None,
+) -> None:
+    """Build graphs of sampled traces and measure the K shortest paths of many pairs in them.
+
+    Length, delay, difference, diversity and, with a database of places, how far paths go out of their way, as in the
+    study of the evolution of end-to-end paths; each over several draws.
+
+    `haltere paths graph lake/2011 --mmdb GeoLite2-City.mmdb`
+    """
+    from haltere.cli.paths import graph as command
+
+    wanted = command.Wanted(traces, sources, destinations, k, seed, gaps, among, cost, mmdb, threads)
+    command.graph(lake, wanted, draws=draws, out=out)
+
+
+@app.command("compare")
+def compare(
+    first: Annotated[Path, typer.Argument(help="The earlier period's lake.", show_default=False)],
+    second: Annotated[Path, typer.Argument(help="The later period's lake.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the report and its figures.")] = Path("comparison"),
+    mmdb: Annotated[
+        Path | None,
+        typer.Option(help="Database of places in MaxMind's format (GeoLite2 City).", show_default=False),
+    ] = None,
+    regions: Annotated[
+        Path | None, typer.Option(help="CSV of monitors and their regions (monitor,region).", show_default=False)
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Only monitors of this region, such as EU; again for more.", show_default=False),
+    ] = None,
+    source: Annotated[
+        list[str] | None, typer.Option(help="Only this source; again for more.", show_default=False)
+    ] = None,
+    first_day: Annotated[str | None, typer.Option("--from", help="First day.", show_default=False)] = None,
+    last_day: Annotated[str | None, typer.Option("--to", help="Last day.", show_default=False)] = None,
+    family: Annotated[int | None, typer.Option(help="4 or 6: only IPv4 or IPv6.", min=4, max=6)] = None,
+    traces: Annotated[int, typer.Option(min=0, help="Traces of a partial view; 0 makes none.")] = 100_000,
+    sources: Annotated[int, typer.Option(min=1, help="Sources of pairs.")] = 10,
+    destinations: Annotated[int, typer.Option(min=1, help="Destinations of each source.")] = 10_000,
+    k: Annotated[int, typer.Option("--k", min=1, max=1000, help="Shortest paths of a pair.")] = 10,
+    draws: Annotated[int, typer.Option(min=1, help="Partial views, each from traces drawn anew.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 1,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads for shortest paths (default: one a CPU).", show_default=False)
+    ] = None,
+    dask: Annotated[
+        str | None, typer.Option(help="Count on a Dask cluster: its scheduler's address.", show_default=False)
+    ] = None,
+) -> None:
+    """Compare two periods: lengths, delays, diversity, dispersion, the paper's claims, and a report with its figures.
+
+    `haltere paths compare lake/2006 lake/2011 --mmdb GeoLite2-City.mmdb --keep NA --keep EU`
+    """
+    from haltere.cli.paths import comparing as command
+    from haltere.paths.evolution import Options
+
+    options = Options(
+        traces=traces,
+        sources=sources,
+        destinations=destinations,
+        k=k,
+        draws=draws,
+        seed=seed,
+        mmdb=mmdb,
+        regions=regions,
+        keep=tuple(keep or ()),
+        threads=threads,
+    )
+    chosen = command.selection(source or [], first_day, last_day, family)
+    command.compare(first, second, options, chosen, out, dask)
+
+
+@app.command("summary")
+def summary(
+    lake: Annotated[Path, typer.Argument(help="A lake that `haltere paths ingest` wrote.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The summary's file.", show_default=False)],
+    source: Annotated[
+        list[str] | None, typer.Option(help="Only this platform's traces; may be repeated.", show_default=False)
+    ] = None,
+    first_day: Annotated[
+        str | None, typer.Option("--from", help="The first day, as 2011-01-31.", show_default=False)
+    ] = None,
+    last_day: Annotated[str | None, typer.Option("--to", help="The last day.", show_default=False)] = None,
+    paths: Annotated[int, typer.Option(help="How many paths are drawn.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Of the draw.")] = 1,
+) -> None:
+    """Draw paths from a lake into a small file, for scenarios over measured paths.
+
+    The file names its source and holds each path's round-trip time, length and round-trip times to its hops. A
+    scenario takes it as `[topology] from = "paths", paths = "FILE"`.
+
+    `haltere paths summary lake/2011 --paths 1000 --out ark-2011.json`
+    """
+    from haltere.cli.paths import summary_files as command
+
+    command.write(lake, out, sources=source, first_day=first_day, last_day=last_day, paths=paths, seed=seed)
+
+
+@app.command("summaries")
+def summaries(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Summaries' files or names (default: those that are shipped).", show_default=False),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
+) -> None:
+    """Say what summaries of paths there are: whose they are, how they were had, and their quantiles.
+
+    `haltere paths summaries`
+    """
+    from haltere.cli.paths import summary_files as command
+
+    command.table(names or [], as_json=as_json)

@@ -1,0 +1,207 @@
+//! The folder of a lake.
+
+use super::refusal::Refusal;
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The format of lakes that this version writes and reads.
+pub const FORMAT: u32 = 1;
+
+/// A lake that this process alone writes to.
+#[derive(Debug)]
+pub struct Lake {
+    root: PathBuf,
+    /// Held as long as the process writes; the system lets go of it if the process is killed.
+    _lock: File,
+}
+
+/// What `lake.json` says.
+#[derive(Deserialize)]
+struct About {
+    format: u32,
+}
+
+/// What an entry of the ledger must say to be one.
+#[derive(Deserialize)]
+pub(super) struct Known {
+    pub digest: String,
+    pub source: String,
+}
+
+impl Lake {
+    /// Opens a lake to write to it, makes it if there is none, and removes what an ingest left behind that was killed.
+    ///
+    /// # Errors
+    /// If the folder holds something else, is of a newer format, is being written to, or cannot be written to.
+    pub fn open(root: &Path) -> Result<Lake, Refusal> {
+        let about = root.join("lake.json");
+        if !about.exists() {
+            Lake::begin(root)?;
+        }
+        check(&about)?;
+        let lock = Lake::lock(root)?;
+        let lake = Lake { root: root.to_owned(), _lock: lock };
+        lake.sweep()?;
+        Ok(lake)
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn begin(root: &Path) -> Result<(), Refusal> {
+        make_folder(root)?;
+        let mut inside = fs::read_dir(root).map_err(|e| Refusal::system(root, &e))?;
+        // A lake whose making was cut short has its lock or its first file's temporary name.
+        if inside.any(|entry| entry.is_ok_and(|e| !e.file_name().as_encoded_bytes().starts_with(b"."))) {
+            return Err(Refusal::new(
+                root,
+                "is a folder of other things, without a lake.json",
+                "an empty folder, the path of none yet, or a lake",
+            ));
+        }
+        let text =
+            format!("{{\n \"format\": {FORMAT},\n \"what\": \"traceroutes, a row each; see docs/paths.md\"\n}}\n");
+        replace(&root.join("lake.json"), text.as_bytes())
+    }
+
+    fn lock(root: &Path) -> Result<File, Refusal> {
+        let path = root.join(".lock");
+        let file = File::create(&path).map_err(|e| Refusal::system(&path, &e))?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => {
+                Err(Refusal::new(root, "another ingest is writing to this lake", "to wait until it has ended"))
+            }
+            Err(TryLockError::Error(e)) => Err(Refusal::system(&path, &e)),
+        }
+    }
+
+    /// Where the parts of a file are written.
+    pub(super) fn unfinished(&self) -> PathBuf {
+        self.root.join("unfinished")
+    }
+
+    pub(super) fn entry_path(&self, digest: &str) -> PathBuf {
+        self.root.join("ingested").join(format!("{digest}.json"))
+    }
+
+    /// What is known of the file with this digest.
+    ///
+    /// # Errors
+    /// If its entry cannot be read.
+    pub(super) fn known(&self, digest: &str) -> Result<Option<Known>, Refusal> {
+        let path = self.entry_path(digest);
+        let right = "the entry as it was written; without it, the file that it tells of can be ingested again";
+        match fs::read(&path) {
+            Ok(bytes) => match serde_json::from_slice::<Known>(&bytes) {
+                Ok(known) if known.digest == digest => Ok(Some(known)),
+                Ok(_) => Err(Refusal::new(&path, "is the entry of another file", right)),
+                Err(e) => Err(Refusal::new(&path, format!("is no entry of the ledger: {e}"), right)),
+            },
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(Refusal::new(&path, format!("cannot be read: {e}"), right)),
+        }
+    }
+
+    /// Removes what is not of any file in the ledger.
+    fn sweep(&self) -> Result<(), Refusal> {
+        let unfinished = self.unfinished();
+        match fs::remove_dir_all(&unfinished) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(Refusal::system(&unfinished, &e)),
+            _ => {}
+        }
+        let ingested = self.root.join("ingested");
+        make_folder(&ingested)?;
+        let mut known = BTreeSet::new();
+        for path in list(&ingested)? {
+            if path.extension().is_some_and(|e| e == "json") {
+                known.insert(path.file_stem().unwrap_or_default().to_string_lossy().into_owned());
+            } else if is_temporary(&path) {
+                fs::remove_file(&path).map_err(|e| Refusal::system(&path, &e))?;
+            }
+        }
+        let traces = self.root.join("traces");
+        make_folder(&traces)?;
+        for source in list(&traces)? {
+            for day in list(&source)? {
+                for part in list(&day)? {
+                    if part_of(&part).is_some_and(|digest| !known.contains(digest)) {
+                        fs::remove_file(&part).map_err(|e| Refusal::system(&part, &e))?;
+                    }
+                }
+                remove_if_empty(&day);
+            }
+            remove_if_empty(&source);
+        }
+        Ok(())
+    }
+}
+
+/// The digest of the file that a part is of, if it is a part.
+fn part_of(path: &Path) -> Option<&str> {
+    let (digest, number) = path.file_name()?.to_str()?.strip_suffix(".parquet")?.split_once('-')?;
+    let is_part = digest.len() == 64 && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    is_part.then_some(digest)
+}
+
+fn check(about: &Path) -> Result<(), Refusal> {
+    let right = "a lake that this version of haltere wrote";
+    let bytes = fs::read(about).map_err(|e| Refusal::new(about, format!("cannot be read: {e}"), right))?;
+    let said: About = serde_json::from_slice(&bytes)
+        .map_err(|e| Refusal::new(about, format!("does not say which format the lake has: {e}"), right))?;
+    if said.format == FORMAT {
+        return Ok(());
+    }
+    let problem = format!("the lake has format {}, this version of haltere knows format {FORMAT}", said.format);
+    Err(Refusal::new(about, problem, "the version of haltere that wrote it, or a newer one"))
+}
+
+/// What is in a folder, in the order of names; nothing if it is a file.
+fn list(folder: &Path) -> Result<Vec<PathBuf>, Refusal> {
+    let told = |e: io::Error| Refusal::system(folder, &e);
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).map_err(told)? {
+        paths.push(entry.map_err(told)?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+pub(super) fn make_folder(folder: &Path) -> Result<(), Refusal> {
+    fs::create_dir_all(folder).map_err(|e| Refusal::system(folder, &e))
+}
+
+/// Removes a folder; one that holds something stays, as does one that somebody else wants.
+pub(super) fn remove_if_empty(folder: &Path) {
+    let _ = fs::remove_dir(folder);
+}
+
+const TEMPORARY: &str = ".writing-";
+
+fn is_temporary(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes()))
+}
+
+/// Writes a file whole or not at all.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Refusal> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = path.with_file_name(format!("{TEMPORARY}{name}"));
+    let write = || {
+        let mut file = File::create(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_data()?;
+        fs::rename(&temporary, path)
+    };
+    write().map_err(|e| {
+        let _ = fs::remove_file(&temporary);
+        Refusal::system(path, &e)
+    })
+}

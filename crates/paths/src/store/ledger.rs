@@ -1,0 +1,66 @@
+//! What is known of a file that was read.
+
+use crate::count::{Counts, Lost};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// So many monitors are named; the traces of others are counted together.
+const MONITORS: usize = 1 << 16;
+
+/// An entry of the ledger: one file, what was in it, and where that is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    /// The format of the lake.
+    pub format: u32,
+    /// BLAKE3 of the file's bytes, hexadecimal.
+    pub digest: String,
+    /// The file's name when it was read.
+    pub name: String,
+    /// Its size as it was stored, bytes.
+    pub bytes: u64,
+    /// The platform that measured.
+    pub source: String,
+    /// The file's format.
+    pub kind: &'static str,
+    /// How it was compressed.
+    pub compression: &'static str,
+    /// Its counts, as `haltere paths count` gives them.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// Records that were no traces and are not kept.
+    pub other_records: u64,
+    /// The first damaged records.
+    pub damage: Vec<Lost>,
+    /// Traces of each monitor.
+    pub monitors: BTreeMap<String, u64>,
+    /// Traces of monitors beyond those.
+    pub other_monitors: u64,
+    /// Rows written, of each day.
+    pub days: BTreeMap<String, u64>,
+    /// Rows written.
+    pub rows: u64,
+    /// The files of Parquet, below the lake's folder.
+    pub parts: Vec<String>,
+}
+
+impl Entry {
+    /// Counts a trace of this monitor.
+    pub(super) fn count_monitor(&mut self, monitor: &str) {
+        if let Some(n) = self.monitors.get_mut(monitor) {
+            *n += 1;
+        } else if self.monitors.len() < MONITORS {
+            self.monitors.insert(monitor.to_owned(), 1);
+        } else {
+            self.other_monitors += 1;
+        }
+    }
+
+    /// Whether each trace is in one class, in one row and of one monitor.
+    pub fn adds_up(&self) -> bool {
+        let Counts { traces, classes, .. } = &self.counts;
+        let classes = classes.clean + classes.incomplete + classes.toolong + classes.looped;
+        let monitors = self.monitors.values().sum::<u64>() + self.other_monitors;
+        let days = self.days.values().sum::<u64>();
+        [classes, self.rows, monitors, days].iter().all(|n| n == traces)
+    }
+}

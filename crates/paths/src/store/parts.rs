@@ -1,0 +1,174 @@
+//! The files of Parquet that one file of traces becomes: one a day, in memory that does not depend on how many traces or
+//! days there are.
+
+use super::key::Keys;
+use super::refusal::Refusal;
+use super::rows::{self, Rows};
+use super::schema;
+use crate::calendar::Day;
+use crate::{Marks, Trace};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterPropertiesPtr;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::TypePtr;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// What is held in memory and in one part.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// Rows that wait for their row group, over all days.
+    pub rows: usize,
+    /// Answers in them: one trace may have thousands.
+    pub answers: usize,
+    /// Days whose parts are being written.
+    pub days: usize,
+    /// Row groups of a part, as they are listed at its end.
+    pub groups: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds { rows: 100_000, answers: 4_000_000, days: 32, groups: 64 }
+    }
+}
+
+/// A part that is whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    /// The day of its traces; none if it is not known.
+    pub day: Option<Day>,
+    /// Which one of the file's parts.
+    pub number: usize,
+    /// Where it stands until it is published.
+    pub file: PathBuf,
+    /// How many traces it has.
+    pub rows: u64,
+}
+
+/// A part that is being written, and the rows that wait for it.
+struct Open {
+    day: Option<Day>,
+    number: usize,
+    rows: Rows,
+    file: PathBuf,
+    writer: SerializedFileWriter<File>,
+    groups: usize,
+    written: u64,
+}
+
+/// Writes the traces of one file. The bytes depend on the traces and their order alone.
+pub(super) struct Parts {
+    folder: PathBuf,
+    bounds: Bounds,
+    schema: TypePtr,
+    properties: WriterPropertiesPtr,
+    /// The one used last stands first.
+    open: Vec<Open>,
+    waiting_rows: usize,
+    waiting_answers: usize,
+    done: Vec<Part>,
+    made: usize,
+    keys: Keys,
+}
+
+impl Parts {
+    /// Parts in `folder`, which must be there.
+    pub fn new(folder: &Path, bounds: Bounds) -> Result<Parts, Refusal> {
+        let told = |e: ParquetError| Refusal::parquet(folder, &e);
+        Ok(Parts {
+            folder: folder.to_owned(),
+            bounds,
+            schema: schema::columns().map_err(told)?,
+            properties: schema::properties().map_err(told)?,
+            open: Vec::new(),
+            waiting_rows: 0,
+            waiting_answers: 0,
+            done: Vec::new(),
+            made: 0,
+            keys: Keys::default(),
+        })
+    }
+
+    /// Adds a trace of which `marks` hold.
+    pub fn push(&mut self, trace: &Trace, marks: &Marks, monitor: &str) -> Result<(), Refusal> {
+        let start_us = rows::start_us(trace);
+        self.turn_to(start_us.and_then(Day::of))?;
+        let rows = &mut self.open[0].rows;
+        let answers = rows.answers();
+        rows.push(trace, marks, monitor, start_us, &mut self.keys);
+        self.waiting_rows += 1;
+        self.waiting_answers += rows.answers() - answers;
+        if self.waiting_rows >= self.bounds.rows || self.waiting_answers >= self.bounds.answers {
+            self.relieve()?;
+        }
+        Ok(())
+    }
+
+    /// Ends all parts, in the order in which they were begun.
+    pub fn finish(mut self) -> Result<Vec<Part>, Refusal> {
+        while !self.open.is_empty() {
+            self.close(self.open.len() - 1)?;
+        }
+        self.done.sort_by_key(|part| part.number);
+        Ok(self.done)
+    }
+
+    /// Puts the part of a day first, begun if there is none.
+    fn turn_to(&mut self, day: Option<Day>) -> Result<(), Refusal> {
+        match self.open.iter().position(|open| open.day == day) {
+            Some(0) => {}
+            Some(at) => self.open[..=at].rotate_right(1),
+            None => {
+                if self.open.len() >= self.bounds.days {
+                    self.close(self.open.len() - 1)?;
+                }
+                let begun = self.begin(day)?;
+                self.open.insert(0, begun);
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, day: Option<Day>) -> Result<Open, Refusal> {
+        let number = self.made;
+        self.made += 1;
+        let file = self.folder.join(format!("{number}.parquet"));
+        let created = File::create(&file).map_err(|e| Refusal::system(&file, &e))?;
+        let writer = SerializedFileWriter::new(created, self.schema.clone(), self.properties.clone())
+            .map_err(|e| Refusal::parquet(&file, &e))?;
+        Ok(Open { day, number, rows: Rows::default(), file, writer, groups: 0, written: 0 })
+    }
+
+    /// Writes the rows of the day that has most of them.
+    fn relieve(&mut self) -> Result<(), Refusal> {
+        let most = |at: &usize| (self.open[*at].rows.answers() + self.open[*at].rows.len(), usize::MAX - at);
+        let Some(at) = (0..self.open.len()).max_by_key(most) else { return Ok(()) };
+        self.write(at)?;
+        if self.open[at].groups >= self.bounds.groups { self.close(at) } else { Ok(()) }
+    }
+
+    /// Writes the rows that wait for a part as a row group.
+    fn write(&mut self, at: usize) -> Result<(), Refusal> {
+        let open = &mut self.open[at];
+        let rows = std::mem::take(&mut open.rows);
+        if rows.len() == 0 {
+            return Ok(());
+        }
+        self.waiting_rows -= rows.len();
+        self.waiting_answers -= rows.answers();
+        open.written += rows.len() as u64;
+        open.groups += 1;
+        rows.write(&mut open.writer).map_err(|e| Refusal::parquet(&open.file, &e))
+    }
+
+    fn close(&mut self, at: usize) -> Result<(), Refusal> {
+        self.write(at)?;
+        let Open { day, number, file, mut writer, written, .. } = self.open.remove(at);
+        writer.finish().map_err(|e| Refusal::parquet(&file, &e))?;
+        // On the disk before the ledger says so.
+        writer.inner().sync_data().map_err(|e| Refusal::system(&file, &e))?;
+        self.done.push(Part { day, number, file, rows: written });
+        Ok(())
+    }
+}

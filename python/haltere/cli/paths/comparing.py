@@ -1,0 +1,99 @@
+"""`haltere paths compare`: two lakes beside each other."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from datetime import date
+from pathlib import Path
+
+from rich.markup import escape
+from rich.table import Table
+
+from haltere.cli import show
+from haltere.errors import InputError
+from haltere.paths.engine import Dask
+from haltere.paths.evolution import Options, measure
+from haltere.paths.lake import Lake, Selection
+from haltere.report import evolution
+from haltere.report.findings import Findings
+
+MARKS = {
+    "confirmed": "[green]confirmed[/]",
+    "contradicted": "[red]contradicted[/]",
+    "undecided": "[yellow]undecided[/]",
+}
+
+
+def selection(sources: list[str], first_day: str | None, last_day: str | None, family: int | None) -> Selection:
+    """Return what of a lake is meant by options."""
+    return Selection(
+        sources=tuple(sources) or None,
+        first_day=_day(first_day, "--from"),
+        last_day=_day(last_day, "--to"),
+        family=family,
+    )
+
+
+def _day(text: str | None, field: str) -> date | None:
+    if text is None:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise InputError("is not a day", field=field, given=text, right="a day such as 2011-03-01") from None
+
+
+def compare(first: Path, second: Path, options: Options, chosen: Selection, out: Path, dask: str | None) -> None:
+    """Measure two lakes, print what changed and the claims' verdicts, and write the report."""
+    lakes = Lake(first, chosen), Lake(second, chosen)
+    engine = Dask(dask) if dask else None
+    try:
+        with show.stages() as tell:
+            measured = measure(*lakes, options, engine=engine, tell=tell)
+    finally:
+        if engine is not None:
+            engine.close()
+    command = shlex.join(["haltere", *sys.argv[1:]])
+    report = evolution.build(measured, out, command=command, seed=options.seed)
+    found = measured.evolution
+    said = evolution.findings(found)
+    console = show.out()
+    console.print(_data(evolution.data_rows(found), found.first.name, found.second.name))
+    console.print(
+        _changes([evolution.effect_row(e) for e in found.changes.effects], found.first.name, found.second.name)
+    )
+    console.print(_verdicts(said))
+    for sentence in said.answer:
+        console.print(escape(sentence), soft_wrap=True)
+    for caution in evolution.cautions(found):
+        console.print(f"[yellow]Caution.[/] {escape(caution)}", soft_wrap=True)
+    console.print(f"report: {escape(str(report))}", soft_wrap=True)
+
+
+def _data(rows: list[dict[str, str]], first: str, second: str) -> Table:
+    return _table("Data", ["", first, second], rows, ("label", "first", "second"))
+
+
+def _changes(rows: list[dict[str, str]], first: str, second: str) -> Table:
+    titles = ["Measure", first, second, "change", "equal mix"]
+    return _table("What changed", titles, rows, ("label", "first", "second", "change", "reweighted"))
+
+
+def _table(title: str, titles: list[str], rows: list[dict[str, str]], keys: tuple[str, ...]) -> Table:
+    table = Table(title=title, title_justify="left")
+    for place, name in enumerate(titles):
+        table.add_column(escape(name), justify="right" if place else "left")
+    for row in rows:
+        table.add_row(*(escape(row[key]) for key in keys))
+    return table
+
+
+def _verdicts(said: Findings) -> Table:
+    table = Table(title="Claims", title_justify="left")
+    table.add_column("claim")
+    table.add_column("verdict")
+    for number, one in enumerate(said.judged, 1):
+        reason = f"\n{one.verdict.reason}" if one.verdict.reason else ""
+        table.add_row(escape(f"{number}. {one.claim.sentence}{reason}"), MARKS[one.verdict.outcome.value])
+    return table

@@ -1,0 +1,184 @@
+"""`haltere paths graph`: the graph in use of a lake, and its K shortest paths."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from rich.table import Table
+
+from haltere.cli import show
+from haltere.errors import InputError
+from haltere.paths.geography import Locator
+from haltere.paths.graph import COLUMNS, Among, Cost, Gaps, PartialView, partial_view, routes
+from haltere.paths.lake import Lake
+from haltere.stats import spearman
+
+_Tell = Callable[[int, int], None]
+
+CORRELATED = (
+    ("delay and hops", "hops", "delay_us"),
+    ("delay and geographic dispersion", "dispersion", "delay_dispersion"),
+    ("delay and least delay", "least_delay_us", "delay_us"),
+)
+"""The coefficients of the study: name, x, y."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What of a graph is asked for; the options of the command."""
+
+    traces: int
+    sources: int
+    destinations: int
+    k: int
+    seed: int
+    gaps: Gaps
+    among: Among
+    cost: Cost
+    mmdb: Path | None
+    threads: int | None
+
+
+def graph(lake: Path, wanted: Wanted, *, draws: int, out: Path | None) -> None:
+    """Print what the graphs of some draws are like; write the paths of all of them if `out` is given."""
+    if out is not None and not out.parent.is_dir():
+        raise InputError("there is no such folder", field="--out", given=str(out.parent), right="one that exists")
+    opened = Lake(lake)
+    locate = None if wanted.mmdb is None else Locator(wanted.mmdb)
+    told, kept = [], []
+    with show.progress("pairs") as tell:
+        for draw in range(draws):
+            view, found = _draw(opened, wanted, draw, locate, _nth(tell, draw, draws))
+            told.append(_describe(view, found))
+            if out is not None:
+                kept.append(_with_addresses(view, found))
+    if out is not None:
+        pl.concat(kept).write_parquet(out)
+    _print(lake.name, told, located=locate is not None)
+
+
+def _nth(tell: _Tell, draw: int, draws: int) -> _Tell:
+    return lambda done, pairs: tell(draw * pairs + done, draws * pairs)
+
+
+def _draw(
+    lake: Lake, wanted: Wanted, draw: int, locate: Locator | None, tell: _Tell
+) -> tuple[PartialView, pl.DataFrame]:
+    """One graph from a sample of its own, and the paths in it."""
+    # A draw's sample must not be another seed's first: seed and draw are hashed together.
+    words = hashlib.sha256(f"{wanted.seed}/{draw}".encode()).digest()
+    sample = lake.sample(wanted.traces, int.from_bytes(words[:7], "big"), columns=list(COLUMNS))
+    view = partial_view(sample, gaps=wanted.gaps)
+    found = routes(
+        view,
+        sources=wanted.sources,
+        destinations=wanted.destinations,
+        k=wanted.k,
+        seed=wanted.seed,
+        draw=draw,
+        among=wanted.among,
+        cost=wanted.cost,
+        locate=locate,
+        threads=wanted.threads,
+        on_progress=tell,
+    )
+    return view, found
+
+
+def _with_addresses(view: PartialView, found: pl.DataFrame) -> pl.DataFrame:
+    """Paths with their ends' addresses in the place of numbers, which mean something in one graph only."""
+    address = view.nodes["address"]
+    return found.with_columns(
+        address.gather(found["source"]).alias("source"), address.gather(found["destination"]).alias("destination")
+    )
+
+
+def _describe(view: PartialView, found: pl.DataFrame) -> dict[str, Any]:
+    """One draw in numbers: of the graph, of each k, and the coefficients."""
+    largest = view.nodes["component"].eq(0).sum() / view.nodes.height
+    ks = found.group_by("k").agg(
+        pl.col("hops").median(),
+        (pl.col("delay_us").median() / 1000).alias("delay_ms"),
+        pl.col("difference").mean(),
+        pl.col("dispersion").median(),
+        pl.col("delay_dispersion").median(),
+    )
+    pair = found["source"].cast(pl.UInt64) * view.nodes.height + found["destination"]
+    coefficients = {}
+    for name, x, y in CORRELATED:
+        both = found.select(pl.col(x).cast(pl.Float64), pl.col(y).cast(pl.Float64), pair.alias("pair")).drop_nulls()
+        coefficient = spearman(both[x], both[y]).value if both.height else math.nan
+        coefficients[name] = None if math.isnan(coefficient) else coefficient
+    return {
+        "graph": {
+            "traces": view.traces,
+            "nodes": view.nodes.height,
+            "links": view.links.height,
+            "components": view.components,
+            "nodes in the largest (%)": 100 * largest,
+            "links over silent hops": view.links["hops"].gt(1).sum(),
+            "delays raised to 1 µs": view.raised,
+            "links without a delay": view.links["delay_us"].null_count(),
+            "pairs": pair.n_unique(),
+            "paths": found.height,
+            "diversity (%)": _percent(found.filter(pl.col("k") == 1)["diversity"].mean()),
+            "nodes located (%)": _percent(found["located"].mean()),
+        },
+        "k": {row["k"]: row for row in ks.iter_rows(named=True)},
+        "spearman": coefficients,
+    }
+
+
+def _percent(share: Any) -> float | None:
+    return None if share is None else 100 * float(share)
+
+
+def _print(name: str, told: list[dict[str, Any]], *, located: bool) -> None:
+    console = show.out()
+    many = f", {len(told)} draws: median (least – greatest)" if len(told) > 1 else ""
+    about = Table(title=f"{name}: the graph{many}", title_justify="left")
+    about.add_column("")
+    about.add_column("", justify="right")
+    for thing in told[0]["graph"]:
+        if located or thing != "nodes located (%)":
+            about.add_row(thing, _over([draw["graph"][thing] for draw in told]))
+    for thing in told[0]["spearman"]:
+        about.add_row(f"Spearman: {thing}", _over([draw["spearman"][thing] for draw in told], 2))
+    console.print(about)
+    titles = {"hops": "hops", "delay_ms": "delay (ms)", "difference": "difference to the first (%)"}
+    if located:
+        titles |= {"dispersion": "geographic dispersion", "delay_dispersion": "delay dispersion"}
+    paths = Table(title="K shortest paths: medians; of differences the mean", title_justify="left")
+    paths.add_column("k", justify="right")
+    for title in titles.values():
+        paths.add_column(title, justify="right")
+    for k in sorted({k for draw in told for k in draw["k"]}):
+        rows = [draw["k"].get(k, {}) for draw in told]
+        scale = {"difference": 100}
+        cells = [_over([_scaled(row.get(column), scale.get(column, 1)) for row in rows]) for column in titles]
+        paths.add_row(str(k), *cells)
+    console.print(paths)
+
+
+def _scaled(value: float | None, by: float) -> float | None:
+    return None if value is None else value * by
+
+
+def _over(values: list[float | None], digits: int = 3) -> str:
+    """The median over draws, with the least and the greatest if they differ."""
+    known = sorted(float(value) for value in values if value is not None)
+    if not known:
+        return "–"
+    middle, low, high = (_number(value, digits) for value in (float(np.median(known)), known[0], known[-1]))
+    return middle if low == high else f"{middle} ({low} – {high})"
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:,.0f}" if value == round(value) or abs(value) >= 1000 else show.number(value, digits)

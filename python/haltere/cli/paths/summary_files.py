@@ -1,0 +1,81 @@
+"""`haltere paths summary` and `haltere paths summaries`: small files of measured paths."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+from rich.markup import escape
+from rich.table import Table
+
+from haltere.cli import show
+from haltere.documents import shown
+from haltere.errors import InputError, as_written
+from haltere.paths.summary import MAX_PATHS, QUANTILES, Summary, find, from_lake, shipped
+
+
+def write(
+    lake: Path,
+    out: Path,
+    *,
+    sources: Sequence[str] | None,
+    first_day: str | None,
+    last_day: str | None,
+    paths: int,
+    seed: int,
+) -> None:
+    """Draw a summary from a lake, write it, and show its quantiles."""
+    if not 1 <= paths <= MAX_PATHS:
+        raise InputError(
+            "is not a number of paths", field="--paths", given=str(paths), right=f"a whole number from 1 to {MAX_PATHS}"
+        )
+    if not 0 <= seed < 2**63:
+        raise InputError("is not a seed", field="--seed", given=str(seed), right="a whole number from 0")
+    if out.is_dir():
+        raise InputError("is a folder", field="--out", given=str(out), right=f"a file, such as {out / 'paths.json'}")
+    first, last = _day("--from", first_day), _day("--to", last_day)
+    if first and last and last < first:
+        raise InputError("is before --from", field="--to", given=str(last_day), right=f"{first} or later")
+    with show.err().status("drawing paths"):
+        drawn = from_lake(lake, paths=paths, seed=seed, sources=sources, first_day=first, last_day=last)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    drawn.write(out)
+    console = show.out()
+    console.print(_table([drawn]))
+    console.print(escape(f"{len(drawn.paths)} paths of {drawn.traces} clean traces in {shown(out)}"))
+
+
+def _day(option: str, text: str | None) -> date | None:
+    try:
+        return None if text is None else date.fromisoformat(text)
+    except ValueError:
+        raise InputError("is not a day", field=option, given=as_written(text), right="a day, as 2011-01-31") from None
+
+
+def table(names: Sequence[str], *, as_json: bool) -> None:
+    """Show summaries with their quantiles and where they are from; those that are shipped if none is named."""
+    found = [find(name, Path()) for name in names or shipped()]
+    if as_json:
+        told = [{"name": one.name, **one.described(), "quantiles": one.quantiles} for one in found]
+        print(json.dumps(told, indent=1, ensure_ascii=False))
+        return
+    console = show.out()
+    console.print(_table(found))
+    for one in found:
+        console.print(escape(f"{one.name}: {one.about}"))
+
+
+def _table(summaries: Sequence[Summary]) -> Table:
+    made = Table(caption="each quantile by itself", caption_justify="left")
+    made.add_column("summary")
+    made.add_column("origin")
+    made.add_column("")
+    for name in QUANTILES:
+        made.add_column(name, justify="right")
+    for one in summaries:
+        times, hops = one.quantiles["rtt_us"], one.quantiles["hops"]
+        made.add_row(escape(one.name), one.origin, "RTT, ms", *(show.number(times[q] / 1e3) for q in QUANTILES))
+        made.add_row("", "", "hops", *(str(hops[q]) for q in QUANTILES))
+    return made

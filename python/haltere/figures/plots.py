@@ -1,0 +1,164 @@
+"""Figures on two axes, and maps: their numbers. Drawn for the screen by `plots_screen`, for paper by `plots_paper`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis: what it shows, from where to where, and whether in powers of ten."""
+
+    label: str
+    low: float
+    high: float
+    log: bool = False
+
+    def place(self, value: float) -> float:
+        """Return where a value stands between the axis's ends, 0 to 1; beyond them, at the end."""
+        low, high, at = self.low, self.high, min(max(value, self.low), self.high)
+        if self.log:
+            low, high, at = math.log10(low), math.log10(high), math.log10(at)
+        return (at - low) / (high - low) if high > low else 0.0
+
+    def ticks(self) -> list[float]:
+        """Return some round values between the ends."""
+        if self.log:
+            first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+            steps = (1,) if last - first > 2 else (1, 2, 5)
+            found = [step * 10.0**power for power in range(first, last + 1) for step in steps]
+        else:
+            power = 10.0 ** math.floor(math.log10((self.high - self.low) / 4))
+            step = next(power * m for m in (1, 2, 2.5, 5, 10) if power * m * 6 >= self.high - self.low)
+            begin = math.ceil(self.low / step - 1e-9)
+            found = [round(i * step, 9) for i in range(begin, math.floor(self.high / step + 1e-9) + 1)]
+        return [value for value in found if self.low <= value * (1 + 1e-12) and value <= self.high * (1 + 1e-12)]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line through points; `marks` are those that answer, each with what it says.
+
+    Attributes:
+        label: in the legend; none if empty.
+        colour: one of `COLOURS`.
+        strength: opacity, 0 to 1.
+        steps: whether it is level between points, as a CDF of whole numbers is.
+    """
+
+    label: str
+    colour: str
+    points: Sequence[Point]
+    strength: float = 1.0
+    steps: bool = False
+    marks: Sequence[tuple[Point, str]] = ()
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle from (x0, y0) to (x1, y1) and what it says."""
+
+    x0: float
+    x1: float
+    y0: float
+    y1: float
+    colour: str
+    strength: float
+    says: str
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure on two axes: boxes, and lines on top of them."""
+
+    name: str
+    title: str
+    source: str
+    x: Axis
+    y: Axis
+    lines: Sequence[Line] = ()
+    boxes: Sequence[Box] = ()
+
+
+@dataclass(frozen=True)
+class Track:
+    """A path on a map: the places it passes, degrees (longitude, latitude), and what it says."""
+
+    points: Sequence[Point]
+    colour: str
+    says: str
+
+
+@dataclass(frozen=True)
+class WorldMap:
+    """A map in the plate carrée projection, with paths on it and dots where they begin."""
+
+    name: str
+    title: str
+    source: str
+    tracks: Sequence[Track]
+    dots: Sequence[tuple[Point, str, str]]
+
+    def window(self) -> tuple[float, float, float, float]:
+        """Return west, south, east, north of what is shown: all that is drawn, with some space, never less than 60°."""
+        points = [p for track in self.tracks for p in track.points] + [dot[0] for dot in self.dots]
+        if not points:
+            return -180.0, -60.0, 180.0, 85.0
+        west, east = _room(min(p[0] for p in points), max(p[0] for p in points), 60.0, -180.0, 180.0)
+        south, north = _room(min(p[1] for p in points), max(p[1] for p in points), 40.0, -60.0, 85.0)
+        return west, south, east, north
+
+
+def _room(low: float, high: float, least: float, floor: float, ceiling: float) -> tuple[float, float]:
+    space = max(8.0, (least - (high - low)) / 2)
+    return max(floor, low - space), min(ceiling, high + space)
+
+
+COLOURS = {"first": ("#0072B2", "#56B4E9"), "second": ("#D55E00", "#F0803C"), "ink": ("#1a1a1a", "#e8eaee")}
+"""The colours of the periods, and of what belongs to none, on light and on dark ground.
+
+(Okabe and Ito, "Color Universal Design", 2008.)
+"""
+
+
+@cache
+def land() -> tuple[tuple[Point, ...], ...]:
+    """Return the outlines of the continents and larger islands, degrees (longitude, latitude).
+
+    From Natural Earth's 1:110m land (public domain, naturalearthdata.com).
+    """
+    rings = json.loads((files("haltere.figures") / "land.json").read_text(encoding="utf-8"))["rings"]
+    return tuple(tuple(zip((v / 10 for v in r[::2]), (v / 10 for v in r[1::2]), strict=True)) for r in rings)
+
+
+def great_circle(start: Point, end: Point, step_degrees: float = 3.0) -> list[list[Point]]:
+    """Return the great circle between two places as lines of points, cut where it crosses the map's edge (±180°)."""
+    a, b = _vector(start), _vector(end)
+    angle = math.acos(max(-1.0, min(1.0, sum(p * q for p, q in zip(a, b, strict=True)))))
+    if angle < 1e-6 or math.pi - angle < 1e-6:
+        return [[start, end]]
+    count = max(1, math.ceil(math.degrees(angle) / step_degrees))
+    points = [start]
+    for i in range(1, count):
+        u, v = (math.sin((1 - i / count) * angle), math.sin(i / count * angle))
+        x, y, z = ((u * p + v * q) / math.sin(angle) for p, q in zip(a, b, strict=True))
+        points.append((math.degrees(math.atan2(y, x)), math.degrees(math.asin(max(-1.0, min(1.0, z))))))
+    lines: list[list[Point]] = [[points[0]]]
+    for point in [*points[1:], end]:
+        if abs(point[0] - lines[-1][-1][0]) > 180:
+            lines.append([])
+        lines[-1].append(point)
+    return [line for line in lines if len(line) > 1]
+
+
+def _vector(place: Point) -> tuple[float, float, float]:
+    longitude, latitude = math.radians(place[0]), math.radians(place[1])
+    level = math.cos(latitude)
+    return level * math.cos(longitude), level * math.sin(longitude), math.sin(latitude)

@@ -1,0 +1,93 @@
+"""Where the work on a lake's files is done: on this machine, or on a cluster by Dask.
+
+What is done to a batch of files is the same function in both, and what it gives is added up, so that the answer depends
+neither on the engine nor on how files were put into batches.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from haltere.errors import InputError
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+BATCH_BYTES = 256_000_000
+"""Files are worked on in batches of about this size, so that progress shows and a worker's memory is bounded."""
+
+
+class Engine(Protocol):
+    """Something that applies a function to many items."""
+
+    def map(self, function: Callable[[Item], Answer], items: Sequence[Item]) -> Iterator[Answer]:
+        """Yield the function's answer for each item, in any order."""
+
+
+class Here:
+    """The machine at hand: one batch after the other, each on all CPUs (polars' threads)."""
+
+    def map(self, function: Callable[[Item], Answer], items: Sequence[Item]) -> Iterator[Answer]:
+        """Yield the function's answers in the order of the items."""
+        return map(function, items)
+
+
+class Dask:
+    """A Dask cluster, whose workers see the lake under the same path.
+
+    Args:
+        scheduler: address of its scheduler, such as `tcp://10.0.0.1:8786`.
+
+    Raises:
+        InputError: if Dask is not installed, or the scheduler does not answer.
+    """
+
+    def __init__(self, scheduler: str) -> None:
+        if importlib.util.find_spec("distributed") is None:
+            raise InputError(
+                "needs Dask, which is not installed",
+                field="--dask",
+                given=scheduler,
+                right="pip install 'haltere[cluster]'",
+            )
+        distributed: Any = importlib.import_module("distributed")
+        try:
+            self._client = distributed.Client(scheduler, timeout="10s")
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"no scheduler answers: {type(error).__name__}: {error}",
+                field="--dask",
+                given=scheduler,
+                right="the address that `dask scheduler` printed, such as tcp://10.0.0.1:8786",
+            ) from None
+
+    def map(self, function: Callable[[Item], Answer], items: Sequence[Item]) -> Iterator[Answer]:
+        """Yield the function's answers as they come."""
+        distributed: Any = importlib.import_module("distributed")
+        futures = self._client.map(function, list(items), pure=False)
+        for future in distributed.as_completed(futures):
+            answer: Answer = future.result()
+            future.release()
+            yield answer
+
+    def close(self) -> None:
+        """Leave the cluster; it goes on."""
+        self._client.close()
+
+
+def batches(files: Sequence[str], size: int = BATCH_BYTES) -> list[list[str]]:
+    """Return the files in batches of about `size` bytes, each of at least one file."""
+    grouped: list[list[str]] = []
+    filled = 0
+    for file in files:
+        weight = Path(file).stat().st_size
+        if not grouped or filled + weight > size:
+            grouped.append([])
+            filled = 0
+        grouped[-1].append(file)
+        filled += weight
+    return grouped

@@ -1,0 +1,222 @@
+"""From two lakes to a comparison: counts, partial views and their shortest paths, and what is drawn on the map."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from haltere.errors import InputError, Place
+from haltere.figures.plots import Point, Track
+from haltere.paths import graph
+from haltere.paths.claims import Evolution
+from haltere.paths.engine import Engine
+from haltere.paths.geography import Locator
+from haltere.paths.lake import Lake
+from haltere.paths.periods import Period, compare
+from haltere.paths.tallies import tally
+
+Tell = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is measured of each period.
+
+    Attributes:
+        traces: m, of which a partial view is made; 0 makes none.
+        sources: sources of pairs.
+        destinations: destinations of each source.
+        k: how many shortest paths of a pair.
+        draws: how many partial views, each from traces drawn anew.
+        seed: of all draws.
+        mmdb: a database of locations in MaxMind's format.
+        regions: a table of monitors and their regions (CSV with the columns `monitor` and `region`).
+        keep: only monitors of these regions.
+        tracks: how many paths are drawn on the map.
+        threads: for shortest paths; one a CPU if not given.
+    """
+
+    traces: int = 100_000
+    sources: int = 10
+    destinations: int = 10_000
+    k: int = 10
+    draws: int = 5
+    seed: int = 1
+    mmdb: Path | None = None
+    regions: Path | None = None
+    keep: tuple[str, ...] = ()
+    tracks: int = 120
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What of a period is drawn on a map."""
+
+    tracks: tuple[Track, ...]
+    dots: tuple[tuple[Point, str, str], ...]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Two periods, compared; and their maps, if places are known."""
+
+    evolution: Evolution
+    maps: tuple[Drawn, Drawn] | None
+
+
+def measure(first: Lake, second: Lake, options: Options, *, engine: Engine | None = None, tell: Tell) -> Measured:
+    """Measure two lakes and compare them.
+
+    Raises:
+        InputError: if the database or the table of regions cannot be read, or a lake has no clean trace of those meant.
+    """
+    locator = Locator(options.mmdb) if options.mmdb else None
+    periods, maps = [], []
+    for lake, colour in ((first, "first"), (second, "second")):
+        places = _places(lake, locator)
+        regions = _regions(places, options)
+        kept = _kept(lake, regions, options)
+        periods.append(_period(kept, regions, options, locator, engine, tell))
+        if locator is not None:
+            maps.append(_drawn(kept, places, locator, colour, options))
+    evolution = Evolution(periods[0], periods[1], compare(*periods, seed=options.seed))
+    return Measured(evolution, (maps[0], maps[1]) if maps else None)
+
+
+def _places(lake: Lake, locator: Locator | None) -> pl.DataFrame:
+    """Where each monitor is: monitor, src, latitude, longitude, continent; the last three null without a database."""
+    rows = lake.scan("monitor", "src").group_by("monitor").agg(pl.col("src").drop_nulls().min()).sort("monitor")
+    monitors = rows.collect(engine="streaming")
+    if locator is None:
+        return monitors.with_columns(
+            pl.lit(None, pl.Float64).alias("latitude"),
+            pl.lit(None, pl.Float64).alias("longitude"),
+            pl.lit(None, pl.String).alias("continent"),
+        )
+    return pl.concat([monitors, locator(monitors["src"])], how="horizontal")
+
+
+def _regions(places: pl.DataFrame, options: Options) -> dict[str, str]:
+    """The region of each monitor that has one: as the user's table says, or else its continent."""
+    found = dict(places.select("monitor", "continent").drop_nulls().iter_rows())
+    if options.regions:
+        found.update(_table(options.regions))
+    return found
+
+
+def _table(path: Path) -> Mapping[str, str]:
+    right = "a CSV file with the columns monitor and region"
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"cannot be read: {error}", field=str(path), right=right) from None
+    found = {}
+    for line, row in enumerate(rows, 2):
+        monitor, region = (row.get(name) or "" for name in ("monitor", "region"))
+        if not monitor.strip() or not region.strip():
+            raise InputError("lacks a monitor or its region", place=Place(str(path), line), right=right)
+        found[monitor.strip()] = region.strip()
+    return found
+
+
+def _kept(lake: Lake, regions: Mapping[str, str], options: Options) -> Lake:
+    """The lake without the monitors of other regions than those asked for."""
+    if not options.keep:
+        return lake
+    monitors = tuple(sorted(name for name, region in regions.items() if region in options.keep))
+    if not monitors:
+        known = ", ".join(sorted(set(regions.values()))) or "none: give --mmdb or --regions"
+        raise InputError(
+            f"no monitor of {lake.name} is there", field="--keep", given=", ".join(options.keep), right=f"of {known}"
+        )
+    return Lake(lake.path, replace(lake.selection, monitors=monitors))
+
+
+def _period(
+    lake: Lake, regions: Mapping[str, str], options: Options, locator: Locator | None, engine: Engine | None, tell: Tell
+) -> Period:
+    tallies = tally(lake, engine, on_progress=lambda done, of: tell(f"{lake.name}: counting", done, of))
+    if not tallies.classes()["clean"]:
+        raise InputError(
+            "has no clean trace: nothing can be said of its paths",
+            field=str(lake.path),
+            right="traces whose destinations answered; `haltere paths lake` shows what a lake holds",
+        )
+    views, routes = [], []
+    for draw in range(options.draws if options.traces else 0):
+        tell(f"{lake.name}: draw {draw + 1} of {options.draws}", 0, 0)
+        rows = lake.sample(options.traces, options.seed + draw, columns=list(graph.COLUMNS))
+        view = graph.partial_view(rows)
+        if view.nodes.filter(pl.col("component") == 0).height < 2:
+            continue
+        found = graph.routes(
+            view,
+            sources=options.sources,
+            destinations=options.destinations,
+            k=options.k,
+            seed=options.seed + draw,
+            draw=draw,
+            locate=locator,
+            threads=options.threads,
+            on_progress=partial(tell, f"{lake.name}: paths of draw {draw + 1} of {options.draws}"),
+        )
+        routes.append(found.with_columns(pl.col("difference").fill_nan(None)))
+        views.append(_about(view, draw))
+    return Period(
+        lake.name,
+        tallies,
+        lake.days(),
+        dict(regions),
+        pl.concat(routes) if routes else None,
+        pl.DataFrame(views) if views else None,
+    )
+
+
+def _about(view: graph.PartialView, draw: int) -> dict[str, int]:
+    largest = view.nodes.filter(pl.col("component") == 0).height
+    return {
+        "draw": draw,
+        "traces": view.traces,
+        "nodes": view.nodes.height,
+        "links": view.links.height,
+        "components": view.components,
+        "largest": largest,
+        "raised": view.raised,
+    }
+
+
+def _drawn(lake: Lake, places: pl.DataFrame, locator: Locator, colour: str, options: Options) -> Drawn:
+    """Some traces as lines from place to place, and the monitors as dots."""
+    rows = lake.sample(8 * options.tracks, options.seed, columns=["monitor", "src", "hop_addr", "rtt_us", "hops"])
+    addresses = pl.concat([rows["hop_addr"].explode(), rows["src"]]).drop_nulls().unique().sort()
+    found = pl.concat([addresses.alias("address").to_frame(), locator(addresses)], how="horizontal").drop_nulls(
+        "latitude"
+    )
+    where = {row["address"]: (row["longitude"], row["latitude"]) for row in found.iter_rows(named=True)}
+    tracks = []
+    for row in rows.iter_rows(named=True):
+        points: list[Point] = []
+        for address in [row["src"], *row["hop_addr"]]:
+            place = where.get(address)
+            if place is not None and (not points or points[-1] != place):
+                points.append(place)
+        if len(points) > 1:
+            delay = "" if row["rtt_us"] is None else f", {row['rtt_us'] / 1000:.0f} ms"
+            says = f"{lake.name}: from {row['monitor']}, {row['hops']} hops{delay}, {len(points)} places"
+            tracks.append(Track(tuple(points), colour, says))
+        if len(tracks) == options.tracks:
+            break
+    dots = [
+        ((row["longitude"], row["latitude"]), colour, f"{lake.name}: monitor {row['monitor']}")
+        for row in places.drop_nulls("latitude").iter_rows(named=True)
+        if lake.selection.monitors is None or row["monitor"] in lake.selection.monitors
+    ]
+    return Drawn(tuple(tracks), tuple(dots))

@@ -1,0 +1,258 @@
+"""The graph in use: a partial view of the Internet from sampled traces, and the K shortest paths of many pairs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from haltere.errors import InputError, as_written
+
+Gaps = Literal["span", "cut"]
+Cost = Literal["hops", "delay"]
+Among = Literal["nodes", "monitors"]
+Locate = Callable[[pl.Series], pl.DataFrame]
+
+COLUMNS: dict[str, Any] = {
+    "src": pl.Binary,
+    "hop_ttl": pl.List(pl.UInt8),
+    "hop_addr": pl.List(pl.Binary),
+    "hop_rtt_us": pl.List(pl.UInt32),
+}
+"""What a partial view needs of a lake's rows."""
+
+_ROUTES: dict[str, npt.DTypeLike] = {
+    "source": np.uint32,
+    "destination": np.uint32,
+    "k": np.uint32,
+    "hops": np.uint32,
+    "delay_us": np.uint64,
+    "difference": np.float64,
+    "diversity": np.float64,
+    "path_km": np.float64,
+    "direct_km": np.float64,
+    "dispersion": np.float64,
+    "least_delay_us": np.float64,
+    "delay_dispersion": np.float64,
+    "located": np.float64,
+}
+_LINKS: dict[str, npt.DTypeLike] = {
+    "a": np.uint32,
+    "b": np.uint32,
+    "hops": np.uint8,
+    "delay_us": np.uint32,
+    "traces": np.uint32,
+}
+_UNKNOWN = 2**32 - 1
+_UNKNOWN_SUM = 2**64 - 1
+
+
+def _core() -> Any:
+    from haltere import _core
+
+    return _core
+
+
+@dataclass(frozen=True)
+class PartialView:
+    """A graph of the addresses that traces show.
+
+    Attributes:
+        nodes: one row a node, in the order of `node`: `node` (its number, the rank of its address), `address` (4 or 16
+            bytes), `monitor` (whether traces begin there), `component` (0 is the largest).
+        links: one row a link, in the order of its ends: `a`, `b` (nodes, a < b), `hops` (how many it stands for),
+            `delay_us` (there and back; null if no trace timed both ends), `traces` (how many show it).
+        traces: how many traces it is made of.
+        gaps: what became of silent TTLs.
+        raised: links whose delay came out below 1 µs and was raised to that.
+    """
+
+    nodes: pl.DataFrame
+    links: pl.DataFrame
+    traces: int
+    gaps: Gaps
+    raised: int
+
+    @property
+    def components(self) -> int:
+        """How many components the graph has."""
+        return self.nodes["component"].n_unique()
+
+    def network(self, cost: Cost = "hops") -> Any:
+        """Return the graph as `haltere._core.PathNetwork`, whose paths are short in `cost`."""
+        columns = (_array(self.links[name].fill_null(_UNKNOWN), dtype) for name, dtype in list(_LINKS.items())[:4])
+        return _core().PathNetwork(self.nodes.height, *columns, cost == "delay")
+
+
+def partial_view(traces: pl.DataFrame, *, gaps: Gaps = "span") -> PartialView:
+    """Return the graph of the links that traces show; their order changes nothing.
+
+    The path of a trace is its source, if known, at TTL 0, then the first answer of each TTL; what else answered is left
+    out. Answers at neighbouring TTLs are joined. A link's `hops` are the fewest and its delay is the median, over the
+    traces that show it, of how much later its farther end answered (the mean of the two in the middle, rounded down),
+    at least 1 µs.
+
+    Args:
+        traces: rows of a lake, with the columns of `COLUMNS`; which of them are consistent is the caller's to say.
+        gaps: `span` joins answers across silent TTLs by a link of as many hops as TTLs it passes, so that graphs stay
+            connected and lengths true; `cut` does not join them.
+
+    Raises:
+        InputError: if a column is missing or of another type, or the lists of a row differ in length.
+    """
+    if gaps not in get_args(Gaps):
+        raise InputError("is not known", field="gaps", given=as_written(gaps), right="span or cut")
+    _check(traces)
+    answers, lengths = _first_answers(traces)
+    addresses = pl.concat([answers["hop_addr"], traces["src"].alias("hop_addr")])
+    # Ranks of addresses in sorted order: a node's number depends neither on the order of rows nor on that of answers.
+    numbers = (addresses.rank("dense").cast(pl.UInt32) - 1).fill_null(_UNKNOWN)
+    sources = numbers.tail(traces.height)
+    columns, raised = _core().path_links(
+        _array(sources, np.uint32),
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64),
+        _array(answers["hop_ttl"], np.uint8),
+        _array(numbers.head(answers.height), np.uint32),
+        _array(answers["hop_rtt_us"].fill_null(_UNKNOWN), np.uint32),
+        gaps == "span",
+    )
+    links = _frame(columns, _LINKS).with_columns(_null_if("delay_us", _UNKNOWN))
+    nodes = addresses.drop_nulls().unique().sort().alias("address").to_frame().with_row_index("node")
+    nodes = nodes.with_columns(pl.col("node").is_in(sources.unique().implode()).alias("monitor"))
+    view = PartialView(nodes, links, traces.height, gaps, raised)
+    component = pl.Series("component", np.frombuffer(view.network().components(), np.uint32))
+    return PartialView(nodes.with_columns(component), links, traces.height, gaps, raised)
+
+
+def routes(
+    view: PartialView,
+    *,
+    sources: int = 10,
+    destinations: int = 10_000,
+    k: int = 10,
+    seed: int,
+    draw: int = 0,
+    among: Among = "nodes",
+    cost: Cost = "hops",
+    locate: Locate | None = None,
+    threads: int | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> pl.DataFrame:
+    """Return the K shortest loopless paths from sources to destinations drawn at random, one row a path.
+
+    Sources and destinations are different nodes of the largest component, and every source has all destinations; if the
+    component has fewer, all others are destinations. The answer depends on view, seed and draw alone.
+
+    Args:
+        view: the graph.
+        sources: how many nodes are sources.
+        destinations: how many nodes are destinations.
+        k: how many paths a pair.
+        seed: of the draw of nodes.
+        draw: the number of the draw: another one gives other nodes.
+        among: `monitors` takes as sources only nodes where traces begin.
+        cost: what paths are short in. By `delay`, links without a delay are left out.
+        locate: from addresses to latitudes and longitudes, such as a `haltere.paths.geography.Locator`.
+        threads: one a CPU if not given; each holds all shortest paths to one source.
+        on_progress: called now and then with the pairs that are done and their number.
+
+    Returns:
+        `draw`, `source`, `destination` (nodes), `k` (from 1), `hops`; `delay_us`, the sum of its links' delays there
+        and back; `difference` to the pair's first path (Levenshtein's over the nodes of the longer; null of the
+        first); `diversity`, the mean difference of every two paths of the pair; `path_km` (D_p), the great circles
+        between its located nodes one after the other; `direct_km` (D_r), the great circle between its ends;
+        `dispersion`, (D_p - D_r) / D_r; `least_delay_us`, there and back between its ends in straight fibre;
+        `delay_dispersion`, delay over least delay; `located`, the share of its nodes with a place. Null is what cannot
+        be said. (Study of the evolution of end-to-end paths, UFJF 2013, section 2.2.3.)
+
+    Raises:
+        InputError: if a number is below 1, or no node can be a source.
+    """
+    for name, value in {"sources": sources, "destinations": destinations, "k": k, "threads": threads or 1}.items():
+        if value < 1:
+            raise InputError("is below 1", field=name, given=as_written(value), right="a whole number from 1")
+    network = view.network(cost)
+    chosen, others = _draw(view, network, (sources, destinations), (seed, draw), among)
+    coordinates = None
+    if locate is not None:
+        places = locate(view.nodes["address"])
+        coordinates = tuple(
+            _array(places[name].fill_null(float("nan")), np.float64) for name in ("latitude", "longitude")
+        )
+    pairs = chosen.size * others.size
+    tell = None if on_progress is None else lambda done: on_progress(done, pairs)
+    columns = network.routes(chosen, others, k, coordinates, threads or os.cpu_count() or 1, tell)
+    return _frame(columns, _ROUTES).select(
+        pl.lit(draw, dtype=pl.UInt32).alias("draw"),
+        pl.all().exclude("delay_us", *_floats()),
+        _null_if("delay_us", _UNKNOWN_SUM),
+        pl.col(_floats()).fill_nan(None),
+    )
+
+
+def _draw(
+    view: PartialView, network: Any, numbers: tuple[int, int], of: tuple[int, int], among: Among
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """The nodes that are sources and those that are destinations."""
+    component = np.frombuffer(network.components(), np.uint32)
+    inside = component == 0
+    if among not in get_args(Among):
+        raise InputError("is not known", field="among", given=as_written(among), right="nodes or monitors")
+    may_begin = inside & view.nodes["monitor"].to_numpy() if among == "monitors" else inside
+    if not may_begin.any() or not view.links.height:
+        right = "traces whose source is known" if view.links.height else "traces with two answers at least"
+        raise InputError(f"the graph has no {among} that paths could begin at", field="traces", right=right)
+
+    def drawn(candidates: npt.NDArray[np.bool_], n: int, name: str) -> npt.NDArray[np.uint32]:
+        nodes = np.flatnonzero(candidates).astype(np.uint32)
+        return np.frombuffer(_core().draw_nodes(nodes, n, *of, name), np.uint32)
+
+    # Both ends differ, so that every pair is one.
+    sources = drawn(may_begin, numbers[0], "paths/graph/sources")
+    inside[sources] = False
+    return sources, drawn(inside, numbers[1], "paths/graph/destinations")
+
+
+def _first_answers(traces: pl.DataFrame) -> tuple[pl.DataFrame, npt.NDArray[np.intp]]:
+    """The first answer of each TTL, trace after trace, and how many each trace has."""
+    lengths = traces["hop_ttl"].list.len().fill_null(0).to_numpy()
+    every = pl.DataFrame([traces[name].explode(empty_as_null=False, keep_nulls=False) for name in list(COLUMNS)[1:]])
+    if every["hop_ttl"].null_count() or every["hop_addr"].null_count():
+        raise InputError("has an answer without TTL or address", field="traces", right="null in hop_rtt_us alone")
+    trace = np.repeat(np.arange(traces.height), lengths)
+    first = pl.Series(trace * 256 + every["hop_ttl"].to_numpy()).is_first_distinct()
+    return every.filter(first), np.bincount(trace[first.to_numpy()], minlength=traces.height)
+
+
+def _check(traces: pl.DataFrame) -> None:
+    for name, wanted in COLUMNS.items():
+        found = traces.schema.get(name)
+        if found != wanted:
+            given = "nothing" if found is None else str(found)
+            raise InputError("is no column of traces", field=name, given=given, right=f"{wanted}, as a lake has it")
+    lengths = [pl.col(name).list.len().fill_null(0) for name in list(COLUMNS)[1:]]
+    uneven = traces.select((lengths[0] != lengths[1]) | (lengths[0] != lengths[2])).to_series().arg_true()
+    if len(uneven):
+        right = "hop_ttl, hop_addr and hop_rtt_us of the same length"
+        raise InputError("has lists of different lengths", field=f"traces, row {uneven[0]}", right=right)
+
+
+def _array(values: pl.Series, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    return np.ascontiguousarray(values.to_numpy(), dtype=dtype)
+
+
+def _frame(columns: dict[str, bytes], dtypes: dict[str, npt.DTypeLike]) -> pl.DataFrame:
+    return pl.DataFrame({name: np.frombuffer(columns[name], dtype) for name, dtype in dtypes.items()})
+
+
+def _floats() -> list[str]:
+    return [name for name, dtype in _ROUTES.items() if dtype is np.float64]
+
+
+def _null_if(name: str, value: int) -> pl.Expr:
+    return pl.when(pl.col(name) != value).then(pl.col(name)).alias(name)

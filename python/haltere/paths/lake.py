@@ -1,0 +1,233 @@
+"""A lake of measured paths: Parquet files, one row a trace, and what of them a question is about.
+
+`haltere paths ingest` writes lakes; `docs/paths.md` tells what is in them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from haltere.errors import InputError, as_written
+
+FORMAT = 1
+"""Newest form of lakes that this version reads."""
+UNKNOWN_DAY = "unknown"
+
+_WORD = 2**64 - 1
+_HALF = 2**32
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which traces of a lake a question is about. None leaves a thing open.
+
+    Attributes:
+        sources: measuring platforms, as `--source` named them at ingest.
+        first_day: the first day, counted.
+        last_day: the last day, counted.
+        monitors: names of monitors.
+        family: 4 or 6.
+    """
+
+    sources: tuple[str, ...] | None = None
+    first_day: date | None = None
+    last_day: date | None = None
+    monitors: tuple[str, ...] | None = None
+    family: int | None = None
+
+    def filter(self) -> pl.Expr:
+        """Return what holds for the rows that are meant, but for what the names of folders tell (source and day)."""
+        meant = pl.lit(value=True)
+        if self.monitors is not None:
+            meant = meant & pl.col("monitor").is_in(self.monitors)
+        if self.family is not None:
+            meant = meant & (pl.col("dst").bin.size() == (4 if self.family == 4 else 16))
+        return meant
+
+
+@dataclass(frozen=True)
+class Part:
+    """One Parquet file of a lake, and what its folders say."""
+
+    path: Path
+    source: str
+    day: str
+
+
+class Lake:
+    """A lake, or what a selection leaves of it.
+
+    Args:
+        path: the lake's folder.
+        selection: which traces; all if not given.
+
+    Raises:
+        InputError: if the folder holds no lake that this version reads, or nothing of what was selected.
+    """
+
+    def __init__(self, path: str | Path, selection: Selection | None = None) -> None:
+        self.path = Path(path)
+        self.selection = selection or Selection()
+        self._check()
+        self.parts: tuple[Part, ...] = tuple(part for part in _parts(self.path) if self._wants(part))
+        if not self.parts:
+            raise InputError(
+                "holds no traces" if self.selection == Selection() else "holds nothing of what was selected",
+                field=str(path),
+                right="a lake with traces; `haltere paths lake` shows what one holds",
+            )
+
+    @property
+    def name(self) -> str:
+        """The folder's name, which names the period in figures."""
+        return self.path.resolve().name
+
+    def days(self) -> list[str]:
+        """Return the days with traces, in order; the unknown one last."""
+        return sorted({part.day for part in self.parts})
+
+    def files(self) -> list[str]:
+        """Return the Parquet files' paths, in an order that depends on their names alone."""
+        return [str(part.path) for part in self.parts]
+
+    def scan(self, *columns: str) -> pl.LazyFrame:
+        """Return the selected rows, lazily; with `columns`, only these."""
+        rows = scan(self.files(), self.selection)
+        return rows.select(columns) if columns else rows
+
+    def clean(self) -> pl.LazyFrame:
+        """Return the selected rows of consistent traces: complete, at most 30 hops, no loop (the sheet's cleaning)."""
+        return self.scan().filter(pl.col("class") == "clean")
+
+    def sample(self, n: int, seed: int, *, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Return `n` different clean traces, drawn without replacement, or all if there are fewer.
+
+        Whether a trace is drawn depends on its `key` and the seed alone: neither on names and order of files nor on
+        the machine. The traces whose priorities are least are the sample (bottom-n sampling; E. Cohen, H. Kaplan,
+        "Summarizing data using bottom-k sketches", PODC 2007), so that the sample of a smaller n is its beginning.
+
+        Args:
+            n: how many traces.
+            seed: of the draw.
+            columns: which columns; all if not given.
+
+        Returns:
+            Rows in the order of their priorities.
+        """
+        if n < 1:
+            raise InputError("is not a number of traces", field="n", given=as_written(n), right="a whole number from 1")
+        clean = self.clean()
+        limit = _threshold(clean, n, seed)
+        wanted = list(columns) if columns else clean.collect_schema().names()
+        needed = list(dict.fromkeys(["key", *wanted]))
+        drawn = (
+            clean.select(needed)
+            .with_columns(priority(seed).alias("_priority"))
+            .filter(pl.col("_priority") <= limit)
+            .collect(engine="streaming")
+        )
+        return drawn.sort("_priority").unique("_priority", keep="first", maintain_order=True).head(n).select(wanted)
+
+    def _check(self) -> None:
+        about = self.path / "lake.json"
+        if not about.is_file():
+            raise InputError(
+                "is no lake: it has no lake.json",
+                field=str(self.path),
+                right="a folder that `haltere paths ingest FILES --out LAKE` wrote",
+            )
+        try:
+            found: Any = json.loads(about.read_text(encoding="utf-8"))
+            form = int(found["format"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"cannot be read: {error}", field=str(about), right="the lake.json that ingest wrote"
+            ) from None
+        if form > FORMAT:
+            raise InputError(
+                "is a lake of a newer haltere",
+                field=str(about),
+                given=f"format {form}",
+                right=f"format {FORMAT} or older, or a newer haltere",
+            )
+
+    def _wants(self, part: Part) -> bool:
+        chosen = self.selection
+        if chosen.sources is not None and part.source not in chosen.sources:
+            return False
+        if chosen.first_day is None and chosen.last_day is None:
+            return True
+        if part.day == UNKNOWN_DAY:
+            return False
+        day = date.fromisoformat(part.day)
+        return (chosen.first_day is None or day >= chosen.first_day) and (
+            chosen.last_day is None or day <= chosen.last_day
+        )
+
+
+def scan(files: Sequence[str], selection: Selection) -> pl.LazyFrame:
+    """Return what is selected of the rows of some Parquet files of a lake, lazily."""
+    return pl.scan_parquet(list(files), hive_partitioning=False).filter(selection.filter())
+
+
+def priority(seed: int) -> pl.Expr:
+    """Return a row's place in the draw of a seed: a permutation of its `key`, so that equal keys are equal traces.
+
+    Two rounds of xor, multiplication by an odd number and folding of the upper half (as in MurmurHash3's finaliser),
+    with numbers from the seed.
+    """
+    mixed = pl.col("key")
+    for first, second in ((_word(seed, 0), _word(seed, 1)), (_word(seed, 2), _word(seed, 3))):
+        mixed = (mixed ^ _u64(first)) * _u64(second | 1)
+        mixed = mixed ^ (mixed // _u64(_HALF))
+    return mixed
+
+
+def _u64(value: int) -> pl.Expr:
+    return pl.lit(value, dtype=pl.UInt64)
+
+
+def _word(seed: int, place: int) -> int:
+    """The number at a place of SplitMix64's sequence for a seed (G. Steele et al., OOPSLA 2014)."""
+    z = (seed + (place + 1) * 0x9E3779B97F4A7C15) & _WORD
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _WORD
+    return z ^ (z >> 31)
+
+
+def _threshold(rows: pl.LazyFrame, n: int, seed: int) -> int:
+    """A priority up to which there are at least n different keys, or the greatest number if there are fewer in all."""
+    width = 2**48
+    counts = (
+        rows.select((priority(seed) // _u64(width)).alias("bin"))
+        .group_by("bin")
+        .agg(pl.len().cast(pl.UInt64).alias("rows"))
+        .sort("bin")
+        .collect(engine="streaming")
+    )
+    total, bins = counts["rows"].cum_sum().to_numpy(), counts["bin"].to_numpy()
+    wanted = n
+    while total.size and wanted <= total[-1]:
+        limit = int(bins[np.searchsorted(total, wanted)]) * width + width - 1
+        below = rows.select(priority(seed).alias("priority")).filter(pl.col("priority") <= limit)
+        if int(below.unique().select(pl.len()).collect(engine="streaming").item()) >= n:
+            return limit
+        wanted *= 2  # copies of traces had been counted
+    return _WORD
+
+
+def _parts(lake: Path) -> list[Part]:
+    """The Parquet files of a lake, in the order of source, day and name."""
+    found = []
+    for path in sorted((lake / "traces").glob("source=*/day=*/*.parquet")):
+        source, day = path.parent.parent.name.removeprefix("source="), path.parent.name.removeprefix("day=")
+        found.append(Part(path, source, day))
+    return found

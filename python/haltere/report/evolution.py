@@ -1,0 +1,315 @@
+"""The report of two periods of measured paths: one self-contained HTML file, and every figure as SVG and PDF."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from haltere.figures import plots_paper, plots_screen
+from haltere.figures.plots import COLOURS, WorldMap
+from haltere.figures.text import fixed
+from haltere.paths import periods
+from haltere.paths.claims import CLAIMS, Evolution, text
+from haltere.paths.evolution import Measured
+from haltere.paths.figures import figures
+from haltere.paths.periods import Effect, Period
+from haltere.report.findings import Findings, Judged, markdown
+from haltere.report.page import Shown, asset, download
+from haltere.stats import Interval
+
+_SCALES = {"hops": 1.0, "ms": 1e-3, "%": 100.0}
+
+
+def findings(found: Evolution) -> Findings:
+    """Judge the paper's claims, and answer its question in a few sentences."""
+    return Findings(_answer(found), [Judged(one, one.verdict(found)) for one in CLAIMS])
+
+
+def build(measured: Measured, out: Path, *, command: str, seed: int) -> Path:
+    """Write `report.html`, `verdicts.md`, `comparison.json` and `figures/` into a folder and return the report's path.
+
+    Args:
+        measured: what is told.
+        out: the folder; made if it is not there.
+        command: what repeats it.
+        seed: of the draws.
+    """
+    found = measured.evolution
+    folder = out / "figures"
+    folder.mkdir(parents=True, exist_ok=True)
+    said = findings(found)
+    made, missing = figures(found)
+    shown = [
+        _shown(plot, plots_screen.plot_svg(plot), plots_paper.draw_plot(plot, folder / plot.name)) for plot in made
+    ]
+    world = [_shown(m, plots_screen.map_svg(m), plots_paper.draw_map(m, folder / m.name)) for m in _maps(measured)]
+    first, second = found.periods
+    page = (
+        _templates()
+        .get_template("evolution.html.j2")
+        .render(
+            title=f"Internet paths, {first.name} and {second.name}",
+            first=first,
+            second=second,
+            answer=said.answer,
+            judged=said.judged,
+            tally=said.tally(),
+            cautions=cautions(found),
+            effects=[effect_row(effect) for effect in found.changes.effects],
+            longer=text(found.changes.longer, 2),
+            slower=text(found.changes.slower, 2),
+            views=_views(found),
+            plots=shown,
+            missing=missing,
+            world=world,
+            world_text=_world_text(measured),
+            data=data_rows(found),
+            mix=_mix(found),
+            regions=bool(first.regions or second.regions),
+            resamples=periods.RESAMPLES,
+            command=command,
+            version=version("haltere"),
+            seed=seed,
+            colours=[(name, light, dark) for name, (light, dark) in COLOURS.items()],
+            style=asset("style.css"),
+            script=asset("page.js"),
+        )
+    )
+    (out / "verdicts.md").write_text(markdown(said), encoding="utf-8")
+    (out / "comparison.json").write_text(json.dumps(as_data(found, said), indent=1) + "\n", encoding="utf-8")
+    report = out / "report.html"
+    report.write_text(page, encoding="utf-8")
+    return report
+
+
+def cautions(found: Evolution) -> list[str]:
+    """Say what a reader of the comparison must know."""
+    told = []
+    mix = found.changes.mix
+    what = "regions" if found.first.regions or found.second.regions else "monitors"
+    if mix.changed:
+        told.append(
+            f"The mix of monitors changed: {fixed(100 * mix.distance, 0)} % of the traces would have to come from "
+            f"other {what} for the two to be alike. Read the comparison with an equal mix beside the one as measured."
+            + ("" if mix.common else f" The two have no {what} in common, so that there is none here.")
+        )
+    told += [
+        f"{period.name} has {len(period.tallies.groups)} monitors: too few for intervals over monitors."
+        for period in found.periods
+        if len(period.tallies.groups) < 3
+    ]
+    one, other = (_clean_share(period) for period in found.periods)
+    if abs(one - other) > 0.1:
+        told.append(
+            f"Of all traces {fixed(100 * one, 0)} % were clean in {found.first.name} and {fixed(100 * other, 0)} % in "
+            f"{found.second.name}: what was left out may differ as well."
+        )
+    return told
+
+
+def _clean_share(period: Period) -> float:
+    return period.tallies.classes()["clean"] / period.tallies.traces()
+
+
+def _answer(found: Evolution) -> list[str]:
+    delay, tail = found.changes.effect("delay_median"), found.changes.effect("delay_p95")
+    length = found.changes.effect("hops_mean")
+    first, second = found.periods
+    sentences = []
+    if delay.first.value > 0:
+        sentences.append(
+            f"From {first.name} to {second.name} the median delay went from {text(delay.first, 0, 'ms', 1e-3)} to "
+            f"{text(delay.second, 0, 'ms', 1e-3)}, a factor of {text(delay.change, 2)}, and its 95th percentile "
+            f"changed by a factor of {text(tail.change, 2)}."
+        )
+    sentences.append(
+        f"The mean length went from {text(length.first, 1)} to {text(length.second, 1)} hops "
+        f"({text(length.change, 2, signed=True)})."
+    )
+    if delay.reweighted is not None and found.changes.mix.changed:
+        sentences.append(
+            f"With the monitors' mix made equal the factor of the median delay is {text(delay.reweighted, 2)}."
+        )
+    return sentences
+
+
+def effect_row(effect: Effect) -> dict[str, str]:
+    """A measure in both periods and its change, as a table shows it."""
+    measure = effect.measure
+    scale, ratio = _SCALES[measure.unit], measure.compared == "ratio"
+    places = {"hops": 2, "ms": 1, "%": 1}[measure.unit]
+
+    def changed(interval: Interval | None) -> str:
+        if interval is None:
+            return "–"
+        return f"× {text(interval, 2)}" if ratio else text(interval, places, scale=scale, signed=True)
+
+    return {
+        "label": f"{measure.label}, {measure.unit}",
+        "first": text(effect.first, places, scale=scale),
+        "second": text(effect.second, places, scale=scale),
+        "change": changed(effect.change),
+        "reweighted": changed(effect.reweighted),
+    }
+
+
+def data_rows(found: Evolution) -> list[dict[str, str]]:
+    """What each period holds: traces, classes, monitors, days."""
+
+    def row(label: str, value: Callable[[Period], str]) -> dict[str, str]:
+        return {"label": label, "first": value(found.first), "second": value(found.second)}
+
+    rows = [row("traces", lambda period: fixed(period.tallies.traces(), 0))]
+    for name, word in (("clean", "clean"), ("incomplete", "incomplete"), ("toolong", "too long"), ("loop", "loops")):
+        rows.append(row(word, partial(_class_share, name)))
+    rows.append(row("monitors with clean traces", lambda p: fixed(len(p.tallies.groups), 0)))
+    rows.append(row("days", lambda p: _days(p.days)))
+    return rows
+
+
+def _class_share(name: str, period: Period) -> str:
+    count = period.tallies.classes()[name]
+    return f"{fixed(count, 0)} ({fixed(100 * count / period.tallies.traces(), 1)} %)"
+
+
+def _days(days: Sequence[str]) -> str:
+    if len(days) < 3:
+        return ", ".join(days)
+    return f"{len(days)}, {days[0]} to {days[-1]}"
+
+
+def _views(found: Evolution) -> list[dict[str, str]]:
+    if any(period.views is None for period in found.periods):
+        return []
+    labels = {
+        "traces": "traces drawn",
+        "nodes": "nodes",
+        "links": "links",
+        "components": "components",
+        "largest": "nodes of the largest component",
+        "raised": "links whose delay came out below 1 µs and was raised to it",
+    }
+
+    def spread(period: Period, column: str) -> str:
+        assert period.views is not None  # noqa: S101 - seen above
+        values = [float(v) for v in period.views[column]]
+        mean = fixed(sum(values) / len(values), 0)
+        same = min(values) == max(values)
+        return mean if same else f"{mean} ({fixed(min(values), 0)} to {fixed(max(values), 0)})"
+
+    return [
+        {"label": label, "first": spread(found.first, name), "second": spread(found.second, name)}
+        for name, label in labels.items()
+    ]
+
+
+def _mix(found: Evolution) -> list[dict[str, str]]:
+    mix = found.changes.mix
+
+    def share(of: Mapping[str, float], name: str) -> str:
+        return f"{fixed(100 * of[name], 1)} %" if name in of else "–"
+
+    names = sorted({*mix.first, *mix.second})
+    return [{"label": name, "first": share(mix.first, name), "second": share(mix.second, name)} for name in names]
+
+
+def _maps(measured: Measured) -> list[WorldMap]:
+    if measured.maps is None:
+        return []
+    maps = []
+    for period, drawn in zip(measured.evolution.periods, measured.maps, strict=True):
+        if drawn.tracks or drawn.dots:
+            name = "map-first" if period is measured.evolution.first else "map-second"
+            maps.append(WorldMap(name, f"Paths of {period.name}", "", drawn.tracks, drawn.dots))
+    return maps
+
+
+def _world_text(measured: Measured) -> str:
+    counts = " and ".join(str(len(drawn.tracks)) for drawn in measured.maps or ())
+    return (
+        f"{counts} traces drawn at random, from one located router to the next along great circles, and the monitors "
+        "as dots. Databases locate routers worse than users: a line that turns back may be an error of the database."
+    )
+
+
+def _shown(figure: Any, drawing: str, paths: Sequence[Path]) -> Shown:
+    return Shown(figure, [drawing], [download(path) for path in paths])
+
+
+def _templates() -> Environment:
+    return Environment(
+        loader=PackageLoader("haltere.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def as_data(found: Evolution, said: Findings) -> dict[str, Any]:
+    """Return all numbers of the comparison for programs; delays in µs, shares from 0 to 1."""
+    return {
+        "periods": [_period_data(period) for period in found.periods],
+        "mix": {
+            "distance": found.changes.mix.distance,
+            "first": found.changes.mix.first,
+            "second": found.changes.mix.second,
+        },
+        "effects": {
+            effect.measure.name: {
+                "compared": effect.measure.compared,
+                "first": _interval(effect.first),
+                "second": _interval(effect.second),
+                "change": _interval(effect.change),
+                "reweighted": None if effect.reweighted is None else _interval(effect.reweighted),
+            }
+            for effect in found.changes.effects
+        },
+        "superiority": {"hops": _interval(found.changes.longer), "delay": _interval(found.changes.slower)},
+        "claims": [
+            {
+                "claim": one.claim.sentence,
+                "rule": one.claim.rule,
+                "verdict": one.verdict.outcome.value,
+                "reason": one.verdict.reason,
+                "evidence": [{"what": part.what, "numbers": part.numbers} for part in one.verdict.evidence],
+            }
+            for one in said.judged
+        ],
+        "cautions": cautions(found),
+    }
+
+
+def _period_data(period: Period) -> dict[str, Any]:
+    hops, delays = period.tallies.hops(), period.tallies.delays()
+    shares = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 0.99)
+    known = delays.total > 0
+    return {
+        "name": period.name,
+        "traces": period.tallies.traces(),
+        "classes": period.tallies.classes(),
+        "monitors": period.tallies.monitors(),
+        "days": list(period.days),
+        "hops": {f"{share:g}": hops.quantile(share) for share in shares},
+        "delay_us": {f"{share:g}": delays.quantile(share) for share in shares} if known else None,
+        "views": None if period.views is None else period.views.to_dicts(),
+        "routes": None if period.routes is None else _routes_data(period.routes),
+    }
+
+
+def _routes_data(routes: pl.DataFrame) -> list[dict[str, Any]]:
+    """Medians and counts of the routes by draw and K."""
+    columns = [c for c in ("hops", "delay_us", "difference", "dispersion", "delay_dispersion") if c in routes.columns]
+    medians = [pl.col(name).fill_nan(None).median().alias(name) for name in columns]
+    return routes.group_by("draw", "k").agg(pl.len().alias("paths"), *medians).sort("draw", "k").to_dicts()
+
+
+def _interval(found: Interval) -> dict[str, Any]:
+    return {"value": found.value, "low": found.low, "high": found.high, "n": found.n, "method": found.method}

@@ -1,0 +1,185 @@
+"""Counts of lakes, and comparisons of two periods by them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as reference
+
+import lakes
+from haltere.errors import InputError
+from haltere.paths import tallies
+from haltere.paths.engine import Dask, batches
+from haltere.paths.lake import Lake, Selection
+from haltere.paths.periods import Mix, Period, compare, superiority
+from haltere.paths.tallies import Distribution, Tallies, bin_bounds, delay_bin, tally
+
+
+def lake(folder: Path, *, monitors: Sequence[str] = ("a", "b", "c", "d"), scale: float = 1.0, files: int = 3) -> Lake:
+    parts = {
+        ("ark", f"2011-03-{i + 1:02}", "x"): lakes.traces(400, i, monitors=monitors, rtt_scale=scale)
+        for i in range(files)
+    }
+    return Lake(lakes.write(folder, parts))
+
+
+@given(st.lists(st.integers(0, 2**32 - 1), min_size=1))
+def test_a_delay_lies_in_its_bin_which_is_narrow(values: list[int]) -> None:
+    bins = pl.DataFrame({"v": pl.Series(values, dtype=pl.UInt32)}).select(delay_bin(pl.col("v"))).to_series().to_numpy()
+    low, width = bin_bounds(bins)
+    given_values = np.array(values, dtype=np.float64)
+    assert (low <= given_values).all()
+    assert (given_values < low + width).all()
+    assert (width <= np.maximum(given_values / 256, 1)).all()
+
+
+def test_counts_and_quantiles_are_those_of_the_rows(tmp_path: Path) -> None:
+    source = lake(tmp_path / "l")
+    counted, clean = tally(source), source.clean().collect()
+    assert counted.traces() == 1200
+    by_class = dict(source.scan().collect().group_by("class").len().iter_rows())
+    assert {name: n for name, n in counted.classes().items() if n} == by_class
+    assert counted.monitors() == dict(clean.group_by("monitor").len().iter_rows())
+    for share in (0.05, 0.5, 0.8, 0.95):
+        exact = float(np.quantile(clean["hops"].to_numpy(), share, method="inverted_cdf"))
+        assert counted.hops().quantile(share) == exact
+        exact = float(np.quantile(clean["rtt_us"].to_numpy(), share, method="inverted_cdf"))
+        assert counted.delays().quantile(share) == pytest.approx(exact, rel=1 / 256)
+    assert counted.hops().share_up_to(8) == (clean["hops"] <= 8).mean()
+    assert counted.hops().mean() == pytest.approx(clean["hops"].mean())
+    joint = counted.joint()
+    assert joint["weight"].sum() == clean.height
+    ranks = clean.select(pl.col("hops", "rtt_us").rank()).to_numpy()
+    expanded = joint.select(pl.all().repeat_by(pl.col("weight").cast(pl.UInt32)).explode())
+    assert reference.spearmanr(expanded["hops"], expanded["delay_us"]).statistic == pytest.approx(
+        np.corrcoef(ranks.T)[0, 1], abs=1e-3
+    )
+
+
+def test_counts_do_not_depend_on_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = lake(tmp_path / "l")
+    whole = tally(source)
+    monkeypatch.setattr(tallies, "batches", lambda files: batches(files, 1))
+    told: list[tuple[int, int]] = []
+    parts = tally(source, on_progress=lambda done, of: told.append((done, of)))
+    assert parts.table.equals(whole.table)
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_many_monitors_are_counted_in_groups(tmp_path: Path) -> None:
+    names = [f"probe {i}" for i in range(tallies.MAX_GROUPS + 100)]
+    rows = lakes.traces(3000, 1, monitors=names)
+    found = tally(Lake(lakes.write(tmp_path / "l", {("atlas", "2011-03-01", "x"): rows})))
+    assert 1 < len(found.groups) <= tallies.MAX_GROUPS
+    assert found.traces() == 3000
+
+
+def test_a_cluster_counts_as_this_machine_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed")
+    source = lake(tmp_path / "l")
+    monkeypatch.setattr(tallies, "batches", lambda files: batches(files, 1))
+    options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**options, host="127.0.0.1", protocol="tcp") as cluster:
+        engine = Dask(cluster.scheduler_address)
+        try:
+            assert tally(source, engine).table.equals(tally(source).table)
+        finally:
+            engine.close()
+
+
+def test_a_cluster_that_does_not_answer_is_named() -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(InputError, match="no scheduler answers"):
+        Dask("nonsense://nowhere")
+
+
+def period(name: str, rows: dict[str, tuple[int, int]], regions: dict[str, str] | None = None) -> Period:
+    """A period in which all traces of a monitor have one delay: monitor → (traces, delay in µs)."""
+    table = pl.DataFrame(
+        [
+            {"group": monitor, "class": "clean", "hops": 10, "bin": delay, "traces": traces}
+            for monitor, (traces, delay) in rows.items()
+        ],
+        schema={"group": pl.String, "class": pl.String, "hops": pl.UInt8, "bin": pl.UInt32, "traces": pl.UInt64},
+    )
+    return Period(name, Tallies(table), ["2011-03-01"], regions or {})
+
+
+def test_a_change_of_the_mix_alone_goes_with_an_equal_mix() -> None:
+    regions = {"a": "EU", "b": "EU", "c": "NA", "d": "NA"}
+    first = period("2006", {"a": (450, 100), "b": (450, 100), "c": (50, 300), "d": (50, 300)}, regions)
+    second = period("2011", {"a": (50, 100), "b": (50, 100), "c": (450, 300), "d": (450, 300)}, regions)
+    found = compare(first, second, resamples=200)
+    median = found.effect("delay_median")
+    assert median.change.value == pytest.approx(3)
+    assert found.mix.distance == pytest.approx(0.8)
+    assert found.mix.changed
+    assert median.reweighted is not None
+    assert median.reweighted.value == pytest.approx(1)
+    # slower: 300 after 100 (0.9 x 0.9), and half of the ties (100: 0.9 x 0.1; 300: 0.1 x 0.9)
+    assert found.slower.value == pytest.approx(0.81 + 0.09 / 2 + 0.09 / 2)
+
+
+def test_without_monitors_in_common_there_is_no_equal_mix() -> None:
+    found = compare(
+        period("2006", {"a": (10, 100), "b": (10, 120)}), period("2011", {"c": (10, 200), "d": (9, 220)}), resamples=50
+    )
+    assert found.mix.common == []
+    assert found.mix.distance == pytest.approx(1)
+    assert found.effect("delay_median").reweighted is None
+    assert found.effect("delay_median").change.low is None  # two monitors are too few
+
+
+def test_intervals_are_over_monitors_not_over_traces() -> None:
+    few = {name: (100_000, 100 + 40 * i) for i, name in enumerate("abcde")}
+    change = compare(period("x", few), period("y", few), resamples=400).effect("delay_median").change
+    assert change.value == 1
+    assert change.low is not None and change.high is not None
+    assert change.low < 0.9 < 1.1 < change.high
+
+
+def test_intervals_cover_what_they_should() -> None:
+    """Monitors whose medians are drawn from one distribution: the interval of the ratio holds 1 in some 95 of 100."""
+    rng = np.random.default_rng(0)
+    inside = 0
+    for _ in range(60):
+        drawn = [
+            period(name, {f"{name}{i}": (1000, int(d)) for i, d in enumerate(rng.integers(100, 400, 15))})
+            for name in ("x", "y")
+        ]
+        change = compare(*drawn, seed=1, resamples=300).effect("delay_median").change
+        assert change.low is not None and change.high is not None
+        inside += change.low <= 1 <= change.high
+    assert inside >= 50
+
+
+def test_superiority_is_the_share_of_pairs() -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.integers(0, 30, 200), rng.integers(5, 40, 150)
+
+    def distribution(values: np.ndarray) -> Distribution:
+        low, count = np.unique(values, return_counts=True)
+        return Distribution(low.astype(float), np.zeros(low.size), count.astype(float))
+
+    pairs = np.sign(y[:, None] - x[None, :])
+    assert superiority(distribution(x), distribution(y)) == pytest.approx(((pairs + 1) / 2).mean())
+
+
+def test_the_standard_mix_is_the_mean_of_both() -> None:
+    mix = Mix({"a": 0.5, "b": 0.3, "z": 0.2}, {"a": 0.1, "b": 0.9})
+    assert mix.standard() == pytest.approx({"a": 0.3 / 0.9, "b": 0.6 / 0.9})
+
+
+def test_a_lake_without_delays_has_lengths(tmp_path: Path) -> None:
+    rows = [{**row, "rtt_us": None} for row in lakes.traces(100, 1)]
+    found = tally(Lake(lakes.write(tmp_path / "l", {("s", "unknown", "x"): rows})))
+    assert found.delays().total == 0
+    assert found.hops().total > 0
+    assert tally(Lake(tmp_path / "l", Selection(family=6))).traces() == 0
