@@ -52,6 +52,10 @@ def test_a_sample_does_not_depend_on_how_rows_lie_in_files(lake: Path, tmp_path:
     assert one["key"].n_unique() == 50
     assert Lake(lake).sample(20, 9).equals(one.head(20))
     assert not Lake(lake).sample(50, 10).equals(one)
+    assert [
+        each.equals(Lake(lake).sample(50, seed))
+        for seed, each in zip((9, 10), Lake(lake).samples(50, (9, 10)), strict=True)
+    ] == [True, True]
 
 
 def test_copies_of_a_trace_are_drawn_once(tmp_path: Path) -> None:

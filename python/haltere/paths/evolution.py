@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,8 @@ from haltere.paths.geography import Locator
 from haltere.paths.lake import Lake
 from haltere.paths.periods import Period, compare
 from haltere.paths.tallies import tally
+
+_COLUMNS = ("monitor", "hops", "rtt_us", *graph.COLUMNS)
 
 Tell = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
@@ -83,9 +85,22 @@ def measure(first: Lake, second: Lake, options: Options, *, engine: Engine | Non
         places = _places(lake, locator)
         regions = _regions(places, options)
         kept = _kept(lake, regions, options)
-        periods.append(_period(kept, regions, options, locator, engine, tell))
+        counted = tally(kept, engine, on_progress=partial(tell, f"{kept.name}: counting"))
+        if not counted.classes()["clean"]:
+            raise InputError(
+                "has no clean trace: nothing can be said of its paths",
+                field=str(kept.path),
+                right="traces whose destinations answered; `haltere paths lake` shows what a lake holds",
+            )
+        tell(f"{kept.name}: drawing traces", 0, 0)
+        seeds = [options.seed + draw for draw in range(options.draws)]
+        samples: list[pl.DataFrame] = []
+        if options.traces or locator is not None:  # lists of hops are most of a lake: not read for nothing
+            samples = kept.samples(max(options.traces, 8 * options.tracks), seeds, columns=_COLUMNS)
+        routes, views = _graphs(kept.name, samples if options.traces else [], options, locator, tell)
+        periods.append(Period(kept.name, counted, kept.days(), dict(regions), routes, views))
         if locator is not None:
-            maps.append(_drawn(kept, places, locator, colour, options))
+            maps.append(_drawn(kept, samples[0].head(8 * options.tracks), places, locator, colour, options.tracks))
     evolution = Evolution(periods[0], periods[1], compare(*periods, seed=options.seed))
     return Measured(evolution, (maps[0], maps[1]) if maps else None)
 
@@ -140,21 +155,13 @@ def _kept(lake: Lake, regions: Mapping[str, str], options: Options) -> Lake:
     return Lake(lake.path, replace(lake.selection, monitors=monitors))
 
 
-def _period(
-    lake: Lake, regions: Mapping[str, str], options: Options, locator: Locator | None, engine: Engine | None, tell: Tell
-) -> Period:
-    tallies = tally(lake, engine, on_progress=lambda done, of: tell(f"{lake.name}: counting", done, of))
-    if not tallies.classes()["clean"]:
-        raise InputError(
-            "has no clean trace: nothing can be said of its paths",
-            field=str(lake.path),
-            right="traces whose destinations answered; `haltere paths lake` shows what a lake holds",
-        )
+def _graphs(
+    name: str, samples: Sequence[pl.DataFrame], options: Options, locator: Locator | None, tell: Tell
+) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
+    """The routes of the partial views of some samples, and what the views are like; None if there are none."""
     views, routes = [], []
-    for draw in range(options.draws if options.traces else 0):
-        tell(f"{lake.name}: draw {draw + 1} of {options.draws}", 0, 0)
-        rows = lake.sample(options.traces, options.seed + draw, columns=list(graph.COLUMNS))
-        view = graph.partial_view(rows)
+    for draw, rows in enumerate(samples):
+        view = graph.partial_view(rows.head(options.traces))
         if view.nodes.filter(pl.col("component") == 0).height < 2:
             continue
         found = graph.routes(
@@ -166,18 +173,11 @@ def _period(
             draw=draw,
             locate=locator,
             threads=options.threads,
-            on_progress=partial(tell, f"{lake.name}: paths of draw {draw + 1} of {options.draws}"),
+            on_progress=partial(tell, f"{name}: paths of draw {draw + 1} of {options.draws}"),
         )
         routes.append(found.with_columns(pl.col("difference").fill_nan(None)))
         views.append(_about(view, draw))
-    return Period(
-        lake.name,
-        tallies,
-        lake.days(),
-        dict(regions),
-        pl.concat(routes) if routes else None,
-        pl.DataFrame(views) if views else None,
-    )
+    return (pl.concat(routes), pl.DataFrame(views)) if routes else (None, None)
 
 
 def _about(view: graph.PartialView, draw: int) -> dict[str, int]:
@@ -193,9 +193,8 @@ def _about(view: graph.PartialView, draw: int) -> dict[str, int]:
     }
 
 
-def _drawn(lake: Lake, places: pl.DataFrame, locator: Locator, colour: str, options: Options) -> Drawn:
+def _drawn(lake: Lake, rows: pl.DataFrame, places: pl.DataFrame, locator: Locator, colour: str, most: int) -> Drawn:
     """Some traces as lines from place to place, and the monitors as dots."""
-    rows = lake.sample(8 * options.tracks, options.seed, columns=["monitor", "src", "hop_addr", "rtt_us", "hops"])
     addresses = pl.concat([rows["hop_addr"].explode(), rows["src"]]).drop_nulls().unique().sort()
     found = pl.concat([addresses.alias("address").to_frame(), locator(addresses)], how="horizontal").drop_nulls(
         "latitude"
@@ -212,7 +211,7 @@ def _drawn(lake: Lake, places: pl.DataFrame, locator: Locator, colour: str, opti
             delay = "" if row["rtt_us"] is None else f", {row['rtt_us'] / 1000:.0f} ms"
             says = f"{lake.name}: from {row['monitor']}, {row['hops']} hops{delay}, {len(points)} places"
             tracks.append(Track(tuple(points), colour, says))
-        if len(tracks) == options.tracks:
+        if len(tracks) == most:
             break
     dots = [
         ((row["longitude"], row["latitude"]), colour, f"{lake.name}: monitor {row['monitor']}")

@@ -122,19 +122,19 @@ class Lake:
         Returns:
             Rows in the order of their priorities.
         """
+        return self.samples(n, [seed], columns=columns)[0]
+
+    def samples(self, n: int, seeds: Sequence[int], *, columns: Sequence[str] | None = None) -> list[pl.DataFrame]:
+        """Return the samples of several seeds, as `sample` does, but read the lake once for all of them."""
         if n < 1:
             raise InputError("is not a number of traces", field="n", given=as_written(n), right="a whole number from 1")
         clean = self.clean()
-        limit = _threshold(clean, n, seed)
+        limits = [_threshold(clean, n, seed) for seed in seeds]
         wanted = list(columns) if columns else clean.collect_schema().names()
         needed = list(dict.fromkeys(["key", *wanted]))
-        drawn = (
-            clean.select(needed)
-            .with_columns(priority(seed).alias("_priority"))
-            .filter(pl.col("_priority") <= limit)
-            .collect(engine="streaming")
-        )
-        return drawn.sort("_priority").unique("_priority", keep="first", maintain_order=True).head(n).select(wanted)
+        drawn = [priority(seed) <= _u64(limit) for seed, limit in zip(seeds, limits, strict=True)]
+        rows = clean.filter(pl.any_horizontal(drawn)).select(needed).collect(engine="streaming")
+        return [_least(rows, n, seed, limit).select(wanted) for seed, limit in zip(seeds, limits, strict=True)]
 
     def _check(self) -> None:
         about = self.path / "lake.json"
@@ -222,6 +222,12 @@ def _threshold(rows: pl.LazyFrame, n: int, seed: int) -> int:
             return limit
         wanted *= 2  # copies of traces had been counted
     return _WORD
+
+
+def _least(rows: pl.DataFrame, n: int, seed: int, limit: int) -> pl.DataFrame:
+    """The n rows of the least priorities up to the limit, equal ones once, in their order."""
+    placed = rows.with_columns(priority(seed).alias("_priority")).filter(pl.col("_priority") <= _u64(limit))
+    return placed.sort("_priority").unique("_priority", keep="first", maintain_order=True).head(n)
 
 
 def _parts(lake: Path) -> list[Part]:
