@@ -166,8 +166,11 @@ mod tests {
 
     const UNTIMED: u32 = u32::MAX;
 
-    /// Traces given as source and answers: TTL, node, round-trip time.
-    fn links(traces: &[(u32, &[(u8, u32, u32)])], gaps: Gaps) -> Links {
+    /// TTL, node, round-trip time.
+    type Answer = (u8, u32, u32);
+
+    /// Traces given as source and answers.
+    fn links(traces: &[(u32, &[Answer])], gaps: Gaps) -> Links {
         let (mut offsets, mut answers) = (vec![0], Vec::new());
         for (_, hops) in traces {
             answers.extend_from_slice(hops);
