@@ -123,6 +123,32 @@ def count_paths(
     interpreter's lock is released; `on_progress` is called with the bytes read, as they are stored.
     """
 
+def ingest_paths(
+    paths: Sequence[str | PathLike[str]],
+    lake: str | PathLike[str],
+    source: str | None = None,
+    threads: int = 1,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> str:
+    """Read files and folders into a lake and return `{"files": [...]}`, or `{"refused": ...}` if it cannot be begun.
+
+    The interpreter's lock is released; `on_progress` is called with the bytes read and those there are, as stored.
+    """
+
+def generate_paths(
+    folder: str | PathLike[str],
+    kind: str,
+    traces: int,
+    seed: int,
+    monitors: int,
+    start: str,
+    days: int,
+    ipv6: bool,
+    threads: int = 1,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> str:
+    """Write files of generated traces and return as `ingest_paths` does; `start` is a day, as 2011-01-01."""
+
 class PathTexts:
     """The traces of a file as text: an iterator of texts of many traces each. Raise `OSError` if it is no such file."""
 

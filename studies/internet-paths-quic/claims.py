@@ -205,5 +205,6 @@ def short_answer(tables: Tables) -> list[str]:
         f"({1e3 * late_rtt.mean():.0f} ms) "
         f"{1e3 * late.mean():.0f} ms; with 0-RTT {1e3 * zero[0]:.0f} and {1e3 * zero[1]:.0f} ms.",
         f"On 1 MB at 10 Mbit/s it is {1e3 * large[0]:+.0f} ms in 2006 and {1e3 * large[1]:+.0f} ms in 2011.",
-        "The paths are reconstructed from published numbers, not measured ones.",
+        "The paths are those named under Design; the ones that are shipped are reconstructed from published numbers, "
+        "not measured.",
     ]

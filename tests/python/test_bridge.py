@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 import lakes
-from conftest import Haltere
+from conftest import ROOT, Haltere
 from haltere import Scenario, Study, core, run
 from haltere.errors import InputError
 from haltere.measured import STREAM
@@ -372,6 +372,19 @@ def test_the_command_writes_what_scenarios_read(lake: Path, haltere: Haltere, tm
     assert Scenario.load(tmp_path / "studies" / "s.toml").measured is not None
     shown = json.loads(haltere("paths", "summaries", "studies/mine.json", "--json").stdout)
     assert [one["origin"] for one in shown] == ["measured"]
+
+
+def test_real_traceroutes_become_a_scenario(haltere: Haltere, tmp_path: Path) -> None:
+    fixture = ROOT / "tests" / "data" / "paths" / "2011"
+    assert haltere("paths", "ingest", str(fixture), "--source", "ark", "--out", "lake").returncode == 0
+    (tmp_path / "s.toml").write_text(SCENARIO.replace('"ark-2011"', '"lake"\nkind = "graph"'))
+    scenario = Scenario.load(tmp_path / "s.toml")
+    assert scenario.measured is not None
+    path = scenario.measured.path(1, 0)
+    assert path.hop_rtt_us is not None
+    assert any(path.hop_rtt_us[:-1]), "hops between have answered"
+    assert len(delays_ns(scenario.concrete(), "down")) == path.hops
+    assert run(scenario).flows["min_rtt_s"][0] == pytest.approx(path.rtt_us / 1e6, rel=0.05)
 
 
 def test_a_lake_can_stand_in_a_scenario(lake: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import lakes
 from conftest import ROOT
 from haltere import Scenario, run
 
@@ -20,6 +21,7 @@ def test_the_blocks_of_the_page_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "studies").symlink_to(ROOT / "studies")
+    lakes.write(tmp_path / "lake" / "2011", {("ark", "2011-01-01", "a"): lakes.traces(200, seed=1)})
     monkeypatch.chdir(tmp_path)
     text = page.read_text()
     names: dict[str, Any] = {}
