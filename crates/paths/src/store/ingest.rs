@@ -326,6 +326,9 @@ impl Run<'_> {
             }
         }
         entry.counts.records = reader.records().iter().map(|(&name, &n)| (name.to_owned(), n)).collect();
+        if let (Some(first), true) = (entry.damage.first(), entry.counts.records.is_empty()) {
+            return Err(Wrong::File(format!("nothing in it can be read: at byte {}: {}", first.offset, first.what)));
+        }
         entry.other_records = entry.counts.records.values().sum::<u64>().saturating_sub(entry.counts.traces);
         Ok(parts.finish()?)
     }

@@ -22,19 +22,17 @@ impl Refusal {
         Refusal { place: place.display().to_string(), problem: problem.into(), right: right.into() }
     }
 
-    /// The system did not let a file of the lake be made, written or named.
-    pub(super) fn system(place: &Path, error: &io::Error) -> Refusal {
+    /// The system did not let a file be made, written or named.
+    pub fn system(place: &Path, error: &io::Error) -> Refusal {
         let right = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "room on the disk; what was finished is in the lake, and the same command goes on from there"
+                "room on the disk; what was finished is there, and the same command goes on"
             }
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 "a folder that this user may write to"
             }
             io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => "the path of a folder, or of none yet",
-            _ => {
-                "a folder on a disk that works; what was finished is in the lake, and the same command goes on from there"
-            }
+            _ => "a folder on a disk that works; what was finished is there, and the same command goes on",
         };
         Refusal::new(place, format!("cannot be written: {error}"), right)
     }

@@ -49,11 +49,11 @@ pub(super) fn properties() -> Result<WriterPropertiesPtr> {
     for (path, (dictionary, encoding)) in [
         (column(&["key"]), plain(Encoding::PLAIN)),
         (column(&["start"]), plain(Encoding::DELTA_BINARY_PACKED)),
-        (column(&["dst"]), plain(Encoding::PLAIN)),
+        (column(&["dst"]), plain(Encoding::DELTA_LENGTH_BYTE_ARRAY)),
         (column(&["rtt_us"]), plain(Encoding::PLAIN)),
-        (column(&["hop_ttl", "list", "element"]), plain(Encoding::PLAIN)),
-        (column(&["hop_addr", "list", "element"]), plain(Encoding::PLAIN)),
-        (column(&["hop_rtt_us", "list", "element"]), plain(Encoding::PLAIN)),
+        (column(&["hop_ttl", "list", "element"]), plain(Encoding::DELTA_BINARY_PACKED)),
+        (column(&["hop_addr", "list", "element"]), plain(Encoding::DELTA_LENGTH_BYTE_ARRAY)),
+        (column(&["hop_rtt_us", "list", "element"]), plain(Encoding::DELTA_BINARY_PACKED)),
     ] {
         properties =
             properties.set_column_dictionary_enabled(path.clone(), dictionary).set_column_encoding(path, encoding);

@@ -1,9 +1,12 @@
-//! Files of traceroutes into a lake.
+//! Files of traceroutes into a lake, and files of generated ones.
 
 use super::watch::watched;
 use crate::to_json;
+use haltere_paths::calendar::Day;
 use haltere_paths::count::Progress;
+use haltere_paths::generate::{self, Kind, Profile, Wanted};
 use haltere_paths::store::{FileReport, Lake, Options, Refusal, ingest, sources};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -48,6 +51,42 @@ fn work(
     ingest(&lake, &files, options, progress)
 }
 
+/// Writes files of generated traces, one a monitor and day; `on_progress` is called with the traces written so far and all
+/// traces. The files' paths, or what stands in the way.
+#[pyfunction]
+#[pyo3(signature = (folder, kind, traces, seed, monitors, start, days, ipv6, threads = 1, on_progress = None))]
+#[allow(clippy::too_many_arguments)] // They are Python's keywords.
+fn generate_paths(
+    py: Python<'_>,
+    folder: PathBuf,
+    kind: &str,
+    traces: u64,
+    seed: u64,
+    monitors: u32,
+    start: &str,
+    days: u32,
+    ipv6: bool,
+    threads: usize,
+    on_progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let unknown = |what: &str| PyValueError::new_err(format!("{what:?} is not known"));
+    let kind = Kind::named(kind).ok_or_else(|| unknown(kind))?;
+    let start = Day::named(start).ok_or_else(|| unknown(start))?;
+    let profile = Profile { v6: ipv6, ..Profile::default() };
+    let wanted = Wanted { traces, seed, monitors, start, days, kind, profile };
+    let (progress, made) = (Progress::default(), AtomicU64::new(0));
+    let tell = |py: Python<'_>| {
+        let numbers = (made.load(Ordering::Relaxed), traces);
+        on_progress.as_ref().map_or(Ok(()), |f| f.call1(py, numbers).map(drop))
+    };
+    let work = || generate::files(&folder, &wanted, threads, &made, &progress.cancelled);
+    to_json(&match watched(py, &progress, tell, work)? {
+        Ok(files) => json!({ "files": files }),
+        Err(e) => json!({ "refused": Refusal::system(&folder, &e) }),
+    })
+}
+
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(generate_paths, module)?)?;
     module.add_function(wrap_pyfunction!(ingest_paths, module)?)
 }

@@ -52,6 +52,76 @@ def show(
     command.texts(file, limit)
 
 
+@app.command("ingest")
+def into_lake(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH...",
+            help="Files of traceroutes, packed or not, and folders of them; `-` is standard input.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The lake's folder, made if there is none.", show_default=False)],
+    source: Annotated[
+        str | None,
+        typer.Option(
+            help="The platform that measured (default: skitter for ARTS, ark for warts, atlas, scamper, mtr, text).",
+            show_default=False,
+        ),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Files read at once (default: one a CPU).", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON for programs: each file's entry.")] = False,
+) -> None:
+    """Read files into a lake: Parquet, a row a trace, by source and day.
+
+    A file that is in the lake already is passed over, whatever its name is: the same command goes on where it was
+    stopped, and brings in what is new.
+
+    `haltere paths ingest team-1/ --out lake`
+    """
+    from haltere.cli.paths import ingest as command
+
+    command.ingest(paths, out, source=source, threads=threads, as_json=as_json)
+
+
+@app.command("lake")
+def of_lake(
+    lake: Annotated[Path, typer.Argument(help="A lake that `haltere paths ingest` made.", show_default=False)],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="JSON for programs, with every monitor and every day.")
+    ] = False,
+) -> None:
+    """Say what a lake holds, a source each: files, days, monitors, traces and their classes."""
+    from haltere.cli.paths import ingest as command
+
+    command.lake(lake, as_json=as_json)
+
+
+@app.command("generate")
+def generated(
+    out: Annotated[Path, typer.Option("--out", help="The files' folder, made if there is none.", show_default=False)],
+    traces: Annotated[int, typer.Option(min=1, help="Traces in all.")] = 100_000,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed makes the same traces.")] = 1,
+    monitors: Annotated[int, typer.Option(min=1, help="How many monitors measure.")] = 1,
+    start: Annotated[str, typer.Option(help="The first day.")] = "2011-03-01",
+    days: Annotated[int, typer.Option(min=1, help="How many days.")] = 1,
+    kind: Annotated[str, typer.Option("--format", help="warts, arts or atlas.")] = "warts",
+    ipv6: Annotated[bool, typer.Option("--ipv6", help="IPv6 addresses.")] = False,
+) -> None:
+    """Write gzip'd files of traces that look like measured ones, one a monitor and day: for trials and benches.
+
+    `haltere paths generate --traces 1000000 --monitors 5 --days 2 --out files`
+    """
+    from haltere.cli.paths import ingest as command
+
+    command.generate(
+        out, traces=traces, seed=seed, monitors=monitors, start=start, days=days, kind=kind, ipv6=ipv6
+    )
+
+
 @app.command("graph")
 def graph_in_use(
     lake: Annotated[Path, typer.Argument(help="A lake that `haltere paths ingest` wrote.", show_default=False)],

@@ -4,6 +4,10 @@
 //! the monitor and part later, as measured ones do. Shares are those of CAIDA's Ark in order of magnitude: some 15 answers
 //! a trace, every twelfth hop silent. They describe no network.
 
+mod files;
+
+pub use files::{Kind, Wanted, files};
+
 use crate::{Address, Hop, Method, Stop, Trace};
 use haltere_net::rng::{Stream, Streams};
 use std::sync::Arc;
@@ -48,6 +52,11 @@ impl Generator {
         let mut dice = Streams::new(seed, 0).named(monitor);
         let source = address(dice.bits(), profile.v6);
         Generator { profile, dice, source, clock_us: start_s * 1_000_000, monitor: Arc::from(monitor) }
+    }
+
+    /// Makes the next traces from `start_s` (seconds since the Unix epoch) on.
+    pub fn go_on_at(&mut self, start_s: u64) {
+        self.clock_us = start_s * 1_000_000;
     }
 
     /// Makes the next trace.

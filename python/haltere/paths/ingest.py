@@ -1,0 +1,196 @@
+"""Files of traceroutes into a lake, what a lake holds, and files of generated traces."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from haltere.errors import InputError, Interrupted
+
+FORMAT = 1
+KINDS = ("warts", "arts", "atlas")
+
+
+def _core() -> Any:
+    from haltere import _core
+
+    return _core
+
+
+def ingest(
+    paths: Sequence[str],
+    lake: str | Path,
+    *,
+    source: str | None = None,
+    threads: int | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> list[dict[str, Any]]:
+    """Read files into a lake, and return what became of each, in the order of their paths.
+
+    Each is `{"file": ..., "became": "ingested" | "known" | "unreadable", "entry": {...} | None, "note": str | None}`; an
+    entry is what the lake's ledger keeps of the file (`docs/paths.md`).
+
+    Args:
+        paths: files, folders with all that is below them, or `-` for standard input.
+        lake: the lake's folder, made if there is none.
+        source: the platform that measured; by the files' formats if not given.
+        threads: files read at once; one a CPU if not given.
+        on_progress: called now and then with the bytes read so far, as they are stored, and all bytes.
+
+    Raises:
+        InputError: if a path does not exist or the lake cannot be written to.
+        Interrupted: on Ctrl-C; the files that were finished are in the lake.
+    """
+    if not paths:
+        raise InputError("no file is given", field="PATH", right="files of traceroutes, folders of them, or -")
+    if "-" in paths and source is None:
+        raise InputError(
+            "is not given, and standard input does not tell whose traces it has", field="--source", right="such as ark"
+        )
+    try:
+        told = _core().ingest_paths(list(paths), str(lake), source, threads or os.cpu_count() or 1, on_progress)
+    except KeyboardInterrupt:
+        raise Interrupted(f"stopped: {lake} has every file that was finished; the same command goes on") from None
+    answer = json.loads(told)
+    _check(answer)
+    files: list[dict[str, Any]] = answer["files"]
+    return files
+
+
+def _check(answer: dict[str, Any]) -> None:
+    if refused := answer.get("refused"):
+        raise InputError(refused["problem"], field=refused["place"], right=refused["right"])
+
+
+def entries(lake: str | Path) -> Iterator[dict[str, Any]]:
+    """Yield the entries of a lake's ledger: one a file that was read, in the order of the files' digests.
+
+    Raises:
+        InputError: if there is no lake, or it is of another format, or an entry cannot be read.
+    """
+    about = Path(lake) / "lake.json"
+    right = "a folder that `haltere paths ingest` made"
+    if not about.is_file():
+        raise InputError("is no lake: it has no lake.json", field=str(lake), right=right)
+    said = _json(about, right)
+    if said.get("format") != FORMAT:
+        raise InputError(
+            f"the lake has format {said.get('format')}, this version of haltere knows format {FORMAT}",
+            field=str(about),
+            right="the version of haltere that wrote it, or a newer one",
+        )
+    for path in sorted((Path(lake) / "ingested").glob("*.json")):
+        if not path.name.startswith("."):
+            yield _json(path, "the entry as it was written; without it, its file can be ingested again")
+
+
+def _json(path: Path, right: str) -> dict[str, Any]:
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read: {error}", field=str(path), right=right) from None
+    if not isinstance(said, dict):
+        raise InputError("holds no object", field=str(path), right=right)
+    return said
+
+
+def describe(lake: str | Path) -> dict[str, Any]:
+    """Return what a lake holds, from its ledger alone: `{"sources": {name: {...}}, "missing": [...]}`.
+
+    Of a source: `files`, `bytes` (of the files as they were read), `stored` (of the lake's), `traces`, `damaged`,
+    `other_records`, `classes`, `monitors` (traces of each, those beyond the first 65 536 of a file left out) and `days`
+    (rows of each). `missing` has the files of the lake that should be there and are not.
+    """
+    sources: dict[str, dict[str, Any]] = {}
+    missing = []
+    for entry in entries(lake):
+        numbers = ("files", "bytes", "stored", "traces", "damaged", "other_records")
+        into = sources.setdefault(
+            entry["source"],
+            {**dict.fromkeys(numbers, 0), "classes": Counter(), "monitors": Counter(), "days": Counter()},
+        )
+        into["files"] += 1
+        for name in ("bytes", "traces", "damaged", "other_records"):
+            into[name] += entry[name]
+        for name in ("classes", "monitors", "days"):
+            into[name].update(entry[name])
+        for part in entry["parts"]:
+            try:
+                into["stored"] += (Path(lake) / part).stat().st_size
+            except OSError:
+                missing.append(part)
+    for held in sources.values():
+        for name in ("monitors", "days"):
+            held[name] = dict(sorted(held[name].items()))
+        held["classes"] = dict(held["classes"])
+    return {"sources": dict(sorted(sources.items())), "missing": missing}
+
+
+def generate(
+    out: str | Path,
+    *,
+    traces: int,
+    seed: int = 1,
+    monitors: int = 1,
+    start: str = "2011-03-01",
+    days: int = 1,
+    kind: str = "warts",
+    ipv6: bool = False,
+    threads: int | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> list[str]:
+    """Write gzip'd files of traces that look like measured ones, one a monitor and day, and return their paths.
+
+    Args:
+        out: the folder, made if there is none.
+        traces: how many in all; monitors and days have as many each, but for one.
+        seed: the same seed makes the same traces.
+        monitors: how many monitors measure; they are called `mon-01` and so on.
+        start: the first day, such as `2011-03-01`.
+        days: how many days.
+        kind: `warts`, `arts` (IPv4 alone) or `atlas`.
+        ipv6: whether addresses are IPv6.
+        threads: monitors whose files are written at once; one a CPU if not given.
+        on_progress: called now and then with the traces written so far and all traces.
+
+    Raises:
+        InputError: if a number or the day is out of range, or the folder cannot be written to.
+        Interrupted: on Ctrl-C.
+    """
+    if kind not in KINDS:
+        raise InputError("there is no such format", field="--format", given=kind, right=" or ".join(KINDS))
+    if kind == "arts" and ipv6:
+        raise InputError("ARTS has no IPv6", field="--ipv6", right="the format warts or atlas")
+    for name, number, least, most in (
+        ("--traces", traces, 1, 10**12),
+        ("--seed", seed, 0, 2**64 - 1),
+        ("--monitors", monitors, 1, 10_000),
+        ("--days", days, 1, 36_525),
+    ):
+        if not least <= number <= most:
+            raise InputError("is out of range", field=name, given=str(number), right=f"{least} to {most}")
+    day = _day(start)
+    threads = threads or os.cpu_count() or 1
+    try:
+        told = _core().generate_paths(str(out), kind, traces, seed, monitors, day, days, ipv6, threads, on_progress)
+    except KeyboardInterrupt:
+        raise Interrupted(f"stopped: {out} has some of the files") from None
+    answer = json.loads(told)
+    _check(answer)
+    files: list[str] = answer["files"]
+    return files
+
+
+def _day(start: str) -> str:
+    try:
+        day = datetime.date.fromisoformat(start)
+    except ValueError:
+        raise InputError("is no day", field="--start", given=start, right="a day such as 2011-03-01") from None
+    if day.year < 1970:
+        raise InputError("is before instants are counted", field="--start", given=start, right="a day from 1970-01-01 on")
+    return day.isoformat()
