@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import json
 import shutil
@@ -20,6 +21,7 @@ from internet import said
 from internet.cities import CITIES, great_circle_km, places, propagation_us, write_database
 from internet.machine import measure
 from internet.make import FIXTURE, runs
+from internet.measure import WORK
 from internet.periods import PERIODS, plans
 from internet.plan import Internet, Prefix, next_hops
 from internet.plan import paths as ways
@@ -46,7 +48,7 @@ def test_what_is_counted_in_the_fixture_is_what_scamper_says_of_it(name: str) ->
 
 
 def test_the_fixture_is_whole_and_holds_every_kind() -> None:
-    files = {str(path.relative_to(FIXTURE)) for path in FIXTURE.glob("*/*.warts.gz")}
+    files = {str(path.relative_to(FIXTURE)) for path in FIXTURE.glob("20*/*.warts.gz")}
     assert files == set(COUNTS)
     assert sum(path.stat().st_size for path in FIXTURE.rglob("*")) < 1_000_000
     for name, period in PERIODS.items():
@@ -228,6 +230,7 @@ class Asked:
         for name in self.prefixes:
             for version in (4, 6):
                 self.ask("icmp-paris", name, version)
+        self.ask("udp-paris -M", "host", 4, 11)  # with path MTU discovery, for which it writes frames itself
         # 24 flows, each traced twice: by source port, which Paris keeps while a trace lasts.
         for number in range(24):
             for _ in range(2):
@@ -292,6 +295,8 @@ def check(asked: Asked, answer: list[Json], folder: Path) -> list[Json]:
         # A router looks up the route before the TTL: what it swallows, it swallows without a word.
         assert nodes(found["swallowed"])[-1] in ("r2a", "r2b")
         assert nodes(found["circle"])[4:] == ["c1", "c2", "c3", "c1", "c2"]
+    (with_mtu,) = by_target[asked.prefixes["host"].host(4, 11)]
+    assert nodes(with_mtu) in ways(asked.net, "m", asked.prefixes["host"])
     flows: dict[int, set[tuple[str, ...]]] = {}
     for trace in by_target[asked.prefixes["host"].host(4, 7)]:
         flows.setdefault(trace["sport"], set()).add(tuple(nodes(trace)))
@@ -310,7 +315,17 @@ def test_real_scamper_finds_what_the_plan_says(tmp_path: Path) -> None:
     asked = Asked()
     (answer,) = measure([(asked.net, asked.runs())], virtually=False)
     check(asked, answer, tmp_path)
+    # Its namespaces have no names and go with the processes that hold them (test_testbed.py).
     assert {path.name for path in Path("/sys/class/net").iterdir()} == before
+    assert not [process for process in Path("/proc").glob("[0-9]*") if _is_ours(process)]
+
+
+def _is_ours(process: Path) -> bool:
+    """Whether a process is an agent of this test's, on this machine."""
+    with contextlib.suppress(OSError):
+        words = (process / "cmdline").read_bytes().split(b"\0")
+        return b"haltere.rig.agent" in words and b"local" in words and WORK.encode() in words
+    return False
 
 
 @needs_scamper

@@ -177,6 +177,9 @@ impl Hop {
     pub const UDP: u8 = 0x40;
     /// Value of `rtt_us` where no time was taken.
     pub const NO_RTT: u32 = u32::MAX;
+    /// Longest time that is believed, 35 minutes. scamper subtracts time stamps in 32 bits: where a probe's is later than
+    /// its answer's (seen of packet sockets, with `-M`), its files hold what is a small negative number.
+    pub const LONGEST_RTT: u32 = i32::MAX as u32;
 
     /// Round-trip time.
     pub fn rtt(&self) -> Option<Span> {

@@ -144,6 +144,16 @@ fn a_hop_may_have_several_addresses_and_several_times() {
     same(&read(&warts(std::slice::from_ref(&trace), Addresses::Embedded)).0, &[trace]);
 }
 
+/// scamper writes it where a probe's time stamp is later than its answer's: 144 µs less than nothing.
+#[test]
+fn a_negative_time_is_none() {
+    let mut trace = traces(1, Profile::default()).remove(0);
+    (trace.hops[0].rtt_us, trace.hops[1].rtt_us) = (144u32.wrapping_neg(), Hop::LONGEST_RTT);
+    let (found, _) = read(&warts(std::slice::from_ref(&trace), Addresses::Embedded));
+    assert_eq!((found[0].hops[0].rtt_us, found[0].hops[1].rtt_us), (Hop::NO_RTT, Hop::LONGEST_RTT));
+    assert_eq!(found[0].hops[0].rtt(), None);
+}
+
 #[test]
 fn every_optional_field_is_read() {
     let mut trace = traces(1, Profile::default()).remove(0);

@@ -252,10 +252,10 @@ fn small<T: TryFrom<u64> + Default>(word: &Word<'_>) -> T {
     word.number().filter(|n| *n >= 0.0).and_then(|n| T::try_from(n as u64).ok()).unwrap_or_default()
 }
 
-/// Milliseconds as whole microseconds.
+/// Milliseconds as whole microseconds, none if that is no time.
 pub(crate) fn microseconds(ms: f64) -> Option<u32> {
     let us = (ms * 1000.0).round();
-    (us >= 0.0 && us < f64::from(u32::MAX)).then_some(us as u32)
+    (us >= 0.0 && us <= f64::from(crate::Hop::LONGEST_RTT)).then_some(us as u32)
 }
 
 /// The address; none if the text is not one.

@@ -159,6 +159,9 @@ fn hop(at: &mut Cursor, trace: &mut Trace, state: &State, table: &mut Vec<Addres
     if flags & (1 << 12) == 0 {
         h.quoted_size = h.probe_size;
     }
+    if h.rtt_us > Hop::LONGEST_RTT {
+        h.rtt_us = Hop::NO_RTT;
+    }
     if h.ttl == 0 {
         return Err("a hop without a TTL");
     }
