@@ -117,9 +117,7 @@ def generated(
     """
     from haltere.cli.paths import ingest as command
 
-    command.generate(
-        out, traces=traces, seed=seed, monitors=monitors, start=start, days=days, kind=kind, ipv6=ipv6
-    )
+    command.generate(out, traces=traces, seed=seed, monitors=monitors, start=start, days=days, kind=kind, ipv6=ipv6)
 
 
 @app.command("graph")
