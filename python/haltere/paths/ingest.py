@@ -32,8 +32,8 @@ def ingest(
 ) -> list[dict[str, Any]]:
     """Read files into a lake, and return what became of each, in the order of their paths.
 
-    Each is `{"file": ..., "became": ..., "entry": {...} | None, "note": str | None}`: it became `ingested`, or was `known`
-    already, or is `unreadable`. An entry is what the lake's ledger keeps of the file (`docs/paths.md`).
+    Each is `{"file": ..., "became": ..., "entry": {...} | None, "note": str | None}`: it became `ingested`, or was
+    `known` already, or is `unreadable`. An entry is what the lake's ledger keeps of the file (`docs/paths.md`).
 
     Args:
         paths: files, folders with all that is below them, or `-` for standard input.
