@@ -13,6 +13,8 @@ STUDY := studies/quic-dumbbell
 # With fewer than six replications no paired test can tell a difference from chance.
 DEMO_REPLICATIONS ?= 6
 DEMO_OUT := results/demo
+DEMO_PATHS := results/demo-paths
+FIXTURE := tests/data/paths
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Property tests draw the same cases each time; PROPTEST_RNG_SEED=... draws others.
 export PROPTEST_RNG_SEED ?= 1
@@ -34,16 +36,23 @@ WORKER_CARGO = cd crates/worker && CARGO_TARGET_DIR='$(CURDIR)/target/worker' \
 
 help:
 	@echo 'make demo   build in .venv, run $(STUDY) with $(DEMO_REPLICATIONS) replications, write the report'
+	@echo 'make demo-paths  build, and go from real traceroutes of two periods to their comparison'
 	@echo 'make test   Rust and Python tests, lints and type checks'
 	@echo 'make build  only build: afterwards $(BIN)/haltere --help'
 	@echo 'make kernel build the user-mode Linux of fidelity linux, unless there is one'
 	@echo 'make worker build the worker program of quic@quiche/… (cmake, a C++ compiler, libclang), and the package to use it'
 	@echo 'make test-worker  tests and lints of the worker program and of what uses it'
-	@echo 'make clean  remove .venv, target and results/demo'
+	@echo 'make clean  remove .venv, target, results/demo and results/demo-paths'
 
 demo: build
 	$(BIN)/haltere run $(STUDY) --replications $(DEMO_REPLICATIONS) --out $(DEMO_OUT)
 	$(BIN)/haltere report $(DEMO_OUT)
+
+demo-paths: build
+	$(BIN)/haltere paths ingest $(FIXTURE)/2006 --source ark --out $(DEMO_PATHS)/2006
+	$(BIN)/haltere paths ingest $(FIXTURE)/2011 --source ark --out $(DEMO_PATHS)/2011
+	$(BIN)/haltere paths compare $(DEMO_PATHS)/2006 $(DEMO_PATHS)/2011 --mmdb $(FIXTURE)/cities.mmdb \
+		--traces 500 --sources 5 --destinations 100 --out $(DEMO_PATHS)/comparison
 
 test: lint-rust test-rust lint-python test-python
 	@echo 'make test: all passed'
@@ -114,4 +123,4 @@ test-python: $(VENV)/test.stamp build
 	$(BIN)/python -m pytest
 
 clean:
-	rm -rf $(VENV) target $(WORKER) $(DEMO_OUT)
+	rm -rf $(VENV) target $(WORKER) $(DEMO_OUT) $(DEMO_PATHS)

@@ -1,13 +1,14 @@
-//! Any text is a scenario or an error, and a scenario runs: neither panics.
+//! Any text is a scenario, a topology over measured paths, or an error, and a scenario runs: none panics.
 
 #![no_main]
 
 use haltere_net::{Bytes, Span};
-use haltere_sim::scenario::Quantity;
+use haltere_sim::scenario::{Measured, Quantity};
 use haltere_sim::{Scenario, run};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
+    let _ = Measured::from_json(text);
     let Ok(mut scenario) = Scenario::from_json(text) else { return };
     // Cut down to what a fuzzer has time and memory for.
     if scenario.flows.len() > 20 || scenario.topology.pairs.unwrap_or(1) > 100 {

@@ -135,7 +135,11 @@ class Scenario:
         return Scenario(merge(self.data, over), folder=self.folder, fidelity=self.fidelity)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Scenario) and (self.json, self.fidelity) == (other.json, other.fidelity)
+        return isinstance(other, Scenario) and self._identity() == other._identity()
+
+    def _identity(self) -> tuple[object, ...]:
+        """What makes it itself: a summary's name may stand for other paths in another folder."""
+        return self.json, self.fidelity, None if self.measured is None else self.measured.summary
 
     def __hash__(self) -> int:
         return hash((self.json, self.fidelity))

@@ -63,7 +63,8 @@ def traces(
         monitor = int(rng.integers(len(monitors)))
         length = int(np.clip(rng.normal(9, 2), 3, 20))
         routes = np.random.default_rng(monitor * 1000 + int(rng.integers(40))).integers(0, routers, length - 1)
-        hops = [address(7000 + monitor % 500 * 100 + int(r)) if t < 2 else address(int(r)) for t, r in enumerate(routes)]
+        near = 7000 + monitor % 500 * 100
+        hops = [address(int(r) + (near if t < 2 else 0)) for t, r in enumerate(routes)]
         destination = address(100_000 + int(rng.integers(5000)))
         delay = np.cumsum(rng.exponential(4000 * rtt_scale, length)).astype(int) + 200
         kept = [t for t in range(length - 1) if rng.random() > 0.08]

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
+import lakes
 from conftest import Haltere
 from haltere import Scenario, Study, core, run
 from haltere.errors import InputError
@@ -143,6 +144,7 @@ def test_a_quantile_is_a_path_of_the_summary() -> None:
 def test_half_the_round_trip_goes_each_way() -> None:
     text = Scenario.from_toml(SCENARIO).concrete()
     assert delays_ns(text, "down") == delays_ns(text, "up") == [500 * MEDIAN_US]
+    assert Scenario.from_toml(SCENARIO) == Scenario.from_toml(SCENARIO)
     assert run(Scenario.from_toml(SCENARIO)).flows["min_rtt_s"][0] >= MEDIAN_US / 1e6
 
 
@@ -243,6 +245,9 @@ def test_a_run_over_no_measured_path_says_so(small_study: Path, tmp_path: Path) 
     ("old", "new", "said"),
     [
         ('"ark-2011"', '"ark-2012"', ["topology.paths", "ark-2011, skitter-2006", 'given: "ark-2012"']),
+        ('"ark-2011"', f'"{"x" * 5000}"', ["topology.paths", "neither a shipped summary nor"]),
+        ('"ark-2011"', '"\\u0000"', ["topology.paths", "neither a shipped summary nor"]),
+        ('"ark-2011"', "5", ["topology.paths", "given: 5"]),
         ('"ark-2011"', '""', ["topology.paths", "neither a shipped summary nor"]),
         ('rate = "10', 'delay = "5ms"\nrate = "10', ["topology.link.delay", "measured path"]),
         ('queue = "1bdp"', 'up = { delay = "5ms" }', ["topology.link.up.delay", "leave it out"]),
@@ -312,22 +317,12 @@ def write_summary(file: Path, *paths: MeasuredPath) -> Summary:
 # Lakes
 
 
-SCHEMA = {
-    "key": pl.UInt64(),
-    "class": pl.String(),
-    "hops": pl.UInt8(),
-    "rtt_us": pl.UInt32(),
-    "hop_ttl": pl.List(pl.UInt8()),
-    "hop_rtt_us": pl.List(pl.UInt32()),
-}
-
-
 @pytest.fixture
 def lake(tmp_path: Path) -> Path:
     """A lake of 60 clean traces over two days, and one of each kind that cannot be used."""
-    folder = tmp_path / "lake"
+    parts = {}
     for day in (1, 2):
-        rows = [
+        rows: list[dict[str, Any]] = [
             {
                 "key": day << 60 | (n * 0x9E3779B97F4A7C15 & ((1 << 60) - 1)),
                 "class": "clean",
@@ -340,11 +335,8 @@ def lake(tmp_path: Path) -> Path:
         ]
         rows.append({**rows[0], "key": day, "class": "loop", "rtt_us": 1})
         rows.append({**rows[0], "key": day + 2, "rtt_us": None})
-        part = folder / "traces" / "source=ark" / f"day=2011-01-0{day}"
-        part.mkdir(parents=True)
-        pl.DataFrame(rows, schema=SCHEMA).write_parquet(part / "a.parquet")
-    (folder / "lake.json").write_text('{"format": 1}')
-    return folder
+        parts["ark", f"2011-01-0{day}", "a"] = rows
+    return lakes.write(tmp_path / "lake", parts)
 
 
 def test_a_summary_is_drawn_from_a_lake(lake: Path) -> None:
@@ -357,6 +349,16 @@ def test_a_summary_is_drawn_from_a_lake(lake: Path) -> None:
     assert found == summary.from_lake(lake, paths=20, seed=3)
     assert found != summary.from_lake(lake, paths=20, seed=4)
     assert len(summary.from_lake(lake).paths) == 60
+
+
+def test_paths_of_a_lake_are_as_long_as_they_were_measured(tmp_path: Path) -> None:
+    rows = lakes.traces(400, seed=1)
+    folder = lakes.write(tmp_path / "lake", {("ark", "2011-01-01", "a"): rows})
+    found = summary.from_lake(folder, paths=400)
+    clean = [row for row in rows if row["class"] == "clean"]
+    assert sorted((path.rtt_us, path.hops) for path in found.paths) == sorted((r["rtt_us"], r["hops"]) for r in clean)
+    for path in found.paths:
+        assert 2 * sum(path.hop_delays_ns()) == 1000 * path.rtt_us
 
 
 def test_the_command_writes_what_scenarios_read(lake: Path, haltere: Haltere, tmp_path: Path) -> None:
@@ -377,6 +379,13 @@ def test_a_lake_can_stand_in_a_scenario(lake: Path, tmp_path: Path) -> None:
     scenario = Scenario.load(tmp_path / "s.toml")
     assert delays_ns(scenario.concrete(), "up") == [500 * summary.from_lake(lake).at(0.5).rtt_us]
     assert scenario.merged({"topology": {"quantile": "max"}}).concrete() != scenario.concrete()
+
+
+def test_a_damaged_lake_is_refused(lake: Path) -> None:
+    (part, *_) = lake.glob("traces/*/*/a.parquet")
+    part.write_bytes(part.read_bytes()[:-20])
+    with pytest.raises(InputError, match="cannot be read"):
+        summary.from_lake(lake)
 
 
 @pytest.mark.parametrize(

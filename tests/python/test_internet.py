@@ -120,6 +120,60 @@ def test_targets_are_drawn_from_named_streams() -> None:
     assert len({run["input"] for _, run in once}) == len(once)
 
 
+Shown = tuple[str, dict[int, set[str]]]
+"""A trace's class, and the addresses that answered at each TTL."""
+
+
+def shown(name: str) -> dict[str, Shown]:
+    """Return the traces of a file by their destinations, as `haltere paths show` gives them."""
+    found: dict[str, Shown] = {}
+    hops: dict[int, set[str]] = {}
+    for line in "".join(paths.texts(str(FIXTURE / "text" / name))).splitlines():
+        if line.startswith("traceroute"):
+            hops = {}
+            target = line.partition(" to ")[2].partition(",")[0]
+            found[target] = line.rpartition(": ")[2], hops
+        elif words := [word for word in line.split()[1:] if "." in word or ":" in word]:
+            hops[int(line.split()[0])] = {word for word in words if _is_address(word)}
+    return found
+
+
+def _is_address(word: str) -> bool:
+    try:
+        ip_address(word)
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("tail", ["", "6"])
+def test_traceroute_and_mtr_say_what_scamper_says_of_the_same_paths(tail: str) -> None:
+    by_scamper = shown(f"icmp{tail}.warts.gz")
+    assert Counter(word for word, _ in by_scamper.values()) == {"clean": 4, "incomplete": 3, "too long": 1, "loop": 1}
+    by_traceroute = shown(f"traceroute{tail}.txt")
+    assert by_traceroute.keys() == by_scamper.keys()
+    for target, (word, hops) in by_scamper.items():
+        there = by_traceroute[target]
+        assert there[0] == word, target
+        # scamper ends at a loop, traceroute goes round until it may not.
+        assert {ttl: there[1][ttl] for ttl in hops} == hops, target
+        assert word == "loop" or there[1] == hops, target
+    for by_mtr in (shown(f"mtr{tail}.txt"), shown(f"mtr{tail}.json")):
+        complete = {target: trace for target, trace in by_scamper.items() if trace[0] in ("clean", "too long")}
+        assert by_mtr == complete
+
+
+@pytest.mark.parametrize("tail", ["", "6"])
+def test_classic_traceroute_shows_several_paths_at_once(tail: str) -> None:
+    by_scamper, classic = shown(f"icmp{tail}.warts.gz"), shown(f"traceroute{tail}-udp.txt")
+    assert len(classic) == 5
+    assert any(len(addresses) > 1 for _, hops in classic.values() for addresses in hops.values())
+    for target, (word, hops) in classic.items():
+        assert max(hops) == max(by_scamper[target][1])
+        # To a closed port Linux answers from an interface's address in IPv6: the destination's own never answers.
+        assert word == ("incomplete" if tail and word != "too long" else by_scamper[target][0]), target
+
+
 def diamond() -> Internet:
     """Three routers in a row, the middle one doubled (ECMP), with a host and every oddity behind them."""
     net = Internet()

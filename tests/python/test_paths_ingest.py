@@ -207,4 +207,4 @@ def test_what_cannot_be_generated_is_told(tmp_path: Path) -> None:
     file.touch()
     with pytest.raises(InputError, match="cannot be written"):
         paths.generate(file / "below", traces=1)
-    assert list(tmp_path.iterdir()) == [file]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

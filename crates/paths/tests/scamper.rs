@@ -7,7 +7,7 @@ use haltere_paths::generate::Profile;
 use haltere_paths::warts::{Addresses, Reader};
 use haltere_paths::{Address, Hop, Method, Stop, Trace};
 use serde_json::Value;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -172,6 +172,23 @@ fn real_files_are_read_as_scamper_reads_them() {
             same(&std::fs::read(path).unwrap());
         }
     }
+}
+
+/// What scamper itself wrote: `tests/data/paths`, whose README says how.
+#[test]
+fn the_fixture_is_read_as_scamper_reads_it() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/paths");
+    let mut files = 0;
+    for period in ["2006", "2011"] {
+        for entry in std::fs::read_dir(fixture.join(period)).unwrap() {
+            let packed = std::fs::File::open(entry.unwrap().path()).unwrap();
+            let mut bytes = Vec::new();
+            flate2::read::GzDecoder::new(packed).read_to_end(&mut bytes).unwrap();
+            same(&bytes);
+            files += 1;
+        }
+    }
+    assert_eq!(files, 17);
 }
 
 /// scamper reads ARTS too, and has a tool that writes skitter's text; the one of 20211212 falls over loops.

@@ -32,7 +32,7 @@ class Axis:
         """Return some round values between the ends."""
         if self.log:
             first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
-            steps = (1,) if last - first > 2 else (1, 2, 5)
+            steps = (1,) if math.log10(self.high / self.low) > 2.5 else (1, 2, 5)
             found = [step * 10.0**power for power in range(first, last + 1) for step in steps]
         else:
             power = 10.0 ** math.floor(math.log10((self.high - self.low) / 4))

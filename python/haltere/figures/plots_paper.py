@@ -39,7 +39,7 @@ def draw_plot(plot: Plot, stem: Path) -> list[Path]:
             )
         axes.set_title(plot.title, loc="left", color=style.QUIET)
         if any(line.label for line in plot.lines):
-            axes.legend(loc="best")
+            axes.legend(loc="lower right" if plot.y.high == 1 and not plot.boxes else "upper right")
         return style.save(canvas, stem)
 
 
@@ -60,7 +60,8 @@ def draw_map(world: WorldMap, stem: Path) -> list[Path]:
     """Draw a map two columns wide; the paths written."""
     west, south, east, north = world.window()
     with style.paper():
-        canvas = Figure(figsize=(style.PAGE_IN, style.PAGE_IN * (north - south) / (east - west)), layout="none")
+        canvas = Figure(figsize=(style.PAGE_IN, style.PAGE_IN * (north - south) / (east - west)))
+        canvas.set_layout_engine("none")
         axes = canvas.add_axes((0.0, 0.0, 1.0, 1.0))
         axes.add_collection(PolyCollection(land(), facecolors="#e6e6e3", edgecolors="#c8c8c4", linewidths=0.3))
         for track in world.tracks:

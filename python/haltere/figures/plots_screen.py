@@ -83,9 +83,10 @@ def _line(plot: Plot, line: Line) -> str:
 
 
 def _mark(plot: Plot, line: Line, point: Point, says: str) -> str:
+    x, y, radius = _x(plot.x, point[0]), _y(plot.y, point[1]), 3 if line.label else 1.8
     return (
         f'<g class="mark" style="--c:var(--c-{line.colour})"><title>{escape(says)}</title>'
-        f'<circle class="fill" cx="{_x(plot.x, point[0]):.1f}" cy="{_y(plot.y, point[1]):.1f}" r="3"/></g>'
+        f'<circle class="fill" cx="{x:.1f}" cy="{y:.1f}" r="{radius}"/></g>'
     )
 
 
@@ -102,7 +103,7 @@ def map_svg(world: WorldMap) -> str:
     def path(points: Sequence[Point]) -> str:
         return "M" + "L".join(place(point) for point in points)
 
-    parts = [_open(wide, high, world.title)]
+    parts = [_open(wide, high, world.title, "plot map")]
     outline = "".join(path(ring) + "Z" for ring in land() if _shown(ring, (west, south, east, north)))
     parts.append(f'<path class="land" d="{outline}"/>')
     for track in world.tracks:
@@ -135,7 +136,6 @@ def _shown(ring: Sequence[Point], window: tuple[float, float, float, float]) -> 
     )
 
 
-def _open(width: float, height: float, name: str) -> str:
-    return (
-        f'<svg class="plot" viewBox="0 0 {width:g} {height:.0f}" role="group" aria-label="{escape(name)}" tabindex="0">'
-    )
+def _open(width: float, height: float, name: str, kind: str = "plot") -> str:
+    box = f'viewBox="0 0 {width:g} {height:.0f}"'
+    return f'<svg class="{kind}" {box} role="group" aria-label="{escape(name)}" tabindex="0">'

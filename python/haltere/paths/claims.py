@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from haltere.figures.text import fixed
+from haltere.figures.text import decimals, fixed
 from haltere.paths.periods import Changes, Effect, Period
 from haltere.paths.routes import (
     CORRELATIONS,
@@ -46,12 +46,17 @@ def text(found: Interval, places: int, unit: str = "", scale: float = 1.0, *, si
 
     def one(value: float) -> str:
         shown = fixed(scale * value, places)
-        return f"+{shown}" if signed and value > 0 else shown
+        return f"+{shown}" if signed and value > 0 and shown.strip("0.,") else shown
 
     value = f"{one(found.value)}{' ' + unit if unit else ''}"
     if found.low is None or found.high is None:
         return f"{value} (no interval)"
     return f"{value} (exact)" if found.exact else f"{value} [{one(found.low)}, {one(found.high)}]"
+
+
+def milliseconds(found: Interval) -> str:
+    """A delay in µs as evidence reads, in ms with three digits."""
+    return text(found, decimals(found.value / 1000), "ms", 1e-3)
 
 
 def within(what: str, found: Interval, low: float, high: float, numbers: str) -> Evidence:
@@ -105,7 +110,7 @@ def delay(found: Evolution) -> Verdict:
     parts = []
     for name, what in (("delay_median", "Median delay"), ("delay_p95", "95th percentile of the delay")):
         effect = found.changes.effect(name)
-        both = f"{text(effect.first, 0, 'ms', 1e-3)} → {text(effect.second, 0, 'ms', 1e-3)}"
+        both = f"{milliseconds(effect.first)} → {milliseconds(effect.second)}"
         ratio = f"{text(effect.change, 2)}"
         parts.append(within(f"{what}, later ÷ earlier", effect.change, 1, _INFINITE, ratio))
         parts.append(remark(what, both))

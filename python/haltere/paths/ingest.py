@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from haltere.errors import InputError, Interrupted
+from haltere.paths.lake import FORMAT
 
-FORMAT = 1
 KINDS = ("warts", "arts", "atlas")
 
 
@@ -32,8 +32,8 @@ def ingest(
 ) -> list[dict[str, Any]]:
     """Read files into a lake, and return what became of each, in the order of their paths.
 
-    Each is `{"file": ..., "became": ..., "entry": {...} | None, "note": str | None}`: it became `ingested`, or was
-    `known` already, or is `unreadable`. An entry is what the lake's ledger keeps of the file (`docs/paths.md`).
+    Each is `{"file": ..., "became": "ingested" | "known" | "unreadable", "entry": {...} | None, "note": str | None}`;
+    an entry is what the lake's ledger keeps of the file (`docs/paths.md`).
 
     Args:
         paths: files, folders with all that is below them, or `-` for standard input.
@@ -192,7 +192,6 @@ def _day(start: str) -> str:
     except ValueError:
         raise InputError("is no day", field="--start", given=start, right="a day such as 2011-03-01") from None
     if day.year < 1970:
-        raise InputError(
-            "is before instants are counted", field="--start", given=start, right="a day from 1970-01-01 on"
-        )
+        right = "a day from 1970-01-01 on"
+        raise InputError("is before instants are counted", field="--start", given=start, right=right)
     return day.isoformat()

@@ -241,7 +241,9 @@ def _values(measure: Measure, period: Period, weights: Floats) -> Floats:
     values = np.empty(len(weights))
     for begin in range(0, len(weights), 500):  # some thousand bins a row: not all rows at once
         rows = weights[begin : begin + 500] @ matrix
-        values[begin : begin + 500] = measure.read(shape.low, shape.width, rows)
+        empty = rows.sum(axis=1) == 0  # no monitor of a stratum in common was drawn again
+        rows[empty] = 1.0
+        values[begin : begin + 500] = np.where(empty, np.nan, measure.read(shape.low, shape.width, rows))
     return values
 
 

@@ -209,7 +209,7 @@ def read(path: Path) -> Summary:
 
 def _checked(data: Mapping[str, Any], place: Place) -> Summary:
     try:
-        file = _File.model_validate_json(json.dumps(data))
+        file = _File.model_validate(data)
     except ValidationError as errors:
         first = errors.errors()[0]
         given = None if isinstance(first["input"], dict | list) else as_written(first["input"])
@@ -252,11 +252,19 @@ def from_lake(
     Raises:
         InputError: if it is no lake, or holds no clean trace with a time of what is asked for.
     """
+    import polars as pl
+
     from haltere.paths import lake
 
     selection = lake.Selection(None if sources is None else tuple(sources), first_day, last_day)
     opened = lake.Lake(path, selection)
-    drawn = opened.sample(paths, seed, columns=["hops", "rtt_us", "hop_ttl", "hop_rtt_us"])
+    try:
+        drawn = opened.sample(paths, seed, columns=["hops", "rtt_us", "hop_ttl", "hop_rtt_us"])
+        traces = int(opened.clean().select(pl.len()).collect(engine="streaming").item())
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            f"cannot be read: {error}", field=str(path), right="a lake as `haltere paths ingest` left it"
+        ) from None
     found = [_measured(row) for row in drawn.iter_rows(named=True) if row["rtt_us"] is not None and row["hops"]]
     if not found:
         raise InputError(
@@ -266,10 +274,9 @@ def from_lake(
         )
     platforms = tuple(sorted({part.source for part in opened.parts}))
     days = [day for day in opened.days() if day != lake.UNKNOWN_DAY]
-    traces = int(opened.clean().select("key").unique().collect(engine="streaming").height)
     first, last = (days[0], days[-1]) if days else (None, None)
     about = (
-        f"{len(found)} of {traces} different clean traces (complete, at most {MAX_HOPS} hops, no loop), drawn without "
+        f"{len(found)} of {traces} clean traces (complete, at most {MAX_HOPS} hops, no loop), drawn without "
         f"replacement with seed {seed}. Round-trip times are those of the probes: they hold the queueing of their "
         "moment and the delay of the answering hosts. Unanswered probes are no measure of loss and are left out."
     )
@@ -311,8 +318,12 @@ def find(name: str, folder: Path) -> Summary:
     """
     known = shipped()
     path = known.get(name, folder / name)
-    about = path / "lake.json" if path.is_dir() else path
-    if not name or not about.is_file():
+    try:
+        about = path / "lake.json" if path.is_dir() else path
+        there = bool(name) and about.is_file()
+    except OSError:  # a name that no file can have
+        there = False
+    if not there:
         raise InputError(
             f"{as_written(name)} is neither a shipped summary nor a summary's file nor a lake",
             right=f"{', '.join(known)}; or a file or folder, relative to {shown(folder)}",

@@ -16,7 +16,7 @@ from haltere.figures import plots_paper, plots_screen
 from haltere.figures.plots import COLOURS, WorldMap
 from haltere.figures.text import fixed
 from haltere.paths import periods
-from haltere.paths.claims import CLAIMS, Evolution, text
+from haltere.paths.claims import CLAIMS, Evolution, milliseconds, text
 from haltere.paths.evolution import Measured
 from haltere.paths.figures import figures
 from haltere.paths.periods import Effect, Period
@@ -125,8 +125,8 @@ def _answer(found: Evolution) -> list[str]:
     sentences = []
     if delay.first.value > 0:
         sentences.append(
-            f"From {first.name} to {second.name} the median delay went from {text(delay.first, 0, 'ms', 1e-3)} to "
-            f"{text(delay.second, 0, 'ms', 1e-3)}, a factor of {text(delay.change, 2)}, and its 95th percentile "
+            f"From {first.name} to {second.name} the median delay went from {milliseconds(delay.first)} to "
+            f"{milliseconds(delay.second)}, a factor of {text(delay.change, 2)}, and its 95th percentile "
             f"changed by a factor of {text(tail.change, 2)}."
         )
     sentences.append(
@@ -240,7 +240,7 @@ def _world_text(measured: Measured) -> str:
 
 
 def _shown(figure: Any, drawing: str, paths: Sequence[Path]) -> Shown:
-    return Shown(figure, [drawing], [download(path) for path in paths])
+    return Shown(figure, [drawing], [download(path, embed=False) for path in paths])
 
 
 def _templates() -> Environment:

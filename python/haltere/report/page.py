@@ -133,13 +133,13 @@ def _shown(figure: data.BarFigure | data.OverviewFigure, drawings: Sequence[str]
     return Shown(figure, drawings, [download(path) for path in paths])
 
 
-def download(path: Path) -> Download:
-    """Return a figure's file as the page offers it."""
+def download(path: Path, *, embed: bool = True) -> Download:
+    """Return a figure's file as the page offers it; within the page as well if it is to be embedded and small."""
     content = path.read_bytes()
     form = path.suffix[1:]
     kind = "image/svg+xml" if form == "svg" else "application/pdf"
     embedded = None
-    if len(content) <= EMBED_LIMIT:
+    if embed and len(content) <= EMBED_LIMIT:
         embedded = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
     return Download(form.upper(), path.name, f"figures/{path.name}", embedded)
 

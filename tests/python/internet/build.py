@@ -11,11 +11,11 @@ from typing import Any
 from pyroute2.netlink import NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, nlmsg
 from pyroute2.netlink.rtnl import RTM_NEWQDISC, TC_H_ROOT
 
-from haltere.rig.namespaces import Interface, Namespace, inside, set_kernel, veth
+from haltere.rig.namespaces import MAC, Interface, Namespace, inside, set_kernel, veth
 from internet.plan import Hop, Internet, Node, Prefix, neighbours, routes
 
 MTU = 1500
-_NODAD = 2
+_NODAD, _PERMANENT, _ONLINK, _NOARP = 2, 0x80, 4, 0x80  # linux/if_addr.h, neighbour.h, rtnetlink.h, if.h
 _NEVER_MS = str((1 << 31) - 1)
 _SECOND_MS = "1000"
 _KERNEL: tuple[tuple[str, str], ...] = (
@@ -170,14 +170,28 @@ def _route(built: Built, name: str, prefix: Prefix, hops: list[Hop]) -> None:
 
 
 def _default(built: Built, name: str) -> None:
+    """Send everything of a leaf to its one neighbour."""
     (hop,) = neighbours(built.net)[name]
-    route = built.homes[name].route
-    source = {}
+    route, oif = built.homes[name].route, built.ends[hop[0], name].index
+    source: dict[int, dict[str, str]] = {4: {}, 6: {}}
     for prefix in built.net.prefixes:
         if prefix.at == (name,) and prefix.fate == "monitor":
-            source = {4: {"prefsrc": prefix.host(4, 1)}, 6: {"prefsrc": prefix.host(6, 1)}}
-    route.route("add", dst="0.0.0.0/0", scope="link", **_nexthop(built, name, hop, 4), **source.get(4, {}))
-    route.route("add", dst="::/0", **_nexthop(built, name, hop, 6), **source.get(6, {}))
+            source = {version: {"prefsrc": prefix.host(version, 1)} for version in source}
+            _answer(built, hop, prefix)
+    place = 1 + [number for number, _ in neighbours(built.net)[hop[1]]].index(hop[0])
+    gateway = built.net.address(hop[1], place)
+    route.route("add", dst="0.0.0.0/0", gateway=gateway, oif=oif, flags=_ONLINK, **source[4])
+    route.route("add", dst="::/0", **_nexthop(built, name, hop, 6), **source[6])
+
+
+def _answer(built: Built, hop: Hop, monitor: Prefix) -> None:
+    """Let a monitor's router say its hardware address, as scamper asks for it where it writes frames itself (-M)."""
+    end = built.ends[hop]
+    side = built.net.cables[hop[0]].ends.index(monitor.at[0])
+    route = end.namespace.route
+    route.link("set", index=end.index, flags=0, change=_NOARP)  # which forgets all neighbours
+    for address in (monitor.host(4, 1), _local(side)):
+        route.neigh("add", dst=address, lladdr=MAC, ifindex=end.index, state=_PERMANENT)
 
 
 class _QueueMessage(nlmsg):  # type: ignore[misc]

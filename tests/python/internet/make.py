@@ -1,7 +1,8 @@
 """Makes the fixture anew: `make fixture-paths`, or `python -m internet.make [FOLDER]`.
 
 Real scamper traces two small Internets in user-mode Linuxes, whose clock stands at the days of each period and whose
-cables take the time that light takes. Needs Debian's package scamper, and a kernel (`haltere kernel build`).
+cables take the time that light takes. Needs Debian's packages scamper, traceroute and mtr-tiny, and a kernel
+(`haltere kernel build`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from internet import said
+from internet import others, said
 from internet.cities import CITIES, places, write_database
 from internet.machine import measure
 from internet.periods import PERIODS, Period, plans
@@ -26,19 +27,20 @@ Json = dict[str, Any]
 FIXTURE = Path(__file__).resolve().parents[2] / "data" / "paths"
 LIST_ID = 7
 RATE_PPS = 200
-FATES = {"hosts": 70, "far": 3, "silent": 11, "blackhole": 5, "unreachable": 4, "prohibited": 2, "loop": 5}
+FATES = {"hosts": 69, "far": 3, "hidden": 2, "silent": 10, "blackhole": 5, "unreachable": 4, "prohibited": 2, "loop": 5}
 """How many of a hundred targets are what."""
 METHODS = {
     4: {
-        "-P icmp-paris": 78,
+        "-P icmp-paris": 80,
         "-P udp-paris": 9,
         "-P udp -q 3 -Q": 5,  # classic: flows differ, and so may the answers to one TTL
         "-P tcp-ack": 3,
-        "-P icmp-paris -M": 3,
-        "-P icmp-paris -G 2": 2,
+        "-P udp-paris -M": 3,  # with path MTU discovery
     },
     6: {"-P icmp-paris": 85, "-P udp-paris": 15},
 }
+LAST_DITCH = "-P icmp-paris -G 2"
+"""What is told of hosts behind too many silent routers: one last probe with the highest TTL."""
 V6 = 0.15
 
 
@@ -47,13 +49,14 @@ def commands(net: Internet, period: Period, monitor: str, day: datetime) -> list
     dice = random.Random(f"{period.name} {monitor} {day:%Y%m%d}")
     groups: dict[str, list[Prefix]] = {}
     for prefix in net.prefixes:
-        groups.setdefault("far" if prefix.at[0] == "syd-far" else prefix.fate, []).append(prefix)
+        special = {"syd-far": "far", "sea-hidden": "hidden"}.get(prefix.at[0])
+        groups.setdefault(special or prefix.fate, []).append(prefix)
     found = []
     for fate in dice.choices(list(FATES), list(FATES.values()), k=period.traces):
         version = 6 if dice.random() < V6 else 4
         (method,) = dice.choices(list(METHODS[version]), list(METHODS[version].values()))
         target = dice.choice(groups[fate]).host(version, dice.randint(1, 254))
-        found.append(f"trace {method} {target}")
+        found.append(f"trace {LAST_DITCH if fate == 'hidden' else method} {target}")
     return found
 
 
@@ -79,14 +82,17 @@ def main(folder: Path = FIXTURE) -> None:
     """Write the whole fixture."""
     nets = plans()
     wanted = {name: runs(nets[name], period) for name, period in PERIODS.items()}
-    answers = measure([(nets[name], [run for _, run in named]) for name, named in wanted.items()], virtually=True)
+    wanted["text"] = others.runs(nets["2006"])
+    jobs = [(nets.get(name, nets["2006"]), [run for _, run in named]) for name, named in wanted.items()]
+    answers = dict(zip(wanted, measure(jobs, virtually=True), strict=True))
+    others.write(wanted.pop("text"), answers.pop("text"), folder / "text")
     counted: Json = {}
     located: dict[str, str] = {}
-    for (name, named), answer in zip(wanted.items(), answers, strict=True):
+    for name, named in wanted.items():
         (folder / name).mkdir(parents=True, exist_ok=True)
         for old in (folder / name).glob("*.warts.gz"):
             old.unlink()
-        for (file, _), got in zip(named, answer, strict=True):
+        for (file, _), got in zip(named, answers[name], strict=True):
             warts = base64.b64decode(got["output"])
             if got["code"] or not warts:
                 raise RuntimeError(f"scamper at {file} ended with {got['code']}: {got['stderr']}")

@@ -132,6 +132,7 @@ class _Planner:
         net = self.net
         self._customer("dfw-quiet", "dfw", 1, "never")
         self._customer("mxp-quiet", "mxp", 2, "never")
+        self._customer("sea-hidden", "sea", 6, "never")  # more than scamper's gap limit
         for code in ("sea", "arn", "sin"):
             net.prefix("silent", self._leaf(f"{code}-access", code, f"{code}-silent"))
         net.prefix("blackhole", "gru-access")

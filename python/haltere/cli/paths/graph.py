@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -72,16 +71,15 @@ def _draw(
     lake: Lake, wanted: Wanted, draw: int, locate: Locator | None, tell: _Tell
 ) -> tuple[PartialView, pl.DataFrame]:
     """One graph from a sample of its own, and the paths in it."""
-    # A draw's sample must not be another seed's first: seed and draw are hashed together.
-    words = hashlib.sha256(f"{wanted.seed}/{draw}".encode()).digest()
-    sample = lake.sample(wanted.traces, int.from_bytes(words[:7], "big"), columns=list(COLUMNS))
+    # The draws of `haltere paths compare`, so that both commands speak of the same graphs.
+    sample = lake.sample(wanted.traces, wanted.seed + draw, columns=list(COLUMNS))
     view = partial_view(sample, gaps=wanted.gaps)
     found = routes(
         view,
         sources=wanted.sources,
         destinations=wanted.destinations,
         k=wanted.k,
-        seed=wanted.seed,
+        seed=wanted.seed + draw,
         draw=draw,
         among=wanted.among,
         cost=wanted.cost,

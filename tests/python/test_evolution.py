@@ -1,0 +1,231 @@
+"""Two periods beside each other: the paper's claims, its figures, the report; and how figures on two axes are drawn."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from pathlib import Path
+
+import mmdb_writer
+import netaddr
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats as reference
+
+import lakes
+from conftest import Haltere
+from haltere.figures.plots import Axis, Line, Plot, WorldMap, great_circle, land
+from haltere.figures.plots_screen import plot_svg
+from haltere.paths import claims
+from haltere.paths.claims import Evolution
+from haltere.paths.periods import Period, compare
+from haltere.paths.routes import CORRELATIONS, by_draw, spearman_of
+from haltere.paths.tallies import Tallies
+from haltere.report.claims import Outcome
+from haltere.report.comparison import MissingDataError
+from haltere.stats import difference
+
+
+def routes(
+    *, differences: float = 0.3, dispersion: float = 1.0, slope: float = 1.0, seed: int = 0, pairs: int = 60
+) -> pl.DataFrame:
+    """Routes of 4 draws and K = 3, with what claims look at drawn about the given means."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for draw in range(4):
+        for _ in range(pairs):
+            hops = int(rng.integers(8, 18))
+            for k in (1, 2, 3):
+                least = 1000.0 * hops * rng.uniform(0.5, 1)
+                spread = abs(rng.normal(dispersion, 0.4))
+                rows.append(
+                    {
+                        "draw": draw,
+                        "k": k,
+                        "hops": hops + k - 1,
+                        "delay_us": int(slope * 3000 * hops + rng.exponential(8000)),
+                        "difference": None if k == 1 else float(np.clip(rng.normal(differences + 0.05 * k, 0.1), 0, 1)),
+                        "dispersion": spread,
+                        "delay_dispersion": 2 * spread + rng.normal(0, 0.2),
+                        "least_delay_us": least,
+                    }
+                )
+    return pl.DataFrame(rows)
+
+
+def period(name: str, *, hops: int = 14, delay: int = 400, table: pl.DataFrame | None = None) -> Period:
+    """A period of four monitors whose traces have about this length and delay (in bins of `delay_bin`)."""
+    rows = [
+        {"group": m, "class": "clean", "hops": hops + d, "bin": delay + 3 * i + d, "traces": 100}
+        for i, m in enumerate("abcd")
+        for d in (-2, -1, 0, 1, 2)
+    ]
+    schema = {"group": pl.String, "class": pl.String, "hops": pl.UInt8, "bin": pl.UInt32, "traces": pl.UInt64}
+    return Period(name, Tallies(pl.DataFrame(rows, schema=schema)), ["2006-01-01"], {}, table, None)
+
+
+def evolution(first: Period, second: Period) -> Evolution:
+    return Evolution(first, second, compare(first, second, resamples=200))
+
+
+def test_claims_follow_what_happened() -> None:
+    worse = evolution(
+        period("2006", hops=15, table=routes(differences=0.6)),
+        period("2011", hops=14, delay=500, table=routes(differences=0.3, seed=1)),
+    )
+    assert claims.hops.verdict(worse).outcome is Outcome.CONFIRMED
+    assert claims.delay.verdict(worse).outcome is Outcome.CONFIRMED
+    assert claims.diversity.verdict(worse).outcome is Outcome.CONFIRMED
+    assert claims.dispersion.verdict(worse).outcome is Outcome.CONFIRMED
+    better = evolution(
+        period("2006", hops=14, delay=500, table=routes(differences=0.3, dispersion=6)),
+        period("2011", hops=19, delay=400, table=routes(differences=0.6, dispersion=6, seed=1)),
+    )
+    for claim in (claims.hops, claims.delay, claims.diversity, claims.dispersion):
+        assert claim.verdict(better).outcome is Outcome.CONTRADICTED, claim.name
+
+
+def test_claims_on_graphs_are_undecided_without_graphs() -> None:
+    found = evolution(period("2006"), period("2011"))
+    for claim in (claims.diversity, claims.dispersion, claims.correlation):
+        verdict = claim.verdict(found)
+        assert verdict.outcome is Outcome.UNDECIDED
+        assert "no partial view" in verdict.reason
+    assert claims.hops.verdict(found).evidence
+
+
+def test_unlocated_paths_name_the_remedy() -> None:
+    bare = routes().with_columns(pl.lit(None, pl.Float64).alias("dispersion"))
+    with pytest.raises(MissingDataError, match="--mmdb"):
+        by_draw(period("x", table=bare), pl.col("dispersion").mean(), "dispersion")
+
+
+def test_rank_correlation_of_each_draw_is_scipys() -> None:
+    table = routes()
+    for correlation in CORRELATIONS:
+        expected = [
+            reference.spearmanr(one[correlation.x], one[correlation.y]).statistic
+            for _, one in sorted(table.group_by("draw"))
+        ]
+        assert spearman_of(period("x", table=table), correlation) == pytest.approx(expected)
+
+
+def test_welchs_interval_is_scipys() -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(1, 1, 7), rng.normal(2, 3, 11)
+    found, expected = difference(x, y), reference.ttest_ind(y, x, equal_var=False).confidence_interval()
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert difference([1.0], [2.0, 3.0]).low is None
+    assert difference([1.0, 1.0], [2.0, 2.0]).exact
+    with pytest.raises(ValueError, match="finite"):
+        difference([], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("axis", "ticks"),
+    [
+        (Axis("", 0, 1), [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        (Axis("", 0, 17), [0, 5, 10, 15]),
+        (Axis("", 5, 130, log=True), [5, 10, 20, 50, 100]),
+        (Axis("", 0.2, 3000, log=True), [1, 10, 100, 1000]),
+    ],
+)
+def test_ticks_are_round(axis: Axis, ticks: list[float]) -> None:
+    assert axis.ticks() == pytest.approx(ticks)
+
+
+def test_a_great_circle_is_cut_at_the_edge_of_the_map() -> None:
+    tokyo, chicago = (139.7, 35.7), (-87.6, 41.9)
+    lines = great_circle(tokyo, chicago)
+    assert len(lines) == 2
+    assert lines[0][0] == tokyo and lines[-1][-1] == chicago
+    assert max(p[1] for line in lines for p in line) > 55  # over the north Pacific, not along the parallels
+    assert all(abs(a[0] - b[0]) < 180 for line in lines for a, b in itertools.pairwise(line))
+    assert great_circle(tokyo, tokyo) == [[tokyo, tokyo]]
+
+
+def test_the_land_is_where_it_is() -> None:
+    def inside(longitude: float, latitude: float) -> bool:
+        crossings = 0
+        for ring in land():
+            for (x0, y0), (x1, y1) in zip(ring, [*ring[1:], ring[0]], strict=True):
+                if (y0 > latitude) != (y1 > latitude):
+                    crossings += longitude < x0 + (latitude - y0) / (y1 - y0) * (x1 - x0)
+        return crossings % 2 == 1
+
+    assert inside(2.3, 48.9) and inside(-47.9, -15.8) and inside(133, -25)
+    assert not inside(-30, 30) and not inside(-150, 0) and not inside(75, -20)
+    assert WorldMap("m", "", "", (), ()).window() == (-180, -60, 180, 85)
+
+
+def test_a_plot_answers_and_escapes() -> None:
+    line = Line("<2006>", "first", [(1, 0.1), (2, 0.9)], steps=True, marks=[((1, 0.1), "10 % <b>")])
+    drawn = plot_svg(Plot("p", "a < b", "", Axis("hops", 0, 3), Axis("share", 0, 1), [line]))
+    assert "10 % &lt;b&gt;" in drawn
+    assert "<b>" not in drawn
+    assert re.search(r'd="M[\d.]+ [\d.]+H[\d.]+V[\d.]+"', drawn)
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two lakes, the later slower and with one more monitor, and a database of where their addresses are."""
+    folder = tmp_path_factory.mktemp("two")
+    for name, scale, monitors in (("2006", 1.0, "abc"), ("2011", 1.5, "abcd")):
+        parts = {("ark", f"{name}-03-01", "x"): lakes.traces(600, 1, monitors=monitors, rtt_scale=scale)}
+        lakes.write(folder / name, parts)
+    writer = mmdb_writer.MMDBWriter(ip_version=6, ipv4_compatible=True, database_type="City")
+    places = [("NA", 40.7, -74.0), ("EU", 48.9, 2.3), ("AS", 35.7, 139.7), ("OC", -33.9, 151.2)]
+    networks = [(f"10.0.0.{i}/32", places[i % 4]) for i in range(60)]
+    networks += [(f"10.1.{i * 8}.0/21", places[i % 4]) for i in range(32)]
+    networks += [(f"192.0.2.{i + 1}/32", places[i]) for i in range(4)]
+    for network, (continent, latitude, longitude) in networks:
+        record = {"continent": {"code": continent}, "location": {"latitude": latitude, "longitude": longitude}}
+        writer.insert_network(netaddr.IPSet([network]), record)
+    writer.to_db_file(str(folder / "places.mmdb"))
+    return folder
+
+
+def command(two: Path, *options: str) -> tuple[str, ...]:
+    """The command that compares them, small."""
+    sizes = ("--traces", "300", "--sources", "3", "--destinations", "40", "--k", "4", "--draws", "3")
+    return ("paths", "compare", str(two / "2006"), str(two / "2011"), *sizes, *options)
+
+
+def test_compare_writes_a_report_that_stands_alone(two: Path, haltere: Haltere) -> None:
+    done = haltere(*command(two, "--mmdb", str(two / "places.mmdb"), "--out", str(two / "out")))
+    assert done.returncode == 0, done.stderr
+    assert "mix of monitors changed" in done.stdout
+    page = (two / "out" / "report.html").read_text()
+    assert not re.search(r'(src|href)="(?!#|figures/)', page)
+    for name in ("hops", "delay", "difference-each-second", "dispersion", "delay-length-first", "map-second"):
+        assert f'id="figure-{name}"' in page
+        assert (two / "out" / "figures" / f"{name}.pdf").stat().st_size > 1000
+    found = json.loads((two / "out" / "comparison.json").read_text())
+    median = found["effects"]["delay_median"]
+    assert median["change"]["value"] == pytest.approx(1.5, rel=0.15)
+    assert median["reweighted"]["value"] == pytest.approx(1.5, rel=0.15)
+    assert {one["verdict"] for one in found["claims"]} <= {"confirmed", "contradicted", "undecided"}
+    assert math.isclose(sum(found["mix"]["second"].values()), 1)
+    again = haltere(*command(two, "--mmdb", str(two / "places.mmdb"), "--out", str(two / "out2"), "--threads", "1"))
+    assert again.returncode == 0, again.stderr
+    assert (two / "out2" / "comparison.json").read_bytes() == (two / "out" / "comparison.json").read_bytes()
+
+
+def test_compare_keeps_regions_and_says_which_there_are(two: Path, tmp_path: Path, haltere: Haltere) -> None:
+    (two / "regions.csv").write_text("monitor,region\na,north\nb,north\nc,south\nd,south\n")
+    done = haltere(*command(two, "--traces", "0", "--regions", str(two / "regions.csv"), "--keep", "north"))
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "comparison" / "comparison.json").read_text())
+    assert list(found["periods"][1]["monitors"]) == ["a", "b"]
+    assert found["periods"][0]["routes"] is None
+    wrong = haltere(*command(two, "--regions", str(two / "regions.csv"), "--keep", "east"))
+    assert wrong.returncode != 0
+    assert "north, south" in wrong.stderr
+    (two / "bad.csv").write_text("monitor,region\na,\n")
+    wrong = haltere(*command(two, "--regions", str(two / "bad.csv")))
+    assert "bad.csv:2" in wrong.stderr
+    wrong = haltere(*command(two, "--from", "yesterday"))
+    assert "2011-03-01" in wrong.stderr
