@@ -119,10 +119,10 @@ impl Lake {
         make_folder(&ingested)?;
         let mut known = BTreeSet::new();
         for path in list(&ingested)? {
-            if path.extension().is_some_and(|e| e == "json") {
-                known.insert(path.file_stem().unwrap_or_default().to_string_lossy().into_owned());
-            } else if is_temporary(&path) {
+            if is_temporary(&path) {
                 fs::remove_file(&path).map_err(|e| Refusal::system(&path, &e))?;
+            } else if path.extension().is_some_and(|e| e == "json") {
+                known.insert(path.file_stem().unwrap_or_default().to_string_lossy().into_owned());
             }
         }
         let traces = self.root.join("traces");

@@ -172,3 +172,49 @@ impl Parts {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classify;
+    use crate::generate::{Generator, Profile};
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
+    const BOUNDS: Bounds = Bounds { rows: 100, answers: 1_000, days: 3, groups: 2 };
+
+    /// Writes 900 traces, every tenth `step` days after those before, around a circle of ten days.
+    fn write(folder: &Path, step: u32) -> Vec<Part> {
+        let mut parts = Parts::new(folder, BOUNDS).unwrap();
+        let mut generator = Generator::new(1, "m", 1_300_000_000, Profile::default());
+        let mut trace = Trace::default();
+        for n in 0..900 {
+            generator.fill(&mut trace);
+            trace.start_us += u64::from(n / 10 * step % 10) * 86_400_000_000;
+            parts.push(&trace, &classify(&trace), "m").unwrap();
+            assert!(parts.open.len() <= BOUNDS.days);
+            assert!(parts.waiting_rows < BOUNDS.rows && parts.waiting_answers < BOUNDS.answers);
+            assert_eq!(parts.waiting_rows, parts.open.iter().map(|open| open.rows.len()).sum::<usize>());
+        }
+        parts.finish().unwrap()
+    }
+
+    #[test]
+    fn neither_many_days_nor_many_traces_take_more_memory() {
+        for step in [0, 1, 3] {
+            let folder = tempfile::tempdir().unwrap();
+            let parts = write(folder.path(), step);
+            let mut rows = 0;
+            for part in &parts {
+                let reader = SerializedFileReader::new(File::open(&part.file).unwrap()).unwrap();
+                let about = reader.metadata();
+                assert!(about.num_row_groups() <= BOUNDS.groups);
+                assert_eq!(about.file_metadata().num_rows() as u64, part.rows);
+                rows += part.rows;
+            }
+            assert_eq!(rows, 900, "step {step}");
+            let days: std::collections::BTreeSet<_> = parts.iter().map(|part| part.day).collect();
+            assert_eq!(days.len(), if step == 0 { 1 } else { 10 });
+            assert_eq!(parts.iter().map(|part| part.number).collect::<Vec<_>>(), (0..parts.len()).collect::<Vec<_>>());
+        }
+    }
+}

@@ -68,7 +68,7 @@ def _print(files: list[dict[str, Any]], added: list[dict[str, Any]], lake: Path)
     said = [f"{became['ingested']:,} files are in {escape(str(lake))} now"]
     said += [f"{known:,} {'was' if known == 1 else 'were'} there already"] if known else []
     said += [f"{became['unreadable']:,} could not be read"] if became["unreadable"] else []
-    console.print(", ".join(said))
+    console.print(", ".join(said), soft_wrap=True)
     for file in files:
         for line in _troubles(file):
             show.err().print(escape(f"{file['file']}: {line}"), soft_wrap=True)
