@@ -12,28 +12,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import lakes
 from conftest import COMMAND, Haltere
 from haltere import paths
 from haltere.errors import InputError
 
-SCHEMA = {
-    "key": pl.UInt64,
-    "monitor": pl.String,
-    "src": pl.Binary,
-    "dst": pl.Binary,
-    "start": pl.Datetime("us", "UTC"),
-    "method": pl.String,
-    "stop": pl.String,
-    "class": pl.String,
-    **dict.fromkeys(("complete", "toolong", "loop", "gap", "adjdup", "multi"), pl.Boolean),
-    "hops": pl.UInt8,
-    "rtt_us": pl.UInt32,
-    "list_id": pl.UInt32,
-    "cycle_id": pl.UInt32,
-    "hop_ttl": pl.List(pl.UInt8),
-    "hop_addr": pl.List(pl.Binary),
-    "hop_rtt_us": pl.List(pl.UInt32),
-}
 TEXT = """traceroute to 192.0.2.9 (192.0.2.9), 30 hops max, 60 byte packets
  1  10.0.0.1  0.512 ms
  2  *
@@ -61,8 +44,8 @@ def test_polars_reads_every_column_as_it_is_meant(files: Path, tmp_path: Path) -
     assert [file["became"] for file in done] == ["ingested"] * 5
     rows = pl.scan_parquet(tmp_path / "lake" / "traces", hive_schema={"source": pl.String, "day": pl.String})
     read = rows.collect()
-    assert dict(read.drop("source", "day").schema) == SCHEMA
-    assert read.columns[: len(SCHEMA)] == list(SCHEMA)
+    assert dict(read.drop("source", "day").schema) == lakes.SCHEMA
+    assert read.columns[: len(lakes.SCHEMA)] == list(lakes.SCHEMA)
     assert read.height == 4002
     assert read["key"].n_unique() == 4002
     one = rows.filter(pl.col("day") == "2011-03-02", pl.col("source") == "ark").collect()

@@ -7,6 +7,7 @@ null for itself), `diversity` (the mean difference of the pair's paths), and, wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ import polars as pl
 
 from haltere.paths.periods import Period
 from haltere.report.comparison import MissingDataError
-from haltere.stats import Interval, difference, mean
+from haltere.stats import Interval, difference, mean, spearman
 
 
 @dataclass(frozen=True)
@@ -72,15 +73,17 @@ def change(first: Sequence[float], second: Sequence[float]) -> Interval:
     return difference(first, second)
 
 
-def spearman(correlation: Correlation) -> pl.Expr:
-    """Return Spearman's coefficient of the two columns, ties at their mid-ranks."""
-    x, y = (pl.col(name).rank("average") for name in (correlation.x, correlation.y))
-    return pl.corr(x, y, method="pearson")
-
-
 def spearman_of(period: Period, correlation: Correlation) -> list[float]:
-    """Return Spearman's coefficient in each draw."""
-    return by_draw(period, spearman(correlation), correlation.x, correlation.y)
+    """Return Spearman's coefficient of the two columns in each draw."""
+    by_draw(period, pl.len(), correlation.x, correlation.y)  # says what is missing
+    assert period.routes is not None  # noqa: S101 - `by_draw` has looked
+    rows = period.routes.select("draw", correlation.x, correlation.y).drop_nulls()
+    parts = rows.partition_by("draw", maintain_order=True)
+    found = [spearman(part[correlation.x], part[correlation.y]).value for part in parts]
+    known = [value for value in found if not math.isnan(value)]
+    if not known:
+        raise MissingDataError(f"the paths of {period.name} are all alike in {correlation.name}")
+    return known
 
 
 def share_over(column: str, value: float) -> pl.Expr:

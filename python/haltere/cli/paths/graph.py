@@ -17,16 +17,10 @@ from haltere.errors import InputError
 from haltere.paths.geography import Locator
 from haltere.paths.graph import COLUMNS, Among, Cost, Gaps, PartialView, partial_view, routes
 from haltere.paths.lake import Lake
+from haltere.paths.routes import CORRELATIONS
 from haltere.stats import spearman
 
 _Tell = Callable[[int, int], None]
-
-CORRELATED = (
-    ("delay and hops", "hops", "delay_us"),
-    ("delay and geographic dispersion", "dispersion", "delay_dispersion"),
-    ("delay and least delay", "least_delay_us", "delay_us"),
-)
-"""The coefficients of the study: name, x, y."""
 
 
 @dataclass(frozen=True)
@@ -110,10 +104,10 @@ def _describe(view: PartialView, found: pl.DataFrame) -> dict[str, Any]:
     )
     pair = found["source"].cast(pl.UInt64) * view.nodes.height + found["destination"]
     coefficients = {}
-    for name, x, y in CORRELATED:
-        both = found.select(pl.col(x).cast(pl.Float64), pl.col(y).cast(pl.Float64), pair.alias("pair")).drop_nulls()
-        coefficient = spearman(both[x], both[y]).value if both.height else math.nan
-        coefficients[name] = None if math.isnan(coefficient) else coefficient
+    for one in CORRELATIONS:
+        both = found.select(one.x, one.y).drop_nulls()
+        coefficient = spearman(both[one.x], both[one.y]).value if both.height else math.nan
+        coefficients[one.name] = None if math.isnan(coefficient) else coefficient
     return {
         "graph": {
             "traces": view.traces,
