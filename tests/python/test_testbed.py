@@ -68,7 +68,11 @@ def test_nothing_remains_of_rigs_however_they_end() -> None:
     )
     assert whole.returncode == 0, whole.stderr
     for n in range(max(2, count // 6)):
-        doomed = subprocess.Popen([sys.executable, "-c", program, core.canonical(SHORT), "50"])
+        # What a shell starts in the background ignores SIGINT, and so would what it starts in turn.
+        doomed = subprocess.Popen(
+            [sys.executable, "-c", program, core.canonical(SHORT), "50"],
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
         time.sleep(0.15 + 0.17 * n % 1.5)
         doomed.send_signal(signal.SIGKILL if n % 2 == 0 else signal.SIGINT)
         doomed.wait()
