@@ -15,6 +15,7 @@ from scipy import stats as reference
 
 import lakes
 from haltere.errors import InputError
+from haltere.paths import lake as lake_module
 from haltere.paths import tallies
 from haltere.paths.engine import Dask, batches
 from haltere.paths.lake import Lake, Selection
@@ -84,12 +85,15 @@ def test_many_monitors_are_counted_in_groups(tmp_path: Path) -> None:
 def test_a_cluster_counts_as_this_machine_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     distributed = pytest.importorskip("distributed")
     source = lake(tmp_path / "l")
-    monkeypatch.setattr(tallies, "batches", lambda files: batches(files, 1))
+    for module in (tallies, lake_module):
+        monkeypatch.setattr(module, "batches", lambda files: batches(files, 1))
     options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
     with distributed.LocalCluster(**options, host="127.0.0.1", protocol="tcp") as cluster:
         engine = Dask(cluster.scheduler_address)
         try:
             assert tally(source, engine).table.equals(tally(source).table)
+            there, here = source.samples(40, (1, 2), engine=engine), source.samples(40, (1, 2))
+            assert [one.equals(other) for one, other in zip(there, here, strict=True)] == [True, True]
         finally:
             engine.close()
 

@@ -96,7 +96,7 @@ def measure(first: Lake, second: Lake, options: Options, *, engine: Engine | Non
         seeds = [options.seed + draw for draw in range(options.draws)]
         samples: list[pl.DataFrame] = []
         if options.traces or locator is not None:  # lists of hops are most of a lake: not read for nothing
-            samples = kept.samples(max(options.traces, 8 * options.tracks), seeds, columns=_COLUMNS)
+            samples = kept.samples(max(options.traces, 8 * options.tracks), seeds, columns=_COLUMNS, engine=engine)
         routes, views = _graphs(kept.name, samples if options.traces else [], options, locator, tell)
         periods.append(Period(kept.name, counted, kept.days(), dict(regions), routes, views))
         if locator is not None:

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from haltere.errors import InputError, as_written
+from haltere.paths.engine import Engine, Here, batches
 
 FORMAT = 1
 """Newest form of lakes that this version reads."""
@@ -23,6 +25,7 @@ UNKNOWN_DAY = "unknown"
 
 _WORD = 2**64 - 1
 _HALF = 2**32
+_BIN = 2**52  # of priorities, when how many are below what is counted
 
 
 @dataclass(frozen=True)
@@ -124,17 +127,36 @@ class Lake:
         """
         return self.samples(n, [seed], columns=columns)[0]
 
-    def samples(self, n: int, seeds: Sequence[int], *, columns: Sequence[str] | None = None) -> list[pl.DataFrame]:
-        """Return the samples of several seeds, as `sample` does, but read the lake once for all of them."""
+    def samples(
+        self, n: int, seeds: Sequence[int], *, columns: Sequence[str] | None = None, engine: Engine | None = None
+    ) -> list[pl.DataFrame]:
+        """Return the samples of several seeds, as `sample` does, but read the lake once for all of them.
+
+        Args:
+            n: how many traces each has.
+            seeds: of the draws.
+            columns: which columns; all if not given.
+            engine: where files are read; this machine if not given.
+        """
         if n < 1:
             raise InputError("is not a number of traces", field="n", given=as_written(n), right="a whole number from 1")
-        clean = self.clean()
-        limits = [_threshold(clean, n, seed) for seed in seeds]
-        wanted = list(columns) if columns else clean.collect_schema().names()
-        needed = list(dict.fromkeys(["key", *wanted]))
-        drawn = [priority(seed) <= _u64(limit) for seed, limit in zip(seeds, limits, strict=True)]
-        rows = clean.filter(pl.any_horizontal(drawn)).select(needed).collect(engine="streaming")
-        return [_least(rows, n, seed, limit).select(wanted) for seed, limit in zip(seeds, limits, strict=True)]
+        where = engine or Here()
+        wanted = tuple(columns) if columns else tuple(self.clean().collect_schema().names())
+        batch = [_Batch(tuple(files), self.selection, wanted) for files in batches(self.files())]
+        bins = pl.concat(where.map(partial(_bins, seeds=tuple(seeds)), batch))
+        found: dict[int, pl.DataFrame] = {}
+        sought = dict.fromkeys(seeds, n)
+        while sought:
+            limits = {seed: _limit(bins.filter(pl.col("seed") == str(seed)), count) for seed, count in sought.items()}
+            rows = pl.concat(where.map(partial(_drawn, limits=limits), batch))
+            for seed, limit in limits.items():
+                sample = _least(rows, n, seed, limit)
+                if sample.height == n or limit == _WORD:
+                    found[seed] = sample.select(wanted)
+                    del sought[seed]
+                else:
+                    sought[seed] *= 2  # copies of traces had been counted
+        return [found[seed] for seed in seeds]
 
     def _check(self) -> None:
         about = self.path / "lake.json"
@@ -203,25 +225,44 @@ def _word(seed: int, place: int) -> int:
     return z ^ (z >> 31)
 
 
-def _threshold(rows: pl.LazyFrame, n: int, seed: int) -> int:
-    """A priority up to which there are at least n different keys, or the greatest number if there are fewer in all."""
-    width = 2**48
-    counts = (
-        rows.select((priority(seed) // _u64(width)).alias("bin"))
-        .group_by("bin")
+@dataclass(frozen=True)
+class _Batch:
+    """Some files of a lake, and what of them is meant."""
+
+    files: tuple[str, ...]
+    selection: Selection
+    columns: tuple[str, ...]
+
+    def clean(self) -> pl.LazyFrame:
+        return scan(self.files, self.selection).filter(pl.col("class") == "clean")
+
+
+def _bins(batch: _Batch, seeds: Sequence[int]) -> pl.DataFrame:
+    """How many clean rows have priorities in each of 4096 bins, for each seed."""
+    counts = [
+        batch.clean()
+        .select(pl.lit(str(seed)).alias("seed"), (priority(seed) // _u64(_BIN)).alias("bin"))
+        .group_by("seed", "bin")
         .agg(pl.len().cast(pl.UInt64).alias("rows"))
-        .sort("bin")
-        .collect(engine="streaming")
-    )
-    total, bins = counts["rows"].cum_sum().to_numpy(), counts["bin"].to_numpy()
-    wanted = n
-    while total.size and wanted <= total[-1]:
-        limit = int(bins[np.searchsorted(total, wanted)]) * width + width - 1
-        below = rows.select(priority(seed).alias("priority")).filter(pl.col("priority") <= limit)
-        if int(below.unique().select(pl.len()).collect(engine="streaming").item()) >= n:
-            return limit
-        wanted *= 2  # copies of traces had been counted
-    return _WORD
+        for seed in seeds
+    ]
+    return pl.concat(pl.collect_all(counts, engine="streaming"))
+
+
+def _limit(bins: pl.DataFrame, wanted: int) -> int:
+    """A priority up to which there are so many rows, or the greatest number if there are fewer in all."""
+    counted = bins.group_by("bin").agg(pl.col("rows").sum()).sort("bin")
+    total = counted["rows"].cum_sum().to_numpy()
+    if not total.size or wanted > total[-1]:
+        return _WORD
+    return int(counted["bin"][int(np.searchsorted(total, wanted))]) * _BIN + _BIN - 1
+
+
+def _drawn(batch: _Batch, limits: Mapping[int, int]) -> pl.DataFrame:
+    """The clean rows whose priority for one of the seeds is up to its limit."""
+    drawn = [priority(seed) <= _u64(limit) for seed, limit in limits.items()]
+    needed = list(dict.fromkeys(["key", *batch.columns]))
+    return batch.clean().filter(pl.any_horizontal(drawn)).select(needed).collect(engine="streaming")
 
 
 def _least(rows: pl.DataFrame, n: int, seed: int, limit: int) -> pl.DataFrame:
