@@ -175,7 +175,7 @@ def _graphs(
             threads=options.threads,
             on_progress=partial(tell, f"{name}: paths of draw {draw + 1} of {options.draws}"),
         )
-        routes.append(found.with_columns(pl.col("difference").fill_nan(None)))
+        routes.append(found)
         views.append(_about(view, draw))
     return (pl.concat(routes), pl.DataFrame(views)) if routes else (None, None)
 

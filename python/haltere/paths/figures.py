@@ -10,14 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from haltere.figures.plots import Axis, Box, Line, Plot, Point
 from haltere.figures.text import fixed, significant
 from haltere.paths.claims import Evolution
 from haltere.paths.periods import Period
-from haltere.paths.routes import CORRELATIONS, Correlation, estimate, largest_k, spearman_of
+from haltere.paths.routes import CORRELATIONS, Correlation, estimate, largest_k, rows_of, spearman_of
 from haltere.report.comparison import MissingDataError
 
 Floats = NDArray[np.float64]
@@ -93,17 +92,7 @@ def _percent(share: float) -> str:
 
 def _column(period: Period, column: str, k: int | None = None) -> Floats:
     """The values of a column of a period's routes that are there."""
-    if period.routes is None:
-        message = f"no partial view was made of {period.name}"
-        raise MissingDataError(message)
-    rows = period.routes if k is None else period.routes.filter(pl.col("k") == k)
-    values: Floats = rows[column].drop_nulls().drop_nans().to_numpy().astype(np.float64)
-    if values.size == 0:
-        located = column in ("dispersion", "delay_dispersion", "least_delay_us")
-        message = (
-            f"no path of {period.name} has both ends located (--mmdb)" if located else f"{period.name} has no {column}"
-        )
-        raise MissingDataError(message)
+    values: Floats = rows_of(period, column, k=k)[column].to_numpy().astype(np.float64)
     return values
 
 
@@ -227,13 +216,7 @@ def _scatter(name: str, correlation: Correlation, source: str) -> Callable[[Evol
 
 
 def _both(period: Period, correlation: Correlation) -> tuple[Floats, Floats]:
-    for column in (correlation.x, correlation.y):
-        _column(period, column)
-    assert period.routes is not None  # noqa: S101 - `_column` has looked
-    rows = period.routes.select(correlation.x, correlation.y).drop_nulls().drop_nans()
-    if rows.is_empty():
-        message = f"no path of {period.name} has {correlation.name}"
-        raise MissingDataError(message)
+    rows = rows_of(period, correlation.x, correlation.y)
     x, y = (rows[c].to_numpy().astype(np.float64) * _SHOWN[c].scale for c in (correlation.x, correlation.y))
     return x, y
 

@@ -17,6 +17,8 @@ from haltere.paths.periods import Period
 from haltere.report.comparison import MissingDataError
 from haltere.stats import Interval, difference, mean, spearman
 
+_LOCATED = {"dispersion", "delay_dispersion", "least_delay_us"}
+
 
 @dataclass(frozen=True)
 class Correlation:
@@ -35,32 +37,26 @@ CORRELATIONS = (
 )
 
 
-def by_draw(period: Period, value: pl.Expr, *needs: str, k: int | None = None) -> list[float]:
-    """Return an aggregate of the routes of each draw, in their order.
-
-    Args:
-        period: whose routes.
-        value: the aggregate.
-        needs: columns without which a route does not count.
-        k: only the k-th shortest paths.
+def rows_of(period: Period, *needs: str, k: int | None = None) -> pl.DataFrame:
+    """Return a period's routes that have all of some columns, of the k-th shortest paths alone if `k` is given.
 
     Raises:
-        MissingDataError: if the period has no routes, or none that count.
+        MissingDataError: if there are none; the message says what would give some.
     """
     if period.routes is None:
         raise MissingDataError(f"no partial view was made of {period.name}")
     rows = period.routes if k is None else period.routes.filter(pl.col("k") == k)
-    if needs:
-        rows = rows.drop_nulls(needs)
+    rows = rows.drop_nulls(needs) if needs else rows
     if rows.is_empty():
-        raise MissingDataError(f"{period.name} has no path with {' and '.join(needs) or f'K = {k}'}{_why(needs)}")
-    found = rows.group_by("draw").agg(value.alias("value")).sort("draw")["value"]
+        remedy = " (give a database of locations with --mmdb)" if _LOCATED & set(needs) else ""
+        raise MissingDataError(f"{period.name} has no path with {' and '.join(needs) or f'K = {k}'}{remedy}")
+    return rows
+
+
+def by_draw(period: Period, value: pl.Expr, *needs: str, k: int | None = None) -> list[float]:
+    """Return an aggregate of the routes of each draw, in their order; of which routes, `rows_of` says."""
+    found = rows_of(period, *needs, k=k).group_by("draw").agg(value.alias("value")).sort("draw")["value"]
     return [float(one) for one in found.drop_nulls().drop_nans()]
-
-
-def _why(needs: Sequence[str]) -> str:
-    located = {"dispersion", "delay_dispersion", "least_delay_us"}
-    return " (give a database of locations with --mmdb)" if located & set(needs) else ""
 
 
 def estimate(values: Sequence[float]) -> Interval:
@@ -75,9 +71,7 @@ def change(first: Sequence[float], second: Sequence[float]) -> Interval:
 
 def spearman_of(period: Period, correlation: Correlation) -> list[float]:
     """Return Spearman's coefficient of the two columns in each draw."""
-    by_draw(period, pl.len(), correlation.x, correlation.y)  # says what is missing
-    assert period.routes is not None  # noqa: S101 - `by_draw` has looked
-    rows = period.routes.select("draw", correlation.x, correlation.y).drop_nulls()
+    rows = rows_of(period, correlation.x, correlation.y).select("draw", correlation.x, correlation.y)
     parts = rows.partition_by("draw", maintain_order=True)
     found = [spearman(part[correlation.x], part[correlation.y]).value for part in parts]
     known = [value for value in found if not math.isnan(value)]
@@ -97,5 +91,5 @@ def share_under(column: str, value: float) -> pl.Expr:
 
 
 def largest_k(period: Period) -> int:
-    """Return the largest K of a period's routes; 0 if it has none."""
-    return 0 if period.routes is None or period.routes.is_empty() else int(period.routes["k"].max())  # type: ignore[arg-type]
+    """Return the largest K of a period's routes."""
+    return int(rows_of(period)["k"].to_numpy().max())

@@ -185,29 +185,32 @@ def _days(days: Sequence[str]) -> str:
     return f"{len(days)}, {days[0]} to {days[-1]}"
 
 
+_VIEW = {
+    "traces": "traces drawn",
+    "nodes": "nodes",
+    "links": "links",
+    "components": "components",
+    "largest": "nodes of the largest component",
+    "raised": "links whose delay came out below 1 µs and was raised to it",
+}
+
+
 def _views(found: Evolution) -> list[dict[str, str]]:
-    if any(period.views is None for period in found.periods):
+    """What the partial views are like; nothing if one of the periods has none."""
+    first, second = found.first.views, found.second.views
+    if first is None or second is None:
         return []
-    labels = {
-        "traces": "traces drawn",
-        "nodes": "nodes",
-        "links": "links",
-        "components": "components",
-        "largest": "nodes of the largest component",
-        "raised": "links whose delay came out below 1 µs and was raised to it",
-    }
-
-    def spread(period: Period, column: str) -> str:
-        assert period.views is not None  # noqa: S101 - seen above
-        values = [float(v) for v in period.views[column]]
-        mean = fixed(sum(values) / len(values), 0)
-        same = min(values) == max(values)
-        return mean if same else f"{mean} ({fixed(min(values), 0)} to {fixed(max(values), 0)})"
-
     return [
-        {"label": label, "first": spread(found.first, name), "second": spread(found.second, name)}
-        for name, label in labels.items()
+        {"label": label, "first": _spread(first[name]), "second": _spread(second[name])}
+        for name, label in _VIEW.items()
     ]
+
+
+def _spread(column: pl.Series) -> str:
+    """A mean over draws, and from the least to the greatest where they differ."""
+    values = [float(value) for value in column]
+    mean = fixed(sum(values) / len(values), 0)
+    return mean if min(values) == max(values) else f"{mean} ({fixed(min(values), 0)} to {fixed(max(values), 0)})"
 
 
 def _mix(found: Evolution) -> list[dict[str, str]]:
