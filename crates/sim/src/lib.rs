@@ -13,14 +13,16 @@ pub mod network;
 pub mod page;
 pub mod recorder;
 pub mod result;
+mod run;
 pub mod scenario;
 pub mod schedule;
 pub mod stack;
 pub mod tls;
 pub mod world;
 
-pub use build::{check_at, run, run_at, trace, trace_at};
+pub use build::check_at;
 pub use fidelity::Fidelity;
 pub use recorder::{Files, Pcap};
 pub use result::RunResult;
+pub use run::{run, run_at, trace, trace_at};
 pub use scenario::{Scenario, ScenarioError};

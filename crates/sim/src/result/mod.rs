@@ -1,5 +1,7 @@
 //! What a run leaves behind.
 
+mod summary;
+
 pub use haltere_net::report::LinkResult;
 use serde::Serialize;
 

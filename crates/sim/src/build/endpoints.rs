@@ -1,0 +1,125 @@
+//! The transport at each end of a flow, with the mechanisms its contender switches.
+
+use crate::ack::AckSpec;
+use crate::contender::{Contender, Switch, Transport};
+use crate::fidelity::Subject;
+#[cfg(feature = "stacks")]
+use crate::recorder;
+use crate::recorder::Files;
+use crate::stack::Past;
+use haltere_net::rng::Stream;
+use haltere_net::{FlowId, PathId, Span};
+use haltere_transport::cc::Algorithm;
+use haltere_transport::{Endpoint, Role, quic, tcp};
+
+/// The program that all ends of a run share whose stacks need one.
+#[cfg(feature = "stacks")]
+pub(super) type Worker = haltere_stacks::Worker;
+#[cfg(not(feature = "stacks"))]
+#[derive(Default)]
+pub(super) struct Worker;
+
+/// One end of a flow, as its endpoint is to be made.
+pub(super) struct End<'a> {
+    pub contender: &'a Contender,
+    pub ack: Option<AckSpec>,
+    pub role: Role,
+    pub flow: FlowId,
+    pub mtu: u32,
+    pub phase: Span,
+    #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "only stacks write files of their own"))]
+    pub files: Option<&'a Files>,
+    #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "only stacks need one"))]
+    pub worker: &'a Worker,
+    #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "the model needs no past to resume a session"))]
+    pub past: &'a Past,
+}
+
+/// The largest UDP payload in an IPv4 packet of a path with this MTU, bytes.
+pub(super) fn udp_payload(mtu: u32) -> u16 {
+    u16::try_from(mtu.saturating_sub(quic::sizes::IP_UDP)).unwrap_or(u16::MAX)
+}
+
+impl End<'_> {
+    /// The endpoint; `dice` gives the stream of each of its connections, by what is added to the end's name.
+    pub fn endpoint(
+        &self,
+        subject: Subject,
+        connections: usize,
+        dice: &dyn Fn(&str) -> Stream,
+    ) -> Result<Box<dyn Endpoint>, String> {
+        match subject {
+            Subject::Model(algorithm) => Ok(self.model(algorithm, connections, dice)),
+            #[cfg(feature = "stacks")]
+            Subject::Stack { .. } => {
+                let mut config =
+                    self.past.config(subject, self.contender, self.role, udp_payload(self.mtu), dice(""))?;
+                let log = recorder::stack_log(self.files, self.flow, self.role)?;
+                config.qlog = log.map(haltere_stacks::Sink::new);
+                config.worker = self.worker.clone();
+                haltere_stacks::endpoint(config).map_err(|e| e.to_string())
+            }
+        }
+    }
+
+    fn model(&self, algorithm: Algorithm, connections: usize, dice: &dyn Fn(&str) -> Stream) -> Box<dyn Endpoint> {
+        match self.contender.transport {
+            Transport::Tcp if connections > 1 => {
+                let member = |k: usize| {
+                    let stream = if k == 0 { dice("") } else { dice(&format!("/{k}")) };
+                    tcp::Connection::new(tcp::Config { path: PathId(k as u8), ..self.tcp(algorithm, stream) })
+                };
+                Box::new(tcp::Bundle::new(self.role, (0..connections).map(member).collect()))
+            }
+            Transport::Tcp => Box::new(tcp::Connection::new(self.tcp(algorithm, dice("")))),
+            Transport::Quic => Box::new(quic::Connection::new(self.quic(algorithm, dice("")))),
+        }
+    }
+
+    fn tcp(&self, algorithm: Algorithm, stream: Stream) -> tcp::Config {
+        let contender = self.contender;
+        let mut config = tcp::Config::new(self.role, self.flow, algorithm, stream);
+        config.mtu = self.mtu;
+        config.phase = self.phase;
+        config.slow_start = contender.slow_start;
+        config.paced = contender.has(Switch::Paced);
+        config.delayed_ack = !contender.has(Switch::NoDelack);
+        if contender.has(Switch::Ecn) {
+            config.ecn = config.ecn.or(Some(tcp::EchoRule::Rfc3168));
+        }
+        config.timestamps = !contender.has(Switch::NoTimestamps);
+        config.fast_open = contender.has(Switch::FastOpen);
+        if contender.has(Switch::StockBuffers) {
+            config.initial_receive_window = 65_535;
+            config.max_receive_window = (6 << 20) / 256 * tcp::config::WINDOW_SHARE;
+        }
+        if contender.has(Switch::NoSackCompression) {
+            config.sack_compression = Span::ZERO;
+        }
+        if contender.has(Switch::Rto1s) {
+            config.rto = tcp::config::RtoRule::Rfc6298;
+        }
+        if let Some(ack) = self.ack {
+            ack.apply_to_tcp(&mut config);
+        }
+        config
+    }
+
+    fn quic(&self, algorithm: Algorithm, stream: Stream) -> quic::Config {
+        let contender = self.contender;
+        let mut config = quic::Config::new(self.role, algorithm, stream);
+        config.max_udp_payload = udp_payload(self.mtu);
+        config.ecn |= contender.has(Switch::Ecn);
+        config.slow_start = contender.slow_start;
+        config.session = contender.session();
+        config.retry = self.role == Role::Server && contender.has(Switch::Retry);
+        config.unknown_version = self.role == Role::Client && contender.has(Switch::VersionNegotiation);
+        if contender.has(Switch::NoDelack) {
+            config.ack.every = 1;
+        }
+        if let Some(ack) = self.ack {
+            ack.apply_to_quic(&mut config);
+        }
+        config
+    }
+}

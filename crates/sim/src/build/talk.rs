@@ -1,0 +1,64 @@
+//! What the applications at the two ends of a flow say.
+
+use crate::application::{Application, Dialogue};
+use crate::contender::{Contender, Switch, Transport};
+use crate::http::{self, Framing, Script};
+use crate::page::{Browser, MOST_CONNECTIONS, Origin, Visit};
+use crate::scenario::{App, Flow};
+use crate::tls::{Flights, Version};
+use haltere_transport::Role;
+
+/// What an unlimited flow is given to send, bytes: more than any run moves.
+const UNLIMITED: u64 = 1 << 50;
+
+/// What is said on a flow's connections.
+pub(super) enum Talk {
+    One(Script),
+    Page(Box<Visit>),
+}
+
+impl Talk {
+    pub fn of(flow: &Flow, contender: &Contender) -> Talk {
+        let framing = match (flow.app, contender.transport) {
+            (App::Http1, _) => Framing::Http1,
+            (_, Transport::Tcp) => Framing::Http2,
+            (_, Transport::Quic) => Framing::Http3,
+        };
+        let flights = match contender.transport {
+            Transport::Tcp => flights(contender),
+            Transport::Quic => Flights::none(),
+        };
+        if let Some(page) = &flow.page {
+            return Talk::Page(Box::new(Visit::new(page, framing, flights)));
+        }
+        let size = flow.size.map_or(UNLIMITED, |s| s.0.0);
+        Talk::One(match (flow.app, framing) {
+            (App::Raw, _) => http::raw(size),
+            (_, Framing::Http1) => http::http1(&flights, size),
+            (_, Framing::Http2) => http::https2(&flights, size),
+            (_, Framing::Http3) => http::https3(size),
+        })
+    }
+
+    pub fn application(&self, role: Role) -> Box<dyn Application> {
+        match (self, role) {
+            (Talk::One(script), _) => Box::new(Dialogue::new(role, script.clone())),
+            (Talk::Page(visit), Role::Client) => Box::new(Browser::new(visit.as_ref().clone())),
+            (Talk::Page(visit), Role::Server) => Box::new(Origin::new(visit.as_ref().clone())),
+        }
+    }
+
+    /// Connections it may need.
+    pub fn connections(&self) -> usize {
+        match self {
+            Talk::Page(visit) if visit.framing == Framing::Http1 => MOST_CONNECTIONS,
+            _ => 1,
+        }
+    }
+}
+
+/// The flights of TLS over TCP.
+fn flights(contender: &Contender) -> Flights {
+    let version = if contender.has(Switch::Tls12) { Version::V12 } else { Version::V13 };
+    Flights::tls(version, contender.session())
+}

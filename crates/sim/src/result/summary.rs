@@ -1,0 +1,90 @@
+//! From a world that has run to its result.
+
+use super::{FlowResult, LinkResult, RunResult};
+use crate::build::Run;
+use crate::world::Stall;
+use haltere_net::{Span, Time};
+
+impl Run {
+    /// The result; `baseline` has the bytes of each flow that came before measuring began, `measured` is for how long it went on.
+    pub fn result(&self, outcome: Result<bool, Stall>, baseline: &[u64], measured: Option<Span>) -> RunResult {
+        let now = self.world.now();
+        let mut flows: Vec<FlowResult> =
+            (0..self.flows.len()).map(|i| self.flow_result(i, baseline[i], measured)).collect();
+        let mut error = None;
+        if let Err(Stall::Storm(at)) = outcome {
+            error = Some(format!("time stood still at {at}: two components kept calling each other"));
+        } else if !self.world.conserves() {
+            error = Some("packets were made or lost without a counted cause".to_string());
+        } else if let Some(flow) = flows.iter().find(|f| f.status == "failed") {
+            error = Some(format!("flow {}: {}", flow.flow, flow.error.as_deref().unwrap_or("failed")));
+        }
+        if outcome.is_err() {
+            flows.iter_mut().for_each(|f| f.status = "failed");
+        }
+        let edges = self.topology.edges().iter().zip(self.world.links());
+        let links = edges.map(|(edge, link)| LinkResult::new(&edge.name, edge.direction, link.counters()));
+        let hosts = self.world.hosts();
+        RunResult {
+            status: if error.is_some() { "failed" } else { "ok" },
+            error,
+            virtual_s: now.as_secs_f64(),
+            events: self.world.events(),
+            data_packets: hosts.iter().step_by(2).map(|h| h.endpoint.stats().received_packets).sum(),
+            flows,
+            links: links.collect(),
+        }
+    }
+
+    fn flow_result(&self, i: usize, baseline: u64, measured: Option<Span>) -> FlowResult {
+        let flow = &self.flows[i];
+        let [client, server] = [2 * i, 2 * i + 1].map(|h| &self.world.hosts()[h]);
+        let (progress, sender) = (client.application.progress(), server.endpoint.stats());
+        let start = self.starts[i];
+        let since_start = |t: Option<Time>| t.map(|t| t.since(start).as_secs_f64());
+        let size = flow.total();
+        let completion = since_start(progress.completed);
+        let bytes = match (size, completion) {
+            (Some(size), Some(_)) => size,
+            (Some(size), None) => progress.received.min(size),
+            (None, _) => progress.received - baseline,
+        };
+        let wire_bytes = client.endpoint.stats().received_wire_bytes;
+        // Where no time passes there is no rate.
+        let seconds = completion.or(measured.map(Span::as_secs_f64)).filter(|s| *s > 0.0);
+        let reason = progress.failed.or(server.application.progress().failed);
+        let error = match (reason, size, completion) {
+            (Some(reason), _, None) => Some(reason.text().to_string()),
+            (None, Some(size), None) if measured.is_none() => Some(format!(
+                "not finished after {}: {} of {size} bytes arrived; give time_limit a larger value",
+                self.world.now().since(start),
+                progress.received
+            )),
+            _ => None,
+        };
+        FlowResult {
+            flow: i as u32,
+            contender: flow.contender.clone(),
+            pair: flow.pair.unwrap_or(0),
+            start_s: start.as_secs_f64(),
+            completion_s: completion,
+            handshake_s: since_start(progress.connected),
+            first_byte_s: since_start(progress.first_byte),
+            bytes,
+            goodput_bps: seconds.map(|s| 8.0 * bytes as f64 / s),
+            throughput_bps: seconds.map(|s| 8.0 * wire_bytes as f64 / s),
+            wire_bytes,
+            overhead_bytes: wire_bytes.saturating_sub(bytes),
+            sent_packets: sender.sent_packets,
+            retransmitted_packets: sender.retransmitted_packets,
+            lost_packets: sender.lost_packets,
+            spurious_retransmissions: sender.spurious_retransmissions,
+            timeouts: sender.timeouts,
+            min_rtt_s: sender.min_rtt.map(Span::as_secs_f64),
+            mean_rtt_s: sender.mean_rtt().map(Span::as_secs_f64),
+            objects_s: client.application.objects().map(|o| o.iter().map(|&t| since_start(t)).collect()),
+            status: if error.is_some() { "failed" } else { "ok" },
+            error,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Driving a world: until its transfers are done or its time is over.
+
+use crate::build::{Run, build};
+use crate::fidelity::Fidelity;
+use crate::recorder::{Files, Recorder};
+use crate::result::{RunResult, SeriesResult, TraceResult};
+use crate::scenario::{Quantity, Scenario, ScenarioError};
+use crate::world::Host;
+use haltere_net::{Metric, Span, Time};
+
+const DEFAULT_TIME_LIMIT: Span = Span::from_secs(3600);
+
+/// Runs a scenario in the model: a pure function of its arguments.
+pub fn run(scenario: &Scenario, seed: u64, replication: u64) -> Result<RunResult, ScenarioError> {
+    run_at(Fidelity::Model, scenario, seed, replication)
+}
+
+/// Runs a scenario at a fidelity: a pure function of its arguments.
+pub fn run_at(
+    fidelity: Fidelity,
+    scenario: &Scenario,
+    seed: u64,
+    replication: u64,
+) -> Result<RunResult, ScenarioError> {
+    Ok(drive(fidelity, scenario, (seed, replication), None)?.0)
+}
+
+/// Runs a scenario in the model and keeps every change of every metric.
+pub fn trace(scenario: &Scenario, seed: u64, replication: u64) -> Result<TraceResult, ScenarioError> {
+    trace_at(Fidelity::Model, scenario, seed, replication, &Files::default())
+}
+
+/// Runs a scenario at a fidelity, keeps every change of every metric, and writes `files`. The run is the same as without.
+///
+/// # Errors
+/// What is wrong with the scenario; with the path `pcap` or `qlog`, what is wrong with the files asked for.
+pub fn trace_at(
+    fidelity: Fidelity,
+    scenario: &Scenario,
+    seed: u64,
+    replication: u64,
+    files: &Files,
+) -> Result<TraceResult, ScenarioError> {
+    let (result, mut run) = drive(fidelity, scenario, (seed, replication), Some(files))?;
+    let links = run.topology.edges().len() as u32;
+    let series = run.world.take_recorder().map_or(Ok(Vec::new()), Recorder::finish)?;
+    let series = series.into_iter().filter_map(|s| {
+        let who = match s.who.0.checked_sub(links) {
+            None => {
+                let edge = &run.topology.edges()[s.who.0 as usize];
+                format!("{} {}", edge.name, edge.direction.name())
+            }
+            // Hosts stand in pairs, client and server; it is the server whose window moves the data.
+            Some(host) if host % 2 == 1 => format!("flow {}", host / 2),
+            Some(_) => return None,
+        };
+        let scale = if s.metric == Metric::Rtt { 1e-9 } else { 1.0 };
+        let unbounded = |v: u64| if v == u64::MAX { f64::NAN } else { v as f64 * scale };
+        Some(SeriesResult {
+            who,
+            name: s.metric.name(),
+            unit: s.metric.unit(),
+            t_s: s.at.iter().map(|&t| Time::from_nanos(t).as_secs_f64()).collect(),
+            v: s.value.iter().map(|&v| unbounded(v)).collect(),
+        })
+    });
+    Ok(TraceResult { series: series.collect(), result })
+}
+
+fn drive(
+    fidelity: Fidelity,
+    scenario: &Scenario,
+    dice: (u64, u64),
+    files: Option<&Files>,
+) -> Result<(RunResult, Run), ScenarioError> {
+    let mut run = build(fidelity, scenario, dice, files)?;
+    let unfinished = run.flows.iter().filter(|f| f.total().is_some()).count();
+    let all_limited = unfinished == run.flows.len();
+    let mut open = unfinished;
+    let limited: Vec<bool> = run.flows.iter().map(|f| f.total().is_some()).collect();
+    let mut over = vec![false; run.flows.len()];
+    // Called after each host's turn: a client's progress can only have changed in its own.
+    let mut done = |hosts: &[Host], host: u32| {
+        let flow = (host / 2) as usize;
+        if host.is_multiple_of(2) && !over[flow] && limited[flow] {
+            let progress = hosts[host as usize].application.progress();
+            if progress.completed.is_some() || progress.failed.is_some() {
+                over[flow] = true;
+                open -= 1;
+            }
+        }
+        open == 0 && all_limited
+    };
+    let span = |q: Quantity<Span>| Time::ZERO + q.0;
+    let end = scenario.duration.or(scenario.time_limit).map_or(Time::ZERO + DEFAULT_TIME_LIMIT, span);
+    let mut baseline = vec![0; run.flows.len()];
+    let mut outcome = Ok(false);
+    if let Some(from) = scenario.measure_from.map(span) {
+        outcome = run.world.run(from, &mut done);
+        for (flow, bytes) in baseline.iter_mut().enumerate() {
+            *bytes = run.world.hosts()[2 * flow].application.progress().received;
+        }
+    }
+    if outcome == Ok(false) {
+        outcome = run.world.run(end, &mut done);
+    }
+    let measured = scenario.duration.map(|d| d.0.saturating_sub(scenario.measure_from.map_or(Span::ZERO, |m| m.0)));
+    let result = run.result(outcome, &baseline, measured);
+    Ok((result, run))
+}
