@@ -3,7 +3,7 @@
 #![no_main]
 
 use haltere_net::rng::Streams;
-use haltere_net::{ComponentId, Cx, Ecn, FlowId, Packet, PathId, Span, Time};
+use haltere_net::{ComponentId, Cx, Ecn, Packet, PathId, Span, Time};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::quic::{
     self, Ack, AckEcn, AckFrequency, Datagram, EcnCounts, Form, Frame, QuicPacket, Session, SpaceId,
@@ -125,7 +125,7 @@ fn endpoint(u: &mut Unstructured<'_>) -> Result<Box<dyn Endpoint>> {
     let algorithm = *u.choose(Algorithm::ALL)?;
     let stream = Streams::new(1, 0).named("fuzz");
     if u.arbitrary()? {
-        let mut config = tcp::Config::new(role, FlowId(0), algorithm, stream);
+        let mut config = tcp::Config::new(role, algorithm, stream);
         config.fast_open = u.arbitrary()?;
         config.ecn = *u.choose(&[None, Some(tcp::EchoRule::Rfc3168), Some(tcp::EchoRule::Dctcp)])?;
         return Ok(Box::new(tcp::Connection::new(config)));
@@ -163,10 +163,10 @@ fn play(u: &mut Unstructured<'_>) -> Result<()> {
             }
             _ => {
                 let body = if u.arbitrary()? { Body::Tcp(segment(u)?) } else { Body::Quic(Box::new(datagram(u)?)) };
-                let (flow, path) = (FlowId(0), PathId(u8::from(u.ratio(1, 16)?)));
+                let path = PathId(u8::from(u.ratio(1, 16)?));
                 let len = u.int_in_range(0..=1500)?;
                 let ecn = ecn(u)?;
-                end.on_packet(Packet { len, flow, route: 0, hop: 0, ecn, class: 0, path, body }, &mut cx);
+                end.on_packet(Packet { ecn, path, ..Packet::new(len, body) }, &mut cx);
             }
         }
         while let Some(event) = end.poll_event() {

@@ -12,7 +12,7 @@ use crate::unit::Unit;
 use haltere_net::link::Link;
 use haltere_net::rng::Streams;
 use haltere_net::topology::Direction;
-use haltere_net::{ComponentId, Cx, Ecn, FlowId, Packet, PathId, Time};
+use haltere_net::{ComponentId, Cx, Ecn, Packet, Time};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -145,12 +145,12 @@ impl Engine {
     }
 
     fn offer(&mut self, port: usize, now: Time, unit: Arc<Unit>) {
-        let (flow, ecn, class) = (FlowId(unit.flow()), unit.ecn(), unit.class());
+        let (flow, ecn, class) = (unit.flow(), unit.ecn(), unit.class());
         let mut cx = Cx::new(now, ComponentId(port as u32));
         for piece in 0..unit.pieces() {
             let body = Frame { unit: Arc::clone(&unit), piece };
             let len = body.unit.len(piece);
-            let packet = Packet { len, flow, route: 0, hop: 0, ecn, class, path: PathId(0), body };
+            let packet = Packet { flow, ecn, class, ..Packet::new(len, body) };
             self.lanes[port].link.offer(packet, &mut cx);
         }
     }

@@ -4,7 +4,7 @@
 //! number, and what is due together is written with one header and the payload where it lies. Every device is opened
 //! with `IFF_VNET_HDR`, so each packet has a `virtio_net_hdr` in front (Virtio 1.2, section 5.1.6.1).
 
-use haltere_net::Ecn;
+use haltere_net::{Address, ConnectionId, Ecn, FlowKey};
 use std::ops::Range;
 
 /// Length of a `virtio_net_hdr`, bytes.
@@ -162,16 +162,15 @@ impl Unit {
         self.class_byte() >> 2
     }
 
-    /// A number that packets of one flow share: FNV-1a over addresses, protocol and ports.
-    pub fn flow(&self) -> u32 {
+    /// What its five-tuple tells: an IPv4 address is its own number; IPv6 addresses, and protocol with ports, are hashed.
+    pub fn flow(&self) -> FlowKey {
         let ip = self.ip();
-        let (addresses, protocol, ports) = match ip[0] >> 4 {
-            4 => (&ip[12..20], ip[9], usize::from(ip[0] & 15) * 4),
-            _ => (&ip[8..40], ip[6], 40),
+        let (source, destination, protocol, ports) = match ip[0] >> 4 {
+            4 => (address(&ip[12..16]), address(&ip[16..20]), ip[9], usize::from(ip[0] & 15) * 4),
+            _ => (address(&ip[8..24]), address(&ip[24..40]), ip[6], 40),
         };
         let ports = if matches!(protocol, 6 | 17) { ip.get(ports..ports + 4).unwrap_or(&[]) } else { &[] };
-        let bytes = addresses.iter().chain(ports).chain(std::slice::from_ref(&protocol));
-        bytes.fold(0x811c_9dc5, |hash, &b| (hash ^ u32::from(b)).wrapping_mul(0x0100_0193))
+        FlowKey { source, destination, connection: ConnectionId(fnv(&[&[protocol], ports])) }
     }
 
     /// The whole as it was read, `virtio_net_hdr` first.
@@ -261,6 +260,15 @@ fn mark(ip: &mut [u8], ecn: Ecn) {
         ip[1] = ip[1] & !3 | bits;
         sum_header(ip, usize::from(ip[0] & 15) * 4);
     }
+}
+
+fn address(bytes: &[u8]) -> Address {
+    Address(bytes.try_into().map_or_else(|_| fnv(&[bytes]), u32::from_be_bytes))
+}
+
+/// The hash FNV-1a of some bytes.
+fn fnv(parts: &[&[u8]]) -> u32 {
+    parts.iter().copied().flatten().fold(0x811c_9dc5, |hash, &b| (hash ^ u32::from(b)).wrapping_mul(0x0100_0193))
 }
 
 #[cfg(test)]

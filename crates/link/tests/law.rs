@@ -9,7 +9,7 @@ use haltere_net::link::{Link, LinkConfig};
 use haltere_net::loss::{JitterModel, LossModel};
 use haltere_net::queue::Limit;
 use haltere_net::rng::Streams;
-use haltere_net::{ComponentId, Cx, Ecn, FlowId, Packet, PathId, Rate, Span, Time};
+use haltere_net::{ComponentId, Cx, Ecn, Packet, Rate, Span, Time};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -87,16 +87,7 @@ fn spec(config: &LinkConfig, coalesce: bool) -> EmulatorSpec {
 /// What the simulator's link makes of the packets, offered at these times.
 fn simulated(config: &LinkConfig, offers: &[(u64, u32)]) -> Vec<(u64, usize)> {
     let mut link: Link<usize> = Link::new(config, "l/down", &Streams::new(11, 2));
-    let packet = |n, len| Packet {
-        len,
-        flow: FlowId(0),
-        route: 0,
-        hop: 0,
-        ecn: Ecn::NotEct,
-        class: 0,
-        path: PathId(0),
-        body: n,
-    };
+    let packet = |n, len| Packet::new(len, n);
     let mut out = Vec::new();
     for (n, &(t, len)) in offers.iter().enumerate() {
         let mut cx = Cx::new(Time::from_nanos(t), ComponentId(0));

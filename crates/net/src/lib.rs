@@ -23,6 +23,6 @@ pub mod units;
 
 pub use cx::{ComponentId, Cx, Metric, NoProbe, Probe};
 pub use incident::Incident;
-pub use packet::{Ecn, FlowId, Packet, PathId};
+pub use packet::{Address, ConnectionId, Ecn, FlowKey, Packet, PathId};
 pub use time::{Span, Time};
 pub use units::{Bytes, Rate};

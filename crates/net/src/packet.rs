@@ -1,8 +1,26 @@
 //! Packets, generic over what they carry.
 
-/// Number of a flow within a run.
+use crate::time::Time;
+
+/// The address of a network interface: in a run its number, in an emulator a number that stands for the IP address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
-pub struct FlowId(pub u32);
+pub struct Address(pub u32);
+
+/// What tells a connection from others between the same addresses: in a run its number, in an emulator a number that stands
+/// for protocol and ports.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct ConnectionId(pub u32);
+
+/// What a packet's five-tuple tells: whose it is. The two directions of a connection differ in who is the source.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct FlowKey {
+    /// The interface that it comes from.
+    pub source: Address,
+    /// The interface that it goes to.
+    pub destination: Address,
+    /// The connection it is a part of.
+    pub connection: ConnectionId,
+}
 
 /// Number of a path within a connection; a single-path connection has path 0 only.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
@@ -35,8 +53,8 @@ impl Ecn {
 pub struct Packet<B> {
     /// Length on the link in bytes, IP and transport headers included.
     pub len: u32,
-    /// The flow it belongs to (what a fair queue hashes).
-    pub flow: FlowId,
+    /// Whose it is (what a fair queue hashes). The driver of an endpoint fills it in.
+    pub flow: FlowKey,
     /// Number of the route it follows (see [`crate::topology`]).
     pub route: u32,
     /// Links of the route already behind it.
@@ -47,6 +65,26 @@ pub struct Packet<B> {
     pub class: u8,
     /// The path of its connection that it travels on.
     pub path: PathId,
+    /// When it came to the network element that holds it.
+    pub arrived: Time,
     /// The typed segment in the simulator, raw bytes for production stacks and the emulator.
     pub body: B,
+}
+
+impl<B> Packet<B> {
+    /// A packet of `len` bytes on its first hop, not ECN-capable, of no flow yet.
+    #[inline]
+    pub fn new(len: u32, body: B) -> Packet<B> {
+        Packet {
+            len,
+            flow: FlowKey::default(),
+            route: 0,
+            hop: 0,
+            ecn: Ecn::NotEct,
+            class: 0,
+            path: PathId(0),
+            arrived: Time::ZERO,
+            body,
+        }
+    }
 }

@@ -5,22 +5,13 @@ use haltere_net::loss::{JitterModel, LossModel};
 use haltere_net::queue::{Backlog, Dequeued, DropTail, Limit, QueueDiscipline, Verdict};
 use haltere_net::rng::Streams;
 use haltere_net::trace::RateTrace;
-use haltere_net::{ComponentId, Cx, Ecn, FlowId, Packet, PathId, Rate, Span, Time};
+use haltere_net::{ComponentId, Cx, Ecn, Packet, Rate, Span, Time};
 use proptest::prelude::*;
 
 type Arrival = (u64, u32);
 
 fn packet(n: u32, len: u32) -> Packet<u32> {
-    Packet {
-        len,
-        flow: FlowId(0),
-        route: 0,
-        hop: 0,
-        ecn: if n.is_multiple_of(3) { Ecn::NotEct } else { Ecn::Ect0 },
-        class: 0,
-        path: PathId(0),
-        body: n,
-    }
+    Packet { ecn: if n.is_multiple_of(3) { Ecn::NotEct } else { Ecn::Ect0 }, ..Packet::new(len, n) }
 }
 
 /// A drop-tail queue that does not say so, so that the link treats it like any discipline.

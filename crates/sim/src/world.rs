@@ -4,7 +4,7 @@ use crate::application::Application;
 use crate::recorder::Recorder;
 use crate::schedule::Schedule;
 use haltere_net::link::Link;
-use haltere_net::{ComponentId, Cx, Packet, Probe, Time};
+use haltere_net::{ComponentId, Cx, FlowKey, Packet, Probe, Time};
 use haltere_transport::{Body, Endpoint};
 
 /// Calls at one instant after which the world gives up: no model needs as many, so two must be calling each other.
@@ -16,6 +16,8 @@ pub struct Host {
     pub endpoint: Box<dyn Endpoint>,
     /// The application.
     pub application: Box<dyn Application>,
+    /// Whose its packets are.
+    pub flow: FlowKey,
     /// The route its packets take, for each path.
     pub routes: Vec<u32>,
     /// When its application starts; `None` waits for the peer.
@@ -29,10 +31,11 @@ impl Host {
     pub fn new(
         endpoint: Box<dyn Endpoint>,
         application: Box<dyn Application>,
+        flow: FlowKey,
         routes: Vec<u32>,
         start: Option<Time>,
     ) -> Host {
-        Host { endpoint, application, routes, start, alarm: Time::NEVER }
+        Host { endpoint, application, flow, routes, start, alarm: Time::NEVER }
     }
 
     /// When it wants to be called.
@@ -214,6 +217,7 @@ impl World {
             }
             packet.route = h.routes[usize::from(packet.path.0).min(h.routes.len() - 1)];
             packet.hop = 0;
+            packet.flow = h.flow;
             self.injected += 1;
             let first = self.routes[packet.route as usize].links[0];
             self.offer(first, packet);

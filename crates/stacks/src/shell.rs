@@ -4,7 +4,7 @@ use crate::clock::{Calendar, Clock};
 use crate::machine::{Inbox, Machine, News};
 use crate::meter::Meter;
 use crate::secrets::Secrets;
-use haltere_net::{Cx, Ecn, FlowId, Metric, Packet, PathId, Span, Time};
+use haltere_net::{Cx, Ecn, Metric, Packet, PathId, Span, Time};
 use haltere_transport::quic::sizes::IP_UDP;
 use haltere_transport::{Body, CloseReason, Endpoint, Event, Role, Stats, StreamId};
 use std::cell::RefCell;
@@ -268,16 +268,7 @@ impl<M: Machine> Shell<M> {
 
     fn packet(&mut self, datagram: Vec<u8>, ecn: Ecn) -> Packet<Body> {
         self.stats.sent_all += 1;
-        Packet {
-            len: datagram.len() as u32 + IP_UDP,
-            flow: FlowId(0),
-            route: 0,
-            hop: 0,
-            ecn,
-            class: 0,
-            path: PathId(0),
-            body: Body::Udp(datagram),
-        }
+        Packet { ecn, ..Packet::new(datagram.len() as u32 + IP_UDP, Body::Udp(datagram)) }
     }
 }
 

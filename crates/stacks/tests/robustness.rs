@@ -4,7 +4,7 @@ mod ends;
 
 use ends::{Dyn, STACKS, end};
 use haltere_net::rng::Streams;
-use haltere_net::{ComponentId, Cx, Ecn, FlowId, Packet, PathId, Span, Time};
+use haltere_net::{ComponentId, Cx, Packet, Span, Time};
 use haltere_stacks::{Cipher, Congestion, Own};
 use haltere_transport::{Body, Endpoint, Event, Role};
 use std::collections::BTreeMap;
@@ -137,16 +137,7 @@ fn rubbish_of_all_lengths_does_no_harm() {
 fn what_is_no_datagram_of_a_stack_is_dropped_and_counted() {
     for stack in STACKS {
         let mut server = end(Role::Server, stack, Congestion::Own(Own::Cubic), Cipher::Tls, 1);
-        let packet = Packet {
-            len: 1228,
-            flow: FlowId(0),
-            route: 0,
-            hop: 0,
-            ecn: Ecn::NotEct,
-            class: 0,
-            path: PathId(0),
-            body: Body::Quic(Box::default()),
-        };
+        let packet = Packet::new(1228, Body::Quic(Box::default()));
         let mut cx = Cx::new(Time::ZERO, ComponentId(0));
         server.on_packet(packet.clone(), &mut cx);
         server.on_packet(with(&packet, Vec::new()), &mut cx);

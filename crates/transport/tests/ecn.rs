@@ -6,7 +6,7 @@ use common::{Exchange, Pair, Seen};
 use haltere_net::link::LinkConfig;
 use haltere_net::queue::Limit;
 use haltere_net::rng::Streams;
-use haltere_net::{Ecn, FlowId, Rate, Span};
+use haltere_net::{Ecn, Rate, Span};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::quic::{self, Frame};
 use haltere_transport::tcp::{self, EchoRule, segment::Kind};
@@ -33,7 +33,7 @@ fn exchange() -> Exchange {
 
 fn tcp_pair(algorithm: Algorithm, ecn: Option<EchoRule>, down: &LinkConfig) -> Pair<tcp::Connection, tcp::Connection> {
     let end = |role| {
-        let mut config = tcp::Config::new(role, FlowId(0), algorithm, Streams::new(3, 0).named("cc"));
+        let mut config = tcp::Config::new(role, algorithm, Streams::new(3, 0).named("cc"));
         config.ecn = ecn.or(config.ecn);
         tcp::Connection::new(config)
     };
@@ -105,7 +105,7 @@ fn without_the_switch_nothing_is_marked() {
 #[test]
 fn an_end_without_ecn_is_left_alone() {
     let mut pair = tcp_pair(Algorithm::NewReno, Some(EchoRule::Rfc3168), &marking());
-    let config = tcp::Config::new(Role::Server, FlowId(0), Algorithm::NewReno, Streams::new(3, 0).named("cc"));
+    let config = tcp::Config::new(Role::Server, Algorithm::NewReno, Streams::new(3, 0).named("cc"));
     pair.server = tcp::Connection::new(config);
     let pair = ends(pair);
     assert!(

@@ -6,7 +6,7 @@ mod common;
 use common::{Exchange, Pair};
 use haltere_net::link::LinkConfig;
 use haltere_net::rng::Streams;
-use haltere_net::{ComponentId, Cx, Ecn, FlowId, Packet, PathId, Span, Time};
+use haltere_net::{ComponentId, Cx, Packet, PathId, Span, Time};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::quic::{self, Datagram, Form, Frame, QuicPacket, Session, SpaceId};
 use haltere_transport::tcp::{self, Segment, segment::Kind, segment::SackBlock};
@@ -16,8 +16,7 @@ use proptest::prelude::*;
 const DELAY: Span = Span::from_millis(10);
 
 fn packet(len: u32, body: Body) -> Packet<Body> {
-    let (flow, path) = (FlowId(0), PathId(0));
-    Packet { len, flow, route: 0, hop: 0, ecn: Ecn::NotEct, class: 0, path, body }
+    Packet::new(len, body)
 }
 
 fn world<E: Endpoint>(client: E, server: E) -> Pair<E, E> {
@@ -128,7 +127,7 @@ fn quic_world(bits: u8) -> Pair<quic::Connection, quic::Connection> {
 }
 
 fn tcp_end(role: Role, fast_open: bool) -> tcp::Connection {
-    let mut config = tcp::Config::new(role, FlowId(0), Algorithm::Cubic, Streams::new(1, 0).named("cc"));
+    let mut config = tcp::Config::new(role, Algorithm::Cubic, Streams::new(1, 0).named("cc"));
     config.fast_open = fast_open;
     tcp::Connection::new(config)
 }

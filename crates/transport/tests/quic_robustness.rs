@@ -5,7 +5,7 @@ mod common;
 use common::{Exchange, Pair};
 use haltere_net::link::LinkConfig;
 use haltere_net::rng::Streams;
-use haltere_net::{ComponentId, Cx, Ecn, FlowId, Packet, PathId, Span, Time};
+use haltere_net::{ComponentId, Cx, Packet, Span, Time};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::quic::{
     Ack, AckFrequency, Config, Connection, Datagram, Form, Frame, QuicPacket, Session, SpaceId, TransportParameters,
@@ -49,16 +49,7 @@ fn datagram(packets: Vec<QuicPacket>) -> Packet<Body> {
     let mut datagram = Datagram::default();
     packets.into_iter().for_each(|p| datagram.packets.push(p));
     let len = datagram.size().saturating_add(28);
-    Packet {
-        len,
-        flow: FlowId(0),
-        route: 0,
-        hop: 0,
-        ecn: Ecn::NotEct,
-        class: 0,
-        path: PathId(0),
-        body: Body::Quic(Box::new(datagram)),
-    }
+    Packet::new(len, Body::Quic(Box::new(datagram)))
 }
 
 /// What the connection says to a 1-RTT packet with this frame.

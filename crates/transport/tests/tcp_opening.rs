@@ -6,7 +6,7 @@ mod trace;
 use common::{Exchange, Fate, Pair};
 use haltere_net::link::LinkConfig;
 use haltere_net::rng::Streams;
-use haltere_net::{FlowId, Span, Time};
+use haltere_net::{Span, Time};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::tcp::segment::Kind;
 use haltere_transport::tcp::{Config, Connection};
@@ -18,7 +18,7 @@ const DELAY: Span = Span::from_millis(25);
 
 fn pair(fast_open: bool, algorithm: Algorithm, request: u64) -> Pair<Connection, Connection> {
     let end = |role| {
-        let mut config = Config::new(role, FlowId(0), algorithm, Streams::new(1, 0).named("cc"));
+        let mut config = Config::new(role, algorithm, Streams::new(1, 0).named("cc"));
         config.fast_open = fast_open;
         Connection::new(config)
     };

@@ -7,7 +7,7 @@ use haltere_net::link::LinkConfig;
 use haltere_net::loss::{JitterModel, LossModel};
 use haltere_net::queue::Limit;
 use haltere_net::rng::Streams;
-use haltere_net::{Cx, FlowId, Packet, PathId, Rate, Span, Time};
+use haltere_net::{Cx, Packet, PathId, Rate, Span, Time};
 use haltere_transport::cc::{Algorithm, SlowStart};
 use haltere_transport::tcp::EchoRule;
 use haltere_transport::tcp::config::RtoRule;
@@ -80,7 +80,7 @@ fn configs() -> impl Strategy<Value = Config> {
             let (timestamps, delayed_ack, paced, compressed, rfc) = switches;
             let (initial_window, receive_window, growth) = windows;
             let dice = Streams::new(3, 0).named("tcp");
-            let mut config = Config::new(Role::Client, FlowId(0), algorithm, dice);
+            let mut config = Config::new(Role::Client, algorithm, dice);
             (config.slow_start, config.mtu, config.initial_window) = (slow_start, mtu, initial_window);
             (config.timestamps, config.delayed_ack, config.paced) = (timestamps, delayed_ack, paced);
             (config.tick, config.quick_acks) = (Span::from_millis(tick), quick_acks);

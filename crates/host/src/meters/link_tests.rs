@@ -5,7 +5,7 @@ use haltere_net::link::{Link, LinkConfig};
 use haltere_net::loss::LossModel;
 use haltere_net::queue::Limit;
 use haltere_net::rng::Streams;
-use haltere_net::{ComponentId, Cx, Ecn, FlowId, Packet, PathId};
+use haltere_net::{ComponentId, Cx, Packet};
 use proptest::prelude::*;
 
 const RATE: Rate = Rate::from_bps(10_000_000);
@@ -26,8 +26,7 @@ fn drive(config: &LinkConfig, steps: &[(u64, u32)]) -> (Vec<Event>, Vec<Event>, 
     for (i, &(later, len)) in steps.iter().enumerate() {
         now += Span::from_micros(later);
         offered.push(event(now, i as u64, len));
-        let (flow, path, ecn) = (FlowId(0), PathId(0), Ecn::NotEct);
-        let packet = Packet { len, flow, route: 0, hop: 0, ecn, class: 0, path, body: i as u64 };
+        let packet = Packet::new(len, i as u64);
         link.offer(packet, &mut Cx::new(now, ComponentId(0)));
     }
     let mut cx = Cx::new(now, ComponentId(0));

@@ -3,7 +3,7 @@
 use haltere_net::link::{Link, LinkConfig};
 use haltere_net::queue::Limit;
 use haltere_net::rng::Streams;
-use haltere_net::{Cx, Ecn, FlowId, Packet, PathId, Rate, Span, Time};
+use haltere_net::{Cx, FlowKey, Packet, PathId, Rate, Span, Time};
 use haltere_sim::application::{Application, Progress};
 use haltere_sim::world::{Host, Route, World};
 use haltere_transport::tcp::Segment;
@@ -57,21 +57,27 @@ impl Floor {
             routes.push(Route { links: vec![access, 1, access + 1], to: 2 * flow + 1 });
             routes.push(Route { links: vec![access + 2, 0, access + 3], to: 2 * flow });
             let start = Time::ZERO + Span::from_micros(u64::from(flow) * 100);
-            hosts.push(host(FixedWindow::client(flow), 2 * flow, Some(start)));
-            hosts.push(host(FixedWindow::server(flow, self.window), 2 * flow + 1, None));
+            hosts.push(host(FixedWindow::client(), 2 * flow, Some(start)));
+            hosts.push(host(FixedWindow::server(self.window), 2 * flow + 1, None));
         }
         World::new(links, hosts, routes, None)
     }
 }
 
 fn host(endpoint: FixedWindow, route: u32, start: Option<Time>) -> Host {
-    Host { endpoint: Box::new(endpoint), application: Box::new(Nobody), routes: vec![route], start, alarm: Time::NEVER }
+    Host {
+        endpoint: Box::new(endpoint),
+        application: Box::new(Nobody),
+        flow: FlowKey::default(),
+        routes: vec![route],
+        start,
+        alarm: Time::NEVER,
+    }
 }
 
 /// Sends whenever a packet is allowed. The client's first packet opens the server's window.
 struct FixedWindow {
     role: Role,
-    flow: FlowId,
     window: u64,
     may_send: u64,
     unacknowledged: u64,
@@ -79,11 +85,11 @@ struct FixedWindow {
 }
 
 impl FixedWindow {
-    fn client(flow: u32) -> FixedWindow {
-        FixedWindow { role: Role::Client, flow: FlowId(flow), window: 0, may_send: 0, unacknowledged: 0, sent: 0 }
+    fn client() -> FixedWindow {
+        FixedWindow { role: Role::Client, window: 0, may_send: 0, unacknowledged: 0, sent: 0 }
     }
-    fn server(flow: u32, window: u64) -> FixedWindow {
-        FixedWindow { role: Role::Server, window, ..FixedWindow::client(flow) }
+    fn server(window: u64) -> FixedWindow {
+        FixedWindow { role: Role::Server, window, ..FixedWindow::client() }
     }
 }
 
@@ -133,7 +139,7 @@ impl Endpoint for FixedWindow {
             damaged: false,
         };
         let body = Body::Tcp(segment);
-        Some(Packet { len, flow: self.flow, route: 0, hop: 0, ecn: Ecn::NotEct, class: 0, path: PathId(0), body })
+        Some(Packet::new(len, body))
     }
 
     fn poll_event(&mut self) -> Option<Event> {

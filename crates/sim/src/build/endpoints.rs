@@ -8,7 +8,7 @@ use crate::recorder;
 use crate::recorder::Files;
 use crate::stack::Past;
 use haltere_net::rng::Stream;
-use haltere_net::{FlowId, PathId, Span};
+use haltere_net::{PathId, Span};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::{Endpoint, Role, quic, tcp};
 
@@ -24,7 +24,8 @@ pub(super) struct End<'a> {
     pub contender: &'a Contender,
     pub ack: Option<AckSpec>,
     pub role: Role,
-    pub flow: FlowId,
+    #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "only stacks write files of their own"))]
+    pub flow: u32,
     pub mtu: u32,
     pub phase: Span,
     #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "only stacks write files of their own"))]
@@ -78,7 +79,7 @@ impl End<'_> {
 
     fn tcp(&self, algorithm: Algorithm, stream: Stream) -> tcp::Config {
         let contender = self.contender;
-        let mut config = tcp::Config::new(self.role, self.flow, algorithm, stream);
+        let mut config = tcp::Config::new(self.role, algorithm, stream);
         config.mtu = self.mtu;
         config.phase = self.phase;
         config.slow_start = contender.slow_start;

@@ -19,7 +19,7 @@ use endpoints::{End, Worker, udp_payload};
 use haltere_net::link::Link;
 use haltere_net::rng::Streams;
 use haltere_net::topology::Topology;
-use haltere_net::{FlowId, Span, Time};
+use haltere_net::{Address, ConnectionId, FlowKey, Span, Time};
 use haltere_transport::Role;
 use talk::Talk;
 
@@ -77,7 +77,7 @@ pub(crate) fn build(
     let worker = Worker::default();
     let (mut hosts, mut routes, mut starts) = (Vec::new(), Vec::new(), Vec::new());
     for (i, (flow, path)) in scenario.flows.iter().zip(flows).enumerate() {
-        let FlowPath { contender, up, down, mtu, start, .. } = path;
+        let FlowPath { contender, server, client, up, down, mtu, start } = path;
         let wrong = |message: String| ScenarioError { path: format!("flows[{i}].contender"), message };
         let subject = subject(fidelity, i, flow, &contender)?;
         let talk = Talk::of(flow, &contender);
@@ -86,13 +86,16 @@ pub(crate) fn build(
         let past = Past::of(subject, &contender, udp_payload(mtu), start, earlier).map_err(wrong)?;
         for (role, links, peer) in [(Role::Client, up, 2 * i + 1), (Role::Server, down, 2 * i)] {
             let name = format!("flow {i}/{}", if role == Role::Client { "client" } else { "server" });
-            let (contender, ack, flow) = (&contender, flow.ack, FlowId(i as u32));
+            let (contender, ack, flow) = (&contender, flow.ack, i as u32);
             let past = &past;
             let end = End { contender, ack, role, flow, mtu, phase, files, past, worker: &worker };
             let dice = |part: &str| streams.named(&format!("{name}{part}"));
             let endpoint = end.endpoint(subject, talk.connections(), &dice).map_err(wrong)?;
             let start = (role == Role::Client).then_some(start);
-            hosts.push(Host::new(endpoint, talk.application(role), vec![routes.len() as u32], start));
+            let (source, destination) = if role == Role::Client { (client, server) } else { (server, client) };
+            let connection = ConnectionId(i as u32);
+            let key = FlowKey { source: Address(source.0), destination: Address(destination.0), connection };
+            hosts.push(Host::new(endpoint, talk.application(role), key, vec![routes.len() as u32], start));
             routes.push(Route { links, to: peer as u32 });
         }
         starts.push(start);

@@ -11,8 +11,6 @@ mod spool;
 
 use crate::network::FlowPath;
 use crate::scenario::{Flow, ScenarioError};
-#[cfg(feature = "stacks")]
-use haltere_net::FlowId;
 use haltere_net::topology::Topology;
 use haltere_net::{ComponentId, Incident, Metric, Packet, Probe, Time};
 #[cfg(feature = "stacks")]
@@ -67,12 +65,12 @@ impl Origin {
 #[cfg(feature = "stacks")]
 pub(crate) fn stack_log(
     files: Option<&Files>,
-    flow: FlowId,
+    flow: u32,
     role: Role,
 ) -> Result<Option<Box<dyn std::io::Write + Send>>, String> {
     let Some(folder) = files.and_then(|f| f.qlog.as_ref()) else { return Ok(None) };
     let role = if role == Role::Client { "client" } else { "server" };
-    let spool = spool::Spool::new(folder.join(format!("flow-{}-{role}-stack.sqlog", flow.0)))?;
+    let spool = spool::Spool::new(folder.join(format!("flow-{}-{role}-stack.sqlog", flow)))?;
     Ok(Some(Box::new(spool)))
 }
 

@@ -9,7 +9,7 @@ use super::sent::Record;
 use super::sizes::{IP_UDP, MIN_DATAGRAM, MIN_NUMBER_AND_PAYLOAD};
 use crate::Body;
 use crate::endpoint::Role;
-use haltere_net::{Cx, Ecn, FlowId, Packet, PathId, Time};
+use haltere_net::{Cx, Packet, PathId, Time};
 
 /// Room in a datagram below which no further packet is coalesced.
 const LEAST_ROOM: u32 = 16;
@@ -400,14 +400,5 @@ fn record_of(frame: &Frame) -> Option<Record> {
 
 #[inline]
 pub(super) fn wrap(datagram: Datagram, size: u32, path: PathId) -> Packet<Body> {
-    Packet {
-        len: size + IP_UDP,
-        flow: FlowId::default(),
-        route: 0,
-        hop: 0,
-        ecn: Ecn::NotEct,
-        class: 0,
-        path,
-        body: Body::Quic(Box::new(datagram)),
-    }
+    Packet { path, ..Packet::new(size + IP_UDP, Body::Quic(Box::new(datagram))) }
 }

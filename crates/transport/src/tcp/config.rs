@@ -4,7 +4,7 @@ use super::echo::EchoRule;
 use crate::cc::{Algorithm, SlowStart};
 use crate::endpoint::Role;
 use haltere_net::rng::Stream;
-use haltere_net::{FlowId, PathId, Span};
+use haltere_net::{PathId, Span};
 
 /// How the retransmission timeout is computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,8 +28,6 @@ pub const WINDOW_SHARE: u64 = 153;
 pub struct Config {
     /// Which end this is.
     pub role: Role,
-    /// The flow its packets belong to.
-    pub flow: FlowId,
     /// The path its packets travel on: this is one subflow.
     pub path: PathId,
     /// The path's MTU, bytes.
@@ -83,11 +81,10 @@ pub struct Config {
 }
 
 impl Config {
-    /// Linux's defaults for one end of `flow` with `algorithm`.
-    pub fn new(role: Role, flow: FlowId, algorithm: Algorithm, stream: Stream) -> Config {
+    /// Linux's defaults for one end of a connection with `algorithm`.
+    pub fn new(role: Role, algorithm: Algorithm, stream: Stream) -> Config {
         Config {
             role,
-            flow,
             path: PathId(0),
             mtu: 1500,
             algorithm,

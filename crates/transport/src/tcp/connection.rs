@@ -83,14 +83,9 @@ impl Connection {
     fn packet(&mut self, segment: Segment, ecn: Ecn) -> Packet<Body> {
         self.tx.stats.sent_all += 1;
         Packet {
-            len: segment.wire_len(self.config.timestamps),
-            flow: self.config.flow,
-            route: 0,
-            hop: 0,
             ecn,
-            class: 0,
             path: self.config.path,
-            body: Body::Tcp(segment),
+            ..Packet::new(segment.wire_len(self.config.timestamps), Body::Tcp(segment))
         }
     }
 

@@ -8,7 +8,7 @@ pub mod rounds;
 
 use haltere_net::link::{Link, LinkConfig};
 use haltere_net::rng::Streams;
-use haltere_net::{ComponentId, Cx, FlowId, Metric, Packet, Probe, Span, Time};
+use haltere_net::{ComponentId, Cx, Metric, Packet, Probe, Span, Time};
 use haltere_transport::{Body, CloseReason, Endpoint, Event, StreamId};
 
 /// What an application did and saw.
@@ -263,8 +263,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
         }
     }
 
-    fn send(&mut self, from_client: bool, mut packet: Packet<Body>) {
-        packet.flow = FlowId(0);
+    fn send(&mut self, from_client: bool, packet: Packet<Body>) {
         if self.keep || self.censor.is_some() || self.fortune.is_some() {
             let seen = Seen { at: self.now, from_client, packet: packet.clone() };
             let dropped = self.censor.as_mut().is_some_and(|censor| censor(&seen));

@@ -5,7 +5,7 @@
 #![allow(dead_code)]
 
 use haltere_net::rng::Streams;
-use haltere_net::{ComponentId, Cx, FlowId, Metric, Packet, PathId, Probe, Span, Time};
+use haltere_net::{ComponentId, Cx, Metric, Packet, Probe, Span, Time};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::tcp::segment::{Kind, Segment};
 use haltere_transport::tcp::{Config, Connection};
@@ -42,7 +42,7 @@ pub struct Bench {
 
 /// A configuration for traces: NewReno, segments of 1000 bytes, no timestamps, exact timers.
 pub fn config(role: Role) -> Config {
-    let mut config = Config::new(role, FlowId(0), Algorithm::NewReno, Streams::new(1, 0).named("trace"));
+    let mut config = Config::new(role, Algorithm::NewReno, Streams::new(1, 0).named("trace"));
     config.mtu = 1040;
     config.timestamps = false;
     config.tick = Span::ZERO;
@@ -171,16 +171,7 @@ impl Bench {
         if self.last_timestamp == 0 {
             (segment.timestamp, segment.echo) = (0, 0);
         }
-        let packet = Packet {
-            len: segment.wire_len(self.last_timestamp != 0),
-            flow: FlowId(0),
-            route: 0,
-            hop: 0,
-            ecn: Default::default(),
-            class: 0,
-            path: PathId(0),
-            body: Body::Tcp(segment),
-        };
+        let packet = Packet::new(segment.wire_len(self.last_timestamp != 0), Body::Tcp(segment));
         let mut cx = Cx::with_probe(self.now, ME, Some(&mut self.seen));
         self.connection.on_packet(packet, &mut cx);
         self.pump();
