@@ -1,6 +1,7 @@
 //! Nodes, links between them, and shortest-path routes.
 
 use crate::link::LinkConfig;
+use crate::packet::Address;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -42,7 +43,16 @@ impl Direction {
     }
 }
 
-/// A network of named nodes.
+/// An interface of a node: what an address stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interface {
+    /// The node that it is of.
+    pub node: NodeId,
+    /// The link that it is the end of, counted as they were joined; `None` if the node has one address on all its links.
+    pub link: Option<u32>,
+}
+
+/// A network of named nodes. A node has an address, and may have one for each of its links.
 #[derive(Clone, Default, Debug)]
 pub struct Topology {
     names: BTreeMap<String, NodeId>,
@@ -50,6 +60,9 @@ pub struct Topology {
     /// Numbers of the edges out of and into each node.
     out: Vec<Vec<u32>>,
     into: Vec<Vec<u32>>,
+    interfaces: Vec<Interface>,
+    /// The addresses of each node, its first one first.
+    addresses: Vec<Vec<Address>>,
 }
 
 impl Topology {
@@ -58,7 +71,7 @@ impl Topology {
         Topology::default()
     }
 
-    /// The node called `name`, made if it is new.
+    /// The node called `name`, made with an address if it is new.
     pub fn node(&mut self, name: &str) -> NodeId {
         if let Some(id) = self.find(name) {
             return id;
@@ -67,7 +80,16 @@ impl Topology {
         self.names.insert(name.to_string(), id);
         self.out.push(Vec::new());
         self.into.push(Vec::new());
+        self.addresses.push(Vec::new());
+        self.address(id, None);
         id
+    }
+
+    fn address(&mut self, node: NodeId, link: Option<u32>) -> Address {
+        let address = Address(self.interfaces.len() as u32);
+        self.interfaces.push(Interface { node, link });
+        self.addresses[node.0 as usize].push(address);
+        address
     }
 
     /// The node called `name`.
@@ -82,62 +104,102 @@ impl Topology {
         names.into_iter().map(|(_, name)| name.as_str())
     }
 
-    /// Joins two nodes: `down` goes from `a` to `b`, `up` back.
-    pub fn join(&mut self, name: &str, a: NodeId, b: NodeId, down: LinkConfig, up: LinkConfig) {
+    /// Joins two nodes: `down` goes from `a` to `b`, `up` back. Returns the link's number.
+    pub fn join(&mut self, name: &str, a: NodeId, b: NodeId, down: LinkConfig, up: LinkConfig) -> u32 {
         for (from, to, direction, config) in [(a, b, Direction::Down, down), (b, a, Direction::Up, up)] {
             let number = self.edges.len() as u32;
             self.out[from.0 as usize].push(number);
             self.into[to.0 as usize].push(number);
             self.edges.push(Edge { from, to, name: name.to_string(), direction, config });
         }
+        self.edges.len() as u32 / 2 - 1
+    }
+
+    /// Gives a node's end of a link an address of its own: what is sent from it leaves on this link, and what is sent to it
+    /// comes in on it. The node's first address is the first one that is given so.
+    pub fn interface(&mut self, node: NodeId, link: u32) -> Address {
+        let first = self.addresses[node.0 as usize][0];
+        let known = &mut self.interfaces[first.0 as usize].link;
+        if known.is_none() {
+            *known = Some(link);
+            return first;
+        }
+        self.address(node, Some(link))
+    }
+
+    /// All interfaces; their position is their address.
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.interfaces
+    }
+
+    /// The addresses of a node, its first one first.
+    pub fn addresses(&self, node: NodeId) -> &[Address] {
+        &self.addresses[node.0 as usize]
     }
 
     /// All link directions; their position is their number in routes.
     pub fn edges(&self) -> &[Edge] {
         &self.edges
     }
-
-    /// A finder of routes that remembers what it found.
-    pub fn router(&self) -> Router<'_> {
-        Router { net: self, found: BTreeMap::new() }
-    }
 }
 
 /// Finds shortest routes: those with the fewest links, among them the one of the least propagation delay, then of the
-/// lowest link numbers.
-#[derive(Clone, Debug)]
-pub struct Router<'a> {
-    net: &'a Topology,
+/// lowest link numbers. It remembers what it found, so each router is for one network.
+#[derive(Clone, Default, Debug)]
+pub struct Router {
     found: BTreeMap<(NodeId, NodeId), Option<Vec<u32>>>,
 }
 
-impl Router<'_> {
-    /// The links of the route from one node to another; `None` if they are not connected.
-    pub fn route(&mut self, from: NodeId, to: NodeId) -> Option<Vec<u32>> {
-        let (mut from, mut to) = (from, to);
-        let (mut first, mut last) = (None, None);
-        // A host on a single link shares its neighbour's routes: thousands of hosts then cost a few searches.
-        if let ([only], false) = (&self.net.out[from.0 as usize][..], from == to) {
-            first = Some(*only);
-            from = self.net.edges[*only as usize].to;
-        }
-        if let ([only], false) = (&self.net.into[to.0 as usize][..], from == to) {
-            last = Some(*only);
-            to = self.net.edges[*only as usize].from;
-        }
-        if !self.found.contains_key(&(from, to)) {
-            let route = self.search(from, to);
-            self.found.insert((from, to), route);
-        }
-        let middle = self.found.get(&(from, to))?.as_ref()?;
-        Some(first.into_iter().chain(middle.iter().copied()).chain(last).collect())
+impl Router {
+    /// A router that has not looked yet.
+    pub fn new() -> Router {
+        Router::default()
     }
 
+    /// The link directions from one address to another, by their position in [`Topology::edges`]; `None` if no links lead
+    /// there.
+    pub fn route(&mut self, net: &Topology, from: Address, to: Address) -> Option<Vec<u32>> {
+        let (from, to) = (net.interfaces.get(from.0 as usize)?, net.interfaces.get(to.0 as usize)?);
+        if from.node == to.node {
+            return Some(Vec::new());
+        }
+        // A host on a single link shares its neighbour's routes: thousands of hosts then cost a few searches.
+        let first = the_only(&net.out[from.node.0 as usize], from.link)?;
+        let last = the_only(&net.into[to.node.0 as usize], to.link)?;
+        let start = first.map_or(from.node, |edge| net.edges[edge as usize].to);
+        if start == to.node {
+            // Over its only link the packet is there, by whichever interface.
+            return Some(first.into_iter().collect()).filter(|_| last.is_none() || last == first);
+        }
+        let end = last.map_or(to.node, |edge| net.edges[edge as usize].from);
+        if !self.found.contains_key(&(start, end)) {
+            self.found.insert((start, end), net.search(start, end));
+        }
+        let middle = self.found.get(&(start, end))?.as_ref()?;
+        let route: Vec<u32> = first.into_iter().chain(middle.iter().copied()).chain(last).collect();
+        // Bound to a link, the shortest way may lead back through the sender, or through the receiver's other link.
+        let is_end = |edge: &&u32| [from.node, to.node].contains(&net.edges[**edge as usize].to);
+        Some(route).filter(|route| route.iter().filter(is_end).count() == 1)
+    }
+}
+
+/// Which of a node's link directions must be taken: that of a link, or the only one there is. `Some(None)` if any may be;
+/// `None` if there is none to take.
+fn the_only(edges: &[u32], link: Option<u32>) -> Option<Option<u32>> {
+    match (link, edges) {
+        (Some(link), _) => edges.iter().find(|&&edge| edge / 2 == link).map(|&edge| Some(edge)),
+        (None, []) => None,
+        (None, [only]) => Some(Some(*only)),
+        (None, _) => Some(None),
+    }
+}
+
+impl Topology {
     /// Dijkstra's algorithm over (links, delay, link number).
     fn search(&self, from: NodeId, to: NodeId) -> Option<Vec<u32>> {
         type Cost = (u64, u64);
-        let edges = &self.net.edges;
-        let mut best: Vec<Option<(Cost, u32)>> = vec![None; self.net.out.len()];
+        let edges = &self.edges;
+        let mut best: Vec<Option<(Cost, u32)>> = vec![None; self.out.len()];
         let mut done = vec![false; best.len()];
         let mut open: BinaryHeap<Reverse<(Cost, u32)>> = BinaryHeap::from([Reverse(((0, 0), from.0))]);
         while let Some(Reverse((cost, node))) = open.pop() {
@@ -147,7 +209,7 @@ impl Router<'_> {
             if node == to.0 {
                 break;
             }
-            for &number in &self.net.out[node as usize] {
+            for &number in &self.out[node as usize] {
                 let edge = &edges[number as usize];
                 let next: Cost = (cost.0 + 1, cost.1.saturating_add(edge.config.delay.as_nanos()));
                 let at = &mut best[edge.to.0 as usize];
@@ -188,12 +250,13 @@ mod tests {
         net.join("cd", c, d, with_delay(1), with_delay(1));
         let alone = net.node("alone");
         assert_eq!(net.node("a"), a);
-        let mut router = net.router();
-        assert_eq!(router.route(a, d), Some(vec![2, 6]));
-        assert_eq!(router.route(d, a), Some(vec![7, 3]));
-        assert_eq!(router.route(a, a), Some(vec![]));
-        assert_eq!(router.route(a, alone), None);
-        assert_eq!(router.route(alone, a), None);
+        let mut found = Router::new();
+        let mut route = |from: NodeId, to: NodeId| found.route(&net, net.addresses(from)[0], net.addresses(to)[0]);
+        assert_eq!(route(a, d), Some(vec![2, 6]));
+        assert_eq!(route(d, a), Some(vec![7, 3]));
+        assert_eq!(route(a, a), Some(vec![]));
+        assert_eq!(route(a, alone), None);
+        assert_eq!(route(alone, a), None);
     }
 
     #[test]
@@ -202,10 +265,11 @@ mod tests {
         let [a, b, c, d] = ["a", "b", "c", "d"].map(|n| net.node(n));
         net.join("ab", a, b, with_delay(1), with_delay(1));
         net.join("cd", c, d, with_delay(1), with_delay(1));
-        let mut router = net.router();
-        assert_eq!(router.route(a, c), None);
-        assert_eq!(router.route(a, b), Some(vec![0]));
-        assert_eq!(router.route(b, a), Some(vec![1]));
+        let mut found = Router::new();
+        let mut route = |from: NodeId, to: NodeId| found.route(&net, net.addresses(from)[0], net.addresses(to)[0]);
+        assert_eq!(route(a, c), None);
+        assert_eq!(route(a, b), Some(vec![0]));
+        assert_eq!(route(b, a), Some(vec![1]));
     }
 
     #[test]
@@ -218,9 +282,30 @@ mod tests {
             let router = if i < 2 { near } else { far };
             net.join(&format!("access {i}"), host, router, with_delay(0), with_delay(0));
         }
-        let mut router = net.router();
-        assert_eq!(router.route(hosts[0], hosts[3]), Some(vec![2, 0, 9]));
-        assert_eq!(router.route(hosts[1], hosts[0]), Some(vec![4, 3]));
-        assert_eq!(router.route(hosts[2], near), Some(vec![6, 1]));
+        let mut found = Router::new();
+        let mut route = |from: NodeId, to: NodeId| found.route(&net, net.addresses(from)[0], net.addresses(to)[0]);
+        assert_eq!(route(hosts[0], hosts[3]), Some(vec![2, 0, 9]));
+        assert_eq!(route(hosts[1], hosts[0]), Some(vec![4, 3]));
+        assert_eq!(route(hosts[2], near), Some(vec![6, 1]));
+    }
+
+    #[test]
+    fn an_address_of_a_link_is_left_and_reached_on_that_link() {
+        let mut net = Topology::new();
+        let [a, b, c] = ["a", "b", "c"].map(|n| net.node(n));
+        let direct = net.join("direct", a, b, with_delay(1), with_delay(1));
+        let near = net.join("near", a, c, with_delay(1), with_delay(1));
+        let far = net.join("far", c, b, with_delay(1), with_delay(1));
+        let [a0, a1] = [direct, near].map(|link| net.interface(a, link));
+        let [b0, b1] = [direct, far].map(|link| net.interface(b, link));
+        assert_eq!((net.addresses(a), net.addresses(b)), (&[a0, a1][..], &[b0, b1][..]));
+        assert_eq!(net.interfaces()[a1.0 as usize], Interface { node: a, link: Some(near) });
+        let mut router = Router::new();
+        assert_eq!(router.route(&net, a0, b0), Some(vec![0]));
+        assert_eq!(router.route(&net, b1, a1), Some(vec![5, 3]));
+        // The first link leads to b, but not to the interface that is asked for.
+        assert_eq!(router.route(&net, a0, b1), None);
+        assert_eq!(router.route(&net, a1, b0), None);
+        assert_eq!(router.route(&net, a1, net.addresses(c)[0]), Some(vec![2]));
     }
 }

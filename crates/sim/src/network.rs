@@ -10,8 +10,8 @@ use haltere_net::link::LinkConfig;
 use haltere_net::loss::{JitterModel, Loss, LossModel};
 use haltere_net::queue::Limit;
 use haltere_net::rng::{Stream, Streams};
-use haltere_net::topology::{Edge, NodeId, Topology};
-use haltere_net::{Rate, Span, Time};
+use haltere_net::topology::{Edge, NodeId, Router, Topology};
+use haltere_net::{Address, Rate, Span, Time};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -34,20 +34,39 @@ pub struct FlowPath {
     pub server: NodeId,
     /// The client's node.
     pub client: NodeId,
-    /// Links from client to server, by their position in [`Topology::edges`].
-    pub up: Vec<u32>,
-    /// Links from server to client.
-    pub down: Vec<u32>,
-    /// The smallest MTU on the way, bytes.
-    pub mtu: u32,
+    /// The ways between them: one for each pair of addresses that the two have for it, at least one. What has a single path
+    /// takes the first.
+    pub ways: Vec<Way>,
     /// When the client connects.
     pub start: Time,
+}
+
+/// A way between two addresses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Way {
+    /// The client's address.
+    pub client: Address,
+    /// The server's address.
+    pub server: Address,
+    /// Link directions from client to server, by their position in [`Topology::edges`].
+    pub up: Vec<u32>,
+    /// Link directions from server to client.
+    pub down: Vec<u32>,
+    /// The smallest MTU on it, bytes.
+    pub mtu: u32,
+}
+
+impl FlowPath {
+    /// The first way.
+    pub fn first(&self) -> &Way {
+        &self.ways[0]
+    }
 }
 
 /// The network of a scenario in the run whose random streams these are.
 pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, ScenarioError> {
     let topology = topology(scenario);
-    let mut router = topology.router();
+    let mut router = Router::new();
     let mut flows = Vec::with_capacity(scenario.flows.len());
     for (i, flow) in scenario.flows.iter().enumerate() {
         let path = format!("flows[{i}]");
@@ -60,17 +79,21 @@ pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, Scenar
         };
         let find = |name: &str| topology.find(name).ok_or_else(unreachable);
         let (s, c): (NodeId, NodeId) = (find(&server)?, find(&client)?);
-        let up = router.route(c, s).filter(|r| !r.is_empty()).ok_or_else(unreachable)?;
-        let down = router.route(s, c).filter(|r| !r.is_empty()).ok_or_else(unreachable)?;
-        if up.len().max(down.len()) > MAX_HOPS {
-            let links = up.len().max(down.len());
+        let mut ways = Vec::new();
+        for (&client, &server) in topology.addresses(c).iter().zip(topology.addresses(s)) {
+            let mut route = |from, to| router.route(&topology, from, to).filter(|r| !r.is_empty());
+            let (Some(up), Some(down)) = (route(client, server), route(server, client)) else { continue };
+            let mtu = up.iter().chain(&down).map(|&l| topology.edges()[l as usize].config.mtu).min().unwrap_or(1500);
+            ways.push(Way { client, server, up, down, mtu });
+        }
+        let links = ways.iter().map(|way| way.up.len().max(way.down.len())).max().ok_or_else(unreachable)?;
+        if links > MAX_HOPS {
             let message =
                 format!("{links} links lie between {server:?} and {client:?}: give a route of at most {MAX_HOPS}");
             return Err(ScenarioError { path, message });
         }
-        let mtu = up.iter().chain(&down).map(|&l| topology.edges()[l as usize].config.mtu).min().unwrap_or(1500);
         let start = start(flow, &streams.named(&format!("flow {i}/start")));
-        flows.push(FlowPath { contender, server: s, client: c, up, down, mtu, start });
+        flows.push(FlowPath { contender, server: s, client: c, ways, start });
     }
     Ok(Network { topology, flows })
 }
@@ -150,7 +173,7 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
     });
     let mut routes = BTreeSet::new();
     for flow in &network.flows {
-        for (way, to) in [(&flow.up, flow.server), (&flow.down, flow.client)] {
+        for (way, to) in [(&flow.first().up, flow.server), (&flow.first().down, flow.client)] {
             let hops = way.iter().map(|&e| (edges[e as usize].from.0, e / 2));
             routes.extend(hops.map(|(node, link)| RouteDescription { node, to: to.0, link }));
         }
@@ -167,7 +190,7 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
         pair: flow.pair.unwrap_or(0),
         server: path.server.0,
         client: path.client.0,
-        mtu: path.mtu,
+        mtu: path.first().mtu,
         size: flow.total(),
         start_ns: path.start.as_nanos(),
         only_modelled: flow.ack.iter().map(|_| "ack").chain(flow.page.iter().map(|_| "page")).collect(),

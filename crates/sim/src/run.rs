@@ -1,12 +1,13 @@
 //! Driving a world: until its transfers are done or its time is over.
 
-use crate::build::{Run, build};
+use crate::build::{FlowEnds, Run, build};
 use crate::fidelity::Fidelity;
 use crate::recorder::{Files, Recorder};
 use crate::result::{RunResult, SeriesResult, TraceResult};
 use crate::scenario::{Quantity, Scenario, ScenarioError};
-use crate::world::Host;
+use crate::world::{Process, ProcessId};
 use haltere_net::{Metric, Span, Time};
+use haltere_transport::Role;
 
 const DEFAULT_TIME_LIMIT: Span = Span::from_secs(3600);
 
@@ -42,17 +43,19 @@ pub fn trace_at(
     files: &Files,
 ) -> Result<TraceResult, ScenarioError> {
     let (result, mut run) = drive(fidelity, scenario, (seed, replication), Some(files))?;
-    let links = run.topology.edges().len() as u32;
+    let links = run.world.links().len() as u32;
     let series = run.world.take_recorder().map_or(Ok(Vec::new()), Recorder::finish)?;
     let series = series.into_iter().filter_map(|s| {
         let who = match s.who.0.checked_sub(links) {
             None => {
-                let edge = &run.topology.edges()[s.who.0 as usize];
+                let edge = &run.world.topology().edges()[s.who.0 as usize];
                 format!("{} {}", edge.name, edge.direction.name())
             }
-            // Hosts stand in pairs, client and server; it is the server whose window moves the data.
-            Some(host) if host % 2 == 1 => format!("flow {}", host / 2),
-            Some(_) => return None,
+            Some(process) => match FlowEnds::whose(ProcessId(process)) {
+                // It is the server whose window moves the data.
+                (flow, Role::Server) => format!("flow {flow}"),
+                (_, Role::Client) => return None,
+            },
         };
         let scale = if s.metric == Metric::Rtt { 1e-9 } else { 1.0 };
         let unbounded = |v: u64| if v == u64::MAX { f64::NAN } else { v as f64 * scale };
@@ -79,15 +82,12 @@ fn drive(
     let mut open = unfinished;
     let limited: Vec<bool> = run.flows.iter().map(|f| f.total().is_some()).collect();
     let mut over = vec![false; run.flows.len()];
-    // Called after each host's turn: a client's progress can only have changed in its own.
-    let mut done = |hosts: &[Host], host: u32| {
-        let flow = (host / 2) as usize;
-        if host.is_multiple_of(2) && !over[flow] && limited[flow] {
-            let progress = hosts[host as usize].application.progress();
-            if progress.completed.is_some() || progress.failed.is_some() {
-                over[flow] = true;
-                open -= 1;
-            }
+    // Called after each process's turn: only in its own can it have come to its end.
+    let mut done = |processes: &[Process], called: ProcessId| {
+        let (flow, role) = FlowEnds::whose(called);
+        if role == Role::Client && !over[flow] && limited[flow] && processes[called.0 as usize].is_over() {
+            over[flow] = true;
+            open -= 1;
         }
         open == 0 && all_limited
     };
@@ -98,7 +98,8 @@ fn drive(
     if let Some(from) = scenario.measure_from.map(span) {
         outcome = run.world.run(from, &mut done);
         for (flow, bytes) in baseline.iter_mut().enumerate() {
-            *bytes = run.world.hosts()[2 * flow].application.progress().received;
+            let client = &run.world.processes()[FlowEnds::of(flow).client.0 as usize];
+            *bytes = client.report().fetch().map_or(0, |fetch| fetch.received);
         }
     }
     if outcome == Ok(false) {

@@ -39,6 +39,16 @@ impl Schedule {
         Schedule { heap: Vec::with_capacity(machines), place: vec![ABSENT; machines] }
     }
 
+    /// How many machines there may be.
+    pub fn machines(&self) -> usize {
+        self.place.len()
+    }
+
+    /// Makes room for machines up to number `machines` - 1.
+    pub fn grow(&mut self, machines: usize) {
+        self.place.resize(machines.max(self.place.len()), ABSENT);
+    }
+
     /// The next machine and its time.
     #[inline]
     pub fn peek(&self) -> Option<(Time, u32)> {

@@ -27,6 +27,10 @@ pub enum CloseReason {
     IdleTimeout,
     /// The peer broke the protocol; the text says how.
     ProtocolViolation(&'static str),
+    /// No links lead to the peer and back.
+    Unreachable,
+    /// There is no transport to connect with.
+    NoTransport,
 }
 
 impl CloseReason {
@@ -37,6 +41,8 @@ impl CloseReason {
             CloseReason::RetransmissionTimeout => "retransmission was given up after too many timeouts",
             CloseReason::IdleTimeout => "nothing was heard from the peer for the idle timeout",
             CloseReason::ProtocolViolation(what) => what,
+            CloseReason::Unreachable => "no links lead to the peer and back",
+            CloseReason::NoTransport => "there is no transport to connect with",
         }
     }
 }

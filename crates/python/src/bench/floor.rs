@@ -3,9 +3,10 @@
 use haltere_net::link::{Link, LinkConfig};
 use haltere_net::queue::Limit;
 use haltere_net::rng::Streams;
-use haltere_net::{Cx, FlowKey, Packet, PathId, Rate, Span, Time};
-use haltere_sim::application::{Application, Progress};
-use haltere_sim::world::{Host, Route, World};
+use haltere_net::topology::Topology;
+use haltere_net::{Cx, Packet, PathId, Rate, Span, Time};
+use haltere_sim::application::{Application, Report};
+use haltere_sim::world::{Port, Remote, SocketId, Sockets, Spawn, Transports, World};
 use haltere_transport::tcp::Segment;
 use haltere_transport::tcp::segment::Kind;
 use haltere_transport::{Body, Endpoint, Event, Role, Stats, StreamId};
@@ -42,36 +43,44 @@ impl Floor {
 
     fn world(&self) -> World {
         let streams = Streams::new(1, 0);
-        let link = |gbps: u64, delay_ms| {
+        let config = |gbps: u64, delay_ms| {
             let rate = Some(Rate::from_bps(gbps * 1_000_000_000));
             let queue = Limit::Packets(self.window * u64::from(self.flows));
-            let config = LinkConfig { rate, delay: Span::from_millis(delay_ms), queue, ..LinkConfig::default() };
-            Link::new(&config, "floor", &streams)
+            LinkConfig { rate, delay: Span::from_millis(delay_ms), queue, ..LinkConfig::default() }
         };
-        // The bottleneck's two directions, then the four access links of each pair.
-        let mut links = vec![link(self.gbps, 10), link(self.gbps, 10)];
-        let (mut hosts, mut routes) = (Vec::new(), Vec::new());
+        let mut net = Topology::new();
+        let (near, far) = (net.node("near"), net.node("far"));
+        net.join("bottleneck", near, far, config(self.gbps, 10), config(self.gbps, 10));
+        let mut spawns = Vec::new();
         for flow in 0..self.flows {
-            let access = links.len() as u32;
-            links.extend((0..4).map(|_| link(10, 0)));
-            routes.push(Route { links: vec![access, 1, access + 1], to: 2 * flow + 1 });
-            routes.push(Route { links: vec![access + 2, 0, access + 3], to: 2 * flow });
+            let (server, client) = (net.node(&format!("server {flow}")), net.node(&format!("client {flow}")));
+            net.join(&format!("server access {flow}"), server, near, config(10, 0), config(10, 0));
+            net.join(&format!("client access {flow}"), far, client, config(10, 0), config(10, 0));
+            let spawn = |node, application, window| Spawn {
+                node,
+                application,
+                transports: Box::new(Windows(window)),
+                start: None,
+                port: None,
+                connection: None,
+            };
+            let (port, address) = (Port(0), net.addresses(server)[0]);
             let start = Time::ZERO + Span::from_micros(u64::from(flow) * 100);
-            hosts.push(host(FixedWindow::client(), 2 * flow, Some(start)));
-            hosts.push(host(FixedWindow::server(self.window), 2 * flow + 1, None));
+            let asks = Box::new(Connects(Remote { address, port }));
+            spawns.push(Spawn { start: Some(start), ..spawn(client, asks, 0) });
+            spawns.push(Spawn { port: Some(port), ..spawn(server, Box::new(Nobody), self.window) });
         }
-        World::new(links, hosts, routes, None)
+        let links = net.edges().iter().map(|edge| Link::new(&edge.config, "floor", &streams)).collect();
+        World::new(net, links, spawns, None)
     }
 }
 
-fn host(endpoint: FixedWindow, route: u32, start: Option<Time>) -> Host {
-    Host {
-        endpoint: Box::new(endpoint),
-        application: Box::new(Nobody),
-        flow: FlowKey::default(),
-        routes: vec![route],
-        start,
-        alarm: Time::NEVER,
+/// Makes endpoints with a window of so many packets.
+struct Windows(u64);
+
+impl Transports for Windows {
+    fn endpoint(&mut self, role: Role, _: u32) -> Result<Box<dyn Endpoint>, String> {
+        Ok(Box::new(FixedWindow { role, window: self.0, may_send: 0, unacknowledged: 0, sent: 0 }))
     }
 }
 
@@ -82,15 +91,6 @@ struct FixedWindow {
     may_send: u64,
     unacknowledged: u64,
     sent: u64,
-}
-
-impl FixedWindow {
-    fn client() -> FixedWindow {
-        FixedWindow { role: Role::Client, window: 0, may_send: 0, unacknowledged: 0, sent: 0 }
-    }
-    fn server(window: u64) -> FixedWindow {
-        FixedWindow { role: Role::Server, window, ..FixedWindow::client() }
-    }
 }
 
 impl Endpoint for FixedWindow {
@@ -162,15 +162,26 @@ impl Endpoint for FixedWindow {
     }
 }
 
-/// An application that only starts its connection.
+/// An application that only opens a connection.
+struct Connects(Remote);
+
+impl Application for Connects {
+    fn on_start(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        // That it went through shows in the packets that are counted.
+        let _ = sockets.connect(self.0, cx);
+    }
+    fn on_event(&mut self, _: SocketId, _: Event, _: &mut Sockets<'_>, _: &mut Cx<'_>) {}
+    fn report(&self) -> Report {
+        Report::Values(Vec::new())
+    }
+}
+
+/// An application that only accepts one.
 struct Nobody;
 
 impl Application for Nobody {
-    fn on_start(&mut self, connection: &mut dyn Endpoint, cx: &mut Cx<'_>) {
-        connection.connect(cx);
-    }
-    fn on_event(&mut self, _: Event, _: &mut dyn Endpoint, _: &mut Cx<'_>) {}
-    fn progress(&self) -> Progress {
-        Progress::default()
+    fn on_event(&mut self, _: SocketId, _: Event, _: &mut Sockets<'_>, _: &mut Cx<'_>) {}
+    fn report(&self) -> Report {
+        Report::Values(Vec::new())
     }
 }

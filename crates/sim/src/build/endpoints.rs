@@ -7,8 +7,8 @@ use crate::fidelity::Subject;
 use crate::recorder;
 use crate::recorder::Files;
 use crate::stack::Past;
+use haltere_net::Span;
 use haltere_net::rng::Stream;
-use haltere_net::{PathId, Span};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::{Endpoint, Role, quic, tcp};
 
@@ -16,7 +16,7 @@ use haltere_transport::{Endpoint, Role, quic, tcp};
 #[cfg(feature = "stacks")]
 pub(super) type Worker = haltere_stacks::Worker;
 #[cfg(not(feature = "stacks"))]
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Worker;
 
 /// One end of a flow, as its endpoint is to be made.
@@ -42,19 +42,13 @@ pub(super) fn udp_payload(mtu: u32) -> u16 {
 }
 
 impl End<'_> {
-    /// The endpoint; `dice` gives the stream of each of its connections, by what is added to the end's name.
-    pub fn endpoint(
-        &self,
-        subject: Subject,
-        connections: usize,
-        dice: &dyn Fn(&str) -> Stream,
-    ) -> Result<Box<dyn Endpoint>, String> {
+    /// The endpoint of a connection that draws from `stream`.
+    pub fn endpoint(&self, subject: Subject, stream: Stream) -> Result<Box<dyn Endpoint>, String> {
         match subject {
-            Subject::Model(algorithm) => Ok(self.model(algorithm, connections, dice)),
+            Subject::Model(algorithm) => Ok(self.model(algorithm, stream)),
             #[cfg(feature = "stacks")]
             Subject::Stack { .. } => {
-                let mut config =
-                    self.past.config(subject, self.contender, self.role, udp_payload(self.mtu), dice(""))?;
+                let mut config = self.past.config(subject, self.contender, self.role, udp_payload(self.mtu), stream)?;
                 let log = recorder::stack_log(self.files, self.flow, self.role)?;
                 config.qlog = log.map(haltere_stacks::Sink::new);
                 config.worker = self.worker.clone();
@@ -63,17 +57,10 @@ impl End<'_> {
         }
     }
 
-    fn model(&self, algorithm: Algorithm, connections: usize, dice: &dyn Fn(&str) -> Stream) -> Box<dyn Endpoint> {
+    fn model(&self, algorithm: Algorithm, stream: Stream) -> Box<dyn Endpoint> {
         match self.contender.transport {
-            Transport::Tcp if connections > 1 => {
-                let member = |k: usize| {
-                    let stream = if k == 0 { dice("") } else { dice(&format!("/{k}")) };
-                    tcp::Connection::new(tcp::Config { path: PathId(k as u8), ..self.tcp(algorithm, stream) })
-                };
-                Box::new(tcp::Bundle::new(self.role, (0..connections).map(member).collect()))
-            }
-            Transport::Tcp => Box::new(tcp::Connection::new(self.tcp(algorithm, dice("")))),
-            Transport::Quic => Box::new(quic::Connection::new(self.quic(algorithm, dice("")))),
+            Transport::Tcp => Box::new(tcp::Connection::new(self.tcp(algorithm, stream))),
+            Transport::Quic => Box::new(quic::Connection::new(self.quic(algorithm, stream))),
         }
     }
 

@@ -3,10 +3,12 @@
 //! | file | holds |
 //! |---|---|
 //! | `endpoints` | the transport of each end of a flow |
+//! | `transports` | who makes one for each connection of a process |
 //! | `talk` | what its applications say |
 
 mod endpoints;
 mod talk;
+mod transports;
 
 use crate::contender::Contender;
 use crate::fidelity::{Fidelity, Subject};
@@ -14,21 +16,45 @@ use crate::network::{FlowPath, Network, network, stream_name};
 use crate::recorder::{self, Files, Recorder};
 use crate::scenario::{Flow, Scenario, ScenarioError};
 use crate::stack::Past;
-use crate::world::{Host, Route, World};
-use endpoints::{End, Worker, udp_payload};
+use crate::world::{Port, ProcessId, Remote, Spawn, World};
+use endpoints::{Worker, udp_payload};
 use haltere_net::link::Link;
 use haltere_net::rng::Streams;
-use haltere_net::topology::Topology;
-use haltere_net::{Address, ConnectionId, FlowKey, Span, Time};
+use haltere_net::{ConnectionId, Span, Time};
 use haltere_transport::Role;
+use std::sync::Arc;
 use talk::Talk;
+use transports::{Kit, Maker};
 
 /// A world with what is needed to make a result of it.
 pub(crate) struct Run {
     pub world: World,
-    pub topology: Topology,
     pub flows: Vec<Flow>,
     pub starts: Vec<Time>,
+}
+
+/// The two processes of a flow. This is the one place that says how they are numbered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlowEnds {
+    /// The one that fetches.
+    pub client: ProcessId,
+    /// The one that answers.
+    pub server: ProcessId,
+}
+
+impl FlowEnds {
+    /// The processes of a flow.
+    #[inline]
+    pub const fn of(flow: usize) -> FlowEnds {
+        FlowEnds { client: ProcessId(2 * flow as u32), server: ProcessId(2 * flow as u32 + 1) }
+    }
+
+    /// The flow that a process is of, and which end of it.
+    #[inline]
+    pub const fn whose(process: ProcessId) -> (usize, Role) {
+        let role = if process.0.is_multiple_of(2) { Role::Client } else { Role::Server };
+        (process.0 as usize / 2, role)
+    }
 }
 
 /// Whether every contender of a scenario can run at a fidelity.
@@ -75,32 +101,51 @@ pub(crate) fn build(
     let links = topology.edges().iter().map(|e| Link::new(&e.config, &stream_name(e), streams)).collect();
     let phase = clock_phase(streams);
     let worker = Worker::default();
-    let (mut hosts, mut routes, mut starts) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut spawns, mut starts) = (Vec::new(), Vec::new());
     for (i, (flow, path)) in scenario.flows.iter().zip(flows).enumerate() {
-        let FlowPath { contender, server, client, up, down, mtu, start } = path;
         let wrong = |message: String| ScenarioError { path: format!("flows[{i}].contender"), message };
+        let mtu = path.first().mtu;
+        let (address, start) = (path.first().server, path.start);
+        let FlowPath { contender, server, client, .. } = path;
         let subject = subject(fidelity, i, flow, &contender)?;
         let talk = Talk::of(flow, &contender);
         let dice = |end: &str| streams.named(&format!("flow {i}/{end}/earlier"));
         let earlier = [dice("client"), dice("server")];
         let past = Past::of(subject, &contender, udp_payload(mtu), start, earlier).map_err(wrong)?;
-        for (role, links, peer) in [(Role::Client, up, 2 * i + 1), (Role::Server, down, 2 * i)] {
-            let name = format!("flow {i}/{}", if role == Role::Client { "client" } else { "server" });
-            let (contender, ack, flow) = (&contender, flow.ack, i as u32);
-            let past = &past;
-            let end = End { contender, ack, role, flow, mtu, phase, files, past, worker: &worker };
-            let dice = |part: &str| streams.named(&format!("{name}{part}"));
-            let endpoint = end.endpoint(subject, talk.connections(), &dice).map_err(wrong)?;
-            let start = (role == Role::Client).then_some(start);
-            let (source, destination) = if role == Role::Client { (client, server) } else { (server, client) };
-            let connection = ConnectionId(i as u32);
-            let key = FlowKey { source: Address(source.0), destination: Address(destination.0), connection };
-            hosts.push(Host::new(endpoint, talk.application(role), key, vec![routes.len() as u32], start));
-            routes.push(Route { links, to: peer as u32 });
-        }
+        let kit = Kit {
+            contender,
+            subject,
+            ack: flow.ack,
+            flow: i as u32,
+            mtu,
+            phase,
+            files: files.cloned(),
+            past: Arc::new(past),
+            worker: worker.clone(),
+            streams: *streams,
+        };
+        let port = Port(i as u32);
+        let maker = |role| Maker::new(kit.clone(), role).map_err(wrong);
+        spawns.push(Spawn {
+            node: client,
+            application: talk.client(Remote { address, port }),
+            transports: Box::new(maker(Role::Client)?),
+            start: Some(start),
+            port: None,
+            connection: Some(ConnectionId(i as u32)),
+        });
+        spawns.push(Spawn {
+            node: server,
+            application: talk.server(),
+            transports: Box::new(maker(Role::Server)?),
+            start: None,
+            port: Some(port),
+            connection: None,
+        });
         starts.push(start);
     }
-    Ok(Run { world: World::new(links, hosts, routes, recorder), topology, flows: scenario.flows.clone(), starts })
+    let world = World::new(topology, links, spawns, recorder);
+    Ok(Run { world, flows: scenario.flows.clone(), starts })
 }
 
 /// The grain of the phase: timestamps count milliseconds, so that their clock is the same at all phases.

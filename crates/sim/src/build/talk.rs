@@ -3,10 +3,10 @@
 use crate::application::{Application, Dialogue};
 use crate::contender::{Contender, Switch, Transport};
 use crate::http::{self, Framing, Script};
-use crate::page::{Browser, MOST_CONNECTIONS, Origin, Visit};
+use crate::page::{Browser, Origin, Visit};
 use crate::scenario::{App, Flow};
 use crate::tls::{Flights, Version};
-use haltere_transport::Role;
+use crate::world::Remote;
 
 /// What an unlimited flow is given to send, bytes: more than any run moves.
 const UNLIMITED: u64 = 1 << 50;
@@ -40,19 +40,19 @@ impl Talk {
         })
     }
 
-    pub fn application(&self, role: Role) -> Box<dyn Application> {
-        match (self, role) {
-            (Talk::One(script), _) => Box::new(Dialogue::new(role, script.clone())),
-            (Talk::Page(visit), Role::Client) => Box::new(Browser::new(visit.as_ref().clone())),
-            (Talk::Page(visit), Role::Server) => Box::new(Origin::new(visit.as_ref().clone())),
+    /// The application that opens connections to `server`.
+    pub fn client(&self, server: Remote) -> Box<dyn Application> {
+        match self {
+            Talk::One(script) => Box::new(Dialogue::client(script, server)),
+            Talk::Page(visit) => Box::new(Browser::new(visit.as_ref().clone(), server)),
         }
     }
 
-    /// Connections it may need.
-    pub fn connections(&self) -> usize {
+    /// The application that accepts them.
+    pub fn server(&self) -> Box<dyn Application> {
         match self {
-            Talk::Page(visit) if visit.framing == Framing::Http1 => MOST_CONNECTIONS,
-            _ => 1,
+            Talk::One(script) => Box::new(Dialogue::server(script)),
+            Talk::Page(visit) => Box::new(Origin::new(visit.as_ref().clone())),
         }
     }
 }

@@ -1,21 +1,23 @@
 //! The client of a page.
 
 use super::agenda::Agenda;
-use super::transcript::Note;
+use super::transcript::{Channel, Note};
 use super::{Page, Visit};
-use crate::application::{Application, Progress};
+use crate::application::{Application, Fetch, Report};
 use crate::http::Framing;
+use crate::world::{Remote, SocketId, Sockets};
 use haltere_net::{Cx, Time};
-use haltere_transport::{Endpoint, Event, StreamId};
+use haltere_transport::{CloseReason, Event, StreamId};
 use std::collections::VecDeque;
 
 /// Connections that browsers open to a host over HTTP/1.1 (Chromium: `kMaxSocketsPerGroup`, Firefox:
 /// `network.http.max-persistent-connections-per-server`).
-pub const MOST_CONNECTIONS: usize = 6;
+const MOST_CONNECTIONS: usize = 6;
 
 /// A TCP connection with its TLS.
 #[derive(Clone, Copy, Debug)]
 struct Lane {
+    socket: SocketId,
     stream: StreamId,
     /// Whether requests may go.
     ready: bool,
@@ -28,22 +30,23 @@ struct Lane {
 /// that is, as in Chromium.
 pub struct Browser {
     visit: Visit,
+    server: Remote,
     agenda: Agenda,
     /// Objects that are due and wait for a stream.
     queue: VecDeque<usize>,
     lanes: Vec<Lane>,
-    /// HTTP/3: whether streams may be opened.
-    usable: bool,
+    /// HTTP/3: the connection, once streams may be opened.
+    usable: Option<SocketId>,
     begun: bool,
-    progress: Progress,
+    fetch: Fetch,
 }
 
 impl Browser {
-    /// The client's end of a visit.
-    pub fn new(visit: Visit) -> Browser {
+    /// The client's end of a visit to `server`.
+    pub fn new(visit: Visit, server: Remote) -> Browser {
         let agenda = Agenda::new(&visit.page);
-        let (queue, lanes, progress) = Default::default();
-        Browser { visit, agenda, queue, lanes, usable: false, begun: false, progress }
+        let (queue, lanes, fetch) = Default::default();
+        Browser { visit, server, agenda, queue, lanes, usable: None, begun: false, fetch }
     }
 
     fn page(&self) -> &Page {
@@ -51,32 +54,37 @@ impl Browser {
     }
 
     /// Asks for what is due, as far as there are streams for it.
-    fn ask(&mut self, connection: &mut dyn Endpoint, now: Time) {
-        while let Some(object) = self.agenda.next(now) {
+    fn ask(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        while let Some(object) = self.agenda.next(cx.now) {
             self.queue.push_back(object);
         }
         match self.visit.framing {
-            Framing::Http1 => self.ask_on_free_lanes(connection),
+            Framing::Http1 => self.ask_on_free_lanes(sockets, cx),
             Framing::Http2 => {
                 if let Some(lane) = self.lanes.first().copied().filter(|l| l.ready) {
                     while let Some(object) = self.queue.pop_front() {
-                        self.request(lane.stream, object, connection);
+                        self.request((lane.socket, lane.stream), object, sockets);
                     }
                 }
             }
-            Framing::Http3 => {
-                while self.usable && !self.queue.is_empty() {
-                    let Some(stream) = connection.open() else { break };
-                    if let Some(object) = self.queue.pop_front() {
-                        self.request(stream, object, connection);
-                        connection.finish(stream);
-                    }
+            Framing::Http3 => self.ask_on_new_streams(sockets),
+        }
+    }
+
+    fn ask_on_new_streams(&mut self, sockets: &mut Sockets<'_>) {
+        let Some(socket) = self.usable else { return };
+        while !self.queue.is_empty() {
+            let Some(stream) = sockets.get(socket).and_then(|c| c.open()) else { break };
+            if let Some(object) = self.queue.pop_front() {
+                self.request((socket, stream), object, sockets);
+                if let Some(connection) = sockets.get(socket) {
+                    connection.finish(stream);
                 }
             }
         }
     }
 
-    fn ask_on_free_lanes(&mut self, connection: &mut dyn Endpoint) {
+    fn ask_on_free_lanes(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
         loop {
             for i in 0..self.lanes.len() {
                 if self.lanes[i].ready
@@ -84,100 +92,125 @@ impl Browser {
                     && let Some(object) = self.queue.pop_front()
                 {
                     self.lanes[i].asked = Some(object);
-                    self.request(self.lanes[i].stream, object, connection);
+                    self.request((self.lanes[i].socket, self.lanes[i].stream), object, sockets);
                 }
             }
             let opening = self.lanes.iter().filter(|l| !l.ready).count();
-            if opening >= self.queue.len() || self.lanes.len() >= MOST_CONNECTIONS || !self.open_lane(connection) {
+            if opening >= self.queue.len() || self.lanes.len() >= MOST_CONNECTIONS {
+                return;
+            }
+            let Some(socket) = self.connect(sockets, cx) else { return };
+            if !self.open_lane(socket, sockets) {
                 return;
             }
         }
     }
 
-    fn open_lane(&mut self, connection: &mut dyn Endpoint) -> bool {
-        let Some(stream) = connection.open() else { return false };
-        self.lanes.push(Lane { stream, ready: false, asked: None });
-        self.say_flight(stream, 0, connection);
+    fn connect(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) -> Option<SocketId> {
+        sockets.connect(self.server, cx).map_err(|reason: CloseReason| self.fetch.failed = Some(reason)).ok()
+    }
+
+    fn open_lane(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) -> bool {
+        let Some(stream) = sockets.get(socket).and_then(|c| c.open()) else { return false };
+        self.lanes.push(Lane { socket, stream, ready: false, asked: None });
+        self.say_flight((socket, stream), 0, sockets);
         true
     }
 
     /// Says the client's flight number `k`.
-    fn say_flight(&mut self, stream: StreamId, k: usize, connection: &mut dyn Endpoint) {
+    fn say_flight(&mut self, on: (SocketId, StreamId), k: usize, sockets: &mut Sockets<'_>) {
         let Some(&bytes) = self.visit.flights.client.get(k) else { return };
         if bytes > 0 {
-            self.visit.up.write(stream, bytes, Note::Flight(k));
-            connection.write(stream, bytes);
+            self.write(on, bytes, Note::Flight(k), sockets);
         }
-        if let Some(lane) = self.lanes.iter_mut().find(|l| l.stream == stream) {
+        if let Some(lane) = self.lanes.iter_mut().find(|l| l.socket == on.0) {
             lane.ready |= k == self.visit.flights.request;
         }
     }
 
-    fn request(&mut self, stream: StreamId, object: usize, connection: &mut dyn Endpoint) {
+    fn request(&mut self, on: (SocketId, StreamId), object: usize, sockets: &mut Sockets<'_>) {
         let header = self.page().objects[object].request.map(|r| r.0.0);
         let first = !std::mem::replace(&mut self.begun, true);
         let bytes = self.visit.flights.seal.records(self.visit.framing.request(header, first));
-        self.visit.up.write(stream, bytes, Note::Request(object));
-        connection.write(stream, bytes);
+        self.write(on, bytes, Note::Request(object), sockets);
     }
 
-    fn hear(&mut self, stream: StreamId, connection: &mut dyn Endpoint, now: Time) {
-        self.visit.down.hear(stream, connection.read(stream, now));
-        while let Some(note) = self.visit.down.take(stream) {
+    fn write(&mut self, on: (SocketId, StreamId), bytes: u64, note: Note, sockets: &mut Sockets<'_>) {
+        let (Some(channel), Some(connection)) = (channel(on, sockets), sockets.get(on.0)) else { return };
+        self.visit.up.write(channel, bytes, note);
+        connection.write(on.1, bytes);
+    }
+
+    fn hear(&mut self, on: (SocketId, StreamId), sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        let (Some(channel), Some(connection)) = (channel(on, sockets), sockets.get(on.0)) else { return };
+        self.visit.down.hear(channel, connection.read(on.1, cx.now));
+        while let Some(note) = self.visit.down.take(channel) {
             match note {
-                Note::Flight(k) => self.say_flight(stream, k + 1, connection),
+                Note::Flight(k) => self.say_flight(on, k + 1, sockets),
                 Note::Answer { object, body, last } => {
-                    self.progress.first_byte.get_or_insert(now);
-                    self.progress.received += body;
+                    self.fetch.first_byte.get_or_insert(cx.now);
+                    self.fetch.received += body;
                     if last {
-                        self.finish(stream, object, now);
+                        self.finish(on.0, object, cx.now);
                     }
                 }
                 Note::Request(_) => {}
             }
         }
-        if self.visit.down.is_within_answer(stream) {
-            self.progress.first_byte.get_or_insert(now);
+        if self.visit.down.is_within_answer(channel) {
+            self.fetch.first_byte.get_or_insert(cx.now);
         }
-        self.ask(connection, now);
+        self.ask(sockets, cx);
     }
 
-    fn finish(&mut self, stream: StreamId, object: usize, now: Time) {
-        if let Some(lane) = self.lanes.iter_mut().find(|l| l.stream == stream) {
+    fn finish(&mut self, socket: SocketId, object: usize, now: Time) {
+        if let Some(lane) = self.lanes.iter_mut().find(|l| l.socket == socket) {
             lane.asked = None;
         }
         if self.agenda.done(object, now) {
-            self.progress.completed = Some(now);
+            self.fetch.completed = Some(now);
+        }
+    }
+
+    /// A connection takes requests.
+    fn use_connection(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) {
+        self.usable = Some(socket);
+        if self.visit.framing == Framing::Http2 && self.lanes.is_empty() {
+            self.open_lane(socket, sockets);
         }
     }
 }
 
+/// The channel of a stream of a socket.
+pub(super) fn channel((socket, stream): (SocketId, StreamId), sockets: &Sockets<'_>) -> Option<Channel> {
+    sockets.connection(socket).map(|connection| (connection, stream))
+}
+
 impl Application for Browser {
-    fn on_start(&mut self, connection: &mut dyn Endpoint, cx: &mut Cx<'_>) {
-        connection.connect(cx);
+    fn on_start(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
         self.agenda.start(cx.now);
-        if connection.takes_early_data() {
-            self.usable = true;
-            if self.visit.framing == Framing::Http2 {
-                self.open_lane(connection);
-            }
+        // Over HTTP/1.1 each connection is opened for a request.
+        if self.visit.framing != Framing::Http1
+            && let Some(socket) = self.connect(sockets, cx)
+            && sockets.get(socket).is_some_and(|c| c.takes_early_data())
+        {
+            self.use_connection(socket, sockets);
         }
-        self.ask(connection, cx.now);
+        self.ask(sockets, cx);
     }
 
-    fn on_event(&mut self, event: Event, connection: &mut dyn Endpoint, cx: &mut Cx<'_>) {
+    fn on_event(&mut self, socket: SocketId, event: Event, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
         match event {
             Event::Connected => {
-                self.progress.connected = Some(cx.now);
-                self.usable = true;
-                if self.visit.framing == Framing::Http2 && self.lanes.is_empty() {
-                    self.open_lane(connection);
-                }
-                self.ask(connection, cx.now);
+                self.fetch.connected.get_or_insert(cx.now);
+                self.use_connection(socket, sockets);
+                self.ask(sockets, cx);
             }
-            Event::Readable(stream) => self.hear(stream, connection, cx.now),
-            Event::Openable => self.ask(connection, cx.now),
-            Event::Failed(reason) => self.progress.failed = Some(reason),
+            Event::Readable(stream) => self.hear((socket, stream), sockets, cx),
+            Event::Openable => self.ask(sockets, cx),
+            Event::Failed(reason) => {
+                self.fetch.failed.get_or_insert(reason);
+            }
             Event::Writable(_) | Event::Finished(_) | Event::Closed => {}
         }
     }
@@ -186,15 +219,15 @@ impl Application for Browser {
         self.agenda.alarm()
     }
 
-    fn on_alarm(&mut self, connection: &mut dyn Endpoint, cx: &mut Cx<'_>) {
-        self.ask(connection, cx.now);
+    fn on_alarm(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        self.ask(sockets, cx);
     }
 
-    fn progress(&self) -> Progress {
-        self.progress
+    fn is_over(&self) -> bool {
+        self.fetch.is_over()
     }
 
-    fn objects(&self) -> Option<&[Option<Time>]> {
-        Some(self.agenda.times())
+    fn report(&self) -> Report {
+        Report::Page(self.fetch, self.agenda.times().to_vec())
     }
 }

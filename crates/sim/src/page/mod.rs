@@ -13,7 +13,7 @@ mod browser;
 mod origin;
 mod transcript;
 
-pub use browser::{Browser, MOST_CONNECTIONS};
+pub use browser::Browser;
 pub use origin::Origin;
 pub use transcript::Transcript;
 

@@ -1,11 +1,13 @@
 //! The server of a page.
 
 use super::Visit;
+use super::browser::channel;
 use super::transcript::Note;
-use crate::application::{Application, Progress};
+use crate::application::{Application, Report, Serve};
 use crate::http::Framing;
-use haltere_net::{Cx, Time};
-use haltere_transport::{Endpoint, Event, StreamId};
+use crate::world::{SocketId, Sockets};
+use haltere_net::Cx;
+use haltere_transport::{Event, StreamId};
 use std::collections::VecDeque;
 
 /// Over HTTP/2, bytes that are written ahead of what the transport sends: what comes later cannot overtake them
@@ -27,21 +29,22 @@ pub struct Origin {
     /// Over HTTP/2: the responses under way.
     turns: VecDeque<Answer>,
     begun: bool,
-    progress: Progress,
+    serve: Serve,
 }
 
 impl Origin {
     /// The server's end of a visit.
     pub fn new(visit: Visit) -> Origin {
-        let (turns, progress) = Default::default();
-        Origin { visit, turns, begun: false, progress }
+        let (turns, serve) = Default::default();
+        Origin { visit, turns, begun: false, serve }
     }
 
-    fn hear(&mut self, stream: StreamId, connection: &mut dyn Endpoint, now: Time) {
-        self.visit.up.hear(stream, connection.read(stream, now));
-        while let Some(note) = self.visit.up.take(stream) {
+    fn hear(&mut self, on: (SocketId, StreamId), sockets: &mut Sockets<'_>, cx: &Cx<'_>) {
+        let (Some(channel), Some(connection)) = (channel(on, sockets), sockets.get(on.0)) else { return };
+        self.visit.up.hear(channel, connection.read(on.1, cx.now));
+        while let Some(note) = self.visit.up.take(channel) {
             match note {
-                Note::Flight(k) => self.say_flight(stream, k, connection),
+                Note::Flight(k) => self.say_flight(on, k, sockets),
                 Note::Request(object) => self.turns.push_back(Answer {
                     object,
                     left: self.visit.page.objects[object].size.0.0,
@@ -50,37 +53,47 @@ impl Origin {
                 Note::Answer { .. } => {}
             }
         }
-        self.answer(stream, connection);
+        self.answer(on, sockets);
     }
 
-    fn say_flight(&mut self, stream: StreamId, k: usize, connection: &mut dyn Endpoint) {
+    fn say_flight(&mut self, on: (SocketId, StreamId), k: usize, sockets: &mut Sockets<'_>) {
         let bytes = self.visit.flights.server.get(k).copied().unwrap_or(0);
         if bytes > 0 {
-            self.visit.down.write(stream, bytes, Note::Flight(k));
-            connection.write(stream, bytes);
+            self.write(on, bytes, Note::Flight(k), sockets);
         }
     }
 
+    fn write(&mut self, on: (SocketId, StreamId), bytes: u64, note: Note, sockets: &mut Sockets<'_>) {
+        let (Some(channel), Some(connection)) = (channel(on, sockets), sockets.get(on.0)) else { return };
+        self.visit.down.write(channel, bytes, note);
+        connection.write(on.1, bytes);
+    }
+
     /// Writes as much as may be written now.
-    fn answer(&mut self, stream: StreamId, connection: &mut dyn Endpoint) {
+    fn answer(&mut self, on: (SocketId, StreamId), sockets: &mut Sockets<'_>) {
         let shared = self.visit.framing == Framing::Http2;
         while let Some(mut answer) = self.turns.pop_front() {
-            if shared && connection.unsent(stream) >= AHEAD {
+            let Some(connection) = sockets.get(on.0) else { return };
+            if shared && connection.unsent(on.1) >= AHEAD {
                 self.turns.push_front(answer);
-                return connection.wait_writable(stream, AHEAD);
+                return connection.wait_writable(on.1, AHEAD);
             }
-            self.say_frame(stream, &mut answer, connection);
+            self.say_frame(on, &mut answer, sockets);
             match (answer.left > 0, shared) {
                 (true, true) => self.turns.push_back(answer),
                 (true, false) => self.turns.push_front(answer),
-                (false, _) if self.visit.framing == Framing::Http3 => connection.finish(stream),
+                (false, _) if self.visit.framing == Framing::Http3 => {
+                    if let Some(connection) = sockets.get(on.0) {
+                        connection.finish(on.1);
+                    }
+                }
                 (false, _) => {}
             }
         }
     }
 
     /// Writes the next frame of a response.
-    fn say_frame(&mut self, stream: StreamId, answer: &mut Answer, connection: &mut dyn Endpoint) {
+    fn say_frame(&mut self, on: (SocketId, StreamId), answer: &mut Answer, sockets: &mut Sockets<'_>) {
         let framing = self.visit.framing;
         let head = match answer.begun {
             true => 0,
@@ -93,25 +106,26 @@ impl Origin {
         let plain = head + body + if body > 0 { header } else { 0 };
         let bytes = self.visit.flights.seal.records(plain);
         let (object, last) = (answer.object, answer.left == 0);
-        self.visit.down.write(stream, bytes, Note::Answer { object, body, last });
-        connection.write(stream, bytes);
+        self.write(on, bytes, Note::Answer { object, body, last }, sockets);
     }
 }
 
 impl Application for Origin {
-    fn on_start(&mut self, _: &mut dyn Endpoint, _: &mut Cx<'_>) {}
-
-    fn on_event(&mut self, event: Event, connection: &mut dyn Endpoint, cx: &mut Cx<'_>) {
+    fn on_event(&mut self, socket: SocketId, event: Event, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
         match event {
-            Event::Connected => self.progress.connected = Some(cx.now),
-            Event::Readable(stream) => self.hear(stream, connection, cx.now),
-            Event::Writable(stream) => self.answer(stream, connection),
-            Event::Failed(reason) => self.progress.failed = Some(reason),
+            Event::Connected => {
+                self.serve.connected.get_or_insert(cx.now);
+            }
+            Event::Readable(stream) => self.hear((socket, stream), sockets, cx),
+            Event::Writable(stream) => self.answer((socket, stream), sockets),
+            Event::Failed(reason) => {
+                self.serve.failed.get_or_insert(reason);
+            }
             Event::Openable | Event::Finished(_) | Event::Closed => {}
         }
     }
 
-    fn progress(&self) -> Progress {
-        self.progress
+    fn report(&self) -> Report {
+        Report::Serve(self.serve)
     }
 }

@@ -1,6 +1,6 @@
 //! What is kept of a run beside its result: series of metrics, qlog files, captures of links.
 //!
-//! Components tell what they decide through [`Cx`](haltere_net::Cx); packets are seen at the doors, by the world: as a host
+//! Components tell what they decide through [`Cx`](haltere_net::Cx); packets are seen at the doors, by the world: as a process
 //! sends or gets them, and as they arrive at a link's end. So no transport knows of a file.
 
 mod pcapng;
@@ -13,11 +13,8 @@ use crate::network::FlowPath;
 use crate::scenario::{Flow, ScenarioError};
 use haltere_net::topology::Topology;
 use haltere_net::{ComponentId, Incident, Metric, Packet, Probe, Time};
-#[cfg(feature = "stacks")]
-use haltere_transport::Role;
-use haltere_transport::{Body, Event};
+use haltere_transport::{Body, Event, Role};
 use pcapng::Captures;
-use places::Places;
 use qlog::Logs;
 pub use series::{AllSeries, Series};
 use std::path::PathBuf;
@@ -77,7 +74,7 @@ pub(crate) fn stack_log(
 /// Takes what components tell and the world sees. What the world calls is `cold`: nearly all runs have no recorder, and pay
 /// for a test of that alone.
 pub struct Recorder {
-    /// Number of link directions: components after them are hosts, in pairs of client and server.
+    /// Number of link directions: components after them are processes.
     links: u32,
     series: AllSeries,
     logs: Option<Logs>,
@@ -96,9 +93,8 @@ impl Recorder {
         files: &Files,
         origin: &Origin,
     ) -> Result<Recorder, ScenarioError> {
-        let places = Places::new(paths);
-        let pcap = files.pcap.as_ref().map(|pcap| Captures::new(pcap, topology, places.clone(), origin));
-        let qlog = files.qlog.as_ref().map(|folder| Logs::new(folder, flows, paths, &places, origin));
+        let pcap = files.pcap.as_ref().map(|pcap| Captures::new(pcap, topology, origin));
+        let qlog = files.qlog.as_ref().map(|folder| Logs::new(folder, flows, paths, origin));
         let wrong = |path: &str| {
             let path = path.to_string();
             move |message| ScenarioError { path, message }
@@ -111,47 +107,50 @@ impl Recorder {
         })
     }
 
-    /// A packet arrived at a link's end, on its way to this host.
+    /// A packet that this end of its connection sent arrived at a link's end.
     #[cold]
-    pub fn arrived(&mut self, link: u32, at: Time, packet: &Packet<Body>, to: u32) {
+    pub fn arrived(&mut self, link: u32, at: Time, packet: &Packet<Body>, sender: Role) {
         if let Some(captures) = &mut self.captures {
-            captures.arrived(link, at, packet, to);
+            captures.arrived(link, at, packet, sender);
         }
     }
 
-    /// A host gets a packet; what it makes of it is told until [`done`](Self::done).
+    /// A process gets a packet; what it makes of it is told until [`done`](Self::done).
     #[cold]
-    pub fn received(&mut self, host: u32, at: Time, packet: &Packet<Body>) {
+    pub fn received(&mut self, process: u32, at: Time, packet: &Packet<Body>) {
         if let Some(logs) = &mut self.logs {
-            logs.received(host, at, packet);
+            logs.received(process, at, packet);
         }
     }
 
-    /// A host has dealt with its packet or its timers, and has not sent anything yet.
+    /// A process has dealt with its packet or its timers, and has not sent anything yet.
     #[cold]
-    pub fn done(&mut self, host: u32, at: Time) {
+    pub fn done(&mut self, process: u32, at: Time) {
         if let Some(logs) = &mut self.logs {
-            logs.done(host, at);
+            logs.done(process, at);
         }
     }
 
-    /// A host sends a packet.
+    /// A process sends a packet.
     #[cold]
-    pub fn sent(&mut self, host: u32, at: Time, packet: &Packet<Body>) {
+    pub fn sent(&mut self, process: u32, at: Time, packet: &Packet<Body>) {
+        if let Some(captures) = &mut self.captures {
+            captures.sent(process, packet);
+        }
         if let Some(logs) = &mut self.logs {
-            logs.sent(host, at, packet);
+            logs.sent(process, at, packet);
         }
     }
 
-    /// A host's transport told its application something.
+    /// A transport of a process told the application something.
     #[cold]
-    pub fn told(&mut self, host: u32, at: Time, event: Event) {
+    pub fn told(&mut self, process: u32, at: Time, event: Event) {
         if let Some(logs) = &mut self.logs {
-            logs.told(host, at, event);
+            logs.told(process, at, event);
         }
     }
 
-    /// A host has new TLS secrets, in the lines of `SSLKEYLOGFILE`; they stand in captures before what they decrypt.
+    /// A process has new TLS secrets, in the lines of `SSLKEYLOGFILE`; they stand in captures before what they decrypt.
     #[cold]
     pub fn secrets(&mut self, lines: &str) {
         if let Some(captures) = &mut self.captures {
@@ -174,18 +173,18 @@ impl Recorder {
 impl Probe for Recorder {
     fn record(&mut self, at: Time, who: ComponentId, metric: Metric, value: u64) {
         self.series.record(at, who, metric, value);
-        if let (Some(logs), Some(host)) = (&mut self.logs, who.0.checked_sub(self.links)) {
-            logs.changed(host, at, metric, value);
+        if let (Some(logs), Some(process)) = (&mut self.logs, who.0.checked_sub(self.links)) {
+            logs.changed(process, at, metric, value);
         }
     }
 
     fn happened(&mut self, at: Time, who: ComponentId, incident: Incident) {
-        let Some(host) = who.0.checked_sub(self.links) else { return };
+        let Some(process) = who.0.checked_sub(self.links) else { return };
         if let Some(captures) = &mut self.captures {
-            captures.happened(host, incident);
+            captures.happened(process, incident);
         }
         if let Some(logs) = &mut self.logs {
-            logs.happened(host, at, incident);
+            logs.happened(process, at, incident);
         }
     }
 }

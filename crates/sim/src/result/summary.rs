@@ -1,7 +1,8 @@
 //! From a world that has run to its result.
 
 use super::{FlowResult, LinkResult, RunResult};
-use crate::build::Run;
+use crate::application::{Fetch, Report};
+use crate::build::{FlowEnds, Run};
 use crate::world::Stall;
 use haltere_net::{Span, Time};
 
@@ -14,6 +15,10 @@ impl Run {
         let mut error = None;
         if let Err(Stall::Storm(at)) = outcome {
             error = Some(format!("time stood still at {at}: two components kept calling each other"));
+        } else if let Err(Stall::NoSuchPath(process, path)) = outcome {
+            let flow = FlowEnds::whose(process).0;
+            error =
+                Some(format!("flow {flow}: a packet was sent on path {}, which its connection does not have", path.0));
         } else if !self.world.conserves() {
             error = Some("packets were made or lost without a counted cause".to_string());
         } else if let Some(flow) = flows.iter().find(|f| f.status == "failed") {
@@ -22,15 +27,15 @@ impl Run {
         if outcome.is_err() {
             flows.iter_mut().for_each(|f| f.status = "failed");
         }
-        let edges = self.topology.edges().iter().zip(self.world.links());
+        let edges = self.world.topology().edges().iter().zip(self.world.links());
         let links = edges.map(|(edge, link)| LinkResult::new(&edge.name, edge.direction, link.counters()));
-        let hosts = self.world.hosts();
+        let clients = (0..self.flows.len()).map(|flow| &self.world.processes()[FlowEnds::of(flow).client.0 as usize]);
         RunResult {
             status: if error.is_some() { "failed" } else { "ok" },
             error,
             virtual_s: now.as_secs_f64(),
             events: self.world.events(),
-            data_packets: hosts.iter().step_by(2).map(|h| h.endpoint.stats().received_packets).sum(),
+            data_packets: clients.map(|client| client.stats().received_packets).sum(),
             flows,
             links: links.collect(),
         }
@@ -38,8 +43,14 @@ impl Run {
 
     fn flow_result(&self, i: usize, baseline: u64, measured: Option<Span>) -> FlowResult {
         let flow = &self.flows[i];
-        let [client, server] = [2 * i, 2 * i + 1].map(|h| &self.world.hosts()[h]);
-        let (progress, sender) = (client.application.progress(), server.endpoint.stats());
+        let FlowEnds { client, server } = FlowEnds::of(i);
+        let [client, server] = [client, server].map(|process| &self.world.processes()[process.0 as usize]);
+        let (progress, objects) = match client.report() {
+            Report::Fetch(fetch) => (fetch, None),
+            Report::Page(fetch, objects) => (fetch, Some(objects)),
+            Report::Serve(_) | Report::Values(_) => (Fetch::default(), None),
+        };
+        let sender = server.stats();
         let start = self.starts[i];
         let since_start = |t: Option<Time>| t.map(|t| t.since(start).as_secs_f64());
         let size = flow.total();
@@ -49,10 +60,14 @@ impl Run {
             (Some(size), None) => progress.received.min(size),
             (None, _) => progress.received - baseline,
         };
-        let wire_bytes = client.endpoint.stats().received_wire_bytes;
+        let wire_bytes = client.stats().received_wire_bytes;
         // Where no time passes there is no rate.
         let seconds = completion.or(measured.map(Span::as_secs_f64)).filter(|s| *s > 0.0);
-        let reason = progress.failed.or(server.application.progress().failed);
+        let refused = match server.report() {
+            Report::Serve(serve) => serve.failed,
+            _ => None,
+        };
+        let reason = progress.failed.or(refused);
         let error = match (reason, size, completion) {
             (Some(reason), _, None) => Some(reason.text().to_string()),
             (None, Some(size), None) if measured.is_none() => Some(format!(
@@ -82,7 +97,7 @@ impl Run {
             timeouts: sender.timeouts,
             min_rtt_s: sender.min_rtt.map(Span::as_secs_f64),
             mean_rtt_s: sender.mean_rtt().map(Span::as_secs_f64),
-            objects_s: client.application.objects().map(|o| o.iter().map(|&t| since_start(t)).collect()),
+            objects_s: objects.map(|o| o.into_iter().map(since_start).collect()),
             status: if error.is_some() { "failed" } else { "ok" },
             error,
         }

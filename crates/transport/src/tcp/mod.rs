@@ -7,7 +7,6 @@
 //! | [`config`] | every mechanism's switch, with defaults |
 //! | [`segment`] | segments and their sizes on the wire |
 //! | `acceptance` | which segments are part of the connection |
-//! | `bundle` | several connections as one endpoint |
 //! | `connection` | handshake, the [`crate::Endpoint`] interface, timers |
 //! | `fastopen` | data in the SYN, and an answer before the handshake is over |
 //! | `sender` | what to send and when; acknowledgements taken in |
@@ -21,7 +20,6 @@
 //! | `echo` | how marks (ECN) are echoed: RFC 3168, or RFC 8257 for DCTCP |
 
 mod acceptance;
-mod bundle;
 pub mod config;
 mod connection;
 mod echo;
@@ -36,7 +34,6 @@ mod supersegment;
 mod ticks;
 mod trace;
 
-pub use bundle::Bundle;
 pub use config::Config;
 pub use connection::Connection;
 pub use echo::EchoRule;

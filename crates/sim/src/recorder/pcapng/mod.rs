@@ -5,12 +5,12 @@
 
 mod headers;
 
-use super::places::{Places, address, peer, plain};
+use super::places::{ends, ip, plain};
 use super::spool::Spool;
 use super::{Origin, Pcap};
 use haltere_net::topology::{Edge, NodeId, Topology};
-use haltere_net::{Incident, Packet, Rate, Time};
-use haltere_transport::Body;
+use haltere_net::{Address, FlowKey, Incident, Packet, Rate, Time};
+use haltere_transport::{Body, Role};
 use headers::{Handshake, write};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
@@ -20,7 +20,7 @@ use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeade
 use pcap_file::pcapng::blocks::unknown::UnknownBlock;
 use pcap_file::{DataLink, Endianness, PcapError};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Decryption Secrets Block and its type of secrets for TLS key logs (draft-ietf-opsawg-pcapng section 4.7).
@@ -40,10 +40,10 @@ struct Capture {
 
 /// The captures of a run.
 pub(super) struct Captures {
-    places: Places,
     captures: Vec<Capture>,
-    /// What each host's SYN offered.
-    handshakes: Vec<Handshake>,
+    /// What each process's SYN offers next, and what that of each end of a connection offered.
+    offers: BTreeMap<u32, Handshake>,
+    handshakes: BTreeMap<FlowKey, Handshake>,
     /// The packet at hand, kept for its memory.
     bytes: Vec<u8>,
     failure: Option<String>,
@@ -51,7 +51,7 @@ pub(super) struct Captures {
 
 impl Captures {
     /// Makes the files of the links that are asked for.
-    pub(super) fn new(pcap: &Pcap, topology: &Topology, places: Places, origin: &Origin) -> Result<Captures, String> {
+    pub(super) fn new(pcap: &Pcap, topology: &Topology, origin: &Origin) -> Result<Captures, String> {
         let names: Vec<&str> = topology.edges().iter().step_by(2).map(|e| e.name.as_str()).collect();
         if let Some(unknown) = pcap.links.iter().find(|l| !names.contains(&l.as_str())) {
             return Err(format!("there is no link {unknown:?}: {}", listed(&names)));
@@ -73,27 +73,30 @@ impl Captures {
             let file = begin(spool, topology, edges, origin).map_err(|e| e.to_string())?;
             captures.push(Capture { first_edge: 2 * i as u32, file });
         }
-        Ok(Captures { places, captures, handshakes: Vec::new(), bytes: Vec::new(), failure: None })
+        let (offers, handshakes) = Default::default();
+        Ok(Captures { captures, offers, handshakes, bytes: Vec::new(), failure: None })
     }
 
-    /// A host told something: what its windows mean is only in its SYN.
-    pub(super) fn happened(&mut self, host: u32, incident: Incident) {
+    /// A process told something: what its windows mean is only in its SYN.
+    pub(super) fn happened(&mut self, process: u32, incident: Incident) {
         if let Incident::Options { mss, window_scale, .. } = incident {
-            let host = host as usize;
-            if self.handshakes.len() <= host {
-                self.handshakes.resize(host + 1, Handshake::default());
-            }
-            self.handshakes[host] = Handshake { mss, window_scale };
+            self.offers.insert(process, Handshake { mss, window_scale });
+        }
+    }
+
+    /// A process sends a packet: the next one after it told of a SYN is that SYN.
+    pub(super) fn sent(&mut self, process: u32, packet: &Packet<Body>) {
+        if let Some(offer) = self.offers.remove(&process) {
+            self.handshakes.insert(packet.flow, offer);
         }
     }
 
     /// A packet arrived at a link's end.
-    pub(super) fn arrived(&mut self, link: u32, at: Time, packet: &Packet<Body>, to: u32) {
+    pub(super) fn arrived(&mut self, link: u32, at: Time, packet: &Packet<Body>, sender: Role) {
         let Ok(capture) = self.captures.binary_search_by_key(&(link & !1), |c| c.first_edge) else { return };
-        let from = peer(to);
-        let handshake = self.handshakes.get(from as usize).copied().unwrap_or_default();
+        let handshake = self.handshakes.get(&packet.flow).copied().unwrap_or_default();
         self.bytes.clear();
-        let [own, other] = [from, to].map(|host| self.places.of_path(host, packet.path));
+        let (own, other) = ends(packet.flow, sender);
         let written = write(packet, own, other, handshake, &mut self.bytes);
         let block = EnhancedPacketBlock {
             interface_id: link & 1,
@@ -150,9 +153,9 @@ fn begin(spool: Spool, topology: &Topology, edges: &[Edge], origin: &Origin) -> 
     for edge in edges {
         file.write_pcapng_block(interface(edge, &names))?;
     }
-    let records = (0..).zip(&names).map(|(n, name)| {
-        let names = vec![Cow::from(name.clone())];
-        Record::Ipv4(Ipv4Record { ip_addr: Cow::from(address(NodeId(n)).octets().to_vec()), names })
+    let records = (0..).zip(topology.interfaces()).map(|(n, interface)| {
+        let names = names.get(interface.node.0 as usize).map(|name| Cow::from(name.clone())).into_iter().collect();
+        Record::Ipv4(Ipv4Record { ip_addr: Cow::from(ip(Address(n)).octets().to_vec()), names })
     });
     file.write_pcapng_block(NameResolutionBlock { records: records.collect(), options: Vec::new() })?;
     Ok(file)

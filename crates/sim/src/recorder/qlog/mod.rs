@@ -8,28 +8,22 @@ mod schema;
 mod vantage;
 
 use super::Origin;
-use super::places::{Places, peer};
+use super::places;
 use super::spool::Spool;
 use crate::contender::Transport;
 use crate::network::FlowPath;
 use crate::scenario::Flow;
-use haltere_net::{Incident, Metric, Packet, Time};
-use haltere_transport::{Body, Event};
+use haltere_net::{ConnectionId, FlowKey, Incident, Metric, Packet, Time};
+use haltere_transport::{Body, Event, Role};
 use std::path::Path;
 use vantage::{Identity, Vantage};
 
-/// The files of a run, in the order of its hosts.
+/// The files of a run, in the order of its processes.
 pub(super) struct Logs(Vec<Vantage>);
 
 impl Logs {
     /// Makes two files for each flow, `flow-N-client.sqlog` and `flow-N-server.sqlog`.
-    pub(super) fn new(
-        folder: &Path,
-        flows: &[Flow],
-        paths: &[FlowPath],
-        places: &Places,
-        origin: &Origin,
-    ) -> Result<Logs, String> {
+    pub(super) fn new(folder: &Path, flows: &[Flow], paths: &[FlowPath], origin: &Origin) -> Result<Logs, String> {
         Spool::folder(folder)?;
         let mut logs = Vec::with_capacity(2 * flows.len());
         for (flow, (given, path)) in flows.iter().zip(paths).enumerate() {
@@ -37,10 +31,12 @@ impl Logs {
                 Transport::Tcp => "TCP",
                 Transport::Quic => "QUIC",
             };
-            let client = logs.len() as u32;
+            let way = path.first();
+            let connection = ConnectionId(flow as u32);
+            let key = FlowKey { source: way.client, destination: way.server, connection };
+            let (client, server) = places::ends(key, Role::Client);
             for role in ["client", "server"] {
                 let spool = Spool::new(folder.join(format!("flow-{flow}-{role}.sqlog")))?;
-                let (client, server) = (places.of(client), places.of(peer(client)));
                 let who = Identity { flow, contender: &given.contender, protocol, role, client, server };
                 logs.push(Vantage::new(spool, who, origin)?);
             }
@@ -48,29 +44,29 @@ impl Logs {
         Ok(Logs(logs))
     }
 
-    fn of(&mut self, host: u32, act: impl FnOnce(&mut Vantage)) {
-        if let Some(vantage) = self.0.get_mut(host as usize) {
+    fn of(&mut self, process: u32, act: impl FnOnce(&mut Vantage)) {
+        if let Some(vantage) = self.0.get_mut(process as usize) {
             act(vantage);
         }
     }
 
-    pub(super) fn received(&mut self, host: u32, at: Time, packet: &Packet<Body>) {
-        self.of(host, |v| v.received(at, packet));
+    pub(super) fn received(&mut self, process: u32, at: Time, packet: &Packet<Body>) {
+        self.of(process, |v| v.received(at, packet));
     }
-    pub(super) fn done(&mut self, host: u32, at: Time) {
-        self.of(host, |v| v.done(at));
+    pub(super) fn done(&mut self, process: u32, at: Time) {
+        self.of(process, |v| v.done(at));
     }
-    pub(super) fn sent(&mut self, host: u32, at: Time, packet: &Packet<Body>) {
-        self.of(host, |v| v.sent(at, packet));
+    pub(super) fn sent(&mut self, process: u32, at: Time, packet: &Packet<Body>) {
+        self.of(process, |v| v.sent(at, packet));
     }
-    pub(super) fn told(&mut self, host: u32, at: Time, event: Event) {
-        self.of(host, |v| v.application(at, event));
+    pub(super) fn told(&mut self, process: u32, at: Time, event: Event) {
+        self.of(process, |v| v.application(at, event));
     }
-    pub(super) fn changed(&mut self, host: u32, at: Time, metric: Metric, value: u64) {
-        self.of(host, |v| v.changed(at, metric, value));
+    pub(super) fn changed(&mut self, process: u32, at: Time, metric: Metric, value: u64) {
+        self.of(process, |v| v.changed(at, metric, value));
     }
-    pub(super) fn happened(&mut self, host: u32, at: Time, incident: Incident) {
-        self.of(host, |v| v.happened(at, incident));
+    pub(super) fn happened(&mut self, process: u32, at: Time, incident: Incident) {
+        self.of(process, |v| v.happened(at, incident));
     }
 
     /// Completes the files.

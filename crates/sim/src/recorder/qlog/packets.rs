@@ -158,7 +158,7 @@ pub(super) fn tcp_header(number: u64, syn: bool) -> Header {
 
 /// A segment as a packet: data as a STREAM frame, what is acknowledged as an ACK frame of positions, of which `acked` are
 /// known already and left out.
-pub(super) fn tcp(segment: &Segment, len: u32, connection: u8, acked: &mut u64) -> Packet {
+pub(super) fn tcp(segment: &Segment, len: u32, connection: u32, acked: &mut u64) -> Packet {
     let syn = matches!(segment.kind, Kind::Syn | Kind::SynAck);
     let data = segment.len;
     let mut frames = Vec::new();

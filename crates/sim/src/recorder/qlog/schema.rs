@@ -140,7 +140,7 @@ pub(super) struct Packet {
 pub(super) struct TcpHeader {
     /// Which of a bundle of connections it belongs to, if not the first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub connection: Option<u8>,
+    pub connection: Option<u32>,
     pub flags: String,
     pub seq: u64,
     pub ack: u64,

@@ -9,7 +9,7 @@ use super::schema::{
 use crate::recorder::Origin;
 use crate::recorder::spool::Spool;
 use haltere_net::incident::{CongestionState, LossSign, PacketName, Reception, TimerChange, TimerName};
-use haltere_net::{Incident, Metric, Packet, Span, Time};
+use haltere_net::{ConnectionId, Incident, Metric, Packet, Span, Time};
 use haltere_transport::tcp::Segment;
 use haltere_transport::{Body, CloseReason, Event};
 use serde::Serialize;
@@ -52,8 +52,8 @@ pub(super) struct Vantage {
     /// Packets of the datagram at hand of which nothing was told yet, and packets kept for later.
     arrived: Vec<(PacketName, schema::Packet)>,
     kept: Vec<(PacketName, schema::Packet)>,
-    /// TCP: up to where acknowledgements sent and received went, for each connection of a bundle.
-    acked: Vec<[u64; 2]>,
+    /// TCP: each connection of the process, and up to where acknowledgements sent and received went on it.
+    acked: Vec<(ConnectionId, [u64; 2])>,
     tcp: bool,
 }
 
@@ -134,11 +134,12 @@ impl Vantage {
     }
 
     fn segment(&mut self, segment: &Segment, packet: &Packet<Body>, way: usize) -> schema::Packet {
-        let connection = usize::from(packet.path.0);
-        if self.acked.len() <= connection {
-            self.acked.resize(connection + 1, [0; 2]);
-        }
-        packets::tcp(segment, packet.len, packet.path.0, &mut self.acked[connection][way])
+        let known = self.acked.iter().position(|(connection, _)| *connection == packet.flow.connection);
+        let number = known.unwrap_or_else(|| {
+            self.acked.push((packet.flow.connection, [0; 2]));
+            self.acked.len() - 1
+        });
+        packets::tcp(segment, packet.len, number as u32, &mut self.acked[number].1[way])
     }
 
     /// A packet arrived.

@@ -1,0 +1,135 @@
+//! Two ends that talk on one stream as a script says; a download is the case in which the last thing said is the object.
+
+use super::{Application, Fetch, Report, Serve};
+use crate::http::{Say, Script};
+use crate::world::{Remote, SocketId, Sockets};
+use haltere_net::{Cx, Time};
+use haltere_transport::{Event, StreamId};
+
+/// What one end says, and how far it is.
+#[derive(Clone, Debug)]
+struct Part {
+    says: Vec<Say>,
+    said: usize,
+    heard: u64,
+    stream: Option<StreamId>,
+}
+
+impl Part {
+    fn new(says: &[Say]) -> Part {
+        Part { says: says.to_vec(), said: 0, heard: 0, stream: None }
+    }
+
+    fn listen(&mut self, stream: StreamId, socket: SocketId, sockets: &mut Sockets<'_>, now: Time) {
+        self.stream = Some(stream);
+        if let Some(connection) = sockets.get(socket) {
+            self.heard += connection.read(stream, now);
+        }
+    }
+
+    /// Says what is to be said now. The last thing said ends the stream.
+    fn speak(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) {
+        let (Some(stream), Some(connection)) = (self.stream, sockets.get(socket)) else { return };
+        while let Some(say) = self.says.get(self.said).filter(|s| s.after <= self.heard) {
+            connection.write(stream, say.bytes);
+            self.said += 1;
+            if self.said == self.says.len() {
+                connection.finish(stream);
+            }
+        }
+    }
+}
+
+/// The end that asks, and hears the response in the end.
+#[derive(Clone, Debug)]
+struct Asking {
+    part: Part,
+    server: Remote,
+    /// Where in what it hears the response begins and ends, bytes.
+    response: u64,
+    end: u64,
+    fetch: Fetch,
+}
+
+impl Asking {
+    fn open(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) {
+        if self.part.stream.is_none() {
+            self.part.stream = sockets.get(socket).and_then(|connection| connection.open());
+            self.part.speak(socket, sockets);
+        }
+    }
+}
+
+/// One end of a dialogue.
+#[derive(Clone, Debug)]
+pub struct Dialogue(End);
+
+#[derive(Clone, Debug)]
+enum End {
+    Client(Asking),
+    Server(Part, Serve),
+}
+
+impl Dialogue {
+    /// The end that opens the connection to `server`.
+    pub fn client(script: &Script, server: Remote) -> Dialogue {
+        let (part, fetch) = (Part::new(&script.client), Fetch::default());
+        Dialogue(End::Client(Asking { part, server, response: script.response, end: script.end, fetch }))
+    }
+
+    /// The end that accepts it.
+    pub fn server(script: &Script) -> Dialogue {
+        Dialogue(End::Server(Part::new(&script.server), Serve::default()))
+    }
+}
+
+impl Application for Dialogue {
+    fn on_start(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        let End::Client(asking) = &mut self.0 else { return };
+        match sockets.connect(asking.server, cx) {
+            Ok(socket) if sockets.get(socket).is_some_and(|c| c.takes_early_data()) => asking.open(socket, sockets),
+            Ok(_) => {}
+            Err(reason) => asking.fetch.failed = Some(reason),
+        }
+    }
+
+    fn on_event(&mut self, socket: SocketId, event: Event, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        match (&mut self.0, event) {
+            (End::Client(asking), Event::Connected) => {
+                asking.fetch.connected = Some(cx.now);
+                asking.open(socket, sockets);
+            }
+            (End::Server(_, serve), Event::Connected) => serve.connected = Some(cx.now),
+            (End::Client(asking), Event::Readable(stream)) => {
+                asking.part.listen(stream, socket, sockets, cx.now);
+                let (heard, fetch) = (asking.part.heard, &mut asking.fetch);
+                if heard > asking.response {
+                    fetch.first_byte.get_or_insert(cx.now);
+                    fetch.received = heard.min(asking.end) - asking.response;
+                    if heard >= asking.end {
+                        fetch.completed.get_or_insert(cx.now);
+                    }
+                }
+                asking.part.speak(socket, sockets);
+            }
+            (End::Server(part, _), Event::Readable(stream)) => {
+                part.listen(stream, socket, sockets, cx.now);
+                part.speak(socket, sockets);
+            }
+            (End::Client(asking), Event::Failed(reason)) => asking.fetch.failed = Some(reason),
+            (End::Server(_, serve), Event::Failed(reason)) => serve.failed = Some(reason),
+            (_, Event::Writable(_) | Event::Openable | Event::Finished(_) | Event::Closed) => {}
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(&self.0, End::Client(asking) if asking.fetch.is_over())
+    }
+
+    fn report(&self) -> Report {
+        match &self.0 {
+            End::Client(asking) => Report::Fetch(asking.fetch),
+            End::Server(_, serve) => Report::Serve(*serve),
+        }
+    }
+}

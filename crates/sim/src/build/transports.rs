@@ -1,0 +1,71 @@
+//! Who makes the transports of a flow's process, one for each connection that it opens or accepts.
+
+use super::endpoints::{End, Worker};
+use crate::ack::AckSpec;
+use crate::contender::Contender;
+use crate::fidelity::Subject;
+use crate::recorder::Files;
+use crate::stack::Past;
+use crate::world::Transports;
+use haltere_net::Span;
+use haltere_net::rng::Streams;
+use haltere_transport::{Endpoint, Role};
+use std::sync::Arc;
+
+/// What the transports of both ends of a flow have in common.
+#[derive(Clone)]
+pub(super) struct Kit {
+    pub contender: Contender,
+    pub subject: Subject,
+    pub ack: Option<AckSpec>,
+    pub flow: u32,
+    pub mtu: u32,
+    pub phase: Span,
+    pub files: Option<Files>,
+    pub past: Arc<Past>,
+    pub worker: Worker,
+    pub streams: Streams,
+}
+
+/// Makes the transports of one end of a flow.
+pub(super) struct Maker {
+    kit: Kit,
+    role: Role,
+    /// The first one, which is made before the run, so that what is wrong with it is told before.
+    first: Option<Box<dyn Endpoint>>,
+}
+
+impl Maker {
+    /// # Errors
+    /// What is wrong with the contender.
+    pub fn new(kit: Kit, role: Role) -> Result<Maker, String> {
+        let first = kit.make(role, 0)?;
+        Ok(Maker { kit, role, first: Some(first) })
+    }
+}
+
+impl Kit {
+    /// The transport of connection number `number` of this end. Each draws from a stream of its own.
+    fn make(&self, role: Role, number: u32) -> Result<Box<dyn Endpoint>, String> {
+        let flow = self.flow;
+        let end = if role == Role::Client { "client" } else { "server" };
+        let name = match number {
+            0 => format!("flow {flow}/{end}"),
+            _ => format!("flow {flow}/{end}/{number}"),
+        };
+        // A stack's own log is of the first connection.
+        let files = self.files.as_ref().filter(|_| number == 0);
+        let Kit { contender, ack, mtu, phase, past, worker, .. } = self;
+        let end = End { contender, ack: *ack, role, flow, mtu: *mtu, phase: *phase, files, past, worker };
+        end.endpoint(self.subject, self.streams.named(&name))
+    }
+}
+
+impl Transports for Maker {
+    fn endpoint(&mut self, role: Role, number: u32) -> Result<Box<dyn Endpoint>, String> {
+        match self.first.take().filter(|_| role == self.role && number == 0) {
+            Some(first) => Ok(first),
+            None => self.kit.make(role, number),
+        }
+    }
+}

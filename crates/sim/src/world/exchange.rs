@@ -1,0 +1,162 @@
+//! What the nodes of a network share: addresses, routes, who listens where, and which connection is whose.
+
+use haltere_net::topology::{NodeId, Router, Topology};
+use haltere_net::{Address, ConnectionId};
+use haltere_transport::Role;
+use std::collections::BTreeMap;
+
+/// What a process listens on at its node. Wider than IP's ports, so that each of a run's flows can have a server of its own.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Port(pub u32);
+
+/// Where to connect to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Remote {
+    /// The address.
+    pub address: Address,
+    /// The port there.
+    pub port: Port,
+}
+
+/// Where a route leads.
+#[derive(Clone, Debug)]
+pub(super) struct Route {
+    /// The link directions along it, by number.
+    pub links: Vec<u32>,
+    /// The node at its end.
+    pub to: NodeId,
+}
+
+/// A socket of a process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct End {
+    pub process: u32,
+    pub socket: u32,
+}
+
+/// One of the two ends of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Party {
+    /// Nobody has taken it yet.
+    Open,
+    /// It is this socket.
+    Taken(End),
+    /// It was there, and was released.
+    Gone,
+}
+
+/// A connection of a run.
+#[derive(Clone, Copy, Debug)]
+struct Connection {
+    /// The node that opened it.
+    client: NodeId,
+    port: Port,
+    /// Who opened it, and who accepted it.
+    parties: [Party; 2],
+}
+
+/// Addresses, routes, listeners and connections.
+pub(super) struct Exchange {
+    topology: Topology,
+    router: Router,
+    routes: Vec<Route>,
+    known: BTreeMap<(Address, Address), Option<u32>>,
+    listeners: BTreeMap<(NodeId, Port), u32>,
+    connections: Vec<Option<Connection>>,
+}
+
+impl Exchange {
+    /// An exchange in which the first `reserved` connections have their numbers already.
+    pub fn new(topology: Topology, reserved: u32) -> Exchange {
+        Exchange {
+            topology,
+            router: Router::new(),
+            routes: Vec::new(),
+            known: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            connections: vec![None; reserved as usize],
+        }
+    }
+
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// A node's first address.
+    pub fn address(&self, node: NodeId) -> Address {
+        self.topology.addresses(node)[0]
+    }
+
+    /// The number of the route between two addresses, if links lead there and they are of two nodes.
+    pub fn route(&mut self, from: Address, to: Address) -> Option<u32> {
+        if let Some(&known) = self.known.get(&(from, to)) {
+            return known;
+        }
+        let links = self.router.route(&self.topology, from, to).filter(|links| !links.is_empty());
+        let found = links.map(|links| {
+            let to = self.topology.interfaces()[to.0 as usize].node;
+            self.routes.push(Route { links, to });
+            self.routes.len() as u32 - 1
+        });
+        self.known.insert((from, to), found);
+        found
+    }
+
+    #[inline]
+    pub fn at(&self, route: u32) -> &Route {
+        &self.routes[route as usize]
+    }
+
+    pub fn listen(&mut self, node: NodeId, port: Port, process: u32) {
+        self.listeners.insert((node, port), process);
+    }
+
+    /// A number for a new connection.
+    pub fn reserve(&mut self) -> ConnectionId {
+        self.connections.push(None);
+        ConnectionId(self.connections.len() as u32 - 1)
+    }
+
+    /// A connection is being opened.
+    pub fn open(&mut self, connection: ConnectionId, by: End, client: NodeId, port: Port) {
+        let opened = Connection { client, port, parties: [Party::Taken(by), Party::Open] };
+        self.connections[connection.0 as usize] = Some(opened);
+    }
+
+    /// Whose a packet of a connection is that arrived at a node.
+    #[inline]
+    pub fn party(&self, connection: ConnectionId, at: NodeId) -> Party {
+        match &self.connections[connection.0 as usize] {
+            Some(known) => known.parties[usize::from(known.client != at)],
+            None => Party::Gone,
+        }
+    }
+
+    /// Which end of its connection sent a packet to a node.
+    pub fn sender(&self, connection: ConnectionId, to: NodeId) -> Role {
+        let client = self.connections[connection.0 as usize].as_ref().is_some_and(|known| known.client == to);
+        if client { Role::Server } else { Role::Client }
+    }
+
+    /// The process that would accept a connection.
+    pub fn listener(&self, connection: ConnectionId, at: NodeId) -> Option<u32> {
+        let known = self.connections[connection.0 as usize].as_ref()?;
+        self.listeners.get(&(at, known.port)).copied()
+    }
+
+    /// A connection was accepted.
+    pub fn accept(&mut self, connection: ConnectionId, by: End) {
+        if let Some(known) = &mut self.connections[connection.0 as usize] {
+            known.parties[1] = Party::Taken(by);
+        }
+    }
+
+    /// An end of a connection was released.
+    pub fn close(&mut self, connection: ConnectionId, end: End) {
+        if let Some(known) = &mut self.connections[connection.0 as usize] {
+            for party in known.parties.iter_mut().filter(|p| **p == Party::Taken(end)) {
+                *party = Party::Gone;
+            }
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! The world: links, the processes on the nodes between them, and the loop that calls each at its time.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `mod` | the loop, and what goes between links and processes |
+//! | `process` | an application with its sockets |
+//! | `sockets` | the ends of connections, and what an application does with them |
+//! | `exchange` | addresses, routes, listeners, and which connection is whose |
+
+mod exchange;
+mod process;
+mod sockets;
+
+pub use exchange::{Port, Remote};
+pub use process::{Process, ProcessId, Spawn};
+pub use sockets::{SocketId, Sockets, Transports};
+
+use crate::recorder::Recorder;
+use crate::schedule::Schedule;
+use exchange::{End, Exchange, Party};
+use haltere_net::link::Link;
+use haltere_net::topology::{NodeId, Topology};
+use haltere_net::{ComponentId, Cx, FlowKey, Packet, PathId, Probe, Time};
+use haltere_transport::{Body, Role};
+use sockets::SocketPath;
+
+/// Calls at one instant after which the world gives up: no model needs as many, so two must be calling each other.
+const STORM: u64 = 50_000_000;
+
+/// Why a world stopped before its time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stall {
+    /// Time did not advance any more.
+    Storm(Time),
+    /// A transport sent a packet on a path that its connection does not have.
+    NoSuchPath(ProcessId, PathId),
+}
+
+/// Everything that exists in a run. Its machines, by which components are known to probes, are the link directions first,
+/// then the processes.
+pub struct World {
+    links: Vec<Link<Body>>,
+    processes: Vec<Process>,
+    exchange: Exchange,
+    schedule: Schedule,
+    now: Time,
+    events: u64,
+    calls_now: u64,
+    /// Behind a pointer, so that a context is made by copying it, there or not.
+    recorder: Option<Box<Recorder>>,
+    injected: u64,
+    received: u64,
+    stray: u64,
+    stall: Option<Stall>,
+}
+
+fn context<'a>(now: Time, me: u32, recorder: &'a mut Option<Box<Recorder>>) -> Cx<'a> {
+    Cx::with_probe(now, ComponentId(me), recorder.as_deref_mut().map(|r| r as &mut dyn Probe))
+}
+
+impl World {
+    /// A world at time zero, with a link for each edge of its topology, in that order.
+    pub fn new(topology: Topology, links: Vec<Link<Body>>, spawns: Vec<Spawn>, recorder: Option<Recorder>) -> World {
+        let mut schedule = Schedule::new(links.len() + spawns.len());
+        let reserved = spawns.iter().filter_map(|s| s.connection).map(|c| c.0 + 1).max().unwrap_or(0);
+        let mut exchange = Exchange::new(topology, reserved);
+        let mut processes = Vec::with_capacity(spawns.len());
+        for (number, spawn) in (0..).zip(spawns) {
+            if let Some(port) = spawn.port {
+                exchange.listen(spawn.node, port, number);
+            }
+            let process = Process::new(spawn);
+            schedule.set(links.len() as u32 + number, process.wake());
+            processes.push(process);
+        }
+        World {
+            links,
+            processes,
+            exchange,
+            schedule,
+            now: Time::ZERO,
+            events: 0,
+            calls_now: 0,
+            recorder: recorder.map(Box::new),
+            injected: 0,
+            received: 0,
+            stray: 0,
+            stall: None,
+        }
+    }
+
+    /// Runs until nothing is due before or at `until`, or `done` says so (asked after each call of a process). The clock
+    /// then stands at `until` unless it was done earlier.
+    ///
+    /// # Errors
+    /// If the world cannot go on.
+    pub fn run(&mut self, until: Time, mut done: impl FnMut(&[Process], ProcessId) -> bool) -> Result<bool, Stall> {
+        while let Some((at, machine)) = self.schedule.peek() {
+            if at > until {
+                break;
+            }
+            self.calls_now = if at == self.now { self.calls_now + 1 } else { 0 };
+            if self.calls_now > STORM {
+                return Err(Stall::Storm(at));
+            }
+            self.now = at;
+            self.events += 1;
+            let called = match (machine as usize).checked_sub(self.links.len()) {
+                None => self.call_link(machine),
+                Some(process) => {
+                    self.wake_process(process);
+                    Some(process)
+                }
+            };
+            if let Some(process) = called {
+                if let Some(stall) = self.stall {
+                    return Err(stall);
+                }
+                if done(&self.processes, ProcessId(process as u32)) {
+                    return Ok(true);
+                }
+            }
+        }
+        self.now = self.now.max(until);
+        Ok(false)
+    }
+
+    /// Takes the packet that arrived at a link's end one step further. Returns the process that got it, if one did.
+    #[inline]
+    fn call_link(&mut self, machine: u32) -> Option<usize> {
+        let mut cx = context(self.now, machine, &mut self.recorder);
+        let link = &mut self.links[machine as usize];
+        let arrived = link.poll(self.now, &mut cx);
+        self.schedule.set(machine, link.next_wake());
+        let (at, mut packet) = arrived?;
+        if let Some(recorder) = &mut self.recorder {
+            let to = self.exchange.at(packet.route).to;
+            recorder.arrived(machine, at, &packet, self.exchange.sender(packet.flow.connection, to));
+        }
+        packet.hop += 1;
+        let route = self.exchange.at(packet.route);
+        if let Some(&next) = route.links.get(usize::from(packet.hop)) {
+            self.offer(next, packet);
+            return None;
+        }
+        self.received += 1;
+        let node = route.to;
+        match self.exchange.party(packet.flow.connection, node) {
+            Party::Taken(end) => Some(self.deliver(end, packet)),
+            Party::Open => self.accept(node, packet),
+            Party::Gone => {
+                self.stray += 1;
+                None
+            }
+        }
+    }
+
+    #[inline]
+    fn deliver(&mut self, end: End, packet: Packet<Body>) -> usize {
+        let process = end.process as usize;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.received(end.process, self.now, &packet);
+        }
+        let mut cx = context(self.now, self.links.len() as u32 + end.process, &mut self.recorder);
+        let table = &mut self.processes[process].table;
+        if let Some(socket) = table.get_mut(end.socket) {
+            let path = usize::from(packet.path.0);
+            if !matches!(socket.paths.get(path), Some(Some(_))) {
+                let (flow, back) = (packet.flow, reverse(packet.flow));
+                if let Some(route) = self.exchange.route(flow.destination, flow.source) {
+                    sockets::learn(&mut socket.paths, packet.path, SocketPath { route, flow: back });
+                }
+            }
+            socket.endpoint.on_packet(packet, &mut cx);
+            table.activate(end.socket);
+        }
+        self.pump(process);
+        process
+    }
+
+    /// Gives a packet to the process that listens for its connection, if there is one.
+    fn accept(&mut self, node: NodeId, packet: Packet<Body>) -> Option<usize> {
+        let connection = packet.flow.connection;
+        let made = self.exchange.listener(connection, node).and_then(|process| {
+            let table = &mut self.processes[process as usize].table;
+            Some((process, table.make(Role::Server, connection).ok()?))
+        });
+        let Some((process, socket)) = made else {
+            self.stray += 1;
+            return None;
+        };
+        let end = End { process, socket: socket.0 };
+        self.exchange.accept(connection, end);
+        let me = self.links.len() as u32 + process;
+        let mut cx = context(self.now, me, &mut self.recorder);
+        self.processes[process as usize].on_accept(socket, process, &mut self.exchange, &mut cx);
+        Some(self.deliver(end, packet))
+    }
+
+    #[inline]
+    fn offer(&mut self, link: u32, packet: Packet<Body>) {
+        let mut cx = context(self.now, link, &mut self.recorder);
+        let l = &mut self.links[link as usize];
+        l.offer(packet, &mut cx);
+        self.schedule.set(link, l.next_wake());
+    }
+
+    fn wake_process(&mut self, process: usize) {
+        let me = (self.links.len() + process) as u32;
+        let due = self.processes[process].wake();
+        if due > self.now {
+            // The timer was put off after this call was scheduled.
+            self.schedule.set(me, due);
+            return;
+        }
+        let mut cx = context(self.now, me, &mut self.recorder);
+        self.processes[process].on_wake(process as u32, &mut self.exchange, &mut cx);
+        self.pump(process);
+    }
+
+    /// Lets the application take its sockets' events, then puts what they send onto the links.
+    fn pump(&mut self, process: usize) {
+        let me = (self.links.len() + process) as u32;
+        loop {
+            let p = &mut self.processes[process];
+            let mut at = 0;
+            while let Some(id) = p.table.active(at) {
+                at += 1;
+                while let Some(event) = p.table.get_mut(id).and_then(|s| s.endpoint.poll_event()) {
+                    if let Some(recorder) = &mut self.recorder {
+                        recorder.told(process as u32, self.now, event);
+                    }
+                    let mut cx = context(self.now, me, &mut self.recorder);
+                    p.on_event(SocketId(id), event, process as u32, &mut self.exchange, &mut cx);
+                    // What the application did may have given others something to say.
+                    at = 0;
+                }
+            }
+            if let Some(recorder) = &mut self.recorder {
+                recorder.done(process as u32, self.now);
+            }
+            let Some(id) = p.table.sender() else { break };
+            let mut cx = context(self.now, me, &mut self.recorder);
+            let Some(socket) = p.table.get_mut(id) else { continue };
+            let Some(mut packet) = socket.endpoint.poll_transmit(&mut cx) else {
+                p.table.rest(id);
+                continue;
+            };
+            let Some(&Some(path)) = socket.paths.get(usize::from(packet.path.0)) else {
+                self.stall = Some(Stall::NoSuchPath(ProcessId(process as u32), packet.path));
+                return;
+            };
+            (packet.route, packet.flow, packet.hop) = (path.route, path.flow, 0);
+            if let Some(recorder) = &mut self.recorder {
+                let secrets = socket.endpoint.take_secrets();
+                if !secrets.is_empty() {
+                    recorder.secrets(&secrets);
+                }
+                recorder.sent(process as u32, self.now, &packet);
+            }
+            p.table.has_sent(id);
+            self.injected += 1;
+            let first = self.exchange.at(packet.route).links[0];
+            self.offer(first, packet);
+        }
+        // Timers are put off with nearly every packet: a call that comes too early is cheaper than moving it each time.
+        let wake = self.processes[process].wake().max(self.now);
+        let scheduled = self.schedule.time_of(me);
+        if wake < scheduled || scheduled <= self.now {
+            self.schedule.set(me, wake);
+        }
+    }
+
+    /// The time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+    /// Calls made so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+    /// The processes.
+    pub fn processes(&self) -> &[Process] {
+        &self.processes
+    }
+    /// The link directions.
+    pub fn links(&self) -> &[Link<Body>] {
+        &self.links
+    }
+    /// The network.
+    pub fn topology(&self) -> &Topology {
+        self.exchange.topology()
+    }
+    /// Packets that came to a node for a connection that nobody there has or would accept.
+    pub fn stray_packets(&self) -> u64 {
+        self.stray
+    }
+    /// Takes the recorder out.
+    pub fn take_recorder(&mut self) -> Option<Recorder> {
+        self.recorder.take().map(|recorder| *recorder)
+    }
+
+    /// Whether every packet is accounted for: sent = received + dropped (by cause) + inside a link, copies added.
+    pub fn conserves(&self) -> bool {
+        let (mut dropped, mut inside, mut copies) = (0, 0, 0);
+        for link in &self.links {
+            let c = link.counters();
+            dropped += c.dropped();
+            inside += link.inside();
+            copies += c.duplicated;
+            if !link.conserves() {
+                return false;
+            }
+        }
+        self.injected + copies == self.received + dropped + inside
+    }
+}
+
+fn reverse(flow: FlowKey) -> FlowKey {
+    FlowKey { source: flow.destination, destination: flow.source, ..flow }
+}

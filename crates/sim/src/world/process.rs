@@ -1,0 +1,120 @@
+//! Processes: an application on a node, with its sockets.
+
+use super::exchange::{Exchange, Port};
+use super::sockets::{SocketId, SocketTable, Sockets, Transports};
+use crate::application::{Application, Report};
+use haltere_net::topology::NodeId;
+use haltere_net::{ConnectionId, Cx, Time};
+use haltere_transport::{Event, Stats};
+
+/// Number of a process of a run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ProcessId(pub u32);
+
+/// A process before the run.
+pub struct Spawn {
+    /// Where it runs.
+    pub node: NodeId,
+    /// What it does.
+    pub application: Box<dyn Application>,
+    /// Makes its transports.
+    pub transports: Box<dyn Transports>,
+    /// When it starts; `None` never does by itself: it accepts connections.
+    pub start: Option<Time>,
+    /// The port it listens on from the beginning.
+    pub port: Option<Port>,
+    /// The number of the first connection that it opens, so that it does not depend on who else opens one when. The numbers
+    /// of a run's processes that have one count from 0.
+    pub connection: Option<ConnectionId>,
+}
+
+/// A process of a run.
+pub struct Process {
+    pub(super) node: NodeId,
+    application: Box<dyn Application>,
+    pub(super) table: SocketTable,
+    start: Option<Time>,
+    alarm: Time,
+}
+
+impl Process {
+    pub(super) fn new(spawn: Spawn) -> Process {
+        let Spawn { node, application, transports, start, connection, .. } = spawn;
+        let alarm = application.alarm();
+        Process { node, application, table: SocketTable::new(transports, connection), start, alarm }
+    }
+
+    /// When it wants to be called.
+    #[inline]
+    pub(super) fn wake(&self) -> Time {
+        self.table.wake().min(self.start.unwrap_or(Time::NEVER)).min(self.alarm)
+    }
+
+    /// Lets the application act on its sockets.
+    #[inline]
+    fn act(
+        &mut self,
+        me: u32,
+        exchange: &mut Exchange,
+        cx: &mut Cx<'_>,
+        f: impl FnOnce(&mut dyn Application, &mut Sockets<'_>, &mut Cx<'_>),
+    ) {
+        let mut sockets = Sockets { table: &mut self.table, exchange, process: me, node: self.node };
+        f(self.application.as_mut(), &mut sockets, cx);
+        self.alarm = self.application.alarm();
+    }
+
+    /// Its time has come: it starts, its alarm rings, or timers of its sockets are due.
+    pub(super) fn on_wake(&mut self, me: u32, exchange: &mut Exchange, cx: &mut Cx<'_>) {
+        if self.start.is_some_and(|t| t <= cx.now) {
+            self.start = None;
+            self.act(me, exchange, cx, |application, sockets, cx| application.on_start(sockets, cx));
+        } else if self.alarm <= cx.now {
+            self.act(me, exchange, cx, |application, sockets, cx| application.on_alarm(sockets, cx));
+        } else {
+            self.table.on_wake(cx);
+        }
+    }
+
+    pub(super) fn on_accept(&mut self, socket: SocketId, me: u32, exchange: &mut Exchange, cx: &mut Cx<'_>) {
+        self.act(me, exchange, cx, |application, sockets, cx| application.on_accept(socket, sockets, cx));
+    }
+
+    #[inline]
+    pub(super) fn on_event(
+        &mut self,
+        socket: SocketId,
+        event: Event,
+        me: u32,
+        exchange: &mut Exchange,
+        cx: &mut Cx<'_>,
+    ) {
+        self.act(me, exchange, cx, |application, sockets, cx| application.on_event(socket, event, sockets, cx));
+    }
+
+    /// The node it runs on.
+    pub fn node(&self) -> NodeId {
+        self.node
+    }
+
+    /// Whether its application has done what it was to do, or has failed.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.application.is_over()
+    }
+
+    /// What its application reports.
+    pub fn report(&self) -> Report {
+        self.application.report()
+    }
+
+    /// What its connections counted together.
+    pub fn stats(&self) -> Stats {
+        self.table.stats()
+    }
+
+    /// The sockets it has now.
+    pub fn sockets(&self) -> usize {
+        self.table.len()
+    }
+}

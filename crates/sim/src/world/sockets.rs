@@ -1,0 +1,271 @@
+//! Sockets: the connections of a process, and how its application works with them.
+
+use super::exchange::{End, Exchange, Port, Remote};
+use crate::schedule::Schedule;
+use haltere_net::topology::NodeId;
+use haltere_net::{ConnectionId, Cx, FlowKey, PathId, Time};
+use haltere_transport::{CloseReason, Endpoint, Role, Stats};
+
+/// Number of a socket of a process. The number of one that was released may be given to another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SocketId(pub u32);
+
+/// Makes the transports of a process's connections.
+pub trait Transports: Send {
+    /// The transport of one end of a connection; `number` counts the connections that the process had before.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn endpoint(&mut self, role: Role, number: u32) -> Result<Box<dyn Endpoint>, String>;
+}
+
+/// What the packets of a path of a connection are sent with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SocketPath {
+    pub route: u32,
+    pub flow: FlowKey,
+}
+
+/// One end of a connection.
+pub(super) struct Socket {
+    pub endpoint: Box<dyn Endpoint>,
+    pub connection: ConnectionId,
+    /// By the path's number.
+    pub paths: Vec<Option<SocketPath>>,
+    /// Whether it stands in the list of those that may have something to say or to send.
+    active: bool,
+}
+
+/// All sockets of a process.
+pub(super) struct SocketTable {
+    sockets: Vec<Option<Socket>>,
+    free: Vec<u32>,
+    /// Those that may have something to say or to send.
+    active: Vec<u32>,
+    /// The one that sent last: it goes on until it has nothing more, then those after it have their turn.
+    turn: u32,
+    /// When each socket wants to be called, if there is more than one.
+    timers: Schedule,
+    wake: Time,
+    transports: Box<dyn Transports>,
+    /// The number of the first connection that it opens, if that was fixed beforehand.
+    pub first: Option<ConnectionId>,
+    made: u32,
+    /// What released sockets had counted.
+    released: Stats,
+}
+
+impl SocketTable {
+    pub fn new(transports: Box<dyn Transports>, first: Option<ConnectionId>) -> SocketTable {
+        SocketTable {
+            sockets: Vec::new(),
+            free: Vec::new(),
+            active: Vec::new(),
+            turn: 0,
+            timers: Schedule::new(0),
+            wake: Time::NEVER,
+            transports,
+            first,
+            made: 0,
+            released: Stats::default(),
+        }
+    }
+
+    /// A new socket with a transport of this role.
+    pub fn make(&mut self, role: Role, connection: ConnectionId) -> Result<SocketId, String> {
+        let endpoint = self.transports.endpoint(role, self.made)?;
+        self.made += 1;
+        let socket = Some(Socket { endpoint, connection, paths: Vec::new(), active: false });
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.sockets[id as usize] = socket;
+                id
+            }
+            None => {
+                self.sockets.push(socket);
+                self.sockets.len() as u32 - 1
+            }
+        };
+        if self.sockets.len() == 2 && self.timers.machines() == 0 {
+            // Up to here the only socket's time stood in `wake`.
+            self.timers.grow(1);
+            self.timers.set(0, self.wake);
+        }
+        if self.sockets.len() > 1 {
+            self.timers.grow(self.sockets.len());
+        }
+        self.activate(id);
+        Ok(SocketId(id))
+    }
+
+    #[inline]
+    pub fn get(&self, id: u32) -> Option<&Socket> {
+        self.sockets.get(id as usize)?.as_ref()
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, id: u32) -> Option<&mut Socket> {
+        self.sockets.get_mut(id as usize)?.as_mut()
+    }
+
+    #[inline]
+    pub fn activate(&mut self, id: u32) {
+        if let Some(Some(socket)) = self.sockets.get_mut(id as usize)
+            && !std::mem::replace(&mut socket.active, true)
+        {
+            self.active.push(id);
+        }
+    }
+
+    /// The next socket in the list from position `from` on that may have something to say.
+    #[inline]
+    pub fn active(&self, from: usize) -> Option<u32> {
+        self.active.get(from).copied()
+    }
+
+    /// The socket whose turn it is to send, of those that may have something to send.
+    #[inline]
+    pub fn sender(&self) -> Option<u32> {
+        if let &[only] = &self.active[..] {
+            return Some(only);
+        }
+        let turn = self.turn;
+        self.active.iter().copied().min_by_key(|&id| (id < turn, id))
+    }
+
+    #[inline]
+    pub fn has_sent(&mut self, id: u32) {
+        self.turn = id;
+    }
+
+    /// A socket has nothing more to send: it waits for its time.
+    #[inline]
+    pub fn rest(&mut self, id: u32) {
+        self.active.retain(|&other| other != id);
+        let Some(Some(socket)) = self.sockets.get_mut(id as usize) else { return };
+        socket.active = false;
+        let wake = socket.endpoint.next_wake();
+        if self.timers.machines() == 0 {
+            self.wake = wake;
+        } else {
+            self.timers.set(id, wake);
+            self.wake = self.timers.peek().map_or(Time::NEVER, |(at, _)| at);
+        }
+    }
+
+    /// When the next of them wants to be called.
+    #[inline]
+    pub fn wake(&self) -> Time {
+        self.wake
+    }
+
+    /// Runs the timers that are due.
+    pub fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        if self.timers.machines() == 0 {
+            self.on_wake_of(0, cx);
+            return;
+        }
+        while let Some((at, id)) = self.timers.peek().filter(|(at, _)| *at <= cx.now) {
+            debug_assert!(at <= cx.now);
+            self.timers.set(id, Time::NEVER);
+            self.on_wake_of(id, cx);
+        }
+        self.wake = self.timers.peek().map_or(Time::NEVER, |(at, _)| at);
+    }
+
+    fn on_wake_of(&mut self, id: u32, cx: &mut Cx<'_>) {
+        if let Some(socket) = self.get_mut(id) {
+            socket.endpoint.on_wake(cx);
+            self.activate(id);
+        }
+    }
+
+    fn release(&mut self, id: u32) -> Option<ConnectionId> {
+        let socket = self.sockets.get_mut(id as usize)?.take()?;
+        self.active.retain(|&other| other != id);
+        self.free.push(id);
+        self.released = self.released.and(socket.endpoint.stats());
+        if self.timers.machines() > 0 {
+            self.timers.set(id, Time::NEVER);
+            self.wake = self.timers.peek().map_or(Time::NEVER, |(at, _)| at);
+        } else {
+            self.wake = Time::NEVER;
+        }
+        Some(socket.connection)
+    }
+
+    /// What all its sockets counted, those of the past too.
+    pub fn stats(&self) -> Stats {
+        self.sockets.iter().flatten().map(|s| s.endpoint.stats()).fold(self.released, Stats::and)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.sockets.len() - self.free.len()
+    }
+}
+
+/// The sockets of a process in the hands of its application.
+pub struct Sockets<'a> {
+    pub(super) table: &'a mut SocketTable,
+    pub(super) exchange: &'a mut Exchange,
+    pub(super) process: u32,
+    pub(super) node: NodeId,
+}
+
+impl Sockets<'_> {
+    /// Opens a connection to a port of a node, from the node's first address.
+    ///
+    /// # Errors
+    /// If no links lead there and back, or if there is no transport to be had.
+    pub fn connect(&mut self, to: Remote, cx: &mut Cx<'_>) -> Result<SocketId, CloseReason> {
+        const NOWHERE: CloseReason = CloseReason::Unreachable;
+        let source = self.exchange.address(self.node);
+        let connection = match self.table.first.take() {
+            Some(connection) => connection,
+            None => self.exchange.reserve(),
+        };
+        let flow = FlowKey { source, destination: to.address, connection };
+        let route = self.exchange.route(source, to.address).ok_or(NOWHERE)?;
+        let socket = self.table.make(Role::Client, connection).map_err(|_| CloseReason::NoTransport)?;
+        self.exchange.open(connection, End { process: self.process, socket: socket.0 }, self.node, to.port);
+        if let Some(made) = self.table.get_mut(socket.0) {
+            made.paths.push(Some(SocketPath { route, flow }));
+            made.endpoint.connect(cx);
+        }
+        Ok(socket)
+    }
+
+    /// Accepts connections to a port of this node from now on.
+    pub fn listen(&mut self, port: Port) {
+        self.exchange.listen(self.node, port, self.process);
+    }
+
+    /// The transport of a socket, to read, write, open streams and close. `None` if the socket was released.
+    #[inline]
+    pub fn get(&mut self, socket: SocketId) -> Option<&mut (dyn Endpoint + 'static)> {
+        self.table.activate(socket.0);
+        self.table.get_mut(socket.0).map(|s| s.endpoint.as_mut())
+    }
+
+    /// Which connection a socket is one end of. Both ends know it by this number.
+    pub fn connection(&self, socket: SocketId) -> Option<ConnectionId> {
+        self.table.get(socket.0).map(|s| s.connection)
+    }
+
+    /// Forgets a socket, whatever its state: nothing is sent any more, and what comes for it is dropped and counted.
+    pub fn release(&mut self, socket: SocketId) {
+        if let Some(connection) = self.table.release(socket.0) {
+            self.exchange.close(connection, End { process: self.process, socket: socket.0 });
+        }
+    }
+}
+
+/// Takes up a path that the peer's packet came on.
+pub(super) fn learn(paths: &mut Vec<Option<SocketPath>>, path: PathId, known: SocketPath) {
+    let at = usize::from(path.0);
+    if paths.len() <= at {
+        paths.resize(at + 1, None);
+    }
+    paths[at].get_or_insert(known);
+}
