@@ -26,7 +26,8 @@ def test_the_plan_has_every_default_filled_in() -> None:
     assert bottleneck.down.lossy
     assert not bottleneck.up.lossy
     # Each host reaches the other by way of both routers, and back.
-    assert {(at, to) for at, to, _ in what.routes} == {(at, to) for to in (2, 3) for at in (0, 1, 5 - to)}
+    assert {(r.node, r.to) for r in what.routes} == {(at, to) for to in (2, 3) for at in (0, 1, 5 - to)}
+    assert all(route.source is None for route in what.routes)
     assert what.flows[0].implementation == "linux"
 
 

@@ -114,6 +114,7 @@ pub fn stream_name(edge: &Edge) -> String {
 #[derive(Serialize)]
 pub struct Description {
     nodes: Vec<String>,
+    addresses: Vec<AddressDescription>,
     links: Vec<LinkDescription>,
     routes: Vec<RouteDescription>,
     flows: Vec<FlowDescription>,
@@ -132,10 +133,18 @@ struct LinkDescription {
     up: LinkConfig,
 }
 
-/// At `node`, what is for `to` goes onto `link`.
+/// An address: its position is its number. With a `link`, it is that of the node's end of this link.
+#[derive(Serialize)]
+struct AddressDescription {
+    node: u32,
+    link: Option<u32>,
+}
+
+/// At `node`, what is for the address `to` goes onto `link`; with `from`, only what comes from this address of the node.
 #[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]
 struct RouteDescription {
     node: u32,
+    from: Option<u32>,
     to: u32,
     link: u32,
 }
@@ -171,11 +180,18 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
         down: pair[0].config.clone(),
         up: pair[1].config.clone(),
     });
+    let addresses = network.topology.interfaces().iter().map(|i| AddressDescription { node: i.node.0, link: i.link });
     let mut routes = BTreeSet::new();
     for flow in &network.flows {
-        for (way, to) in [(&flow.first().up, flow.server), (&flow.first().down, flow.client)] {
-            let hops = way.iter().map(|&e| (edges[e as usize].from.0, e / 2));
-            routes.extend(hops.map(|(node, link)| RouteDescription { node, to: to.0, link }));
+        for way in &flow.ways {
+            for (links, from, to) in [(&way.up, way.client, way.server), (&way.down, way.server, way.client)] {
+                routes.extend(links.iter().map(|&edge| {
+                    let at = edges[edge as usize].from;
+                    let own = network.topology.addresses(at);
+                    let from = (own.len() > 1 && own.contains(&from)).then_some(from.0);
+                    RouteDescription { node: at.0, from, to: to.0, link: edge / 2 }
+                }));
+            }
         }
     }
     let ns = |q: Option<Quantity<Span>>| q.map(|q| q.0.as_nanos());
@@ -197,6 +213,7 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
     });
     Ok(Description {
         nodes: network.topology.nodes().map(str::to_string).collect(),
+        addresses: addresses.collect(),
         links: links.collect(),
         routes: routes.into_iter().collect(),
         flows: flows.collect(),
@@ -236,7 +253,7 @@ pub fn losses(
 /// The names of a flow's server and client nodes.
 fn ends(scenario: &Scenario, flow: &Flow) -> (String, String) {
     match scenario.topology.kind {
-        Kind::PointToPoint => ("server".into(), "client".into()),
+        Kind::PointToPoint | Kind::Multipath => ("server".into(), "client".into()),
         Kind::Dumbbell => {
             let pair = flow.pair.unwrap_or(0);
             (format!("server {pair}"), format!("client {pair}"))
@@ -267,6 +284,15 @@ fn topology(scenario: &Scenario) -> Topology {
                 let (server, client) = (net.node(&format!("server {pair}")), net.node(&format!("client {pair}")));
                 net.join(&format!("server access {pair}"), server, near, access_down.clone(), access_up.clone());
                 net.join(&format!("client access {pair}"), far, client, access_down.clone(), access_up.clone());
+            }
+        }
+        Kind::Multipath => {
+            let (server, client) = (net.node("server"), net.node("client"));
+            for (k, path) in spec.paths.iter().flatten().enumerate() {
+                let (down, up) = link_configs(path, Span::ZERO);
+                let link = net.join(&format!("path {k}"), server, client, down, up);
+                net.interface(server, link);
+                net.interface(client, link);
             }
         }
         Kind::Graph => {

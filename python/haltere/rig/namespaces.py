@@ -30,7 +30,7 @@ from pyroute2.netlink.rtnl.tcmsg import sched_netem
 
 from haltere import core
 from haltere.rig import bpf
-from haltere.rig.plan import Direction, Link, Plan
+from haltere.rig.plan import Direction, Link, Plan, Route
 
 MAC = "02:00:00:00:00:01"
 _NEWNET = 0x40000000
@@ -207,30 +207,45 @@ def start(rig: Rig) -> None:
     """Bring everything up and set addresses and routes; emulated links must be there by now."""
     plan = rig.plan
     for number, home in enumerate(rig.nodes):
-        home.route.addr("add", index=1, address=plan.address(number), prefixlen=32)
+        for address in plan.addresses_of(number):
+            home.route.addr("add", index=1, address=address.ip, prefixlen=32)
         home.route.link("set", index=1, state="up")
     for spec in rig.emulated:
         for end in spec["ends"]:
             namespace = rig.nodes[end["node"]]
             name = end["interface"]
             rig.ends[spec["link"], end["node"]] = Interface(namespace, name, namespace.index(name))
-    for at, to, _ in plan.routes:
-        set_route(rig, at, to)
+    for number, home in enumerate(rig.nodes):
+        for source in {route.source for route in plan.routes if route.node == number and route.source is not None}:
+            home.route.rule("add", src=plan.addresses[source].ip, src_len=32, table=_table(source))
+    for route in plan.routes:
+        set_route(rig, route)
 
 
-def set_route(rig: Rig, at: int, to: int, congestion: str | None = None) -> None:
-    """Set the route from one node to another; connections accepted across it may have a congestion control by it."""
+def _table(source: int) -> int:
+    """The routing table for what comes from an address: behind those that the kernel keeps for itself."""
+    return 1000 + source
+
+
+def set_route(rig: Rig, route: Route, congestion: str | None = None) -> None:
+    """Set a route; connections accepted across it may have a congestion control by it.
+
+    A route for one source address stands in a table of its own, and in the main one for sockets that are not bound yet.
+    """
     plan = rig.plan
-    link = next(link for node, target, link in plan.routes if (node, target) == (at, to))
+    home = rig.nodes[route.node].route
+    source = plan.address(route.node) if route.source is None else plan.addresses[route.source].ip
     metrics = {} if congestion is None else {"metrics": {"cc_algo": congestion}}
-    rig.nodes[at].route.route(
-        "replace",
-        dst=f"{plan.address(to)}/32",
-        oif=rig.ends[link, at].index,
-        scope="link",
-        prefsrc=plan.address(at),
-        **metrics,
-    )
+    for table in ({} if route.source is None else {"table": _table(route.source)}, {}):
+        home.route(
+            "replace",
+            dst=f"{plan.addresses[route.to].ip}/32",
+            oif=rig.ends[route.link, route.node].index,
+            scope="link",
+            prefsrc=source,
+            **table,
+            **metrics,
+        )
 
 
 def _emulated_link(rig: Rig, link: Link) -> None:

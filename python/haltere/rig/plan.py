@@ -90,22 +90,59 @@ class Flow:
 
 
 @dataclass(frozen=True)
+class Address:
+    """An IPv4 address of a node; with a `link`, that of the node's end of this link."""
+
+    number: int
+    node: int
+    link: int | None
+
+    @property
+    def ip(self) -> str:
+        """The address, dotted."""
+        return f"10.{self.number >> 8}.{self.number & 255}.1"
+
+
+@dataclass(frozen=True)
+class Route:
+    """At `node`, what is for the address `to` goes onto `link`.
+
+    With `source`, this holds for what comes from this address of the node only.
+    """
+
+    node: int
+    source: int | None
+    to: int
+    link: int
+
+
+@dataclass(frozen=True)
 class Plan:
     """A whole rig."""
 
     nodes: tuple[str, ...]
+    addresses: tuple[Address, ...]
+    """All of them, by number."""
     links: tuple[Link, ...]
-    routes: tuple[tuple[int, int, int], ...]
-    """(node, to, link): at `node`, what is for the node `to` goes onto `link`."""
+    routes: tuple[Route, ...]
     flows: tuple[Flow, ...]
     made_by: Literal["kernel", "haltere"]
     time_limit_ns: int
     duration_ns: int | None
     measure_from_ns: int
 
+    def addresses_of(self, node: int) -> tuple[Address, ...]:
+        """The addresses of a node, its first one first."""
+        return tuple(address for address in self.addresses if address.node == node)
+
     def address(self, node: int) -> str:
-        """The one IPv4 address of a node."""
-        return f"10.{node >> 8}.{node & 255}.1"
+        """The first IPv4 address of a node."""
+        return self.addresses_of(node)[0].ip
+
+    def route(self, node: int, to: int) -> Route:
+        """The route at one node that leads to the first address of another."""
+        target = self.addresses_of(to)[0].number
+        return next(route for route in self.routes if (route.node, route.to) == (node, target))
 
     def packets(self) -> int:
         """More packets than any link direction will see: how long lists of losses must be."""
@@ -154,7 +191,8 @@ def plan(scenario_json: str, seed: int = 0, replication: int = 0) -> Plan:
     return Plan(
         nodes=tuple(network["nodes"]),
         links=links,
-        routes=tuple((r["node"], r["to"], r["link"]) for r in network["routes"]),
+        addresses=tuple(Address(number, **address) for number, address in enumerate(network["addresses"])),
+        routes=tuple(Route(r["node"], r["from"], r["to"], r["link"]) for r in network["routes"]),
         flows=flows,
         made_by=network["made_by"],
         time_limit_ns=network["time_limit_ns"] or DEFAULT_TIME_LIMIT_NS,

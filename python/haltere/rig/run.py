@@ -209,5 +209,4 @@ def _capture_spec(rig: Rig) -> Json:
 
 
 def _towards(rig: Rig, node: int, to: int) -> namespaces.Interface:
-    link = next(link for at, target, link in rig.plan.routes if (at, target) == (node, to))
-    return rig.ends[link, node]
+    return rig.ends[rig.plan.route(node, to).link, node]

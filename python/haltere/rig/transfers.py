@@ -181,7 +181,8 @@ def _place(rig: Rig, flow: Flow, scratch: Path) -> Place:
 def _server(rig: Rig, flow: Flow, program: Program, at: Place) -> Iterator[None]:
     if program.congestion.by == "namespace":
         # By the route: the default of a namespace may only be what the machine's owner has allowed for everybody.
-        namespaces.set_route(rig, flow.server, flow.client, congestion=program.congestion.word(flow.congestion))
+        route = rig.plan.route(flow.server, flow.client)
+        namespaces.set_route(rig, route, congestion=program.congestion.word(flow.congestion))
     with inside(rig.nodes[flow.server].fd):
         command = program.server(at)
         process = Process(command, at.folder, "server") if command is not None else None

@@ -69,6 +69,8 @@ pub enum Kind {
     PointToPoint,
     /// n servers and n clients, each pair with its own access links, across one bottleneck.
     Dumbbell,
+    /// A server and a client with several links between them; each has an address on each link.
+    Multipath,
     /// Any nodes and links.
     Graph,
 }
@@ -111,6 +113,10 @@ pub struct Topology {
     /// Dumbbell: the links from servers and clients to their routers (default 1Gbit/s without delay).
     #[serde(default)]
     pub access: Option<LinkSpec>,
+    /// Multipath: the links, each `down` from server to client; they are called `path 0`, `path 1`, … What has a single path
+    /// takes the first.
+    #[serde(default)]
+    pub paths: Option<Vec<LinkSpec>>,
     /// Graph: the links; nodes are what they name.
     #[serde(default)]
     pub links: Option<Vec<GraphLink>>,
@@ -151,6 +157,8 @@ fn read<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, ScenarioError> 
 
 /// How many flows a scenario may have.
 const MAX_FLOWS: usize = 100_000;
+/// How many paths there may be between a server and a client: more than any host has interfaces.
+const MAX_PATHS: usize = 64;
 
 impl Scenario {
     /// Reads a scenario from JSON and checks all that can be checked without running it.
@@ -195,21 +203,25 @@ impl Topology {
         let required = match self.kind {
             Kind::PointToPoint => ("link", self.link.is_some()),
             Kind::Dumbbell => ("bottleneck", self.bottleneck.is_some()),
+            Kind::Multipath => ("paths", self.paths.is_some()),
             Kind::Graph => ("links", self.links.is_some()),
         };
         let name = match self.kind {
             Kind::PointToPoint => "point-to-point",
             Kind::Dumbbell => "dumbbell",
+            Kind::Multipath => "multipath network",
             Kind::Graph => "graph",
         };
         if !required.1 {
-            return Err(error("topology", format!("a {name} needs the table topology.{}", required.0)));
+            let what = if matches!(self.kind, Kind::Multipath | Kind::Graph) { "list" } else { "table" };
+            return Err(error("topology", format!("a {name} needs the {what} topology.{}", required.0)));
         }
         let given = [
             ("pairs", self.pairs.is_some(), Kind::Dumbbell),
             ("link", self.link.is_some(), Kind::PointToPoint),
             ("bottleneck", self.bottleneck.is_some(), Kind::Dumbbell),
             ("access", self.access.is_some(), Kind::Dumbbell),
+            ("paths", self.paths.is_some(), Kind::Multipath),
             ("links", self.links.is_some(), Kind::Graph),
         ];
         if let Some((field, ..)) = given.iter().find(|(_, present, kind)| *present && *kind != self.kind) {
@@ -221,6 +233,15 @@ impl Topology {
         let named = [("link", &self.link), ("bottleneck", &self.bottleneck), ("access", &self.access)];
         for (field, spec) in named.into_iter().filter_map(|(f, s)| s.as_ref().map(|s| (f, s))) {
             spec.check(&format!("topology.{field}"))?;
+        }
+        if let Some(paths) = &self.paths {
+            if !(1..=MAX_PATHS).contains(&paths.len()) {
+                let message = format!("{} paths: give from 1 to {MAX_PATHS}", paths.len());
+                return Err(error("topology.paths", message));
+            }
+            for (i, path) in paths.iter().enumerate() {
+                path.check(&format!("topology.paths[{i}]"))?;
+            }
         }
         let mut names = std::collections::BTreeSet::new();
         for (i, link) in self.links.iter().flatten().enumerate() {

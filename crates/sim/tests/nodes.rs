@@ -1,0 +1,314 @@
+//! Nodes: applications with many connections, and routes by source and destination.
+
+use haltere_net::link::{Link, LinkConfig};
+use haltere_net::rng::Streams;
+use haltere_net::topology::{NodeId, Topology};
+use haltere_net::{Cx, PathId, Rate, Span, Time};
+use haltere_sim::Scenario;
+use haltere_sim::application::{Application, Report};
+use haltere_sim::network::network;
+use haltere_sim::world::{Port, ProcessId, Remote, SocketId, Sockets, Spawn, Stall, Transports, World};
+use haltere_transport::cc::Algorithm;
+use haltere_transport::{CloseReason, Endpoint, Event, Role, StreamId, quic, tcp};
+use serde_json::json;
+use std::collections::BTreeMap;
+
+const MESSAGE: u64 = 1000;
+const PORT: Port = Port(1883);
+
+/// Makes TCP or QUIC connections.
+struct Maker {
+    name: String,
+    tcp: bool,
+}
+
+impl Transports for Maker {
+    fn endpoint(&mut self, role: Role, number: u32) -> Result<Box<dyn Endpoint>, String> {
+        let stream = Streams::new(1, 0).named(&format!("{}/{number}", self.name));
+        Ok(match self.tcp {
+            true => Box::new(tcp::Connection::new(tcp::Config::new(role, Algorithm::Cubic, stream))),
+            false => Box::new(quic::Connection::new(quic::Config::new(role, Algorithm::Cubic, stream))),
+        })
+    }
+}
+
+/// Takes the messages of many devices, and answers each with one of the same length.
+#[derive(Default)]
+struct Broker {
+    accepted: u32,
+    lost: u32,
+    messages: u64,
+    waiting: BTreeMap<SocketId, u64>,
+}
+
+impl Application for Broker {
+    fn on_accept(&mut self, socket: SocketId, _: &mut Sockets<'_>, _: &mut Cx<'_>) {
+        self.accepted += 1;
+        self.waiting.insert(socket, 0);
+    }
+
+    fn on_event(&mut self, socket: SocketId, event: Event, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        match event {
+            Event::Readable(stream) => {
+                let connection = sockets.get(socket).unwrap();
+                let waiting = self.waiting.get_mut(&socket).unwrap();
+                *waiting += connection.read(stream, cx.now);
+                while *waiting >= MESSAGE {
+                    *waiting -= MESSAGE;
+                    self.messages += 1;
+                    connection.write(stream, MESSAGE);
+                }
+            }
+            Event::Failed(_) => {
+                self.lost += 1;
+                self.waiting.remove(&socket);
+                sockets.release(socket);
+            }
+            _ => {}
+        }
+    }
+
+    fn report(&self) -> Report {
+        let (accepted, lost) = (f64::from(self.accepted), f64::from(self.lost));
+        Report::Values(vec![("accepted", accepted), ("lost", lost), ("messages", self.messages as f64)])
+    }
+}
+
+/// Wakes up, connects, says a message, hears the answer, and sleeps again without a word to the broker.
+struct Device {
+    broker: Remote,
+    sleep: Span,
+    alarm: Time,
+    rounds: u32,
+    heard: u64,
+    failed: Option<CloseReason>,
+}
+
+impl Device {
+    fn new(broker: Remote, sleep: Span, rounds: u32) -> Device {
+        Device { broker, sleep, alarm: Time::NEVER, rounds, heard: 0, failed: None }
+    }
+}
+
+impl Application for Device {
+    fn on_start(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        self.alarm = Time::NEVER;
+        self.failed = sockets.connect(self.broker, cx).err();
+    }
+
+    fn on_event(&mut self, socket: SocketId, event: Event, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        match event {
+            Event::Connected => {
+                let connection = sockets.get(socket).unwrap();
+                let stream = connection.open().unwrap();
+                connection.write(stream, MESSAGE);
+            }
+            Event::Readable(stream) => {
+                self.heard += sockets.get(socket).unwrap().read(stream, cx.now);
+                if self.heard.is_multiple_of(MESSAGE) {
+                    sockets.release(socket);
+                    self.rounds -= 1;
+                    self.alarm = if self.rounds > 0 { cx.now + self.sleep } else { Time::NEVER };
+                }
+            }
+            Event::Failed(reason) => self.failed = Some(reason),
+            _ => {}
+        }
+    }
+
+    fn alarm(&self) -> Time {
+        self.alarm
+    }
+
+    fn on_alarm(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        self.on_start(sockets, cx);
+    }
+
+    fn is_over(&self) -> bool {
+        self.rounds == 0 || self.failed.is_some()
+    }
+
+    fn report(&self) -> Report {
+        Report::Values(vec![("heard", self.heard as f64), ("rounds left", f64::from(self.rounds))])
+    }
+}
+
+fn value(report: &Report, name: &str) -> f64 {
+    let Report::Values(values) = report else { panic!("{report:?}") };
+    values.iter().find(|(n, _)| *n == name).unwrap().1
+}
+
+fn spawn(node: NodeId, application: Box<dyn Application>, maker: Maker) -> Spawn {
+    Spawn { node, application, transports: Box::new(maker), start: None, port: None, connection: None }
+}
+
+fn links(net: &Topology) -> Vec<Link<haltere_transport::Body>> {
+    let streams = Streams::new(1, 0);
+    let named = |(n, edge): (usize, &haltere_net::topology::Edge)| Link::new(&edge.config, &n.to_string(), &streams);
+    net.edges().iter().enumerate().map(named).collect()
+}
+
+fn config(ms: u64) -> LinkConfig {
+    LinkConfig { rate: Some(Rate::from_bps(10_000_000)), delay: Span::from_millis(ms), ..LinkConfig::default() }
+}
+
+/// A broker behind a router, and devices that come and go.
+fn fleet(tcp: bool, devices: u32, rounds: u32) -> World {
+    let mut net = Topology::new();
+    let (hall, broker) = (net.node("hall"), net.node("broker"));
+    net.join("uplink", hall, broker, config(5), config(5));
+    let remote = Remote { address: net.addresses(broker)[0], port: PORT };
+    let maker = |name: String| Maker { name, tcp };
+    let mut spawns = vec![spawn(broker, Box::new(Broker::default()), maker("broker".into()))];
+    spawns[0].port = Some(PORT);
+    for d in 0..devices {
+        let node = net.node(&format!("device {d}"));
+        net.join(&format!("access {d}"), hall, node, config(1), config(1));
+        let device = Device::new(remote, Span::from_secs(u64::from(d % 3) + 1), rounds);
+        let start = Time::ZERO + Span::from_millis(u64::from(d));
+        spawns.push(Spawn { start: Some(start), ..spawn(node, Box::new(device), maker(format!("device {d}"))) });
+    }
+    World::new(net.clone(), links(&net), spawns, None)
+}
+
+#[test]
+fn an_application_accepts_and_loses_many_connections_and_others_open_them_again() {
+    for tcp in [true, false] {
+        let (devices, rounds) = (40, 5);
+        let mut world = fleet(tcp, devices, rounds);
+        world.run(Time::ZERO + Span::from_secs(100), |_, _| false).unwrap();
+        assert!(world.conserves());
+        let report = world.processes()[0].report();
+        assert_eq!(value(&report, "accepted"), f64::from(devices * rounds));
+        assert_eq!(value(&report, "messages"), f64::from(devices * rounds));
+        for device in &world.processes()[1..] {
+            assert!(device.is_over());
+            assert_eq!(value(&device.report(), "heard"), f64::from(rounds) * MESSAGE as f64);
+            // What its released sockets had counted is not lost.
+            assert!(device.stats().sent_packets >= u64::from(rounds));
+            assert_eq!(device.sockets(), 0);
+        }
+        // The devices left without a word: what the broker still says to them finds nobody.
+        assert!(world.stray_packets() > 0);
+        // QUIC's broker notices by its idle timeout and lets go; TCP's has nothing more to say.
+        let left = if tcp { devices * rounds } else { 0 };
+        assert_eq!(world.processes()[0].sockets(), left as usize, "tcp: {tcp}");
+    }
+}
+
+#[test]
+fn what_many_connections_do_repeats_to_the_packet() {
+    let run = || {
+        let mut world = fleet(true, 20, 3);
+        world.run(Time::ZERO + Span::from_secs(100), |_, _| false).unwrap();
+        (world.events(), world.links().iter().map(Link::counters).collect::<Vec<_>>())
+    };
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn a_call_to_nobody_fails_and_one_to_nowhere_at_once() {
+    let mut net = Topology::new();
+    let (a, b, apart) = (net.node("a"), net.node("b"), net.node("apart"));
+    net.join("ab", a, b, config(1), config(1));
+    let caller = |to: NodeId, name: &str| {
+        let remote = Remote { address: net.addresses(to)[0], port: PORT };
+        let device = Device::new(remote, Span::ZERO, 1);
+        let maker = Maker { name: name.into(), tcp: true };
+        Spawn { start: Some(Time::ZERO), ..spawn(a, Box::new(device), maker) }
+    };
+    let spawns = vec![caller(b, "nobody"), caller(apart, "nowhere")];
+    let mut world = World::new(net.clone(), links(&net), spawns, None);
+    world.run(Time::ZERO, |_, _| false).unwrap();
+    assert_eq!([0, 1].map(|p| world.processes()[p].is_over()), [false, true]);
+    world.run(Time::ZERO + Span::from_secs(1000), |_, _| false).unwrap();
+    assert!(world.processes()[0].is_over() && world.conserves());
+    assert!(world.stray_packets() >= 6, "SYNs that nobody took: {}", world.stray_packets());
+}
+
+/// Sends a packet on a path that its connection does not have.
+struct Astray(Option<u64>);
+
+impl Endpoint for Astray {
+    fn connect(&mut self, _: &mut Cx<'_>) {
+        self.0 = Some(100);
+    }
+    fn on_packet(&mut self, _: haltere_net::Packet<haltere_transport::Body>, _: &mut Cx<'_>) {}
+    fn on_wake(&mut self, _: &mut Cx<'_>) {}
+    fn next_wake(&self) -> Time {
+        Time::NEVER
+    }
+    fn poll_transmit(&mut self, _: &mut Cx<'_>) -> Option<haltere_net::Packet<haltere_transport::Body>> {
+        let body = haltere_transport::Body::Udp(Vec::new());
+        self.0.take().map(|len| haltere_net::Packet { path: PathId(3), ..haltere_net::Packet::new(len as u32, body) })
+    }
+    fn poll_event(&mut self) -> Option<Event> {
+        None
+    }
+    fn open(&mut self) -> Option<StreamId> {
+        None
+    }
+    fn write(&mut self, _: StreamId, _: u64) {}
+    fn finish(&mut self, _: StreamId) {}
+    fn read(&mut self, _: StreamId, _: Time) -> u64 {
+        0
+    }
+    fn close(&mut self) {}
+    fn stats(&self) -> haltere_transport::Stats {
+        haltere_transport::Stats::default()
+    }
+    fn bytes_in_flight(&self, _: PathId) -> u64 {
+        0
+    }
+}
+
+impl Transports for Astray {
+    fn endpoint(&mut self, _: Role, _: u32) -> Result<Box<dyn Endpoint>, String> {
+        Ok(Box::new(Astray(None)))
+    }
+}
+
+#[test]
+fn a_path_that_does_not_exist_is_an_error() {
+    let mut net = Topology::new();
+    let (a, b) = (net.node("a"), net.node("b"));
+    net.join("ab", a, b, config(1), config(1));
+    let remote = Remote { address: net.addresses(b)[0], port: PORT };
+    let caller = Spawn {
+        node: a,
+        application: Box::new(Device::new(remote, Span::ZERO, 1)),
+        transports: Box::new(Astray(None)),
+        start: Some(Time::ZERO),
+        port: None,
+        connection: None,
+    };
+    let mut world = World::new(net.clone(), links(&net), vec![caller], None);
+    let stalled = world.run(Time::ZERO + Span::from_secs(1), |_, _| false);
+    assert_eq!(stalled, Err(Stall::NoSuchPath(ProcessId(0), PathId(3))));
+}
+
+#[test]
+fn several_links_between_two_hosts_have_addresses_of_their_own() {
+    let paths = json!([{ "rate": "20Mbit/s", "delay": "5ms" }, { "rate": "5Mbit/s", "delay": "25ms", "mtu": "1400B" }]);
+    let flow = json!({ "contender": "tcp/cubic", "size": "200kB", "app": "raw" });
+    let text = json!({ "topology": { "kind": "multipath", "paths": paths }, "flows": [flow] }).to_string();
+    let scenario = Scenario::from_json(&text).unwrap();
+    let net = network(&scenario, &Streams::new(1, 0)).unwrap();
+    let found: Vec<_> = net.flows[0].ways.iter().map(|w| (w.up.clone(), w.down.clone(), w.mtu)).collect();
+    assert_eq!(found, [(vec![1], vec![0], 1500), (vec![3], vec![2], 1400)]);
+    // What has a single path takes the first.
+    let result = haltere_sim::run(&scenario, 1, 0).unwrap();
+    let links: Vec<_> = result.links.iter().map(|l| (l.link.as_str(), l.delivered_packets > 0)).collect();
+    assert_eq!(links, [("path 0", true), ("path 0", true), ("path 1", false), ("path 1", false)]);
+    assert_eq!(result.status, "ok");
+
+    let wrong = |topology: serde_json::Value| {
+        let flow = json!({ "contender": "tcp/cubic", "size": "1kB" });
+        Scenario::from_json(&json!({ "topology": topology, "flows": [flow] }).to_string()).unwrap_err().to_string()
+    };
+    assert!(wrong(json!({ "kind": "multipath" })).contains("needs the list topology.paths"));
+    assert!(wrong(json!({ "kind": "multipath", "paths": [] })).starts_with("topology.paths: 0 paths"));
+    let bad = json!({ "kind": "multipath", "paths": [{}, { "mtu": "9B" }] });
+    assert!(wrong(bad).starts_with("topology.paths[1].mtu"));
+    assert!(wrong(json!({ "kind": "dumbbell", "bottleneck": {}, "paths": [] })).starts_with("topology.paths"));
+}
