@@ -29,6 +29,9 @@ impl Part {
 
     /// Says what is to be said now. The last thing said ends the stream.
     fn speak(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) {
+        if self.says.get(self.said).is_none_or(|say| say.after > self.heard) {
+            return;
+        }
         let (Some(stream), Some(connection)) = (self.stream, sockets.get(socket)) else { return };
         while let Some(say) = self.says.get(self.said).filter(|s| s.after <= self.heard) {
             connection.write(stream, say.bytes);

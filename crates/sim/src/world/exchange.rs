@@ -60,7 +60,7 @@ pub(super) struct Exchange {
     topology: Topology,
     router: Router,
     routes: Vec<Route>,
-    known: BTreeMap<(Address, Address), Option<u32>>,
+    known: BTreeMap<(Address, Address), Option<(u32, u32)>>,
     listeners: BTreeMap<(NodeId, Port), u32>,
     connections: Vec<Option<Connection>>,
 }
@@ -87,16 +87,18 @@ impl Exchange {
         self.topology.addresses(node)[0]
     }
 
-    /// The number of the route between two addresses, if links lead there and they are of two nodes.
-    pub fn route(&mut self, from: Address, to: Address) -> Option<u32> {
+    /// The number of the route between two addresses and its first link direction, if links lead there and the addresses are
+    /// of two nodes.
+    pub fn route(&mut self, from: Address, to: Address) -> Option<(u32, u32)> {
         if let Some(&known) = self.known.get(&(from, to)) {
             return known;
         }
         let links = self.router.route(&self.topology, from, to).filter(|links| !links.is_empty());
         let found = links.map(|links| {
             let to = self.topology.interfaces()[to.0 as usize].node;
+            let first = links[0];
             self.routes.push(Route { links, to });
-            self.routes.len() as u32 - 1
+            (self.routes.len() as u32 - 1, first)
         });
         self.known.insert((from, to), found);
         found

@@ -155,7 +155,7 @@ impl World {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self, end: End, packet: Packet<Body>) -> usize {
         let process = end.process as usize;
         if let Some(recorder) = &mut self.recorder {
@@ -167,8 +167,8 @@ impl World {
             let path = usize::from(packet.path.0);
             if !matches!(socket.paths.get(path), Some(Some(_))) {
                 let (flow, back) = (packet.flow, reverse(packet.flow));
-                if let Some(route) = self.exchange.route(flow.destination, flow.source) {
-                    sockets::learn(&mut socket.paths, packet.path, SocketPath { route, flow: back });
+                if let Some((route, first)) = self.exchange.route(flow.destination, flow.source) {
+                    sockets::learn(&mut socket.paths, packet.path, SocketPath { route, first, flow: back });
                 }
             }
             socket.endpoint.on_packet(packet, &mut cx);
@@ -178,7 +178,8 @@ impl World {
         process
     }
 
-    /// Gives a packet to the process that listens for its connection, if there is one.
+    /// Gives the first packet of a connection to the process that listens for its connection, if there is one.
+    #[cold]
     fn accept(&mut self, node: NodeId, packet: Packet<Body>) -> Option<usize> {
         let connection = packet.flow.connection;
         let made = self.exchange.listener(connection, node).and_then(|process| {
@@ -226,7 +227,7 @@ impl World {
             let mut at = 0;
             while let Some(id) = p.table.active(at) {
                 at += 1;
-                while let Some(event) = p.table.get_mut(id).and_then(|s| s.endpoint.poll_event()) {
+                while let Some(event) = p.table.poll_event(id) {
                     if let Some(recorder) = &mut self.recorder {
                         recorder.told(process as u32, self.now, event);
                     }
@@ -241,7 +242,7 @@ impl World {
             }
             let Some(id) = p.table.sender() else { break };
             let mut cx = context(self.now, me, &mut self.recorder);
-            let Some(socket) = p.table.get_mut(id) else { continue };
+            let Some(socket) = p.table.get_mut(id) else { break };
             let Some(mut packet) = socket.endpoint.poll_transmit(&mut cx) else {
                 p.table.rest(id);
                 continue;
@@ -250,7 +251,7 @@ impl World {
                 self.stall = Some(Stall::NoSuchPath(ProcessId(process as u32), packet.path));
                 return;
             };
-            (packet.route, packet.flow, packet.hop) = (path.route, path.flow, 0);
+            (packet.route, packet.flow) = (path.route, path.flow);
             if let Some(recorder) = &mut self.recorder {
                 let secrets = socket.endpoint.take_secrets();
                 if !secrets.is_empty() {
@@ -260,8 +261,7 @@ impl World {
             }
             p.table.has_sent(id);
             self.injected += 1;
-            let first = self.exchange.at(packet.route).links[0];
-            self.offer(first, packet);
+            self.offer(path.first, packet);
         }
         // Timers are put off with nearly every packet: a call that comes too early is cheaper than moving it each time.
         let wake = self.processes[process].wake().max(self.now);

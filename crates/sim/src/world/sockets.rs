@@ -4,7 +4,7 @@ use super::exchange::{End, Exchange, Port, Remote};
 use crate::schedule::Schedule;
 use haltere_net::topology::NodeId;
 use haltere_net::{ConnectionId, Cx, FlowKey, PathId, Time};
-use haltere_transport::{CloseReason, Endpoint, Role, Stats};
+use haltere_transport::{CloseReason, Endpoint, Event, Role, Stats};
 
 /// Number of a socket of a process. The number of one that was released may be given to another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -23,6 +23,8 @@ pub trait Transports: Send {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SocketPath {
     pub route: u32,
+    /// The first link direction of it.
+    pub first: u32,
     pub flow: FlowKey,
 }
 
@@ -138,10 +140,19 @@ impl SocketTable {
         self.turn = id;
     }
 
+    /// The next news of a socket.
+    #[inline]
+    pub fn poll_event(&mut self, id: u32) -> Option<Event> {
+        self.get_mut(id)?.endpoint.poll_event()
+    }
+
     /// A socket has nothing more to send: it waits for its time.
     #[inline]
     pub fn rest(&mut self, id: u32) {
-        self.active.retain(|&other| other != id);
+        match &self.active[..] {
+            [_] => self.active.clear(),
+            _ => self.active.retain(|&other| other != id),
+        }
         let Some(Some(socket)) = self.sockets.get_mut(id as usize) else { return };
         socket.active = false;
         let wake = socket.endpoint.next_wake();
@@ -226,11 +237,11 @@ impl Sockets<'_> {
             None => self.exchange.reserve(),
         };
         let flow = FlowKey { source, destination: to.address, connection };
-        let route = self.exchange.route(source, to.address).ok_or(NOWHERE)?;
+        let (route, first) = self.exchange.route(source, to.address).ok_or(NOWHERE)?;
         let socket = self.table.make(Role::Client, connection).map_err(|_| CloseReason::NoTransport)?;
         self.exchange.open(connection, End { process: self.process, socket: socket.0 }, self.node, to.port);
         if let Some(made) = self.table.get_mut(socket.0) {
-            made.paths.push(Some(SocketPath { route, flow }));
+            made.paths.push(Some(SocketPath { route, first, flow }));
             made.endpoint.connect(cx);
         }
         Ok(socket)
