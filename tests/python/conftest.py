@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from skips import pytest_make_collect_report, pytest_runtest_makereport  # noqa: F401 (hooks)
+
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-c", "from haltere.cli import main; main()"]
 
