@@ -7,7 +7,6 @@ from typing import Any
 
 from rich import box
 from rich.markup import escape
-from rich.table import Table
 
 from haltere.cli import show
 from haltere.comparison import Conditions, measure
@@ -72,7 +71,7 @@ def _failures(groups: list[Entries]) -> list[str]:
 def _alone(print_: Any, groups: list[Entries]) -> list[str]:
     times = [_column(entries, "completion_s") for entries in groups]
     winner = min((g for g in range(len(groups)) if times[g]), key=lambda g: median(times[g]).value, default=None)
-    table = Table(caption="median [95 % interval]", caption_justify="left", box=box.SIMPLE_HEAD, show_lines=False)
+    table = show.table(caption="median [95 % interval]", box=box.SIMPLE_HEAD, show_lines=False)
     for title in (
         "contender",
         "completion time\ns",
@@ -134,7 +133,7 @@ def _sentence(other: str, comparison: Paired, p: float | None) -> str:
 
 
 def _shares(print_: Any, groups: list[Entries]) -> list[str]:
-    table = Table(caption="median [95 % interval]", caption_justify="left", box=box.SIMPLE_HEAD, show_lines=False)
+    table = show.table(caption="median [95 % interval]", box=box.SIMPLE_HEAD, show_lines=False)
     for title in ("flow", "contender", "goodput\nMbit/s", "share\n%", "retransmissions\npackets"):
         table.add_column(title, justify="left" if title in ("flow", "contender") else "right")
     together = [[entries[r] for entries in groups] for r in range(len(groups[0]))]

@@ -58,7 +58,7 @@ def command(
 
 def _table(found: Validation) -> Table:
     kernel = f"Linux {found.kernel['version']}"
-    table = Table(caption="median [95 % interval]", caption_justify="left", box=box.SIMPLE_HEAD)
+    table = show.table(caption="median [95 % interval]", box=box.SIMPLE_HEAD)
     table.add_column("flow")
     table.add_column("quantity")
     for title in ("model", kernel, "difference, %"):
