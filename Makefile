@@ -18,6 +18,9 @@ FIXTURE := tests/data/paths
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Property tests draw the same cases each time; PROPTEST_RNG_SEED=... draws others.
 export PROPTEST_RNG_SEED ?= 1
+# Tests that this machine cannot run are noted here and counted at the end (tests/rust/skips.rs).
+export HALTERE_SKIPS ?= $(CURDIR)/target/skips
+STEP := tools/step
 
 # The first Python that is new enough; PYTHON=... overrides it.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -32,7 +35,7 @@ CORE_FEATURES := $(if $(wildcard $(WORKER)),--features worker)
 WORKER_CARGO = cd crates/worker && CARGO_TARGET_DIR='$(CURDIR)/target/worker' \
 	BINDGEN_EXTRA_CLANG_ARGS="$${BINDGEN_EXTRA_CLANG_ARGS-$${LIBCLANG_PATH:+-I$$(cc -print-file-name=include)}}" cargo
 
-.PHONY: fixture-paths help demo test build kernel worker test-worker test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
+.PHONY: fixture-paths help demo demo-paths test checks build kernel worker test-worker test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
 
 help:
 	@echo 'make demo   build in .venv, run $(STUDY) with $(DEMO_REPLICATIONS) replications, write the report'
@@ -45,8 +48,8 @@ help:
 	@echo 'make clean  remove .venv, target, results/demo and results/demo-paths'
 
 demo: build
-	$(BIN)/haltere run $(STUDY) --replications $(DEMO_REPLICATIONS) --out $(DEMO_OUT)
-	$(BIN)/haltere report $(DEMO_OUT)
+	@$(STEP) 'run the study' $(BIN)/haltere run $(STUDY) --replications $(DEMO_REPLICATIONS) --out $(DEMO_OUT)
+	@$(STEP) 'write its report' $(BIN)/haltere report $(DEMO_OUT)
 
 demo-paths: build
 	$(BIN)/haltere paths ingest $(FIXTURE)/2006 --source ark --out $(DEMO_PATHS)/2006
@@ -54,8 +57,13 @@ demo-paths: build
 	$(BIN)/haltere paths compare $(DEMO_PATHS)/2006 $(DEMO_PATHS)/2011 --mmdb $(FIXTURE)/cities.mmdb \
 		--traces 500 --sources 5 --destinations 100 --out $(DEMO_PATHS)/comparison
 
-test: lint-rust test-rust lint-python test-python
+test:
+	@$(STEP) --begin
+	@$(MAKE) checks || { $(STEP) --summary; echo 'make test: FAILED'; exit 1; }
+	@$(STEP) --summary
 	@echo 'make test: all passed'
+
+checks: lint-rust test-rust lint-python test-python
 
 build: $(VENV)/core.stamp
 
@@ -92,35 +100,37 @@ $(VENV)/bin/python: | need-tools
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo 'Python cannot make virtual environments: install its venv module (Debian: python3-venv)' >&2; exit 1; }
 
 $(VENV)/run.stamp: requirements/run.txt | $(VENV)/bin/python
-	@echo 'installing $<'; $(BIN)/pip install --quiet --require-hashes -r requirements/run.txt
+	@$(STEP) 'install $<' $(BIN)/pip install --quiet --require-hashes -r requirements/run.txt
 	@touch $@
 
 $(VENV)/test.stamp: requirements/test.txt $(VENV)/run.stamp
-	@echo 'installing $<'; $(BIN)/pip install --quiet --require-hashes -r requirements/test.txt
+	@$(STEP) 'install $<' $(BIN)/pip install --quiet --require-hashes -r requirements/test.txt
 	@touch $@
 
 $(VENV)/core.stamp: $(CORE_SOURCES) $(VENV)/run.stamp | need-tools
-	@echo 'building the simulator'; VIRTUAL_ENV='$(CURDIR)/$(VENV)' PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet $(CORE_FEATURES)
+	@$(STEP) 'build the simulator' env VIRTUAL_ENV='$(CURDIR)/$(VENV)' PIP_QUIET=1 \
+		$(BIN)/maturin develop --release --locked --quiet $(CORE_FEATURES)
 	@touch $@
 
 # Real scamper traces two small Internets in virtual time: tests/data/paths/README.md.
 fixture-paths: $(VENV)/test.stamp kernel
-	PYTHONPATH=tests/python $(BIN)/python -m internet.make
+	PYTHONPATH=tools $(BIN)/python -m internet.make
 
 lint-rust: need-rust-lints
-	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	@$(STEP) rustfmt cargo fmt --all --check
+	@$(STEP) clippy cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 
 test-rust: need-tools
-	cargo test --locked --workspace --quiet
+	@$(STEP) 'build the Rust tests' cargo test --locked --workspace --quiet --no-run
+	@$(STEP) 'Rust tests' cargo test --locked --workspace --quiet
 
 lint-python: $(VENV)/test.stamp build
-	$(BIN)/ruff check python tests studies benches benches/instructions
-	$(BIN)/ruff format --check python tests studies docs benches benches/instructions
-	$(BIN)/mypy
+	@$(STEP) 'ruff check' $(BIN)/ruff check python tools tests studies benches benches/instructions
+	@$(STEP) 'ruff format' $(BIN)/ruff format --check python tools tests studies docs benches benches/instructions
+	@$(STEP) mypy $(BIN)/mypy
 
 test-python: $(VENV)/test.stamp build
-	$(BIN)/python -m pytest
+	@$(STEP) pytest $(BIN)/python -m pytest --durations=25
 
 clean:
 	rm -rf $(VENV) target $(WORKER) $(DEMO_OUT) $(DEMO_PATHS)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from haltere.comparison import compare
+    from haltere.conditions import Conditions, PathConditions
     from haltere.errors import HaltereError, InputError
     from haltere.results import Results, load
     from haltere.runner.single import RunResult, Trace, run, trace
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
     from haltere.study import Study
 
 __all__ = [
+    "Conditions",
     "HaltereError",
     "InputError",
+    "PathConditions",
     "Results",
     "RunResult",
     "Scenario",
@@ -37,8 +40,10 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Conditions": "haltere.conditions",
     "HaltereError": "haltere.errors",
     "InputError": "haltere.errors",
+    "PathConditions": "haltere.conditions",
     "Results": "haltere.results",
     "RunResult": "haltere.runner.single",
     "Scenario": "haltere.scenario",

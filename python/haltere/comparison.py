@@ -1,25 +1,26 @@
-"""Contenders compared on one link, without a file: each alone, or sharing the link."""
+"""Contenders compared on one link or over several paths, without a file: each alone, or sharing the link."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 import re
+import textwrap
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar, get_type_hints
 
 import polars as pl
 
 from haltere import fidelity as fidelities
-from haltere.errors import InputError, Place, as_written
-from haltere.fidelity import NAMES, Fidelity
+from haltere.conditions import Comparison, Conditions, stated
+from haltere.errors import InputError, as_written
+from haltere.fidelity import NAMES
 from haltere.runner.executor import Executor, Task
-from haltere.scenario import Scenario
 
-SHARE_MEASURED_FROM = "10s"
-STAGGER_MS = 100
+P = ParamSpec("P")
+R = TypeVar("R")
 ENTRY: dict[str, pl.DataType] = {
     "contender": pl.String(),
     "replication": pl.Int64(),
@@ -32,102 +33,6 @@ ENTRY: dict[str, pl.DataType] = {
     "lost_packets": pl.Int64(),
     "error": pl.String(),
 }
-_NANOSECONDS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)\s*")
-# Where each option of `compare` stands in the scenario, so that the core's errors can name the option.
-_OPTIONS = {
-    "topology.link.rate": "--rate",
-    "topology.link.queue": "--queue",
-    "topology.link.mtu": "--mtu",
-    "topology.link.down.loss": "--loss",
-    "topology.link.down.delay": "--down-delay",
-    "topology.link.up.delay": "--up-delay",
-    "duration": "--duration",
-    "measure_from": "--duration",
-}
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """The one link of a comparison and what is sent over it; quantities as in scenario files."""
-
-    rate: str = "40Mbit/s"
-    rtt: str | None = None
-    down_delay: str | None = None
-    up_delay: str | None = None
-    loss: str = "0%"
-    size: str = "32MiB"
-    queue: str = "1000p"
-    mtu: str = "1500B"
-    app: str = "https"
-    share: bool = False
-    duration: str = "60s"
-    fidelity: Fidelity = "model"
-
-    def delays(self) -> tuple[str, str]:
-        """Return the delays down (server to client) and up; `rtt` is split evenly, the default is an RTT of 50 ms."""
-        if self.down_delay is not None or self.up_delay is not None:
-            if self.rtt is not None:
-                raise InputError(
-                    "stands beside a delay for one direction",
-                    field="--rtt",
-                    given=self.rtt,
-                    right="--rtt, or --down-delay and --up-delay",
-                )
-            return self.down_delay or "0ms", self.up_delay or "0ms"
-        rtt = self.rtt or "50ms"
-        found = _DURATION.fullmatch(rtt)
-        if not found:
-            raise InputError(
-                "is not a time",
-                field="--rtt",
-                given=as_written(rtt),
-                right="a number and a unit (ns, us, ms, s), such as 50ms",
-            )
-        nanoseconds = int(Fraction(found[1]) * _NANOSECONDS[found[2]])
-        return f"{nanoseconds - nanoseconds // 2}ns", f"{nanoseconds // 2}ns"
-
-    def scenario(self, contenders: Sequence[str], *, reverse_starts: bool = False) -> Scenario:
-        """Return the scenario in which these contenders run at once.
-
-        Raises:
-            InputError: naming the option (or argument) that is wrong.
-        """
-        down, up = self.delays()
-        if self.share:
-            order = range(len(contenders))
-            starts = [f"{STAGGER_MS * position}ms" for position in (reversed(order) if reverse_starts else order)]
-            what: dict[str, Any] = {"starts": starts, "duration": self.duration, "measure_from": SHARE_MEASURED_FROM}
-        else:
-            what = {"size": self.size}
-        try:
-            return Scenario.point_to_point(
-                contenders,
-                rate=self.rate,
-                down_delay=down,
-                up_delay=up,
-                loss=self.loss,
-                queue=self.queue,
-                mtu=self.mtu,
-                app=self.app,
-                fidelity=self.fidelity,
-                **what,
-            )
-        except InputError as error:
-            raise self._in_words_of_options(error) from None
-
-    def _in_words_of_options(self, error: InputError) -> InputError:
-        field = error.field or ""
-        if self.rtt is not None and field.endswith(".delay"):
-            option = "--rtt"
-        elif field.startswith("flows"):
-            option = {"app": "--app", "size": "--size", "contender": "contender"}.get(field.rpartition(".")[2], field)
-        else:
-            option = next((option for path, option in _OPTIONS.items() if field.startswith(path)), field)
-        place = None if option.startswith("-") or option == "contender" else Place("scenario")
-        return InputError(
-            error.problem, place=place, field=option or None, given=error.given, right=error.right, notes=error.notes
-        )
 
 
 def measure(
@@ -197,48 +102,45 @@ def _entries(group: list[str], result: dict[str, Any], replication: int, seed: i
         yield entry | {"contender": contender, "replication": replication, "seed": seed, "error": reason}
 
 
-def compare(
-    contenders: Sequence[str],
-    *,
-    rate: str = "40Mbit/s",
-    rtt: str | None = None,
-    down_delay: str | None = None,
-    up_delay: str | None = None,
-    loss: str = "0%",
-    size: str = "32MiB",
-    queue: str = "1000p",
-    mtu: str = "1500B",
-    app: str = "https",
-    share: bool = False,
-    duration: str = "60s",
-    replications: int = 10,
-    seed: int = 1,
-    workers: int | None = None,
-    fidelity: Fidelity = "model",
-) -> pl.DataFrame:
-    """Compare contenders on one link and return a row for each contender and replication.
+def _by_keywords(
+    make: Callable[P, Comparison],
+) -> Callable[[Callable[[Sequence[str], Comparison], R]], Callable[Concatenate[Sequence[str], P], R]]:
+    """Let a function of contenders and a comparison take the comparison's fields as keywords, and document them."""
 
-    Args:
-        contenders: such as `["tcp/cubic", "quic/bbr"]` (see `haltere algorithms`).
-        rate: of the link, both directions.
-        rtt: split evenly over the directions; or give `down_delay` (server to client) and `up_delay`. Default 50 ms.
-        down_delay: one-way delay of the data direction.
-        up_delay: one-way delay of the other direction.
-        loss: in the data direction.
-        size: of the object each contender fetches.
-        queue: in packets (`1000p`), bytes (`64kB`) or `1bdp`.
-        mtu: of the link.
-        app: `https` (TLS 1.3 with HTTP/2, or HTTP/3) or `raw`.
-        share: let them compete for the link for `duration` instead, without end of data.
-        duration: of the sharing, more than 10 s, from which on goodput counts.
-        replications: how often, each with other losses.
-        seed: names the losses.
-        workers: how many runs at once (default: one a CPU).
-        fidelity: `model`, `stack`, `linux` or `testbed`: where it runs.
+    def decorate(function: Callable[[Sequence[str], Comparison], R]) -> Callable[Concatenate[Sequence[str], P], R]:
+        def called(contenders: Sequence[str], *args: P.args, **kwargs: P.kwargs) -> R:
+            return function(contenders, make(*args, **kwargs))
+
+        functools.update_wrapper(called, function)
+        own, kinds = inspect.signature(function), get_type_hints(Comparison)
+        keywords = inspect.signature(make).parameters.values()
+        parameters = [keyword.replace(annotation=kinds[keyword.name]) for keyword in keywords]
+        called.__signature__ = own.replace(  # type: ignore[attr-defined]
+            parameters=[own.parameters["contenders"], *parameters]
+        )
+        lines = "".join(_documented(field.name, about.help) for field, about in stated(Comparison))
+        head, raises, tail = (function.__doc__ or "").partition("    Raises:\n")
+        called.__doc__ = f"{head}    Args:\n        contenders: What competes.\n{lines}\n{raises}{tail}"
+        # Python takes `contenders` by its name as well, which the type cannot say.
+        return called  # type: ignore[return-value]
+
+    return decorate
+
+
+def _documented(name: str, help_text: str) -> str:
+    words = re.sub(r"--([a-z-]+)", lambda option: f"`{option[1].replace('-', '_')}`", help_text)
+    return textwrap.fill(f"{name}: {words}", 118, initial_indent=" " * 8, subsequent_indent=" " * 12) + "\n"
+
+
+@_by_keywords(Comparison)
+def compare(contenders: Sequence[str], what: Comparison) -> pl.DataFrame:
+    """Compare contenders on one link, or over several paths, and return a row for each contender and replication.
+
+    Contenders are words such as `["tcp/cubic", "quic/bbr"]` (see `haltere algorithms`). Several paths are given as
+    `paths=[PathConditions(rate="20Mbit/s", rtt="10ms"), PathConditions(rate="5Mbit/s", loss="1%")]`.
 
     Raises:
         InputError: if something given cannot be run.
     """
-    conditions = Conditions(rate, rtt, down_delay, up_delay, loss, size, queue, mtu, app, share, duration, fidelity)
-    entries = measure(contenders, conditions, replications=replications, seed=seed, workers=workers)
+    entries = measure(contenders, what, replications=what.replications, seed=what.seed, workers=what.workers)
     return pl.DataFrame(entries, schema=ENTRY)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from haltere import core
-from haltere.runner.executor import Executor, ThreadExecutor
+if TYPE_CHECKING:
+    from haltere.runner.executor import Executor
 
 Fidelity = Literal["model", "stack", "linux", "testbed"]
 NAMES: tuple[Fidelity, ...] = get_args(Fidelity)
@@ -22,6 +22,8 @@ SIMULATED: tuple[Fidelity, ...] = ("model", "stack")
 
 def check(fidelity: Fidelity, scenario_json: str) -> None:
     """Raise `ScenarioProblem` if a scenario cannot be run at a fidelity."""
+    from haltere import core
+
     core.validate(scenario_json, fidelity)
     if fidelity not in SIMULATED:
         from haltere.rig.check import check as check_rig
@@ -36,6 +38,8 @@ def executor(fidelity: Fidelity, workers: int | None = None, extra: dict[str, An
         InputError: if this machine lacks what it takes; it says how to get it.
     """
     if fidelity in SIMULATED:
+        from haltere.runner.executor import ThreadExecutor
+
         return ThreadExecutor(workers, fidelity)
     from haltere.rig.executor import linux, testbed
 

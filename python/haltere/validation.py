@@ -10,7 +10,7 @@ from typing import Any
 
 from haltere import core
 from haltere import fidelity as fidelities
-from haltere.comparison import Conditions
+from haltere.conditions import Conditions
 from haltere.errors import HaltereError, InputError, as_written
 from haltere.runner.executor import Task
 from haltere.runner.single import sample_ns
@@ -111,7 +111,7 @@ def validate(
     ]
     queueing = [_queueing(answers[name]) for name in ("model", "linux")]
     quantities.append(Quantity(-1, "mean_queueing_delay_s", *queueing))
-    lossy = float(conditions.loss.rstrip("% ") or 0) > 0
+    lossy = any(float(path.loss.rstrip("% ") or 0) > 0 for path in conditions.each_path)
     return Validation(
         tuple(contenders),
         tuple(quantities),

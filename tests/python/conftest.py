@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
+
+from haltere import cli
+from skips import pytest_make_collect_report, pytest_runtest_makereport  # noqa: F401 (hooks)
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-c", "from haltere.cli import main; main()"]
@@ -78,19 +83,38 @@ Haltere = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def haltere(tmp_path: Path) -> Haltere:
-    """Call the command line in a temporary folder."""
+def haltere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Haltere:
+    """Call the command line in a temporary folder, with its output in pipes as far as it can tell.
 
-    def call(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1", **(env or {})}
+    It runs in this process, as most of a short command's time is what Python takes to load; `link` runs in a process
+    of its own, as it needs one without threads.
+    """
+
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        done = (_apart if arguments[0] == "link" else _here)(arguments)
+        assert "…" not in done.stdout + done.stderr, "what goes into a pipe must not be cut"
+        return done
+
+    def _here(arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+        output, errors = io.StringIO(), io.StringIO()
+        with monkeypatch.context() as patched, redirect_stdout(output), redirect_stderr(errors):
+            patched.chdir(tmp_path)
+            patched.setenv("NO_COLOR", "1")
+            patched.delenv("COLUMNS", raising=False)
+            patched.setattr(sys, "argv", ["haltere", *arguments])
+            try:
+                cli.main()
+                code = 0
+            except SystemExit as ended:
+                code = ended.code if isinstance(ended.code, int) else 0
+        return subprocess.CompletedProcess(["haltere", *arguments], code, output.getvalue(), errors.getvalue())
+
+    def _apart(arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "NO_COLOR": "1"}
+        environment.pop("COLUMNS", None)
+        command = [*COMMAND, *arguments]
         return subprocess.run(
-            [*COMMAND, *arguments],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
         )
 
     return call

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import json
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import polars as pl
 import pytest
+import typer
 from rich.console import Console
+from typer.testing import CliRunner
 
 import haltere as package
 from conftest import Haltere
+from haltere.cli import app as commands
 from haltere.cli import compare as shown
-from haltere.comparison import Conditions, measure
+from haltere.cli.options import takes
+from haltere.comparison import measure
+from haltere.conditions import About, Comparison, Conditions, PathConditions, option_name, stated
 from haltere.errors import InputError
 
 KEYS = ["contender", "seed", "completion_s", "bytes", "goodput_bps", "wire_bytes", "retransmitted_packets"]
@@ -73,6 +80,118 @@ def test_the_rtt_is_split_evenly_to_the_nanosecond() -> None:
     assert Conditions(down_delay="7ms").delays() == ("7ms", "0ms")
 
 
+TWO_PATHS = (
+    PathConditions(rate="20Mbit/s", rtt="10ms", queue="50p"),
+    PathConditions(rate="5Mbit/s", down_delay="40ms", loss="1%", mtu="1280B"),
+)
+
+
+def test_paths_become_links_of_one_topology() -> None:
+    data = Conditions(paths=TWO_PATHS, size="1MB").data(["tcp/cubic", "quic/bbr"])
+    assert data["topology"] == {
+        "kind": "multipath",
+        "paths": [
+            {
+                "rate": "20Mbit/s",
+                "queue": "50p",
+                "mtu": "1500B",
+                "down": {"delay": "5000000ns", "loss": "0%"},
+                "up": {"delay": "5000000ns"},
+            },
+            {
+                "rate": "5Mbit/s",
+                "queue": "1000p",
+                "mtu": "1280B",
+                "down": {"delay": "40ms", "loss": "1%"},
+                "up": {"delay": "0ms"},
+            },
+        ],
+    }
+    assert [flow["contender"] for flow in data["flows"]] == ["tcp/cubic", "quic/bbr"]
+    assert {flow["size"] for flow in data["flows"]} == {"1MB"}
+
+
+def test_a_path_is_written_as_keys_and_values() -> None:
+    assert PathConditions.parse("rate=20Mbit/s,rtt=10ms,queue=50p") == TWO_PATHS[0]
+    assert PathConditions.parse(" rate = 5Mbit/s , down-delay=40ms,loss=1%,mtu=1280B") == TWO_PATHS[1]
+
+
+def test_paths_stand_alone() -> None:
+    with pytest.raises(InputError, match=r"--rate, --loss: is given besides --path"):
+        Conditions(rate="5Mbit/s", loss="1%", paths=TWO_PATHS)
+    with pytest.raises(InputError, match=r"--mtu: is given besides --path"):
+        package.compare(["tcp/cubic"], mtu="1280B", paths=TWO_PATHS)
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ("topology.paths[1].rate", r"^--path: path 1: rate: is wrong$"),
+        ("topology.paths[1].down.loss", r"^--path: path 1: loss: is wrong$"),
+        ("topology.paths[0].down.delay", r"^--path: path 0: rtt: is wrong\n  given: \"10ms\"$"),
+        ("topology.paths[1].down.delay", r"^--path: path 1: down-delay: is wrong$"),
+        ("flows[1].contender", r"^contender: is wrong$"),
+        ("topology.kind", r"^scenario: topology.kind: is wrong$"),
+    ],
+)
+def test_errors_of_paths_name_the_path_and_its_key(field: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_arguments: object, **_options: object) -> None:
+        raise InputError("is wrong", field=field)
+
+    monkeypatch.setattr("haltere.scenario.Scenario", refuse)
+    with pytest.raises(InputError, match=words):
+        Conditions(paths=TWO_PATHS).scenario(["tcp/cubic", "tcp/bbr"])
+
+
+def test_a_contender_of_one_path_takes_the_first(haltere: Haltere) -> None:
+    first = ("--rate", "20Mbit/s", "--rtt", "10ms", "--queue", "50p")
+    what = ("compare", "tcp/cubic", "quic/bbr", "--size", "1MB", "--replications", "2", "--json")
+    alone = haltere(*what, *first)
+    several = haltere(*what, "--path", "rate=20Mbit/s,rtt=10ms,queue=50p", "--path", "rate=5Mbit/s,loss=1%")
+    assert (alone.returncode, several.returncode, several.stderr) == (0, 0, "")
+    assert json.loads(several.stdout) == json.loads(alone.stdout)
+
+
+@dataclass(frozen=True, kw_only=True)
+class More(Conditions):
+    """Conditions with one more."""
+
+    time_limit: Annotated[str, About("How long a run may take.", "How", at="time_limit")] = "9s"
+
+
+NOT_THEIRS = {
+    "compare": (),
+    "trace": ("share", "duration", "replications", "workers"),
+    "validate": ("share", "duration", "fidelity"),
+}
+
+
+def test_a_condition_is_stated_once() -> None:
+    """A field is an option of every command, a keyword in Python and a value of the scenario."""
+
+    application, seen = typer.Typer(), []
+
+    @application.command()
+    @takes(More(size="1MB"), without=("share",))
+    def command(conditions: Conditions) -> None:
+        seen.append(conditions)
+
+    assert CliRunner().invoke(application, ["--time-limit", "7s"]).exit_code == 0
+    assert seen == [More(size="1MB", time_limit="7s")]
+    assert seen[0].data(["tcp/cubic"])["time_limit"] == "7s"
+    text = CliRunner().invoke(application, ["--help"]).stdout
+    assert "How long a run may take." in text
+    assert "--share" not in text
+    for name, without in NOT_THEIRS.items():
+        text = CliRunner().invoke(commands.app, [name, "--help"]).stdout
+        for field, about in stated(Comparison):
+            assert (f" {option_name(field, about)} " in text) == (field.name not in without), field.name
+    assert list(inspect.signature(package.compare).parameters) == [
+        "contenders",
+        *(field.name for field, _ in stated(Comparison)),
+    ]
+
+
 def test_workers_change_nothing() -> None:
     conditions = Conditions(rate="10Mbit/s", size="100kB", loss="3%")
     one, two = (measure(["tcp/cubic", "quic/cubic"], conditions, replications=4, workers=w) for w in (1, 2))
@@ -91,6 +210,16 @@ def test_workers_change_nothing() -> None:
         (["tcp/cubic", "--rtt", "5"], ["--rtt: is not a time", 'given: "5"', "right: a number and a unit"]),
         (["tcp/cubic", "--rtt", "5ms", "--up-delay", "1ms"], ["--rtt: stands beside a delay for one direction"]),
         (["tcp/cubic", "--down-delay", "late"], ["--down-delay: ", 'given: "late"']),
+        (["tcp/cubic", "--path", "speed=5"], ['--path: there is no key "speed"', "the keys are rate, rtt, down-delay"]),
+        (["tcp/cubic", "--path", "rate"], ['--path: "rate" is not KEY=VALUE']),
+        (["tcp/cubic", "--path", "rate=5Mbit/s,"], ['--path: "" is not KEY=VALUE']),
+        (["tcp/cubic", "--path", "rate="], ["--path: rate has no value"]),
+        (["tcp/cubic", "--path", "rate=1Mbit/s,rate=2Mbit/s"], ["--path: rate is given twice"]),
+        (
+            ["tcp/cubic", "--path", "rtt=5ms,up-delay=1ms"],
+            ["--path: path 0: rtt: stands beside a delay", "right: rtt, "],
+        ),
+        (["tcp/cubic", "--path", "loss=1%", "--rate", "40Mbit/s"], ["--rate: is given besides --path"]),
         (["pigeon/cubic"], ["contender: ", 'given: "pigeon/cubic"']),
         (["tcp/cubic", "tcp/vegas-9000"], ["contender: ", 'given: "tcp/vegas-9000"']),
         (["tcp/cubic", "--replications", "0"], ["--replications: "]),
@@ -133,10 +262,7 @@ def said(
     contenders = [e["contender"] for e in entries if e["seed"] == 0]
     shown.command(
         contenders,
-        Conditions(**conditions),
-        replications=len(entries) // len(contenders),
-        seed=0,
-        workers=1,
+        Comparison(replications=len(entries) // len(contenders), seed=0, workers=1, **conditions),
         as_json=False,
     )
     return capsys.readouterr().out

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from haltere import fidelity
-from haltere.comparison import Conditions
+from haltere.conditions import Conditions
 from haltere.fidelity import Fidelity
 from haltere.runner.executor import Task
 from haltere.runner.single import sample_ns

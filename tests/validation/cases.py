@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from haltere import comparison, core
+from haltere.conditions import Conditions
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data" / "kernel.json"
@@ -60,7 +61,7 @@ class Case:
     def scenario(self) -> str:
         """Return the scenario, the one that `haltere compare` makes of the same conditions."""
         m = self.measured
-        conditions = comparison.Conditions(
+        conditions = Conditions(
             rate=f"{m['bw_mbps']}Mbit/s",
             down_delay=f"{m['delay_ms']}ms",
             up_delay="0ms",
@@ -147,7 +148,7 @@ def shares(replications: int) -> list[Share]:
     """Run every case of two flows at one bottleneck."""
     found = []
     for measured in kernel()["fairness"]:
-        conditions = comparison.Conditions(
+        conditions = Conditions(
             rate="40Mbit/s",
             down_delay="50ms",
             up_delay="0ms",

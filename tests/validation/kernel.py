@@ -20,7 +20,8 @@ from matplotlib import pyplot as plt
 from scipy.stats import linregress, spearmanr
 
 import cases
-from haltere import comparison, core
+from haltere import core
+from haltere.conditions import Conditions
 
 DOCUMENT = cases.ROOT / "docs" / "validation.md"
 FIGURE = cases.ROOT / "docs" / "figures" / "kernel-cwnd.svg"
@@ -156,7 +157,7 @@ def queueing() -> str:
     for measured in cases.kernel()["bufferbloat"]:
         flows, base, packets = measured["flows"], measured["base_rtt_ms"], measured["queue_pkts"]
         delay = f"{base}ms"
-        conditions = comparison.Conditions(
+        conditions = Conditions(
             rate="10Mbit/s",
             down_delay=delay,
             up_delay="0ms",
@@ -206,7 +207,7 @@ def traces() -> str:
     figure, axes = plt.subplots(2, 2, figsize=(7.2, 4.4), sharex=True, layout="constrained")
     rows = []
     for measured, queue, axis in zip(cases.kernel()["traces"], TRACE_QUEUES, axes.flat, strict=True):
-        conditions = comparison.Conditions(
+        conditions = Conditions(
             rate="40Mbit/s", down_delay="50ms", up_delay="0ms", queue=f"{queue}p", app="raw", size="32MiB"
         )
         answer = core.trace(conditions.scenario([cases.contender(measured["cc"])]).json, cases.SEED, 0)

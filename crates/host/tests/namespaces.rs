@@ -2,6 +2,8 @@
 #![cfg(target_os = "linux")]
 
 mod common;
+#[path = "../../../tests/rust/skips.rs"]
+mod skips;
 
 use common::Pair;
 use haltere_host::capture::Capture;

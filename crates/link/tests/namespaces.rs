@@ -2,6 +2,9 @@
 //! printed and nothing is tested.
 #![cfg(target_os = "linux")]
 
+#[path = "../../../tests/rust/skips.rs"]
+mod skips;
+
 use haltere_link::shell::{Shell, ShellSpec};
 use haltere_link::tun::Namespace;
 use std::net::UdpSocket;
@@ -15,12 +18,10 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// Runs a test in a new network namespace that only its thread is in; not at all where that is not allowed.
 fn in_a_namespace(test: impl FnOnce() + Send) {
     if let Err(errno) = Namespace::make() {
-        println!("skipped: cannot make a network namespace ({errno}); root can");
-        return;
+        return skips::skip(&format!("cannot make a network namespace ({errno}); root can"));
     }
     if !std::path::Path::new("/dev/net/tun").exists() {
-        println!("skipped: this machine has no /dev/net/tun");
-        return;
+        return skips::skip("this machine has no /dev/net/tun");
     }
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     std::thread::scope(|scope| {

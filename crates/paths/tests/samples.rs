@@ -1,5 +1,8 @@
 //! Real files, which are not part of the project: `HALTERE_PATHS_SAMPLES` names the folder that holds them.
 
+#[path = "../../../tests/rust/skips.rs"]
+mod skips;
+
 use haltere_paths::count::{FileCounts, Progress, count_file};
 use haltere_paths::input;
 use haltere_paths::{Step, Trace, classify};
@@ -11,7 +14,7 @@ fn sample(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("HALTERE_PATHS_SAMPLES");
     let file = folder.map(|f| PathBuf::from(f).join(name)).filter(|f| f.exists());
     if file.is_none() {
-        eprintln!("skipped: HALTERE_PATHS_SAMPLES names no folder with {name}");
+        skips::skip(&format!("HALTERE_PATHS_SAMPLES names no folder with {name}"));
     }
     file
 }

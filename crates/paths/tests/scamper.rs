@@ -1,6 +1,8 @@
 //! Trace by trace the same as scamper's own reader says, where Debian's package `scamper` is installed.
 
 mod common;
+#[path = "../../../tests/rust/skips.rs"]
+mod skips;
 
 use common::{arts, read_all, traces, warts};
 use haltere_paths::generate::Profile;
@@ -11,6 +13,8 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+const NO_SCAMPER: &str = "scamper's tools are not installed (Debian: apt-get install scamper)";
+
 /// What `sc_warts2json` says of the traces in warts; none where it is missing.
 fn scamper_says(bytes: &[u8]) -> Option<Vec<Value>> {
     scamper_says_of(&mut Command::new("sc_warts2json"), bytes.to_vec())
@@ -19,7 +23,7 @@ fn scamper_says(bytes: &[u8]) -> Option<Vec<Value>> {
 fn scamper_says_of(command: &mut Command, input: Vec<u8>) -> Option<Vec<Value>> {
     let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let Ok(mut child) = spawned else {
-        eprintln!("skipped: there is no sc_warts2json (Debian: apt-get install scamper)");
+        skips::skip(NO_SCAMPER);
         return None;
     };
     let mut stdin = child.stdin.take().unwrap();
@@ -165,7 +169,7 @@ fn all_fields_are_read_as_scamper_reads_them() {
 #[test]
 fn real_files_are_read_as_scamper_reads_them() {
     let Some(folder) = std::env::var_os("HALTERE_PATHS_SAMPLES") else {
-        return eprintln!("skipped: HALTERE_PATHS_SAMPLES names no folder of warts files");
+        return skips::skip("HALTERE_PATHS_SAMPLES names no folder of warts files");
     };
     for entry in std::fs::read_dir(Path::new(&folder)).unwrap() {
         let path = entry.unwrap().path();
@@ -201,7 +205,7 @@ fn arts_is_read_as_scamper_reads_it() {
         let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("version-{version}.arts"));
         std::fs::write(&file, &bytes).unwrap();
         let Ok(output) = Command::new("sc_analysis_dump").arg(&file).output() else {
-            return eprintln!("skipped: there is no sc_analysis_dump (Debian: apt-get install scamper)");
+            return skips::skip(NO_SCAMPER);
         };
         let text = String::from_utf8(output.stdout).unwrap();
         let said: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
@@ -244,7 +248,7 @@ fn scampers_json_and_text_say_what_its_warts_say() {
     std::fs::write(&file, &bytes).unwrap();
     let said = |tool: &str| Command::new(tool).arg(&file).output().ok().map(|output| output.stdout);
     let (Some(json), Some(text)) = (said("sc_warts2json"), said("sc_warts2text")) else {
-        return eprintln!("skipped: there is no sc_warts2json (Debian: apt-get install scamper)");
+        return skips::skip(NO_SCAMPER);
     };
     let (found, damage) = read_all(&mut haltere_paths::json::Reader::new(&json[..]));
     assert_eq!((found.len(), damage), (made.len(), vec![]));

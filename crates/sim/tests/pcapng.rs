@@ -1,6 +1,8 @@
 //! Captures of links: what stands in the file is what the link delivered, and tshark reads it without a complaint.
 
 mod common;
+#[path = "../../../tests/rust/skips.rs"]
+mod skips;
 
 use common::inside::{Traced, link, look};
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
@@ -173,7 +175,7 @@ fn tshark(run: &Traced, name: &str) -> Option<Vec<Seen>> {
     let output = match command.output() {
         Ok(output) => output,
         Err(error) => {
-            eprintln!("skipped: tshark cannot be run ({error}); Debian has it in the package tshark");
+            skips::skip(&format!("tshark cannot be run ({error}); Debian has it in the package tshark"));
             return None;
         }
     };

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated
 
 import typer
 
 from haltere.cli import paths
-
-if TYPE_CHECKING:
-    from haltere.fidelity import Fidelity
+from haltere.cli.options import takes
+from haltere.conditions import LINK, RUNS, Comparison, Conditions
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -27,7 +26,7 @@ Start with: `haltere compare tcp/cubic quic/bbr --rate 40Mbit/s --rtt 50ms --los
 """,
 )
 
-ONE, LINK, RUNS, INSIDE = "One line, no file", "The link", "How", "Looking inside"
+ONE, INSIDE = "One line, no file", "Looking inside"
 
 
 def _version(wanted: bool) -> None:
@@ -50,33 +49,11 @@ def _main(
 Contenders = Annotated[
     list[str], typer.Argument(help="What competes, such as `tcp/cubic quic/bbr`.", show_default=False)
 ]
-Rate = Annotated[str, typer.Option(help="Rate of the link.", rich_help_panel=LINK)]
-Rtt = Annotated[
-    str | None,
-    typer.Option(help="Two-way delay, split evenly (default 50ms).", show_default=False, rich_help_panel=LINK),
-]
-DownDelay = Annotated[
-    str | None, typer.Option(help="Delay from server to client.", show_default=False, rich_help_panel=LINK)
-]
-UpDelay = Annotated[
-    str | None, typer.Option(help="Delay from client to server.", show_default=False, rich_help_panel=LINK)
-]
-Loss = Annotated[str, typer.Option(help="Random loss from server to client.", rich_help_panel=LINK)]
 Queue = Annotated[str, typer.Option(help="Packets (1000p), bytes (64kB) or 1bdp.", rich_help_panel=LINK)]
 Mtu = Annotated[str, typer.Option(help="Largest IP packet.", rich_help_panel=LINK)]
-Size = Annotated[str, typer.Option(help="The object each contender fetches.")]
-App = Annotated[
-    str, typer.Option(help="`https` (TLS 1.3 with HTTP/2, or HTTP/3) or `raw` (connect, one byte up, the bytes back).")
-]
-Share = Annotated[
-    bool,
-    typer.Option("--share", help="Let them share the link for --duration instead of fetching one after the other."),
-]
-Duration = Annotated[str, typer.Option(help="How long they share; goodput counts from 10 s on.")]
 Seed = Annotated[
     int, typer.Option(help="Names the random losses; every contender meets the same ones.", rich_help_panel=RUNS)
 ]
-Replications = Annotated[int, typer.Option(help="How often, each time with other losses.", rich_help_panel=RUNS)]
 FidelityOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -87,37 +64,16 @@ FidelityOption = Annotated[
         rich_help_panel=RUNS,
     ),
 ]
-OneFidelity = Annotated[
-    str,
-    typer.Option(
-        help="Where: `model` (the simulator), `stack` (the same with production QUIC stacks), `linux` (a real kernel "
-        "and programs, virtual time), `testbed` (this machine's kernel, on the wall clock).",
-        rich_help_panel=RUNS,
-    ),
-]
 Workers = Annotated[
     int | None, typer.Option(help="Runs at once (default: one a CPU).", show_default=False, rich_help_panel=RUNS)
 ]
 
 
 @app.command(rich_help_panel=ONE)
+@takes(Comparison())
 def compare(
     contenders: Contenders,
-    rate: Rate = "40Mbit/s",
-    rtt: Rtt = None,
-    down_delay: DownDelay = None,
-    up_delay: UpDelay = None,
-    loss: Loss = "0%",
-    queue: Queue = "1000p",
-    mtu: Mtu = "1500B",
-    size: Size = "32MiB",
-    app: App = "https",
-    share: Share = False,
-    duration: Duration = "60s",
-    replications: Replications = 10,
-    seed: Seed = 1,
-    workers: Workers = None,
-    fidelity: OneFidelity = "model",
+    conditions: Comparison,
     as_json: Annotated[
         bool, typer.Option("--json", help="A JSON list for programs: one entry a contender and replication.")
     ] = False,
@@ -129,13 +85,12 @@ def compare(
     `haltere compare tcp/cubic quic/bbr --share --duration 60s --queue 1bdp`
 
     `haltere compare tcp@apache+wget2/cubic quic@quinn/cubic --loss 1% --fidelity linux`
+
+    `haltere compare tcp/cubic quic/bbr --path rate=20Mbit/s,rtt=10ms,queue=50p --path rate=5Mbit/s,rtt=50ms,loss=1%`
     """
     from haltere.cli.compare import command
-    from haltere.comparison import Conditions
 
-    where = cast("Fidelity", fidelity)
-    conditions = Conditions(rate, rtt, down_delay, up_delay, loss, size, queue, mtu, app, share, duration, where)
-    command(contenders, conditions, replications=replications, seed=seed, workers=workers, as_json=as_json)
+    command(contenders, conditions, as_json=as_json)
 
 
 @app.command(rich_help_panel="Studies")
@@ -201,22 +156,14 @@ def report(
 
 
 @app.command(rich_help_panel=ONE)
+@takes(Conditions(), without=("share", "duration"))
 def trace(
     what: Annotated[
         list[str], typer.Argument(help="A scenario file, or contenders that share one link.", show_default=False)
     ],
-    rate: Rate = "40Mbit/s",
-    rtt: Rtt = None,
-    down_delay: DownDelay = None,
-    up_delay: UpDelay = None,
-    loss: Loss = "0%",
-    queue: Queue = "1000p",
-    mtu: Mtu = "1500B",
-    size: Size = "32MiB",
-    app: App = "https",
+    conditions: Conditions,
     seed: Seed = 1,
     replication: Annotated[int, typer.Option(help="Which replication to look at.", rich_help_panel=RUNS)] = 0,
-    fidelity: OneFidelity = "model",
     out: Annotated[
         Path | None, typer.Option(help="Folder of the trace (default traces/NAME).", show_default=False)
     ] = None,
@@ -258,11 +205,10 @@ def trace(
     `haltere trace quic/bbr --size 2MB --qlog --pcap`
     """
     from haltere.cli.trace import command
-    from haltere.comparison import Conditions
 
     command(
         what,
-        Conditions(rate, rtt, down_delay, up_delay, loss, size, queue, mtu, app, fidelity=cast("Fidelity", fidelity)),
+        conditions,
         seed=seed,
         replication=replication,
         out=out,
@@ -270,10 +216,6 @@ def trace(
         pcap=pcap,
         links=pcap_link,
     )
-
-
-def _link(text: str) -> Any:
-    return typer.Option(help=text, show_default=False, rich_help_panel=LINK)
 
 
 @app.command(rich_help_panel=ONE, context_settings={"allow_interspersed_args": False})
@@ -404,20 +346,10 @@ def link(
 
 
 @app.command(rich_help_panel=ONE)
+@takes(Comparison(size="8MiB", app="raw", replications=5), without=("share", "duration", "fidelity"))
 def validate(
     contenders: Contenders,
-    rate: Rate = "40Mbit/s",
-    rtt: Rtt = None,
-    down_delay: DownDelay = None,
-    up_delay: UpDelay = None,
-    loss: Loss = "0%",
-    queue: Queue = "1000p",
-    mtu: Mtu = "1500B",
-    size: Size = "8MiB",
-    app: App = "raw",
-    replications: Replications = 5,
-    seed: Seed = 1,
-    workers: Workers = None,
+    conditions: Comparison,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the figure (default traces/validate-...).", show_default=False)
     ] = None,
@@ -430,17 +362,8 @@ def validate(
     `haltere validate tcp/cubic --rate 40Mbit/s --rtt 50ms --loss 1%`
     """
     from haltere.cli.validate import command
-    from haltere.comparison import Conditions
 
-    command(
-        contenders,
-        Conditions(rate, rtt, down_delay, up_delay, loss, size, queue, mtu, app),
-        replications=replications,
-        seed=seed,
-        workers=workers,
-        out=out,
-        as_json=as_json,
-    )
+    command(contenders, conditions, out=out, as_json=as_json)
 
 
 kernels = typer.Typer(

@@ -7,45 +7,44 @@ from typing import Any
 
 from rich import box
 from rich.markup import escape
-from rich.table import Table
 
 from haltere.cli import show
-from haltere.comparison import Conditions, measure
+from haltere.comparison import measure
+from haltere.conditions import Comparison
 from haltere.stats import Interval, Paired, holm, jain, mean, median, paired
 
 Entries = list[dict[str, Any]]
 
 
-def command(
-    contenders: list[str], conditions: Conditions, *, replications: int, seed: int, workers: int | None, as_json: bool
-) -> None:
+def command(contenders: list[str], what: Comparison, *, as_json: bool) -> None:
     """Run the comparison and print it."""
     with show.progress("comparing") as tell:
         entries = measure(
-            contenders, conditions, replications=replications, seed=seed, workers=workers, on_progress=tell
+            contenders,
+            what,
+            replications=what.replications,
+            seed=what.seed,
+            workers=what.workers,
+            on_progress=tell,
         )
     console = show.out()
     if as_json:
         print(json.dumps(entries, indent=1, allow_nan=False))
         return
-    console.print(escape(_headline(conditions, replications)), style="dim")
+    console.print(escape(_headline(what)), style="dim")
     # Entries come replication by replication, in each of them contender by contender.
     groups = [entries[position :: len(contenders)] for position in range(len(contenders))]
-    for line in _shares(console.print, groups) if conditions.share else _alone(console.print, groups):
+    for line in _shares(console.print, groups) if what.share else _alone(console.print, groups):
         console.print(escape(line))
 
 
-def _headline(conditions: Conditions, replications: int) -> str:
-    down, up = conditions.delays()
-    delay = (
-        f"RTT {conditions.rtt or '50ms'}"
-        if conditions.down_delay is None and conditions.up_delay is None
-        else f"delay {down} down, {up} up"
-    )
-    what = f"sharing for {conditions.duration}, goodput from 10 s" if conditions.share else conditions.size
-    times = f"{replications} replication{'s' if replications > 1 else ''}"
-    link = f"{conditions.rate}, {delay}, loss {conditions.loss}, queue {conditions.queue}"
-    return f"{link}; {what} over {conditions.app}; {times}"
+def _headline(conditions: Comparison) -> str:
+    sent = f"sharing for {conditions.duration}, goodput from 10 s" if conditions.share else conditions.size
+    times = f"{conditions.replications} replication{'s' if conditions.replications > 1 else ''}"
+    paths = [path.described() for path in conditions.each_path]
+    if conditions.paths:
+        paths = [f"path {number}: {path}" for number, path in enumerate(paths)]
+    return f"{'; '.join(paths)}; {sent} over {conditions.app}; {times}"
 
 
 def _column(entries: Entries, name: str) -> list[float]:
@@ -72,7 +71,7 @@ def _failures(groups: list[Entries]) -> list[str]:
 def _alone(print_: Any, groups: list[Entries]) -> list[str]:
     times = [_column(entries, "completion_s") for entries in groups]
     winner = min((g for g in range(len(groups)) if times[g]), key=lambda g: median(times[g]).value, default=None)
-    table = Table(caption="median [95 % interval]", caption_justify="left", box=box.SIMPLE_HEAD, show_lines=False)
+    table = show.table(caption="median [95 % interval]", box=box.SIMPLE_HEAD, show_lines=False)
     for title in (
         "contender",
         "completion time\ns",
@@ -134,7 +133,7 @@ def _sentence(other: str, comparison: Paired, p: float | None) -> str:
 
 
 def _shares(print_: Any, groups: list[Entries]) -> list[str]:
-    table = Table(caption="median [95 % interval]", caption_justify="left", box=box.SIMPLE_HEAD, show_lines=False)
+    table = show.table(caption="median [95 % interval]", box=box.SIMPLE_HEAD, show_lines=False)
     for title in ("flow", "contender", "goodput\nMbit/s", "share\n%", "retransmissions\npackets"):
         table.add_column(title, justify="left" if title in ("flow", "contender") else "right")
     together = [[entries[r] for entries in groups] for r in range(len(groups[0]))]

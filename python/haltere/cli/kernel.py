@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 from rich.markup import escape
-from rich.table import Table
 
 from haltere.cli import show
 from haltere.documents import shown
@@ -44,7 +43,7 @@ def check(*, as_json: bool) -> None:
         return
     console = show.out()
     if built:
-        table = Table(title="kernels, the first one is used", title_justify="left")
+        table = show.table(title="kernels, the first one is used")
         for title in ("name", "version", "Hz", "not in its configuration"):
             table.add_column(title)
         for one in built:

@@ -173,11 +173,9 @@ def _left_to_the_command() -> Iterator[None]:
 
 
 def _print(report: Mapping[str, Any]) -> None:
-    from rich.table import Table
-
     from haltere.cli import show
 
-    shown = Table(box=None)
+    shown = show.table(box=None)
     shown.add_column("link")
     for title in SHOWN:
         shown.add_column(title, justify="right")

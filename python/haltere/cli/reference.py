@@ -31,9 +31,9 @@ def algorithms(*, as_json: bool) -> None:
         "programs": ("name", "role", "fidelities", "congestion", "missing", "summary"),
     }
     for kind, names in columns.items():
-        table = Table(title=kind, title_justify="left", show_lines=False)
+        table = show.table(title=kind)
         for name in names:
-            table.add_column(name.replace("_", " "))
+            table.add_column(name.replace("_", " "), overflow="fold")
         for item in known[kind]:
             table.add_row(*(escape(_words(item.get(name))) for name in names))
         console.print(table)
@@ -91,7 +91,7 @@ def _figures(title: str, cases: list[dict[str, Any]]) -> Table:
     }
     if all(case.get("bytes_per_packet_in_flight") is not None for case in cases):
         columns["memory a packet in flight (B)"] = lambda case: show.number(case["bytes_per_packet_in_flight"], 3)
-    table = Table(title=title, title_justify="left")
+    table = show.table(title=title)
     table.add_column("case", no_wrap=True)
     for heading in columns:
         table.add_column(heading, justify="right")

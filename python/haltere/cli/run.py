@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import cast
 
 from rich.markup import escape
-from rich.table import Table
 
 from haltere.cli import show
 from haltere.documents import shown
@@ -64,7 +63,7 @@ def command(
 def _dry_run(campaign: Campaign, workers: int | None) -> None:
     console = show.out()
     unfinished = campaign.unfinished()
-    table = Table(title=escape(campaign.study.header.title or campaign.study.name), title_justify="left")
+    table = show.table(title=escape(campaign.study.header.title or campaign.study.name))
     for title in ("experiment", "design", "factors", "treatments", "runs"):
         table.add_column(title, justify="right" if title in ("treatments", "runs") else "left")
     for name in campaign.experiments:

@@ -3,27 +3,56 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
 
 from haltere.stats import Interval
 
+WIDTH_OF_FILES = 1_000_000
+"""Columns of a console that is a file or a pipe: so many that no line is wrapped and no cell is cut."""
+
 
 def out() -> Console:
-    """The console on standard output."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, 120)  # for files and pipes
-    return console
+    """Return the console on standard output."""
+    return _console(stderr=False)
 
 
 def err() -> Console:
-    """The console on standard error."""
-    return Console(stderr=True, highlight=False)
+    """Return the console on standard error."""
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    console = Console(stderr=stderr, highlight=False)
+    # Not `is_terminal`, which variables such as FORCE_COLOR set, and not COLUMNS, which is the width of a terminal.
+    if not console.file.isatty():
+        console.width = WIDTH_OF_FILES
+    return console
+
+
+def table(*, title: str = "", caption: str = "", **look: Any) -> Table:
+    """Return an empty table for standard output; title and caption, with markup, stand to the left."""
+    made = Table(title=title or None, caption=caption or None, title_justify="left", caption_justify="left", **look)
+    if not sys.stdout.isatty():
+        # Rich wraps these two at the width of the table, however wide the console is.
+        made.title, made.caption = _one_line(title, "table.title"), _one_line(caption, "table.caption")
+    return made
+
+
+def _one_line(markup: str, style: str) -> Text | None:
+    if not markup:
+        return None
+    text = Text.from_markup(markup, style=style, overflow="ignore")
+    text.no_wrap = True
+    return text
 
 
 @contextmanager

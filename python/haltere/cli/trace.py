@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from haltere.cli import show
-from haltere.comparison import Conditions
+from haltere.conditions import Conditions
 from haltere.documents import shown
 from haltere.errors import InputError
 from haltere.fidelity import NAMES

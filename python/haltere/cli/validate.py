@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from haltere.cli import show
-from haltere.comparison import Conditions
+from haltere.conditions import Comparison
 from haltere.documents import shown
 from haltere.validation import Quantity, Validation, validate
 
@@ -27,18 +27,20 @@ _WORDS = {
 
 def command(
     contenders: list[str],
-    conditions: Conditions,
+    what: Comparison,
     *,
-    replications: int,
-    seed: int,
-    workers: int | None,
     out: Path | None,
     as_json: bool,
 ) -> None:
     """Run both and print; write the figure."""
     with show.progress("validating") as tell:
         found = validate(
-            contenders, conditions, replications=replications, seed=seed, workers=workers, on_progress=tell
+            contenders,
+            what,
+            replications=what.replications,
+            seed=what.seed,
+            workers=what.workers,
+            on_progress=tell,
         )
     folder = out or Path("traces") / ("validate-" + "-".join(c.replace("/", "-") for c in contenders))
     folder.mkdir(parents=True, exist_ok=True)
@@ -58,7 +60,7 @@ def command(
 
 def _table(found: Validation) -> Table:
     kernel = f"Linux {found.kernel['version']}"
-    table = Table(caption="median [95 % interval]", caption_justify="left", box=box.SIMPLE_HEAD)
+    table = show.table(caption="median [95 % interval]", box=box.SIMPLE_HEAD)
     table.add_column("flow")
     table.add_column("quantity")
     for title in ("model", kernel, "difference, %"):

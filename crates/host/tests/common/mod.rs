@@ -21,7 +21,7 @@ impl Pair {
         let can = root
             && Command::new("ip").args(["netns", "add", &names[0]]).output().is_ok_and(|made| made.status.success());
         if !can {
-            eprintln!("skipped: network namespaces take root and ip(8)");
+            super::skips::skip("network namespaces take root and ip(8)");
             return None;
         }
         let pair = Pair { names };

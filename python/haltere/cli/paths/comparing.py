@@ -81,7 +81,7 @@ def _changes(rows: list[dict[str, str]], first: str, second: str) -> Table:
 
 
 def _table(title: str, titles: list[str], rows: list[dict[str, str]], keys: tuple[str, ...]) -> Table:
-    table = Table(title=title, title_justify="left")
+    table = show.table(title=title)
     for place, name in enumerate(titles):
         table.add_column(escape(name), justify="right" if place else "left")
     for row in rows:
@@ -90,7 +90,7 @@ def _table(title: str, titles: list[str], rows: list[dict[str, str]], keys: tupl
 
 
 def _verdicts(said: Findings) -> Table:
-    table = Table(title="Claims", title_justify="left")
+    table = show.table(title="Claims")
     table.add_column("claim")
     table.add_column("verdict")
     for number, one in enumerate(said.judged, 1):

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.markup import escape
-from rich.table import Table
 
 from haltere import paths
 from haltere.cli import show
@@ -34,7 +33,7 @@ def count(files: Sequence[str], *, threads: int | None, as_json: bool) -> None:
 
 def _print(counted: dict[str, Any]) -> None:
     console = show.out()
-    table = Table()
+    table = show.table()
     table.add_column("file", overflow="fold")
     table.add_column("format")
     for title in COLUMNS:

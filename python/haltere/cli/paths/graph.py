@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from rich.table import Table
 
 from haltere.cli import show
 from haltere.errors import InputError
@@ -135,7 +134,7 @@ def _percent(share: Any) -> float | None:
 def _print(name: str, told: list[dict[str, Any]], *, located: bool) -> None:
     console = show.out()
     many = f", {len(told)} draws: median (least – greatest)" if len(told) > 1 else ""
-    about = Table(title=f"{name}: the graph{many}", title_justify="left")
+    about = show.table(title=f"{name}: the graph{many}")
     about.add_column("")
     about.add_column("", justify="right")
     for thing in told[0]["graph"]:
@@ -147,7 +146,7 @@ def _print(name: str, told: list[dict[str, Any]], *, located: bool) -> None:
     titles = {"hops": "hops", "delay_ms": "delay (ms)", "difference": "difference to the first (%)"}
     if located:
         titles |= {"dispersion": "geographic dispersion", "delay_dispersion": "delay dispersion"}
-    paths = Table(title="K shortest paths: medians; of differences the mean", title_justify="left")
+    paths = show.table(title="K shortest paths: medians; of differences the mean")
     paths.add_column("k", justify="right")
     for title in titles.values():
         paths.add_column(title, justify="right")

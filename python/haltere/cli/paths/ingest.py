@@ -75,7 +75,7 @@ def _print(files: list[dict[str, Any]], added: list[dict[str, Any]], lake: Path)
 
 
 def _table(*titles: str) -> Table:
-    table = Table()
+    table = show.table()
     for title in titles[:-1]:
         table.add_column(title, no_wrap=True)
     for title in (titles[-1], *TITLES):

@@ -68,7 +68,7 @@ def table(names: Sequence[str], *, as_json: bool) -> None:
 
 
 def _table(summaries: Sequence[Summary]) -> Table:
-    made = Table(caption="each quantile by itself", caption_justify="left")
+    made = show.table(caption="each quantile by itself")
     made.add_column("summary")
     made.add_column("origin")
     made.add_column("")

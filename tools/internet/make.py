@@ -24,7 +24,7 @@ from internet.periods import PERIODS, Period, plans
 from internet.plan import Internet, Prefix
 
 Json = dict[str, Any]
-FIXTURE = Path(__file__).resolve().parents[2] / "data" / "paths"
+FIXTURE = Path(__file__).resolve().parents[2] / "tests" / "data" / "paths"
 LIST_ID = 7
 RATE_PPS = 200
 FATES = {"hosts": 69, "far": 3, "hidden": 2, "silent": 10, "blackhole": 5, "unreachable": 4, "prohibited": 2, "loop": 5}

@@ -1,0 +1,84 @@
+"""Makes the options of a command of the fields of `haltere.conditions`, so that each condition is stated once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import typer
+
+from haltere.conditions import About, Conditions, PathConditions, option_name, refuse_beside_paths, stated
+
+Command = Callable[..., None]
+
+
+def takes(defaults: Conditions, *, without: Collection[str] = ()) -> Callable[[Command], Command]:
+    """Replace a command's parameter `conditions` by an option for each field of the class of `defaults`.
+
+    The command is called with `conditions`: `defaults` with what was given in their place. Fields in `without` are no
+    options of this command.
+    """
+    known = [field.name for field, _ in stated(type(defaults)) if field.name not in without]
+
+    def decorate(command: Command) -> Command:
+        def called(context: typer.Context, **values: Any) -> None:
+            given = {name: values.pop(name) for name in known}
+            given = {name: value for name, value in given.items() if _was_given(context, name)}
+            if "paths" in given:
+                refuse_beside_paths(given)
+                given["paths"] = [PathConditions.parse(text) for text in given["paths"]]
+            command(conditions=replace(defaults, **given), **values)
+
+        context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+        parameters = [context]
+        for parameter in inspect.signature(command, eval_str=True).parameters.values():
+            parameters += _options(defaults, known) if parameter.name == "conditions" else [_by_name(parameter)]
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        called.__name__, called.__doc__ = command.__name__, command.__doc__
+        return called
+
+    return decorate
+
+
+def _was_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
+
+
+def _by_name(parameter: inspect.Parameter) -> inspect.Parameter:
+    return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+
+
+def _options(defaults: Conditions, known: Collection[str]) -> list[inspect.Parameter]:
+    hints = get_type_hints(type(defaults))
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None if field.name == "paths" else getattr(defaults, field.name),
+            annotation=_option(option_name(field, about), about, hints[field.name], getattr(defaults, field.name)),
+        )
+        for field, about in stated(type(defaults))
+        if field.name in known
+    ]
+
+
+def _option(name: str, about: About, kind: Any, default: object) -> Any:
+    several = name == "--path"
+    if several:
+        kind = list[str] | None
+    elif get_origin(kind) is Literal:
+        kind = type(get_args(kind)[0])  # what there is instead is told by an error of ours
+    return Annotated[
+        kind,
+        typer.Option(
+            name,
+            help=about.help,
+            metavar="KEY=VALUE,..." if several else None,
+            show_default=not (default is None or isinstance(default, bool) or several),
+            rich_help_panel=about.panel,
+        ),
+    ]

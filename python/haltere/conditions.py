@@ -1,0 +1,315 @@
+"""What `compare`, `trace` and `validate` run: the paths between two hosts, and what crosses them.
+
+Each condition is stated once, as a field of a class here. The options of the commands (`haltere.cli.options`), the
+keywords of `haltere.compare`, the keys of `--path`, the value's place in the scenario and the words of errors are all
+made from the fields. This module loads nothing heavy, as the help of the commands needs it.
+"""
+
+# The fields' annotations are read when the commands are made, so they must not be strings.
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import Field, dataclass, fields
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+from haltere.errors import InputError, Place, as_written
+from haltere.fidelity import Fidelity
+
+if TYPE_CHECKING:
+    from haltere.scenario import Scenario
+
+LINK, RUNS = "The link", "How"
+"""Headings under which the help of the commands lists options; the others stand under no heading."""
+SHARE_MEASURED_FROM = "10s"
+STAGGER_MS = 100
+_NANOSECONDS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)\s*")
+
+
+@dataclass(frozen=True)
+class About:
+    """What is known of a condition besides its name, its type and its default.
+
+    Args:
+        help: what it is, for the help of the commands and the documentation of the Python function.
+        panel: the heading in the help.
+        at: where it goes in the scenario: in the table of its path for a field of `PathConditions`, in each flow if it
+            begins with `flows.`, in the scenario otherwise. Nothing if it does not go there as it was given.
+        option: the option's name if it is not the field's.
+    """
+
+    help: str
+    panel: str | None = None
+    at: str | None = None
+    option: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathConditions:
+    """One path between the server and the client; quantities as in scenario files."""
+
+    rate: Annotated[str, About("Rate of the link.", LINK, at="rate")] = "40Mbit/s"
+    rtt: Annotated[str | None, About("Two-way delay, split evenly (default 50ms).", LINK)] = None
+    down_delay: Annotated[str | None, About("Delay from server to client.", LINK, at="down.delay")] = None
+    up_delay: Annotated[str | None, About("Delay from client to server.", LINK, at="up.delay")] = None
+    loss: Annotated[str, About("Random loss from server to client.", LINK, at="down.loss")] = "0%"
+    queue: Annotated[str, About("Packets (1000p), bytes (64kB) or 1bdp.", LINK, at="queue")] = "1000p"
+    mtu: Annotated[str, About("Largest IP packet.", LINK, at="mtu")] = "1500B"
+
+    @classmethod
+    def parse(cls, text: str) -> "PathConditions":
+        """Return the path that `--path` gives as a text such as `rate=20Mbit/s,rtt=10ms,queue=50p,loss=1%`.
+
+        Raises:
+            InputError: naming the key that is wrong and those that there are.
+        """
+        keys = {option_name(field)[2:]: field.name for field in fields(PathConditions)}
+        right = f"KEY=VALUE, separated by commas; the keys are {', '.join(keys)}"
+        given: dict[str, Any] = {}
+        for part in text.split(","):
+            key, equals, value = (word.strip() for word in part.partition("="))
+            problem = None
+            if not equals or not key:
+                problem = f"{as_written(part.strip())} is not KEY=VALUE"
+            elif key not in keys:
+                problem = f"there is no key {as_written(key)}"
+            elif keys[key] in given:
+                problem = f"{key} is given twice"
+            elif not value:
+                problem = f"{key} has no value"
+            if problem:
+                raise InputError(problem, field="--path", given=text, right=right)
+            given[keys[key]] = value
+        return PathConditions(**given)
+
+    def delays(self) -> tuple[str, str]:
+        """Return the delays down (server to client) and up; `rtt` is split evenly, the default is an RTT of 50 ms."""
+        if self.down_delay is not None or self.up_delay is not None:
+            if self.rtt is not None:
+                raise InputError(
+                    "stands beside a delay for one direction",
+                    field="--rtt",
+                    given=self.rtt,
+                    right="--rtt, or --down-delay and --up-delay",
+                )
+            return self.down_delay or "0ms", self.up_delay or "0ms"
+        rtt = self.rtt or "50ms"
+        found = _DURATION.fullmatch(rtt)
+        if not found:
+            raise InputError(
+                "is not a time",
+                field="--rtt",
+                given=as_written(rtt),
+                right="a number and a unit (ns, us, ms, s), such as 50ms",
+            )
+        nanoseconds = int(Fraction(found[1]) * _NANOSECONDS[found[2]])
+        return f"{nanoseconds - nanoseconds // 2}ns", f"{nanoseconds // 2}ns"
+
+    def link(self) -> dict[str, Any]:
+        """Return the path's link as a scenario has it."""
+        table: dict[str, Any] = {}
+        for field, about in stated(PathConditions):
+            value = getattr(self, field.name)
+            if about.at is not None and value is not None:
+                _put(table, about.at, value)
+        for direction, delay in zip(("down", "up"), self.delays(), strict=True):
+            _put(table, f"{direction}.delay", delay)
+        return table
+
+    def described(self) -> str:
+        """Return the path in a line for people."""
+        down, up = self.delays()
+        one_way = self.down_delay is not None or self.up_delay is not None
+        delay = f"delay {down} down, {up} up" if one_way else f"RTT {self.rtt or '50ms'}"
+        return f"{self.rate}, {delay}, loss {self.loss}, queue {self.queue}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conditions(PathConditions):
+    """What contenders run over, and what they send: one path, or those in `paths` instead.
+
+    Raises:
+        InputError: if something of the one path is given besides `paths`.
+    """
+
+    paths: Annotated[
+        Sequence[PathConditions],
+        About(
+            "A path, instead of the options above, such as `rate=20Mbit/s,rtt=10ms,queue=50p,loss=1%`; several paths "
+            "if it is given again. A contender that uses a single path takes the first.",
+            LINK,
+            option="--path",
+        ),
+    ] = ()
+    size: Annotated[str, About("The object each contender fetches.", at="flows.size")] = "32MiB"
+    app: Annotated[
+        str,
+        About(
+            "`https` (TLS 1.3 with HTTP/2, or HTTP/3) or `raw` (connect, one byte up, the bytes back).", at="flows.app"
+        ),
+    ] = "https"
+    share: Annotated[bool, About("Let them share the link for --duration instead of fetching one after the other.")] = (
+        False
+    )
+    duration: Annotated[str, About("How long they share; goodput counts from 10 s on.", at="duration")] = "60s"
+    fidelity: Annotated[
+        Fidelity,
+        About(
+            "Where: `model` (the simulator), `stack` (the same with production QUIC stacks), `linux` (a real kernel "
+            "and programs, virtual time), `testbed` (this machine's kernel, on the wall clock).",
+            RUNS,
+        ),
+    ] = "model"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "paths", tuple(self.paths))
+        if self.paths:
+            refuse_beside_paths(
+                [field.name for field in fields(PathConditions) if getattr(self, field.name) != field.default]
+            )
+
+    @property
+    def each_path(self) -> tuple[PathConditions, ...]:
+        """The paths there are: one or more."""
+        return tuple(self.paths) or (self,)
+
+    def data(self, contenders: Sequence[str], *, reverse_starts: bool = False) -> dict[str, Any]:
+        """Return the scenario in which these contenders run at once, as nested tables.
+
+        Raises:
+            InputError: naming the option that is wrong.
+        """
+        flows: list[dict[str, Any]] = [{"contender": contender} for contender in contenders]
+        scenario: dict[str, Any] = {"topology": self._topology(), "flows": flows}
+        unused = "size" if self.share else "duration"
+        for field, about in stated(type(self)):
+            if about.at is None or field.name == unused or field.name in _PATH_FIELDS:
+                continue
+            if about.at.startswith("flows."):
+                for flow in flows:
+                    _put(flow, about.at.removeprefix("flows."), getattr(self, field.name))
+            else:
+                _put(scenario, about.at, getattr(self, field.name))
+        if self.share:
+            scenario["measure_from"] = SHARE_MEASURED_FROM
+            for place, flow in enumerate(reversed(flows) if reverse_starts else flows):
+                flow["start"] = f"{STAGGER_MS * place}ms"
+        return scenario
+
+    def _topology(self) -> dict[str, Any]:
+        if not self.paths:
+            return {"kind": "point-to-point", "link": self.link()}
+        links = []
+        for number, path in enumerate(self.paths):
+            try:
+                links.append(path.link())
+            except InputError as error:
+                raise _of_path(error, number) from None
+        return {"kind": "multipath", "paths": links}
+
+    def scenario(self, contenders: Sequence[str], *, reverse_starts: bool = False) -> "Scenario":
+        """Return the scenario in which these contenders run at once.
+
+        Raises:
+            InputError: naming the option (or argument) that is wrong.
+        """
+        from haltere.scenario import Scenario
+
+        data = self.data(contenders, reverse_starts=reverse_starts)
+        try:
+            return Scenario(data, fidelity=self.fidelity)
+        except InputError as error:
+            raise self._in_words_of_options(error) from None
+
+    def _in_words_of_options(self, error: InputError) -> InputError:
+        """Return a scenario's error with the option in the place of the scenario's field."""
+        place = error.field or ""
+        for number, path in enumerate(self.each_path):
+            prefix = f"topology.paths[{number}]." if self.paths else "topology.link."
+            if place.startswith(prefix):
+                inside = place.removeprefix(prefix)
+                if path.rtt is not None and inside.endswith(".delay"):
+                    error = _at(error, "--rtt", given=as_written(path.rtt))
+                else:
+                    error = _at(error, _option_at(inside, PathConditions))
+                return _of_path(error, number) if self.paths else error
+        flow, _, inside = place.partition(".")
+        if flow.startswith("flows["):
+            option = "contender" if inside == "contender" else _option_at(f"flows.{inside}", type(self))
+        elif place == "measure_from":
+            option = "--duration"
+        else:
+            option = _option_at(place, type(self))
+        known = option.startswith("-") or option == "contender"
+        return _at(error, option.removeprefix("flows."), place=None if known else Place("scenario"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(Conditions):
+    """Conditions, and how often they are run."""
+
+    replications: Annotated[int, About("How often, each time with other losses.", RUNS)] = 10
+    seed: Annotated[int, About("Names the random losses; every contender meets the same ones.", RUNS)] = 1
+    workers: Annotated[int | None, About("Runs at once (default: one a CPU).", RUNS)] = None
+
+
+_PATH_FIELDS = frozenset(field.name for field in fields(PathConditions))
+
+
+def stated(kind: type[PathConditions]) -> Iterator[tuple[Field[Any], About]]:
+    """Yield the conditions of a class, each with what is known of it."""
+    hints: Mapping[str, Any] = get_type_hints(kind, include_extras=True)
+    for field in fields(kind):
+        yield field, hints[field.name].__metadata__[0]
+
+
+def option_name(field: Field[Any], about: About | None = None) -> str:
+    """Return the option of a condition."""
+    return (about.option if about else None) or "--" + field.name.replace("_", "-")
+
+
+def refuse_beside_paths(names: Collection[str]) -> None:
+    """Raise `InputError` if one of the fields that are given besides `paths` belongs to the one path."""
+    beside = [option_name(field) for field in fields(PathConditions) if field.name in names]
+    if beside:
+        raise InputError(
+            "is given besides --path, which has its own values",
+            field=", ".join(beside),
+            right="--path alone, such as --path rate=20Mbit/s,rtt=10ms; or the options of the one link alone",
+        )
+
+
+def _option_at(at: str, kind: type[PathConditions]) -> str:
+    """Return the option whose value stands at a place of the scenario, or the place if there is none."""
+    found = (
+        option_name(field, about)
+        for field, about in stated(kind)
+        if about.at and at.startswith(about.at) and (kind is PathConditions or field.name not in _PATH_FIELDS)
+    )
+    return next(found, at)
+
+
+def _at(error: InputError, field: str, *, place: Place | None = None, given: str | None = None) -> InputError:
+    return InputError(
+        error.problem,
+        place=place,
+        field=field or None,
+        given=error.given if given is None else given,
+        right=error.right,
+        notes=error.notes,
+    )
+
+
+def _of_path(error: InputError, number: int) -> InputError:
+    """Return an error about an option of the one link as one about a key of `--path`."""
+    key, right = (error.field or "").removeprefix("--"), error.right and error.right.replace("--", "")
+    field = f"--path: path {number}: {key}"
+    return InputError(error.problem, field=field, given=error.given, right=right, notes=error.notes)
+
+
+def _put(table: dict[str, Any], at: str, value: Any) -> None:
+    *inner, last = at.split(".")
+    for name in inner:
+        table = table.setdefault(name, {})
+    table[last] = value
