@@ -7,7 +7,7 @@ use haltere_link::engine::{Engine, Frame, Io};
 use haltere_link::unit::Unit;
 use haltere_net::link::{Link, LinkConfig};
 use haltere_net::loss::{JitterModel, LossModel};
-use haltere_net::queue::Limit;
+use haltere_net::queue::{Limit, QueueConfig};
 use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Ecn, Packet, Rate, Span, Time};
 use proptest::prelude::*;
@@ -116,8 +116,7 @@ fn configs() -> impl Strategy<Value = LinkConfig> {
         |(rate, delay, queue, loss, jitter, duplication)| LinkConfig {
             rate,
             delay: Span::from_nanos(delay),
-            queue,
-            mark: Some(Limit::Packets(2)),
+            queue: QueueConfig::drop_tail(queue, Some(Limit::Packets(2))),
             loss,
             jitter,
             duplication,

@@ -33,6 +33,12 @@ pub struct LinkResult {
     pub max_queue_bytes: u64,
     /// Mean time in the queue of the packets that were sent, s.
     pub mean_queueing_delay_s: f64,
+    /// Dropped by the queue discipline before the queue was full.
+    pub dropped_early: u64,
+    /// Lost in an outage.
+    pub dropped_outage: u64,
+    /// The longest time that a packet that was sent was in the queue, s.
+    pub max_queueing_delay_s: f64,
 }
 
 impl LinkResult {
@@ -52,6 +58,9 @@ impl LinkResult {
             max_queue_packets: c.max_queue_packets,
             max_queue_bytes: c.max_queue_bytes,
             mean_queueing_delay_s: c.queueing_ns as f64 * 1e-9 / c.served.max(1) as f64,
+            dropped_early: c.dropped_early,
+            dropped_outage: c.dropped_outage,
+            max_queueing_delay_s: c.max_queueing.as_secs_f64(),
         }
     }
 }

@@ -29,13 +29,6 @@ impl Serialiser {
         }
     }
 
-    /// Forgets the train before `now`: nothing waits and nothing is being sent.
-    pub(crate) fn reset(&mut self, now: Time) {
-        self.busy_until = now;
-        self.remainder = 0;
-        self.begin(now);
-    }
-
     /// Sends `len` bytes from `start` on and returns when they are out.
     #[inline]
     pub(crate) fn send(&mut self, start: Time, len: u32) -> Time {

@@ -1,45 +1,62 @@
 //! The law that joins the two clocks, conservation, and the equality of a drop-tail link's two ways of working.
 
-use haltere_net::link::{Link, LinkConfig};
+mod disciplines;
+
+use disciplines::{FairAged, StrictPriority, TokenBucket};
+use haltere_net::link::{Link, LinkConfig, LinkCounters};
 use haltere_net::loss::{JitterModel, LossModel};
-use haltere_net::queue::{Backlog, Dequeued, DropTail, Limit, QueueDiscipline, Verdict};
+use haltere_net::queue::{DropTail, HeadDrop, Limit, QueueConfig, QueueDiscipline};
 use haltere_net::rng::Streams;
 use haltere_net::trace::RateTrace;
-use haltere_net::{ComponentId, Cx, Ecn, Packet, Rate, Span, Time};
+use haltere_net::{ComponentId, ConnectionId, Cx, Ecn, FlowKey, Packet, Rate, Span, Time};
 use proptest::prelude::*;
 
 type Arrival = (u64, u32);
 
 fn packet(n: u32, len: u32) -> Packet<u32> {
-    Packet { ecn: if n.is_multiple_of(3) { Ecn::NotEct } else { Ecn::Ect0 }, ..Packet::new(len, n) }
+    let flow = FlowKey { connection: ConnectionId(n * n % 5), ..FlowKey::default() };
+    let ecn = if n.is_multiple_of(3) { Ecn::NotEct } else { Ecn::Ect0 };
+    Packet { ecn, flow, class: u8::from(n.is_multiple_of(4)), ..Packet::new(len, n) }
 }
 
-/// A drop-tail queue that does not say so, so that the link treats it like any discipline.
-struct Plain(DropTail<u32>);
-
-impl QueueDiscipline<u32> for Plain {
-    fn enqueue(&mut self, packet: Packet<u32>, now: Time) -> Verdict {
-        self.0.enqueue(packet, now)
-    }
-    fn dequeue(&mut self, now: Time) -> Dequeued<u32> {
-        self.0.dequeue(now)
-    }
-    fn backlog(&self) -> Backlog {
-        self.0.backlog()
-    }
+/// How packets wait in a test.
+#[derive(Clone, Copy, Debug)]
+enum Queue {
+    /// As configured: drop-tail with its short cut.
+    Configured,
+    /// The same drop-tail queue by the way of all other disciplines.
+    Served,
+    HeadDrop,
+    TokenBucket,
+    StrictPriority,
+    FairAged,
 }
 
-fn make(config: &LinkConfig, plain: bool) -> Link<u32> {
+const QUEUES: [Queue; 6] =
+    [Queue::Configured, Queue::Served, Queue::HeadDrop, Queue::TokenBucket, Queue::StrictPriority, Queue::FairAged];
+
+fn make(config: &LinkConfig, queue: Queue) -> Link<u32> {
     let streams = Streams::new(11, 2);
-    if plain {
-        Link::with_discipline(config, "l", &streams, Box::new(Plain(DropTail::marking(config.queue, config.mark))))
-    } else {
-        Link::new(config, "l", &streams)
-    }
+    let QueueConfig::DropTail(c) = &config.queue else { unreachable!("configurations here are drop-tail") };
+    let scale = config.scale(Span::ZERO);
+    let limit = c.limit.limit(&scale);
+    let built: Box<dyn QueueDiscipline<u32>> = match queue {
+        Queue::Configured => return Link::new(config, "l", &streams),
+        Queue::Served => Box::new(DropTail::new(limit, c.mark.map(|m| m.limit(&scale)))),
+        Queue::HeadDrop => Box::new(HeadDrop::new(limit)),
+        Queue::TokenBucket => Box::new(TokenBucket::new(Rate::from_bps(3_000_000), 3000, 9)),
+        Queue::StrictPriority => Box::new(StrictPriority::new(7)),
+        Queue::FairAged => Box::new(FairAged::new(8, Span::from_millis(3))),
+    };
+    Link::with_discipline(config, "l", &streams, built)
 }
 
 /// Offers the packets at their times; polls at every offer, at the extra instants too, and at the end.
-fn drive(mut link: Link<u32>, offers: &[(u64, u32)], extra: &[u64]) -> Vec<Arrival> {
+fn drive(link: Link<u32>, offers: &[(u64, u32)], extra: &[u64]) -> Vec<Arrival> {
+    drive_and_count(link, offers, extra).0
+}
+
+fn drive_and_count(mut link: Link<u32>, offers: &[(u64, u32)], extra: &[u64]) -> (Vec<Arrival>, LinkCounters) {
     let mut instants: Vec<(u64, Option<(u32, u32)>)> = extra.iter().map(|&t| (t, None)).collect();
     instants.extend(offers.iter().enumerate().map(|(i, &(t, len))| (t, Some((i as u32, len)))));
     instants.sort_by_key(|&(t, _)| t);
@@ -62,7 +79,31 @@ fn drive(mut link: Link<u32>, offers: &[(u64, u32)], extra: &[u64]) -> Vec<Arriv
     }
     assert_eq!(link.inside(), 0);
     assert_eq!(link.next_wake(), Time::NEVER);
-    out
+    (out, link.counters())
+}
+
+/// As a simulator drives it: polled when it says so and at no other time. A link that asked for the same time again and
+/// again would never come to the end.
+fn drive_by_wakes(mut link: Link<u32>, offers: &[(u64, u32)]) -> (Vec<Arrival>, LinkCounters) {
+    let mut out = Vec::new();
+    let mut offers = offers.iter().enumerate().peekable();
+    let mut steps = 0;
+    loop {
+        steps += 1;
+        assert!(steps < 100_000, "the link spins");
+        let offer = offers.peek().map_or(Time::NEVER, |(_, (t, _))| Time::from_nanos(*t));
+        let now = offer.min(link.next_wake());
+        if now == Time::NEVER {
+            return (out, link.counters());
+        }
+        let mut cx = Cx::new(now, ComponentId(0));
+        if let Some((n, &(_, len))) = offers.next_if(|_| offer == now) {
+            link.offer(packet(n as u32, len), &mut cx);
+        } else if let Some((at, p)) = link.poll(now, &mut cx) {
+            assert_eq!(at, now, "a packet comes out when the link said");
+            out.push((at.as_nanos(), p.body | u32::from(p.ecn == Ecn::Ce) << 31));
+        }
+    }
 }
 
 fn configs() -> impl Strategy<Value = LinkConfig> {
@@ -98,8 +139,7 @@ fn configs() -> impl Strategy<Value = LinkConfig> {
             trace,
             delay: Span::from_nanos(delay),
             mtu: 1500,
-            queue,
-            mark,
+            queue: QueueConfig::drop_tail(queue, mark),
             loss,
             jitter,
             duplication,
@@ -124,16 +164,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn extra_instants_change_nothing(config in configs(), offers in offers(), extra in prop::collection::vec(0u64..100_000_000, 0..60), plain: bool) {
-        let once = drive(make(&config, plain), &offers, &[]);
-        let often = drive(make(&config, plain), &offers, &extra);
-        prop_assert_eq!(once, often);
+    fn extra_instants_change_nothing(config in configs(), offers in offers(), extra in prop::collection::vec(0u64..100_000_000, 0..60), queue in prop::sample::select(&QUEUES[..])) {
+        let once = drive_and_count(make(&config, queue), &offers, &[]);
+        let often = drive_and_count(make(&config, queue), &offers, &extra);
+        prop_assert_eq!(&once, &often);
+        prop_assert_eq!(drive_by_wakes(make(&config, queue), &offers), once);
     }
 
     #[test]
     fn departures_known_on_arrival_are_those_of_a_queue_that_is_served(config in configs(), offers in offers(), extra in prop::collection::vec(0u64..100_000_000, 0..60)) {
-        let known = drive(make(&config, false), &offers, &extra);
-        let served = drive(make(&config, true), &offers, &extra);
+        let known = drive_and_count(make(&config, Queue::Configured), &offers, &extra);
+        let served = drive_and_count(make(&config, Queue::Served), &offers, &extra);
         prop_assert_eq!(known, served);
     }
 }
@@ -141,9 +182,12 @@ proptest! {
 #[test]
 fn a_long_train_is_serialised_without_rounding_drift() {
     // 3 Mbit/s and 1000-byte packets: 2 666 666.67 ns each; 3000 of them take exactly 8 s.
-    let config =
-        LinkConfig { rate: Some(Rate::from_bps(3_000_000)), queue: Limit::Packets(5000), ..LinkConfig::default() };
-    let out = drive(make(&config, false), &[(0, 1000); 3000], &[]);
+    let config = LinkConfig {
+        rate: Some(Rate::from_bps(3_000_000)),
+        queue: Limit::Packets(5000).into(),
+        ..LinkConfig::default()
+    };
+    let out = drive(make(&config, Queue::Configured), &[(0, 1000); 3000], &[]);
     assert_eq!(out.last(), Some(&(8_000_000_000, 2999)));
 }
 
@@ -152,12 +196,11 @@ fn a_long_train_is_serialised_without_rounding_drift() {
 fn a_queue_longer_than_the_threshold_marks_what_is_ecn_capable() {
     let config = LinkConfig {
         rate: Some(Rate::from_bps(8_000_000)),
-        queue: Limit::Packets(100),
-        mark: Some(Limit::Packets(3)),
+        queue: QueueConfig::drop_tail(Limit::Packets(100), Some(Limit::Packets(3))),
         ..LinkConfig::default()
     };
-    for plain in [false, true] {
-        let out = drive(make(&config, plain), &[(0, 1000); 12], &[]);
+    for queue in [Queue::Configured, Queue::Served] {
+        let out = drive(make(&config, queue), &[(0, 1000); 12], &[]);
         let marked: Vec<u32> = out.iter().filter(|a| a.1 >> 31 == 1).map(|a| a.1 & 0xffff).collect();
         // One is sent, three wait; of the rest every third is not ECN-capable.
         assert_eq!(marked, [4, 5, 7, 8, 10, 11]);
@@ -167,8 +210,54 @@ fn a_queue_longer_than_the_threshold_marks_what_is_ecn_capable() {
 #[test]
 fn the_packet_being_sent_does_not_count_as_waiting() {
     let config =
-        LinkConfig { rate: Some(Rate::from_bps(8_000_000)), queue: Limit::Packets(2), ..LinkConfig::default() };
-    let bodies = |plain| drive(make(&config, plain), &[(0, 1000); 5], &[]).iter().map(|a| a.1).collect::<Vec<_>>();
-    assert_eq!(bodies(false), [0, 1, 2]);
-    assert_eq!(bodies(true), [0, 1, 2]);
+        LinkConfig { rate: Some(Rate::from_bps(8_000_000)), queue: Limit::Packets(2).into(), ..LinkConfig::default() };
+    let bodies = |queue| drive(make(&config, queue), &[(0, 1000); 5], &[]).iter().map(|a| a.1).collect::<Vec<_>>();
+    assert_eq!(bodies(Queue::Configured), [0, 1, 2]);
+    assert_eq!(bodies(Queue::Served), [0, 1, 2]);
+}
+
+fn slow() -> LinkConfig {
+    LinkConfig { rate: Some(Rate::from_bps(8_000_000)), queue: Limit::Packets(3).into(), ..LinkConfig::default() }
+}
+
+fn bodies(arrivals: &[Arrival]) -> Vec<u32> {
+    arrivals.iter().map(|a| a.1 & 0xffff).collect()
+}
+
+/// The packet that is dropped is not the one that came.
+#[test]
+fn head_drop_throws_out_the_oldest() {
+    let (out, counters) = drive_and_count(make(&slow(), Queue::HeadDrop), &[(0, 1000); 7], &[]);
+    assert_eq!(bodies(&out), [0, 4, 5, 6]);
+    assert_eq!((counters.dropped_queue, counters.max_queue_packets), (3, 3));
+    assert_eq!(counters.max_queueing, Span::from_millis(3));
+    assert_eq!(counters.queueing_ns, 6_000_000);
+}
+
+/// Tokens for 3000 bytes at once, then 3 Mbit/s: a packet of 1000 bytes every 8/3 ms, on a link that is never busy.
+#[test]
+fn a_shaper_holds_packets_back_and_the_link_sleeps_meanwhile() {
+    let config = LinkConfig::default();
+    let (out, counters) = drive_by_wakes(make(&config, Queue::TokenBucket), &[(0, 1000); 6]);
+    let times: Vec<u64> = out.iter().map(|a| a.0).collect();
+    assert_eq!(times, [0, 0, 0, 2_666_667, 5_333_334, 8_000_000]);
+    assert_eq!((counters.delivered, counters.max_queue_packets), (6, 3));
+}
+
+#[test]
+fn the_first_band_overtakes_and_its_sojourn_times_are_its_own() {
+    let (out, counters) = drive_and_count(make(&slow(), Queue::StrictPriority), &[(0, 1000); 9], &[]);
+    // 0 is being sent; 4 and 8 are of class 1; 7 made room for 8.
+    assert_eq!(bodies(&out), [0, 4, 8, 1, 2, 3, 5, 6]);
+    assert_eq!((counters.dropped_queue, counters.served), (1, 8));
+    assert_eq!(counters.queueing_ns, (1..=7).map(|ms| ms * 1_000_000).sum::<u128>());
+}
+
+#[test]
+fn what_waited_too_long_is_marked_or_dropped_as_it_leaves() {
+    let config = LinkConfig { rate: Some(Rate::from_bps(8_000_000)), ..LinkConfig::default() };
+    let (out, counters) = drive_and_count(make(&config, Queue::FairAged), &[(0, 1000); 9], &[]);
+    assert!(counters.dropped_early > 0 && counters.marked > 0 && counters.dropped_queue == 0, "{counters:?}");
+    assert_eq!(counters.marked, out.iter().filter(|a| a.1 >> 31 == 1).count() as u64);
+    assert_eq!(counters.delivered + counters.dropped_early, 9);
 }

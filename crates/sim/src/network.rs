@@ -2,13 +2,9 @@
 //! builds its world from it, and a rig its namespaces.
 
 use crate::contender::Contender;
-use crate::scenario::{
-    App, DirectionSpec, Distribution, Flow, JitterSpec, Kind, LinkSpec, Links, LossName, LossSpec, Probability,
-    Quantity, QueueLimit, Scenario, ScenarioError,
-};
+use crate::scenario::{App, Flow, Kind, LinkSpec, Links, Quantity, Scenario, ScenarioError};
 use haltere_net::link::LinkConfig;
-use haltere_net::loss::{JitterModel, Loss, LossModel};
-use haltere_net::queue::Limit;
+use haltere_net::loss::Loss;
 use haltere_net::rng::{Stream, Streams};
 use haltere_net::topology::{Edge, NodeId, Router, Topology};
 use haltere_net::{Address, Rate, Span, Time};
@@ -313,63 +309,11 @@ pub fn link(spec: &LinkSpec) -> (LinkConfig, LinkConfig) {
 
 /// Both directions of a link; `outside` is the base RTT of a path beyond this link, for queues given in BDPs.
 fn link_configs(spec: &LinkSpec, outside: Span) -> (LinkConfig, LinkConfig) {
-    let down = spec.direction(spec.down.as_ref());
-    let up = spec.direction(spec.up.as_ref());
-    let delay = |d: &DirectionSpec| d.delay.map_or(Span::ZERO, |q| q.0);
-    let rtt = delay(&down) + delay(&up) + outside;
-    (link_config(&down, rtt), link_config(&up, rtt))
-}
-
-fn link_config(spec: &DirectionSpec, rtt: Span) -> LinkConfig {
-    let mtu = spec.mtu.map_or(1500, |q| q.0.0 as u32);
-    let rate = spec.rate.map(|q| q.0);
-    let limit = |length: QueueLimit| match length {
-        QueueLimit::Packets(n) => Limit::Packets(n),
-        QueueLimit::Bytes(n) => Limit::Bytes(n),
-        QueueLimit::Bdp(times) => {
-            let bytes = rate.map_or(0, |r| r.bytes_in(rtt)) as f64 * times;
-            Limit::Packets(((bytes / f64::from(mtu)).round() as u64).max(1))
-        }
-    };
-    LinkConfig {
-        rate,
-        trace: None,
-        delay: spec.delay.map_or(Span::ZERO, |q| q.0),
-        mtu,
-        queue: limit(spec.queue.map_or(QueueLimit::Packets(1000), |q| q.0)),
-        mark: spec.mark.map(|q| limit(q.0)),
-        loss: loss_model(spec.loss.as_ref()),
-        jitter: jitter_model(spec.jitter.as_ref()),
-        duplication: spec.duplication.map_or(0.0, |q| q.0.0),
+    let (mut down, mut up) = (spec.direction(spec.down.as_ref()).config(), spec.direction(spec.up.as_ref()).config());
+    let rtt = down.delay + up.delay + outside;
+    for config in [&mut down, &mut up] {
+        let scale = config.scale(rtt);
+        config.queue.resolve(&scale);
     }
-}
-
-fn loss_model(spec: Option<&LossSpec>) -> LossModel {
-    let or = |q: Option<Quantity<Probability>>, default: f64| q.map_or(default, |q| q.0.0);
-    match spec {
-        None => LossModel::None,
-        Some(LossSpec::Uniform(Probability(p))) => LossModel::Uniform { p: *p },
-        Some(LossSpec::Model(t)) => match t.model {
-            LossName::Uniform => LossModel::Uniform { p: or(t.rate, 0.0) },
-            LossName::GilbertElliott => LossModel::GilbertElliott {
-                good_to_bad: or(t.good_to_bad, 0.0),
-                bad_to_good: or(t.bad_to_good, 1.0),
-                loss_in_bad: or(t.loss_in_bad, 1.0),
-                loss_in_good: or(t.loss_in_good, 0.0),
-            },
-            LossName::Periodic => LossModel::Periodic { every: t.every.unwrap_or(1) },
-            LossName::List => LossModel::List { packets: t.packets.clone().unwrap_or_default() },
-        },
-    }
-}
-
-fn jitter_model(spec: Option<&JitterSpec>) -> JitterModel {
-    match spec {
-        None => JitterModel::None,
-        Some(JitterSpec::Spread(spread)) => JitterModel::Uniform { spread: *spread, reorder: false },
-        Some(JitterSpec::Model(t)) => match t.distribution {
-            Distribution::Uniform => JitterModel::Uniform { spread: t.spread.0, reorder: t.reorder },
-            Distribution::Normal => JitterModel::Normal { sigma: t.spread.0, reorder: t.reorder },
-        },
-    }
+    (down, up)
 }

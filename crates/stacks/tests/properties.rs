@@ -19,7 +19,7 @@ fn links() -> impl Strategy<Value = LinkConfig> {
         |(rate, delay, queue, p, (spread, reorder), duplication)| LinkConfig {
             rate,
             delay: Span::from_micros(delay),
-            queue: Limit::Packets(queue),
+            queue: Limit::Packets(queue).into(),
             loss: LossModel::Uniform { p },
             jitter: JitterModel::Uniform { spread: Span::from_micros(spread), reorder },
             duplication,

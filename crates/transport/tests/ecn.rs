@@ -4,7 +4,7 @@ mod common;
 
 use common::{Exchange, Pair, Seen};
 use haltere_net::link::LinkConfig;
-use haltere_net::queue::Limit;
+use haltere_net::queue::{Limit, QueueConfig};
 use haltere_net::rng::Streams;
 use haltere_net::{Ecn, Rate, Span};
 use haltere_transport::cc::Algorithm;
@@ -17,8 +17,7 @@ fn marking() -> LinkConfig {
     LinkConfig {
         rate: Some(Rate::from_bps(20_000_000)),
         delay: Span::from_millis(10),
-        queue: Limit::Packets(300),
-        mark: Some(Limit::Packets(20)),
+        queue: QueueConfig::drop_tail(Limit::Packets(300), Some(Limit::Packets(20))),
         ..LinkConfig::default()
     }
 }

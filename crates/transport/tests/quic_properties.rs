@@ -5,7 +5,7 @@ mod common;
 use common::{Exchange, Pair};
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::{JitterModel, LossModel};
-use haltere_net::queue::Limit;
+use haltere_net::queue::{Limit, QueueConfig};
 use haltere_net::rng::Streams;
 use haltere_net::{Rate, Span};
 use haltere_transport::cc::{Algorithm, SlowStart};
@@ -41,15 +41,14 @@ fn links() -> impl Strategy<Value = LinkConfig> {
     let mtu = prop_oneof![3 => Just(1500u32), 1 => 1228u32..1500];
     (rate, 0u64..100_000, 4u64..300, losses(), jitters(), prop_oneof![Just(0.0), Just(0.05)], mtu).prop_map(
         |(rate, delay, queue, loss, jitter, duplication, mtu)| LinkConfig {
-            trace: None,
             rate,
             delay: Span::from_micros(delay),
             mtu,
-            queue: Limit::Packets(queue),
-            mark: Some(Limit::Packets(queue / 4)),
+            queue: QueueConfig::drop_tail(Limit::Packets(queue), Some(Limit::Packets(queue / 4))),
             loss,
             jitter,
             duplication,
+            ..LinkConfig::default()
         },
     )
 }

@@ -17,7 +17,8 @@ fn config(role: Role, algorithm: Algorithm) -> Config {
 }
 
 fn connect(algorithm: Algorithm, down: &LinkConfig, exchange: Exchange) -> Pair<Connection, Connection> {
-    let up = LinkConfig { queue: Limit::Packets(100_000), loss: LossModel::None, delay: Span::ZERO, ..down.clone() };
+    let up =
+        LinkConfig { queue: Limit::Packets(100_000).into(), loss: LossModel::None, delay: Span::ZERO, ..down.clone() };
     let end = |role| Connection::new(config(role, algorithm));
     Pair::new(end(Role::Client), end(Role::Server), &up, down, 4, exchange)
 }
@@ -30,7 +31,7 @@ fn link(mbps: u64, ms: u64) -> LinkConfig {
     LinkConfig {
         rate: Some(Rate::from_bps(mbps * 1_000_000)),
         delay: Span::from_millis(ms),
-        queue: Limit::Packets(20_000),
+        queue: Limit::Packets(20_000).into(),
         ..LinkConfig::default()
     }
 }
@@ -79,7 +80,8 @@ fn the_search_for_larger_datagrams_makes_nothing_wait_that_fits_the_first_window
 #[test]
 fn the_bottleneck_is_kept_busy_to_within_its_headers() {
     for &algorithm in Algorithm::ALL {
-        let mut pair = connect(algorithm, &LinkConfig { queue: Limit::Packets(100), ..link(20, 20) }, one(20_000_000));
+        let mut pair =
+            connect(algorithm, &LinkConfig { queue: Limit::Packets(100).into(), ..link(20, 20) }, one(20_000_000));
         assert!(pair.run(Span::from_secs(100)), "{algorithm:?}");
         pair.assert_complete();
         let ideal = 8.0 * 1500.0 / 1440.0;

@@ -5,7 +5,7 @@ mod common;
 use common::{Exchange, Pair};
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::{JitterModel, LossModel};
-use haltere_net::queue::Limit;
+use haltere_net::queue::{Limit, QueueConfig};
 use haltere_net::rng::Streams;
 use haltere_net::{Cx, Packet, PathId, Rate, Span, Time};
 use haltere_transport::cc::{Algorithm, SlowStart};
@@ -47,15 +47,14 @@ fn links() -> impl Strategy<Value = LinkConfig> {
     let duplication = prop_oneof![3 => Just(0.0), 1 => Just(0.05), 1 => Just(1.0)];
     (rate, 0u64..100_000, queue, losses(), jitters(), duplication).prop_map(
         |(rate, delay, queue, loss, jitter, duplication)| LinkConfig {
-            trace: None,
             rate,
             delay: Span::from_micros(delay),
             mtu: 9000,
-            queue,
-            mark: Some(Limit::Packets(3)),
+            queue: QueueConfig::drop_tail(queue, Some(Limit::Packets(3))),
             loss,
             jitter,
             duplication,
+            ..LinkConfig::default()
         },
     )
 }

@@ -51,6 +51,9 @@ LINK: dict[str, pl.DataType] = {
     "max_queue_packets": pl.Int64(),
     "max_queue_bytes": pl.Int64(),
     "mean_queueing_delay_s": pl.Float64(),
+    "dropped_early": pl.Int64(),
+    "dropped_outage": pl.Int64(),
+    "max_queueing_delay_s": pl.Float64(),
 }
 RUN: dict[str, pl.DataType] = {
     "status": pl.String(),
@@ -81,6 +84,9 @@ BOTTLENECK = (
     "max_queue_packets",
     "max_queue_bytes",
     "mean_queueing_delay_s",
+    "dropped_early",
+    "dropped_outage",
+    "max_queueing_delay_s",
 )
 
 

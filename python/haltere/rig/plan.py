@@ -23,13 +23,27 @@ class Direction:
     jitter: Json
     duplication: float
     trace_ms: list[int] | None = None
-    mark: Json | None = None
 
     @property
     def queue_packets(self) -> int:
         """How many packets may wait; a queue in bytes holds that many full ones."""
-        packets = self.queue.get("packets")
-        return int(packets) if packets is not None else -(-int(self.queue["bytes"]) // self.mtu)
+        limit = str(self.queue["limit"])
+        number = int(limit.rstrip("pB"))
+        return number if limit.endswith("p") else -(-number // self.mtu)
+
+    @property
+    def beyond_kernel(self) -> str | None:
+        """What of this the kernel's links here cannot do, in words."""
+        discipline = self.queue["discipline"]
+        cannot = {
+            "jitter": self.jittery,
+            "duplication": self.duplication > 0,
+            f"the queue discipline {discipline}": discipline != "drop-tail",
+            "a queue that marks": "mark" in self.queue,
+            "a queue counted in bytes": str(self.queue.get("limit", "")).endswith("B") and self.rate_bps is not None,
+            "a recorded rate": self.trace_ms is not None,
+        }
+        return next((what for what, asked in cannot.items() if asked), None)
 
     @property
     def lossy(self) -> bool:
@@ -204,17 +218,7 @@ def plan(scenario_json: str, seed: int = 0, replication: int = 0) -> Plan:
 def _check_kernel_links(links: tuple[Link, ...]) -> None:
     for link in links:
         for name, direction in link.directions:
-            where = f"the link {link.name!r} has {{}} {name}, which the kernel's links here do not know"
-            what = (
-                "jitter"
-                if direction.jittery
-                else "duplication"
-                if direction.duplication > 0
-                else "a queue that marks"
-                if direction.mark is not None
-                else "a queue counted in bytes"
-                if "packets" not in direction.queue and direction.rate_bps
-                else None
-            )
+            what = direction.beyond_kernel
             if what:
-                raise core.ScenarioProblem(where.format(what) + ': set links = "haltere"', "links")
+                where = f"the link {link.name!r} has {what} {name}, which the kernel's links here do not know"
+                raise core.ScenarioProblem(where + ': set links = "haltere"', "links")

@@ -22,7 +22,8 @@ pub struct Event {
     pub destination: Ipv4Addr,
 }
 
-/// What a link did, by the definitions of `haltere_sim::LinkResult`.
+/// What a link did, by the definitions of `haltere_sim::LinkResult`. What taps cannot tell has no field: marks, drops by
+/// a discipline and by outages count as drops of the queue or as losses.
 #[derive(Clone, Default, PartialEq, Debug, Serialize)]
 pub struct LinkCounts {
     /// Packets offered to it.
@@ -45,6 +46,8 @@ pub struct LinkCounts {
     pub max_queue_bytes: u64,
     /// Mean time in the queue of the packets that were sent, s.
     pub mean_queueing_delay_s: f64,
+    /// The longest time that one of them was in the queue, s.
+    pub max_queueing_delay_s: f64,
     /// Still on their way when the taps were closed.
     pub inside_packets: u64,
     /// Came out, but were never seen to go in.
@@ -151,7 +154,7 @@ pub fn measure(
 /// The queue's length and the time spent in it, of packets with their departures in the order of offer.
 fn queue<'a>(rate: Rate, delay: Span, served: impl Iterator<Item = (&'a Event, &'a Event)>, counts: &mut LinkCounts) {
     let mut waiting: VecDeque<(Time, u32)> = VecDeque::new();
-    let (mut bytes, mut number, mut waited) = (0u64, 0u64, 0u128);
+    let (mut bytes, mut number, mut waited, mut longest) = (0u64, 0u64, 0u128, Span::ZERO);
     for (offer, departure) in served {
         number += 1;
         let started = waiting.iter().take_while(|(start, _)| *start <= offer.at).count();
@@ -162,12 +165,14 @@ fn queue<'a>(rate: Rate, delay: Span, served: impl Iterator<Item = (&'a Event, &
             continue;
         }
         waited += u128::from(wait.as_nanos());
+        longest = longest.max(wait);
         waiting.push_back((start, offer.length));
         bytes += u64::from(offer.length);
         counts.max_queue_packets = counts.max_queue_packets.max(waiting.len() as u64);
         counts.max_queue_bytes = counts.max_queue_bytes.max(bytes);
     }
     counts.mean_queueing_delay_s = waited as f64 * 1e-9 / number.max(1) as f64;
+    counts.max_queueing_delay_s = longest.as_secs_f64();
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ fn event(at: Time, identity: u64, length: u32) -> Event {
 }
 
 fn config(loss: LossModel, queue: u64) -> LinkConfig {
-    LinkConfig { rate: Some(RATE), delay: DELAY, loss, queue: Limit::Packets(queue), ..LinkConfig::default() }
+    LinkConfig { rate: Some(RATE), delay: DELAY, loss, queue: Limit::Packets(queue).into(), ..LinkConfig::default() }
 }
 
 /// What a link of this kind was offered and gave, and the link itself. Steps are (microseconds later, bytes).
@@ -54,6 +54,8 @@ proptest! {
         prop_assert_eq!((got.dropped_queue, got.dropped_loss, got.inside_packets), (want.dropped_queue, 0, 0));
         let mean = want.queueing_ns as f64 * 1e-9 / want.served as f64;
         prop_assert!((got.mean_queueing_delay_s - mean).abs() <= 1e-6, "{} {mean}", got.mean_queueing_delay_s);
+        let longest = want.max_queueing.as_secs_f64();
+        prop_assert!((got.max_queueing_delay_s - longest).abs() <= 1e-6, "{} {longest}", got.max_queueing_delay_s);
         // A wait of less than what rounding makes is none.
         prop_assert!(want.max_queue_packets - got.max_queue_packets <= 1);
         if want.max_queue_packets == got.max_queue_packets {

@@ -45,7 +45,7 @@ impl Floor {
         let streams = Streams::new(1, 0);
         let config = |gbps: u64, delay_ms| {
             let rate = Some(Rate::from_bps(gbps * 1_000_000_000));
-            let queue = Limit::Packets(self.window * u64::from(self.flows));
+            let queue = Limit::Packets(self.window * u64::from(self.flows)).into();
             LinkConfig { rate, delay: Span::from_millis(delay_ms), queue, ..LinkConfig::default() }
         };
         let mut net = Topology::new();

@@ -11,7 +11,7 @@ mod quantity;
 pub use flow::{App, Flow, Pairs};
 pub use link::{DirectionSpec, Distribution, JitterSpec, JitterTable, LinkSpec, LossName, LossSpec, LossTable};
 pub use measured::{Measured, Origin, Shape, Share};
-pub use quantity::{FromText, Probability, Quantity, QueueLimit};
+pub use quantity::{FromText, Probability, Quantity};
 
 use haltere_net::Span;
 use schemars::JsonSchema;

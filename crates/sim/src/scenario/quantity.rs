@@ -1,5 +1,6 @@
 //! Quantities as scenarios write them: text with a unit.
 
+use haltere_net::queue::Length;
 use haltere_net::units::{self, QuantityError};
 use haltere_net::{Bytes, Rate, Span};
 use schemars::JsonSchema;
@@ -37,7 +38,7 @@ text_quantity!(Rate, "Rate", "40Mbit/s", units::parse_rate);
 text_quantity!(Span, "Time", "50ms", units::parse_span);
 text_quantity!(Bytes, "Bytes", "32MiB", units::parse_bytes);
 text_quantity!(Probability, "Probability", "1%", |t: &str| units::parse_probability(t).map(Probability));
-text_quantity!(QueueLimit, "Queue", "1000p", QueueLimit::parse);
+text_quantity!(Length, "QueueLength", "1000p", Length::parse);
 
 impl<'de, T: FromText> Deserialize<'de> for Quantity<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -61,34 +62,5 @@ impl<T: FromText> JsonSchema for Quantity<T> {
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({ "type": "string", "examples": [T::SCHEMA.1] })
-    }
-}
-
-/// How much may wait in a queue.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum QueueLimit {
-    /// `1000p`
-    Packets(u64),
-    /// `64kB`
-    Bytes(u64),
-    /// `1bdp`: times rate × base RTT of the path.
-    Bdp(f64),
-}
-
-impl QueueLimit {
-    fn parse(text: &str) -> Result<QueueLimit, QuantityError> {
-        let expected =
-            "a queue length: write packets (\"1000p\"), bytes (\"64kB\") or bandwidth-delay products (\"1bdp\")";
-        let wrong = || QuantityError { given: text.to_string(), expected };
-        let plain = text.trim();
-        if let Some(number) = plain.strip_suffix("bdp") {
-            let x: f64 = number.trim().parse().map_err(|_| wrong())?;
-            return (x > 0.0 && x <= 1e6).then_some(QueueLimit::Bdp(x)).ok_or_else(wrong);
-        }
-        if let Some(number) = plain.strip_suffix('p') {
-            let n: u64 = number.trim().parse().map_err(|_| wrong())?;
-            return (n <= 1_000_000_000).then_some(QueueLimit::Packets(n)).ok_or_else(wrong);
-        }
-        units::parse_bytes(plain).map(|b| QueueLimit::Bytes(b.0)).map_err(|_| wrong())
     }
 }

@@ -65,7 +65,7 @@ pub fn link(mbps: u64, delay: Span, queue: u64) -> LinkConfig {
     LinkConfig {
         rate: Some(Rate::from_bps(mbps * 1_000_000)),
         delay,
-        queue: Limit::Bytes(queue),
+        queue: Limit::Bytes(queue).into(),
         ..LinkConfig::default()
     }
 }

@@ -1,7 +1,10 @@
 //! Links as scenarios write them, with their losses and jitter.
 
-use super::quantity::{Probability, Quantity, QueueLimit};
+mod model;
+
+use super::quantity::{Probability, Quantity};
 use super::{ScenarioError, error, read};
+use haltere_net::queue::{Discipline, Length, QueueConfig};
 use haltere_net::{Bytes, Rate, Span, units};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,12 +21,14 @@ pub struct LinkSpec {
     /// Propagation delay of each direction (default 0ms).
     #[serde(default)]
     pub delay: Option<Quantity<Span>>,
-    /// How much may wait (default 1000p).
+    /// Who waits, who goes next, who is dropped (default 1000p).
     #[serde(default)]
-    pub queue: Option<Quantity<QueueLimit>>,
-    /// Marks ECN-capable packets that find this much waiting, as DCTCP's switch does (RFC 8257; default: none).
+    #[schemars(with = "Option<QueueSchema>")]
+    pub queue: Option<QueueConfig>,
+    /// Marks ECN-capable packets that find this much waiting, as DCTCP's switch does (RFC 8257; default: none); the same
+    /// as `mark` in the queue's table.
     #[serde(default)]
-    pub mark: Option<Quantity<QueueLimit>>,
+    pub mark: Option<Quantity<Length>>,
     /// Largest packet with IP header (default 1500B).
     #[serde(default)]
     pub mtu: Option<Quantity<Bytes>>,
@@ -54,12 +59,13 @@ pub struct DirectionSpec {
     /// Propagation delay.
     #[serde(default)]
     pub delay: Option<Quantity<Span>>,
-    /// How much may wait.
+    /// Who waits, who goes next, who is dropped.
     #[serde(default)]
-    pub queue: Option<Quantity<QueueLimit>>,
+    #[schemars(with = "Option<QueueSchema>")]
+    pub queue: Option<QueueConfig>,
     /// Marks ECN-capable packets that find this much waiting.
     #[serde(default)]
-    pub mark: Option<Quantity<QueueLimit>>,
+    pub mark: Option<Quantity<Length>>,
     /// Largest packet with IP header.
     #[serde(default)]
     pub mtu: Option<Quantity<Bytes>>,
@@ -208,6 +214,9 @@ impl LinkSpec {
             if let Some(side) = side {
                 side.check(&format!("{path}.{name}"))?;
             }
+            let marks_here = side.as_ref().is_some_and(|side| side.mark.is_some());
+            let place = if marks_here { format!("{path}.{name}.mark") } else { format!("{path}.mark") };
+            self.direction(side.as_ref()).whole_queue().map_err(|wrong| error(place, wrong))?;
         }
         Ok(())
     }
@@ -219,7 +228,7 @@ impl LinkSpec {
         DirectionSpec {
             rate: own.rate.or(self.rate),
             delay: own.delay.or(self.delay),
-            queue: own.queue.or(self.queue),
+            queue: own.queue.clone().or_else(|| self.queue.clone()),
             mark: own.mark.or(self.mark),
             mtu: own.mtu.or(self.mtu),
             loss: own.loss.clone().or_else(|| self.loss.clone()),
@@ -230,6 +239,20 @@ impl LinkSpec {
 }
 
 impl DirectionSpec {
+    /// The queue with what stands beside it: `mark`.
+    pub(crate) fn whole_queue(&self) -> Result<QueueConfig, String> {
+        let mut queue = self.queue.clone().unwrap_or_default();
+        if let Some(Quantity(mark)) = self.mark {
+            if let Some(own) = queue.get("mark") {
+                return Err(format!(
+                    "{mark}, and the table of the queue says mark = {own:?} too: leave one of the two out"
+                ));
+            }
+            queue.set("mark", &mark.to_string())?;
+        }
+        Ok(queue)
+    }
+
     fn check(&self, path: &str) -> Result<(), ScenarioError> {
         if let Some(Quantity(mtu)) = self.mtu.filter(|m| !(1280..=65_535).contains(&m.0.0)) {
             return Err(error(
@@ -275,5 +298,49 @@ impl LossTable {
             return Err(error(format!("{path}.packets"), "give ascending numbers, counted from 1"));
         }
         Ok(())
+    }
+}
+
+/// How a queue is written, for the schema.
+struct QueueSchema;
+
+impl JsonSchema for QueueSchema {
+    fn schema_name() -> Cow<'static, str> {
+        "Queue".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let names: Vec<_> = Discipline::ALL.iter().map(|d| d.describe().name).collect();
+        let mut forms = vec![schemars::json_schema!({
+            "description": "the limit of a drop-tail queue, or a discipline with its defaults",
+            "type": "string",
+            "examples": ["1000p", "64kB", "1bdp", "head-drop"],
+        })];
+        forms.extend(Discipline::ALL.iter().map(|discipline| {
+            let about = discipline.describe();
+            let mut properties = serde_json::Map::new();
+            properties.insert("discipline".to_string(), serde_json::json!({ "const": about.name }));
+            for parameter in discipline.parameters() {
+                let default = parameter.default.map_or("none".to_string(), |text| text);
+                let value = serde_json::json!({
+                    "description": format!("{} (default {default})", parameter.summary.trim_end_matches('.')),
+                    "type": ["string", "number", "boolean"],
+                    "examples": [parameter.example],
+                });
+                properties.insert(parameter.name.to_string(), value);
+            }
+            let required: &[&str] = if *discipline == Discipline::DropTail { &[] } else { &["discipline"] };
+            schemars::json_schema!({
+                "description": format!("{} ({})", about.summary, about.reference),
+                "type": "object",
+                "properties": properties,
+                "required": required,
+                "additionalProperties": false,
+            })
+        }));
+        schemars::json_schema!({
+            "description": format!("a queue discipline: one of {}", names.join(", ")),
+            "anyOf": forms,
+        })
     }
 }

@@ -1,0 +1,67 @@
+//! What a network element counts.
+
+use crate::queue::DropReason;
+use crate::time::{Span, Time};
+
+/// What a link, or another element, counted. `offered + duplicated = delivered + dropped + inside`, always.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LinkCounters {
+    /// Packets offered.
+    pub offered: u64,
+    /// Copies made by duplication.
+    pub duplicated: u64,
+    /// Packets that arrived at the far end.
+    pub delivered: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Dropped because the queue was full.
+    pub dropped_queue: u64,
+    /// Dropped early by the discipline.
+    pub dropped_early: u64,
+    /// Lost at random.
+    pub dropped_loss: u64,
+    /// Dropped for being longer than the MTU.
+    pub dropped_mtu: u64,
+    /// Lost in an outage.
+    pub dropped_outage: u64,
+    /// Marked for congestion.
+    pub marked: u64,
+    /// The largest backlog seen, in packets.
+    pub max_queue_packets: u64,
+    /// The largest backlog seen, in bytes.
+    pub max_queue_bytes: u64,
+    /// Packets that entered serialisation.
+    pub served: u64,
+    /// Their time in the queue, ns in all: a thousand packets at 1 bit/s wait for 10^19 ns together.
+    pub queueing_ns: u128,
+    /// The longest time that one of them was in the queue.
+    pub max_queueing: Span,
+}
+
+impl LinkCounters {
+    /// All drops.
+    pub fn dropped(&self) -> u64 {
+        self.dropped_queue + self.dropped_early + self.dropped_loss + self.dropped_mtu + self.dropped_outage
+    }
+
+    /// One packet was dropped.
+    #[inline]
+    pub fn count_drop(&mut self, reason: DropReason) {
+        let counter = match reason {
+            DropReason::QueueFull => &mut self.dropped_queue,
+            DropReason::Early => &mut self.dropped_early,
+            DropReason::Loss => &mut self.dropped_loss,
+            DropReason::TooBig => &mut self.dropped_mtu,
+            DropReason::Outage => &mut self.dropped_outage,
+        };
+        *counter += 1;
+    }
+
+    /// A packet that arrived at `arrived` leaves its queue at `start`.
+    #[inline]
+    pub fn count_wait(&mut self, arrived: Time, start: Time) {
+        let wait = start.since(arrived);
+        self.queueing_ns += u128::from(wait.as_nanos());
+        self.max_queueing = self.max_queueing.max(wait);
+    }
+}

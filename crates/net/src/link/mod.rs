@@ -1,0 +1,239 @@
+//! One direction of a link: a queue, a rate, a propagation delay and random impairments.
+//!
+//! A link is a state machine. [`Link::offer`] gives it a packet; [`Link::poll`] takes out those that have arrived at the
+//! far end by a given time; [`Link::next_wake`] says when the next one will. Calling `poll` at more instants than
+//! needed, or late, changes neither which packets come out nor their timestamps.
+//!
+//! The order of things along a link: MTU check, queue, serialisation, loss, duplication, propagation with jitter.
+
+mod config;
+mod impairments;
+mod wire;
+
+pub use crate::counters::LinkCounters;
+pub use config::LinkConfig;
+
+use crate::cx::{Cx, Metric};
+use crate::packet::{Ecn, Packet};
+use crate::queue::{Backlog, DropReason, Fates, Limit, Place, QueueConfig, QueueDiscipline};
+use crate::rng::Streams;
+use crate::time::Time;
+use std::collections::VecDeque;
+use wire::Wire;
+
+/// How packets wait. A drop-tail queue needs no store of its own: each departure is known on arrival.
+enum Waiting<B> {
+    DropTail { limit: Limit, mark: Option<Limit>, starts: VecDeque<(Time, u32)>, bytes: u64 },
+    Discipline(Box<Served<B>>),
+}
+
+/// A queue that is served.
+struct Served<B> {
+    queue: Box<dyn QueueDiscipline<B>>,
+    /// When the next packet is due to leave it: the serialiser is free and the discipline lets it go.
+    next: Time,
+}
+
+impl<B: Clone> Served<B> {
+    /// Starts every serialisation that is due by `until`, each at its own time.
+    #[inline]
+    fn dequeue_until(&mut self, until: Time, wire: &mut Wire<B>, counters: &mut LinkCounters, cx: &mut Cx<'_>) {
+        while self.next <= until && self.next != Time::NEVER {
+            self.dequeue(wire, counters, cx);
+        }
+    }
+
+    /// Starts the serialisation that is due next.
+    fn dequeue(&mut self, wire: &mut Wire<B>, counters: &mut LinkCounters, cx: &mut Cx<'_>) {
+        let at = self.next;
+        let mut ready = Time::NEVER;
+        let packet = self.queue.take(at, &mut ready, &mut Fates::new(counters));
+        if cx.probing() {
+            cx.record_at(at, Metric::Queue, self.queue.backlog().bytes);
+        }
+        let Some(packet) = packet else {
+            // What hands out nothing and has something ready all the same would be asked for ever.
+            self.next = if ready <= at { Time::NEVER } else { ready };
+            return;
+        };
+        counters.count_wait(packet.arrived, at);
+        if at > wire.serialiser.busy_until {
+            wire.serialiser.begin(at);
+        }
+        wire.serve(at, packet, counters);
+        self.next = if ready == Time::NEVER { ready } else { ready.max(wire.serialiser.busy_until) };
+    }
+}
+
+/// One direction of a link.
+pub struct Link<B> {
+    mtu: u32,
+    waiting: Waiting<B>,
+    wire: Wire<B>,
+    counters: LinkCounters,
+}
+
+impl<B: Clone + Send + 'static> Link<B> {
+    /// A link; its random processes draw from the streams `name/loss`, `name/jitter`, `name/duplication`, `name/queue`.
+    pub fn new(config: &LinkConfig, name: &str, streams: &Streams) -> Link<B> {
+        let scale = config.scale(config.delay * 2);
+        if let QueueConfig::DropTail(queue) = &config.queue {
+            let (limit, mark) = (queue.limit.limit(&scale), queue.mark.map(|mark| mark.limit(&scale)));
+            let waiting = Waiting::DropTail { limit, mark, starts: VecDeque::new(), bytes: 0 };
+            return Link::with_waiting(config, name, streams, waiting);
+        }
+        Link::with_discipline(config, name, streams, config.queue.build(&Place { scale, name, streams }))
+    }
+
+    /// A link with this queue in the place of the configuration's, which decides on each packet when it goes.
+    pub fn with_discipline(
+        config: &LinkConfig,
+        name: &str,
+        streams: &Streams,
+        queue: Box<dyn QueueDiscipline<B>>,
+    ) -> Link<B> {
+        let waiting = Waiting::Discipline(Box::new(Served { queue, next: Time::NEVER }));
+        Link::with_waiting(config, name, streams, waiting)
+    }
+
+    fn with_waiting(config: &LinkConfig, name: &str, streams: &Streams, waiting: Waiting<B>) -> Link<B> {
+        let wire = Wire::new(config, name, streams);
+        Link { mtu: config.mtu, waiting, wire, counters: LinkCounters::default() }
+    }
+
+    /// Puts a packet onto the link at `cx.now`.
+    #[inline]
+    pub fn offer(&mut self, mut packet: Packet<B>, cx: &mut Cx<'_>) {
+        self.counters.offered += 1;
+        if packet.len > self.mtu {
+            self.counters.count_drop(DropReason::TooBig);
+            return;
+        }
+        packet.arrived = cx.now;
+        match self.waiting {
+            Waiting::DropTail { .. } => self.offer_drop_tail(packet, cx),
+            Waiting::Discipline(_) => self.offer_served(packet, cx),
+        }
+    }
+
+    #[inline]
+    fn offer_drop_tail(&mut self, mut packet: Packet<B>, cx: &mut Cx<'_>) {
+        self.retire_started(cx);
+        let Waiting::DropTail { limit, mark, starts, bytes } = &mut self.waiting else { return };
+        let start = if self.wire.serialiser.busy_until > cx.now {
+            let backlog = Backlog { packets: starts.len() as u64, bytes: *bytes };
+            if !limit.admits(backlog, packet.len) {
+                self.counters.count_drop(DropReason::QueueFull);
+                return;
+            }
+            if mark.is_some_and(|mark| !mark.admits(backlog, packet.len)) && packet.ecn.can_be_marked() {
+                packet.ecn = Ecn::Ce;
+                self.counters.marked += 1;
+            }
+            let start = self.wire.serialiser.busy_until;
+            starts.push_back((start, packet.len));
+            *bytes += u64::from(packet.len);
+            let now_bytes = *bytes;
+            self.counters.max_queue_packets = self.counters.max_queue_packets.max(starts.len() as u64);
+            self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(now_bytes);
+            self.counters.count_wait(cx.now, start);
+            cx.record(Metric::Queue, now_bytes);
+            start
+        } else {
+            self.wire.serialiser.begin(cx.now);
+            cx.now
+        };
+        self.wire.serve(start, packet, &mut self.counters);
+    }
+
+    /// Takes those packets off the backlog whose serialisation has begun by now.
+    #[inline]
+    fn retire_started(&mut self, cx: &mut Cx<'_>) {
+        let Waiting::DropTail { starts, bytes, .. } = &mut self.waiting else { return };
+        while let Some(&(start, len)) = starts.front() {
+            if start > cx.now {
+                break;
+            }
+            starts.pop_front();
+            *bytes -= u64::from(len);
+            cx.record_at(start, Metric::Queue, *bytes);
+        }
+    }
+
+    #[inline]
+    fn offer_served(&mut self, packet: Packet<B>, cx: &mut Cx<'_>) {
+        let Waiting::Discipline(served) = &mut self.waiting else { return };
+        served.dequeue_until(cx.now, &mut self.wire, &mut self.counters, cx);
+        let free = self.wire.serialiser.busy_until.max(cx.now);
+        if served.next == Time::NEVER && free == cx.now {
+            self.wire.serialiser.begin(cx.now);
+        }
+        let (ready, backlog) = served.queue.put(packet, cx.now, &mut Fates::new(&mut self.counters));
+        if ready == Time::NEVER {
+            served.next = Time::NEVER;
+            return;
+        }
+        served.next = ready.max(free);
+        let backlog = if served.next > cx.now {
+            backlog
+        } else {
+            served.dequeue_until(cx.now, &mut self.wire, &mut self.counters, cx);
+            if served.next == Time::NEVER {
+                return;
+            }
+            served.queue.backlog()
+        };
+        self.counters.max_queue_packets = self.counters.max_queue_packets.max(backlog.packets);
+        self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(backlog.bytes);
+        cx.record(Metric::Queue, backlog.bytes);
+    }
+
+    /// When the link next has something to do, or [`Time::NEVER`].
+    #[inline]
+    pub fn next_wake(&self) -> Time {
+        let arrival = self.wire.pipe.front().map_or(Time::NEVER, |(t, _)| *t);
+        match &self.waiting {
+            Waiting::DropTail { .. } => arrival,
+            // What leaves the queue arrives after all that is in the pipe: the queue can wait until then.
+            Waiting::Discipline(_) if !self.wire.pipe.is_empty() && !self.wire.overtaking => arrival,
+            Waiting::Discipline(served) => arrival.min(served.next),
+        }
+    }
+
+    /// The next packet that has arrived by `until`, with its time of arrival.
+    #[inline]
+    pub fn poll(&mut self, until: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet<B>)> {
+        if let Waiting::Discipline(served) = &mut self.waiting {
+            served.dequeue_until(until, &mut self.wire, &mut self.counters, cx);
+        }
+        let (at, packet) = self.wire.pipe.front()?;
+        if *at > until {
+            return None;
+        }
+        self.counters.delivered += 1;
+        self.counters.delivered_bytes += u64::from(packet.len);
+        // Handed on as it is: a packet that is taken apart and put together again costs a copy in small pieces.
+        self.wire.pipe.pop_front()
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> LinkCounters {
+        self.counters
+    }
+
+    /// Packets inside: waiting in a discipline, being serialised or propagating. (A drop-tail link holds those that
+    /// wait in its pipe already.)
+    pub fn inside(&self) -> u64 {
+        let waiting = match &self.waiting {
+            Waiting::DropTail { .. } => 0,
+            Waiting::Discipline(served) => served.queue.backlog().packets,
+        };
+        waiting + self.wire.pipe.len() as u64
+    }
+
+    /// Whether no packet was made or lost but by a counted cause.
+    pub fn conserves(&self) -> bool {
+        let c = &self.counters;
+        c.offered + c.duplicated == c.delivered + c.dropped() + self.inside()
+    }
+}

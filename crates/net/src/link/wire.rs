@@ -1,0 +1,72 @@
+//! What comes after the queue: serialisation, impairments, propagation.
+
+use super::impairments::Impairments;
+use super::{LinkConfig, LinkCounters};
+use crate::packet::Packet;
+use crate::queue::DropReason;
+use crate::rng::Streams;
+use crate::serialiser::Serialiser;
+use crate::time::{Span, Time};
+use std::collections::VecDeque;
+
+/// The way from the queue to the far end.
+pub(super) struct Wire<B> {
+    delay: Span,
+    pub(super) serialiser: Serialiser,
+    impairments: Option<Box<Impairments>>,
+    /// Whether a packet may arrive before one that was sent earlier.
+    pub(super) overtaking: bool,
+    last_arrival: Time,
+    /// Packets with their times of arrival, in the order of these.
+    pub(super) pipe: VecDeque<(Time, Packet<B>)>,
+}
+
+impl<B: Clone> Wire<B> {
+    pub(super) fn new(config: &LinkConfig, name: &str, streams: &Streams) -> Wire<B> {
+        let impairments = Impairments::new(config, name, streams);
+        Wire {
+            delay: config.delay,
+            serialiser: Serialiser::new(config),
+            overtaking: impairments.as_ref().is_some_and(|i| i.jitter.reorders()),
+            impairments,
+            last_arrival: Time::ZERO,
+            pipe: VecDeque::new(),
+        }
+    }
+
+    /// Serialises a packet from `start` on and sends it down the pipe, unless it is lost.
+    #[inline]
+    pub(super) fn serve(&mut self, start: Time, packet: Packet<B>, counters: &mut LinkCounters) {
+        counters.served += 1;
+        let out = self.serialiser.send(start, packet.len);
+        if self.impairments.is_some() {
+            return self.impair(out, packet, counters);
+        }
+        let arrival = out + self.delay;
+        self.last_arrival = arrival;
+        self.pipe.push_back((arrival, packet));
+    }
+
+    /// Loses, duplicates and delays a packet that is out at `out`.
+    fn impair(&mut self, out: Time, packet: Packet<B>, counters: &mut LinkCounters) {
+        let Some(i) = &mut self.impairments else { return };
+        if i.loss.strikes() {
+            return counters.count_drop(DropReason::Loss);
+        }
+        let copies = i.copies();
+        counters.duplicated += copies - 1;
+        for _ in 0..copies {
+            let arrival = out + self.delay + i.jitter.extra();
+            let packet = packet.clone();
+            if arrival >= self.last_arrival {
+                self.last_arrival = arrival;
+                self.pipe.push_back((arrival, packet));
+            } else if i.jitter.reorders() {
+                let at = self.pipe.partition_point(|(t, _)| *t <= arrival);
+                self.pipe.insert(at, (arrival, packet));
+            } else {
+                self.pipe.push_back((self.last_arrival, packet));
+            }
+        }
+    }
+}

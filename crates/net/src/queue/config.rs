@@ -1,0 +1,439 @@
+//! Queue disciplines by name and with their parameters: the one form that scenarios, the emulator and rigs read.
+//!
+//! In JSON and TOML a queue is a word or a table: `"1000p"` (drop-tail of this limit), `"head-drop"` (a discipline with
+//! its defaults), `{"discipline": "drop-tail", "limit": "1000p", "mark": "65p"}`. Values are text with a unit; plain
+//! numbers and booleans may stand without quotes.
+
+use super::length::{Length, Limit, Scale};
+use super::{Discipline, QueueConfig, drop_tail};
+use crate::rng::{Stream, Streams};
+use crate::time::Span;
+use crate::units::{self, Bytes, QuantityError, Rate};
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What is told of a discipline where disciplines are listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Description {
+    /// Its name in configurations.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub summary: &'static str,
+    /// Where it is specified.
+    pub reference: &'static str,
+}
+
+/// A parameter of a discipline.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// What it says.
+    pub summary: String,
+    /// An example of a value.
+    pub example: &'static str,
+    /// Its default; `None` if it is off unless given.
+    pub default: Option<String>,
+}
+
+/// Where a queue stands: what a discipline may need to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// What lengths in bandwidth-delay products are counted with, and the MTU.
+    pub scale: Scale,
+    /// The name of the link direction, with which the names of its random streams begin.
+    pub name: &'a str,
+    /// The run's random streams.
+    pub streams: &'a Streams,
+}
+
+impl Place<'_> {
+    /// The random stream of the discipline here: `NAME/queue`.
+    pub fn stream(&self) -> Stream {
+        self.streams.named(&format!("{}/queue", self.name))
+    }
+}
+
+/// The value of a parameter: read from text, and shown as text.
+pub(super) trait Value: Sized {
+    /// An example of how it is written.
+    const EXAMPLE: &'static str;
+    /// Reads it.
+    fn parse(text: &str) -> Result<Self, QuantityError>;
+    /// Shows it so that it can be read; `None` for what is off.
+    fn text(&self) -> Option<String>;
+    /// Turns bandwidth-delay products into packets.
+    fn resolve(&mut self, _: &Scale) {}
+}
+
+macro_rules! values {
+    ($($type:ty, $example:literal, $parse:expr;)*) => {$(
+        impl Value for $type {
+            const EXAMPLE: &'static str = $example;
+            fn parse(text: &str) -> Result<Self, QuantityError> {
+                $parse(text)
+            }
+            fn text(&self) -> Option<String> {
+                Some(self.to_string())
+            }
+        }
+    )*};
+}
+values! {
+    Span, "5ms", units::parse_span;
+    Rate, "10Mbit/s", units::parse_rate;
+    bool, "true", |text: &str| read(text, "\"true\" or \"false\"");
+    u64, "1024", |text: &str| read(text, "a whole number");
+    f64, "0.5", |text: &str| read(text, "a number").and_then(finite);
+}
+
+fn read<T: std::str::FromStr>(text: &str, expected: &'static str) -> Result<T, QuantityError> {
+    text.trim().parse().map_err(|_| QuantityError { given: text.to_string(), expected })
+}
+
+fn finite(number: f64) -> Result<f64, QuantityError> {
+    let wrong = QuantityError { given: number.to_string(), expected: "a finite number" };
+    if number.is_finite() { Ok(number) } else { Err(wrong) }
+}
+
+impl Value for Bytes {
+    const EXAMPLE: &'static str = "64kB";
+    fn parse(text: &str) -> Result<Self, QuantityError> {
+        units::parse_bytes(text)
+    }
+    fn text(&self) -> Option<String> {
+        Some(format!("{}B", self.0))
+    }
+}
+
+impl Value for Length {
+    const EXAMPLE: &'static str = "1000p";
+    fn parse(text: &str) -> Result<Self, QuantityError> {
+        Length::parse(text)
+    }
+    fn text(&self) -> Option<String> {
+        Some(self.to_string())
+    }
+    fn resolve(&mut self, scale: &Scale) {
+        *self = self.limit(scale).into();
+    }
+}
+
+impl<V: Value> Value for Option<V> {
+    const EXAMPLE: &'static str = V::EXAMPLE;
+    fn parse(text: &str) -> Result<Self, QuantityError> {
+        V::parse(text).map(Some)
+    }
+    fn text(&self) -> Option<String> {
+        self.as_ref().and_then(V::text)
+    }
+    fn resolve(&mut self, scale: &Scale) {
+        if let Some(value) = self {
+            value.resolve(scale);
+        }
+    }
+}
+
+/// The parameters of a discipline, by their names.
+pub(super) trait Parameters: Default {
+    /// All of them with their defaults.
+    fn list() -> Vec<Parameter>;
+    /// Sets one; `None` if there is none of this name.
+    fn set(&mut self, name: &str, text: &str) -> Option<Result<(), QuantityError>>;
+    /// Those that are not off, in order.
+    fn texts(&self) -> Vec<(&'static str, String)>;
+    /// Turns bandwidth-delay products into packets.
+    fn resolve(&mut self, scale: &Scale);
+}
+
+/// Declares the parameters of a discipline: a struct, its defaults, and how they are read and shown.
+macro_rules! parameters {
+    (
+        $(#[$doc:meta])*
+        pub struct $config:ident {
+            $($(#[doc = $summary:literal])+ $field:ident: $type:ty = $default:expr,)*
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Debug)]
+        pub struct $config {
+            $($(#[doc = $summary])+ pub $field: $type,)*
+        }
+
+        impl Default for $config {
+            fn default() -> $config {
+                $config { $($field: $default,)* }
+            }
+        }
+
+        impl $crate::queue::config::Parameters for $config {
+            fn list() -> Vec<$crate::queue::config::Parameter> {
+                use $crate::queue::config::{Parameter, Value};
+                let default = $config::default();
+                vec![$(Parameter {
+                    name: stringify!($field),
+                    summary: concat!($($summary),+).trim().to_string(),
+                    example: <$type as Value>::EXAMPLE,
+                    default: default.$field.text(),
+                },)*]
+            }
+            fn set(&mut self, name: &str, text: &str) -> Option<Result<(), $crate::units::QuantityError>> {
+                use $crate::queue::config::Value;
+                match name {
+                    $(stringify!($field) => Some(<$type as Value>::parse(text).map(|value| self.$field = value)),)*
+                    _ => None,
+                }
+            }
+            fn texts(&self) -> Vec<(&'static str, String)> {
+                use $crate::queue::config::Value;
+                [$((stringify!($field), self.$field.text()),)*]
+                    .into_iter()
+                    .filter_map(|(name, text)| Some((name, text?)))
+                    .collect()
+            }
+            fn resolve(&mut self, scale: &$crate::queue::Scale) {
+                use $crate::queue::config::Value;
+                $(self.$field.resolve(scale);)*
+            }
+        }
+    };
+}
+pub(super) use parameters;
+
+/// Declares the disciplines: for each its module, which has `Config` and `DESCRIPTION`, and the discipline in it, which
+/// has `at(&Config, &Place)`.
+macro_rules! disciplines {
+    ($($(#[$doc:meta])* $module:ident :: $discipline:ident,)*) => {
+        $(mod $module; pub use $module::$discipline;)*
+        use config::Parameters as _;
+
+        /// The disciplines there are.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum Discipline {
+            $($(#[$doc])* $discipline,)*
+        }
+
+        impl Discipline {
+            /// All of them.
+            pub const ALL: &[Discipline] = &[$(Discipline::$discipline),*];
+
+            /// Its name and references.
+            pub const fn describe(self) -> Description {
+                match self {
+                    $(Discipline::$discipline => $module::DESCRIPTION,)*
+                }
+            }
+
+            /// Its parameters with their defaults.
+            pub fn parameters(self) -> Vec<Parameter> {
+                match self {
+                    $(Discipline::$discipline => $module::Config::list(),)*
+                }
+            }
+        }
+
+        /// A queue discipline with its parameters.
+        #[derive(Clone, PartialEq, Debug)]
+        pub enum QueueConfig {
+            $($(#[$doc])* $discipline($module::Config),)*
+        }
+
+        impl QueueConfig {
+            /// This discipline with its defaults.
+            pub fn of(discipline: Discipline) -> QueueConfig {
+                match discipline {
+                    $(Discipline::$discipline => QueueConfig::$discipline($module::Config::default()),)*
+                }
+            }
+
+            /// Which discipline it is.
+            pub const fn discipline(&self) -> Discipline {
+                match self {
+                    $(QueueConfig::$discipline(_) => Discipline::$discipline,)*
+                }
+            }
+
+            /// Turns lengths in bandwidth-delay products into packets.
+            pub fn resolve(&mut self, scale: &Scale) {
+                match self {
+                    $(QueueConfig::$discipline(config) => config.resolve(scale),)*
+                }
+            }
+
+            /// An empty queue of this discipline.
+            pub fn build<B: Send + 'static>(&self, place: &Place<'_>) -> Box<dyn QueueDiscipline<B>> {
+                match self {
+                    $(QueueConfig::$discipline(config) => Box::new($discipline::at(config, place)),)*
+                }
+            }
+
+            /// Sets a parameter; `None` if there is none of this name.
+            fn try_set(&mut self, name: &str, text: &str) -> Option<Result<(), $crate::units::QuantityError>> {
+                match self {
+                    $(QueueConfig::$discipline(config) => config.set(name, text),)*
+                }
+            }
+
+            /// The parameters that are not off, as text with units.
+            pub fn texts(&self) -> Vec<(&'static str, String)> {
+                match self {
+                    $(QueueConfig::$discipline(config) => config.texts(),)*
+                }
+            }
+        }
+    };
+}
+
+pub(super) use disciplines;
+
+impl Discipline {
+    /// The discipline called `name`.
+    ///
+    /// # Errors
+    /// If there is none; names those that there are.
+    pub fn named(name: &str) -> Result<Discipline, String> {
+        let all = || Discipline::ALL.iter().map(|d| d.describe().name);
+        let found = Discipline::ALL.iter().copied().find(|d| d.describe().name == name);
+        found.ok_or_else(|| {
+            let known: Vec<_> = all().collect();
+            format!("unknown queue discipline {name:?}: there are {}", known.join(", "))
+        })
+    }
+}
+
+impl QueueConfig {
+    /// Sets a parameter from text such as `64kB`.
+    ///
+    /// # Errors
+    /// If the discipline has no such parameter, or this is no value for it; says what would be right.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
+        match self.try_set(name, text) {
+            Some(set) => set.map_err(|wrong| format!("{name}: {wrong}")),
+            None => {
+                let discipline = self.discipline();
+                let known: Vec<_> = discipline.parameters().iter().map(|p| p.name).collect();
+                let (its, known) = (discipline.describe().name, known.join(", "));
+                Err(format!("the queue discipline {its} has no parameter {name:?}: it has {known}"))
+            }
+        }
+    }
+
+    /// The value of a parameter as text; `None` if it is off or the discipline has none of this name.
+    pub fn get(&self, name: &str) -> Option<String> {
+        self.texts().into_iter().find(|(its, _)| *its == name).map(|(_, text)| text)
+    }
+
+    /// A drop-tail queue of this limit that marks what is ECN-capable from `mark` on.
+    pub fn drop_tail(limit: Limit, mark: Option<Limit>) -> QueueConfig {
+        QueueConfig::DropTail(drop_tail::Config { limit: limit.into(), mark: mark.map(Length::from) })
+    }
+
+    /// Reads a word: a discipline's name, or the limit of a drop-tail queue.
+    ///
+    /// # Errors
+    /// If it is neither; says what would be right.
+    pub fn from_word(word: &str) -> Result<QueueConfig, String> {
+        if word.trim().starts_with(|c: char| c.is_ascii_alphabetic()) {
+            return Discipline::named(word.trim()).map(QueueConfig::of);
+        }
+        let limit = Length::parse(word).map_err(|wrong| wrong.to_string())?;
+        Ok(QueueConfig::DropTail(drop_tail::Config { limit, ..drop_tail::Config::default() }))
+    }
+}
+
+impl Default for QueueConfig {
+    /// Drop-tail with its default limit.
+    fn default() -> QueueConfig {
+        QueueConfig::of(Discipline::DropTail)
+    }
+}
+
+impl From<Limit> for QueueConfig {
+    fn from(limit: Limit) -> QueueConfig {
+        QueueConfig::drop_tail(limit, None)
+    }
+}
+
+impl Serialize for QueueConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("discipline", self.discipline().describe().name)?;
+        for (name, text) in self.texts() {
+            map.serialize_entry(name, &text)?;
+        }
+        map.end()
+    }
+}
+
+/// A value in a table: text, or what may stand without quotes.
+struct Text(String);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Text, D::Error> {
+        struct Any;
+        impl Visitor<'_> for Any {
+            type Value = Text;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string with a unit, a number or a boolean")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Text, E> {
+                Ok(Text(text.to_string()))
+            }
+            fn visit_u64<E: serde::de::Error>(self, n: u64) -> Result<Text, E> {
+                Ok(Text(n.to_string()))
+            }
+            fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<Text, E> {
+                Ok(Text(n.to_string()))
+            }
+            fn visit_f64<E: serde::de::Error>(self, x: f64) -> Result<Text, E> {
+                Ok(Text(x.to_string()))
+            }
+            fn visit_bool<E: serde::de::Error>(self, yes: bool) -> Result<Text, E> {
+                Ok(Text(yes.to_string()))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+impl<'de> Deserialize<'de> for QueueConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<QueueConfig, D::Error> {
+        struct Queue;
+        impl<'de> Visitor<'de> for Queue {
+            type Value = QueueConfig;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a queue: a limit such as \"1000p\", or a table with discipline and parameters")
+            }
+            fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<QueueConfig, E> {
+                QueueConfig::from_word(word).map_err(E::custom)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<QueueConfig, A::Error> {
+                let (mut config, mut given) = (QueueConfig::default(), Vec::new());
+                while let Some(name) = map.next_key::<String>()? {
+                    let Text(text) = map.next_value()?;
+                    match name.as_str() {
+                        "discipline" => config = QueueConfig::of(Discipline::named(&text).map_err(A::Error::custom)?),
+                        _ => given.push((name, text)),
+                    }
+                }
+                // The short form of a drop-tail queue's limit in the core's JSON.
+                let unit = given.first().map(|(name, _)| name.as_str()).filter(|_| given.len() == 1);
+                if let (Some(unit @ ("packets" | "bytes")), Discipline::DropTail) = (unit, config.discipline()) {
+                    let letter = if unit == "packets" { "p" } else { "B" };
+                    given = vec![("limit".to_string(), format!("{}{letter}", given[0].1))];
+                }
+                for (name, text) in given {
+                    config.set(&name, &text).map_err(A::Error::custom)?;
+                }
+                Ok(config)
+            }
+        }
+        deserializer.deserialize_any(Queue)
+    }
+}
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

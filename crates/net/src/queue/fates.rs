@@ -1,0 +1,71 @@
+//! What becomes of packets in a queue: the sink that a discipline tells it to.
+
+use crate::counters::LinkCounters;
+use crate::packet::{Ecn, Packet};
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum DropReason {
+    /// The queue was full.
+    QueueFull,
+    /// The discipline dropped it before the queue was full, to signal congestion.
+    Early,
+    /// The link's loss process struck.
+    Loss,
+    /// It was longer than the link's MTU.
+    TooBig,
+    /// The link was out.
+    Outage,
+}
+
+/// What became of a packet.
+#[derive(Debug)]
+pub enum Fate<'a, B> {
+    /// It was dropped.
+    Dropped(&'a Packet<B>, DropReason),
+    /// It was marked for congestion, and stays.
+    Marked(&'a Packet<B>),
+}
+
+/// Takes what a discipline tells of its packets: counts it, and passes it on to a listener if there is one. A host's
+/// transmit path listens, as it must know whose packets are gone.
+pub struct Fates<'a, B> {
+    counters: &'a mut LinkCounters,
+    listener: Option<&'a mut dyn FnMut(Fate<'_, B>)>,
+}
+
+impl<'a, B> Fates<'a, B> {
+    /// A sink that counts.
+    #[inline]
+    pub fn new(counters: &'a mut LinkCounters) -> Fates<'a, B> {
+        Fates { counters, listener: None }
+    }
+
+    /// A sink that counts and tells `listener`.
+    pub fn told(counters: &'a mut LinkCounters, listener: &'a mut dyn FnMut(Fate<'_, B>)) -> Fates<'a, B> {
+        Fates { counters, listener: Some(listener) }
+    }
+
+    /// This packet, which need not be the one that came, is dropped.
+    #[inline]
+    pub fn drop(&mut self, packet: Packet<B>, reason: DropReason) {
+        self.counters.count_drop(reason);
+        if let Some(listener) = &mut self.listener {
+            listener(Fate::Dropped(&packet, reason));
+        }
+    }
+
+    /// Marks a packet for congestion (RFC 3168 section 5) if it is ECN-capable and not marked yet. Returns whether it
+    /// carries a mark now: a discipline drops what it cannot mark.
+    #[inline]
+    pub fn mark(&mut self, packet: &mut Packet<B>) -> bool {
+        if packet.ecn.can_be_marked() {
+            packet.ecn = Ecn::Ce;
+            self.counters.marked += 1;
+            if let Some(listener) = &mut self.listener {
+                listener(Fate::Marked(packet));
+            }
+        }
+        packet.ecn == Ecn::Ce
+    }
+}
