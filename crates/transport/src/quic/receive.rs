@@ -72,12 +72,12 @@ impl Connection {
         self.close_if_done();
         let about = self.situation();
         let path = &mut self.paths[i];
-        path.set_timer(cx.now, &about);
+        path.set_timer(&self.spaces, i, cx.now, &about);
         // RFC 9002 appendix A.6: a server held back by the anti-amplification limit may be late already.
         if path.timer <= cx.now {
             self.on_loss_timer(i, cx);
         }
-        self.paths[i].report(cx);
+        self.paths[i].report(&self.spaces, i, cx);
     }
 
     fn keys(&self, id: SpaceId, form: Form) -> Keys {
@@ -108,7 +108,7 @@ impl Connection {
                 Reception::Dropped("its keys are not there yet, and enough packets are kept for later")
             }
             Keys::NotYet => Reception::Kept,
-            Keys::Present if self.paths[i].spaces[id as usize].received.is_duplicate(number) => {
+            Keys::Present if self.spaces.of(id, i).received.is_duplicate(number) => {
                 Reception::Dropped("it is a duplicate")
             }
             Keys::Present => Reception::Read,
@@ -163,7 +163,7 @@ impl Connection {
             }
         }
         let policy = policy_of(id, &self.acks);
-        let received = &mut self.paths[i].spaces[id as usize].received;
+        let received = &mut self.spaces.of_mut(id, i).received;
         received.on_packet(number, eliciting, arrived, cx.now, &policy);
         received.on_ecn(ecn, eliciting);
         self.sent_since_heard = false;
@@ -204,7 +204,7 @@ impl Connection {
             Frame::Ack(ack) => self.on_ack_frame(i, id, &ack, None, cx)?,
             Frame::AckEcn(both) => self.on_ack_frame(i, id, &both.ack, Some(both.counts), cx)?,
             Frame::AckFrequency(asked) => self.on_ack_frequency(&asked)?,
-            Frame::ImmediateAck => self.paths[i].space(id).received.hurry(),
+            Frame::ImmediateAck => self.spaces.of_mut(id, i).received.hurry(),
             Frame::Crypto { offset, len, last, parameters } => {
                 self.on_crypto(id, offset, u64::from(len), last, parameters)?
             }
@@ -245,7 +245,8 @@ impl Connection {
             self.progress.peer_validated = true;
         }
         let about = self.situation();
-        self.paths[i].on_ack(id, (ack, counts), &about, &mut self.fates, &mut self.stats, cx)?;
+        let space = self.spaces.of_mut(id, i);
+        self.paths[i].on_ack((id, space), (ack, counts), &about, &mut self.fates, &mut self.stats, cx)?;
         self.apply_fates(i, id);
         if self.config.ack_frequency && self.progress.confirmed {
             let path = &self.paths[i];

@@ -1,13 +1,14 @@
 //! What a path tells whoever listens; nothing here bears on what it does.
 
 use super::path::Path;
+use super::space::Spaces;
 use crate::recovery::Told;
 use haltere_net::incident::{CongestionState, TimerName};
 use haltere_net::{Cx, Incident, Span, Time};
 
 impl Path {
-    /// Reports what changed.
-    pub fn report(&mut self, cx: &mut Cx<'_>) {
+    /// Reports what changed on this path, at place `i`.
+    pub fn report(&mut self, spaces: &Spaces, i: usize, cx: &mut Cx<'_>) {
         if !cx.probing() {
             return;
         }
@@ -17,7 +18,7 @@ impl Path {
             in_flight: self.in_flight,
             pacing_rate: self.pacing_rate(),
             state: self.congestion_state(),
-            timer: (self.timer != Time::NEVER).then(|| (self.timer_name(), self.timer)),
+            timer: (self.timer != Time::NEVER).then(|| (timer_name(spaces, i), self.timer)),
         };
         self.told.update(now, cx);
     }
@@ -30,10 +31,6 @@ impl Path {
         }
     }
 
-    fn timer_name(&self) -> TimerName {
-        if self.spaces.iter().any(|s| s.loss_time.is_some()) { TimerName::Loss } else { TimerName::Probe }
-    }
-
     fn congestion_state(&self) -> CongestionState {
         match self.recovering {
             true => CongestionState::Recovery,
@@ -41,4 +38,8 @@ impl Path {
             false => CongestionState::Avoidance,
         }
     }
+}
+
+fn timer_name(spaces: &Spaces, i: usize) -> TimerName {
+    if spaces.on_path(i).any(|(_, s)| s.loss_time.is_some()) { TimerName::Loss } else { TimerName::Probe }
 }

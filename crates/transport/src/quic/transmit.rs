@@ -4,9 +4,10 @@ use super::connection::{Connection, Crypto, State};
 use super::few::Few;
 use super::frame::{AckEcn, Frame, varint_len};
 use super::packet::{Datagram, Form, QuicPacket, SpaceId, number_len};
-use super::path::{Clearance, Path, Space};
+use super::path::{Clearance, Path};
 use super::sent::Record;
 use super::sizes::{IP_UDP, MIN_DATAGRAM, MIN_NUMBER_AND_PAYLOAD};
+use super::space::Space;
 use crate::Body;
 use crate::endpoint::Role;
 use haltere_net::{Cx, Packet, PathId, Time};
@@ -85,7 +86,7 @@ impl Connection {
         if path.validation.left() < u64::from(path.mtu.current()) {
             return None;
         }
-        let probing = path.spaces.iter().any(|s| s.probes > 0);
+        let probing = self.spaces.on_path(i).any(|(_, s)| s.probes > 0);
         let clearance = path.clearance(now);
         // What fits into the window goes before a probe, which might else make it wait for a round trip.
         let fits = |path: &Path| path.in_flight + self.streams.waiting() <= path.window();
@@ -112,7 +113,7 @@ impl Connection {
             return Some(self.transmit_mtu_probe(i, size, cx));
         }
         let eliciting = probing || (content && !blocked);
-        let due = path.spaces.iter().any(|s| s.received.due(now));
+        let due = self.spaces.on_path(i).any(|(_, s)| s.received.due(now));
         if !eliciting && !due && !handshake {
             return None;
         }
@@ -154,7 +155,7 @@ impl Connection {
             if !self.can_send(*id) {
                 continue;
             }
-            let space = &self.paths[i].spaces[*id as usize];
+            let space = self.spaces.of(*id, i);
             let number_len = number_len(space.next_number, space.largest_acked);
             let overhead = self.overhead(*id) + number_len;
             if most < used + overhead + LEAST_ROOM {
@@ -192,13 +193,12 @@ impl Connection {
         for (id, number_len, draft) in drafts.into_iter().flatten() {
             let (form, token) = (self.form(id), self.token(id));
             let size = self.overhead(id) + number_len + draft.payload;
-            let path = &mut self.paths[i];
-            let space = path.space(id);
+            let space = self.spaces.of_mut(id, i);
             if draft.acks {
                 space.received.on_ack_sent(draft.eliciting);
             }
             let number = space.next_number;
-            path.on_sent(now, id, size, draft.records, draft.eliciting, draft.padded);
+            self.paths[i].on_sent(space, now, id, size, draft.records, draft.eliciting, draft.padded);
             used += size;
             eliciting |= draft.eliciting;
             again |= draft.again;
@@ -223,11 +223,8 @@ impl Connection {
             // RFC 9001 section 4.9.1: a client is done with Initial packets when it sends its first Handshake packet.
             self.discard(SpaceId::Initial);
         }
-        let about = self.situation();
-        let path = &mut self.paths[i];
-        path.set_timer(now, &about);
-        path.report(cx);
-        Some(wrap(datagram, used, path.id))
+        self.set_timer(i, cx);
+        Some(wrap(datagram, used, self.paths[i].id))
     }
 
     fn after_sending(&mut self, i: usize, used: u32, eliciting: bool) {
@@ -244,7 +241,7 @@ impl Connection {
 
     fn draft_handshake(&mut self, i: usize, id: SpaceId, room: u32, now: Time) -> Draft {
         let mut draft = Draft::default();
-        let space = &self.paths[i].spaces[id as usize];
+        let space = self.spaces.of(id, i);
         if space.received.owes() {
             draft.acknowledge(space, now);
         }
@@ -278,7 +275,7 @@ impl Connection {
     #[inline]
     fn draft_data(&mut self, i: usize, room: u32, eliciting: bool, now: Time) -> Draft {
         let mut draft = Draft::default();
-        let space = &self.paths[i].spaces[SpaceId::Data as usize];
+        let space = &self.spaces.data[i];
         let owes = space.received.owes();
         if owes && (eliciting || space.received.due(now)) {
             draft.acknowledge(space, now);
@@ -325,31 +322,26 @@ impl Connection {
 
     /// RFC 9000 section 14.4: PING and PADDING, filling a datagram of the size that is tried.
     fn transmit_mtu_probe(&mut self, i: usize, size: u32, cx: &mut Cx<'_>) -> Packet<Body> {
-        let path = &mut self.paths[i];
-        let space = path.space(SpaceId::Data);
+        let space = &mut self.spaces.data[i];
         let (number, len) = (space.next_number, number_len(space.next_number, space.largest_acked));
         let mut frames = Few::default();
         // Section 8.3 of the extension's draft: nothing is to delay the answer.
         frames.push(if self.frequency.relaxed() { Frame::ImmediateAck } else { Frame::Ping });
         frames.push(Frame::Padding(size - SpaceId::Data.overhead() - len - 1));
-        path.on_mtu_probe_sent(cx.now, size);
+        self.paths[i].on_mtu_probe_sent(space, cx.now, size);
         let (space, form, token, number_len) = (SpaceId::Data, Form::Plain, 0, len as u8);
         let packet = QuicPacket { space, form, token, number_len, size, number, frames };
         let mut datagram = Datagram::default();
         datagram.packets.push(packet);
         self.after_sending(i, size, true);
-        let about = self.situation();
-        let path = &mut self.paths[i];
-        path.set_timer(cx.now, &about);
-        path.report(cx);
-        wrap(datagram, size, path.id)
+        self.set_timer(i, cx);
+        wrap(datagram, size, self.paths[i].id)
     }
 
     /// CONNECTION_CLOSE in packets of which the peer can surely read one (RFC 9000 section 10.2.3).
     fn transmit_close(&mut self, now: Time) -> Option<Packet<Body>> {
         self.close_pending = false;
-        let data_known =
-            self.progress.confirmed || self.paths[0].spaces[SpaceId::Data as usize].largest_acked.is_some();
+        let data_known = self.progress.confirmed || self.spaces.data[0].largest_acked.is_some();
         let mut datagram = Datagram::default();
         let mut used = 0;
         for id in SpaceId::ALL {
@@ -357,7 +349,7 @@ impl Connection {
                 continue;
             }
             let (form, token, overhead) = (self.form(id), self.token(id), self.overhead(id));
-            let space = self.paths[0].space(id);
+            let space = self.spaces.of_mut(id, 0);
             let len = number_len(space.next_number, space.largest_acked);
             let mut draft = Draft::default();
             if space.received.owes() {
