@@ -276,27 +276,30 @@ impl Path {
         {
             cx.record(Metric::DeliveryRate, Rate::as_bps(rate));
         }
-        self.cc.on_ack(&cc::Ack {
-            now,
-            delivered: newly.bytes,
-            lost,
-            rtt,
-            srtt: self.rtt.smoothed(),
-            min_rtt: self.rtt.min(),
-            in_flight: self.in_flight,
-            prior_in_flight,
-            window_limited: self.window_limited,
-            may_grow: !self.recovering,
-            phase: if self.recovering { Phase::Recovery } else { Phase::Open },
-            acked_to: number + 1,
-            sent_to: self.next_data,
-            rate,
-            total_delivered: self.sampler.delivered(),
-            total_lost: self.sampler.lost(),
-            next_departure: self.next_departure(),
-            delayed: ack.delay() >= about.max_ack_delay,
-            stamps: None,
-        });
+        self.cc.on_ack(
+            &cc::Ack {
+                now,
+                delivered: newly.bytes,
+                lost,
+                rtt,
+                srtt: self.rtt.smoothed(),
+                min_rtt: self.rtt.min(),
+                in_flight: self.in_flight,
+                prior_in_flight,
+                window_limited: self.window_limited,
+                may_grow: !self.recovering,
+                phase: if self.recovering { Phase::Recovery } else { Phase::Open },
+                acked_to: number + 1,
+                sent_to: self.next_data,
+                rate,
+                total_delivered: self.sampler.delivered(),
+                total_lost: self.sampler.lost(),
+                next_departure: self.next_departure(),
+                delayed: ack.delay() >= about.max_ack_delay,
+                stamps: None,
+            },
+            &[],
+        );
         if self.cc.asks() == Ask::MarkAppLimited {
             self.sampler.on_app_limited(self.in_flight);
         }
