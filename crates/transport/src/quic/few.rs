@@ -18,6 +18,11 @@ impl<T> Default for Few<T> {
 }
 
 impl<T> Few<T> {
+    /// A list of one.
+    #[inline]
+    pub fn of(item: T) -> Few<T> {
+        Few { first: Some(item), rest: None }
+    }
     /// Appends `item`.
     #[inline]
     pub fn push(&mut self, item: T) {

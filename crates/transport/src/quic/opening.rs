@@ -196,6 +196,6 @@ impl Connection {
         let mut datagram = Datagram::default();
         datagram.packets.push(packet);
         self.stats.sent_all += 1;
-        Some(wrap(datagram, size, self.paths[0].id))
+        Some(wrap(datagram, size, self.paths[0].id, self.paths[0].marking.codepoint()))
     }
 }

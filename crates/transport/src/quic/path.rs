@@ -137,10 +137,16 @@ impl Path {
         self.cc.window().max(2 * u64::from(self.mtu.current()))
     }
 
+    /// Whether the window has no room for a full datagram.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.in_flight + u64::from(self.mtu.current()) > self.window()
+    }
+
     /// Whether a full datagram may be sent now under congestion control and pacing.
     #[inline]
     pub fn clearance(&mut self, now: Time) -> Clearance {
-        if self.in_flight + u64::from(self.mtu.current()) > self.window() {
+        if self.is_full() {
             return Clearance::Window;
         }
         match self.pacing.as_mut().and_then(|p| p.blocked(now)) {
@@ -164,9 +170,6 @@ impl Path {
         // RFC 9002 section 2: packets with PADDING count as in flight even if nobody will acknowledge them.
         let in_flight = eliciting || padded;
         let tx = self.sampler.on_sent(now, self.in_flight).with_in_flight(self.in_flight + u64::from(size));
-        let mut packet = SentPacket::new(now, size, tx, records);
-        packet.ack_eliciting = eliciting;
-        packet.in_flight = in_flight;
         if in_flight {
             let last = space.sent.last_eliciting();
             self.cc.on_sent(&Sent {
@@ -187,6 +190,9 @@ impl Path {
         if id == SpaceId::Data {
             self.next_data = space.next_number;
         }
+        let mut packet = SentPacket::new(now, size, tx, records);
+        packet.ack_eliciting = eliciting;
+        packet.in_flight = in_flight;
         space.sent.push(packet);
         if eliciting {
             space.probes = space.probes.saturating_sub(1);

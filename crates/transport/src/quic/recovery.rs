@@ -105,7 +105,7 @@ impl Path {
                 if packet.mtu_probe {
                     newly.mtu_probe = Some(packet.size);
                 }
-                fates.acked.extend(packet.records);
+                fates.acked.extend(packet.records.iter());
             });
         }
         newly

@@ -120,7 +120,7 @@ pub(super) struct SentPackets {
 impl SentPackets {
     /// Keeps a packet; they come in the order of their numbers, without gaps.
     #[inline]
-    pub fn push(&mut self, packet: SentPacket) {
+    pub fn push(&mut self, mut packet: SentPacket) {
         let quiet = !packet.in_flight;
         if packet.ack_eliciting {
             self.eliciting += 1;
@@ -130,8 +130,8 @@ impl SentPackets {
             self.base += 1;
             return;
         }
-        let state = if quiet { State::Quiet } else { State::Outstanding };
-        self.ring.push_back(SentPacket { state, ..packet });
+        packet.state = if quiet { State::Quiet } else { State::Outstanding };
+        self.ring.push_back(packet);
     }
 
     /// Whether anything that is to be acknowledged is outstanding.
@@ -147,19 +147,20 @@ impl SentPackets {
 
     /// Takes the packets of `range` for acknowledged; hands over each that was not before.
     #[inline]
-    pub fn acknowledge(&mut self, range: &Range<u64>, mut f: impl FnMut(u64, SentPacket)) {
+    pub fn acknowledge(&mut self, range: &Range<u64>, mut f: impl FnMut(u64, &SentPacket)) {
         let end = self.base + self.ring.len() as u64;
         let (from, to) = (range.start.max(self.base), range.end.min(end));
         if from == self.base && from < to {
             // In order: what is acknowledged leaves at once.
             for number in from..to {
-                let Some(packet) = self.ring.pop_front() else { break };
-                self.base = number + 1;
+                let Some(packet) = self.ring.front() else { break };
                 if packet.state == State::Outstanding {
                     self.eliciting -= usize::from(packet.ack_eliciting);
                     f(number, packet);
                 }
+                self.ring.pop_front();
             }
+            self.base = to;
             return;
         }
         for number in from..to {
@@ -168,8 +169,8 @@ impl SentPackets {
                 State::Outstanding => {
                     packet.state = State::Acked;
                     self.eliciting -= usize::from(packet.ack_eliciting);
-                    let taken = SentPacket { records: std::mem::take(&mut packet.records), ..*packet };
-                    f(number, taken);
+                    f(number, packet);
+                    packet.records = Few::default();
                 }
                 State::Quiet => packet.state = State::Acked,
                 State::Acked | State::Lost => {}

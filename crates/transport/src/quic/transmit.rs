@@ -10,7 +10,7 @@ use super::sizes::{IP_UDP, MIN_DATAGRAM, MIN_NUMBER_AND_PAYLOAD};
 use super::space::Space;
 use crate::Body;
 use crate::endpoint::Role;
-use haltere_net::{Cx, Packet, PathId, Time};
+use haltere_net::{Cx, Ecn, Packet, PathId, Time};
 
 /// Room in a datagram below which no further packet is coalesced.
 const LEAST_ROOM: u32 = 16;
@@ -66,14 +66,12 @@ impl Draft {
 impl Connection {
     /// The next packet, if one may go now.
     pub(super) fn transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
-        let mut packet = match self.state {
+        match self.state {
             State::Open if self.opening.answer.is_some() => self.transmit_answer(),
-            State::Open => (0..self.paths.len()).find_map(|i| self.transmit_on(i, cx)),
+            State::Open => self.transmit_on(0, cx),
             State::Closing { .. } if self.close_pending => self.transmit_close(cx.now),
             _ => None,
-        }?;
-        packet.ecn = self.paths[usize::from(packet.path.0)].marking.codepoint();
-        Some(packet)
+        }
     }
 
     fn transmit_on(&mut self, i: usize, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
@@ -86,12 +84,27 @@ impl Connection {
         if path.validation.left() < u64::from(path.mtu.current()) {
             return None;
         }
-        let probing = self.spaces.on_path(i).any(|(_, s)| s.probes > 0);
-        let clearance = path.clearance(now);
+        // Once the handshake is confirmed its spaces are gone.
+        let (probing, due) = match confirmed {
+            true => (self.spaces.data[i].probes > 0, self.spaces.data[i].received.due(now)),
+            false => (
+                self.spaces.on_path(i).any(|(_, s)| s.probes > 0),
+                self.spaces.on_path(i).any(|(_, s)| s.received.due(now)),
+            ),
+        };
         // What fits into the window goes before a probe, which might else make it wait for a round trip.
         let fits = |path: &Path| path.in_flight + self.streams.waiting() <= path.window();
         let mtu_probe = if confirmed && !self.handshake_done_pending { path.mtu.wants() } else { None };
         let mtu_probe = mtu_probe.filter(|_| !content || !fits(path));
+        if !content && mtu_probe.is_none() {
+            // RFC 9002 section 7.8: a sender with nothing to send does not use its window.
+            path.window_limited = path.is_full();
+            if !path.window_limited {
+                path.sampler.on_app_limited(path.in_flight);
+            }
+            return if probing || due { self.build(i, probing, cx) } else { None };
+        }
+        let clearance = path.clearance(now);
         let blocked = match clearance {
             Clearance::Free => false,
             Clearance::Window => true,
@@ -113,7 +126,6 @@ impl Connection {
             return Some(self.transmit_mtu_probe(i, size, cx));
         }
         let eliciting = probing || (content && !blocked);
-        let due = self.spaces.on_path(i).any(|(_, s)| s.received.due(now));
         if !eliciting && !due && !handshake {
             return None;
         }
@@ -145,13 +157,48 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn build(&mut self, i: usize, eliciting: bool, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        if self.progress.confirmed { self.build_data(i, eliciting, cx) } else { self.build_all(i, eliciting, cx) }
+    }
+
+    /// A datagram of one 1-RTT packet: all there is once the handshake is confirmed.
+    fn build_data(&mut self, i: usize, eliciting: bool, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        let (id, now) = (SpaceId::Data, cx.now);
+        let space = &self.spaces.data[i];
+        let number = space.next_number;
+        let number_len = number_len(number, space.largest_acked);
+        let overhead = id.overhead() + number_len;
+        let mut draft = self.draft_data(i, self.paths[i].mtu.current() - overhead, eliciting, now);
+        if draft.frames.is_empty() {
+            return None;
+        }
+        draft.pad(MIN_NUMBER_AND_PAYLOAD.saturating_sub(number_len + draft.payload));
+        let size = overhead + draft.payload;
+        let (eliciting, padded) = (draft.eliciting, draft.padded);
+        let space = &mut self.spaces.data[i];
+        if draft.acks {
+            space.received.on_ack_sent(eliciting);
+        }
+        self.paths[i].on_sent(space, now, id, size, draft.records, eliciting, padded);
+        self.stats.retransmitted_packets += u64::from(draft.again);
+        self.after_sending(i, size, eliciting);
+        if eliciting || padded || cx.probing() {
+            self.set_timer(i, cx);
+        }
+        let (form, number_len) = (Form::Plain, number_len as u8);
+        let packet = QuicPacket { space: id, form, token: 0, number_len, size, number, frames: draft.frames };
+        let path = &self.paths[i];
+        Some(wrap(Datagram { packets: Few::of(packet) }, size, path.id, path.marking.codepoint()))
+    }
+
+    /// A datagram of a packet for each space that has something to send.
+    fn build_all(&mut self, i: usize, eliciting: bool, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let now = cx.now;
         let most = self.paths[i].mtu.current();
         let mut drafts: [Option<(SpaceId, u32, Draft)>; 3] = [None, None, None];
         let (mut used, mut count) = (0, 0);
-        let first = if self.progress.confirmed { SpaceId::Data as usize } else { 0 };
-        for id in &SpaceId::ALL[first..] {
+        for id in &SpaceId::ALL {
             if !self.can_send(*id) {
                 continue;
             }
@@ -224,7 +271,7 @@ impl Connection {
             self.discard(SpaceId::Initial);
         }
         self.set_timer(i, cx);
-        Some(wrap(datagram, used, self.paths[i].id))
+        Some(wrap(datagram, used, self.paths[i].id, self.paths[i].marking.codepoint()))
     }
 
     fn after_sending(&mut self, i: usize, used: u32, eliciting: bool) {
@@ -335,7 +382,7 @@ impl Connection {
         datagram.packets.push(packet);
         self.after_sending(i, size, true);
         self.set_timer(i, cx);
-        wrap(datagram, size, self.paths[i].id)
+        wrap(datagram, size, self.paths[i].id, self.paths[i].marking.codepoint())
     }
 
     /// CONNECTION_CLOSE in packets of which the peer can surely read one (RFC 9000 section 10.2.3).
@@ -373,7 +420,7 @@ impl Connection {
             return None;
         }
         self.after_sending(0, used, false);
-        Some(wrap(datagram, used, self.paths[0].id))
+        Some(wrap(datagram, used, self.paths[0].id, self.paths[0].marking.codepoint()))
     }
 }
 
@@ -391,6 +438,6 @@ fn record_of(frame: &Frame) -> Option<Record> {
 }
 
 #[inline]
-pub(super) fn wrap(datagram: Datagram, size: u32, path: PathId) -> Packet<Body> {
-    Packet { path, ..Packet::new(size + IP_UDP, Body::Quic(Box::new(datagram))) }
+pub(super) fn wrap(datagram: Datagram, size: u32, path: PathId, ecn: Ecn) -> Packet<Body> {
+    Packet { path, ecn, ..Packet::new(size + IP_UDP, Body::Quic(Box::new(datagram))) }
 }
