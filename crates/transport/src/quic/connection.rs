@@ -128,12 +128,7 @@ impl Connection {
     }
 
     pub(super) fn situation(&self) -> Situation {
-        Situation {
-            confirmed: self.progress.confirmed,
-            peer_validated: self.progress.peer_validated,
-            handshake_keys: self.progress.handshake_keys && !self.progress.handshake_discarded,
-            max_ack_delay: self.frequency.max_ack_delay(),
-        }
+        situation(&self.progress, &self.frequency)
     }
 
     /// The idle timeout in force: the smaller of both ends', but not below three probe timeouts (section 10.1).
@@ -287,16 +282,32 @@ impl Connection {
     }
 
     /// Sets a path's timer and reports what changed on it.
+    #[inline]
     pub(super) fn set_timer(&mut self, i: usize, cx: &mut Cx<'_>) {
-        let about = self.situation();
         let path = &mut self.paths[i];
-        path.set_timer(&self.spaces, i, cx.now, &about);
+        if self.progress.confirmed {
+            // The common case: one space left.
+            path.set_data_timer(&self.spaces.data[i], self.frequency.max_ack_delay());
+        } else {
+            let about = situation(&self.progress, &self.frequency);
+            path.set_timer(&self.spaces, i, cx.now, &about);
+        }
         path.report(&self.spaces, i, cx);
     }
 
     /// The RTT by which receive windows judge how fast they are used up.
     pub(super) fn rtt(&self) -> Option<Span> {
         self.paths.first().and_then(|p| p.rtt.smoothed())
+    }
+}
+
+#[inline]
+fn situation(progress: &Progress, frequency: &Frequency) -> Situation {
+    Situation {
+        confirmed: progress.confirmed,
+        peer_validated: progress.peer_validated,
+        handshake_keys: progress.handshake_keys && !progress.handshake_discarded,
+        max_ack_delay: frequency.max_ack_delay(),
     }
 }
 

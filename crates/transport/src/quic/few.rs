@@ -44,7 +44,8 @@ impl<T> Few<T> {
     /// From first to last.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.first.iter().chain(self.rest.iter().flat_map(|r| &r.0))
+        let rest = self.rest.as_ref().map_or(&[][..], |r| &r.0);
+        self.first.iter().chain(rest)
     }
 }
 

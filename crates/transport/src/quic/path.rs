@@ -281,21 +281,20 @@ impl Path {
         earliest.or(deadlock)
     }
 
-    /// Sets the loss-detection timer (appendix A.8) of this path, at place `i`.
+    /// Sets the loss-detection timer where the handshake is confirmed: its spaces are gone.
     #[inline]
+    pub fn set_data_timer(&mut self, data: &Space, max_ack_delay: Span) {
+        self.timer = match (data.loss_time, data.sent.last_eliciting()) {
+            (Some(at), _) => at,
+            (None, Some(last)) if data.sent.awaits() => {
+                last + (self.rtt.pto() + max_ack_delay) * (1 << self.pto_count.min(30))
+            }
+            _ => Time::NEVER,
+        };
+    }
+
+    /// Sets the loss-detection timer (appendix A.8) of this path, at place `i`, before the handshake is confirmed.
     pub fn set_timer(&mut self, spaces: &Spaces, i: usize, now: Time, about: &Situation) {
-        if about.confirmed {
-            // The common case: one space left.
-            let space = &spaces.data[i];
-            self.timer = match (space.loss_time, space.sent.last_eliciting()) {
-                (Some(at), _) => at,
-                (None, Some(last)) if space.sent.awaits() => {
-                    last + (self.rtt.pto() + about.max_ack_delay) * (1 << self.pto_count.min(30))
-                }
-                _ => Time::NEVER,
-            };
-            return;
-        }
         self.timer = match Path::earliest_loss(spaces, i) {
             Some((at, _)) => at,
             None if self.validation.left() < u64::from(MIN_DATAGRAM) => Time::NEVER,

@@ -70,14 +70,12 @@ impl Connection {
             self.on_quic_packet(i, quic, (cx.now, ecn), cx);
         }
         self.close_if_done();
-        let about = self.situation();
-        let path = &mut self.paths[i];
-        path.set_timer(&self.spaces, i, cx.now, &about);
+        self.set_timer(i, cx);
         // RFC 9002 appendix A.6: a server held back by the anti-amplification limit may be late already.
-        if path.timer <= cx.now {
+        if self.paths[i].timer <= cx.now {
             self.on_loss_timer(i, cx);
+            self.paths[i].report(&self.spaces, i, cx);
         }
-        self.paths[i].report(&self.spaces, i, cx);
     }
 
     fn keys(&self, id: SpaceId, form: Form) -> Keys {

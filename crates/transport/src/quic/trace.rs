@@ -8,10 +8,15 @@ use haltere_net::{Cx, Incident, Span, Time};
 
 impl Path {
     /// Reports what changed on this path, at place `i`.
+    #[inline]
     pub fn report(&mut self, spaces: &Spaces, i: usize, cx: &mut Cx<'_>) {
-        if !cx.probing() {
-            return;
+        if cx.probing() {
+            self.report_changes(spaces, i, cx);
         }
+    }
+
+    #[cold]
+    fn report_changes(&mut self, spaces: &Spaces, i: usize, cx: &mut Cx<'_>) {
         let now = Told {
             window: self.window(),
             ssthresh: self.cc.ssthresh(),
@@ -24,6 +29,7 @@ impl Path {
     }
 
     /// Tells of an RTT sample.
+    #[inline]
     pub fn tell_rtt(&self, latest: Span, cx: &mut Cx<'_>) {
         if let (true, Some(smoothed)) = (cx.probing(), self.rtt.smoothed()) {
             let min = self.rtt.min().unwrap_or(latest);
