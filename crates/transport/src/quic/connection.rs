@@ -5,7 +5,7 @@ use super::config::Config;
 use super::frame::TransportParameters;
 use super::frequency::Frequency;
 use super::opening::Opening;
-use super::packet::{QuicPacket, SpaceId};
+use super::packet::{Datagram, QuicPacket, SpaceId};
 use super::path::{Path, Situation};
 use super::received::AckPolicy;
 use super::recovery::Fates;
@@ -83,6 +83,8 @@ pub struct Connection {
     /// Packets that came before the keys to read them (RFC 9000 section 5.2.1), with their path and time of arrival.
     pub(super) early: Vec<(usize, QuicPacket, (Time, Ecn))>,
     pub(super) fates: Fates,
+    /// A datagram that was read, whose memory the next one to be sent takes.
+    pub(super) spare: Option<Box<Datagram>>,
     pub(super) idle_deadline: Time,
     /// Whether an ack-eliciting packet was sent since the last one was received (RFC 9000 section 10.1).
     pub(super) sent_since_heard: bool,
@@ -118,6 +120,7 @@ impl Connection {
             stats: Stats::default(),
             early: Vec::new(),
             fates: Fates::default(),
+            spare: None,
             idle_deadline: Time::NEVER,
             sent_since_heard: false,
             close_wanted: false,
@@ -157,6 +160,7 @@ impl Connection {
     }
 
     /// Closes if that is wanted and everything written was delivered.
+    #[inline]
     pub(super) fn close_if_done(&mut self) {
         if self.close_wanted && self.state == State::Open && self.progress.complete && self.streams.delivered() {
             self.events.push_back(Event::Closed);
@@ -234,6 +238,9 @@ impl Connection {
 
     /// Tells streams and the handshake what became of what they sent.
     pub(super) fn apply_fates(&mut self, i: usize, id: SpaceId) {
+        if self.fates.acked.is_empty() && self.fates.lost.is_empty() {
+            return;
+        }
         let mut fates = std::mem::take(&mut self.fates);
         for record in fates.acked.drain(..) {
             match record {

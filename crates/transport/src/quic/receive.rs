@@ -69,6 +69,7 @@ impl Connection {
             }
             self.on_quic_packet(i, quic, (cx.now, ecn), cx);
         }
+        self.spare = Some(datagram);
         self.close_if_done();
         self.set_timer(i, cx);
         // RFC 9002 appendix A.6: a server held back by the anti-amplification limit may be late already.

@@ -54,7 +54,11 @@ impl Path {
         space.largest_acked = space.largest_acked.max(Some(largest));
         let largest_acked = space.largest_acked.unwrap_or(largest);
         let newly = self.take_acked(space, ack, fates, now);
-        self.find_spurious(space, ack, fates, stats, now);
+        if space.sent.remembers_losses() {
+            self.find_spurious(space, ack, fates, stats, now);
+        } else {
+            space.sent.trim(|| Time::ZERO);
+        }
         if newly.packets == 0 {
             return Ok(());
         }
@@ -128,8 +132,7 @@ impl Path {
                 }
             });
         }
-        let horizon = now.saturating_sub(self.rtt.pto() * MEMORY);
-        space.sent.trim(horizon);
+        space.sent.trim(|| now.saturating_sub(self.rtt.pto() * MEMORY));
         if self.undo && self.episode.is_some_and(|e| e.spurious > 0 && e.spurious == e.lost) {
             self.episode = None;
             self.recovery_start = None;
@@ -215,7 +218,7 @@ impl Path {
         if found.packets == 0 && found.mtu_probe.is_none() {
             return 0;
         }
-        space.sent.trim(now.saturating_sub(self.rtt.pto() * MEMORY));
+        space.sent.trim(|| now.saturating_sub(self.rtt.pto() * MEMORY));
         self.in_flight = self.in_flight.saturating_sub(found.in_flight);
         if let Some(size) = found.mtu_probe {
             // RFC 9000 section 14.4: no sign of congestion.

@@ -178,6 +178,12 @@ impl SentPackets {
         }
     }
 
+    /// Whether any packet that was given up for lost is remembered.
+    #[inline]
+    pub fn remembers_losses(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
     /// Hands over the packets of `range` that had been given up for lost.
     pub fn find_lost(&mut self, range: &Range<u64>, mut f: impl FnMut(LostPacket)) {
         if self.lost.is_empty() {
@@ -193,13 +199,16 @@ impl SentPackets {
 
     /// Drops what has left the window from its front, and forgets losses declared before `horizon`.
     #[inline]
-    pub fn trim(&mut self, horizon: Time) {
+    pub fn trim(&mut self, horizon: impl FnOnce() -> Time) {
         while self.ring.front().is_some_and(|p| p.state != State::Outstanding) {
             self.ring.pop_front();
             self.base += 1;
         }
-        while self.lost.front().is_some_and(|p| p.declared < horizon) {
-            self.lost.pop_front();
+        if !self.lost.is_empty() {
+            let horizon = horizon();
+            while self.lost.front().is_some_and(|p| p.declared < horizon) {
+                self.lost.pop_front();
+            }
         }
     }
 
@@ -350,7 +359,7 @@ mod tests {
         let mut packets = sent(&[0.0; 10]);
         assert_eq!(ack(&mut packets, 4..6), [4, 5]);
         assert_eq!(ack(&mut packets, 0..5), [0, 1, 2, 3]);
-        packets.trim(Time::ZERO);
+        packets.trim(|| Time::ZERO);
         assert_eq!(ack(&mut packets, 0..20), [6, 7, 8, 9]);
         assert!(!packets.awaits() && packets.ring.is_empty() && packets.base == 10);
     }

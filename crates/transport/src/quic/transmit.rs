@@ -76,6 +76,15 @@ impl Connection {
 
     fn transmit_on(&mut self, i: usize, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let now = cx.now;
+        let (path, data) = (&mut self.paths[i], &self.spaces.data[i]);
+        if self.progress.confirmed && path.validation.validated && data.probes == 0 && !data.received.due(now) {
+            // The common end of a round of packets: the window is full, whatever there is to send.
+            if path.is_full() {
+                path.paced_until = Time::NEVER;
+                path.window_limited = true;
+                return None;
+            }
+        }
         let handshake = self.handshake_pending();
         let content = handshake || self.data_pending();
         let confirmed = self.progress.confirmed;
@@ -188,8 +197,17 @@ impl Connection {
         }
         let (form, number_len) = (Form::Plain, number_len as u8);
         let packet = QuicPacket { space: id, form, token: 0, number_len, size, number, frames: draft.frames };
+        let datagram = Datagram { packets: Few::of(packet) };
+        let datagram = match self.spare.take() {
+            Some(mut spare) => {
+                *spare = datagram;
+                spare
+            }
+            None => Box::new(datagram),
+        };
         let path = &self.paths[i];
-        Some(wrap(Datagram { packets: Few::of(packet) }, size, path.id, path.marking.codepoint()))
+        let (path, ecn) = (path.id, path.marking.codepoint());
+        Some(Packet { path, ecn, ..Packet::new(size + IP_UDP, Body::Quic(datagram)) })
     }
 
     /// A datagram of a packet for each space that has something to send.
