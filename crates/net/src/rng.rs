@@ -19,14 +19,18 @@ impl Streams {
 
     /// The stream of the component called `name`; the same name gives the same stream.
     pub fn named(&self, name: &str) -> Stream {
-        let mut state = mix(self.seed ^ mix(self.replication.wrapping_add(0x9e37_79b9_7f4a_7c15)));
-        for chunk in name.as_bytes().chunks(8) {
-            let mut word = [0u8; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            state = mix(state ^ u64::from_le_bytes(word)).wrapping_add(chunk.len() as u64);
-        }
-        Stream::from_state([mix(state ^ 1), mix(state ^ 2), mix(state ^ 3), mix(state ^ 4) | 1])
+        from_name(mix(self.seed ^ mix(self.replication.wrapping_add(0x9e37_79b9_7f4a_7c15))), name)
     }
+}
+
+/// The stream that this name gives, starting from `state`.
+fn from_name(mut state: u64, name: &str) -> Stream {
+    for chunk in name.as_bytes().chunks(8) {
+        let mut word = [0u8; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        state = mix(state ^ u64::from_le_bytes(word)).wrapping_add(chunk.len() as u64);
+    }
+    Stream::from_state([mix(state ^ 1), mix(state ^ 2), mix(state ^ 3), mix(state ^ 4) | 1])
 }
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
@@ -49,6 +53,12 @@ pub struct Stream {
 impl Stream {
     fn from_state(s: [u64; 4]) -> Stream {
         Stream { s }
+    }
+
+    /// The stream of a part of the component that owns this one, as of a path of a connection: it depends on this stream's
+    /// name and on `name`. Derive it before anything is drawn here; it draws nothing itself.
+    pub fn part(&self, name: &str) -> Stream {
+        from_name(self.s.iter().fold(0, |state, word| mix(state ^ word)), name)
     }
 
     /// 64 uniform bits.
@@ -113,6 +123,21 @@ mod tests {
         for (i, x) in all.iter().enumerate() {
             assert!(!all[..i].contains(x), "streams {i} collides");
         }
+    }
+
+    #[test]
+    fn the_stream_of_a_part_is_apart_from_the_whole_and_from_other_parts() {
+        let whole = Streams::new(1, 0).named("flow 0/server");
+        let first = |stream: &Stream| stream.clone().bits();
+        let part = first(&whole.part("path 1"));
+        assert_eq!(part, first(&Streams::new(1, 0).named("flow 0/server").part("path 1")));
+        let others = [
+            first(&whole),
+            first(&whole.part("path 2")),
+            first(&Streams::new(1, 0).named("flow 1/server").part("path 1")),
+            first(&Streams::new(1, 0).named("path 1")),
+        ];
+        assert!(!others.contains(&part));
     }
 
     #[test]

@@ -234,7 +234,7 @@ impl Driver {
             delayed: false,
             stamps: None,
         };
-        self.cc().on_ack(&ack);
+        self.cc().on_ack(&ack, &[]);
         if self.cc().asks() == Ask::MarkAppLimited {
             self.sampler.on_app_limited(in_flight);
         }

@@ -2,13 +2,15 @@
 //! wants to be called come out.
 //!
 //! What transports share stands in [`cc`] (congestion control, one file an algorithm) and [`recovery`] (delivery rate,
-//! pacing, filters); what differs stands in [`tcp`] and [`quic`]. An application drives either through [`Endpoint`].
+//! pacing, filters); which path of several a packet takes is decided in [`scheduler`]; what differs stands in [`tcp`] and [`quic`]. An application drives either through [`Endpoint`].
 
 pub mod cc;
 pub mod endpoint;
+pub mod path;
 pub mod quic;
 pub mod ranges;
 pub mod recovery;
+pub mod scheduler;
 pub mod tcp;
 
 pub use endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};

@@ -19,7 +19,7 @@ mod policer;
 mod tests;
 mod window;
 
-use super::{Ack, Ask, Config, Congestion, CongestionController, Description, Established, Phase, Sent, Trigger, whole};
+use super::{Ack, Ask, Config, Congestion, CongestionController, Description, Established, PathView, Phase, Sent, Trigger, whole};
 use crate::recovery::WindowedMax;
 use aggregation::Aggregation;
 use bandwidth::{Bandwidth, UNIT};
@@ -209,7 +209,7 @@ impl CongestionController for Bbr {
         }
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         self.begin(ack.now);
         if ack.delivered > 0 {
             self.delivered_at = micros(ack.now);

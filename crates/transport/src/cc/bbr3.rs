@@ -20,7 +20,7 @@ mod states;
 #[cfg(test)]
 mod tests;
 
-use super::{Ack, Ask, Config, Congestion, CongestionController, Description, Established, Lost, Phase, Sent, Trigger, whole};
+use super::{Ack, Ask, Config, Congestion, CongestionController, Description, Established, Lost, PathView, Phase, Sent, Trigger, whole};
 use crate::recovery::WindowedMax;
 use haltere_net::rng::Stream;
 use haltere_net::{Rate, Span, Time};
@@ -307,7 +307,7 @@ impl CongestionController for Bbr3 {
     }
 
     /// `UpdateOnACK`.
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         self.begin(ack.now);
         self.delivered = ack.total_delivered;
         if !self.has_seen_rtt && ack.srtt.is_some() {

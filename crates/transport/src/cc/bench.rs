@@ -278,27 +278,30 @@ impl<C: CongestionController> Bench<C> {
         }
         let rate = self.sampler.sample(self.min_rtt);
         let phase = if self.repairing_until.is_some() { Phase::Recovery } else { Phase::Open };
-        self.cc.on_ack(&Ack {
-            now: self.now,
-            delivered,
-            lost,
-            rtt,
-            srtt: self.srtt,
-            min_rtt: self.min_rtt,
-            in_flight: self.in_flight,
-            prior_in_flight,
-            window_limited: true,
-            may_grow: true,
-            phase,
-            acked_to: newest,
-            sent_to: self.next,
-            rate,
-            total_delivered: self.sampler.delivered(),
-            total_lost: self.sampler.lost(),
-            next_departure: self.pacer.next(),
-            delayed: false,
-            stamps: None,
-        });
+        self.cc.on_ack(
+            &Ack {
+                now: self.now,
+                delivered,
+                lost,
+                rtt,
+                srtt: self.srtt,
+                min_rtt: self.min_rtt,
+                in_flight: self.in_flight,
+                prior_in_flight,
+                window_limited: true,
+                may_grow: true,
+                phase,
+                acked_to: newest,
+                sent_to: self.next,
+                rate,
+                total_delivered: self.sampler.delivered(),
+                total_lost: self.sampler.lost(),
+                next_departure: self.pacer.next(),
+                delayed: false,
+                stamps: None,
+            },
+            &[],
+        );
         if self.cc.asks() == Ask::MarkAppLimited {
             self.sampler.on_app_limited(self.in_flight);
         }

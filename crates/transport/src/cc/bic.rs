@@ -9,7 +9,7 @@
 
 use super::observed::{Cumulative, Ticks};
 use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Phase, Sent, SlowStart, Trigger, whole};
+use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart, Trigger, whole};
 use haltere_net::Time;
 
 pub(super) const DESCRIPTION: Description = Description {
@@ -152,7 +152,7 @@ impl CongestionController for Bic {
         self.w.restart_after(sent);
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let delivered = self.w.consider_exit(ack, ack.min_rtt);
         if self.w.as_linux() {
             self.observe(ack);

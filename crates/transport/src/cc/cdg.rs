@@ -13,7 +13,7 @@
 use super::observed::Cumulative;
 use super::windows::Windows;
 use super::{
-    Ack, Ask, Config, Congestion, CongestionController, Description, Phase, Sent, SlowStart, Trigger, whole,
+    Ack, Ask, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart, Trigger, whole,
 };
 use haltere_net::rng::Stream;
 use haltere_net::{Span, Time};
@@ -273,7 +273,7 @@ impl CongestionController for Cdg {
         }
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         self.observe(ack);
         match self.reduction {
             Reduction::Over => self.resume(ack),
@@ -360,7 +360,7 @@ mod tests {
         cc.on_ack(&ack(|a| {
             a.rtt = Some(Span::from_micros(us));
             (a.acked_to, a.sent_to) = (end + MSS, end + 100 * MSS);
-        }));
+        }), &[]);
     }
 
     /// How many of 1000 back off at the end of a round whose RTTs, like those of the seven before, grew by this.

@@ -9,7 +9,7 @@
 //! Packets are paced at twice the rate (section 2.1). Losses do nothing else; after a timeout, of which the paper does
 //! not speak, slow start begins anew from two packets.
 
-use super::{Ack, Config, Congestion, CongestionController, Description, Established, Trigger, whole};
+use super::{Ack, Config, Congestion, CongestionController, Description, Established, PathView, Trigger, whole};
 use crate::recovery::{WindowedMax, WindowedMin};
 use haltere_net::{Rate, Span, Time};
 
@@ -141,7 +141,7 @@ impl CongestionController for Copa {
         self.standing_rtt = event.rtt.unwrap_or(NOMINAL_RTT);
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let (Some(rtt), Some(srtt)) = (ack.rtt, ack.srtt) else { return };
         let mss = self.mss as f64;
         let queueing = self.queueing(ack.now, rtt, srtt);
@@ -232,7 +232,7 @@ mod tests {
     fn change(cc: &mut Copa, rtt: u64) -> f64 {
         let before = cc.window;
         let now = Time::from_nanos(1_000_000_000) + ms(rtt);
-        cc.on_ack(&ack(|a| (a.now, a.rtt, a.srtt) = (now, Some(ms(rtt)), Some(ms(1)))));
+        cc.on_ack(&ack(|a| (a.now, a.rtt, a.srtt) = (now, Some(ms(rtt)), Some(ms(1)))), &[]);
         (cc.window - before) / MSS as f64
     }
 
@@ -275,7 +275,7 @@ mod tests {
             cc.on_ack(&ack(|a| {
                 (a.now, a.rtt, a.srtt) = (Time::from_nanos(1_000_000_000 + n * 200_000_000), Some(ms(rtt)), Some(ms(200)));
                 (a.acked_to, a.sent_to) = (101 + n, 101 + n);
-            }));
+            }), &[]);
             cc.inverse_delta
         };
         // RTTs of 180 to 200 ms on a path of 100 ms: after five RTTs 1/delta grows by one an RTT.

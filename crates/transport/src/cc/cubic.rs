@@ -5,7 +5,7 @@
 //! windows behave as they do there.
 
 use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Sent, SlowStart, Trigger, whole};
+use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, SlowStart, Trigger, whole};
 use haltere_net::{Span, Time};
 
 pub(super) const DESCRIPTION: Description = Description {
@@ -148,7 +148,7 @@ impl CongestionController for Cubic {
         }
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let mut delivered = ack.delivered;
         let now = self.clock(ack.now);
         let settled = self.epoch.is_none_or(|e| now.since(e.start) >= SETTLE);

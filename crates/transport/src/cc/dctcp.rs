@@ -5,7 +5,7 @@
 //! mark halves the window (RFC 8257 section 4.2).
 
 use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Echo, Sent, SlowStart, Trigger};
+use super::{Ack, Config, Congestion, CongestionController, Description, Echo, PathView, Sent, SlowStart, Trigger};
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "dctcp",
@@ -70,7 +70,7 @@ impl CongestionController for Dctcp {
         self.marked = echo.total_marked;
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let delivered = self.w.consider_exit(ack, ack.min_rtt);
         if let Some(rest) = self.w.grow(ack, delivered) {
             self.w.additive(rest, self.w.window);

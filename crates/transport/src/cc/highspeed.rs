@@ -5,7 +5,7 @@
 //! delayed ACKs halve its growth.
 
 use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Sent, SlowStart};
+use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, SlowStart};
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "highspeed",
@@ -92,7 +92,7 @@ impl CongestionController for HighSpeed {
         self.w.restart_after(sent);
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let delivered = self.w.consider_exit(ack, ack.min_rtt);
         if self.w.as_linux() { self.grow_linux(ack, delivered) } else { self.grow_exactly(ack, delivered) }
     }

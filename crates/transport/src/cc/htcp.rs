@@ -8,7 +8,7 @@
 
 use super::observed::{Cumulative, Ticks};
 use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Established, Phase, Sent, SlowStart, Trigger};
+use super::{Ack, Config, Congestion, CongestionController, Description, Established, PathView, Phase, Sent, SlowStart, Trigger};
 use haltere_net::{Span, Time};
 
 pub(super) const DESCRIPTION: Description = Description {
@@ -221,7 +221,7 @@ impl CongestionController for Htcp {
         self.w.restart_after(sent);
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let cumulative = self.acked.take(ack, self.w.mss) * self.w.mss;
         let acked = if self.w.as_linux() { cumulative } else { ack.delivered };
         self.observe_rtt(ack);

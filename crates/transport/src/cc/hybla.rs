@@ -7,7 +7,7 @@
 //! so that delayed ACKs halve its growth, and is Reno while anything is amiss.
 
 use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Established, Phase, Sent, SlowStart};
+use super::{Ack, Config, Congestion, CongestionController, Description, Established, PathView, Phase, Sent, SlowStart};
 use haltere_net::Span;
 
 pub(super) const DESCRIPTION: Description = Description {
@@ -122,7 +122,7 @@ impl CongestionController for Hybla {
         self.w.restart_after(sent);
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         self.follow(ack.srtt);
         let count = self.w.consider_exit(ack, ack.min_rtt);
         if !ack.window_limited || !ack.may_grow {

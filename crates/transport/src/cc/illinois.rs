@@ -8,7 +8,7 @@
 
 use super::observed::{Cumulative, Rounds};
 use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Sent, SlowStart, Trigger};
+use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, SlowStart, Trigger};
 use haltere_net::Span;
 
 pub(super) const DESCRIPTION: Description = Description {
@@ -179,7 +179,7 @@ impl CongestionController for Illinois {
         self.w.restart_after(sent);
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let acked = self.acked.take(ack, self.w.mss) * self.w.mss;
         self.observe(ack);
         let delivered = self.w.consider_exit(ack, ack.min_rtt);

@@ -9,7 +9,7 @@
 //! of that section is the transport's own.
 
 use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Sent, SlowStart, Trigger, whole};
+use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, SlowStart, Trigger, whole};
 use haltere_net::{Span, Time};
 
 pub(super) const DESCRIPTION: Description = Description {
@@ -142,7 +142,7 @@ impl CongestionController for Ledbat {
         self.exact.restart_after(sent);
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         if let Some(rtt) = ack.rtt {
             self.delays.sample(ack.now, rtt);
         }
@@ -201,7 +201,7 @@ mod tests {
             cc.on_ack(&ack(|a| {
                 a.rtt = Some(Span::from_millis(50 + queueing_ms));
                 a.prior_in_flight = 20 * MSS;
-            }));
+            }), &[]);
         }
         cc.exact.bytes / MSS as f64 - 20.0
     }
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(cc.window(), 2 * MSS);
         cc.delays.sample(Time::ZERO, Span::from_millis(1));
         cc.delays.current = [Some(Span::from_secs(1)); CURRENT_FILTER];
-        cc.on_ack(&ack(|a| a.rtt = Some(Span::from_secs(1))));
+        cc.on_ack(&ack(|a| a.rtt = Some(Span::from_secs(1))), &[]);
         assert_eq!(cc.window(), 2 * MSS);
     }
 
@@ -231,7 +231,7 @@ mod tests {
             cc.on_ack(&ack(|a| {
                 a.rtt = Some(Span::from_millis(50));
                 a.prior_in_flight = 20 * MSS;
-            }));
+            }), &[]);
         }
         assert_eq!(cc.window(), 21 * MSS);
     }

@@ -2,7 +2,7 @@
 //! decrease, a slow start that minds the queue, and slowdowns in which the base delay can be seen.
 
 use super::ledbat::{Delays, Exact};
-use super::{Ack, Config, Congestion, CongestionController, Description, Sent, Trigger};
+use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, Trigger};
 use haltere_net::{Span, Time};
 
 pub(super) const DESCRIPTION: Description = Description {
@@ -101,7 +101,7 @@ impl CongestionController for LedbatPlusPlus {
         self.exact.restart_after(sent);
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         if let Some(rtt) = ack.rtt {
             self.delays.sample(ack.now, rtt);
         }
@@ -203,7 +203,7 @@ mod tests {
             cc.on_ack(&ack(|a| {
                 (a.now, a.rtt, a.srtt) = (ms(at), Some(Span::from_millis(rtt)), Some(Span::from_millis(100)));
                 a.delivered = bytes;
-            }));
+            }), &[]);
         };
         hear(&mut cc, 0, 120, 98 * MSS);
         assert_eq!(cc.window(), 100 * MSS);

@@ -13,7 +13,7 @@
 //! Reno.
 
 use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Phase, Sent, SlowStart, Stamps, Trigger, whole};
+use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart, Stamps, Trigger, whole};
 use haltere_net::{Span, Time};
 
 pub(super) const DESCRIPTION: Description = Description {
@@ -185,7 +185,7 @@ impl CongestionController for Lp {
         self.w.restart_after(sent);
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let may_grow = if self.w.as_linux() {
             let (rests, cuts) = self.linux.on_ack(ack.stamps, ack.rtt.is_some());
             // While losses are repaired the window is PRR's, and what it was is not asked for afterwards.
@@ -244,7 +244,7 @@ mod tests {
         cc.on_ack(&ack(|a| {
             a.now = Time::from_nanos(ms * 1_000_000);
             a.rtt = Some(Span::from_millis(rtt));
-        }));
+        }), &[]);
         cc.w.window / MSS
     }
 

@@ -12,6 +12,7 @@ mod hystart;
 mod observed;
 mod windows;
 
+pub use crate::path::PathView;
 use crate::recovery::{RateSample, TxState};
 use haltere_net::rng::Stream;
 use haltere_net::{Rate, Span, Time};
@@ -234,8 +235,10 @@ pub trait CongestionController: Send {
     fn on_established(&mut self, _event: &Established) {}
     /// A data packet is about to be sent.
     fn on_sent(&mut self, _sent: &Sent) {}
-    /// An ACK delivered data.
-    fn on_ack(&mut self, ack: &Ack);
+    /// An ACK delivered data. `siblings` are all paths of the connection as they are after it, in the order of their numbers,
+    /// with [`PathView::own`] set on the controller's own; an algorithm that couples paths goes by them. The slice is empty
+    /// where the connection has a single path.
+    fn on_ack(&mut self, ack: &Ack, siblings: &[PathView]);
     /// An ACK arrived on a connection that uses ECN; it comes before [`on_congestion`](Self::on_congestion) is told of its
     /// marks.
     fn on_echo(&mut self, _echo: &Echo) {}

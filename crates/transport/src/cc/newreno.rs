@@ -3,7 +3,7 @@
 //! Growth is by bytes delivered (RFC 3465), so that delayed ACKs do not slow it.
 
 use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Sent, SlowStart};
+use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, SlowStart};
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "newreno",
@@ -36,7 +36,7 @@ impl CongestionController for NewReno {
         self.w.restart_after(sent);
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let mut delivered = self.w.consider_exit(ack, ack.min_rtt);
         if self.w.in_slow_start() {
             delivered = delivered.min(self.step.saturating_mul(self.w.mss));

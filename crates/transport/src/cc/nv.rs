@@ -12,7 +12,7 @@
 
 use super::observed::Ticks;
 use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Phase, Sent, SlowStart, Trigger, whole};
+use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart, Trigger, whole};
 use haltere_net::Time;
 use haltere_net::rng::Stream;
 
@@ -206,7 +206,7 @@ impl CongestionController for Nv {
         self.w.restart_after(sent);
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         self.forget_at.get_or_insert(self.ticks.at(ack.now) + FIRST_FORGET_S * self.ticks.per_second());
         let before = std::mem::replace(&mut self.phase, ack.phase);
         if let Some(rtt) = ack.rtt
@@ -274,7 +274,7 @@ mod tests {
         cc.on_ack(&ack(|a| {
             (a.acked_to, a.sent_to, a.delivered) = (10, 20, 0);
             a.total_delivered = carried * MSS + MSS / 2;
-        }));
+        }), &[]);
         (cc.w.window as i64 - before as i64) / MSS as i64
     }
 
@@ -309,7 +309,7 @@ mod tests {
                 cc.on_ack(&ack(|a| {
                     (a.acked_to, a.sent_to) = (i * 100, i * 100 + 50);
                     a.total_delivered = 79 * MSS;
-                }));
+                }), &[]);
             }
         };
         acks(&mut cc, 1);

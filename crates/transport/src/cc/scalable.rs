@@ -5,7 +5,7 @@
 //! grows by a segment an RTT up to 100 segments.
 
 use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Sent, SlowStart};
+use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, SlowStart};
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "scalable",
@@ -54,7 +54,7 @@ impl CongestionController for Scalable {
         self.w.restart_after(sent);
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let delivered = self.w.consider_exit(ack, ack.min_rtt);
         if let Some(rest) = self.w.grow(ack, delivered) {
             self.w.additive(rest, self.per_segment());

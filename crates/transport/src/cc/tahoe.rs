@@ -7,7 +7,7 @@
 //! again, which a sender without selective acknowledgements did. A reduction is never undone.
 
 use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Phase, Sent, SlowStart, Trigger};
+use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart, Trigger};
 use haltere_net::Time;
 
 pub(super) const DESCRIPTION: Description = Description {
@@ -38,7 +38,7 @@ impl CongestionController for Tahoe {
         self.w.restart_after(sent);
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         if ack.phase < Phase::Recovery {
             self.stale = 0;
         }

@@ -9,7 +9,7 @@
 //! Losses halve the window in both, as RFC 5681 has it; the paper's own retransmission rules belong to the transport.
 
 use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Phase, Sent, SlowStart};
+use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart};
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "vegas",
@@ -143,7 +143,7 @@ impl CongestionController for Vegas {
         }
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         self.sent_to = ack.sent_to;
         self.sample(ack);
         if ack.phase != self.phase {
@@ -218,7 +218,7 @@ mod tests {
             a.sent_to = 20;
         });
         cc.samples = 3;
-        cc.on_ack(&ack);
+        cc.on_ack(&ack, &[]);
         (cc.w.window as i64 - before as i64) / MSS as i64
     }
 
@@ -252,7 +252,7 @@ mod tests {
             a.rtt = Some(Span::from_millis(200));
             a.acked_to = 10;
             a.sent_to = 20;
-        }));
+        }), &[]);
         assert_eq!(cc.w.window, 40 * MSS, "not reduced");
     }
 

@@ -8,7 +8,7 @@
 
 use super::observed::Rtts;
 use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Phase, Sent, SlowStart, Trigger};
+use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart, Trigger};
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "veno",
@@ -109,7 +109,7 @@ impl CongestionController for Veno {
         }
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         self.rtts.observe(ack);
         let delivered = self.w.consider_exit(ack, ack.min_rtt);
         if self.w.as_linux() { self.grow_linux(ack, delivered) } else { self.grow_exactly(ack, delivered) }

@@ -8,7 +8,7 @@
 
 use super::observed::Ticks;
 use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Established, Sent, SlowStart, Trigger};
+use super::{Ack, Config, Congestion, CongestionController, Description, Established, PathView, Sent, SlowStart, Trigger};
 use haltere_net::{Span, Time};
 
 pub(super) const DESCRIPTION: Description = Description {
@@ -165,7 +165,7 @@ impl CongestionController for Westwood {
         self.w.restart_after(sent);
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         self.observe(ack);
         if std::mem::take(&mut self.recovered) {
             // The ACK that ends recovery counts in the estimate (Linux 6.12.y: `tcp_in_ack_event` comes first).

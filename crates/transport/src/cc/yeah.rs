@@ -7,7 +7,7 @@
 
 use super::observed::{Rounds, Rtts};
 use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Phase, Sent, SlowStart, Trigger, whole};
+use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart, Trigger, whole};
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "yeah",
@@ -108,7 +108,7 @@ impl CongestionController for Yeah {
         }
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         self.rtts.observe(ack);
         let before = std::mem::replace(&mut self.phase, ack.phase);
         if before != Phase::Open && ack.phase == Phase::Open {

@@ -22,7 +22,7 @@ pub struct Config {
     /// Whether packets are ECN-capable and marks heeded (RFC 9000 section 13.4). Default false but for algorithms that need
     /// it.
     pub ecn: bool,
-    /// Dice for congestion control.
+    /// Dice for congestion control: path 0 has them, each other path a part of its own, `path 1` and so on.
     pub stream: Stream,
     /// The initial window in datagrams; in bytes it is bounded as RFC 9002 section 7.2 says. Default 10.
     pub initial_window: u64,

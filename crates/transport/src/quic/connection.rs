@@ -5,12 +5,13 @@ use super::config::Config;
 use super::frame::TransportParameters;
 use super::frequency::Frequency;
 use super::opening::Opening;
-use super::packet::{QuicPacket, SpaceId};
+use super::packet::{Datagram, QuicPacket, SpaceId};
 use super::path::{Path, Situation};
 use super::received::AckPolicy;
 use super::recovery::Fates;
 use super::sent::Record;
 use super::sizes::Session;
+use super::space::{Space, Spaces};
 use super::streams::{Limits, Streams};
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
@@ -68,6 +69,7 @@ pub struct Connection {
     pub(super) progress: Progress,
     pub(super) opening: Opening,
     pub(super) paths: Vec<Path>,
+    pub(super) spaces: Spaces,
     /// When acknowledgements are sent: as configured, or as the peer asks.
     pub(super) acks: AckPolicy,
     pub(super) frequency: Frequency,
@@ -81,6 +83,8 @@ pub struct Connection {
     /// Packets that came before the keys to read them (RFC 9000 section 5.2.1), with their path and time of arrival.
     pub(super) early: Vec<(usize, QuicPacket, (Time, Ecn))>,
     pub(super) fates: Fates,
+    /// A datagram that was read, whose memory the next one to be sent takes.
+    pub(super) spare: Option<Box<Datagram>>,
     pub(super) idle_deadline: Time,
     /// Whether an ack-eliciting packet was sent since the last one was received (RFC 9000 section 10.1).
     pub(super) sent_since_heard: bool,
@@ -105,6 +109,7 @@ impl Connection {
             progress: Progress { peer_validated: config.role == Role::Server, ..Progress::default() },
             opening: Opening::default(),
             paths: vec![Path::new(PathId(0), &config)],
+            spaces: Spaces::new(),
             streams: Streams::new(config.role, limits),
             acks: config.ack,
             frequency: Frequency::default(),
@@ -115,6 +120,7 @@ impl Connection {
             stats: Stats::default(),
             early: Vec::new(),
             fates: Fates::default(),
+            spare: None,
             idle_deadline: Time::NEVER,
             sent_since_heard: false,
             close_wanted: false,
@@ -125,12 +131,7 @@ impl Connection {
     }
 
     pub(super) fn situation(&self) -> Situation {
-        Situation {
-            confirmed: self.progress.confirmed,
-            peer_validated: self.progress.peer_validated,
-            handshake_keys: self.progress.handshake_keys && !self.progress.handshake_discarded,
-            max_ack_delay: self.frequency.max_ack_delay(),
-        }
+        situation(&self.progress, &self.frequency)
     }
 
     /// The idle timeout in force: the smaller of both ends', but not below three probe timeouts (section 10.1).
@@ -159,6 +160,7 @@ impl Connection {
     }
 
     /// Closes if that is wanted and everything written was delivered.
+    #[inline]
     pub(super) fn close_if_done(&mut self) {
         if self.close_wanted && self.state == State::Open && self.progress.complete && self.streams.delivered() {
             self.events.push_back(Event::Closed);
@@ -182,41 +184,41 @@ impl Connection {
     /// The loss-detection timer of a path ran out (RFC 9002 appendix A.9).
     pub(super) fn on_loss_timer(&mut self, i: usize, cx: &mut Cx<'_>) {
         let about = self.situation();
-        while let Some((id, true)) = self.paths[i].due(cx.now, &about) {
-            let path = &mut self.paths[i];
-            let largest = path.spaces[id as usize].largest_acked.unwrap_or(0);
+        while let Some((id, true)) = self.paths[i].due(&self.spaces, i, cx.now, &about) {
+            let space = self.spaces.of_mut(id, i);
+            let largest = space.largest_acked.unwrap_or(0);
             cx.tell(Incident::Timer(TimerName::Loss, TimerChange::Expired));
-            path.detect(id, largest, &about, &mut self.fates, &mut self.stats, cx);
+            self.paths[i].detect((id, space), largest, &about, &mut self.fates, &mut self.stats, cx);
             self.apply_fates(i, id);
-            path_timer(&mut self.paths[i], &about, cx);
+            self.set_timer(i, cx);
         }
         // While a loss was awaited, the probe timeout may have passed as well.
         if self.paths[i].timer <= cx.now
-            && let Some((id, false)) = self.paths[i].due(cx.now, &about)
+            && let Some((id, false)) = self.paths[i].due(&self.spaces, i, cx.now, &about)
         {
             cx.tell(Incident::Timer(TimerName::Probe, TimerChange::Expired));
             self.on_probe_timeout(i, id);
-            path_timer(&mut self.paths[i], &about, cx);
+            self.set_timer(i, cx);
         }
     }
 
     /// RFC 9002 section 6.2.4: one or two probes go out, with new data if there are any, else with the oldest again.
     fn on_probe_timeout(&mut self, i: usize, id: SpaceId) {
         let sendable = self.streams.sendable();
-        let path = &mut self.paths[i];
-        path.pto_count += 1;
+        self.paths[i].pto_count += 1;
         self.stats.probes += 1;
         if id == SpaceId::Data {
-            path.space(id).probes = 2;
+            let space = self.spaces.of_mut(id, i);
+            space.probes = 2;
             if !sendable {
-                path.spaces[id as usize].sent.oldest(2, &mut self.fates.lost);
+                space.sent.oldest(2, &mut self.fates.lost);
             }
             self.apply_fates(i, id);
             return;
         }
         // Both spaces of the handshake send again what is missing: it is one flight.
         for id in [SpaceId::Initial, SpaceId::Handshake] {
-            let space = self.paths[i].space(id);
+            let space = self.spaces.of_mut(id, i);
             if space.sent.awaits() {
                 space.probes = 2;
                 space.sent.oldest(usize::MAX, &mut self.fates.lost);
@@ -224,23 +226,26 @@ impl Connection {
             self.apply_fates(i, id);
         }
         // RFC 9002 section 6.2.4: other spaces with something in flight are probed too.
-        if self.opening.early && self.paths[i].space(SpaceId::Data).sent.awaits() {
-            let space = self.paths[i].space(SpaceId::Data);
+        if self.opening.early && self.spaces.data[i].sent.awaits() {
+            let space = &mut self.spaces.data[i];
             space.probes = 2;
             space.sent.oldest(2, &mut self.fates.lost);
             self.apply_fates(i, SpaceId::Data);
         }
-        let space = self.paths[i].space(id);
+        let space = self.spaces.of_mut(id, i);
         space.probes = space.probes.max(1);
     }
 
     /// Tells streams and the handshake what became of what they sent.
     pub(super) fn apply_fates(&mut self, i: usize, id: SpaceId) {
+        if self.fates.acked.is_empty() && self.fates.lost.is_empty() {
+            return;
+        }
         let mut fates = std::mem::take(&mut self.fates);
         for record in fates.acked.drain(..) {
             match record {
                 Record::Stream { id, offset, len, fin } => self.streams.on_acked(id, offset, len, fin),
-                Record::Ack { largest } => self.paths[i].spaces[id as usize].received.on_ack_acked(largest),
+                Record::Ack { largest } => self.spaces.of_mut(id, i).received.on_ack_acked(largest),
                 Record::AckFrequency { sequence } => self.frequency.on_acked(sequence),
                 Record::Crypto { offset, len, last } => {
                     if let Some(crypto) = self.crypto.get_mut(id as usize) {
@@ -279,9 +284,22 @@ impl Connection {
             SpaceId::Handshake => self.progress.handshake_discarded = true,
             SpaceId::Data => return,
         }
-        for path in &mut self.paths {
-            path.discard(id);
+        let bytes = self.spaces.of_mut(id, 0).discard();
+        self.paths[0].on_discarded(bytes);
+    }
+
+    /// Sets a path's timer and reports what changed on it.
+    #[inline]
+    pub(super) fn set_timer(&mut self, i: usize, cx: &mut Cx<'_>) {
+        let path = &mut self.paths[i];
+        if self.progress.confirmed {
+            // The common case: one space left.
+            path.set_data_timer(&self.spaces.data[i], self.frequency.max_ack_delay());
+        } else {
+            let about = situation(&self.progress, &self.frequency);
+            path.set_timer(&self.spaces, i, cx.now, &about);
         }
+        path.report(&self.spaces, i, cx);
     }
 
     /// The RTT by which receive windows judge how fast they are used up.
@@ -290,10 +308,14 @@ impl Connection {
     }
 }
 
-/// Sets a path's timer and reports what changed on it.
-fn path_timer(path: &mut Path, about: &Situation, cx: &mut Cx<'_>) {
-    path.set_timer(cx.now, about);
-    path.report(cx);
+#[inline]
+fn situation(progress: &Progress, frequency: &Frequency) -> Situation {
+    Situation {
+        confirmed: progress.confirmed,
+        peer_validated: progress.peer_validated,
+        handshake_keys: progress.handshake_keys && !progress.handshake_discarded,
+        max_ack_delay: frequency.max_ack_delay(),
+    }
 }
 
 impl Endpoint for Connection {
@@ -329,8 +351,8 @@ impl Endpoint for Connection {
         if self.state != State::Open {
             return Time::NEVER;
         }
-        let of_path = |p: &Path| p.timer.min(p.paced_until).min(p.ack_deadline());
-        self.paths.iter().map(of_path).fold(self.idle_deadline, Time::min)
+        let of_path = |(p, data): (&Path, &Space)| p.timer.min(p.paced_until).min(p.ack_deadline(data));
+        self.paths.iter().zip(&self.spaces.data).map(of_path).fold(self.idle_deadline, Time::min)
     }
 
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {

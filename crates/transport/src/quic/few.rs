@@ -18,6 +18,11 @@ impl<T> Default for Few<T> {
 }
 
 impl<T> Few<T> {
+    /// A list of one.
+    #[inline]
+    pub fn of(item: T) -> Few<T> {
+        Few { first: Some(item), rest: None }
+    }
     /// Appends `item`.
     #[inline]
     pub fn push(&mut self, item: T) {
@@ -39,7 +44,8 @@ impl<T> Few<T> {
     /// From first to last.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.first.iter().chain(self.rest.iter().flat_map(|r| &r.0))
+        let rest = self.rest.as_ref().map_or(&[][..], |r| &r.0);
+        self.first.iter().chain(rest)
     }
 }
 

@@ -2,6 +2,9 @@
 
 use haltere_net::{Span, Time};
 
+/// What arrives in an RTT, so many times, is the least size of a window.
+const ROUNDS: u64 = 6;
+
 /// A receive window: how far beyond what was consumed the peer may send.
 ///
 /// Credit is renewed when half of the window is used up; if that happens within two RTTs of the renewal before, the
@@ -61,8 +64,13 @@ impl ReceiveWindow {
     #[inline]
     pub fn on_received(&mut self, offset: u64, now: Time, rtt: Option<Span>) -> bool {
         let Some(rtt) = rtt else { return false };
-        let wanted = self.round.on_received(offset, now, rtt).saturating_mul(6).min(self.max);
-        self.size = self.size.max(wanted);
+        // While a round lasts, it has at most these bytes: where that is no reason for a larger window, the rest is not
+        // worked out.
+        let most = offset.saturating_sub(self.round.offset).saturating_add(self.round.last);
+        if most.saturating_mul(ROUNDS) > self.size || now.since(self.round.start) >= rtt {
+            let wanted = self.round.on_received(offset, now, rtt).saturating_mul(ROUNDS).min(self.max);
+            self.size = self.size.max(wanted);
+        }
         let limit = self.consumed.saturating_add(self.size);
         // A quarter more is worth a frame.
         let worth = limit.saturating_sub(self.limit) >= self.size / 4 && limit > self.limit;

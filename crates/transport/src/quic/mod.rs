@@ -9,6 +9,7 @@
 //! | `frame`, `packet`, `sizes` | what is on the wire |
 //! | `connection`, `receive`, `transmit` | the machine |
 //! | `opening` | what can come before or with the handshake: Version Negotiation, Retry, 0-RTT |
+//! | `space` | packet number spaces: those of the handshake once, application data for each path |
 //! | `path`, `recovery`, `sent`, `rtt`, `mtu` | RFC 9002 and DPLPMTUD, for each path |
 //! | `received`, `frequency` | acknowledgements to be sent, and how often the peer is asked for them |
 //! | `ecn` | ECN counts and their validation |
@@ -36,6 +37,7 @@ mod recovery;
 mod rtt;
 mod sent;
 pub mod sizes;
+mod space;
 mod streams;
 mod trace;
 mod transmit;

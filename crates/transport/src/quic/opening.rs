@@ -6,6 +6,7 @@ use super::connection::Connection;
 use super::packet::{Datagram, Form, QuicPacket, SpaceId, token_bytes};
 use super::path::Path;
 use super::sizes::{HANDSHAKE_HEADER, MIN_DATAGRAM, RETRY_TOKEN, SHORT_HEADER, Session};
+use super::space::Spaces;
 use super::transmit::wrap;
 use crate::Body;
 use crate::endpoint::Role;
@@ -101,7 +102,7 @@ impl Connection {
 
     /// Whether the client has read anything of the server's: then it is too late for Version Negotiation and Retry.
     fn has_heard(&self) -> bool {
-        self.progress.handshake_keys || self.paths[0].spaces[SpaceId::Initial as usize].received.any()
+        self.progress.handshake_keys || self.spaces.of(SpaceId::Initial, 0).received.any()
     }
 
     /// RFC 9000 section 6.2: the client begins anew with a version that both have. One that lists the version in use is
@@ -112,6 +113,7 @@ impl Connection {
         }
         let rtt = self.round_trip();
         self.paths[0] = Path::new(PathId(0), &self.config);
+        self.spaces = Spaces::new();
         self.opening = Opening { early: self.config.session == Session::Early, since: self.now, ..Opening::default() };
         self.queue_hello();
         self.learn(rtt);
@@ -127,10 +129,11 @@ impl Connection {
         }
         let rtt = self.round_trip();
         self.opening.token = token;
-        self.paths[0].spaces[SpaceId::Data as usize].sent.oldest(usize::MAX, &mut self.fates.lost);
+        self.spaces.of(SpaceId::Data, 0).sent.oldest(usize::MAX, &mut self.fates.lost);
         self.apply_fates(0, SpaceId::Data);
         for id in [SpaceId::Initial, SpaceId::Data] {
-            self.paths[0].discard(id);
+            let bytes = self.spaces.of_mut(id, 0).discard();
+            self.paths[0].on_discarded(bytes);
         }
         self.queue_hello();
         self.learn(rtt);
@@ -193,6 +196,6 @@ impl Connection {
         let mut datagram = Datagram::default();
         datagram.packets.push(packet);
         self.stats.sent_all += 1;
-        Some(wrap(datagram, size, self.paths[0].id))
+        Some(wrap(datagram, size, self.paths[0].id, self.paths[0].marking.codepoint()))
     }
 }

@@ -3,30 +3,16 @@
 use super::config::Config;
 use super::ecn::Marking;
 use super::few::Few;
-use super::frame::Ack;
 use super::mtu::MtuSearch;
 use super::packet::SpaceId;
-use super::received::Received;
 use super::rtt::Rtt;
-use super::sent::{Record, SentPacket, SentPackets};
+use super::sent::{Record, SentPacket};
 use super::sizes::{AMPLIFICATION_LIMIT, IP_UDP, MIN_DATAGRAM};
+use super::space::{Space, Spaces};
 use crate::cc::{self, CongestionController, Sent};
 use crate::endpoint::Role;
 use crate::recovery::{BurstPacer, RateSampler, Told};
 use haltere_net::{PathId, Rate, Span, Time};
-
-/// A packet number space of a path (RFC 9000 section 12.3). Paths after the first only use that of application data.
-#[derive(Default, Debug)]
-pub(super) struct Space {
-    pub next_number: u64,
-    pub largest_acked: Option<u64>,
-    pub sent: SentPackets,
-    /// When the first missing packet will be lost (RFC 9002 appendix A.3, `loss_time`).
-    pub loss_time: Option<Time>,
-    pub received: Received,
-    /// Probes that a probe timeout allows beyond the window.
-    pub probes: u32,
-}
 
 /// What a path must know of the connection to set its timer (RFC 9002 section 6.2).
 #[derive(Clone, Copy, Debug)]
@@ -78,9 +64,10 @@ pub(super) struct Path {
     pub cc: Box<dyn CongestionController>,
     pub sampler: RateSampler,
     pub mtu: MtuSearch,
-    pub spaces: [Space; 3],
     pub validation: Validation,
     pub in_flight: u64,
+    /// Number of the next 1-RTT packet: the position in the sender's sequence that controllers are told.
+    pub next_data: u64,
     /// When the last recovery period began (RFC 9002 section 7.3.2); losses of packets sent before belong to it.
     pub recovery_start: Option<Time>,
     /// Whether it still lasts.
@@ -115,7 +102,8 @@ impl Path {
             // A user-space stack reads an exact clock.
             tick: Span::ZERO,
             phase: Span::ZERO,
-            stream: config.stream.clone(),
+            // The first path has the connection's dice, others have their own.
+            stream: if id.0 == 0 { config.stream.clone() } else { config.stream.part(&format!("path {}", id.0)) },
         });
         Path {
             id,
@@ -123,9 +111,9 @@ impl Path {
             cc,
             sampler: RateSampler::default(),
             mtu: MtuSearch::new(u32::from(config.max_udp_payload)),
-            spaces: Default::default(),
             validation: Validation { validated: config.role == Role::Client, received: 0, sent: 0 },
             in_flight: 0,
+            next_data: 0,
             recovery_start: None,
             recovering: false,
             episode: None,
@@ -142,11 +130,6 @@ impl Path {
         }
     }
 
-    #[inline]
-    pub fn space(&mut self, id: SpaceId) -> &mut Space {
-        &mut self.spaces[id as usize]
-    }
-
     /// The congestion window. A controller that counts bytes may ask for less than a datagram, which could never be
     /// used up: RFC 9002 section 7.2 has two datagrams as the least (`kMinimumWindow`).
     #[inline]
@@ -154,10 +137,16 @@ impl Path {
         self.cc.window().max(2 * u64::from(self.mtu.current()))
     }
 
+    /// Whether the window has no room for a full datagram.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.in_flight + u64::from(self.mtu.current()) > self.window()
+    }
+
     /// Whether a full datagram may be sent now under congestion control and pacing.
     #[inline]
     pub fn clearance(&mut self, now: Time) -> Clearance {
-        if self.in_flight + u64::from(self.mtu.current()) > self.window() {
+        if self.is_full() {
             return Clearance::Window;
         }
         match self.pacing.as_mut().and_then(|p| p.blocked(now)) {
@@ -167,15 +156,22 @@ impl Path {
     }
 
     /// Numbers a packet that goes out and keeps what it carries. `paced` bytes of UDP payload are charged to the pacer.
-    pub fn on_sent(&mut self, now: Time, id: SpaceId, size: u32, records: Few<Record>, eliciting: bool, padded: bool) {
+    #[allow(clippy::too_many_arguments)]
+    pub fn on_sent(
+        &mut self,
+        space: &mut Space,
+        now: Time,
+        id: SpaceId,
+        size: u32,
+        records: Few<Record>,
+        eliciting: bool,
+        padded: bool,
+    ) {
         // RFC 9002 section 2: packets with PADDING count as in flight even if nobody will acknowledge them.
         let in_flight = eliciting || padded;
         let tx = self.sampler.on_sent(now, self.in_flight).with_in_flight(self.in_flight + u64::from(size));
-        let mut packet = SentPacket::new(now, size, tx, records);
-        packet.ack_eliciting = eliciting;
-        packet.in_flight = in_flight;
         if in_flight {
-            let last = self.spaces[id as usize].sent.last_eliciting();
+            let last = space.sent.last_eliciting();
             self.cc.on_sent(&Sent {
                 now,
                 in_flight: self.in_flight,
@@ -190,8 +186,13 @@ impl Path {
             }
         }
         self.marking.on_sent(id);
-        let space = &mut self.spaces[id as usize];
         space.next_number += 1;
+        if id == SpaceId::Data {
+            self.next_data = space.next_number;
+        }
+        let mut packet = SentPacket::new(now, size, tx, records);
+        packet.ack_eliciting = eliciting;
+        packet.in_flight = in_flight;
         space.sent.push(packet);
         if eliciting {
             space.probes = space.probes.saturating_sub(1);
@@ -199,7 +200,7 @@ impl Path {
     }
 
     /// A probe of the datagram size goes out.
-    pub fn on_mtu_probe_sent(&mut self, now: Time, size: u32) {
+    pub fn on_mtu_probe_sent(&mut self, space: &mut Space, now: Time, size: u32) {
         self.mtu.on_sent(size);
         let mut packet = SentPacket::new(now, size, self.sampler.on_sent(now, self.in_flight), Few::default());
         packet.ack_eliciting = true;
@@ -208,8 +209,8 @@ impl Path {
         self.in_flight += u64::from(size);
         self.charge(now, u64::from(size));
         self.marking.on_sent(SpaceId::Data);
-        let space = self.space(SpaceId::Data);
         space.next_number += 1;
+        self.next_data = space.next_number;
         space.sent.push(packet);
     }
 
@@ -239,35 +240,29 @@ impl Path {
         self.pacing.as_ref().map_or(Time::ZERO, BurstPacer::next)
     }
 
-    /// Forgets a packet number space whose keys are discarded (RFC 9002 section 6.4).
-    pub fn discard(&mut self, id: SpaceId) {
-        let space = self.space(id);
-        let bytes = space.sent.discard();
-        space.loss_time = None;
-        space.probes = 0;
-        space.received = Received::default();
+    /// Packets of `bytes` in flight are forgotten, as the keys of their space are discarded (RFC 9002 section 6.4).
+    pub fn on_discarded(&mut self, bytes: u64) {
         self.in_flight = self.in_flight.saturating_sub(bytes);
         self.pto_count = 0;
     }
 
     /// The space whose packets will first be lost by time.
-    fn earliest_loss(&self) -> Option<(Time, SpaceId)> {
-        SpaceId::ALL.into_iter().filter_map(|id| Some((self.spaces[id as usize].loss_time?, id))).min()
+    fn earliest_loss(spaces: &Spaces, i: usize) -> Option<(Time, SpaceId)> {
+        spaces.on_path(i).filter_map(|(id, space)| Some((space.loss_time?, id))).min()
     }
 
     /// The space whose probe timeout ends first, and when (RFC 9002 appendix A.8, `GetPtoTimeAndSpace`).
-    fn earliest_pto(&self, now: Time, about: &Situation) -> Option<(Time, SpaceId)> {
+    fn earliest_pto(&self, (spaces, i): (&Spaces, usize), now: Time, about: &Situation) -> Option<(Time, SpaceId)> {
         let backoff = 1u64 << self.pto_count.min(30);
         let mut duration = self.rtt.pto() * backoff;
         // Section 6.2.2.1: nothing is in flight, but the server may be held back by the anti-amplification limit.
         let deadlock = (!about.peer_validated)
             .then(|| (now + duration, if about.handshake_keys { SpaceId::Handshake } else { SpaceId::Initial }));
-        if !self.spaces.iter().any(|s| s.sent.awaits()) {
+        if !spaces.on_path(i).any(|(_, s)| s.sent.awaits()) {
             return deadlock;
         }
         let mut earliest = None;
-        for id in SpaceId::ALL {
-            let space = &self.spaces[id as usize];
+        for (id, space) in spaces.on_path(i) {
             if !space.sent.awaits() {
                 continue;
             }
@@ -286,54 +281,42 @@ impl Path {
         earliest.or(deadlock)
     }
 
-    /// Sets the loss-detection timer (appendix A.8).
+    /// Sets the loss-detection timer where the handshake is confirmed: its spaces are gone.
     #[inline]
-    pub fn set_timer(&mut self, now: Time, about: &Situation) {
-        if about.confirmed {
-            // The common case: one space left.
-            let space = &self.spaces[SpaceId::Data as usize];
-            self.timer = match (space.loss_time, space.sent.last_eliciting()) {
-                (Some(at), _) => at,
-                (None, Some(last)) if space.sent.awaits() => {
-                    last + (self.rtt.pto() + about.max_ack_delay) * (1 << self.pto_count.min(30))
-                }
-                _ => Time::NEVER,
-            };
-            return;
-        }
-        self.timer = match self.earliest_loss() {
+    pub fn set_data_timer(&mut self, data: &Space, max_ack_delay: Span) {
+        self.timer = match (data.loss_time, data.sent.last_eliciting()) {
+            (Some(at), _) => at,
+            (None, Some(last)) if data.sent.awaits() => {
+                last + (self.rtt.pto() + max_ack_delay) * (1 << self.pto_count.min(30))
+            }
+            _ => Time::NEVER,
+        };
+    }
+
+    /// Sets the loss-detection timer (appendix A.8) of this path, at place `i`, before the handshake is confirmed.
+    pub fn set_timer(&mut self, spaces: &Spaces, i: usize, now: Time, about: &Situation) {
+        self.timer = match Path::earliest_loss(spaces, i) {
             Some((at, _)) => at,
             None if self.validation.left() < u64::from(MIN_DATAGRAM) => Time::NEVER,
-            None => self.earliest_pto(now, about).map_or(Time::NEVER, |(at, _)| at),
+            None => self.earliest_pto((spaces, i), now, about).map_or(Time::NEVER, |(at, _)| at),
         };
     }
 
     /// What the timer, now due, stands for: a loss in this space (true) or its probe timeout (false).
-    pub fn due(&self, now: Time, about: &Situation) -> Option<(SpaceId, bool)> {
-        if let Some((at, id)) = self.earliest_loss() {
+    pub fn due(&self, spaces: &Spaces, i: usize, now: Time, about: &Situation) -> Option<(SpaceId, bool)> {
+        if let Some((at, id)) = Path::earliest_loss(spaces, i) {
             return (at <= now).then_some((id, true));
         }
-        self.earliest_pto(now, about).map(|(_, id)| (id, false))
+        self.earliest_pto((spaces, i), now, about).map(|(_, id)| (id, false))
     }
 
     /// When an acknowledgement must go out by itself.
     #[inline]
-    pub fn ack_deadline(&self) -> Time {
+    pub fn ack_deadline(&self, data: &Space) -> Time {
         // While the anti-amplification limit forbids even that, the next datagram received is what is waited for.
         if !self.validation.validated && self.validation.left() < u64::from(self.mtu.current()) {
             return Time::NEVER;
         }
-        self.spaces[SpaceId::Data as usize].received.deadline()
-    }
-
-    /// Whether an ACK could be for packets that were sent.
-    pub fn check_ack(&self, id: SpaceId, ack: &Ack) -> Result<u64, &'static str> {
-        if !ack.well_formed() {
-            return Err("FRAME_ENCODING_ERROR: an ACK frame's ranges are out of order");
-        }
-        match ack.largest() {
-            Some(largest) if largest < self.spaces[id as usize].next_number => Ok(largest),
-            _ => Err("PROTOCOL_VIOLATION: a packet was acknowledged that was never sent"),
-        }
+        data.received.deadline()
     }
 }

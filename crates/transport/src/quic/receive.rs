@@ -61,7 +61,7 @@ impl Connection {
         }
         self.paths[i].validation.received += u64::from(size);
         let ecn = packet.ecn;
-        for quic in datagram.packets {
+        for quic in datagram.packets.iter() {
             // Section 14.1: a server drops Initial packets in datagrams smaller than 1200 bytes.
             if quic.space == SpaceId::Initial && self.config.role == Role::Server && size < MIN_DATAGRAM {
                 self.stats.invalid_packets += 1;
@@ -69,15 +69,14 @@ impl Connection {
             }
             self.on_quic_packet(i, quic, (cx.now, ecn), cx);
         }
+        self.spare = Some(datagram);
         self.close_if_done();
-        let about = self.situation();
-        let path = &mut self.paths[i];
-        path.set_timer(cx.now, &about);
+        self.set_timer(i, cx);
         // RFC 9002 appendix A.6: a server held back by the anti-amplification limit may be late already.
-        if path.timer <= cx.now {
+        if self.paths[i].timer <= cx.now {
             self.on_loss_timer(i, cx);
+            self.paths[i].report(&self.spaces, i, cx);
         }
-        self.paths[i].report(cx);
     }
 
     fn keys(&self, id: SpaceId, form: Form) -> Keys {
@@ -108,7 +107,7 @@ impl Connection {
                 Reception::Dropped("its keys are not there yet, and enough packets are kept for later")
             }
             Keys::NotYet => Reception::Kept,
-            Keys::Present if self.paths[i].spaces[id as usize].received.is_duplicate(number) => {
+            Keys::Present if self.spaces.of(id, i).received.is_duplicate(number) => {
                 Reception::Dropped("it is a duplicate")
             }
             Keys::Present => Reception::Read,
@@ -127,13 +126,13 @@ impl Connection {
         goes_on
     }
 
-    fn on_quic_packet(&mut self, i: usize, packet: QuicPacket, (arrived, ecn): (Time, Ecn), cx: &mut Cx<'_>) {
+    fn on_quic_packet(&mut self, i: usize, packet: &QuicPacket, (arrived, ecn): (Time, Ecn), cx: &mut Cx<'_>) {
         if self.state != State::Open {
             return;
         }
         let (id, form) = (packet.space, packet.form);
         let name = PacketName { space: id as u8, number: packet.number };
-        if form != Form::Plain && !self.goes_on(&packet, name, cx) {
+        if form != Form::Plain && !self.goes_on(packet, name, cx) {
             return;
         }
         self.stats.invalid_packets += u64::from(packet.number > VARINT_MAX);
@@ -142,7 +141,7 @@ impl Connection {
         match reception {
             Reception::Dropped(_) => return,
             Reception::Kept => {
-                self.early.push((i, packet, (arrived, ecn)));
+                self.early.push((i, packet.clone(), (arrived, ecn)));
                 return;
             }
             Reception::Read => {}
@@ -151,7 +150,7 @@ impl Connection {
         if packet.frames.is_empty() {
             self.fail("PROTOCOL_VIOLATION: a packet without frames");
         }
-        for frame in packet.frames {
+        for frame in packet.frames.iter() {
             eliciting |= frame.ack_eliciting();
             if form == Form::ZeroRtt && !frame.allowed_in_0rtt() {
                 self.fail("PROTOCOL_VIOLATION: a frame that 0-RTT packets must not carry");
@@ -163,7 +162,7 @@ impl Connection {
             }
         }
         let policy = policy_of(id, &self.acks);
-        let received = &mut self.paths[i].spaces[id as usize].received;
+        let received = &mut self.spaces.of_mut(id, i).received;
         received.on_packet(number, eliciting, arrived, cx.now, &policy);
         received.on_ecn(ecn, eliciting);
         self.sent_since_heard = false;
@@ -186,27 +185,27 @@ impl Connection {
         }
         if (before.handshake_keys, before.complete) != (self.progress.handshake_keys, self.progress.complete) {
             for (i, packet, arrived) in std::mem::take(&mut self.early) {
-                self.on_quic_packet(i, packet, arrived, cx);
+                self.on_quic_packet(i, &packet, arrived, cx);
             }
         }
     }
 
-    fn on_frame(&mut self, i: usize, id: SpaceId, frame: Frame, cx: &mut Cx<'_>) -> Result<(), &'static str> {
+    fn on_frame(&mut self, i: usize, id: SpaceId, frame: &Frame, cx: &mut Cx<'_>) -> Result<(), &'static str> {
         if id != SpaceId::Data && !frame.allowed_in_handshake() {
             return Err("PROTOCOL_VIOLATION: a frame that this packet type must not carry");
         }
-        match frame {
+        match *frame {
             Frame::Padding(_) | Frame::Ping => {}
             Frame::Stream { id, offset, len, fin, .. } => {
                 let clock = (cx.now, self.rtt());
                 self.streams.on_stream_frame(id, offset, u64::from(len), fin, clock, &mut self.events)?;
             }
-            Frame::Ack(ack) => self.on_ack_frame(i, id, &ack, None, cx)?,
-            Frame::AckEcn(both) => self.on_ack_frame(i, id, &both.ack, Some(both.counts), cx)?,
-            Frame::AckFrequency(asked) => self.on_ack_frequency(&asked)?,
-            Frame::ImmediateAck => self.paths[i].space(id).received.hurry(),
-            Frame::Crypto { offset, len, last, parameters } => {
-                self.on_crypto(id, offset, u64::from(len), last, parameters)?
+            Frame::Ack(ref ack) => self.on_ack_frame(i, id, ack, None, cx)?,
+            Frame::AckEcn(ref both) => self.on_ack_frame(i, id, &both.ack, Some(both.counts), cx)?,
+            Frame::AckFrequency(ref asked) => self.on_ack_frequency(asked)?,
+            Frame::ImmediateAck => self.spaces.of_mut(id, i).received.hurry(),
+            Frame::Crypto { offset, len, last, ref parameters } => {
+                self.on_crypto(id, offset, u64::from(len), last, parameters.as_deref())?
             }
             Frame::MaxData(limit) => self.streams.on_max_data(limit),
             Frame::MaxStreamData { id, limit } => self.streams.on_max_stream_data(id, limit)?,
@@ -245,7 +244,8 @@ impl Connection {
             self.progress.peer_validated = true;
         }
         let about = self.situation();
-        self.paths[i].on_ack(id, (ack, counts), &about, &mut self.fates, &mut self.stats, cx)?;
+        let space = self.spaces.of_mut(id, i);
+        self.paths[i].on_ack((id, space), (ack, counts), &about, &mut self.fates, &mut self.stats, cx)?;
         self.apply_fates(i, id);
         if self.config.ack_frequency && self.progress.confirmed {
             let path = &self.paths[i];
@@ -261,7 +261,7 @@ impl Connection {
         offset: u64,
         len: u64,
         last: bool,
-        parameters: Option<Box<TransportParameters>>,
+        parameters: Option<&TransportParameters>,
     ) -> Result<(), &'static str> {
         // Post-handshake messages (session tickets) are not modelled.
         let Some(crypto) = self.crypto.get_mut(id as usize) else { return Ok(()) };
@@ -270,8 +270,8 @@ impl Connection {
         }
         crypto.recv.on_frame(offset, len, last)?;
         crypto.recv.read();
-        if parameters.is_some() {
-            crypto.parameters = parameters;
+        if let Some(parameters) = parameters {
+            crypto.parameters = Some(Box::new(*parameters));
         }
         if crypto.taken || !crypto.recv.exhausted() {
             return Ok(());

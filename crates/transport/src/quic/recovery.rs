@@ -6,6 +6,7 @@ use super::packet::SpaceId;
 use super::path::{Episode, Path, Situation};
 use super::sent::Record;
 use super::sizes::IP_UDP;
+use super::space::Space;
 use crate::cc::{self, Ask, Congestion, Lost, Phase, Trigger};
 use crate::endpoint::Stats;
 use haltere_net::incident::PacketName;
@@ -39,22 +40,25 @@ impl Path {
     /// The transport error if it acknowledges what was never sent.
     pub fn on_ack(
         &mut self,
-        id: SpaceId,
+        (id, space): (SpaceId, &mut Space),
         (ack, counts): (&Ack, Option<EcnCounts>),
         about: &Situation,
         fates: &mut Fates,
         stats: &mut Stats,
         cx: &mut Cx<'_>,
     ) -> Result<(), &'static str> {
-        let largest = self.check_ack(id, ack)?;
+        let largest = space.check_ack(ack)?;
         let now = cx.now;
         let prior_in_flight = self.in_flight;
-        let space = self.space(id);
         let advanced = space.largest_acked < Some(largest);
         space.largest_acked = space.largest_acked.max(Some(largest));
         let largest_acked = space.largest_acked.unwrap_or(largest);
-        let newly = self.take_acked(id, ack, fates, now);
-        self.find_spurious(id, ack, fates, stats, now);
+        let newly = self.take_acked(space, ack, fates, now);
+        if space.sent.remembers_losses() {
+            self.find_spurious(space, ack, fates, stats, now);
+        } else {
+            space.sent.trim(|| Time::ZERO);
+        }
         if newly.packets == 0 {
             return Ok(());
         }
@@ -64,7 +68,7 @@ impl Path {
             self.cc.on_echo(&cc::Echo {
                 now,
                 acked_to: largest + 1,
-                sent_to: self.spaces[id as usize].next_number,
+                sent_to: space.next_number,
                 total_delivered: self.sampler.delivered(),
                 total_marked: self.marking.bytes,
             });
@@ -72,7 +76,7 @@ impl Path {
         if marked > 0 {
             self.heed_marks(&newly, now);
         }
-        let lost = self.detect(id, largest_acked, about, fates, stats, cx);
+        let lost = self.detect((id, space), largest_acked, about, fates, stats, cx);
         if newly.bytes > 0 {
             self.tell_controller(ack, &newly, rtt, lost, prior_in_flight, about, cx);
         }
@@ -86,10 +90,10 @@ impl Path {
         Ok(())
     }
 
-    fn take_acked(&mut self, id: SpaceId, ack: &Ack, fates: &mut Fates, now: Time) -> Newly {
+    fn take_acked(&mut self, space: &mut Space, ack: &Ack, fates: &mut Fates, now: Time) -> Newly {
         let mut newly = Newly::default();
-        let Path { spaces, sampler, in_flight, .. } = self;
-        let sent = &mut spaces[id as usize].sent;
+        let Path { sampler, in_flight, .. } = self;
+        let sent = &mut space.sent;
         // Lowest first: most of a frame's ranges are below what is still outstanding and cost nothing.
         for range in ack.ranges.iter().rev() {
             sent.acknowledge(range, |number, packet| {
@@ -105,7 +109,7 @@ impl Path {
                 if packet.mtu_probe {
                     newly.mtu_probe = Some(packet.size);
                 }
-                fates.acked.extend(packet.records);
+                fates.acked.extend(packet.records.iter());
             });
         }
         newly
@@ -113,9 +117,9 @@ impl Path {
 
     /// Packets that were given up for lost and are acknowledged after all. When these are all behind the last
     /// reduction of the window, it was for nothing: it is taken back, as deployed stacks do.
-    fn find_spurious(&mut self, id: SpaceId, ack: &Ack, fates: &mut Fates, stats: &mut Stats, now: Time) {
-        let Path { spaces, sampler, episode, .. } = self;
-        let sent = &mut spaces[id as usize].sent;
+    fn find_spurious(&mut self, space: &mut Space, ack: &Ack, fates: &mut Fates, stats: &mut Stats, now: Time) {
+        let Path { sampler, episode, .. } = self;
+        let sent = &mut space.sent;
         for range in &ack.ranges {
             sent.find_lost(range, |packet| {
                 fates.acked.extend(packet.records.iter());
@@ -128,8 +132,7 @@ impl Path {
                 }
             });
         }
-        let horizon = now.saturating_sub(self.rtt.pto() * MEMORY);
-        self.spaces[id as usize].sent.trim(horizon);
+        space.sent.trim(|| now.saturating_sub(self.rtt.pto() * MEMORY));
         if self.undo && self.episode.is_some_and(|e| e.spurious > 0 && e.spurious == e.lost) {
             self.episode = None;
             self.recovery_start = None;
@@ -192,7 +195,7 @@ impl Path {
     /// Section 6.1 and appendix B.8: declares losses and tells the controller of congestion; returns the bytes lost.
     pub fn detect(
         &mut self,
-        id: SpaceId,
+        (id, space): (SpaceId, &mut Space),
         largest_acked: u64,
         about: &Situation,
         fates: &mut Fates,
@@ -202,8 +205,7 @@ impl Path {
         let now = cx.now;
         let delay = self.rtt.loss_delay();
         let since = self.rtt.first_sample_at();
-        let Path { spaces, sampler, cc, .. } = self;
-        let space = &mut spaces[id as usize];
+        let Path { sampler, cc, .. } = self;
         let found = space.sent.detect(largest_acked, now, delay, since, &mut fates.lost, |number, sign, packet| {
             cx.tell(Incident::Lost(PacketName { space: id as u8, number }, sign));
             let Some((size, sent)) = packet else { return };
@@ -216,7 +218,7 @@ impl Path {
         if found.packets == 0 && found.mtu_probe.is_none() {
             return 0;
         }
-        space.sent.trim(now.saturating_sub(self.rtt.pto() * MEMORY));
+        space.sent.trim(|| now.saturating_sub(self.rtt.pto() * MEMORY));
         self.in_flight = self.in_flight.saturating_sub(found.in_flight);
         if let Some(size) = found.mtu_probe {
             // RFC 9000 section 14.4: no sign of congestion.
@@ -277,27 +279,30 @@ impl Path {
         {
             cx.record(Metric::DeliveryRate, Rate::as_bps(rate));
         }
-        self.cc.on_ack(&cc::Ack {
-            now,
-            delivered: newly.bytes,
-            lost,
-            rtt,
-            srtt: self.rtt.smoothed(),
-            min_rtt: self.rtt.min(),
-            in_flight: self.in_flight,
-            prior_in_flight,
-            window_limited: self.window_limited,
-            may_grow: !self.recovering,
-            phase: if self.recovering { Phase::Recovery } else { Phase::Open },
-            acked_to: number + 1,
-            sent_to: self.spaces[SpaceId::Data as usize].next_number,
-            rate,
-            total_delivered: self.sampler.delivered(),
-            total_lost: self.sampler.lost(),
-            next_departure: self.next_departure(),
-            delayed: ack.delay() >= about.max_ack_delay,
-            stamps: None,
-        });
+        self.cc.on_ack(
+            &cc::Ack {
+                now,
+                delivered: newly.bytes,
+                lost,
+                rtt,
+                srtt: self.rtt.smoothed(),
+                min_rtt: self.rtt.min(),
+                in_flight: self.in_flight,
+                prior_in_flight,
+                window_limited: self.window_limited,
+                may_grow: !self.recovering,
+                phase: if self.recovering { Phase::Recovery } else { Phase::Open },
+                acked_to: number + 1,
+                sent_to: self.next_data,
+                rate,
+                total_delivered: self.sampler.delivered(),
+                total_lost: self.sampler.lost(),
+                next_departure: self.next_departure(),
+                delayed: ack.delay() >= about.max_ack_delay,
+                stamps: None,
+            },
+            &[],
+        );
         if self.cc.asks() == Ask::MarkAppLimited {
             self.sampler.on_app_limited(self.in_flight);
         }

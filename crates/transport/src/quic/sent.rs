@@ -120,7 +120,7 @@ pub(super) struct SentPackets {
 impl SentPackets {
     /// Keeps a packet; they come in the order of their numbers, without gaps.
     #[inline]
-    pub fn push(&mut self, packet: SentPacket) {
+    pub fn push(&mut self, mut packet: SentPacket) {
         let quiet = !packet.in_flight;
         if packet.ack_eliciting {
             self.eliciting += 1;
@@ -130,8 +130,8 @@ impl SentPackets {
             self.base += 1;
             return;
         }
-        let state = if quiet { State::Quiet } else { State::Outstanding };
-        self.ring.push_back(SentPacket { state, ..packet });
+        packet.state = if quiet { State::Quiet } else { State::Outstanding };
+        self.ring.push_back(packet);
     }
 
     /// Whether anything that is to be acknowledged is outstanding.
@@ -147,19 +147,20 @@ impl SentPackets {
 
     /// Takes the packets of `range` for acknowledged; hands over each that was not before.
     #[inline]
-    pub fn acknowledge(&mut self, range: &Range<u64>, mut f: impl FnMut(u64, SentPacket)) {
+    pub fn acknowledge(&mut self, range: &Range<u64>, mut f: impl FnMut(u64, &SentPacket)) {
         let end = self.base + self.ring.len() as u64;
         let (from, to) = (range.start.max(self.base), range.end.min(end));
         if from == self.base && from < to {
             // In order: what is acknowledged leaves at once.
             for number in from..to {
-                let Some(packet) = self.ring.pop_front() else { break };
-                self.base = number + 1;
+                let Some(packet) = self.ring.front() else { break };
                 if packet.state == State::Outstanding {
                     self.eliciting -= usize::from(packet.ack_eliciting);
                     f(number, packet);
                 }
+                self.ring.pop_front();
             }
+            self.base = to;
             return;
         }
         for number in from..to {
@@ -168,13 +169,19 @@ impl SentPackets {
                 State::Outstanding => {
                     packet.state = State::Acked;
                     self.eliciting -= usize::from(packet.ack_eliciting);
-                    let taken = SentPacket { records: std::mem::take(&mut packet.records), ..*packet };
-                    f(number, taken);
+                    f(number, packet);
+                    packet.records = Few::default();
                 }
                 State::Quiet => packet.state = State::Acked,
                 State::Acked | State::Lost => {}
             }
         }
+    }
+
+    /// Whether any packet that was given up for lost is remembered.
+    #[inline]
+    pub fn remembers_losses(&self) -> bool {
+        !self.lost.is_empty()
     }
 
     /// Hands over the packets of `range` that had been given up for lost.
@@ -192,13 +199,16 @@ impl SentPackets {
 
     /// Drops what has left the window from its front, and forgets losses declared before `horizon`.
     #[inline]
-    pub fn trim(&mut self, horizon: Time) {
+    pub fn trim(&mut self, horizon: impl FnOnce() -> Time) {
         while self.ring.front().is_some_and(|p| p.state != State::Outstanding) {
             self.ring.pop_front();
             self.base += 1;
         }
-        while self.lost.front().is_some_and(|p| p.declared < horizon) {
-            self.lost.pop_front();
+        if !self.lost.is_empty() {
+            let horizon = horizon();
+            while self.lost.front().is_some_and(|p| p.declared < horizon) {
+                self.lost.pop_front();
+            }
         }
     }
 
@@ -349,7 +359,7 @@ mod tests {
         let mut packets = sent(&[0.0; 10]);
         assert_eq!(ack(&mut packets, 4..6), [4, 5]);
         assert_eq!(ack(&mut packets, 0..5), [0, 1, 2, 3]);
-        packets.trim(Time::ZERO);
+        packets.trim(|| Time::ZERO);
         assert_eq!(ack(&mut packets, 0..20), [6, 7, 8, 9]);
         assert!(!packets.awaits() && packets.ring.is_empty() && packets.base == 10);
     }

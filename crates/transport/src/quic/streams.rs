@@ -354,6 +354,10 @@ impl Streams {
     /// Whether any stream may send now.
     #[inline]
     pub fn sendable(&self) -> bool {
+        !self.active.is_empty() && self.any_sendable()
+    }
+
+    fn any_sendable(&self) -> bool {
         let credit = self.credit();
         self.active.iter().any(|&id| self.get(id).is_some_and(|s| Self::chunk(s, credit).is_some()))
     }

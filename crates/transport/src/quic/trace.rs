@@ -1,37 +1,40 @@
 //! What a path tells whoever listens; nothing here bears on what it does.
 
 use super::path::Path;
+use super::space::Spaces;
 use crate::recovery::Told;
 use haltere_net::incident::{CongestionState, TimerName};
 use haltere_net::{Cx, Incident, Span, Time};
 
 impl Path {
-    /// Reports what changed.
-    pub fn report(&mut self, cx: &mut Cx<'_>) {
-        if !cx.probing() {
-            return;
+    /// Reports what changed on this path, at place `i`.
+    #[inline]
+    pub fn report(&mut self, spaces: &Spaces, i: usize, cx: &mut Cx<'_>) {
+        if cx.probing() {
+            self.report_changes(spaces, i, cx);
         }
+    }
+
+    #[cold]
+    fn report_changes(&mut self, spaces: &Spaces, i: usize, cx: &mut Cx<'_>) {
         let now = Told {
             window: self.window(),
             ssthresh: self.cc.ssthresh(),
             in_flight: self.in_flight,
             pacing_rate: self.pacing_rate(),
             state: self.congestion_state(),
-            timer: (self.timer != Time::NEVER).then(|| (self.timer_name(), self.timer)),
+            timer: (self.timer != Time::NEVER).then(|| (timer_name(spaces, i), self.timer)),
         };
         self.told.update(now, cx);
     }
 
     /// Tells of an RTT sample.
+    #[inline]
     pub fn tell_rtt(&self, latest: Span, cx: &mut Cx<'_>) {
         if let (true, Some(smoothed)) = (cx.probing(), self.rtt.smoothed()) {
             let min = self.rtt.min().unwrap_or(latest);
             cx.tell(Incident::RttSampled { latest, smoothed, min, variation: self.rtt.variation() });
         }
-    }
-
-    fn timer_name(&self) -> TimerName {
-        if self.spaces.iter().any(|s| s.loss_time.is_some()) { TimerName::Loss } else { TimerName::Probe }
     }
 
     fn congestion_state(&self) -> CongestionState {
@@ -41,4 +44,8 @@ impl Path {
             false => CongestionState::Avoidance,
         }
     }
+}
+
+fn timer_name(spaces: &Spaces, i: usize) -> TimerName {
+    if spaces.on_path(i).any(|(_, s)| s.loss_time.is_some()) { TimerName::Loss } else { TimerName::Probe }
 }

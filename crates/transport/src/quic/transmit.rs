@@ -4,12 +4,13 @@ use super::connection::{Connection, Crypto, State};
 use super::few::Few;
 use super::frame::{AckEcn, Frame, varint_len};
 use super::packet::{Datagram, Form, QuicPacket, SpaceId, number_len};
-use super::path::{Clearance, Path, Space};
+use super::path::{Clearance, Path};
 use super::sent::Record;
 use super::sizes::{IP_UDP, MIN_DATAGRAM, MIN_NUMBER_AND_PAYLOAD};
+use super::space::Space;
 use crate::Body;
 use crate::endpoint::Role;
-use haltere_net::{Cx, Packet, PathId, Time};
+use haltere_net::{Cx, Ecn, Packet, PathId, Time};
 
 /// Room in a datagram below which no further packet is coalesced.
 const LEAST_ROOM: u32 = 16;
@@ -65,18 +66,25 @@ impl Draft {
 impl Connection {
     /// The next packet, if one may go now.
     pub(super) fn transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
-        let mut packet = match self.state {
+        match self.state {
             State::Open if self.opening.answer.is_some() => self.transmit_answer(),
-            State::Open => (0..self.paths.len()).find_map(|i| self.transmit_on(i, cx)),
+            State::Open => self.transmit_on(0, cx),
             State::Closing { .. } if self.close_pending => self.transmit_close(cx.now),
             _ => None,
-        }?;
-        packet.ecn = self.paths[usize::from(packet.path.0)].marking.codepoint();
-        Some(packet)
+        }
     }
 
     fn transmit_on(&mut self, i: usize, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let now = cx.now;
+        let (path, data) = (&mut self.paths[i], &self.spaces.data[i]);
+        if self.progress.confirmed && path.validation.validated && data.probes == 0 && !data.received.due(now) {
+            // The common end of a round of packets: the window is full, whatever there is to send.
+            if path.is_full() {
+                path.paced_until = Time::NEVER;
+                path.window_limited = true;
+                return None;
+            }
+        }
         let handshake = self.handshake_pending();
         let content = handshake || self.data_pending();
         let confirmed = self.progress.confirmed;
@@ -85,12 +93,27 @@ impl Connection {
         if path.validation.left() < u64::from(path.mtu.current()) {
             return None;
         }
-        let probing = path.spaces.iter().any(|s| s.probes > 0);
-        let clearance = path.clearance(now);
+        // Once the handshake is confirmed its spaces are gone.
+        let (probing, due) = match confirmed {
+            true => (self.spaces.data[i].probes > 0, self.spaces.data[i].received.due(now)),
+            false => (
+                self.spaces.on_path(i).any(|(_, s)| s.probes > 0),
+                self.spaces.on_path(i).any(|(_, s)| s.received.due(now)),
+            ),
+        };
         // What fits into the window goes before a probe, which might else make it wait for a round trip.
         let fits = |path: &Path| path.in_flight + self.streams.waiting() <= path.window();
         let mtu_probe = if confirmed && !self.handshake_done_pending { path.mtu.wants() } else { None };
         let mtu_probe = mtu_probe.filter(|_| !content || !fits(path));
+        if !content && mtu_probe.is_none() {
+            // RFC 9002 section 7.8: a sender with nothing to send does not use its window.
+            path.window_limited = path.is_full();
+            if !path.window_limited {
+                path.sampler.on_app_limited(path.in_flight);
+            }
+            return if probing || due { self.build(i, probing, cx) } else { None };
+        }
+        let clearance = path.clearance(now);
         let blocked = match clearance {
             Clearance::Free => false,
             Clearance::Window => true,
@@ -112,7 +135,6 @@ impl Connection {
             return Some(self.transmit_mtu_probe(i, size, cx));
         }
         let eliciting = probing || (content && !blocked);
-        let due = path.spaces.iter().any(|s| s.received.due(now));
         if !eliciting && !due && !handshake {
             return None;
         }
@@ -144,17 +166,61 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn build(&mut self, i: usize, eliciting: bool, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        if self.progress.confirmed { self.build_data(i, eliciting, cx) } else { self.build_all(i, eliciting, cx) }
+    }
+
+    /// A datagram of one 1-RTT packet: all there is once the handshake is confirmed.
+    fn build_data(&mut self, i: usize, eliciting: bool, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        let (id, now) = (SpaceId::Data, cx.now);
+        let space = &self.spaces.data[i];
+        let number = space.next_number;
+        let number_len = number_len(number, space.largest_acked);
+        let overhead = id.overhead() + number_len;
+        let mut draft = self.draft_data(i, self.paths[i].mtu.current() - overhead, eliciting, now);
+        if draft.frames.is_empty() {
+            return None;
+        }
+        draft.pad(MIN_NUMBER_AND_PAYLOAD.saturating_sub(number_len + draft.payload));
+        let size = overhead + draft.payload;
+        let (eliciting, padded) = (draft.eliciting, draft.padded);
+        let space = &mut self.spaces.data[i];
+        if draft.acks {
+            space.received.on_ack_sent(eliciting);
+        }
+        self.paths[i].on_sent(space, now, id, size, draft.records, eliciting, padded);
+        self.stats.retransmitted_packets += u64::from(draft.again);
+        self.after_sending(i, size, eliciting);
+        if eliciting || padded || cx.probing() {
+            self.set_timer(i, cx);
+        }
+        let (form, number_len) = (Form::Plain, number_len as u8);
+        let packet = QuicPacket { space: id, form, token: 0, number_len, size, number, frames: draft.frames };
+        let datagram = Datagram { packets: Few::of(packet) };
+        let datagram = match self.spare.take() {
+            Some(mut spare) => {
+                *spare = datagram;
+                spare
+            }
+            None => Box::new(datagram),
+        };
+        let path = &self.paths[i];
+        let (path, ecn) = (path.id, path.marking.codepoint());
+        Some(Packet { path, ecn, ..Packet::new(size + IP_UDP, Body::Quic(datagram)) })
+    }
+
+    /// A datagram of a packet for each space that has something to send.
+    fn build_all(&mut self, i: usize, eliciting: bool, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let now = cx.now;
         let most = self.paths[i].mtu.current();
         let mut drafts: [Option<(SpaceId, u32, Draft)>; 3] = [None, None, None];
         let (mut used, mut count) = (0, 0);
-        let first = if self.progress.confirmed { SpaceId::Data as usize } else { 0 };
-        for id in &SpaceId::ALL[first..] {
+        for id in &SpaceId::ALL {
             if !self.can_send(*id) {
                 continue;
             }
-            let space = &self.paths[i].spaces[*id as usize];
+            let space = self.spaces.of(*id, i);
             let number_len = number_len(space.next_number, space.largest_acked);
             let overhead = self.overhead(*id) + number_len;
             if most < used + overhead + LEAST_ROOM {
@@ -192,13 +258,12 @@ impl Connection {
         for (id, number_len, draft) in drafts.into_iter().flatten() {
             let (form, token) = (self.form(id), self.token(id));
             let size = self.overhead(id) + number_len + draft.payload;
-            let path = &mut self.paths[i];
-            let space = path.space(id);
+            let space = self.spaces.of_mut(id, i);
             if draft.acks {
                 space.received.on_ack_sent(draft.eliciting);
             }
             let number = space.next_number;
-            path.on_sent(now, id, size, draft.records, draft.eliciting, draft.padded);
+            self.paths[i].on_sent(space, now, id, size, draft.records, draft.eliciting, draft.padded);
             used += size;
             eliciting |= draft.eliciting;
             again |= draft.again;
@@ -223,11 +288,8 @@ impl Connection {
             // RFC 9001 section 4.9.1: a client is done with Initial packets when it sends its first Handshake packet.
             self.discard(SpaceId::Initial);
         }
-        let about = self.situation();
-        let path = &mut self.paths[i];
-        path.set_timer(now, &about);
-        path.report(cx);
-        Some(wrap(datagram, used, path.id))
+        self.set_timer(i, cx);
+        Some(wrap(datagram, used, self.paths[i].id, self.paths[i].marking.codepoint()))
     }
 
     fn after_sending(&mut self, i: usize, used: u32, eliciting: bool) {
@@ -244,7 +306,7 @@ impl Connection {
 
     fn draft_handshake(&mut self, i: usize, id: SpaceId, room: u32, now: Time) -> Draft {
         let mut draft = Draft::default();
-        let space = &self.paths[i].spaces[id as usize];
+        let space = self.spaces.of(id, i);
         if space.received.owes() {
             draft.acknowledge(space, now);
         }
@@ -278,7 +340,7 @@ impl Connection {
     #[inline]
     fn draft_data(&mut self, i: usize, room: u32, eliciting: bool, now: Time) -> Draft {
         let mut draft = Draft::default();
-        let space = &self.paths[i].spaces[SpaceId::Data as usize];
+        let space = &self.spaces.data[i];
         let owes = space.received.owes();
         if owes && (eliciting || space.received.due(now)) {
             draft.acknowledge(space, now);
@@ -325,31 +387,26 @@ impl Connection {
 
     /// RFC 9000 section 14.4: PING and PADDING, filling a datagram of the size that is tried.
     fn transmit_mtu_probe(&mut self, i: usize, size: u32, cx: &mut Cx<'_>) -> Packet<Body> {
-        let path = &mut self.paths[i];
-        let space = path.space(SpaceId::Data);
+        let space = &mut self.spaces.data[i];
         let (number, len) = (space.next_number, number_len(space.next_number, space.largest_acked));
         let mut frames = Few::default();
         // Section 8.3 of the extension's draft: nothing is to delay the answer.
         frames.push(if self.frequency.relaxed() { Frame::ImmediateAck } else { Frame::Ping });
         frames.push(Frame::Padding(size - SpaceId::Data.overhead() - len - 1));
-        path.on_mtu_probe_sent(cx.now, size);
+        self.paths[i].on_mtu_probe_sent(space, cx.now, size);
         let (space, form, token, number_len) = (SpaceId::Data, Form::Plain, 0, len as u8);
         let packet = QuicPacket { space, form, token, number_len, size, number, frames };
         let mut datagram = Datagram::default();
         datagram.packets.push(packet);
         self.after_sending(i, size, true);
-        let about = self.situation();
-        let path = &mut self.paths[i];
-        path.set_timer(cx.now, &about);
-        path.report(cx);
-        wrap(datagram, size, path.id)
+        self.set_timer(i, cx);
+        wrap(datagram, size, self.paths[i].id, self.paths[i].marking.codepoint())
     }
 
     /// CONNECTION_CLOSE in packets of which the peer can surely read one (RFC 9000 section 10.2.3).
     fn transmit_close(&mut self, now: Time) -> Option<Packet<Body>> {
         self.close_pending = false;
-        let data_known =
-            self.progress.confirmed || self.paths[0].spaces[SpaceId::Data as usize].largest_acked.is_some();
+        let data_known = self.progress.confirmed || self.spaces.data[0].largest_acked.is_some();
         let mut datagram = Datagram::default();
         let mut used = 0;
         for id in SpaceId::ALL {
@@ -357,7 +414,7 @@ impl Connection {
                 continue;
             }
             let (form, token, overhead) = (self.form(id), self.token(id), self.overhead(id));
-            let space = self.paths[0].space(id);
+            let space = self.spaces.of_mut(id, 0);
             let len = number_len(space.next_number, space.largest_acked);
             let mut draft = Draft::default();
             if space.received.owes() {
@@ -381,7 +438,7 @@ impl Connection {
             return None;
         }
         self.after_sending(0, used, false);
-        Some(wrap(datagram, used, self.paths[0].id))
+        Some(wrap(datagram, used, self.paths[0].id, self.paths[0].marking.codepoint()))
     }
 }
 
@@ -399,6 +456,6 @@ fn record_of(frame: &Frame) -> Option<Record> {
 }
 
 #[inline]
-pub(super) fn wrap(datagram: Datagram, size: u32, path: PathId) -> Packet<Body> {
-    Packet { path, ..Packet::new(size + IP_UDP, Body::Quic(Box::new(datagram))) }
+pub(super) fn wrap(datagram: Datagram, size: u32, path: PathId, ecn: Ecn) -> Packet<Body> {
+    Packet { path, ecn, ..Packet::new(size + IP_UDP, Body::Quic(Box::new(datagram))) }
 }

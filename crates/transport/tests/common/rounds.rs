@@ -147,27 +147,30 @@ impl Rounds {
             lost: 0,
             app_limited: !self.window_limited,
         };
-        self.cc.on_ack(&Ack {
-            now: self.now,
-            delivered,
-            lost: 0,
-            rtt: Some(self.rtt),
-            srtt: Some(self.srtt),
-            min_rtt: Some(self.min_rtt),
-            in_flight: self.sent_to - self.acked_to,
-            prior_in_flight,
-            window_limited: self.window_limited,
-            may_grow: self.phase <= Phase::Disorder || self.phase == Phase::Loss,
-            phase: self.phase,
-            acked_to: self.acked_to,
-            sent_to: self.sent_to,
-            rate,
-            total_delivered: self.acked_to,
-            total_lost: self.lost,
-            next_departure: self.now,
-            delayed: false,
-            stamps: None,
-        });
+        self.cc.on_ack(
+            &Ack {
+                now: self.now,
+                delivered,
+                lost: 0,
+                rtt: Some(self.rtt),
+                srtt: Some(self.srtt),
+                min_rtt: Some(self.min_rtt),
+                in_flight: self.sent_to - self.acked_to,
+                prior_in_flight,
+                window_limited: self.window_limited,
+                may_grow: self.phase <= Phase::Disorder || self.phase == Phase::Loss,
+                phase: self.phase,
+                acked_to: self.acked_to,
+                sent_to: self.sent_to,
+                rate,
+                total_delivered: self.acked_to,
+                total_lost: self.lost,
+                next_departure: self.now,
+                delayed: false,
+                stamps: None,
+            },
+            &[],
+        );
         self.send();
     }
 

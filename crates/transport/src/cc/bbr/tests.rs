@@ -69,7 +69,7 @@ impl Hand {
         alter(&mut altered);
         ack.total_lost += altered.lost;
         altered.total_lost = ack.total_lost;
-        self.cc.on_ack(&altered);
+        self.cc.on_ack(&altered, &[]);
     }
 
     /// Brings the pipe to its full at 100 segments a round and drains it.

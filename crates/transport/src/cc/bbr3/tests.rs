@@ -37,7 +37,7 @@ impl Hand {
         ack.rate.in_flight = 2 * segments * MSS;
         let mut altered = *ack;
         alter(&mut altered);
-        self.cc.on_ack(&altered);
+        self.cc.on_ack(&altered, &[]);
     }
 
     /// Losses of `n` packets sent with `in_flight` segments in flight, every `apart` packets.
@@ -431,7 +431,7 @@ fn no_quantity_in_an_ack_makes_it_panic() {
                 (a.now, a.delivered, a.total_delivered) = (Time::from_nanos(n * (big / 32)), big, big);
                 (a.rtt, a.srtt) = (Some(Span::from_nanos(big)), Some(Span::from_nanos(1)));
                 a.rate = RateSample { delivered: big, interval: Span::from_nanos(1 + n), in_flight: big, lost: n, ..a.rate };
-            }));
+            }), &[]);
             let (now, in_flight) = (Time::from_nanos(big), big / 2);
             cc.on_congestion(&Congestion { now, trigger: Trigger::Timeout, new_episode: true, in_flight, lost: big });
             assert!(cc.window() > 0);

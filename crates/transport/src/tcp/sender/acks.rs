@@ -218,7 +218,7 @@ impl Sender {
             delayed,
             stamps,
         };
-        self.cc.on_ack(&ack);
+        self.cc.on_ack(&ack, &[]);
         match self.cc.asks() {
             Ask::Nothing => {}
             Ask::MarkAppLimited => self.sampler.on_app_limited(in_flight),
