@@ -215,14 +215,14 @@ impl Endpoint for Connection {
 
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
         let ecn = packet.ecn;
-        let Body::Tcp(s) = packet.body else {
+        let Body::Tcp(s) = &packet.body else {
             self.tx.stats.invalid_packets += 1;
             return;
         };
         self.tx.stats.received_packets += 1;
         self.tx.stats.received_wire_bytes += u64::from(packet.len);
-        if !self.accepts(&s, packet.len) {
-            return self.refuse(&s);
+        if !self.accepts(s, packet.len) {
+            return self.refuse(s);
         }
         match (self.state, s.kind) {
             (State::Failed, _) => {}
@@ -235,7 +235,7 @@ impl Endpoint for Connection {
                     self.use_ecn();
                 }
                 if self.config.fast_open && s.len > 0 {
-                    self.take_syn_data(&s, cx.now);
+                    self.take_syn_data(s, cx.now);
                 }
             }
             (State::SynReceived, Kind::Syn) => self.handshake.pending = true,
@@ -251,9 +251,9 @@ impl Endpoint for Connection {
             (State::Established, Kind::SynAck) => self.rx.acknowledge_now(),
             (State::SynReceived, Kind::Data) => {
                 self.establish(s.window, cx.now);
-                self.on_established(&s, ecn, cx);
+                self.on_established(s, ecn, cx);
             }
-            (State::Established | State::Closed, Kind::Data) => self.on_established(&s, ecn, cx),
+            (State::Established | State::Closed, Kind::Data) => self.on_established(s, ecn, cx),
             _ => {}
         }
     }
