@@ -86,7 +86,8 @@ pub(super) struct Sender {
     paced: bool,
     /// The data that goes out together, and is paced together.
     pub(super) together: SuperSegment,
-    pacing_wake: Option<Time>,
+    /// When pacing lets the next segment go, if something waits for that; else [`Time::NEVER`].
+    pacing_wake: Time,
     /// First position not acknowledged.
     pub una: u64,
     /// Next position to send.
@@ -144,7 +145,7 @@ impl Sender {
             pacer: Pacer::new(0),
             paced,
             together: SuperSegment::default(),
-            pacing_wake: None,
+            pacing_wake: Time::NEVER,
             una: 0,
             nxt: 0,
             written: 0,
@@ -289,7 +290,7 @@ impl Sender {
 
     /// The next segment that may go out now; it counts as sent.
     pub(super) fn poll(&mut self, cx: &mut Cx<'_>) -> Option<Outgoing> {
-        self.pacing_wake = None;
+        self.pacing_wake = Time::NEVER;
         let out = if self.may_pace(cx.now) { self.pick(cx) } else { None };
         match out {
             Some(segment) => {
@@ -314,7 +315,7 @@ impl Sender {
             Some(at) => {
                 let retransmit = self.board.lost() > self.board.retransmitted();
                 if (retransmit || self.unsent() > 0) && self.has_room() {
-                    self.pacing_wake = Some(at);
+                    self.pacing_wake = at;
                 }
                 false
             }
