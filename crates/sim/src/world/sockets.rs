@@ -47,7 +47,7 @@ pub(super) struct SocketTable {
     /// The one that sent last: it goes on until it has nothing more, then those after it have their turn.
     turn: u32,
     /// When each socket wants to be called, if there is more than one.
-    timers: Schedule,
+    timers: Option<Schedule>,
     wake: Time,
     transports: Box<dyn Transports>,
     /// The number of the first connection that it opens, if that was fixed beforehand.
@@ -64,7 +64,7 @@ impl SocketTable {
             free: Vec::new(),
             active: Vec::new(),
             turn: 0,
-            timers: Schedule::new(0),
+            timers: None,
             wake: Time::NEVER,
             transports,
             first,
@@ -88,13 +88,14 @@ impl SocketTable {
                 self.sockets.len() as u32 - 1
             }
         };
-        if self.sockets.len() == 2 && self.timers.machines() == 0 {
-            // Up to here the only socket's time stood in `wake`.
-            self.timers.grow(1);
-            self.timers.set(0, self.wake);
-        }
         if self.sockets.len() > 1 {
-            self.timers.grow(self.sockets.len());
+            let timers = self.timers.get_or_insert_with(|| {
+                // Up to here the only socket's time stood in `wake`.
+                let mut timers = Schedule::new(2);
+                timers.set(0, self.wake);
+                timers
+            });
+            timers.grow(self.sockets.len());
         }
         self.activate(id);
         Ok(SocketId(id))
@@ -156,12 +157,18 @@ impl SocketTable {
         let Some(Some(socket)) = self.sockets.get_mut(id as usize) else { return };
         socket.active = false;
         let wake = socket.endpoint.next_wake();
-        if self.timers.machines() == 0 {
-            self.wake = wake;
-        } else {
-            self.timers.set(id, wake);
-            self.wake = self.timers.peek().map_or(Time::NEVER, |(at, _)| at);
-        }
+        self.set_timer(id, wake);
+    }
+
+    #[inline]
+    fn set_timer(&mut self, id: u32, at: Time) {
+        self.wake = match &mut self.timers {
+            None => at,
+            Some(timers) => {
+                timers.set(id, at);
+                timers.peek().map_or(Time::NEVER, |(at, _)| at)
+            }
+        };
     }
 
     /// When the next of them wants to be called.
@@ -172,16 +179,13 @@ impl SocketTable {
 
     /// Runs the timers that are due.
     pub fn on_wake(&mut self, cx: &mut Cx<'_>) {
-        if self.timers.machines() == 0 {
-            self.on_wake_of(0, cx);
-            return;
+        if self.timers.is_none() {
+            return self.on_wake_of(0, cx);
         }
-        while let Some((at, id)) = self.timers.peek().filter(|(at, _)| *at <= cx.now) {
-            debug_assert!(at <= cx.now);
-            self.timers.set(id, Time::NEVER);
+        while let Some((_, id)) = self.timers.as_ref().and_then(Schedule::peek).filter(|(at, _)| *at <= cx.now) {
+            self.set_timer(id, Time::NEVER);
             self.on_wake_of(id, cx);
         }
-        self.wake = self.timers.peek().map_or(Time::NEVER, |(at, _)| at);
     }
 
     fn on_wake_of(&mut self, id: u32, cx: &mut Cx<'_>) {
@@ -196,12 +200,7 @@ impl SocketTable {
         self.active.retain(|&other| other != id);
         self.free.push(id);
         self.released = self.released.and(socket.endpoint.stats());
-        if self.timers.machines() > 0 {
-            self.timers.set(id, Time::NEVER);
-            self.wake = self.timers.peek().map_or(Time::NEVER, |(at, _)| at);
-        } else {
-            self.wake = Time::NEVER;
-        }
+        self.set_timer(id, Time::NEVER);
         Some(socket.connection)
     }
 

@@ -35,7 +35,8 @@ pub(super) struct Handshake {
     pub ack: bool,
     first_sent: Option<Time>,
     pub tries: u32,
-    timer: Option<Time>,
+    /// When the SYN or SYN-ACK is sent again, or [`Time::NEVER`].
+    timer: Time,
     /// Server: data came with the SYN, and the application may answer before the handshake is over.
     pub early: bool,
 }
@@ -53,7 +54,8 @@ pub struct Connection {
     low_water: u64,
     finish_told: bool,
     probe: bool,
-    persist: Option<Time>,
+    /// When a closed window is probed, or [`Time::NEVER`].
+    persist: Time,
     persist_backoff: u32,
     ticks: Ticks,
 }
@@ -68,13 +70,20 @@ impl Connection {
             tx,
             config,
             state: State::Idle,
-            handshake: Handshake { pending: false, ack: false, first_sent: None, tries: 0, timer: None, early: false },
+            handshake: Handshake {
+                pending: false,
+                ack: false,
+                first_sent: None,
+                tries: 0,
+                timer: Time::NEVER,
+                early: false,
+            },
             events: VecDeque::new(),
             opened: false,
             low_water: 0,
             finish_told: false,
             probe: false,
-            persist: None,
+            persist: Time::NEVER,
             persist_backoff: 0,
             ticks,
         }
@@ -152,7 +161,7 @@ impl Connection {
     fn establish(&mut self, window: u64, now: Time) {
         let rtt = self.handshake.first_sent.filter(|_| self.handshake.tries == 1).map(|t| now.since(t));
         self.state = State::Established;
-        self.handshake.timer = None;
+        self.handshake.timer = Time::NEVER;
         self.handshake.pending = false;
         self.tx.stats.connected_at = Some(now);
         if std::mem::take(&mut self.handshake.early) {
@@ -195,12 +204,12 @@ impl Connection {
 
     fn set_persist(&mut self, now: Time) {
         if self.state == State::Established && self.tx.is_blocked_by_peer() {
-            if self.persist.is_none() {
+            if self.persist == Time::NEVER {
                 let span = self.tx.rtt.rto().max(PERSIST_MIN).scaled(1 << self.persist_backoff.min(9), 1);
-                self.persist = Some(self.ticks.deadline(now, span.min(Span::from_secs(120))));
+                self.persist = self.ticks.deadline(now, span.min(Span::from_secs(120)));
             }
         } else {
-            self.persist = None;
+            self.persist = Time::NEVER;
         }
     }
 }
@@ -215,14 +224,14 @@ impl Endpoint for Connection {
 
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
         let ecn = packet.ecn;
-        let Body::Tcp(s) = packet.body else {
+        let Body::Tcp(s) = &packet.body else {
             self.tx.stats.invalid_packets += 1;
             return;
         };
         self.tx.stats.received_packets += 1;
         self.tx.stats.received_wire_bytes += u64::from(packet.len);
-        if !self.accepts(&s, packet.len) {
-            return self.refuse(&s);
+        if !self.accepts(s, packet.len) {
+            return self.refuse(s);
         }
         match (self.state, s.kind) {
             (State::Failed, _) => {}
@@ -235,7 +244,7 @@ impl Endpoint for Connection {
                     self.use_ecn();
                 }
                 if self.config.fast_open && s.len > 0 {
-                    self.take_syn_data(&s, cx.now);
+                    self.take_syn_data(s, cx.now);
                 }
             }
             (State::SynReceived, Kind::Syn) => self.handshake.pending = true,
@@ -251,16 +260,16 @@ impl Endpoint for Connection {
             (State::Established, Kind::SynAck) => self.rx.acknowledge_now(),
             (State::SynReceived, Kind::Data) => {
                 self.establish(s.window, cx.now);
-                self.on_established(&s, ecn, cx);
+                self.on_established(s, ecn, cx);
             }
-            (State::Established | State::Closed, Kind::Data) => self.on_established(&s, ecn, cx),
+            (State::Established | State::Closed, Kind::Data) => self.on_established(s, ecn, cx),
             _ => {}
         }
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
-        if self.handshake.timer.is_some_and(|t| t <= cx.now) {
-            self.handshake.timer = None;
+        if self.handshake.timer <= cx.now {
+            self.handshake.timer = Time::NEVER;
             if self.handshake.tries > self.config.syn_retries {
                 return self.fail(CloseReason::HandshakeTimeout);
             }
@@ -276,8 +285,8 @@ impl Endpoint for Connection {
             if matches!(self.rx.due(), Due::At(t) if t <= cx.now) {
                 self.rx.acknowledge_now();
             }
-            if self.persist.is_some_and(|t| t <= cx.now) {
-                self.persist = None;
+            if self.persist <= cx.now {
+                self.persist = Time::NEVER;
                 self.persist_backoff += 1;
                 self.probe = true;
             }
@@ -292,9 +301,7 @@ impl Endpoint for Connection {
             Due::At(t) => t,
             Due::Now | Due::No => Time::NEVER,
         };
-        let handshake = self.handshake.timer.unwrap_or(Time::NEVER);
-        let persist = self.persist.unwrap_or(Time::NEVER);
-        self.tx.next_wake().min(ack).min(handshake).min(persist)
+        self.tx.next_wake().min(ack).min(self.handshake.timer).min(self.persist)
     }
 
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
@@ -304,7 +311,7 @@ impl Endpoint for Connection {
             self.handshake.first_sent.get_or_insert(now);
             let span = SYN_TIMEOUT.scaled(1 << self.handshake.tries.min(6), 1);
             self.handshake.tries += 1;
-            self.handshake.timer = Some(self.ticks.deadline(now, span));
+            self.handshake.timer = self.ticks.deadline(now, span);
             let kind = if self.config.role == Role::Client { Kind::Syn } else { Kind::SynAck };
             let window_scale = self.rx.window_scale();
             let mss = u16::try_from(self.config.mtu.saturating_sub(BASE_HEADER)).unwrap_or(u16::MAX);

@@ -480,7 +480,9 @@ impl Receiver {
             self.acked = self.next;
             return;
         }
-        s.set_sack(self.duplicate.take().into_iter().chain(self.recent.iter().copied()));
+        if self.duplicate.is_some() || !self.recent.is_empty() {
+            s.set_sack(self.duplicate.take().into_iter().chain(self.recent.iter().copied()));
+        }
         if self.due != Due::No {
             self.quick = self.quick.saturating_sub(1);
             if self.quick == 0 {

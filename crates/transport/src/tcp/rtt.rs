@@ -120,7 +120,7 @@ impl Rtt {
             (s, RtoRule::Linux { .. }) => Span::from_nanos(s / 8 + self.rttvar),
             (s, RtoRule::Rfc6298) => Span::from_nanos(s / 8 + self.rttvar).max(RTO_INITIAL),
         };
-        base.min(RTO_MAX).scaled(1 << self.backoff.min(20), 1).min(RTO_MAX)
+        (base.min(RTO_MAX) * (1 << self.backoff.min(20))).min(RTO_MAX)
     }
 
     /// The least the timeout's variance term counts, which also allows for the peer's delayed ACK.

@@ -168,7 +168,14 @@ impl Scoreboard {
 
     /// Takes record `n` out of the order of transmission.
     fn unlink(&mut self, n: u32) {
-        let Some(&Record { older, newer, .. }) = self.at(n) else { return };
+        let Some(record) = self.at_mut(n) else { return };
+        let older = std::mem::replace(&mut record.older, NONE);
+        let newer = std::mem::replace(&mut record.newer, NONE);
+        self.bridge(n, older, newer);
+    }
+
+    /// Makes neighbours of those that record `n`, which leaves the order of transmission, stood between.
+    fn bridge(&mut self, n: u32, older: u32, newer: u32) {
         if older == NONE && newer == NONE && self.oldest != n {
             return;
         }
@@ -181,10 +188,6 @@ impl Scoreboard {
             self.newest = older;
         } else if let Some(record) = self.at_mut(newer) {
             record.older = older;
-        }
-        if let Some(record) = self.at_mut(n) {
-            record.older = NONE;
-            record.newer = NONE;
         }
     }
 
@@ -283,9 +286,9 @@ impl Scoreboard {
 
     /// Everything below `una` is acknowledged. `visit` sees each record that leaves.
     pub(super) fn acknowledge(&mut self, una: u64, high_seq: u64, out: &mut Delivery, mut visit: impl FnMut(&Record)) {
-        while let Some(record) = self.records.front().copied().filter(|r| r.end <= una) {
+        while let Some(record) = self.records.front().filter(|r| r.end <= una) {
             let n = self.base;
-            let marks = record.marks;
+            let Record { marks, older, newer, .. } = *record;
             if marks.has(Marks::EVER_RETRANS) {
                 if marks.has(Marks::RETRANS) {
                     self.retransmitted -= 1;
@@ -305,9 +308,9 @@ impl Scoreboard {
             if marks.has(Marks::LOST) {
                 self.lost -= 1;
             }
-            visit(&record);
+            visit(record);
             out.acked += 1;
-            self.unlink(n);
+            self.bridge(n, older, newer);
             self.records.pop_front();
             self.base = self.base.wrapping_add(1);
             if self.hint == n {

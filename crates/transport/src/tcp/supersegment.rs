@@ -90,12 +90,11 @@ impl SuperSegment {
 }
 
 impl Sender {
-    /// Whether new data goes out now, given that the congestion window has room for some; if so, how much together is
-    /// noted.
-    pub(super) fn begin_together(&mut self, now: Time) -> bool {
-        let (mss, window) = (self.mss, self.window());
-        let room = window.saturating_sub(self.in_flight()) / mss;
-        let most = self.largest_together();
+    /// Whether new data goes out now, given that the congestion window has room for some segments; if so, how much together
+    /// is noted.
+    pub(super) fn begin_together(&mut self, window: u64, room: u64, now: Time) -> bool {
+        let mss = self.mss;
+        let most = self.largest_together(window);
         // Two of them at least are to be on their way at a time.
         let quota = room.min((window / mss / 2).max(1)).min(most);
         let (origin, chunk) = (self.together.origin, (LARGEST / mss).max(1) * mss);
@@ -110,7 +109,7 @@ impl Sender {
         }
         let len = self.together.end - self.nxt;
         self.together.waits = false;
-        if len > mss && self.waits_for_more(now, room * mss, most * mss, len) {
+        if len > mss && self.waits_for_more(window, room * mss, most * mss, len, now) {
             return false;
         }
         self.together.left = len.div_ceil(mss).clamp(1, quota.max(1));
@@ -119,18 +118,19 @@ impl Sender {
 
     /// The next lost segment is to be retransmitted, and with it what was lost together (`tcp_xmit_retransmit_queue`).
     pub(super) fn begin_again(&mut self) {
-        let room = self.window().saturating_sub(self.in_flight()) / self.mss;
-        let most = room.min(self.largest_together());
+        let window = self.window();
+        let room = window.saturating_sub(self.in_flight()) / self.mss;
+        let most = room.min(self.largest_together(window));
         self.together.left = self.board.lost_together(most.max(1));
         self.together.again = true;
     }
 
     /// Segments of a super-segment at most (`tcp_tso_segs`).
-    fn largest_together(&self) -> u64 {
+    fn largest_together(&self, window: u64) -> u64 {
         if self.cc.pacing_rate().is_some() {
             return self.cc.send_quantum() / self.mss;
         }
-        let paced = self.nominal_rate().map_or(0, |rate| rate.as_bps() >> (SHIFT + 3));
+        let paced = self.window_rate(window).map_or(0, |rate| rate.as_bps() >> (SHIFT + 3));
         let halvings = self.rtt.min().map_or(u64::MAX, |rtt| rtt.as_micros() >> SHORT_PATH_SHIFT);
         let short_path = if halvings < 32 { LARGEST >> halvings } else { 0 };
         ((paced + short_path).min(LARGEST) / self.mss).max(LEAST)
@@ -138,14 +138,14 @@ impl Sender {
 
     /// `tcp_tso_should_defer`: `room` bytes of the congestion window are free, a whole super-segment has `most`, and the
     /// data at the head `len`.
-    fn waits_for_more(&mut self, now: Time, room: u64, most: u64, len: u64) -> bool {
+    fn waits_for_more(&mut self, window: u64, room: u64, most: u64, len: u64, now: Time) -> bool {
         if self.phase >= Phase::Recovery || now.since(self.last_send.max(self.pacer.next())) > PATIENCE {
             return false;
         }
         let offered = self.window_end.saturating_sub(self.nxt);
         let limit = room.min(offered);
         let last = self.together.end == self.written;
-        let window = self.window().min(self.window_end.saturating_sub(self.una));
+        let window = window.min(self.window_end.saturating_sub(self.una));
         if limit >= most || (!last && limit >= len) || limit >= window / WORTHWHILE {
             return false;
         }

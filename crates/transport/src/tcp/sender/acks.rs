@@ -33,7 +33,10 @@ impl Sender {
         }
         if self.board.is_empty() {
             self.tell_echo(0, now);
-            return self.take_late_duplicate(s, window_update, now);
+            if s.sacks > 0 || self.tlp.is_some() {
+                self.take_late_duplicate(s, window_update, now);
+            }
+            return;
         }
         let prior_highest = self.board.highest_sacked(self.una);
         let prior_in_flight = self.in_flight();
@@ -45,8 +48,11 @@ impl Sender {
         }
         self.ece = self.ecn && s.ece;
         let mut d = Delivery::default();
-        let duplicate = self.take_duplicate_sack(s, prior_una);
-        self.take_sacks(s, prior_una, duplicate.is_some(), &mut d);
+        let mut duplicate = None;
+        if s.sacks > 0 {
+            duplicate = self.take_duplicate_sack(s, prior_una);
+            self.take_sacks(s, prior_una, duplicate.is_some(), &mut d);
+        }
         self.take_cumulative(&mut d);
         if d.sacked > 0 || d.acked > 0 {
             self.check_reordering(&d, prior_highest);
@@ -63,7 +69,9 @@ impl Sender {
         self.rack.update_window(prior_delivered, self.sampler.delivered());
         self.tell_echo(u64::from(d.delivered) * self.mss, now);
         let plain = !(advanced || s.len > 0 || window_update);
-        self.take_probe_ack(s.ack, duplicate, plain && d.sacked == 0, now);
+        if self.tlp.is_some() {
+            self.take_probe_ack(s.ack, duplicate, plain && d.sacked == 0, now);
+        }
         let dup = plain && duplicate.is_none();
         let dubious = (!advanced && s.len == 0 && !window_update) || d.sacked > 0 || duplicate.is_some() || self.ece;
         self.order = Order::LostFirst;

@@ -86,7 +86,8 @@ pub(super) struct Sender {
     paced: bool,
     /// The data that goes out together, and is paced together.
     pub(super) together: SuperSegment,
-    pacing_wake: Option<Time>,
+    /// When pacing lets the next segment go, if something waits for that; else [`Time::NEVER`].
+    pacing_wake: Time,
     /// First position not acknowledged.
     pub una: u64,
     /// Next position to send.
@@ -144,7 +145,7 @@ impl Sender {
             pacer: Pacer::new(0),
             paced,
             together: SuperSegment::default(),
-            pacing_wake: None,
+            pacing_wake: Time::NEVER,
             una: 0,
             nxt: 0,
             written: 0,
@@ -237,7 +238,7 @@ impl Sender {
     /// Whether only the peer's window holds data back, with nothing in flight that would bring an update.
     pub(super) fn is_blocked_by_peer(&self) -> bool {
         let data = self.written.saturating_sub(self.nxt).min(self.largest_segment());
-        self.board.is_empty() && data > self.window_end.saturating_sub(self.nxt)
+        data > 0 && self.board.is_empty() && data > self.window_end.saturating_sub(self.nxt)
     }
 
     /// Bytes in flight, counted in whole segments as Linux does.
@@ -277,17 +278,19 @@ impl Sender {
     /// Linux's pacing rate, which sizes super-segments of all senders. For window-based algorithms it is twice the window
     /// an RTT in slow start, 1.2 times afterwards; what is out counts if it is more (`tcp_update_pacing_rate`).
     pub(super) fn nominal_rate(&self) -> Option<Rate> {
-        self.cc.pacing_rate().or_else(|| {
-            let (window, ssthresh) = (self.window(), self.cc.ssthresh());
-            let percent = if window < ssthresh / 2 { 200 } else { 120 };
-            let out = u64::from(self.board.out()) * self.mss;
-            Rate::of(window.max(out), self.rtt.srtt()?).map(|r| r.scaled(percent, 100))
-        })
+        self.cc.pacing_rate().or_else(|| self.window_rate(self.window()))
+    }
+
+    /// The same for window-based algorithms.
+    pub(super) fn window_rate(&self, window: u64) -> Option<Rate> {
+        let percent = if window < self.cc.ssthresh() / 2 { 200 } else { 120 };
+        let out = u64::from(self.board.out()) * self.mss;
+        Rate::of(window.max(out), self.rtt.srtt()?).map(|r| r.scaled(percent, 100))
     }
 
     /// The next segment that may go out now; it counts as sent.
     pub(super) fn poll(&mut self, cx: &mut Cx<'_>) -> Option<Outgoing> {
-        self.pacing_wake = None;
+        self.pacing_wake = Time::NEVER;
         let out = if self.may_pace(cx.now) { self.pick(cx) } else { None };
         match out {
             Some(segment) => {
@@ -312,7 +315,7 @@ impl Sender {
             Some(at) => {
                 let retransmit = self.board.lost() > self.board.retransmitted();
                 if (retransmit || self.unsent() > 0) && self.has_room() {
-                    self.pacing_wake = Some(at);
+                    self.pacing_wake = at;
                 }
                 false
             }
@@ -355,8 +358,8 @@ impl Sender {
             }
         }
         if self.order == Order::LostFirst
-            && self.has_room()
             && let Some(record) = self.board.next_lost()
+            && self.has_room()
         {
             self.begin_again();
             return Some(self.retransmit(record.seq, record.end, record.fin, cx.now));
@@ -365,7 +368,12 @@ impl Sender {
     }
 
     fn send_new(&mut self, now: Time) -> Option<Outgoing> {
-        if self.unsent() == 0 || !self.has_room() || !self.begin_together(now) {
+        if self.unsent() == 0 {
+            return None;
+        }
+        let window = self.window();
+        let room = window.saturating_sub(self.in_flight()) / self.mss;
+        if room == 0 || !self.begin_together(window, room, now) {
             return None;
         }
         self.send_next(now)
@@ -458,8 +466,12 @@ impl Sender {
     fn settle(&mut self, now: Time) {
         self.together.settle(self.nxt);
         let sent = std::mem::take(&mut self.sent_new);
-        let limited = self.together.waited_for_window() || self.in_flight() + self.mss > self.window();
-        if sent || (limited && self.unsent() > 0) {
+        let waited = self.together.waited_for_window();
+        if !sent && self.unsent() == 0 {
+            return;
+        }
+        let limited = waited || !self.has_room();
+        if sent || limited {
             let u = &mut self.usage;
             let out = self.board.out();
             if self.una >= u.until || limited || (!u.limited && out > u.max_out) {

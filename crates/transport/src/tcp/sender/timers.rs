@@ -19,7 +19,7 @@ impl Sender {
     /// When the sender wants to be called.
     pub(in crate::tcp) fn next_wake(&self) -> Time {
         let timer = self.timer.map_or(Time::NEVER, |(_, at)| at);
-        timer.min(self.pacing_wake.unwrap_or(Time::NEVER))
+        timer.min(self.pacing_wake)
     }
 
     /// Runs the timer if it is due. Returns whether the connection should be given up.
