@@ -3,9 +3,11 @@
 //!
 //! What transports share stands in [`cc`] (congestion control, one file an algorithm) and [`recovery`] (delivery rate,
 //! pacing, filters); what differs stands in [`tcp`] and [`quic`]. An application drives either through [`Endpoint`].
+//! [`mechanisms`] lists every switch of both, with its default and its source.
 
 pub mod cc;
 pub mod endpoint;
+pub mod mechanisms;
 pub mod quic;
 pub mod ranges;
 pub mod recovery;

@@ -98,7 +98,7 @@ impl End<'_> {
             config.sack_compression = Span::ZERO;
         }
         if contender.has(Switch::Rto1s) {
-            config.rto = tcp::config::RtoRule::Rfc6298;
+            config.rto = tcp::config::RtoRule::RFC_6298;
         }
         if let Some(ack) = self.ack {
             ack.apply_to_tcp(&mut config);

@@ -9,7 +9,7 @@ use super::packet::SpaceId;
 use super::received::Received;
 use super::rtt::Rtt;
 use super::sent::{Record, SentPacket, SentPackets};
-use super::sizes::{AMPLIFICATION_LIMIT, IP_UDP, MIN_DATAGRAM};
+use super::sizes::{AMPLIFICATION_LIMIT, MIN_DATAGRAM};
 use crate::cc::{self, CongestionController, Sent};
 use crate::endpoint::Role;
 use crate::recovery::{BurstPacer, RateSampler, Told};
@@ -97,6 +97,9 @@ pub(super) struct Path {
     pub marking: Marking,
     pacing: Option<BurstPacer>,
     burst: u64,
+    pub ip_udp: u32,
+    pub packet_threshold: u64,
+    idle_restart: bool,
     pub told: Told,
 }
 
@@ -107,8 +110,8 @@ impl Path {
         let initial_window = (config.initial_window * mss).min((1472 * config.initial_window).max(2 * mss));
         let cc = config.algorithm.build(cc::Config {
             mss,
-            wire: mss + u64::from(IP_UDP),
-            grain: 1,
+            wire: mss + u64::from(config.ip_udp),
+            grain: if config.whole_segments { mss } else { 1 },
             initial_window,
             slow_start: config.slow_start,
             paced: config.pacing,
@@ -119,10 +122,10 @@ impl Path {
         });
         Path {
             id,
-            rtt: Rtt::default(),
+            rtt: Rtt::new(config),
             cc,
             sampler: RateSampler::default(),
-            mtu: MtuSearch::new(u32::from(config.max_udp_payload)),
+            mtu: MtuSearch::new(u32::from(config.largest_datagram.unwrap_or(config.max_udp_payload))),
             spaces: Default::default(),
             validation: Validation { validated: config.role == Role::Client, received: 0, sent: 0 },
             in_flight: 0,
@@ -136,8 +139,11 @@ impl Path {
             undo: config.undo,
             marking: Marking::new(config.ecn),
             // Section 7.7: bursts of the size of the initial window are allowed.
-            pacing: config.pacing.then(|| BurstPacer::new(initial_window)),
+            pacing: config.pacing.then(|| BurstPacer::new(config.unpaced.map_or(initial_window, |n| n * mss))),
             burst: config.burst,
+            ip_udp: config.ip_udp,
+            packet_threshold: config.packet_threshold,
+            idle_restart: config.idle_restart,
             told: Told::default(),
         }
     }
@@ -182,7 +188,7 @@ impl Path {
                 total_delivered: self.sampler.delivered(),
                 after_idle: last.filter(|_| self.in_flight == 0).map(|at| now.since(at)),
                 app_limited: self.sampler.is_app_limited(),
-                timeout: self.rtt.pto(),
+                timeout: if self.idle_restart { self.rtt.pto() } else { Span::MAX },
             });
             self.in_flight += u64::from(size);
             if id == SpaceId::Data {

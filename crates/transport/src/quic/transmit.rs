@@ -72,6 +72,7 @@ impl Connection {
             _ => None,
         }?;
         packet.ecn = self.paths[usize::from(packet.path.0)].marking.codepoint();
+        packet.len += self.config.ip_udp.saturating_sub(IP_UDP);
         Some(packet)
     }
 
