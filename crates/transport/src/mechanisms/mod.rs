@@ -11,6 +11,8 @@ mod tcp;
 pub use quic::QUIC;
 pub use tcp::TCP;
 
+use crate::cc::{self, Algorithm};
+use haltere_net::rng::Streams;
 use haltere_net::{Span, units};
 use std::fmt;
 
@@ -174,6 +176,9 @@ impl Facts {
     }
 }
 
+/// How a mechanism is read from a configuration and set in it.
+type Access<C> = (fn(&C) -> Value, fn(&mut C, Value));
+
 /// A mechanism of a transport with the configuration `C`.
 #[derive(Debug)]
 pub struct Mechanism<C: 'static> {
@@ -190,7 +195,7 @@ impl<C: 'static> Mechanism<C> {
         kind: Kind,
         summary: &'static str,
         source: &'static str,
-        (get, set): (fn(&C) -> Value, fn(&mut C, Value)),
+        (get, set): Access<C>,
     ) -> Mechanism<C> {
         let (on, off) = match kind {
             Kind::OnOff => (Some(Value::On), Some(Value::Off)),
@@ -239,6 +244,32 @@ pub fn apply<C>(table: &[Mechanism<C>], given: &[(&'static str, Value)], config:
         if let Some((_, value)) = given.iter().find(|(name, _)| *name == mechanism.facts.name) {
             mechanism.set(config, *value);
         }
+    }
+}
+
+/// Why a mechanism of that name cannot have this value with a congestion control, if it cannot: the algorithm would take no
+/// notice. Pacing at an algorithm's own rate can only be left out where `unpaced_too` says so.
+pub fn unfit(algorithm: Algorithm, name: &str, value: Value, unpaced_too: bool) -> Option<&'static str> {
+    let fresh = || {
+        algorithm.build(cc::Config {
+            mss: 1000,
+            wire: 1000,
+            grain: 1,
+            initial_window: 10_000,
+            slow_start: None,
+            paced: false,
+            tick: Span::ZERO,
+            phase: Span::ZERO,
+            stream: Streams::new(0, 0).named("mechanisms"),
+        })
+    };
+    match (name, value) {
+        ("hystart", _) if !algorithm.describe().slow_start => Some("has its own startup"),
+        ("ecn", Value::Off) if algorithm.needs_ecn() => Some("works by marks"),
+        ("prr", _) if fresh().owns_recovery() => Some("sets its window during recovery itself"),
+        ("pacing", Value::Off) if !unpaced_too && fresh().pacing_rate().is_some() => Some("works by a pacing rate"),
+        ("idle-restart", _) if fresh().pacing_rate().is_some() => Some("restarts at its pacing rate"),
+        _ => None,
     }
 }
 

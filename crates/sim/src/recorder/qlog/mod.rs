@@ -41,7 +41,7 @@ impl Logs {
             for role in ["client", "server"] {
                 let spool = Spool::new(folder.join(format!("flow-{flow}-{role}.sqlog")))?;
                 let (client, server) = (places.of(client), places.of(peer(client)));
-                let who = Identity { flow, contender: &given.contender, protocol, role, client, server };
+                let who = Identity { flow, contender: given.contender.as_str(), protocol, role, client, server };
                 logs.push(Vantage::new(spool, who, origin)?);
             }
         }
