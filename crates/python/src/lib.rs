@@ -12,7 +12,7 @@ mod peers;
 mod place;
 
 use haltere_net::trace::RateTrace;
-use haltere_sim::contender::{Switch, Transport};
+use haltere_sim::contender::{SETTINGS, Setting, Transport, catalogue as mechanisms};
 use haltere_sim::network::describe;
 use haltere_sim::scenario::{LinkSpec, Measured};
 use haltere_sim::stack::{Entry, catalogue};
@@ -21,7 +21,7 @@ use haltere_transport::cc::Algorithm;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 create_exception!(haltere._core, ScenarioError, PyValueError, "A scenario that cannot be run: (message, path).");
@@ -148,7 +148,13 @@ fn locate(toml_text: &str, path: &str) -> (usize, usize) {
     place::of(toml_text, path)
 }
 
-/// The known transports, congestion controls, production stacks and switches as JSON.
+/// A name for a setting of switches, as JSON.
+fn setting(setting: &Setting) -> Value {
+    let applies: Vec<&str> = setting.transports.iter().map(|t| t.describe().0).collect();
+    json!({ "name": setting.name, "applies_to": applies, "means": setting.means() })
+}
+
+/// The known transports, congestion controls, production stacks, switches and names of settings as JSON.
 #[pyfunction]
 fn algorithms() -> PyResult<String> {
     let transports = Transport::ALL.map(|t| json!({ "name": t.describe().0, "summary": t.describe().1 }));
@@ -157,17 +163,15 @@ fn algorithms() -> PyResult<String> {
         json!({ "name": d.name, "summary": d.summary, "reference": d.reference })
     };
     let congestion: Vec<_> = Algorithm::ALL.iter().map(algorithm).collect();
-    let switches = Switch::ALL.map(|s| {
-        let (name, transports, summary) = s.describe();
-        let applies: Vec<&str> = transports.iter().map(|t| t.describe().0).collect();
-        json!({ "name": name, "applies_to": applies, "summary": summary })
-    });
+    let settings: Vec<_> = SETTINGS.iter().map(setting).collect();
     let stack = |s: &Entry| {
         let refused: Vec<_> = s.refused.iter().map(|(name, why)| json!({ "name": name, "why": why })).collect();
         json!({ "name": s.name, "version": s.version, "congestion": s.congestion, "refused": refused, "summary": s.summary })
     };
     let stacks: Vec<_> = catalogue().iter().map(stack).collect();
-    to_json(&json!({ "transports": transports, "congestion": congestion, "stacks": stacks, "switches": switches }))
+    to_json(&json!({
+        "transports": transports, "congestion": congestion, "stacks": stacks, "switches": mechanisms(), "settings": settings
+    }))
 }
 
 /// Runs the benchmark cases and returns their figures as JSON; the interpreter is free meanwhile.

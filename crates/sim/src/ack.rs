@@ -1,8 +1,9 @@
 //! A flow's acknowledgement policy: the table `ack` of a scenario.
 
-use crate::contender::{Contender, Switch, Transport};
+use crate::contender::{Contender, Transport};
 use crate::scenario::{Quantity, ScenarioError};
 use haltere_net::Span;
+use haltere_transport::mechanisms::Value;
 use haltere_transport::{quic, tcp};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,6 +12,9 @@ use serde::Deserialize;
 const LONGEST_QUIC: Span = Span::from_millis((1 << 14) - 1);
 /// TCP must acknowledge within half a second (RFC 9293 section 3.8.6.3).
 const LONGEST_TCP: Span = Span::from_millis(500);
+
+/// What either end of the acknowledgement-frequency extension advertises as its `min_ack_delay`.
+pub(crate) const MIN_ACK_DELAY: Span = Span::from_millis(1);
 
 /// When both ends of a flow acknowledge; what is left out is as the transport has it by itself.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
@@ -43,10 +47,29 @@ impl AckSpec {
         if let Some(every) = self.every.filter(|n| !(1..=1000).contains(n)) {
             return error("every", format!("{every}: give a number of packets from 1 to 1000"));
         }
-        if self.every.is_some() && contender.has(Switch::NoDelack) {
-            return error("every", "nodelack acknowledges every packet: leave one of them out".into());
+        if self.every.is_some() && contender.mechanism("delack") == Some(Value::Off) {
+            let word = if contender.as_str().contains("nodelack") { "nodelack" } else { "-delack" };
+            return error("every", format!("{word} acknowledges every packet: leave one of them out"));
         }
-        let least = if self.frequency == Some(true) { Span::from_millis(1) } else { Span::from_nanos(1) };
+        let given = [
+            ("every", "ack-every", self.every.is_some()),
+            ("max_delay", "ack-delay", self.max_delay.is_some()),
+            ("frequency", "ack-frequency", self.frequency.is_some()),
+            ("quick", "hurried-acks", self.quick.is_some()),
+        ];
+        for (field, mechanism, _) in given.into_iter().filter(|(.., given)| *given) {
+            if contender.mechanism(mechanism).is_some() {
+                let message = format!("{contender} has the switch {mechanism}, which says it too: leave one out");
+                return error(field, message);
+            }
+        }
+        if let (Some(true), Some(Value::Time(delay))) = (self.frequency, contender.mechanism("ack-delay"))
+            && delay < MIN_ACK_DELAY
+        {
+            let message = format!("it needs an ack-delay of at least {MIN_ACK_DELAY}, and {contender} sets {delay}");
+            return error("frequency", message);
+        }
+        let least = if self.frequency == Some(true) { MIN_ACK_DELAY } else { Span::from_nanos(1) };
         if let Some(Quantity(delay)) = self.max_delay.filter(|d| d.0 < least || d.0 > longest) {
             return error("max_delay", format!("{delay}: give a time from {least} to {longest}"));
         }

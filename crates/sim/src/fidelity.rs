@@ -76,7 +76,7 @@ impl Contender {
         wrong.map_or(Ok(Subject::Model(algorithm)), |switch| {
             Err(format!(
                 "the switch {:?} is for production stacks, and this is the model: leave it out, or choose fidelity \"stack\"",
-                switch.describe().0
+                switch.describe().name
             ))
         })
     }
@@ -102,7 +102,7 @@ impl Contender {
                     self.congestion, self.congestion
                 ));
             }
-            Congestion::Ours(ours, self.slow_start)
+            Congestion::Ours(ours, self.slow_start())
         } else {
             Congestion::Own(stack.congestion(&self.congestion).map_err(|e| e.to_string())?)
         };
@@ -110,16 +110,20 @@ impl Contender {
             Switch::Haltere | Switch::NullCipher | Switch::Resumed | Switch::ZeroRtt => Stack::ALL.contains(&stack),
             Switch::Retry | Switch::VersionNegotiation => Stack::ALL.contains(&stack),
             Switch::StockBuffers => true,
-            Switch::NoHystart | Switch::Hystart | Switch::HystartPlusPlus => self.has(Switch::Haltere),
-            _ => false,
+            Switch::Tls12 | Switch::FastOpen | Switch::EarlyData => false,
         };
         if let Some(wrong) = self.switches.iter().find(|s| !known(s)) {
-            let remedy = if self.slow_start.is_some() && !self.has(Switch::Haltere) {
+            let wrong = wrong.describe().name;
+            return Err(format!("{name} has no switch {wrong:?}: leave it out, or write quic@model/…"));
+        }
+        let ours = |mechanism: &str| mechanism == "hystart" && self.has(Switch::Haltere);
+        if let Some((wrong, _)) = self.mechanisms.iter().find(|(mechanism, _)| !ours(mechanism)) {
+            let remedy = if *wrong == "hystart" {
                 "its own congestion control cannot be switched: add +haltere for ours, or leave it out"
             } else {
-                "leave it out, or write quic@model/…"
+                "a production stack has mechanisms of its own: leave it out, or write quic@model/…"
             };
-            return Err(format!("{name} has no switch {:?}: {remedy}", wrong.describe().0));
+            return Err(format!("{name} has no switch {wrong:?}: {remedy}"));
         }
         let cipher = if self.has(Switch::NullCipher) { Cipher::Null } else { Cipher::Tls };
         let windows = if self.has(Switch::StockBuffers) { Windows::Stock } else { Windows::Wide };
@@ -179,6 +183,8 @@ mod tests {
             ("quic@quiche/cubic+haltere", "leave it out"),
             ("quic@quinn/cubic+hystart", "add +haltere"),
             ("quic@quinn/cubic+nodelack", "leave it out"),
+            ("quic@quinn/cubic+initial-window=20", "mechanisms of its own"),
+            ("quic@noq/cubic+haltere-pacing", "mechanisms of its own"),
             ("quic@quinn/qubic+haltere", "newreno, cubic"),
             ("quic@noq/dctcp+haltere", "quic@model/dctcp"),
             ("quic@quinn/lp+haltere", "quic@model/lp"),

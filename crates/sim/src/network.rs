@@ -9,7 +9,7 @@ use haltere_net::rng::{Stream, Streams};
 use haltere_net::topology::{Edge, NodeId, Router, Topology};
 use haltere_net::{Address, Rate, Span, Time};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest route, in links: the most that IP's TTL allows (RFC 791 section 3.1), and that packets count.
 const MAX_HOPS: usize = 255;
@@ -66,8 +66,7 @@ pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, Scenar
     let mut flows = Vec::with_capacity(scenario.flows.len());
     for (i, flow) in scenario.flows.iter().enumerate() {
         let path = format!("flows[{i}]");
-        let contender = Contender::parse(&flow.contender)
-            .map_err(|message| ScenarioError { path: format!("{path}.contender"), message })?;
+        let contender = flow.contender.clone();
         let (server, client) = ends(scenario, flow);
         let unreachable = || ScenarioError {
             path: path.clone(),
@@ -152,7 +151,8 @@ struct FlowDescription {
     transport: &'static str,
     implementation: Option<String>,
     congestion: String,
-    switches: Vec<&'static str>,
+    /// What it switches, by name, with values as contenders write them.
+    switches: BTreeMap<&'static str, String>,
     app: App,
     pair: u32,
     server: u32,
@@ -193,11 +193,11 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
     let ns = |q: Option<Quantity<Span>>| q.map(|q| q.0.as_nanos());
     let flows = network.flows.iter().zip(&scenario.flows).enumerate().map(|(i, (path, flow))| FlowDescription {
         flow: i as u32,
-        contender: flow.contender.clone(),
+        contender: flow.contender.to_string(),
         transport: path.contender.transport.describe().0,
         implementation: path.contender.implementation.clone(),
         congestion: path.contender.congestion.clone(),
-        switches: path.contender.switches.iter().map(|s| s.describe().0).collect(),
+        switches: path.contender.switched(),
         app: flow.app,
         pair: flow.pair.unwrap_or(0),
         server: path.server.0,

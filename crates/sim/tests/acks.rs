@@ -46,7 +46,16 @@ fn what_is_given_as_it_is_by_itself_changes_nothing() {
     for (contender, ack) in same {
         assert_eq!(share(contender, ack), share(contender, Value::Null), "{contender}");
     }
-    assert_eq!(share("quic/cubic", json!({ "every": 1 })), share("quic/cubic+nodelack", Value::Null));
+    let same = [
+        ("quic/cubic", json!({ "every": 1 }), "quic/cubic+nodelack"),
+        ("quic/cubic", json!({ "every": 1 }), "quic/cubic-delack"),
+        ("quic/cubic", json!({ "every": 7, "max_delay": "9ms" }), "quic/cubic+ack-every=7+ack-delay=9ms"),
+        ("quic/cubic", json!({ "frequency": true }), "quic/cubic+ack-frequency"),
+        ("tcp/cubic", json!({ "every": 4, "quick": false }), "tcp/cubic+ack-every=4-hurried-acks"),
+    ];
+    for (contender, ack, switched) in same {
+        assert_eq!(share(contender, ack), share(switched, Value::Null), "{switched}");
+    }
 }
 
 /// A rate of 50 Mbit/s over 40 ms fills windows of 170 packets and more: four acknowledgements a round trip are far fewer
@@ -80,6 +89,12 @@ fn a_policy_that_a_transport_cannot_keep_to_is_refused() {
         ("quic/cubic", json!({ "quick": false }), "quick", "TCP"),
         ("quic/cubic", json!({ "every": 0 }), "every", "1 to 1000"),
         ("quic/cubic+nodelack", json!({ "every": 2 }), "every", "leave one"),
+        ("quic/cubic-delack", json!({ "every": 2 }), "every", "-delack"),
+        ("quic/cubic+ack-every=4", json!({ "every": 2 }), "every", "quic/cubic+ack-every=4 has the switch ack-every"),
+        ("tcp/cubic+ack-delay=40ms", json!({ "max_delay": "50ms" }), "max_delay", "ack-delay, which says it too"),
+        ("quic/cubic-ack-frequency", json!({ "frequency": true }), "frequency", "leave one out"),
+        ("tcp/cubic-hurried-acks", json!({ "quick": true }), "quick", "leave one out"),
+        ("quic/cubic+ack-delay=1us", json!({ "frequency": true }), "frequency", "at least 1ms"),
         ("quic/cubic", json!({ "max_delay": "17s" }), "max_delay", "16383ms"),
         ("quic/cubic", json!({ "max_delay": "0.5ms", "frequency": true }), "max_delay", "1"),
         ("tcp/cubic", json!({ "max_delay": "501ms" }), "max_delay", "500"),

@@ -2,10 +2,13 @@
 //! wants to be called come out.
 //!
 //! What transports share stands in [`cc`] (congestion control, one file an algorithm) and [`recovery`] (delivery rate,
-//! pacing, filters); which path of several a packet takes is decided in [`scheduler`]; what differs stands in [`tcp`] and [`quic`]. An application drives either through [`Endpoint`].
+//! pacing, filters); which path of several a packet takes is decided in [`scheduler`]; what differs stands in [`tcp`] and
+//! [`quic`]. An application drives either through [`Endpoint`]. [`mechanisms`] lists every switch of both, with its default
+//! and its source.
 
 pub mod cc;
 pub mod endpoint;
+pub mod mechanisms;
 pub mod path;
 pub mod quic;
 pub mod ranges;

@@ -90,7 +90,7 @@ fn configs() -> impl Strategy<Value = Config> {
                 config.sack_compression = Span::ZERO;
             }
             if rfc {
-                config.rto = RtoRule::Rfc6298;
+                config.rto = RtoRule::RFC_6298;
             }
             // More than chance takes at these rates of loss.
             config.syn_retries = 15;

@@ -10,7 +10,7 @@ use crate::stack::Past;
 use haltere_net::Span;
 use haltere_net::rng::Stream;
 use haltere_transport::cc::Algorithm;
-use haltere_transport::{Endpoint, Role, quic, tcp};
+use haltere_transport::{Endpoint, Role, mechanisms, quic, tcp};
 
 /// The program that all ends of a run share whose stacks need one.
 #[cfg(feature = "stacks")]
@@ -69,24 +69,8 @@ impl End<'_> {
         let mut config = tcp::Config::new(self.role, algorithm, stream);
         config.mtu = self.mtu;
         config.phase = self.phase;
-        config.slow_start = contender.slow_start;
-        config.paced = contender.has(Switch::Paced);
-        config.delayed_ack = !contender.has(Switch::NoDelack);
-        if contender.has(Switch::Ecn) {
-            config.ecn = config.ecn.or(Some(tcp::EchoRule::Rfc3168));
-        }
-        config.timestamps = !contender.has(Switch::NoTimestamps);
         config.fast_open = contender.has(Switch::FastOpen);
-        if contender.has(Switch::StockBuffers) {
-            config.initial_receive_window = 65_535;
-            config.max_receive_window = (6 << 20) / 256 * tcp::config::WINDOW_SHARE;
-        }
-        if contender.has(Switch::NoSackCompression) {
-            config.sack_compression = Span::ZERO;
-        }
-        if contender.has(Switch::Rto1s) {
-            config.rto = tcp::config::RtoRule::Rfc6298;
-        }
+        mechanisms::apply(mechanisms::TCP, &contender.mechanisms, &mut config);
         if let Some(ack) = self.ack {
             ack.apply_to_tcp(&mut config);
         }
@@ -96,15 +80,11 @@ impl End<'_> {
     fn quic(&self, algorithm: Algorithm, stream: Stream) -> quic::Config {
         let contender = self.contender;
         let mut config = quic::Config::new(self.role, algorithm, stream);
-        config.max_udp_payload = udp_payload(self.mtu);
-        config.ecn |= contender.has(Switch::Ecn);
-        config.slow_start = contender.slow_start;
+        mechanisms::apply(mechanisms::QUIC, &contender.mechanisms, &mut config);
+        config.max_udp_payload = u16::try_from(self.mtu.saturating_sub(config.ip_udp)).unwrap_or(u16::MAX);
         config.session = contender.session();
         config.retry = self.role == Role::Server && contender.has(Switch::Retry);
         config.unknown_version = self.role == Role::Client && contender.has(Switch::VersionNegotiation);
-        if contender.has(Switch::NoDelack) {
-            config.ack.every = 1;
-        }
         if let Some(ack) = self.ack {
             ack.apply_to_quic(&mut config);
         }

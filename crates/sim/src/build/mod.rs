@@ -60,9 +60,7 @@ impl FlowEnds {
 /// Whether every contender of a scenario can run at a fidelity.
 pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioError> {
     for (i, flow) in scenario.flows.iter().enumerate() {
-        let contender = Contender::parse(&flow.contender)
-            .map_err(|message| ScenarioError { path: format!("flows[{i}].contender"), message })?;
-        subject(fidelity, i, flow, &contender)?;
+        subject(fidelity, i, flow, &flow.contender)?;
     }
     Ok(())
 }

@@ -79,7 +79,7 @@ impl Run {
         };
         FlowResult {
             flow: i as u32,
-            contender: flow.contender.clone(),
+            contender: flow.contender.to_string(),
             pair: flow.pair.unwrap_or(0),
             start_s: start.as_secs_f64(),
             completion_s: completion,

@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
-    /// `transport[@implementation]/congestion[-switch|+switch…]`.
-    pub contender: String,
+    /// `transport[@implementation]/congestion[+switch|-switch|+switch=value…]`.
+    #[schemars(with = "String")]
+    pub contender: Contender,
     /// Dumbbell: which pair of hosts (default 0).
     #[serde(default)]
     pub pair: Option<u32>,
@@ -150,13 +151,13 @@ impl Flow {
     }
 
     pub(super) fn check(&self, path: &str, scenario: &Scenario) -> Result<(), ScenarioError> {
-        let contender = Contender::parse(&self.contender).map_err(|m| error(format!("{path}.contender"), m))?;
+        let contender = &self.contender;
         let of_tls = [Switch::Tls12, Switch::Resumed, Switch::EarlyData];
         if self.app == App::Raw
             && contender.transport == Transport::Tcp
             && let Some(switch) = contender.switches.iter().find(|s| of_tls.contains(s))
         {
-            let name = switch.describe().0;
+            let name = switch.describe().name;
             let message = format!("{name} is a switch of TLS, which app = \"raw\" has not: leave one of them out");
             return Err(error(format!("{path}.contender"), message));
         }
@@ -168,7 +169,7 @@ impl Flow {
             self.check_page(page, path)?;
         }
         if let Some(ack) = &self.ack {
-            ack.check(&format!("{path}.ack"), &contender)?;
+            ack.check(&format!("{path}.ack"), contender)?;
         }
         self.check_place(path, &scenario.topology)?;
         match self.size {

@@ -293,8 +293,7 @@ impl Draw {
         let algorithm = self.pick(Algorithm::ALL);
         let mut text = format!("{transport}/{}", algorithm.describe().name);
         if algorithm.describe().slow_start && self.one_in(3) {
-            text.push('-');
-            text.push_str(self.pick(&["nohystart", "hystart", "hystartpp"]));
+            text.push_str(self.pick(&["-nohystart", "+hystart", "+hystartpp"]));
         }
         for switch in switches {
             if self.one_in(5) {

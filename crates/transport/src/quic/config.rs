@@ -29,6 +29,30 @@ pub struct Config {
     /// The largest UDP payload that probes look for and that is accepted, bytes; 1472 fills an Ethernet frame under
     /// IPv4. 1200 turns the search off.
     pub max_udp_payload: u16,
+    /// The largest UDP payload that is sent, bytes; `None` leaves it to `max_udp_payload`, which also bounds what the peer may
+    /// send. 1200 turns the search off.
+    pub largest_datagram: Option<u16>,
+    /// Bytes of IP and UDP header. Default that of IPv4.
+    pub ip_udp: u32,
+    /// Whether windows are kept in whole datagrams. Default false.
+    pub whole_segments: bool,
+    /// Whether a sender idle for longer than a probe timeout starts from a smaller window (RFC 5681 section 4.1). Default
+    /// true.
+    pub idle_restart: bool,
+    /// Packets later than one that is missing, after which it is lost (RFC 9002 section 6.1.1, `kPacketThreshold`). Default
+    /// 3; 0 for never.
+    pub packet_threshold: u64,
+    /// Eighths of the RTT after which a missing packet is lost (section 6.1.2, `kTimeThreshold`). Default 9; 0 for never.
+    pub time_threshold: u64,
+    /// Probe timeouts that make losses persistent congestion (section 7.6.1, `kPersistentCongestionThreshold`). Default 3; 0
+    /// for never.
+    pub persistent_congestion: u64,
+    /// Granularity of the loss timers (section 6.1.2, `kGranularity`). Default 1 ms.
+    pub granularity: Span,
+    /// RTT supposed before there is a sample (section 6.2.2, `kInitialRtt`). Default 333 ms.
+    pub initial_rtt: Span,
+    /// Datagrams at the start that are not paced; `None` for the initial window, as section 7.7 allows.
+    pub unpaced: Option<u64>,
     /// Whether packets are paced (RFC 9002 section 7.7). Default true.
     pub pacing: bool,
     /// Datagrams that leave back to back when paced and the algorithm does not say. Default 2.
@@ -77,6 +101,16 @@ impl Config {
             stream,
             initial_window: 10,
             max_udp_payload: 1472,
+            largest_datagram: None,
+            ip_udp: super::sizes::IP_UDP,
+            whole_segments: false,
+            idle_restart: true,
+            packet_threshold: 3,
+            time_threshold: 9,
+            persistent_congestion: 3,
+            granularity: Span::from_millis(1),
+            initial_rtt: Span::from_millis(333),
+            unpaced: None,
             pacing: true,
             burst: 2,
             ack: AckPolicy::default(),

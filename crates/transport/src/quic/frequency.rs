@@ -3,11 +3,10 @@
 
 use super::connection::Connection;
 use super::frame::AckFrequency;
-use super::rtt::GRANULARITY;
 use haltere_net::{Span, Time};
 
-/// What this end advertises as `min_ack_delay`: the granularity of its timers.
-pub(super) const MIN_ACK_DELAY: Span = GRANULARITY;
+/// What this end advertises as `min_ack_delay`: `kGranularity` of RFC 9002 section 6.1.2.
+pub(super) const MIN_ACK_DELAY: Span = Span::from_millis(1);
 /// The longest that may be asked for: what `max_ack_delay` can state (RFC 9000 section 18.2).
 const LONGEST_DELAY: Span = Span::from_millis(1 << 14);
 /// Acknowledgements that a sender asks for in a round trip: the draft (section 8.1) wants one at least; four leave a

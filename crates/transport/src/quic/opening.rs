@@ -7,7 +7,6 @@ use super::packet::{Datagram, Form, QuicPacket, SpaceId, token_bytes};
 use super::path::Path;
 use super::sizes::{HANDSHAKE_HEADER, MIN_DATAGRAM, RETRY_TOKEN, SHORT_HEADER, Session};
 use super::space::Spaces;
-use super::transmit::wrap;
 use crate::Body;
 use crate::endpoint::Role;
 use haltere_net::{Packet, PathId, Span, Time};
@@ -196,6 +195,6 @@ impl Connection {
         let mut datagram = Datagram::default();
         datagram.packets.push(packet);
         self.stats.sent_all += 1;
-        Some(wrap(datagram, size, self.paths[0].id, self.paths[0].marking.codepoint()))
+        Some(self.paths[0].wrap(datagram, size))
     }
 }

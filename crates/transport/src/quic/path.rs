@@ -4,15 +4,16 @@ use super::config::Config;
 use super::ecn::Marking;
 use super::few::Few;
 use super::mtu::MtuSearch;
-use super::packet::SpaceId;
+use super::packet::{Datagram, SpaceId};
 use super::rtt::Rtt;
 use super::sent::{Record, SentPacket};
-use super::sizes::{AMPLIFICATION_LIMIT, IP_UDP, MIN_DATAGRAM};
+use super::sizes::{AMPLIFICATION_LIMIT, MIN_DATAGRAM};
 use super::space::{Space, Spaces};
+use crate::Body;
 use crate::cc::{self, CongestionController, Sent};
 use crate::endpoint::Role;
 use crate::recovery::{BurstPacer, RateSampler, Told};
-use haltere_net::{PathId, Rate, Span, Time};
+use haltere_net::{Packet, PathId, Rate, Span, Time};
 
 /// What a path must know of the connection to set its timer (RFC 9002 section 6.2).
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +85,9 @@ pub(super) struct Path {
     pub marking: Marking,
     pacing: Option<BurstPacer>,
     burst: u64,
+    pub ip_udp: u32,
+    pub packet_threshold: u64,
+    idle_restart: bool,
     pub told: Told,
 }
 
@@ -94,8 +98,8 @@ impl Path {
         let initial_window = (config.initial_window * mss).min((1472 * config.initial_window).max(2 * mss));
         let cc = config.algorithm.build(cc::Config {
             mss,
-            wire: mss + u64::from(IP_UDP),
-            grain: 1,
+            wire: mss + u64::from(config.ip_udp),
+            grain: if config.whole_segments { mss } else { 1 },
             initial_window,
             slow_start: config.slow_start,
             paced: config.pacing,
@@ -107,10 +111,10 @@ impl Path {
         });
         Path {
             id,
-            rtt: Rtt::default(),
+            rtt: Rtt::new(config),
             cc,
             sampler: RateSampler::default(),
-            mtu: MtuSearch::new(u32::from(config.max_udp_payload)),
+            mtu: MtuSearch::new(u32::from(config.largest_datagram.unwrap_or(config.max_udp_payload))),
             validation: Validation { validated: config.role == Role::Client, received: 0, sent: 0 },
             in_flight: 0,
             next_data: 0,
@@ -124,10 +128,19 @@ impl Path {
             undo: config.undo,
             marking: Marking::new(config.ecn),
             // Section 7.7: bursts of the size of the initial window are allowed.
-            pacing: config.pacing.then(|| BurstPacer::new(initial_window)),
+            pacing: config.pacing.then(|| BurstPacer::new(config.unpaced.map_or(initial_window, |n| n * mss))),
             burst: config.burst,
+            ip_udp: config.ip_udp,
+            packet_threshold: config.packet_threshold,
+            idle_restart: config.idle_restart,
             told: Told::default(),
         }
+    }
+
+    /// A datagram with its payload's size as a packet on this path.
+    pub fn wrap(&self, datagram: Datagram, size: u32) -> Packet<Body> {
+        let (path, ecn) = (self.id, self.marking.codepoint());
+        Packet { path, ecn, ..Packet::new(size + self.ip_udp, Body::Quic(Box::new(datagram))) }
     }
 
     /// The congestion window. A controller that counts bytes may ask for less than a datagram, which could never be
@@ -178,7 +191,7 @@ impl Path {
                 total_delivered: self.sampler.delivered(),
                 after_idle: last.filter(|_| self.in_flight == 0).map(|at| now.since(at)),
                 app_limited: self.sampler.is_app_limited(),
-                timeout: self.rtt.pto(),
+                timeout: if self.idle_restart { self.rtt.pto() } else { Span::MAX },
             });
             self.in_flight += u64::from(size);
             if id == SpaceId::Data {

@@ -5,7 +5,7 @@ use super::ecn::EcnCounts;
 use super::frame::{Ack, Frame, TransportParameters, VARINT_MAX};
 use super::packet::{Form, QuicPacket, SpaceId};
 use super::received::AckPolicy;
-use super::sizes::{IP_UDP, MIN_DATAGRAM, Session};
+use super::sizes::{MIN_DATAGRAM, Session};
 use crate::Body;
 use crate::cc::Established;
 use crate::endpoint::{CloseReason, Event, Role};
@@ -55,7 +55,7 @@ impl Connection {
             }
             State::Open => {}
         }
-        let size = packet.len.saturating_sub(IP_UDP);
+        let size = packet.len.saturating_sub(self.config.ip_udp);
         if self.config.role == Role::Server && !self.progress.confirmed && self.answers_statelessly(&datagram, size) {
             return;
         }

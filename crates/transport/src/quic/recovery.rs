@@ -5,7 +5,6 @@ use super::frame::Ack;
 use super::packet::SpaceId;
 use super::path::{Episode, Path, Situation};
 use super::sent::Record;
-use super::sizes::IP_UDP;
 use super::space::Space;
 use crate::cc::{self, Ask, Congestion, Lost, Phase, Trigger};
 use crate::endpoint::Stats;
@@ -82,7 +81,7 @@ impl Path {
         }
         if let Some(size) = newly.mtu_probe {
             let mss = u64::from(self.mtu.on_acked(size));
-            self.cc.set_mss(mss, mss + u64::from(IP_UDP));
+            self.cc.set_mss(mss, mss + u64::from(self.ip_udp));
         }
         if about.peer_validated {
             self.pto_count = 0;
@@ -203,17 +202,18 @@ impl Path {
         cx: &mut Cx<'_>,
     ) -> u64 {
         let now = cx.now;
-        let delay = self.rtt.loss_delay();
+        let (packets, delay) = (self.packet_threshold, self.rtt.loss_delay());
         let since = self.rtt.first_sample_at();
         let Path { sampler, cc, .. } = self;
-        let found = space.sent.detect(largest_acked, now, delay, since, &mut fates.lost, |number, sign, packet| {
-            cx.tell(Incident::Lost(PacketName { space: id as u8, number }, sign));
-            let Some((size, sent)) = packet else { return };
-            let bytes = u64::from(size);
-            sampler.on_lost(bytes);
-            let (total_delivered, total_lost) = (sampler.delivered(), sampler.lost());
-            cc.on_lost(&Lost { now, from: number, to: number + 1, bytes, sent, total_delivered, total_lost });
-        });
+        let found =
+            space.sent.detect(largest_acked, now, (packets, delay), since, &mut fates.lost, |number, sign, packet| {
+                cx.tell(Incident::Lost(PacketName { space: id as u8, number }, sign));
+                let Some((size, sent)) = packet else { return };
+                let bytes = u64::from(size);
+                sampler.on_lost(bytes);
+                let (total_delivered, total_lost) = (sampler.delivered(), sampler.lost());
+                cc.on_lost(&Lost { now, from: number, to: number + 1, bytes, sent, total_delivered, total_lost });
+            });
         space.loss_time = found.next;
         if found.packets == 0 && found.mtu_probe.is_none() {
             return 0;

@@ -1,23 +1,38 @@
 //! Estimating the round-trip time (RFC 9002 section 5).
 
+use super::config::Config;
 use haltere_net::{Span, Time};
 
-/// Timer granularity (RFC 9002 section 6.1.2, `kGranularity`).
-pub(super) const GRANULARITY: Span = Span::from_millis(1);
-/// RTT assumed before there is a sample (section 6.2.2, `kInitialRtt`).
-const INITIAL_RTT: Span = Span::from_millis(333);
-
 /// The estimator of one path.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Rtt {
     latest: Span,
     smoothed: Option<Span>,
     variation: Span,
     min: Option<Span>,
     first_sample_at: Option<Time>,
+    granularity: Span,
+    initial: Span,
+    /// `kTimeThreshold` in eighths, and `kPersistentCongestionThreshold`; 0 for never.
+    loss_eighths: u64,
+    persistent: u64,
 }
 
 impl Rtt {
+    pub fn new(config: &Config) -> Rtt {
+        Rtt {
+            latest: Span::ZERO,
+            smoothed: None,
+            variation: Span::ZERO,
+            min: None,
+            first_sample_at: None,
+            granularity: config.granularity,
+            initial: config.initial_rtt,
+            loss_eighths: config.time_threshold,
+            persistent: config.persistent_congestion,
+        }
+    }
+
     /// Takes a sample; returns it with the peer's delay taken off as far as that is plausible.
     #[inline]
     pub fn update(&mut self, now: Time, latest: Span, ack_delay: Span) -> Span {
@@ -57,20 +72,24 @@ impl Rtt {
     #[inline]
     pub fn pto(&self) -> Span {
         match self.smoothed {
-            Some(smoothed) => smoothed + (self.variation * 4).max(GRANULARITY),
-            None => INITIAL_RTT + INITIAL_RTT / 2 * 4,
+            Some(smoothed) => smoothed + (self.variation * 4).max(self.granularity),
+            None => self.initial + self.initial / 2 * 4,
         }
     }
 
-    /// How long after a later packet's acknowledgement one is taken for lost (section 6.1.2: 9/8 of the RTT).
+    /// How long after a later packet's acknowledgement one is taken for lost (section 6.1.2: 9/8 of the RTT); `Span::MAX` if
+    /// it never is.
     #[inline]
     pub fn loss_delay(&self) -> Span {
-        self.latest.max(self.smoothed.unwrap_or(INITIAL_RTT)).scaled(9, 8).max(GRANULARITY)
+        if self.loss_eighths == 0 {
+            return Span::MAX;
+        }
+        self.latest.max(self.smoothed.unwrap_or(self.initial)).scaled(self.loss_eighths, 8).max(self.granularity)
     }
 
     /// The duration that makes losses persistent congestion (section 7.6.1, `kPersistentCongestionThreshold` 3).
     pub fn persistent_congestion(&self, max_ack_delay: Span) -> Span {
-        (self.pto() + max_ack_delay) * 3
+        if self.persistent == 0 { Span::MAX } else { (self.pto() + max_ack_delay) * self.persistent }
     }
 }
 
@@ -80,9 +99,14 @@ mod tests {
 
     const MS: fn(u64) -> Span = Span::from_millis;
 
+    fn fresh() -> Rtt {
+        let dice = haltere_net::rng::Streams::new(1, 0).named("rtt");
+        Rtt::new(&Config::new(crate::Role::Client, crate::cc::Algorithm::NewReno, dice))
+    }
+
     #[test]
     fn samples_move_the_estimate_as_section_5_3_says() {
-        let mut rtt = Rtt::default();
+        let mut rtt = fresh();
         assert_eq!(rtt.pto(), MS(333) + MS(333) * 2);
         rtt.update(Time::ZERO, MS(100), MS(20));
         assert_eq!((rtt.smoothed(), rtt.min(), rtt.variation), (Some(MS(100)), Some(MS(100)), MS(50)));
@@ -98,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_steady_path_has_the_granularity_as_its_margin() {
-        let mut rtt = Rtt::default();
+        let mut rtt = fresh();
         for _ in 0..100 {
             rtt.update(Time::ZERO, MS(10), Span::ZERO);
         }

@@ -7,9 +7,6 @@ use haltere_net::{Span, Time};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Packets later than one that is missing, after which it is lost (RFC 9002 section 6.1.1, `kPacketThreshold`).
-const PACKET_THRESHOLD: u64 = 3;
-
 /// What a packet carried, so far as its fate matters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Record {
@@ -212,14 +209,15 @@ impl SentPackets {
         }
     }
 
-    /// Declares lost what is by number or by time (RFC 9002 section 6.1); `lost` gets what the packets carried, `tell` each
+    /// Declares lost what is by number, `packets` later ones being acknowledged (0 for never), or by time, `delay` having
+    /// passed (`Span::MAX` for never; RFC 9002 section 6.1); `lost` gets what the packets carried, `tell` each
     /// packet's number, by what it is lost, its size and what was true when it was sent; the last two not of probes of the
     /// datagram size.
     pub fn detect(
         &mut self,
         largest_acked: u64,
         now: Time,
-        delay: Span,
+        (packets, delay): (u64, Span),
         since: Option<Time>,
         lost: &mut Vec<Record>,
         mut tell: impl FnMut(u64, LossSign, Option<(u32, TxState)>),
@@ -227,6 +225,8 @@ impl SentPackets {
         let mut found = Losses::default();
         let mut run: Option<Time> = None;
         let before = now.saturating_sub(delay);
+        let by_time = delay != Span::MAX;
+        let packets = if packets > 0 { packets } else { u64::MAX >> 1 };
         for i in 0..self.ring.len() {
             let number = self.base + i as u64;
             if number > largest_acked {
@@ -236,9 +236,9 @@ impl SentPackets {
             match packet.state {
                 State::Acked => run = None,
                 State::Quiet | State::Lost => {}
-                State::Outstanding if packet.sent <= before || largest_acked >= number + PACKET_THRESHOLD => {
+                State::Outstanding if (packet.sent <= before && by_time) || largest_acked >= number + packets => {
                     packet.state = State::Lost;
-                    let by_number = largest_acked >= number + PACKET_THRESHOLD;
+                    let by_number = largest_acked >= number + packets;
                     let sign = if by_number { LossSign::Reordering } else { LossSign::Time };
                     tell(number, sign, (!packet.mtu_probe).then_some((packet.size, packet.tx)));
                     self.eliciting -= usize::from(packet.ack_eliciting);
@@ -266,7 +266,7 @@ impl SentPackets {
                 }
                 State::Outstanding => {
                     // Later packets were sent later: none of them is lost either.
-                    found.next = Some(packet.sent + delay);
+                    found.next = by_time.then(|| packet.sent + delay);
                     break;
                 }
             }
@@ -325,9 +325,9 @@ mod tests {
         let mut packets = sent(&[0.0, 0.001, 0.002, 0.003, 0.004]);
         assert_eq!(ack(&mut packets, 3..4), [3]);
         let delay = Span::from_secs_f64(0.1125);
-        let found = packets.detect(3, seconds(0.103), delay, None, &mut Vec::new(), |_, _, _| {});
+        let found = packets.detect(3, seconds(0.103), (3, delay), None, &mut Vec::new(), |_, _, _| {});
         assert_eq!((found.packets, found.next), (1, Some(seconds(0.1135))));
-        let found = packets.detect(3, seconds(0.1135), delay, None, &mut Vec::new(), |_, _, _| {});
+        let found = packets.detect(3, seconds(0.1135), (3, delay), None, &mut Vec::new(), |_, _, _| {});
         assert_eq!((found.packets, found.next), (1, Some(seconds(0.1145))));
         assert!(packets.awaits());
         let mut late = 0;
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(ack(&mut packets, 0..1), [0]);
         assert_eq!(ack(&mut packets, 8..9), [8]);
         let since = Some(seconds(0.5));
-        let found = packets.detect(8, seconds(12.2), Span::from_millis(300), since, &mut Vec::new(), |_, _, _| {});
+        let found = packets.detect(8, seconds(12.2), (3, Span::from_millis(300)), since, &mut Vec::new(), |_, _, _| {});
         assert_eq!((found.packets, found.span), (7, Span::from_secs(7)));
         assert!(found.span >= Span::from_secs(2) * 3);
         // Had one in the middle been acknowledged, neither part would be long enough.
@@ -350,7 +350,7 @@ mod tests {
         ack(&mut packets, 0..1);
         ack(&mut packets, 4..5);
         ack(&mut packets, 8..9);
-        let found = packets.detect(8, seconds(12.2), Span::from_millis(300), since, &mut Vec::new(), |_, _, _| {});
+        let found = packets.detect(8, seconds(12.2), (3, Span::from_millis(300)), since, &mut Vec::new(), |_, _, _| {});
         assert_eq!((found.packets, found.span), (6, Span::from_secs(3)));
     }
 

@@ -6,11 +6,11 @@ use super::frame::{AckEcn, Frame, varint_len};
 use super::packet::{Datagram, Form, QuicPacket, SpaceId, number_len};
 use super::path::{Clearance, Path};
 use super::sent::Record;
-use super::sizes::{IP_UDP, MIN_DATAGRAM, MIN_NUMBER_AND_PAYLOAD};
+use super::sizes::{MIN_DATAGRAM, MIN_NUMBER_AND_PAYLOAD};
 use super::space::Space;
 use crate::Body;
 use crate::endpoint::Role;
-use haltere_net::{Cx, Ecn, Packet, PathId, Time};
+use haltere_net::{Cx, Packet, Time};
 
 /// Room in a datagram below which no further packet is coalesced.
 const LEAST_ROOM: u32 = 16;
@@ -205,9 +205,9 @@ impl Connection {
             }
             None => Box::new(datagram),
         };
-        let path = &self.paths[i];
+        let (path, len) = (&self.paths[i], size + self.config.ip_udp);
         let (path, ecn) = (path.id, path.marking.codepoint());
-        Some(Packet { path, ecn, ..Packet::new(size + IP_UDP, Body::Quic(datagram)) })
+        Some(Packet { path, ecn, ..Packet::new(len, Body::Quic(datagram)) })
     }
 
     /// A datagram of a packet for each space that has something to send.
@@ -289,7 +289,7 @@ impl Connection {
             self.discard(SpaceId::Initial);
         }
         self.set_timer(i, cx);
-        Some(wrap(datagram, used, self.paths[i].id, self.paths[i].marking.codepoint()))
+        Some(self.paths[i].wrap(datagram, used))
     }
 
     fn after_sending(&mut self, i: usize, used: u32, eliciting: bool) {
@@ -400,7 +400,7 @@ impl Connection {
         datagram.packets.push(packet);
         self.after_sending(i, size, true);
         self.set_timer(i, cx);
-        wrap(datagram, size, self.paths[i].id, self.paths[i].marking.codepoint())
+        self.paths[i].wrap(datagram, size)
     }
 
     /// CONNECTION_CLOSE in packets of which the peer can surely read one (RFC 9000 section 10.2.3).
@@ -438,7 +438,7 @@ impl Connection {
             return None;
         }
         self.after_sending(0, used, false);
-        Some(wrap(datagram, used, self.paths[0].id, self.paths[0].marking.codepoint()))
+        Some(self.paths[0].wrap(datagram, used))
     }
 }
 
@@ -453,9 +453,4 @@ fn record_of(frame: &Frame) -> Option<Record> {
         Frame::StreamsBlocked(limit) => Record::StreamsBlocked { limit },
         _ => return None,
     })
-}
-
-#[inline]
-pub(super) fn wrap(datagram: Datagram, size: u32, path: PathId, ecn: Ecn) -> Packet<Body> {
-    Packet { path, ecn, ..Packet::new(size + IP_UDP, Body::Quic(Box::new(datagram))) }
 }

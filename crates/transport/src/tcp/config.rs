@@ -14,8 +14,34 @@ pub enum RtoRule {
         /// The least the variance term counts; Linux has 200 ms.
         floor: Span,
     },
-    /// As RFC 6298 says, with a least timeout of 1 s.
-    Rfc6298,
+    /// As RFC 6298 says.
+    Rfc6298 {
+        /// The least timeout; the RFC has 1 s (section 2.4).
+        least: Span,
+    },
+}
+
+impl RtoRule {
+    /// Linux's rule with its floor.
+    pub const LINUX: RtoRule = RtoRule::Linux { floor: Span::from_millis(200) };
+    /// RFC 6298 with its least timeout.
+    pub const RFC_6298: RtoRule = RtoRule::Rfc6298 { least: Span::from_secs(1) };
+}
+
+/// The mechanisms of the sending half, as it asks for them while it runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    pub prr: bool,
+    pub rack: bool,
+    pub tlp: bool,
+    pub frto: bool,
+    pub undo: bool,
+    pub idle_restart: bool,
+    pub loss_threshold: u32,
+    pub unpaced: u64,
+    pub tso: u64,
+    pub tso_least: u64,
+    pub tso_defer: u64,
 }
 
 /// How much of a receive buffer is offered as window once full segments have arrived, in 256ths; the rest is the host's own
@@ -38,6 +64,41 @@ pub struct Config {
     pub slow_start: Option<SlowStart>,
     /// Initial window in segments (RFC 6928).
     pub initial_window: u32,
+    /// Data bytes in a full segment at most; `None` leaves it to the MTU.
+    pub largest_segment: Option<u32>,
+    /// Bytes of IP and TCP header without options.
+    pub base_header: u32,
+    /// Whether windows are kept in whole segments, as Linux keeps them.
+    pub whole_segments: bool,
+    /// Segments that go out before any are paced (as `sch_fq` had it).
+    pub unpaced: u64,
+    /// Whether a sender idle for longer than a timeout starts from a smaller window (RFC 5681 section 4.1; Linux:
+    /// `tcp_slow_start_after_idle`).
+    pub idle_restart: bool,
+    /// Data bytes of a super-segment at most: 64 KiB less one and the headers' room. 0: segments leave one by one.
+    pub tso: u64,
+    /// Fewer segments are not sent on purpose (Linux: `tcp_min_tso_segs`).
+    pub tso_least: u64,
+    /// A super-segment waits to fill up while less than this fraction of the window, one in so many, is free (Linux:
+    /// `tcp_tso_win_divisor`). 0: none waits.
+    pub tso_defer: u64,
+    /// SACK blocks in a segment at most (RFC 2018 section 3), from 1 to 3.
+    pub sack_blocks: u32,
+    /// Whether data that came twice is reported (RFC 2883).
+    pub dsack: bool,
+    /// Whether losses are found by time (RFC 8985) or by the number of segments SACKed above (RFC 6675 section 4).
+    pub rack: bool,
+    /// The least number of segments SACKed above a lost one: the duplicate-ACK threshold (RFC 5681) and the least
+    /// reordering degree (Linux: `tcp_reordering`).
+    pub loss_threshold: u32,
+    /// Tail loss probes (RFC 8985 section 7).
+    pub tlp: bool,
+    /// Proportional rate reduction (RFC 6937); without it the window comes down at once (RFC 6675 section 5).
+    pub prr: bool,
+    /// Spurious timeouts are found by F-RTO (RFC 5682).
+    pub frto: bool,
+    /// Whether a reduction is taken back whose losses prove to be none (RFC 3522, RFC 4015).
+    pub undo: bool,
     /// Timestamps (RFC 7323): 12 bytes in each segment.
     pub timestamps: bool,
     /// ECN, and how marks are echoed; used if the peer has it too. `None` but for algorithms that need it (Linux:
@@ -63,6 +124,8 @@ pub struct Config {
     pub quick_acks: u32,
     /// Compression of SACKs after the third duplicate: at most this delay; zero switches it off (Linux: 1 ms).
     pub sack_compression: Span,
+    /// Duplicates held back in a row at most (Linux: `tcp_comp_sack_nr`).
+    pub sack_compression_acks: u32,
     /// Whether window-based algorithms are paced (Linux does not without a pacing queue discipline).
     pub paced: bool,
     /// The receive window at first, bytes: half of the receive buffer. The default is that of a host tuned for
@@ -90,9 +153,25 @@ impl Config {
             algorithm,
             slow_start: None,
             initial_window: 10,
+            largest_segment: None,
+            base_header: super::segment::BASE_HEADER,
+            whole_segments: true,
+            unpaced: 10,
+            idle_restart: true,
+            tso: 65_536 - 1 - 320,
+            tso_least: 2,
+            tso_defer: 3,
+            sack_blocks: super::segment::MAX_SACK_BLOCKS as u32,
+            dsack: true,
+            rack: true,
+            loss_threshold: 3,
+            tlp: true,
+            prr: true,
+            frto: true,
+            undo: true,
             timestamps: true,
             ecn: algorithm.needs_ecn().then_some(EchoRule::Dctcp),
-            rto: RtoRule::Linux { floor: Span::from_millis(200) },
+            rto: RtoRule::LINUX,
             tick: Span::from_millis(4),
             phase: Span::ZERO,
             delayed_ack: true,
@@ -101,6 +180,7 @@ impl Config {
             hurried_acks: true,
             quick_acks: 16,
             sack_compression: Span::from_millis(1),
+            sack_compression_acks: 44,
             paced: false,
             initial_receive_window: 8 << 20,
             max_receive_window: (128 << 20) / 256 * WINDOW_SHARE,
@@ -113,16 +193,32 @@ impl Config {
 
     /// Bytes of IP and TCP header, options included, on a segment without SACK blocks.
     pub fn header(&self) -> u32 {
-        super::segment::BASE_HEADER + if self.timestamps { super::segment::TIMESTAMP_OPTION } else { 0 }
+        self.base_header + if self.timestamps { super::segment::TIMESTAMP_OPTION } else { 0 }
     }
 
     /// Data bytes that a SYN may carry: what is left beside the longest options (Linux: `tcp_send_syn_data`).
     pub fn syn_data(&self) -> u64 {
-        u64::from(self.mtu.saturating_sub(super::segment::BASE_HEADER + super::segment::MAX_OPTIONS))
+        u64::from(self.limited(self.mtu.saturating_sub(self.base_header + super::segment::MAX_OPTIONS)))
     }
 
     /// Data bytes in a full segment.
     pub fn mss(&self) -> u64 {
-        u64::from(self.mtu.saturating_sub(self.header()).max(64))
+        u64::from(self.limited(self.mtu.saturating_sub(self.header()).max(64)))
+    }
+
+    fn limited(&self, bytes: u32) -> u32 {
+        self.largest_segment.map_or(bytes, |most| bytes.min(most))
+    }
+
+    /// Length of a segment on the wire, IP header included.
+    pub(super) fn wire_len(&self, segment: &super::Segment) -> u32 {
+        segment.wire_len(self.timestamps) + self.base_header.saturating_sub(super::segment::BASE_HEADER)
+    }
+
+    /// What the sending half asks for while it runs.
+    pub(super) fn rules(&self) -> Rules {
+        let Config { prr, rack, tlp, frto, undo, idle_restart, loss_threshold, unpaced, .. } = *self;
+        let Config { tso, tso_least, tso_defer, .. } = *self;
+        Rules { prr, rack, tlp, frto, undo, idle_restart, loss_threshold, unpaced, tso, tso_least, tso_defer }
     }
 }

@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::echo::EchoRule;
 use super::receiver::{Due, Receiver};
-use super::segment::{BASE_HEADER, Kind, Segment};
+use super::segment::{Kind, Segment};
 use super::sender::{Outgoing, Sender};
 use super::ticks::{Ticks, timestamp};
 use crate::Body;
@@ -91,11 +91,7 @@ impl Connection {
 
     fn packet(&mut self, segment: Segment, ecn: Ecn) -> Packet<Body> {
         self.tx.stats.sent_all += 1;
-        Packet {
-            ecn,
-            path: self.config.path,
-            ..Packet::new(segment.wire_len(self.config.timestamps), Body::Tcp(segment))
-        }
+        Packet { ecn, path: self.config.path, ..Packet::new(self.config.wire_len(&segment), Body::Tcp(segment)) }
     }
 
     fn segment(&self, kind: Kind, now: Time) -> Segment {
@@ -132,7 +128,7 @@ impl Connection {
             segment.echo = 0;
         }
         // SACK blocks beside data must leave the segment within the MTU.
-        if segment.sacks > 0 && segment.wire_len(self.config.timestamps) > self.config.mtu {
+        if segment.sacks > 0 && self.config.wire_len(&segment) > self.config.mtu {
             segment.sacks = 0;
         }
         let ecn = self.codepoint(fresh);
@@ -314,7 +310,7 @@ impl Endpoint for Connection {
             self.handshake.timer = self.ticks.deadline(now, span);
             let kind = if self.config.role == Role::Client { Kind::Syn } else { Kind::SynAck };
             let window_scale = self.rx.window_scale();
-            let mss = u16::try_from(self.config.mtu.saturating_sub(BASE_HEADER)).unwrap_or(u16::MAX);
+            let mss = u16::try_from(self.config.mtu.saturating_sub(self.config.base_header)).unwrap_or(u16::MAX);
             cx.tell(Incident::Options { mss, window_scale, timestamps: self.config.timestamps });
             let mut segment = self.segment(kind, now);
             self.put_syn_data(&mut segment, now);

@@ -9,9 +9,8 @@ use haltere_net::{Ecn, Span, Time};
 
 /// The delayed-ACK timer's lower bound (Linux: `TCP_DELACK_MIN`).
 const DELAY_MIN: Span = Span::from_millis(40);
-/// Duplicate ACKs that are never compressed, and how many may be held back in a row (Linux: `tcp_comp_sack_nr`).
+/// Duplicate ACKs that are never compressed.
 const UNCOMPRESSED: u32 = 3;
-const MAX_COMPRESSED: u32 = 44;
 /// Acknowledgements that follow a mark at once.
 const QUICK_AFTER_MARK: u32 = 2;
 /// Blocks that an ACK reports beside a new one for sure (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
@@ -62,6 +61,9 @@ pub(super) struct Receiver {
     hurried: bool,
     last_data: Option<Time>,
     compression: Span,
+    compressed_most: u32,
+    blocks: u8,
+    dsack: bool,
     compressed: u32,
     duplicates: u32,
     duplicates_at: u64,
@@ -178,6 +180,9 @@ impl Receiver {
             hurried: config.hurried_acks,
             last_data: None,
             compression: config.sack_compression,
+            compressed_most: config.sack_compression_acks,
+            blocks: config.sack_blocks as u8,
+            dsack: config.dsack,
             compressed: 0,
             duplicates: 0,
             duplicates_at: 0,
@@ -409,7 +414,7 @@ impl Receiver {
             || self.exceeds()
             || self.compression.is_zero()
             || self.quick_mode()
-            || self.compressed >= MAX_COMPRESSED
+            || self.compressed >= self.compressed_most
         {
             self.due = Due::Now;
             return;
@@ -476,12 +481,14 @@ impl Receiver {
             self.quick = 0;
         }
         if let Some(blocks) = self.flush.take() {
-            s.set_sack(blocks.into_iter());
+            s.set_sack(blocks.into_iter().take(usize::from(self.blocks)));
             self.acked = self.next;
             return;
         }
         if self.duplicate.is_some() || !self.recent.is_empty() {
-            s.set_sack(self.duplicate.take().into_iter().chain(self.recent.iter().copied()));
+            let duplicate = self.duplicate.take().filter(|_| self.dsack);
+            let blocks = duplicate.into_iter().chain(self.recent.iter().copied());
+            s.set_sack(blocks.take(usize::from(self.blocks)));
         }
         if self.due != Due::No {
             self.quick = self.quick.saturating_sub(1);

@@ -10,8 +10,6 @@ use crate::endpoint::Stats;
 use crate::recovery::{Prr, RateSampler, prr::PrrAck};
 use haltere_net::{Span, Time};
 
-/// Duplicate-ACK threshold (RFC 5681) and the least reordering degree.
-const DUP_THRESH: u32 = 3;
 /// The largest reordering degree kept (Linux: `tcp_max_reordering`).
 const MAX_REORDERING: u32 = 300;
 /// Recoveries for which a widened reordering window is kept (RFC 8985 section 6.2 step 4).
@@ -46,8 +44,9 @@ pub(super) struct Episode {
     reordering_seen: bool,
 }
 
-impl Default for Episode {
-    fn default() -> Self {
+impl Episode {
+    /// None yet, with this least degree of reordering.
+    pub(super) fn new(reordering: u32) -> Episode {
         Episode {
             high_seq: 0,
             undo_marker: None,
@@ -55,13 +54,11 @@ impl Default for Episode {
             undo_retrans: 0,
             retrans_stamp: None,
             frto: false,
-            reordering: DUP_THRESH,
+            reordering,
             reordering_seen: false,
         }
     }
-}
 
-impl Episode {
     pub(super) fn on_retransmitted(&mut self, now: Time) {
         self.retrans_stamp.get_or_insert(timestamp(now));
         self.undo_retrans = self.undo_retrans.max(0) + 1;
@@ -174,6 +171,9 @@ impl Sender {
 
     /// Section 6.2 step 5: marks what is overdue; returns the longest wait of those that are not yet.
     fn detect_loss(&mut self) -> Span {
+        if !self.rules.rack {
+            return self.detect_loss_by_count();
+        }
         let window = self.reordering_window();
         let mut wait = Span::ZERO;
         let Sender { board, rack, cc, sampler, stats, mss, .. } = self;
@@ -195,6 +195,15 @@ impl Sender {
         let now = rack.now;
         board.detect_lost(judge, |r| tell_lost(r, now, *mss, sampler, stats, cc.as_mut()));
         wait
+    }
+
+    /// RFC 6675 section 4 (`IsLost`): marks what has as many segments SACKed above it as the reordering degree. A
+    /// retransmission that is lost shows by a timeout only.
+    fn detect_loss_by_count(&mut self) -> Span {
+        let Sender { board, rack, cc, sampler, stats, mss, episode, .. } = self;
+        let now = rack.now;
+        board.detect_lost_below(episode.reordering, |r| tell_lost(r, now, *mss, sampler, stats, cc.as_mut()));
+        Span::ZERO
     }
 
     /// Looks for losses if the ACK brought news. Returns whether the timer was set for the reordering window.
@@ -314,13 +323,16 @@ impl Sender {
         self.episode.high_seq = self.nxt;
         self.tlp = None;
         self.congestion(trigger, true, now);
-        if !self.cc.owns_recovery() {
+        if self.rules.prr && !self.cc.owns_recovery() {
             self.prr = Some(Prr::new(prior, self.cc.ssthresh()));
         }
         self.cwr = true;
     }
 
     fn begin_undo(&mut self) {
+        if !self.rules.undo {
+            return;
+        }
         let probe = i64::from(self.tlp.is_some_and(|t| t.retransmission));
         let out = i64::from(self.board.retransmitted()) + probe;
         self.episode.undo_marker = Some(self.una);
@@ -375,6 +387,15 @@ impl Sender {
             self.reduce(Trigger::Loss, now);
         }
         self.phase = Phase::Recovery;
+        if self.is_held() && self.board.head().is_some_and(|h| h.marks.has(Marks::LOST)) {
+            // RFC 6675 section 5 step 4.3: the first repair goes whatever the window, which is down already, says.
+            self.force(Forced::Head);
+        }
+    }
+
+    /// Whether the window stands still where a reduction has put it at once, as there is no PRR.
+    pub(super) fn is_held(&self) -> bool {
+        !self.rules.prr && matches!(self.phase, Phase::Reducing | Phase::Recovery) && !self.cc.owns_recovery()
     }
 
     /// The congestion state machine, run for each ACK that is out of the ordinary. Returns whether the timer was set
@@ -469,7 +490,7 @@ impl Sender {
             return self.undo_loss(now);
         }
         if self.episode.frto {
-            if d.original_delivered {
+            if d.original_delivered && self.rules.undo {
                 return self.undo_loss(now);
             }
             if self.nxt > self.episode.high_seq {
@@ -519,9 +540,9 @@ impl Sender {
         if self.board.is_empty() {
             return;
         }
-        let Sender { board, rack, cc, sampler, stats, mss, .. } = self;
+        let Sender { board, rack, rules, cc, sampler, stats, mss, .. } = self;
         let news = |r: &Record| tell_lost(r, now, *mss, sampler, stats, cc.as_mut());
-        board.mark_all_lost(|r| rack.overdue(r, Span::ZERO).is_zero(), news);
+        board.mark_all_lost(|r| !rules.rack || rack.overdue(r, Span::ZERO).is_zero(), news);
         let reduce = self.phase <= Phase::Disorder
             || self.episode.high_seq <= self.una
             || (self.phase == Phase::Loss && self.retransmits == 0);
@@ -532,10 +553,10 @@ impl Sender {
             self.episode.revocable = true;
         }
         self.cwr = true;
-        if self.phase <= Phase::Disorder && self.board.sacked() >= DUP_THRESH {
-            self.episode.reordering = self.episode.reordering.min(DUP_THRESH);
+        if self.phase <= Phase::Disorder && self.board.sacked() >= self.rules.loss_threshold {
+            self.episode.reordering = self.episode.reordering.min(self.rules.loss_threshold);
         }
-        self.episode.frto = self.phase < Phase::Recovery || self.retransmits > 0;
+        self.episode.frto = self.rules.frto && (self.phase < Phase::Recovery || self.retransmits > 0);
         self.phase = Phase::Loss;
         self.episode.high_seq = self.nxt;
         self.tlp = None;

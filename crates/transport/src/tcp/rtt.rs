@@ -42,7 +42,7 @@ impl Rtt {
         let m = rtt.as_nanos().max(1);
         match self.rule {
             RtoRule::Linux { floor } => self.sample_linux(m, floor.as_nanos(), acked_to, sent_to),
-            RtoRule::Rfc6298 => self.sample_rfc(m),
+            RtoRule::Rfc6298 { .. } => self.sample_rfc(m),
         }
         self.backoff = 0;
     }
@@ -118,7 +118,7 @@ impl Rtt {
         let base = match (self.srtt8, self.rule) {
             (0, _) => self.initial,
             (s, RtoRule::Linux { .. }) => Span::from_nanos(s / 8 + self.rttvar),
-            (s, RtoRule::Rfc6298) => Span::from_nanos(s / 8 + self.rttvar).max(RTO_INITIAL),
+            (s, RtoRule::Rfc6298 { least }) => Span::from_nanos(s / 8 + self.rttvar).max(least),
         };
         (base.min(RTO_MAX) * (1 << self.backoff.min(20))).min(RTO_MAX)
     }
@@ -127,7 +127,7 @@ impl Rtt {
     pub(super) fn floor(&self) -> Span {
         match self.rule {
             RtoRule::Linux { floor } => floor,
-            RtoRule::Rfc6298 => Span::from_millis(200),
+            RtoRule::Rfc6298 { .. } => Span::from_millis(200),
         }
     }
 
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn rfc_6298_gives_its_vector() {
-        let mut rtt = Rtt::new(RtoRule::Rfc6298);
+        let mut rtt = Rtt::new(RtoRule::RFC_6298);
         let mut seen = Vec::new();
         for sample in [100.0, 200.0, 100.0] {
             rtt.sample(ms(sample), 0, 0);

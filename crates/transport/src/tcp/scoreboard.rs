@@ -377,6 +377,20 @@ impl Scoreboard {
         }
     }
 
+    /// Marks lost what was not sent again and has at least `threshold` segments SACKed above it; hands over each.
+    pub(super) fn detect_lost_below(&mut self, threshold: u32, mut news: impl FnMut(&Record)) {
+        let sacked = self.records.iter().rev().enumerate().filter(|(_, r)| r.marks.has(Marks::SACKED));
+        let Some((above, _)) = sacked.into_iter().nth(threshold.max(1) as usize - 1) else { return };
+        for i in 0..(self.records.len() - 1 - above) as u32 {
+            let n = self.base.wrapping_add(i);
+            let Some(record) = self.at(n).copied() else { break };
+            let settled = Marks(Marks::SACKED.0 | Marks::LOST.0 | Marks::RETRANS.0);
+            if !record.marks.has(settled) && self.mark_lost(n, LossSign::Reordering) {
+                news(&record);
+            }
+        }
+    }
+
     /// After a timeout: marks every record lost that `judge` finds so, the head in any case, and hands over those that are
     /// newly lost.
     pub(super) fn mark_all_lost(&mut self, judge: impl Fn(&Record) -> bool, mut news: impl FnMut(&Record)) {

@@ -14,12 +14,8 @@ const LARGEST: u64 = 65_536 - 1 - 320;
 const SHIFT: u32 = 10;
 /// … and on short paths more: an allowance that halves with each 2^9 us of RTT (`tcp_tso_rtt_log`).
 const SHORT_PATH_SHIFT: u32 = 9;
-/// Fewer segments are not sent on purpose (`tcp_min_tso_segs`).
-const LEAST: u64 = 2;
 /// What an ACK that is expected later than this would bring is not waited for, nor after so long without sending.
 const PATIENCE: Span = Span::from_millis(1);
-/// If this part of the window is free, it is used (`tcp_tso_win_divisor`).
-const WORTHWHILE: u64 = 3;
 
 /// The super-segment at the head of what is to be sent.
 #[derive(Clone, Copy, Default, Debug)]
@@ -127,26 +123,32 @@ impl Sender {
 
     /// Segments of a super-segment at most (`tcp_tso_segs`).
     fn largest_together(&self, window: u64) -> u64 {
+        let (limit, least) = (self.rules.tso, self.rules.tso_least);
+        if limit < self.mss {
+            return 1;
+        }
         if self.cc.pacing_rate().is_some() {
-            return self.cc.send_quantum() / self.mss;
+            return self.cc.send_quantum().min(limit) / self.mss;
         }
         let paced = self.window_rate(window).map_or(0, |rate| rate.as_bps() >> (SHIFT + 3));
         let halvings = self.rtt.min().map_or(u64::MAX, |rtt| rtt.as_micros() >> SHORT_PATH_SHIFT);
         let short_path = if halvings < 32 { LARGEST >> halvings } else { 0 };
-        ((paced + short_path).min(LARGEST) / self.mss).max(LEAST)
+        ((paced + short_path).min(limit) / self.mss).max(least)
     }
 
     /// `tcp_tso_should_defer`: `room` bytes of the congestion window are free, a whole super-segment has `most`, and the
     /// data at the head `len`.
     fn waits_for_more(&mut self, window: u64, room: u64, most: u64, len: u64, now: Time) -> bool {
-        if self.phase >= Phase::Recovery || now.since(self.last_send.max(self.pacer.next())) > PATIENCE {
+        let divisor = self.rules.tso_defer;
+        if divisor == 0 || self.phase >= Phase::Recovery || now.since(self.last_send.max(self.pacer.next())) > PATIENCE
+        {
             return false;
         }
         let offered = self.window_end.saturating_sub(self.nxt);
         let limit = room.min(offered);
         let last = self.together.end == self.written;
         let window = window.min(self.window_end.saturating_sub(self.una));
-        if limit >= most || (!last && limit >= len) || limit >= window / WORTHWHILE {
+        if limit >= most || (!last && limit >= len) || limit >= window / divisor {
             return false;
         }
         let (Some(head), Some(srtt)) = (self.board.head(), self.rtt.srtt()) else { return false };

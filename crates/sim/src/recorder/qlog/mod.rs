@@ -37,7 +37,7 @@ impl Logs {
             let (client, server) = places::ends(key, Role::Client);
             for role in ["client", "server"] {
                 let spool = Spool::new(folder.join(format!("flow-{flow}-{role}.sqlog")))?;
-                let who = Identity { flow, contender: &given.contender, protocol, role, client, server };
+                let who = Identity { flow, contender: given.contender.as_str(), protocol, role, client, server };
                 logs.push(Vantage::new(spool, who, origin)?);
             }
         }

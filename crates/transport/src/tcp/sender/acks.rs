@@ -204,7 +204,7 @@ impl Sender {
         if let Some(prr) = &mut self.prr {
             prr.on_ack(PrrAck { delivered, in_flight, safe: advanced && lost == 0, mss: self.mss });
         }
-        let progress = if self.episode.reordering > 3 { d.delivered > 0 } else { d.acked > 0 };
+        let progress = if self.episode.reordering > self.rules.loss_threshold { d.delivered > 0 } else { d.acked > 0 };
         let ack = cc::Ack {
             now: cx.now,
             delivered,
@@ -215,7 +215,7 @@ impl Sender {
             in_flight,
             prior_in_flight,
             window_limited: self.window_limited(),
-            may_grow: self.prr.is_none() && progress,
+            may_grow: self.prr.is_none() && progress && !self.is_held(),
             phase: self.phase,
             acked_to: self.una,
             sent_to: self.nxt,

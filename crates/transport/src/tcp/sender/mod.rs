@@ -3,7 +3,7 @@
 mod acks;
 mod timers;
 
-use super::config::Config;
+use super::config::{Config, Rules};
 use super::recovery::{Episode, Rack, Tlp};
 use super::rtt::Rtt;
 use super::scoreboard::Scoreboard;
@@ -13,9 +13,6 @@ use crate::cc::{self, CongestionController, Phase, SlowStart};
 use crate::endpoint::Stats;
 use crate::recovery::{Pacer, Prr, RateSampler, Told};
 use haltere_net::{Cx, Rate, Span, Time};
-
-/// Segments that go out before any are paced (as `sch_fq` had it).
-const UNPACED: u64 = 10;
 
 /// What a retransmission timer is set for. There is one timer, as in Linux: setting it for one thing unsets the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,6 +81,7 @@ pub(super) struct Sender {
     pub(super) sampler: RateSampler,
     pub(super) pacer: Pacer,
     paced: bool,
+    pub(super) rules: Rules,
     /// The data that goes out together, and is paced together.
     pub(super) together: SuperSegment,
     /// When pacing lets the next segment go, if something waits for that; else [`Time::NEVER`].
@@ -127,7 +125,7 @@ impl Sender {
         let cc = config.algorithm.build(cc::Config {
             mss,
             wire: u64::from(config.mtu),
-            grain: mss,
+            grain: if config.whole_segments { mss } else { 1 },
             initial_window: u64::from(config.initial_window) * mss,
             slow_start: config.slow_start.or(None::<SlowStart>),
             paced: config.paced,
@@ -144,6 +142,7 @@ impl Sender {
             sampler: RateSampler::default(),
             pacer: Pacer::new(0),
             paced,
+            rules: config.rules(),
             together: SuperSegment::default(),
             pacing_wake: Time::NEVER,
             una: 0,
@@ -153,7 +152,7 @@ impl Sender {
             window_end: 0,
             largest_window: 0,
             phase: Phase::Open,
-            episode: Episode::default(),
+            episode: Episode::new(config.loss_threshold),
             rack: Rack::default(),
             tlp: None,
             prr: None,
@@ -322,12 +321,12 @@ impl Sender {
         }
     }
 
-    /// Paces what goes out together as one, each retransmission for itself. The first ten segments go free, and with them
-    /// what goes out together with the ninth (`tcp_update_skb_after_send`).
+    /// Paces what goes out together as one, each retransmission for itself. The first segments go free, and with them
+    /// what goes out together with the last but one (`tcp_update_skb_after_send`).
     fn charge(&mut self, now: Time, len: u64) {
         let Some(bytes) = self.together.charge(len) else { return };
         match self.pacing_rate() {
-            Some(rate) if self.stats.sent_packets >= UNPACED => self.pacer.on_sent(now, bytes, rate),
+            Some(rate) if self.stats.sent_packets >= self.rules.unpaced => self.pacer.on_sent(now, bytes, rate),
             _ => self.pacer.pass(now),
         }
     }
@@ -415,7 +414,7 @@ impl Sender {
             total_delivered: self.sampler.delivered(),
             after_idle,
             app_limited: self.sampler.is_app_limited(),
-            timeout: self.rtt.rto(),
+            timeout: if self.rules.idle_restart { self.rtt.rto() } else { Span::MAX },
         });
     }
 

@@ -59,7 +59,7 @@ impl Sender {
 
     /// RFC 8985 section 7.2.
     pub(super) fn schedule_probe(&mut self, now: Time, advancing: bool) -> bool {
-        if self.board.is_empty() || !matches!(self.phase, Phase::Open | Phase::Reducing) {
+        if !self.rules.tlp || self.board.is_empty() || !matches!(self.phase, Phase::Open | Phase::Reducing) {
             return false;
         }
         let mut span = match self.rtt.srtt() {

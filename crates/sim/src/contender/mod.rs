@@ -1,0 +1,208 @@
+//! Contenders: `transport[@implementation]/congestion[+switch|-switch|+switch=value…]`, such as `tcp/cubic` or
+//! `tcp/cubic-hystart+initial-window=20`.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `switch` | the switches of handshakes and of production stacks, and names for settings of mechanisms |
+//! | `parse` | how a contender is read |
+//!
+//! The mechanisms of the transports stand in [`haltere_transport::mechanisms`].
+
+mod parse;
+mod switch;
+
+pub use switch::{About, SETTINGS, Setting, Switch};
+
+use haltere_net::rng::Streams;
+use haltere_transport::Role;
+use haltere_transport::cc::{Algorithm, SlowStart};
+use haltere_transport::mechanisms::{Mechanism, QUIC, TCP, Value};
+use haltere_transport::quic::Session;
+use haltere_transport::{quic, tcp};
+use parse::join;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The transports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transport {
+    /// TCP.
+    Tcp,
+    /// QUIC.
+    Quic,
+}
+
+impl Transport {
+    /// All of them.
+    pub const ALL: [Transport; 2] = [Transport::Tcp, Transport::Quic];
+
+    /// Its name in contenders, and what it is.
+    pub const fn describe(self) -> (&'static str, &'static str) {
+        match self {
+            Transport::Tcp => ("tcp", "TCP as Linux does it; with TLS 1.3 and HTTP/2 when it carries https"),
+            Transport::Quic => ("quic", "QUIC version 1 (RFC 9000, 9001, 9002), with HTTP/3 when it carries https"),
+        }
+    }
+}
+
+/// A parsed contender.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Contender {
+    text: String,
+    /// The transport.
+    pub transport: Transport,
+    /// The implementation after the `@`: `model`, or a real one such as `linux`; `None` leaves it to the fidelity.
+    pub implementation: Option<String>,
+    /// The name of the congestion control; real implementations have their own.
+    pub congestion: String,
+    /// What it switches of handshakes and production stacks.
+    pub switches: Vec<Switch>,
+    /// The mechanisms that it sets.
+    pub mechanisms: Vec<(&'static str, Value)>,
+}
+
+impl Contender {
+    /// Reads a contender; the error says what is known. Whether the model has it, [`Contender::modelled`] tells.
+    pub fn parse(text: &str) -> Result<Contender, String> {
+        parse::contender(text)
+    }
+
+    /// The contender as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The model's algorithm; the error says what the model has.
+    pub fn modelled(&self) -> Result<Algorithm, String> {
+        let name = self.transport.describe().0;
+        if let Some(real) = self.implementation.as_ref().filter(|i| *i != "model") {
+            return Err(format!(
+                "{real:?} is a real implementation, which the model has not: choose fidelity \"linux\" or \"testbed\", or \
+                 write \"{name}/{}\"",
+                self.congestion
+            ));
+        }
+        self.algorithm()
+    }
+
+    /// Our algorithm of the contender's name; the error says what there is.
+    pub(crate) fn algorithm(&self) -> Result<Algorithm, String> {
+        Algorithm::named(&self.congestion).ok_or_else(|| {
+            let known = join(Algorithm::ALL.iter().map(|a| a.describe().name));
+            format!("the model has no congestion control {:?}: there are {known}", self.congestion)
+        })
+    }
+
+    /// Whether a session is taken up again, and whether the request goes ahead of the handshake.
+    pub fn session(&self) -> Session {
+        if self.has(Switch::EarlyData) || self.has(Switch::ZeroRtt) {
+            Session::Early
+        } else if self.has(Switch::Resumed) {
+            Session::Resumed
+        } else {
+            Session::New
+        }
+    }
+
+    /// Whether a switch is set.
+    pub fn has(&self, switch: Switch) -> bool {
+        self.switches.contains(&switch)
+    }
+
+    /// What a mechanism is set to, if the contender sets it.
+    pub fn mechanism(&self, name: &str) -> Option<Value> {
+        self.mechanisms.iter().find(|(n, _)| *n == name).map(|(_, value)| *value)
+    }
+
+    /// Slow start's exit, if the contender sets it.
+    pub fn slow_start(&self) -> Option<SlowStart> {
+        match self.mechanism("hystart")? {
+            Value::Off => Some(SlowStart::Standard),
+            Value::Word("rfc9406") => Some(SlowStart::HyStartPlusPlus),
+            _ => Some(SlowStart::HyStart),
+        }
+    }
+
+    /// All that it switches, by name, with the values in words; what is off by itself has the value `on`.
+    pub fn switched(&self) -> BTreeMap<&'static str, String> {
+        let switches = self.switches.iter().map(|s| (s.describe().name, "on".to_string()));
+        let shown = |(name, value): &(&'static str, Value)| {
+            let facts = parse::facts(self.transport).find(|f| f.name == *name)?;
+            Some((*name, facts.show(*value)))
+        };
+        switches.chain(self.mechanisms.iter().filter_map(shown)).collect()
+    }
+}
+
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Contender {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Contender::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+/// One row of the list of what a transport's contenders can switch.
+#[derive(Serialize, Clone, Debug)]
+pub struct Row {
+    /// The transport's name.
+    pub transport: &'static str,
+    /// The switch's name.
+    pub name: &'static str,
+    /// The type of its value.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// What may be given.
+    pub values: String,
+    /// What it is by itself.
+    pub default: String,
+    /// What it does.
+    pub summary: &'static str,
+    /// Where it is specified.
+    pub source: &'static str,
+}
+
+/// Everything that contenders can switch: for each transport its mechanisms, then what is switched beside them.
+pub fn catalogue() -> Vec<Row> {
+    let dice = || Streams::new(0, 0).named("catalogue");
+    let tcp = tcp::Config::new(Role::Server, Algorithm::Cubic, dice());
+    let quic = quic::Config::new(Role::Server, Algorithm::Cubic, dice());
+    let of_switches = |transport: Transport| {
+        let about = Switch::ALL.into_iter().map(Switch::describe).filter(move |a| a.transports.contains(&transport));
+        about.map(move |about| Row {
+            transport: transport.describe().0,
+            name: about.name,
+            kind: "on/off",
+            values: "on".into(),
+            default: "off".into(),
+            summary: about.summary,
+            source: about.source,
+        })
+    };
+    let tcp = rows(Transport::Tcp, TCP, &tcp).chain(of_switches(Transport::Tcp)).collect::<Vec<_>>();
+    tcp.into_iter().chain(rows(Transport::Quic, QUIC, &quic)).chain(of_switches(Transport::Quic)).collect()
+}
+
+fn rows<'a, C>(transport: Transport, table: &'a [Mechanism<C>], fresh: &'a C) -> impl Iterator<Item = Row> + 'a {
+    table.iter().map(move |mechanism| {
+        let facts = mechanism.facts;
+        Row {
+            transport: transport.describe().0,
+            name: facts.name,
+            kind: facts.kind.name(),
+            values: facts.kind.to_string(),
+            default: facts.show(mechanism.get(fresh)),
+            summary: facts.summary,
+            source: facts.source,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

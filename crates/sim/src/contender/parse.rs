@@ -1,0 +1,196 @@
+//! Reading contenders.
+
+use super::switch::{SETTINGS, Switch};
+use super::{Contender, Transport};
+use crate::ack::MIN_ACK_DELAY;
+use haltere_transport::cc::Algorithm;
+use haltere_transport::mechanisms::{self, Facts, QUIC, TCP, Value};
+
+/// A sign and what stands behind it, up to the next one.
+struct Word<'a> {
+    sign: char,
+    name: &'a str,
+    value: Option<&'a str>,
+}
+
+/// The facts of a transport's mechanisms.
+pub(super) fn facts(transport: Transport) -> Box<dyn Iterator<Item = &'static Facts>> {
+    match transport {
+        Transport::Tcp => Box::new(TCP.iter().map(|m| &m.facts)),
+        Transport::Quic => Box::new(QUIC.iter().map(|m| &m.facts)),
+    }
+}
+
+fn fact(transport: Transport, name: &str) -> Option<&'static Facts> {
+    facts(transport).find(|f| f.name == name)
+}
+
+/// All names that may follow a sign, whatever the transport.
+fn names() -> impl Iterator<Item = &'static str> {
+    let mechanisms = Transport::ALL.into_iter().flat_map(|t| facts(t).map(|f| f.name));
+    let switches = Switch::ALL.into_iter().map(|s| s.describe().name);
+    mechanisms.chain(switches).chain(SETTINGS.iter().map(|s| s.name))
+}
+
+/// Splits what stands behind the congestion control. Names may hold a hyphen: the longest that is known counts.
+fn words(mut rest: &str) -> Vec<Word<'_>> {
+    let ends = |rest: &str| rest.is_empty() || rest.starts_with(['+', '-', '=']);
+    let mut words = Vec::new();
+    while let Some(sign) = rest.chars().next() {
+        let body = &rest[1..];
+        let known = names().filter(|n| body.strip_prefix(n).is_some_and(ends)).map(str::len).max();
+        let end = known.or_else(|| body.find(['+', '-', '='])).unwrap_or(body.len());
+        let (name, behind) = body.split_at(end);
+        let (value, next) = match behind.strip_prefix('=') {
+            None => (None, behind),
+            Some(behind) => {
+                let (value, next) = behind.split_at(behind.find(['+', '-']).unwrap_or(behind.len()));
+                (Some(value), next)
+            }
+        };
+        words.push(Word { sign, name, value });
+        rest = next;
+    }
+    words
+}
+
+pub(super) fn contender(text: &str) -> Result<Contender, String> {
+    let Some((transport, rest)) = text.split_once('/') else {
+        return Err(format!("{text:?} is not a contender: write transport/congestion, as in \"tcp/cubic\""));
+    };
+    let (name, implementation) = transport.split_once('@').map_or((transport, None), |(t, i)| (t, Some(i)));
+    let transport = Transport::ALL.into_iter().find(|t| t.describe().0 == name).ok_or_else(|| {
+        let known = join(Transport::ALL.iter().map(|t| t.describe().0));
+        format!("{text:?} names the unknown transport {name:?}: there are {known}")
+    })?;
+    let well_formed = |word: &str| {
+        !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"+_.".contains(&b))
+    };
+    if let Some(wrong) = implementation.filter(|i| !well_formed(i)) {
+        return Err(format!(
+            "{text:?} names the implementation {wrong:?}: write small letters and digits, as in \"{name}@linux/…\""
+        ));
+    }
+    let (congestion, rest) = rest.split_at(rest.find(['-', '+']).unwrap_or(rest.len()));
+    if !well_formed(congestion) {
+        let known = join(Algorithm::ALL.iter().map(|a| a.describe().name));
+        return Err(format!("{text:?} names no congestion control: the model has {known}"));
+    }
+    let mut contender = Contender {
+        text: text.to_string(),
+        transport,
+        implementation: implementation.map(str::to_string),
+        congestion: congestion.to_string(),
+        switches: Vec::new(),
+        mechanisms: Vec::new(),
+    };
+    for word in words(rest) {
+        contender.take(&word).map_err(|message| format!("{text:?} {message}"))?;
+    }
+    contender.check().map_err(|message| format!("{text:?} {message}"))?;
+    Ok(contender)
+}
+
+impl Contender {
+    fn take(&mut self, word: &Word<'_>) -> Result<(), String> {
+        let Word { sign, name, value } = *word;
+        if let Some(facts) = fact(self.transport, name) {
+            let value = facts.value(sign, value).map_err(|e| format!("has a wrong switch: {e}"))?;
+            return self.set(facts.name, value);
+        }
+        let switch = Switch::ALL.into_iter().find(|s| s.describe().name == name);
+        let switch = switch.filter(|s| s.describe().transports.contains(&self.transport));
+        let setting = SETTINGS.iter().find(|s| s.name == name && s.transports.contains(&self.transport));
+        if switch.is_none() && setting.is_none() {
+            return Err(self.unknown(name));
+        }
+        if let Some(value) = value {
+            return Err(format!("gives {name:?} the value {value:?}, but that is on or off: write +{name}"));
+        }
+        if sign == '-' && !setting.is_some_and(|s| s.is_negative()) {
+            // What a hyphen meant before it switched off.
+            let instead = match setting.map(|s| s.sets) {
+                Some([(mechanism, Value::On)]) => format!(", or -{mechanism} for off"),
+                _ => ", or leave it out for off".into(),
+            };
+            return Err(format!("has -{name}, but a hyphen switches off: write +{name}{instead}"));
+        }
+        for (mechanism, value) in setting.into_iter().flat_map(|s| s.sets) {
+            self.set(mechanism, *value)?;
+        }
+        self.switches.extend(switch.filter(|s| !self.has(*s)));
+        Ok(())
+    }
+
+    /// Sets a mechanism, unless it was set to something else before or the congestion control has no use for it.
+    fn set(&mut self, name: &'static str, value: Value) -> Result<(), String> {
+        let quic = self.transport == Transport::Quic;
+        let reason = Algorithm::named(&self.congestion).and_then(|a| mechanisms::unfit(a, name, value, quic));
+        if let Some(reason) = reason {
+            return Err(format!("has the switch {name:?}, but {} {reason}: leave it out", self.congestion));
+        }
+        match self.mechanism(name) {
+            None => self.mechanisms.push((name, value)),
+            Some(before) if before == value => {}
+            Some(before) => {
+                let show = |v| fact(self.transport, name).map_or_else(String::new, |f| f.show(v));
+                return Err(format!("sets {name} to {} and to {}: leave one out", show(before), show(value)));
+            }
+        }
+        Ok(())
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let own = self.transport.describe().0;
+        let elsewhere = Transport::ALL.into_iter().find_map(|t| fact(t, name).and_then(|f| Some((t, f.only?))));
+        if let Some((other, reason)) = elsewhere {
+            return format!("has the switch {name:?}, which is for {}: {reason}", other.describe().0);
+        }
+        let applies = |s: &Switch| s.describe().transports.contains(&self.transport);
+        let switches = Switch::ALL.into_iter().filter(applies).map(|s| s.describe().name);
+        let mechanisms = facts(self.transport).map(|f| f.name);
+        let settings = SETTINGS.iter().filter(|s| s.transports.contains(&self.transport)).map(|s| s.name);
+        let known = join(mechanisms.chain(switches).chain(settings.filter(|s| *s != "stockbuffers")));
+        format!("has the unknown switch {name:?}: {own} knows {known}")
+    }
+
+    /// What several switches together must not say.
+    fn check(&self) -> Result<(), String> {
+        if self.has(Switch::Tls12) && self.has(Switch::EarlyData) {
+            return Err("asks for early data, which TLS 1.2 has not: leave tls12 or earlydata out".into());
+        }
+        let both = |a, b| Some((self.mechanism(a)?, self.mechanism(b)?));
+        if both("packet-threshold", "time-threshold") == Some((Value::Off, Value::Off)) {
+            return Err("switches off both thresholds by which losses are found: leave one of them on".into());
+        }
+        if let Some((Value::Off, _)) = both("delack", "ack-every") {
+            return Err(
+                "switches delack off, which acknowledges every packet, and sets ack-every: leave one out".into()
+            );
+        }
+        if let Some((Value::Off, Value::Number(_))) = both("hurried-acks", "quick-acks") {
+            return Err("switches hurried-acks off, which are those that quick-acks counts: leave one out".into());
+        }
+        if let Some((Value::On, Value::Time(delay))) = both("ack-frequency", "ack-delay")
+            && delay < MIN_ACK_DELAY
+        {
+            return Err(format!("sets ack-delay to {delay}, and ack-frequency needs at least {MIN_ACK_DELAY}"));
+        }
+        if let (Some(initial), Some(most)) = (self.number("receive-window"), self.number("max-receive-window"))
+            && initial > most
+        {
+            return Err(format!(
+                "sets receive-window to {initial}B, which is more than its max-receive-window: {most}B"
+            ));
+        }
+        Ok(())
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        if let Some(Value::Number(n)) = self.mechanism(name) { Some(n) } else { None }
+    }
+}
+
+pub(super) fn join(names: impl Iterator<Item = &'static str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,163 @@
+//! What a contender switches beside the mechanisms of its transport: the handshake, and what runs in its place.
+
+use super::Transport;
+use haltere_transport::mechanisms::Value;
+use haltere_transport::tcp::config::WINDOW_SHARE;
+
+/// Something switched on that is off by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Switch {
+    /// Buffers of an untuned host, or a production stack's own windows.
+    StockBuffers,
+    /// TLS 1.2 instead of TLS 1.3.
+    Tls12,
+    /// A session of an earlier connection is taken up again.
+    Resumed,
+    /// TCP Fast Open with the cookie of an earlier connection.
+    FastOpen,
+    /// TLS 1.3 early data.
+    EarlyData,
+    /// QUIC's 0-RTT packets.
+    ZeroRtt,
+    /// The server has the client's address validated by a Retry packet.
+    Retry,
+    /// The client's first version is not the server's.
+    VersionNegotiation,
+    /// Our congestion control inside a production stack.
+    Haltere,
+    /// A production stack without encryption.
+    NullCipher,
+}
+
+/// What is told of a switch where switches are listed.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// The name in contenders.
+    pub name: &'static str,
+    /// The transports it applies to.
+    pub transports: &'static [Transport],
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// Where it is specified.
+    pub source: &'static str,
+}
+
+const BOTH: &[Transport] = &Transport::ALL;
+const TCP: &[Transport] = &[Transport::Tcp];
+const QUIC: &[Transport] = &[Transport::Quic];
+
+impl Switch {
+    /// All of them.
+    pub const ALL: [Switch; 10] = [
+        Switch::StockBuffers,
+        Switch::Tls12,
+        Switch::Resumed,
+        Switch::FastOpen,
+        Switch::EarlyData,
+        Switch::ZeroRtt,
+        Switch::Retry,
+        Switch::VersionNegotiation,
+        Switch::Haltere,
+        Switch::NullCipher,
+    ];
+
+    /// What it is.
+    pub const fn describe(self) -> About {
+        let (name, transports, summary, source) = match self {
+            Switch::StockBuffers => (
+                "stockbuffers",
+                BOTH,
+                "TCP: receive buffer of an untuned Linux, 128 KiB, at most 6 MiB; production QUIC stacks: their own windows",
+                "tcp_rmem",
+            ),
+            Switch::Tls12 => {
+                ("tls12", TCP, "TLS 1.2 instead of 1.3: one round trip more, unless resumed", "RFC 5246 section 7.3")
+            }
+            Switch::Resumed => {
+                ("resumed", BOTH, "a session taken up again: no certificate is sent", "RFC 8446 section 2.2, RFC 5077")
+            }
+            Switch::FastOpen => {
+                ("tfo", TCP, "TCP Fast Open, cookie at hand: data in the SYN", "RFC 7413; tcp_fastopen")
+            }
+            Switch::EarlyData => (
+                "earlydata",
+                TCP,
+                "TLS 1.3 early data: the request with the ClientHello; implies resumed",
+                "RFC 8446 section 2.3",
+            ),
+            Switch::ZeroRtt => ("0rtt", QUIC, "the request in 0-RTT packets; implies resumed", "RFC 9001 section 4.6"),
+            Switch::Retry => (
+                "retry",
+                QUIC,
+                "the server answers with a Retry packet first: one round trip more",
+                "RFC 9000 section 8.1.2",
+            ),
+            Switch::VersionNegotiation => (
+                "versionnegotiation",
+                QUIC,
+                "the client's first version is not the server's: one round trip more",
+                "RFC 9000 section 6",
+            ),
+            Switch::Haltere => {
+                ("haltere", QUIC, "our congestion control of that name inside a production stack", "docs/stacks.md")
+            }
+            Switch::NullCipher => {
+                ("nullcipher", QUIC, "a production stack without encryption; sizes stay", "docs/stacks.md")
+            }
+        };
+        About { name, transports, summary, source }
+    }
+}
+
+/// A name for a setting of mechanisms.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// The name in contenders.
+    pub name: &'static str,
+    /// The transports it applies to.
+    pub transports: &'static [Transport],
+    /// The mechanisms it sets.
+    pub sets: &'static [(&'static str, Value)],
+}
+
+/// All settings that have a name. Those whose names begin with "no" may be written with either sign, as they were before
+/// mechanisms could be switched off by one.
+pub const SETTINGS: &[Setting] = &[
+    Setting { name: "nohystart", transports: BOTH, sets: &[("hystart", Value::Off)] },
+    Setting { name: "hystartpp", transports: BOTH, sets: &[("hystart", Value::Word("rfc9406"))] },
+    Setting { name: "paced", transports: TCP, sets: &[("pacing", Value::On)] },
+    Setting { name: "nodelack", transports: BOTH, sets: &[("delack", Value::Off)] },
+    Setting { name: "nosackcompression", transports: TCP, sets: &[("sack-compression", Value::Off)] },
+    Setting { name: "rto1s", transports: TCP, sets: &[("rto", Value::Word("rfc6298"))] },
+    Setting { name: "notimestamps", transports: TCP, sets: &[("timestamps", Value::Off)] },
+    Setting {
+        name: "stockbuffers",
+        transports: TCP,
+        // Half of 128 KiB, as a window without scaling; and what an untuned host offers of at most 6 MiB.
+        sets: &[
+            ("receive-window", Value::Number(65_535)),
+            ("max-receive-window", Value::Number((6 << 20) / 256 * WINDOW_SHARE)),
+        ],
+    },
+];
+
+impl Setting {
+    /// What it stands for, as contenders would write it.
+    pub fn means(&self) -> String {
+        let transport = self.transports.first().copied().unwrap_or(Transport::Tcp);
+        let one = |(name, value): &(&'static str, Value)| match value {
+            Value::Off => format!("-{name}"),
+            Value::On => format!("+{name}"),
+            value => {
+                let facts = super::parse::facts(transport).find(|f| f.name == *name);
+                format!("+{name}={}", facts.map_or_else(String::new, |f| f.show(*value)))
+            }
+        };
+        self.sets.iter().map(one).collect()
+    }
+
+    /// Whether it is the name of something left out.
+    pub fn is_negative(&self) -> bool {
+        self.name.starts_with("no")
+    }
+}

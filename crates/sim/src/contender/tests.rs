@@ -1,0 +1,153 @@
+use super::*;
+use haltere_net::Span;
+
+fn refused(text: &str) -> String {
+    Contender::parse(text).and_then(|c| c.modelled().map(|_| ())).unwrap_err()
+}
+
+#[test]
+fn contenders_are_read_with_their_switches() {
+    let c = Contender::parse("tcp/cubic-hystart+rto-min=1s-delack+tfo").unwrap();
+    assert_eq!((c.transport, c.modelled()), (Transport::Tcp, Ok(Algorithm::Cubic)));
+    assert_eq!(c.mechanism("rto-min"), Some(Value::Time(Span::from_secs(1))));
+    assert_eq!((c.mechanism("delack"), c.mechanism("pacing")), (Some(Value::Off), None));
+    assert!(c.has(Switch::FastOpen) && !c.has(Switch::Tls12));
+    assert_eq!(c.to_string(), "tcp/cubic-hystart+rto-min=1s-delack+tfo");
+    assert!(Contender::parse("quic@model/bbr").is_ok());
+}
+
+#[test]
+fn a_hyphen_switches_off() {
+    let exit = |text: &str| Contender::parse(text).unwrap().slow_start();
+    assert_eq!(exit("tcp/cubic-hystart"), Some(SlowStart::Standard));
+    assert_eq!(exit("tcp/newreno+hystart"), Some(SlowStart::HyStart));
+    assert_eq!(exit("quic/newreno+hystart=rfc9406"), Some(SlowStart::HyStartPlusPlus));
+    assert_eq!(exit("tcp/cubic"), None);
+}
+
+#[test]
+fn older_names_mean_what_they_meant() {
+    let cases: [(&str, &[(&'static str, Value)]); 8] = [
+        ("tcp/cubic-nohystart", &[("hystart", Value::Off)]),
+        ("tcp/cubic+nohystart", &[("hystart", Value::Off)]),
+        ("quic/cubic+hystartpp", &[("hystart", Value::Word("rfc9406"))]),
+        ("tcp/cubic+paced", &[("pacing", Value::On)]),
+        ("quic/cubic-nodelack", &[("delack", Value::Off)]),
+        ("tcp/cubic+nosackcompression", &[("sack-compression", Value::Off)]),
+        ("tcp/cubic+rto1s+notimestamps", &[("rto", Value::Word("rfc6298")), ("timestamps", Value::Off)]),
+        ("tcp/cubic+stockbuffers", SETTINGS.last().unwrap().sets),
+    ];
+    for (text, mechanisms) in cases {
+        assert_eq!(Contender::parse(text).unwrap().mechanisms, mechanisms, "{text}");
+    }
+    // A hyphen before one that is on would say the opposite of what it said.
+    for name in ["paced", "rto1s", "hystartpp", "stockbuffers", "tls12", "tfo"] {
+        let error = refused(&format!("tcp/cubic-{name}"));
+        assert!(error.contains(&format!("write +{name}")), "{error}");
+    }
+}
+
+#[test]
+fn a_setting_names_mechanisms_and_values_that_there_are() {
+    for setting in SETTINGS {
+        for transport in setting.transports {
+            for (name, value) in setting.sets {
+                let facts = parse::facts(*transport).find(|f| f.name == *name).unwrap();
+                assert_eq!(facts.value('+', Some(&facts.show(*value))), Ok(*value), "{}", setting.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_switched_is_told_in_words() {
+    let c = Contender::parse("tcp/cubic-tlp+initial-window=32+receive-window=64KiB+earlydata+nodelack").unwrap();
+    let told: Vec<_> = c.switched().into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+    assert_eq!(told, ["delack=off", "earlydata=on", "initial-window=32", "receive-window=65536B", "tlp=off"]);
+}
+
+#[test]
+fn a_real_implementation_has_a_congestion_control_of_its_own() {
+    let c = Contender::parse("tcp@apache+wget2/westwood").unwrap();
+    assert_eq!((c.implementation.as_deref(), c.congestion.as_str()), (Some("apache+wget2"), "westwood"));
+    assert!(c.modelled().is_err());
+}
+
+#[test]
+fn what_is_unknown_is_named_with_what_there_is() {
+    let cases = [
+        ("cubic", "tcp/cubic"),
+        ("sctp/cubic", "tcp, quic"),
+        ("tcp/qubic", "newreno, cubic, bbr"),
+        ("tcp/cubic+warp", "nohystart"),
+        ("tcp/cubic+warp", "initial-window, segment"),
+        ("quic/cubic+paced", "nodelack"),
+        ("tcp@linux/bbr", "fidelity"),
+        ("tcp@Linux!/bbr", "small letters"),
+        ("tcp/bbr+hystart", "own startup"),
+        ("tcp/cubic+tls12+earlydata", "leave tls12 or earlydata out"),
+        ("tcp/cubic+0rtt", "tfo"),
+        ("quic/cubic+tfo", "0rtt"),
+        ("tcp/", "newreno"),
+        ("", "tcp/cubic"),
+    ];
+    for (given, hint) in cases {
+        let error = refused(given);
+        assert!(error.contains(hint), "{given}: {error}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_the_reason() {
+    let cases = [
+        ("quic/cubic-tlp", "RFC 9002 section 6.2"),
+        ("quic/cubic+segment=1200B", "write +datagram=…"),
+        ("tcp/cubic-packet-threshold", "write +loss-threshold=…"),
+        ("tcp/dctcp-ecn", "works by marks"),
+        ("tcp/bbr-pacing", "works by a pacing rate"),
+        ("tcp/bbr3-prr", "sets its window during recovery itself"),
+        ("tcp/copa-idle-restart", "restarts at its pacing rate"),
+        ("tcp/cubic+initial-window", "needs a value"),
+        ("tcp/cubic+initial-window=0", "from 1 to 10000"),
+        ("tcp/cubic-initial-window", "cannot be off"),
+        ("tcp/cubic-tlp=on", "takes no value"),
+        ("tcp/cubic+rto-min=1", "a time with a unit"),
+        ("tcp/cubic+tfo=on", "write +tfo"),
+        ("tcp/cubic+nohystart+hystart", "sets hystart to off and to linux: leave one out"),
+        ("quic/cubic-packet-threshold-time-threshold", "leave one of them on"),
+        ("tcp/cubic-delack+ack-every=4", "and sets ack-every: leave one out"),
+        ("tcp/cubic-hurried-acks+quick-acks=4", "those that quick-acks counts"),
+        ("quic/cubic+ack-frequency+ack-delay=1us", "needs at least 1ms"),
+        ("tcp/cubic+receive-window=1MiB+max-receive-window=64KiB", "more than its max-receive-window"),
+        ("tcp/cubic+", "unknown switch \"\""),
+    ];
+    for (given, hint) in cases {
+        let error = refused(given);
+        assert!(error.contains(hint), "{given}: {error}");
+    }
+    // What is said twice alike is no contradiction; an algorithm of a rate may go unpaced where a stack might.
+    assert!(Contender::parse("tcp/cubic+nohystart-hystart").is_ok());
+    assert!(Contender::parse("quic/bbr-pacing").is_ok());
+}
+
+#[test]
+fn the_catalogue_lists_each_switch_of_each_transport_once() {
+    let rows = catalogue();
+    assert_eq!(
+        rows.len(),
+        TCP.len() + QUIC.len() + Switch::ALL.iter().map(|s| s.describe().transports.len()).sum::<usize>()
+    );
+    let window = rows.iter().find(|r| (r.transport, r.name) == ("tcp", "receive-window")).unwrap();
+    assert_eq!((window.kind, window.default.as_str()), ("bytes", "8388608B"));
+}
+
+#[test]
+fn a_mechanism_that_the_other_transport_lacks_is_refused_there_with_the_reason() {
+    for transport in Transport::ALL {
+        let other = if transport == Transport::Tcp { "quic" } else { "tcp" };
+        for facts in parse::facts(transport).filter(|f| f.only.is_some()) {
+            let error = refused(&format!("{other}/cubic+{}", facts.name));
+            assert!(error.contains(facts.only.unwrap()), "{error}");
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Mechanisms as tables: every switch of a transport by name, with its type, its default and its source.
+//!
+//! [`TCP`] and [`QUIC`] list them. A mechanism is one entry there and a field of the transport's configuration; an entry
+//! reads the field and writes it, so that its default is that of `Config::new` and stands nowhere else.
+//!
+//! A contender writes `+name` for on, `-name` for off and `+name=value` for a value; `haltere algorithms` prints the tables.
+
+mod quic;
+mod tcp;
+
+pub use quic::QUIC;
+pub use tcp::TCP;
+
+use crate::cc::{self, Algorithm};
+use haltere_net::rng::Streams;
+use haltere_net::{Span, units};
+use std::fmt;
+
+/// The type of a mechanism's value, with the values it may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// On or off.
+    OnOff,
+    /// A number without unit, from the first to the second.
+    Count(u64, u64),
+    /// A number of full segments (TCP) or datagrams (QUIC).
+    Segments(u64, u64),
+    /// Bytes.
+    Bytes(u64, u64),
+    /// A time.
+    Time(Span, Span),
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+}
+
+impl Kind {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::OnOff => "on/off",
+            Kind::Count(..) => "count",
+            Kind::Segments(..) => "segments",
+            Kind::Bytes(..) => "bytes",
+            Kind::Time(..) => "time",
+            Kind::OneOf(_) => "one of",
+        }
+    }
+
+    /// Reads a value in the words of the type, without `on`, `off` and `auto`.
+    fn read(self, text: &str) -> Option<Value> {
+        let number = |least: u64, most: u64, n: u64| (least <= n && n <= most).then_some(Value::Number(n));
+        match self {
+            Kind::OnOff => None,
+            Kind::Count(least, most) | Kind::Segments(least, most) => {
+                let digits = text.bytes().all(|b| b.is_ascii_digit());
+                number(least, most, text.parse().ok().filter(|_| digits)?)
+            }
+            Kind::Bytes(least, most) => number(least, most, units::parse_bytes(text).ok()?.0),
+            Kind::Time(least, most) => {
+                let span = units::parse_span(text).ok()?;
+                (least <= span && span <= most).then_some(Value::Time(span))
+            }
+            Kind::OneOf(words) => words.iter().find(|w| **w == text).map(|w| Value::Word(w)),
+        }
+    }
+}
+
+/// What may be given, as in "a time from 1ms to 120s".
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::OnOff => write!(f, "on or off"),
+            Kind::Count(least, most) => write!(f, "a number from {least} to {most}"),
+            Kind::Segments(least, most) => write!(f, "a number of full packets from {least} to {most}"),
+            Kind::Bytes(least, most) => write!(f, "bytes with a unit, from {least}B to {most}B"),
+            Kind::Time(least, most) => write!(f, "a time with a unit, from {least} to {most}"),
+            Kind::OneOf(words) => write!(f, "one of {}", words.join(", ")),
+        }
+    }
+}
+
+/// A mechanism's value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// As the path or the congestion control has it by itself.
+    Auto,
+    /// On.
+    On,
+    /// Off.
+    Off,
+    /// A number, of what the type says.
+    Number(u64),
+    /// A time.
+    Time(Span),
+    /// One of the type's words.
+    Word(&'static str),
+}
+
+impl Value {
+    /// On or off.
+    pub const fn switch(on: bool) -> Value {
+        if on { Value::On } else { Value::Off }
+    }
+
+    /// Whether it is not off.
+    pub fn is_on(self) -> bool {
+        self != Value::Off
+    }
+
+    /// The number it holds; 0 if it is off.
+    fn number(self) -> u64 {
+        if let Value::Number(n) = self { n } else { 0 }
+    }
+
+    /// The number it holds, as a configuration's smaller type.
+    fn small(self) -> u32 {
+        u32::try_from(self.number()).unwrap_or(u32::MAX)
+    }
+
+    /// The time it holds; zero if it is off.
+    fn span(self) -> Span {
+        if let Value::Time(span) = self { span } else { Span::ZERO }
+    }
+}
+
+/// What of a mechanism does not depend on the transport's configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// The name in contenders.
+    pub name: &'static str,
+    /// The type of its value.
+    pub kind: Kind,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// Where it is specified: an RFC's section, a function or parameter of Linux, a paper.
+    pub source: &'static str,
+    /// What `+name` alone sets, if not a value's absence is an error.
+    pub on: Option<Value>,
+    /// What `-name` sets, if it can be off.
+    pub off: Option<Value>,
+    /// Why the other transport does not have it.
+    pub only: Option<&'static str>,
+}
+
+impl Facts {
+    /// The value of `+name` (`sign` is `+`), `-name`, or, with `given`, `+name=value`.
+    ///
+    /// # Errors
+    /// If that cannot be; the error says what would be right.
+    pub fn value(&self, sign: char, given: Option<&str>) -> Result<Value, String> {
+        let Facts { name, kind, .. } = self;
+        match (sign, given) {
+            ('-', Some(value)) => Err(format!("-{name} switches off and takes no value: write +{name}={value}")),
+            ('-', None) => self.off.ok_or_else(|| format!("{name} cannot be off: write +{name}=…, with {kind}")),
+            (_, None) => self.on.ok_or_else(|| format!("{name} needs a value: write +{name}=…, with {kind}")),
+            (_, Some("on")) if self.on.is_some() => self.value('+', None),
+            (_, Some("off")) if self.off.is_some() => self.value('-', None),
+            (_, Some(text)) => kind.read(text).ok_or_else(|| {
+                let off = if self.off.is_some() && *kind != Kind::OnOff { ", or off" } else { "" };
+                format!("{name} cannot be {text:?}: give {kind}{off}")
+            }),
+        }
+    }
+
+    /// A value as contenders write it.
+    pub fn show(&self, value: Value) -> String {
+        match (value, self.kind) {
+            (Value::Auto, _) => "auto".into(),
+            (Value::On, _) => "on".into(),
+            (Value::Off, _) => "off".into(),
+            (Value::Number(n), Kind::Bytes(..)) => format!("{n}B"),
+            (Value::Number(n), _) => n.to_string(),
+            (Value::Time(span), _) => span.to_string(),
+            (Value::Word(word), _) => word.into(),
+        }
+    }
+}
+
+/// How a mechanism is read from a configuration and set in it.
+type Access<C> = (fn(&C) -> Value, fn(&mut C, Value));
+
+/// A mechanism of a transport with the configuration `C`.
+#[derive(Debug)]
+pub struct Mechanism<C: 'static> {
+    /// What it is.
+    pub facts: Facts,
+    get: fn(&C) -> Value,
+    set: fn(&mut C, Value),
+}
+
+impl<C: 'static> Mechanism<C> {
+    /// A mechanism; one that is on or off can be switched by its name alone.
+    const fn new(
+        name: &'static str,
+        kind: Kind,
+        summary: &'static str,
+        source: &'static str,
+        (get, set): Access<C>,
+    ) -> Mechanism<C> {
+        let (on, off) = match kind {
+            Kind::OnOff => (Some(Value::On), Some(Value::Off)),
+            _ => (None, None),
+        };
+        Mechanism { facts: Facts { name, kind, summary, source, on, off, only: None }, get, set }
+    }
+
+    /// The same, which `+name` alone sets to `value`.
+    const fn on(mut self, value: Value) -> Mechanism<C> {
+        self.facts.on = Some(value);
+        self
+    }
+
+    /// The same, which `-name` switches off.
+    const fn off(mut self) -> Mechanism<C> {
+        self.facts.off = Some(Value::Off);
+        self
+    }
+
+    /// The same, with the reason why the other transport does not have it.
+    const fn only(mut self, reason: &'static str) -> Mechanism<C> {
+        self.facts.only = Some(reason);
+        self
+    }
+
+    /// The value in a configuration.
+    pub fn get(&self, config: &C) -> Value {
+        (self.get)(config)
+    }
+
+    /// Sets the value in a configuration.
+    pub fn set(&self, config: &mut C, value: Value) {
+        (self.set)(config, value);
+    }
+}
+
+/// Zero as off.
+fn off_at_zero(n: u64) -> Value {
+    if n == 0 { Value::Off } else { Value::Number(n) }
+}
+
+/// Sets what mechanisms say, in the order of the table, so that the order in which they are given does not matter.
+pub fn apply<C>(table: &[Mechanism<C>], given: &[(&'static str, Value)], config: &mut C) {
+    for mechanism in table {
+        if let Some((_, value)) = given.iter().find(|(name, _)| *name == mechanism.facts.name) {
+            mechanism.set(config, *value);
+        }
+    }
+}
+
+/// Why a mechanism of that name cannot have this value with a congestion control, if it cannot: the algorithm would take no
+/// notice. Pacing at an algorithm's own rate can only be left out where `unpaced_too` says so.
+pub fn unfit(algorithm: Algorithm, name: &str, value: Value, unpaced_too: bool) -> Option<&'static str> {
+    let fresh = || {
+        algorithm.build(cc::Config {
+            mss: 1000,
+            wire: 1000,
+            grain: 1,
+            initial_window: 10_000,
+            slow_start: None,
+            paced: false,
+            tick: Span::ZERO,
+            phase: Span::ZERO,
+            stream: Streams::new(0, 0).named("mechanisms"),
+        })
+    };
+    match (name, value) {
+        ("hystart", _) if !algorithm.describe().slow_start => Some("has its own startup"),
+        ("ecn", Value::Off) if algorithm.needs_ecn() => Some("works by marks"),
+        ("prr", _) if fresh().owns_recovery() => Some("sets its window during recovery itself"),
+        ("pacing", Value::Off) if !unpaced_too && fresh().pacing_rate().is_some() => Some("works by a pacing rate"),
+        ("idle-restart", _) if fresh().pacing_rate().is_some() => Some("restarts at its pacing rate"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

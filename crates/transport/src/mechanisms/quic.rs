@@ -1,0 +1,274 @@
+//! QUIC's mechanisms.
+
+use super::tcp::{of_slow_start, to_slow_start};
+use super::{Kind, Mechanism, Value, off_at_zero};
+use crate::quic::{Config, HandshakeSizes};
+use haltere_net::Span;
+
+type Quic = Mechanism<Config>;
+
+const fn ms(n: u64) -> Span {
+    Span::from_millis(n)
+}
+
+/// Why TCP lacks what QUIC's acknowledgements have.
+const SACKS: &str =
+    "TCP's acknowledgements are cumulative with SACK blocks: write +sack-blocks=…, -sack-compression or -delack";
+/// Why TCP lacks QUIC's flow-control windows.
+const WINDOWS: &str = "TCP has one window, of the connection: write +receive-window=… or +max-receive-window=…";
+
+/// Every mechanism of QUIC.
+pub const QUIC: &[Quic] = &[
+    Quic::new(
+        "hystart",
+        Kind::OneOf(&["linux", "rfc9406"]),
+        "slow start ends early: by ACK trains and delays as in Linux, or by HyStart++; auto: linux for cubic, else off",
+        "Ha, Rhee 2011; tcp_cubic.c; RFC 9406",
+        (|c| of_slow_start(c.slow_start), |c, v| c.slow_start = to_slow_start(v)),
+    )
+    .on(Value::Word("linux"))
+    .off(),
+    Quic::new(
+        "initial-window",
+        Kind::Segments(1, 10_000),
+        "congestion window at first, in datagrams",
+        "RFC 9002 section 7.2",
+        (|c| Value::Number(c.initial_window), |c, v| c.initial_window = v.number()),
+    ),
+    Quic::new(
+        "datagram",
+        Kind::Bytes(1200, 65_507),
+        "the largest UDP payload that is probed for; 1200B: no search; auto: what the MTU leaves",
+        "RFC 9000 section 14, RFC 8899",
+        (
+            |c| c.largest_datagram.map_or(Value::Auto, |n| Value::Number(n.into())),
+            |c, v| c.largest_datagram = v.is_on().then(|| u16::try_from(v.number()).unwrap_or(u16::MAX)),
+        ),
+    )
+    .only("TCP has segments: write +segment=…"),
+    Quic::new(
+        "header",
+        Kind::Bytes(28, 200),
+        "bytes of IP and UDP header; 48 for IPv6, more for a tunnel",
+        "RFC 791 section 3.1, RFC 768",
+        (|c| Value::Number(c.ip_udp.into()), |c, v| c.ip_udp = v.small()),
+    ),
+    Quic::new(
+        "pacing",
+        Kind::OnOff,
+        "packets are spread over the round trip",
+        "RFC 9002 section 7.7",
+        (|c| Value::switch(c.pacing), |c, v| c.pacing = v.is_on()),
+    ),
+    Quic::new(
+        "unpaced",
+        Kind::Segments(0, 10_000),
+        "datagrams at the start that are not paced; auto: the initial window",
+        "RFC 9002 section 7.7",
+        (|c| c.unpaced.map_or(Value::Auto, Value::Number), |c, v| c.unpaced = Some(v.number())),
+    ),
+    Quic::new(
+        "burst",
+        Kind::Segments(1, 1000),
+        "datagrams that leave back to back when paced and the algorithm does not say",
+        "RFC 9002 section 7.7",
+        (|c| Value::Number(c.burst), |c, v| c.burst = v.number()),
+    )
+    .only("TCP's bursts are super-segments: write +tso=…, +tso-least=… or -tso"),
+    Quic::new(
+        "idle-restart",
+        Kind::OnOff,
+        "a window-based sender idle for longer than a probe timeout starts from a smaller window",
+        "RFC 5681 section 4.1",
+        (|c| Value::switch(c.idle_restart), |c, v| c.idle_restart = v.is_on()),
+    ),
+    Quic::new(
+        "whole-segments",
+        Kind::OnOff,
+        "windows are kept in whole datagrams, and algorithms follow the kernel where it departs from their papers",
+        "tcp_cong.c",
+        (|c| Value::switch(c.whole_segments), |c, v| c.whole_segments = v.is_on()),
+    ),
+    Quic::new(
+        "packet-threshold",
+        Kind::Segments(1, 1000),
+        "packets later than one that is missing, after which it is lost; off: by time alone",
+        "RFC 9002 section 6.1.1, kPacketThreshold",
+        (|c| off_at_zero(c.packet_threshold), |c, v| c.packet_threshold = v.number()),
+    )
+    .on(Value::Number(3))
+    .off()
+    .only("TCP has one of its own: write +loss-threshold=…"),
+    Quic::new(
+        "time-threshold",
+        Kind::Count(8, 800),
+        "eighths of the RTT after which a packet that is missing is lost; off: by number alone",
+        "RFC 9002 section 6.1.2, kTimeThreshold",
+        (|c| off_at_zero(c.time_threshold), |c, v| c.time_threshold = v.number()),
+    )
+    .on(Value::Number(9))
+    .off()
+    .only("TCP finds losses by time with RACK: write +rack or -rack"),
+    Quic::new(
+        "persistent-congestion",
+        Kind::Count(1, 100),
+        "probe timeouts without an acknowledgement that bring the window down to its least",
+        "RFC 9002 section 7.6, kPersistentCongestionThreshold",
+        (|c| off_at_zero(c.persistent_congestion), |c, v| c.persistent_congestion = v.number()),
+    )
+    .on(Value::Number(3))
+    .off()
+    .only("TCP's retransmission timeout stands for it"),
+    Quic::new(
+        "granularity",
+        Kind::Time(Span::from_micros(1), Span::from_secs(1)),
+        "granularity of the loss timers",
+        "RFC 9002 section 6.1.2, kGranularity",
+        (|c| Value::Time(c.granularity), |c, v| c.granularity = v.span()),
+    )
+    .only("TCP's timers go by the host's tick: write +tick=…"),
+    Quic::new(
+        "initial-rtt",
+        Kind::Time(ms(1), Span::from_secs(60)),
+        "the RTT that is supposed before there is a sample",
+        "RFC 9002 section 6.2.2, kInitialRtt",
+        (|c| Value::Time(c.initial_rtt), |c, v| c.initial_rtt = v.span()),
+    )
+    .only("TCP's first timeout is that of the SYN, 1 s (RFC 6298 section 2.1)"),
+    Quic::new(
+        "undo",
+        Kind::OnOff,
+        "a reduction is taken back when all losses behind it prove to be none",
+        "RFC 4015 in other words; deployed stacks",
+        (|c| Value::switch(c.undo), |c, v| c.undo = v.is_on()),
+    ),
+    Quic::new(
+        "ecn",
+        Kind::OnOff,
+        "packets are ECN-capable and marks heeded; always for dctcp",
+        "RFC 9000 section 13.4",
+        (|c| Value::switch(c.ecn), |c, v| c.ecn = v.is_on()),
+    ),
+    Quic::new(
+        "delack",
+        Kind::OnOff,
+        "acknowledgements are delayed; off: every packet is acknowledged at once",
+        "RFC 9000 section 13.2.1",
+        (|c| Value::switch(c.ack.every > 1), |c, v| c.ack.every = if v.is_on() { c.ack.every } else { 1 }),
+    ),
+    Quic::new(
+        "ack-every",
+        Kind::Segments(1, 1000),
+        "ack-eliciting packets that are answered by one acknowledgement",
+        "RFC 9000 section 13.2.2",
+        (|c| Value::Number(c.ack.every.into()), |c, v| c.ack.every = v.small()),
+    ),
+    Quic::new(
+        "ack-delay",
+        Kind::Time(Span::from_nanos(1), ms((1 << 14) - 1)),
+        "the longest an acknowledgement is delayed",
+        "RFC 9000 section 18.2, max_ack_delay",
+        (|c| Value::Time(c.ack.max_delay), |c, v| c.ack.max_delay = v.span()),
+    ),
+    Quic::new(
+        "ack-reordering",
+        Kind::Segments(1, 1000),
+        "how far behind the largest a missing packet must be for an acknowledgement at once; off: never",
+        "RFC 9000 section 13.2.1; draft-ietf-quic-ack-frequency section 6.2",
+        (|c| off_at_zero(c.ack.reordering), |c, v| c.ack.reordering = v.number()),
+    )
+    .on(Value::Number(1))
+    .off()
+    .only(SACKS),
+    Quic::new(
+        "ack-ranges",
+        Kind::Count(1, 1000),
+        "ranges of packet numbers that an acknowledgement reports at most",
+        "RFC 9000 section 13.2.3",
+        (
+            |c| Value::Number(c.ack.max_ranges as u64),
+            |c, v| c.ack.max_ranges = usize::try_from(v.number()).unwrap_or(usize::MAX),
+        ),
+    )
+    .only(SACKS),
+    Quic::new(
+        "ack-elicit",
+        Kind::Count(1, 1000),
+        "of so many packets that only acknowledge, the last asks for an answer, so that old ranges can be dropped",
+        "RFC 9000 section 13.2.4; Chromium, kMaxConsecutiveNonRetransmittablePackets",
+        (|c| Value::Number(c.ack.elicit_every.into()), |c, v| c.ack.elicit_every = v.small()),
+    )
+    .only(SACKS),
+    Quic::new(
+        "ack-frequency",
+        Kind::OnOff,
+        "both ends have the extension by which the sender asks for four acknowledgements a round trip",
+        "draft-ietf-quic-ack-frequency",
+        (|c| Value::switch(c.ack_frequency), |c, v| c.ack_frequency = v.is_on()),
+    )
+    .only("it is an extension of QUIC; TCP's acknowledgements are set by +ack-every=…"),
+    Quic::new(
+        "stream-window",
+        Kind::Bytes(2_048, 1 << 40),
+        "receive window of a stream at first",
+        "Chromium, kQuicStreamMaxRecvWindowSize",
+        (|c| Value::Number(c.stream_window), |c, v| c.stream_window = v.number()),
+    )
+    .only(WINDOWS),
+    Quic::new(
+        "max-stream-window",
+        Kind::Bytes(2_048, 1 << 40),
+        "what it may grow to",
+        "five bandwidth-delay products of 1 Gbit/s and 100 ms",
+        (|c| Value::Number(c.max_stream_window), |c, v| c.max_stream_window = v.number()),
+    )
+    .only(WINDOWS),
+    Quic::new(
+        "connection-window",
+        Kind::Bytes(2_048, 1 << 40),
+        "receive window of the connection at first",
+        "Chromium, kQuicSessionMaxRecvWindowSize",
+        (|c| Value::Number(c.connection_window), |c, v| c.connection_window = v.number()),
+    )
+    .only(WINDOWS),
+    Quic::new(
+        "max-connection-window",
+        Kind::Bytes(2_048, 1 << 40),
+        "what it may grow to",
+        "half again that of a stream",
+        (|c| Value::Number(c.max_connection_window), |c, v| c.max_connection_window = v.number()),
+    )
+    .only(WINDOWS),
+    Quic::new(
+        "max-streams",
+        Kind::Count(1, 1 << 20),
+        "bidirectional streams that the peer may have open",
+        "RFC 9114 section 6.1",
+        (|c| Value::Number(c.max_streams), |c, v| c.max_streams = v.number()),
+    )
+    .only("TCP has one stream"),
+    Quic::new(
+        "idle-timeout",
+        Kind::Time(ms(1), Span::from_secs(3600)),
+        "silence after which the connection is given up",
+        "RFC 9000 section 10.1",
+        (|c| Value::Time(c.idle_timeout), |c, v| c.idle_timeout = v.span()),
+    )
+    .only("TCP gives up after retransmissions: write +syn-retries=… or +data-retries=…"),
+    Quic::new(
+        "key-exchange",
+        Kind::OneOf(&["x25519", "x25519mlkem768"]),
+        "the key exchange, which sets the sizes of ClientHello and ServerHello",
+        "RFC 8446 section 4.2.8; draft-ietf-tls-ecdhe-mlkem",
+        (
+            |c| Value::Word(if c.messages == HandshakeSizes::HYBRID { "x25519mlkem768" } else { "x25519" }),
+            |c, v| {
+                c.messages = match v {
+                    Value::Word("x25519mlkem768") => HandshakeSizes::HYBRID,
+                    _ => HandshakeSizes::CLASSICAL,
+                }
+            },
+        ),
+    )
+    .only("TLS over TCP has the sizes of the classical exchange here"),
+];
