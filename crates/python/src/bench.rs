@@ -1,12 +1,15 @@
-//! How fast the simulator is on this machine: packets a CPU-second and memory a packet in flight.
+//! How fast the simulator is on this machine: packets a CPU-second, and memory a packet in flight and a connection.
 //!
 //! The cases are those that `benches/README.md` lays beside ns-3. They differ in the number of flows, in transport and
 //! congestion control; the floor runs links and event queue alone, under endpoints that know nothing but a fixed window.
+//! A shared machine may change its speed by a factor of two within seconds. So each case is run in turn with a floor, and its
+//! share is the median of the ratios of these pairs.
 
 mod floor;
 mod memory;
 
 use cpu_time::ThreadTime;
+use floor::Floor;
 use haltere_sim::{Fidelity, Scenario, ScenarioError};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -27,15 +30,27 @@ pub struct Figures {
     /// Median CPU time of a run, seconds.
     cpu_s: f64,
     packets_per_cpu_s: f64,
+    /// Packets a CPU-second as a share of those of the floor that ran just before: the median of all pairs.
+    share_of_floor: Option<f64>,
     /// Growth of the process's resident memory, for the cases made to measure it, where the system tells.
     bytes_per_packet_in_flight: Option<f64>,
+    /// The same for each end of a connection that is open and has nothing to do.
+    bytes_per_idle_connection: Option<f64>,
 }
 
 impl Figures {
     fn new(case: String, data_packets: u64, cpu: Duration) -> Figures {
         let cpu_s = cpu.as_secs_f64();
         let packets_per_cpu_s = data_packets as f64 / cpu_s;
-        Figures { case, data_packets, cpu_s, packets_per_cpu_s, bytes_per_packet_in_flight: None }
+        Figures {
+            case,
+            data_packets,
+            cpu_s,
+            packets_per_cpu_s,
+            share_of_floor: None,
+            bytes_per_packet_in_flight: None,
+            bytes_per_idle_connection: None,
+        }
     }
 }
 
@@ -43,20 +58,23 @@ impl Figures {
 pub fn all() -> Result<Vec<Figures>, ScenarioError> {
     // Memory comes first: what earlier cases had freed would be taken for none.
     let memory = memory::cases()?;
+    let idle = memory::idle()?;
     let mut figures = Vec::new();
     for (case, scenario) in speed_cases() {
         let scenario = Scenario::from_json(&scenario.to_string())?;
-        figures.push(repeat(case, || Ok(delivered(&haltere_sim::run(&scenario, 1, 0)?)))?);
+        let floor = floor::like(scenario.flows.len());
+        figures.push(in_turn(case, floor, || Ok(delivered(&haltere_sim::run(&scenario, 1, 0)?)))?);
     }
     for (case, contender) in STACKS {
         let scenario = Scenario::from_json(&one(contender).to_string())?;
         let run = || haltere_sim::run_at(Fidelity::Stack, &scenario, 1, 0);
         figures.push(repeat(case.to_string(), || Ok(both_ways(&run()?)))?);
     }
-    for floor in floor::CASES {
+    for floor in &floor::CASES {
         figures.push(repeat(floor.name(), || Ok(floor.run()))?);
     }
     figures.extend(memory);
+    figures.extend(idle);
     Ok(figures)
 }
 
@@ -132,6 +150,28 @@ fn repeat(case: String, mut run: impl FnMut() -> Result<u64, ScenarioError>) -> 
     }
     times.sort_unstable();
     Ok(Figures::new(case, packets, times[times.len() / 2]))
+}
+
+/// Takes the median CPU time of several runs, each after a run of the floor, and the median of what the pairs tell.
+fn in_turn(
+    case: String,
+    floor: &Floor,
+    mut run: impl FnMut() -> Result<u64, ScenarioError>,
+) -> Result<Figures, ScenarioError> {
+    let (mut times, mut shares) = (Vec::new(), Vec::new());
+    let mut packets = 0;
+    while times.len() < RUNS || (times.len() < MOST_RUNS && times.iter().sum::<Duration>() < ENOUGH) {
+        let (floor_time, floor_packets) = timed(|| Ok(floor.run()))?;
+        let (time, delivered) = timed(&mut run)?;
+        shares.push((delivered as f64 / time.as_secs_f64()) / (floor_packets as f64 / floor_time.as_secs_f64()));
+        times.push(time);
+        packets = delivered;
+    }
+    times.sort_unstable();
+    shares.sort_unstable_by(f64::total_cmp);
+    let mut figures = Figures::new(case, packets, times[times.len() / 2]);
+    figures.share_of_floor = Some(shares[shares.len() / 2]);
+    Ok(figures)
 }
 
 /// The CPU time that this thread spends on `run`. A machine shared with others tells nothing by the wall's clock.

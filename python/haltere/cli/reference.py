@@ -73,14 +73,29 @@ def bench(*, as_json: bool) -> None:
         print(json.dumps(cases, indent=1))
         return
     console = show.out()
-    memory = [case for case in cases if case.get("bytes_per_packet_in_flight") is not None]
+    memory = [case for case in cases if any(case.get(figure) is not None for figure in _MEMORY)]
     console.print(_figures("speed on this machine", [case for case in cases if case not in memory]))
     if memory:
         console.print(_figures("memory on this machine", memory))
     console.print(
-        "data packets are those delivered across the bottleneck; CPU time is one thread's, the median of several runs",
+        "data packets are those delivered across the bottleneck; CPU time is one thread's, the median of several runs; "
+        "the share of the floor is the median of pairs of runs, the floor's and the case's in turn",
         markup=False,
     )
+
+
+_MEMORY = {
+    "bytes_per_packet_in_flight": "memory a packet in flight (B)",
+    "bytes_per_idle_connection": "memory an idle end (B)",
+}
+
+
+def _getter(name: str) -> Callable[[dict[str, Any]], str]:
+    return lambda case: _if_there(case.get(name))
+
+
+def _if_there(value: float | None) -> str:
+    return "" if value is None else show.number(value, 3)
 
 
 def _figures(title: str, cases: list[dict[str, Any]]) -> Table:
@@ -89,8 +104,11 @@ def _figures(title: str, cases: list[dict[str, Any]]) -> Table:
         "CPU time (s)": lambda case: show.number(case["cpu_s"], 3),
         "packets a CPU-second": lambda case: f"{case['packets_per_cpu_s']:,.0f}",
     }
-    if all(case.get("bytes_per_packet_in_flight") is not None for case in cases):
-        columns["memory a packet in flight (B)"] = lambda case: show.number(case["bytes_per_packet_in_flight"], 3)
+    if any(case.get("share_of_floor") is not None for case in cases):
+        columns["share of the floor"] = _getter("share_of_floor")
+    for name, heading in _MEMORY.items():
+        if any(case.get(name) is not None for case in cases):
+            columns[heading] = _getter(name)
     table = show.table(title=title)
     table.add_column("case", no_wrap=True)
     for heading in columns:

@@ -26,8 +26,13 @@ pub struct Floor {
 }
 
 /// The dumbbells that the transports' cases have too.
-pub const CASES: [Floor; 2] =
+pub static CASES: [Floor; 2] =
     [Floor { flows: 10, gbps: 1, seconds: 10, window: 250 }, Floor { flows: 1000, gbps: 10, seconds: 1, window: 26 }];
+
+/// The floor for a case with so many flows.
+pub fn like(flows: usize) -> &'static Floor {
+    if flows > 100 { &CASES[1] } else { &CASES[0] }
+}
 
 impl Floor {
     pub fn name(&self) -> String {

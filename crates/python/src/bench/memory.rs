@@ -1,9 +1,11 @@
-//! Memory a packet in flight: links' stores, send and receive buffers, records of what was sent, all together.
+//! Memory a packet in flight: links' stores, send and receive buffers, records of what was sent, all together; and memory of
+//! a connection that is open and has nothing to do, with its process.
 
 use super::{Figures, dumbbell, timed};
 use haltere_net::{Span, Time};
 use haltere_sim::world::World;
 use haltere_sim::{Scenario, ScenarioError, build};
+use serde_json::json;
 
 const CONTENDERS: [(&str, &str); 2] = [("TCP CUBIC", "tcp/cubic-nohystart"), ("QUIC CUBIC", "quic/cubic-nohystart")];
 const FLOWS: u32 = 10;
@@ -26,6 +28,35 @@ pub fn cases() -> Result<Vec<Figures>, ScenarioError> {
         let case = format!("{FLOWS} {name} flows, 10 Gbit/s, {} packets in flight", most.in_flight);
         let mut measured = Figures::new(case, world.links()[0].counters().delivered, cpu);
         measured.bytes_per_packet_in_flight = grown.map(|g| g as f64 / most.in_flight.max(1) as f64);
+        figures.push(measured);
+        kept.push(world);
+    }
+    Ok(figures)
+}
+
+const IDLE: [(&str, &str); 2] = [("TCP CUBIC", "tcp/cubic"), ("QUIC CUBIC", "quic/cubic")];
+const CONNECTIONS: u32 = 4000;
+
+/// Connections that have fetched 64 kB, one after the other, and stay open.
+pub fn idle() -> Result<Vec<Figures>, ScenarioError> {
+    let mut kept = Vec::new();
+    let mut figures = Vec::new();
+    for (name, contender) in IDLE {
+        let flow =
+            |i| json!({ "contender": contender, "app": "raw", "size": "64kB", "start": format!("{}us", 500 * i) });
+        let text = json!({
+            "duration": "8s",
+            "topology": { "kind": "point-to-point", "link": { "rate": "10Gbit/s", "delay": "1ms" } },
+            "flows": (0..CONNECTIONS).map(flow).collect::<Vec<_>>(),
+        });
+        let scenario = Scenario::from_json(&text.to_string())?;
+        let before = resident_bytes();
+        let mut world = build::world(&scenario, 1, 0)?;
+        let (cpu, _) = timed(|| Ok(world.run(Time::ZERO + Span::from_secs(8), |_, _| false).is_ok()))?;
+        let grown = before.and_then(|before| Some(resident_bytes()?.saturating_sub(before)));
+        let case = format!("{CONNECTIONS} {name} connections, open and idle: each end, with its process");
+        let mut measured = Figures::new(case, world.links()[0].counters().delivered, cpu);
+        measured.bytes_per_idle_connection = grown.map(|g| g as f64 / f64::from(2 * CONNECTIONS));
         figures.push(measured);
         kept.push(world);
     }
