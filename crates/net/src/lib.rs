@@ -9,6 +9,7 @@
 
 pub mod counters;
 pub mod cx;
+pub mod element;
 pub mod incident;
 pub mod link;
 pub mod loss;
