@@ -9,6 +9,7 @@
 
 pub mod counters;
 pub mod cx;
+pub mod element;
 pub mod incident;
 pub mod link;
 pub mod loss;
@@ -21,6 +22,7 @@ pub mod time;
 pub mod topology;
 pub mod trace;
 pub mod units;
+pub mod varying;
 
 pub use cx::{ComponentId, Cx, Metric, NoProbe, Probe};
 pub use incident::Incident;

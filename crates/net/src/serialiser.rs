@@ -4,6 +4,7 @@ use crate::link::LinkConfig;
 use crate::time::{Span, Time};
 use crate::trace::TraceServer;
 use crate::units::Rate;
+use crate::varying::{InOutage, Supply};
 
 /// The serialiser: keeps the remainder of each division, so that long trains are exact.
 #[derive(Clone, Debug)]
@@ -12,13 +13,19 @@ pub(crate) struct Serialiser {
     pub(crate) busy_until: Time,
     remainder: u64,
     trace: Option<Box<TraceServer>>,
+    /// A rate that changes, and outages that hold packets.
+    supply: Option<Box<Supply>>,
 }
 
 impl Serialiser {
     pub(crate) fn new(config: &LinkConfig) -> Serialiser {
         let trace = config.trace.clone().map(|t| Box::new(TraceServer::new(t)));
-        let bps = if trace.is_some() { 0 } else { config.rate.map_or(0, Rate::as_bps) };
-        Serialiser { bps, busy_until: Time::ZERO, remainder: 0, trace }
+        let hold = config.outages.clone().filter(|o| o.packets() == InOutage::Hold);
+        let bps = config.rate.map_or(0, Rate::as_bps);
+        let varies = trace.is_none() && (config.rate_profile.is_some() || hold.is_some());
+        let supply = varies.then(|| Box::new(Supply::new(bps, config.rate_profile.clone(), hold)));
+        let plain = trace.is_none() && supply.is_none();
+        Serialiser { bps: if plain { bps } else { 0 }, busy_until: Time::ZERO, remainder: 0, trace, supply }
     }
 
     /// A packet comes at `now` and finds nothing before it.
@@ -33,8 +40,7 @@ impl Serialiser {
     #[inline]
     pub(crate) fn send(&mut self, start: Time, len: u32) -> Time {
         if self.bps == 0 {
-            self.busy_until = self.trace.as_mut().map_or(start, |trace| trace.send(len));
-            return self.busy_until;
+            return self.send_specially(start, len);
         }
         if start > self.busy_until {
             self.remainder = 0;
@@ -42,6 +48,23 @@ impl Serialiser {
         let bit_ns = u64::from(len) * 8_000_000_000 + self.remainder;
         self.remainder = bit_ns % self.bps;
         self.busy_until = start + Span::from_nanos(bit_ns / self.bps);
+        self.busy_until
+    }
+
+    /// The same where the rate is none, or not a constant.
+    fn send_specially(&mut self, start: Time, len: u32) -> Time {
+        self.busy_until = match (&mut self.trace, &self.supply) {
+            (Some(trace), _) => trace.send(len),
+            (None, None) => start,
+            (None, Some(supply)) => {
+                if start > self.busy_until {
+                    self.remainder = 0;
+                }
+                let (out, remainder) = supply.send(start, u64::from(len) * 8_000_000_000 + self.remainder);
+                self.remainder = remainder;
+                out
+            }
+        };
         self.busy_until
     }
 }

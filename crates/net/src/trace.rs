@@ -5,6 +5,7 @@
 //! 2015, section 3.3; `src/frontend/link_queue.cc` of mahimahi has the rules that the paper leaves open.)
 
 use crate::time::{Span, Time};
+use crate::units::Rate;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -92,6 +93,11 @@ impl RateTrace {
     /// Opportunities before it repeats.
     pub fn opportunities(&self) -> usize {
         self.ms.len()
+    }
+
+    /// Its mean rate, of whole opportunities.
+    pub fn mean(&self) -> Rate {
+        Rate::of(OPPORTUNITY.saturating_mul(self.ms.len() as u64), self.period()).unwrap_or_default()
     }
 
     /// After which time it repeats.

@@ -8,6 +8,7 @@ use haltere_net::loss::{JitterModel, LossModel};
 use haltere_net::queue::{DropTail, HeadDrop, Limit, QueueConfig, QueueDiscipline};
 use haltere_net::rng::Streams;
 use haltere_net::trace::RateTrace;
+use haltere_net::varying::{Between, InOutage, Outages, Period, Profile};
 use haltere_net::{ComponentId, ConnectionId, Cx, Ecn, FlowKey, Packet, Rate, Span, Time};
 use proptest::prelude::*;
 
@@ -106,6 +107,46 @@ fn drive_by_wakes(mut link: Link<u32>, offers: &[(u64, u32)]) -> (Vec<Arrival>, 
     }
 }
 
+#[derive(Clone, Default, Debug)]
+struct Speed {
+    rate: Option<Rate>,
+    trace: Option<RateTrace>,
+    profile: Option<Profile>,
+}
+
+/// Steps or ramps within some 20 ms, once or repeated.
+fn profile(values: std::ops::Range<u64>) -> impl Strategy<Value = Profile> {
+    let points = prop::collection::vec((1u64..6_000_000, values), 1..5);
+    (points, any::<bool>(), prop::option::of(1_000_000u64..5_000_000)).prop_map(|(points, ramp, rest)| {
+        let mut at = 0;
+        let ats: Vec<u64> = points
+            .iter()
+            .map(|p| {
+                at += p.0;
+                at - points[0].0
+            })
+            .collect();
+        let repeat = rest.map(|rest| Span::from_nanos(ats[ats.len() - 1] + rest));
+        let ats: Vec<Span> = ats.into_iter().map(Span::from_nanos).collect();
+        let values: Vec<u64> = points.iter().map(|p| p.1).collect();
+        Profile::new(&ats, &values, if ramp { Between::Ramp } else { Between::Step }, repeat).unwrap()
+    })
+}
+
+fn outages() -> impl Strategy<Value = Outages> {
+    let periods = prop::collection::vec((0u64..20_000_000, 1u64..8_000_000), 0..3);
+    (periods, any::<bool>(), prop::option::of(100_000_000u64..120_000_000)).prop_map(|(gaps, hold, repeat)| {
+        let mut at = 0;
+        let periods = gaps.into_iter().map(|(gap, lasts)| {
+            let from = at + gap;
+            at = from + lasts;
+            Period { from: Span::from_nanos(from), to: Span::from_nanos(at) }
+        });
+        let packets = if hold { InOutage::Hold } else { InOutage::Drop };
+        Outages::new(periods.collect(), packets, repeat.map(Span::from_nanos)).unwrap()
+    })
+}
+
 fn configs() -> impl Strategy<Value = LinkConfig> {
     let loss = prop_oneof![
         Just(LossModel::None),
@@ -127,22 +168,30 @@ fn configs() -> impl Strategy<Value = LinkConfig> {
         RateTrace::try_from(sums.collect::<Vec<u64>>()).ok()
     });
     let rate = prop_oneof![
-        Just((None, None)),
-        (100_000u64..1_000_000_000).prop_map(|r| (Some(Rate::from_bps(r)), None)),
-        trace.prop_map(|trace| (None, trace))
+        Just(Speed::default()),
+        (100_000u64..1_000_000_000).prop_map(|r| Speed { rate: Some(Rate::from_bps(r)), ..Speed::default() }),
+        trace.prop_map(|trace| Speed { trace, ..Speed::default() }),
+        profile(100_000..50_000_000).prop_map(|profile| Speed { profile: Some(profile), ..Speed::default() }),
     ];
+    let delay = (0u64..5_000_000, prop::option::of(profile(0..5_000_000)), any::<bool>());
     let mark =
         prop::option::of(prop_oneof![(1u64..10).prop_map(Limit::Packets), (1600u64..9_000).prop_map(Limit::Bytes)]);
-    (rate, 0u64..5_000_000, (queue, mark), loss, jitter, prop_oneof![Just(0.0), Just(0.1)]).prop_map(
-        |((rate, trace), delay, (queue, mark), loss, jitter, duplication)| LinkConfig {
-            rate,
-            trace,
-            delay: Span::from_nanos(delay),
-            mtu: 1500,
-            queue: QueueConfig::drop_tail(queue, mark),
-            loss,
-            jitter,
-            duplication,
+    (rate, delay, prop::option::of(outages()), (queue, mark), loss, jitter, prop_oneof![Just(0.0), Just(0.1)]).prop_map(
+        |(speed, (delay, delay_profile, delay_reorders), outages, (queue, mark), loss, jitter, duplication)| {
+            LinkConfig {
+                rate: speed.rate,
+                trace: speed.trace,
+                rate_profile: speed.profile,
+                delay: Span::from_nanos(delay),
+                delay_profile,
+                delay_reorders,
+                outages,
+                mtu: 1500,
+                queue: QueueConfig::drop_tail(queue, mark),
+                loss,
+                jitter,
+                duplication,
+            }
         },
     )
 }
@@ -260,4 +309,49 @@ fn what_waited_too_long_is_marked_or_dropped_as_it_leaves() {
     assert!(counters.dropped_early > 0 && counters.marked > 0 && counters.dropped_queue == 0, "{counters:?}");
     assert_eq!(counters.marked, out.iter().filter(|a| a.1 >> 31 == 1).count() as u64);
     assert_eq!(counters.delivered + counters.dropped_early, 9);
+}
+
+fn millis(ms: u64) -> Span {
+    Span::from_millis(ms)
+}
+
+fn times(config: &LinkConfig, offers: &[(u64, u32)]) -> Vec<(u64, u32)> {
+    let [known, served] = [Queue::Configured, Queue::Served].map(|queue| drive(make(config, queue), offers, &[]));
+    assert_eq!(known, served);
+    known.iter().map(|&(at, n)| (at / 1000, n & 0xffff)).collect()
+}
+
+#[test]
+fn a_rate_that_steps_down_in_the_middle_of_a_packet() {
+    let rate = Profile::new(&[Span::ZERO, millis(10)], &[8_000_000, 800_000], Between::Step, None).ok();
+    let config = LinkConfig { rate_profile: rate, ..LinkConfig::default() };
+    // The second is sent for half a millisecond at 8 Mbit/s, the rest of it, 500 bytes, at 800 kbit/s.
+    assert_eq!(times(&config, &[(8_500_000, 1000), (8_500_000, 1000)]), [(9500, 0), (15_000, 1)]);
+}
+
+#[test]
+fn a_delay_that_falls_keeps_the_order_unless_asked_otherwise() {
+    let delay_profile = Profile::new(&[Span::ZERO, millis(10)], &[20_000_000, 5_000_000], Between::Step, None).ok();
+    let config = LinkConfig { delay_profile, ..LinkConfig::default() };
+    let offers = [(9_000_000, 100), (11_000_000, 100), (30_000_000, 100)];
+    assert_eq!(times(&config, &offers), [(29_000, 0), (29_000, 1), (35_000, 2)]);
+    let reorders = LinkConfig { delay_reorders: true, ..config };
+    assert_eq!(times(&reorders, &offers), [(16_000, 1), (29_000, 0), (35_000, 2)]);
+}
+
+#[test]
+fn an_outage_drops_what_is_sent_in_it_or_holds_it() {
+    let period = Period { from: millis(10), to: millis(20) };
+    let with = |packets| {
+        let outages = Outages::new(vec![period], packets, None).ok();
+        LinkConfig { outages, rate: Some(Rate::from_bps(8_000_000)), delay: millis(100), ..LinkConfig::default() }
+    };
+    let offers = [(8_000_000, 1000), (8_000_000, 1000), (9_500_000, 1000), (15_000_000, 1000), (25_000_000, 1000)];
+    // 0 and 1 are out by 10 ms; of 2 and 3 the outage has a part.
+    assert_eq!(times(&with(InOutage::Drop), &offers), [(109_000, 0), (110_000, 1), (126_000, 4)]);
+    let counters = drive_and_count(make(&with(InOutage::Drop), Queue::Configured), &offers, &[]).1;
+    assert_eq!((counters.dropped_outage, counters.dropped()), (2, 2));
+    // Held, they go when it ends, one after the other.
+    let held = [(109_000, 0), (110_000, 1), (121_000, 2), (122_000, 3), (126_000, 4)];
+    assert_eq!(times(&with(InOutage::Hold), &offers), held);
 }

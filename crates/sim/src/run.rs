@@ -43,7 +43,7 @@ pub fn trace_at(
     files: &Files,
 ) -> Result<TraceResult, ScenarioError> {
     let (result, mut run) = drive(fidelity, scenario, (seed, replication), Some(files))?;
-    let links = run.world.links().len() as u32;
+    let links = run.world.elements().len() as u32;
     let series = run.world.take_recorder().map_or(Ok(Vec::new()), Recorder::finish)?;
     let series = series.into_iter().filter_map(|s| {
         let who = match s.who.0.checked_sub(links) {

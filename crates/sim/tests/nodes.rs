@@ -1,5 +1,6 @@
 //! Nodes: applications with many connections, and routes by source and destination.
 
+use haltere_net::element::Element;
 use haltere_net::link::{Link, LinkConfig};
 use haltere_net::rng::Streams;
 use haltere_net::topology::{NodeId, Topology};
@@ -7,7 +8,7 @@ use haltere_net::{Cx, PathId, Rate, Span, Time};
 use haltere_sim::Scenario;
 use haltere_sim::application::{Application, Report};
 use haltere_sim::network::network;
-use haltere_sim::world::{Port, ProcessId, Remote, SocketId, Sockets, Spawn, Stall, Transports, World};
+use haltere_sim::world::{Elements, Port, ProcessId, Remote, SocketId, Sockets, Spawn, Stall, Transports, World};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::{CloseReason, Endpoint, Event, Role, StreamId, quic, tcp};
 use serde_json::json;
@@ -168,7 +169,7 @@ fn fleet(tcp: bool, devices: u32, rounds: u32) -> World {
         let start = Time::ZERO + Span::from_millis(u64::from(d));
         spawns.push(Spawn { start: Some(start), ..spawn(node, Box::new(device), maker(format!("device {d}"))) });
     }
-    World::new(net.clone(), links(&net), spawns, None)
+    World::new(net.clone(), Elements::links(links(&net)), spawns, None)
 }
 
 #[test]
@@ -201,7 +202,7 @@ fn what_many_connections_do_repeats_to_the_packet() {
     let run = || {
         let mut world = fleet(true, 20, 3);
         world.run(Time::ZERO + Span::from_secs(100), |_, _| false).unwrap();
-        (world.events(), world.links().iter().map(Link::counters).collect::<Vec<_>>())
+        (world.events(), world.elements().iter().map(Element::counters).collect::<Vec<_>>())
     };
     assert_eq!(run(), run());
 }
@@ -218,7 +219,7 @@ fn a_call_to_nobody_fails_and_one_to_nowhere_at_once() {
         Spawn { start: Some(Time::ZERO), ..spawn(a, Box::new(device), maker) }
     };
     let spawns = vec![caller(b, "nobody"), caller(apart, "nowhere")];
-    let mut world = World::new(net.clone(), links(&net), spawns, None);
+    let mut world = World::new(net.clone(), Elements::links(links(&net)), spawns, None);
     world.run(Time::ZERO, |_, _| false).unwrap();
     assert_eq!([0, 1].map(|p| world.processes()[p].is_over()), [false, true]);
     world.run(Time::ZERO + Span::from_secs(1000), |_, _| false).unwrap();
@@ -282,7 +283,7 @@ fn a_path_that_does_not_exist_is_an_error() {
         port: None,
         connection: None,
     };
-    let mut world = World::new(net.clone(), links(&net), vec![caller], None);
+    let mut world = World::new(net.clone(), Elements::links(links(&net)), vec![caller], None);
     let stalled = world.run(Time::ZERO + Span::from_secs(1), |_, _| false);
     assert_eq!(stalled, Err(Stall::NoSuchPath(ProcessId(0), PathId(3))));
 }

@@ -5,6 +5,7 @@ use crate::queue::{QueueConfig, Scale};
 use crate::time::Span;
 use crate::trace::RateTrace;
 use crate::units::Rate;
+use crate::varying::{InOutage, Outages, Profile, VaryingError};
 use serde::{Deserialize, Serialize};
 
 /// What one direction of a link is like. Its JSON form has the units in the names: `{"rate_bps": 40000000, "delay_ns":
@@ -18,9 +19,22 @@ pub struct LinkConfig {
     /// A recorded rate; takes the place of `rate`.
     #[serde(rename = "trace_ms", skip_serializing_if = "Option::is_none")]
     pub trace: Option<RateTrace>,
+    /// A rate that changes with time, bit/s; takes the place of `rate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_profile: Option<Profile>,
     /// Propagation delay.
     #[serde(rename = "delay_ns")]
     pub delay: Span,
+    /// A propagation delay that changes with time, ns; takes the place of `delay`. A packet has the delay of the time at
+    /// which it has been serialised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_profile: Option<Profile>,
+    /// Whether packets overtake those before them when the delay falls; else they arrive together with them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub delay_reorders: bool,
+    /// When the link carries nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outages: Option<Outages>,
     /// Largest packet, in bytes with IP header.
     pub mtu: u32,
     /// Who waits, who goes next, who is dropped. Lengths in bandwidth-delay products that nobody has turned into packets
@@ -39,7 +53,11 @@ impl Default for LinkConfig {
         LinkConfig {
             rate: None,
             trace: None,
+            rate_profile: None,
             delay: Span::ZERO,
+            delay_profile: None,
+            delay_reorders: false,
+            outages: None,
             mtu: 1500,
             queue: QueueConfig::default(),
             loss: LossModel::None,
@@ -50,9 +68,42 @@ impl Default for LinkConfig {
 }
 
 impl LinkConfig {
-    /// What lengths in bandwidth-delay products are counted with on a path of this base RTT.
+    /// What lengths in bandwidth-delay products are counted with on a path of this base RTT: the rate, the greatest rate
+    /// of a profile, or the mean rate of a trace.
     pub fn scale(&self, rtt: Span) -> Scale {
-        Scale { rate: self.rate, rtt, mtu: self.mtu }
+        let profile = self.rate_profile.as_ref().map(|profile| Rate::from_bps(profile.greatest()));
+        let trace = self.trace.as_ref().map(RateTrace::mean);
+        Scale { rate: trace.or(profile).or(self.rate), rtt, mtu: self.mtu }
+    }
+
+    /// The delay, or the greatest one of a profile.
+    pub fn greatest_delay(&self) -> Span {
+        self.delay_profile.as_ref().map_or(self.delay, |profile| Span::from_nanos(profile.greatest()))
+    }
+
+    /// Checks what no single field tells.
+    ///
+    /// # Errors
+    /// With the field, and what would be right: a rate of zero, two rates, outages that hold beside a trace.
+    pub fn check(&self) -> Result<(), VaryingError> {
+        let zero = self.rate.is_some_and(|rate| rate.as_bps() == 0);
+        if zero {
+            return Err(VaryingError::new("rate_bps", "0: give a positive rate, or null for no limit"));
+        }
+        if self.rate_profile.as_ref().is_some_and(|profile| profile.least() == 0) {
+            let message = "there is a rate of 0: give positive rates, and outages for times without any";
+            return Err(VaryingError::new("rate_profile", message));
+        }
+        if self.trace.is_some() && self.rate_profile.is_some() {
+            let message = "there is a rate_profile too: a trace is a rate, give one of them";
+            return Err(VaryingError::new("trace_ms", message));
+        }
+        if self.trace.is_some() && self.outages.as_ref().is_some_and(|o| o.packets() == InOutage::Hold) {
+            let message =
+                "a trace says itself when packets wait: leave outages that hold packets out, or let them drop";
+            return Err(VaryingError::new("outages", message));
+        }
+        Ok(())
     }
 }
 

@@ -2,27 +2,68 @@
 
 use super::LinkConfig;
 use crate::loss::{Jitter, JitterModel, Loss, LossModel};
+use crate::queue::DropReason;
 use crate::rng::{Stream, Streams};
+use crate::time::{Span, Time};
+use crate::varying::{InOutage, Outages, Profile};
 
 /// Random impairments; a link without any has none of this to look at.
 pub(super) struct Impairments {
-    pub(super) loss: Loss,
+    loss: Loss,
     pub(super) jitter: Jitter,
+    /// Outages whose packets are lost.
+    outages: Option<Outages>,
+    /// A delay that changes, and the latest time to which it has brought a packet.
+    delay: Option<(Profile, Time)>,
+    /// Whether packets may overtake each other, by jitter or by a delay that falls.
+    pub(super) overtaking: bool,
+    delay_reorders: bool,
     duplication: f64,
     stream: Stream,
 }
 
 impl Impairments {
     pub(super) fn new(config: &LinkConfig, name: &str, streams: &Streams) -> Option<Box<Impairments>> {
+        let trace = config.trace.is_some();
+        let outages = config.outages.clone().filter(|o| trace || o.packets() == InOutage::Drop);
+        let delay = config.delay_profile.clone().map(|profile| (profile, Time::ZERO));
+        let steady = outages.is_none() && delay.is_none();
         let none = config.loss == LossModel::None && config.jitter == JitterModel::None && config.duplication <= 0.0;
-        (!none).then(|| {
+        let delay_reorders = delay.is_some() && config.delay_reorders;
+        (!none || !steady).then(|| {
+            let jitter = Jitter::new(config.jitter, streams.named(&format!("{name}/jitter")));
             Box::new(Impairments {
+                outages,
+                delay,
+                overtaking: jitter.reorders() || delay_reorders,
+                delay_reorders,
                 loss: Loss::new(config.loss.clone(), streams.named(&format!("{name}/loss"))),
-                jitter: Jitter::new(config.jitter, streams.named(&format!("{name}/jitter"))),
+                jitter,
                 duplication: config.duplication,
                 stream: streams.named(&format!("{name}/duplication")),
             })
         })
+    }
+
+    /// Why a packet that is sent from `start` to `out` does not arrive. The loss process sees every packet.
+    pub(super) fn strike(&mut self, start: Time, out: Time) -> Option<DropReason> {
+        let lost = self.loss.strikes();
+        let outage = self.outages.as_ref().is_some_and(|outages| outages.strike(start, out));
+        if outage {
+            return Some(DropReason::Outage);
+        }
+        lost.then_some(DropReason::Loss)
+    }
+
+    /// When a packet that is out at `out` is at the far end, without jitter; `delay` is the constant delay.
+    pub(super) fn arrival(&mut self, out: Time, delay: Span) -> Time {
+        let Some((profile, latest)) = &mut self.delay else { return out + delay };
+        let arrival = out + Span::from_nanos(profile.value(out));
+        if !self.delay_reorders {
+            *latest = arrival.max(*latest);
+            return *latest;
+        }
+        arrival
     }
 
     /// How many packets one becomes.

@@ -76,7 +76,7 @@ pub struct Link<B> {
 impl<B: Clone + Send + 'static> Link<B> {
     /// A link; its random processes draw from the streams `name/loss`, `name/jitter`, `name/duplication`, `name/queue`.
     pub fn new(config: &LinkConfig, name: &str, streams: &Streams) -> Link<B> {
-        let scale = config.scale(config.delay * 2);
+        let scale = config.scale(config.greatest_delay() * 2);
         if let QueueConfig::DropTail(queue) = &config.queue {
             let (limit, mark) = (queue.limit.limit(&scale), queue.mark.map(|mark| mark.limit(&scale)));
             let waiting = Waiting::DropTail { limit, mark, starts: VecDeque::new(), bytes: 0 };

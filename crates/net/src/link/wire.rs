@@ -3,7 +3,6 @@
 use super::impairments::Impairments;
 use super::{LinkConfig, LinkCounters};
 use crate::packet::Packet;
-use crate::queue::DropReason;
 use crate::rng::Streams;
 use crate::serialiser::Serialiser;
 use crate::time::{Span, Time};
@@ -27,7 +26,7 @@ impl<B: Clone> Wire<B> {
         Wire {
             delay: config.delay,
             serialiser: Serialiser::new(config),
-            overtaking: impairments.as_ref().is_some_and(|i| i.jitter.reorders()),
+            overtaking: impairments.as_ref().is_some_and(|i| i.overtaking),
             impairments,
             last_arrival: Time::ZERO,
             pipe: VecDeque::new(),
@@ -40,28 +39,29 @@ impl<B: Clone> Wire<B> {
         counters.served += 1;
         let out = self.serialiser.send(start, packet.len);
         if self.impairments.is_some() {
-            return self.impair(out, packet, counters);
+            return self.impair(start, out, packet, counters);
         }
         let arrival = out + self.delay;
         self.last_arrival = arrival;
         self.pipe.push_back((arrival, packet));
     }
 
-    /// Loses, duplicates and delays a packet that is out at `out`.
-    fn impair(&mut self, out: Time, packet: Packet<B>, counters: &mut LinkCounters) {
+    /// Loses, duplicates and delays a packet that is sent from `start` to `out`.
+    fn impair(&mut self, start: Time, out: Time, packet: Packet<B>, counters: &mut LinkCounters) {
         let Some(i) = &mut self.impairments else { return };
-        if i.loss.strikes() {
-            return counters.count_drop(DropReason::Loss);
+        if let Some(reason) = i.strike(start, out) {
+            return counters.count_drop(reason);
         }
+        let arrival = i.arrival(out, self.delay);
         let copies = i.copies();
         counters.duplicated += copies - 1;
         for _ in 0..copies {
-            let arrival = out + self.delay + i.jitter.extra();
+            let arrival = arrival + i.jitter.extra();
             let packet = packet.clone();
             if arrival >= self.last_arrival {
                 self.last_arrival = arrival;
                 self.pipe.push_back((arrival, packet));
-            } else if i.jitter.reorders() {
+            } else if i.overtaking {
                 let at = self.pipe.partition_point(|(t, _)| *t <= arrival);
                 self.pipe.insert(at, (arrival, packet));
             } else {

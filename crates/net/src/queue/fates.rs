@@ -27,11 +27,14 @@ pub enum Fate<'a, B> {
     Marked(&'a Packet<B>),
 }
 
+/// Is told of each fate.
+pub type Listener<'a, B> = dyn FnMut(Fate<'_, B>) + 'a;
+
 /// Takes what a discipline tells of its packets: counts it, and passes it on to a listener if there is one. A host's
 /// transmit path listens, as it must know whose packets are gone.
 pub struct Fates<'a, B> {
     counters: &'a mut LinkCounters,
-    listener: Option<&'a mut dyn FnMut(Fate<'_, B>)>,
+    listener: Option<&'a mut Listener<'a, B>>,
 }
 
 impl<'a, B> Fates<'a, B> {
@@ -42,7 +45,7 @@ impl<'a, B> Fates<'a, B> {
     }
 
     /// A sink that counts and tells `listener`.
-    pub fn told(counters: &'a mut LinkCounters, listener: &'a mut dyn FnMut(Fate<'_, B>)) -> Fates<'a, B> {
+    pub fn told(counters: &'a mut LinkCounters, listener: &'a mut Listener<'a, B>) -> Fates<'a, B> {
         Fates { counters, listener: Some(listener) }
     }
 

@@ -9,7 +9,7 @@ mod fates;
 mod length;
 
 pub use config::{Description, Parameter, Place};
-pub use fates::{DropReason, Fate, Fates};
+pub use fates::{DropReason, Fate, Fates, Listener};
 pub use length::{Length, Limit, Scale};
 
 use crate::packet::Packet;

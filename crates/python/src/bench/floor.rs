@@ -1,12 +1,13 @@
 //! The floor: what links and event queue cost when the endpoints do next to nothing.
 
+use haltere_net::element::Element;
 use haltere_net::link::{Link, LinkConfig};
 use haltere_net::queue::Limit;
 use haltere_net::rng::Streams;
 use haltere_net::topology::Topology;
 use haltere_net::{Cx, Packet, PathId, Rate, Span, Time};
 use haltere_sim::application::{Application, Report};
-use haltere_sim::world::{Port, Remote, SocketId, Sockets, Spawn, Transports, World};
+use haltere_sim::world::{Elements, Port, Remote, SocketId, Sockets, Spawn, Transports, World};
 use haltere_transport::tcp::Segment;
 use haltere_transport::tcp::segment::Kind;
 use haltere_transport::{Body, Endpoint, Event, Role, Stats, StreamId};
@@ -43,7 +44,7 @@ impl Floor {
     pub fn run(&self) -> u64 {
         let mut world = self.world();
         let stalled = world.run(Time::ZERO + Span::from_secs(self.seconds), |_, _| false).is_err();
-        if stalled || !world.conserves() { 0 } else { world.links()[0].counters().delivered }
+        if stalled || !world.conserves() { 0 } else { world.elements()[0].counters().delivered }
     }
 
     fn world(&self) -> World {
@@ -76,7 +77,7 @@ impl Floor {
             spawns.push(Spawn { port: Some(port), ..spawn(server, Box::new(Nobody), self.window) });
         }
         let links = net.edges().iter().map(|edge| Link::new(&edge.config, "floor", &streams)).collect();
-        World::new(net, links, spawns, None)
+        World::new(net, Elements::links(links), spawns, None)
     }
 }
 

@@ -2,6 +2,7 @@
 //! a connection that is open and has nothing to do, with its process.
 
 use super::{Figures, dumbbell, timed};
+use haltere_net::element::Element;
 use haltere_net::{Span, Time};
 use haltere_sim::world::World;
 use haltere_sim::{Scenario, ScenarioError, build};
@@ -26,7 +27,7 @@ pub fn cases() -> Result<Vec<Figures>, ScenarioError> {
         let (cpu, most) = timed(|| Ok(fill(&mut world)))?;
         let grown = before.and_then(|before| Some(most.resident?.saturating_sub(before)));
         let case = format!("{FLOWS} {name} flows, 10 Gbit/s, {} packets in flight", most.in_flight);
-        let mut measured = Figures::new(case, world.links()[0].counters().delivered, cpu);
+        let mut measured = Figures::new(case, world.elements()[0].counters().delivered, cpu);
         measured.bytes_per_packet_in_flight = grown.map(|g| g as f64 / most.in_flight.max(1) as f64);
         figures.push(measured);
         kept.push(world);
@@ -55,7 +56,7 @@ pub fn idle() -> Result<Vec<Figures>, ScenarioError> {
         let (cpu, _) = timed(|| Ok(world.run(Time::ZERO + Span::from_secs(8), |_, _| false).is_ok()))?;
         let grown = before.and_then(|before| Some(resident_bytes()?.saturating_sub(before)));
         let case = format!("{CONNECTIONS} {name} connections, open and idle: each end, with its process");
-        let mut measured = Figures::new(case, world.links()[0].counters().delivered, cpu);
+        let mut measured = Figures::new(case, world.elements()[0].counters().delivered, cpu);
         measured.bytes_per_idle_connection = grown.map(|g| g as f64 / f64::from(2 * CONNECTIONS));
         figures.push(measured);
         kept.push(world);
@@ -79,7 +80,7 @@ fn fill(world: &mut World) -> Fullest {
             break;
         }
         // In the data direction: waiting in queues, being serialised, propagating.
-        let in_flight = world.links().iter().step_by(2).map(|l| l.inside()).sum();
+        let in_flight = world.elements().iter().step_by(2).map(|l| l.inside()).sum();
         if in_flight > most.in_flight {
             most = Fullest { in_flight, resident: resident_bytes() };
         }

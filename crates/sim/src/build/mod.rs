@@ -16,7 +16,7 @@ use crate::network::{FlowPath, Network, network, stream_name};
 use crate::recorder::{self, Files, Recorder};
 use crate::scenario::{Flow, Scenario, ScenarioError};
 use crate::stack::Past;
-use crate::world::{Port, ProcessId, Remote, Spawn, World};
+use crate::world::{Elements, Port, ProcessId, Remote, Spawn, World};
 use endpoints::{Worker, udp_payload};
 use haltere_net::link::Link;
 use haltere_net::rng::Streams;
@@ -142,7 +142,7 @@ pub(crate) fn build(
         });
         starts.push(start);
     }
-    let world = World::new(topology, links, spawns, recorder);
+    let world = World::new(topology, Elements::links(links), spawns, recorder);
     Ok(Run { world, flows: scenario.flows.clone(), starts })
 }
 

@@ -4,6 +4,7 @@ use super::{FlowResult, LinkResult, RunResult};
 use crate::application::{Fetch, Report};
 use crate::build::{FlowEnds, Run};
 use crate::world::Stall;
+use haltere_net::element::Element;
 use haltere_net::{Span, Time};
 
 impl Run {
@@ -27,7 +28,7 @@ impl Run {
         if outcome.is_err() {
             flows.iter_mut().for_each(|f| f.status = "failed");
         }
-        let edges = self.world.topology().edges().iter().zip(self.world.links());
+        let edges = self.world.topology().edges().iter().zip(self.world.elements());
         let links = edges.map(|(edge, link)| LinkResult::new(&edge.name, edge.direction, link.counters()));
         let clients = (0..self.flows.len()).map(|flow| &self.world.processes()[FlowEnds::of(flow).client.0 as usize]);
         RunResult {

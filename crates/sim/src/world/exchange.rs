@@ -1,5 +1,6 @@
 //! What the nodes of a network share: addresses, routes, who listens where, and which connection is whose.
 
+use haltere_net::element::Port as Entry;
 use haltere_net::topology::{NodeId, Router, Topology};
 use haltere_net::{Address, ConnectionId};
 use haltere_transport::Role;
@@ -18,11 +19,22 @@ pub struct Remote {
     pub port: Port,
 }
 
+/// A step of a route: where the packet is offered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Hop {
+    /// The network element, by number.
+    pub element: u32,
+    /// Where the packet enters it.
+    pub port: Entry,
+    /// The link direction that it stands for.
+    pub edge: u32,
+}
+
 /// Where a route leads.
 #[derive(Clone, Debug)]
 pub(super) struct Route {
-    /// The link directions along it, by number.
-    pub links: Vec<u32>,
+    /// The steps along it.
+    pub hops: Vec<Hop>,
     /// The node at its end.
     pub to: NodeId,
 }
@@ -59,18 +71,21 @@ struct Connection {
 pub(super) struct Exchange {
     topology: Topology,
     router: Router,
+    /// What each link direction of the topology is an entry to.
+    entries: Vec<(u32, Entry)>,
     routes: Vec<Route>,
-    known: BTreeMap<(Address, Address), Option<(u32, u32)>>,
+    known: BTreeMap<(Address, Address), Option<(u32, Hop)>>,
     listeners: BTreeMap<(NodeId, Port), u32>,
     connections: Vec<Option<Connection>>,
 }
 
 impl Exchange {
     /// An exchange in which the first `reserved` connections have their numbers already.
-    pub fn new(topology: Topology, reserved: u32) -> Exchange {
+    pub fn new(topology: Topology, entries: Vec<(u32, Entry)>, reserved: u32) -> Exchange {
         Exchange {
             topology,
             router: Router::new(),
+            entries,
             routes: Vec::new(),
             known: BTreeMap::new(),
             listeners: BTreeMap::new(),
@@ -87,17 +102,22 @@ impl Exchange {
         self.topology.addresses(node)[0]
     }
 
-    /// The number of the route between two addresses and its first link direction, if links lead there and the addresses are
+    /// The number of the route between two addresses and its first step, if links lead there and the addresses are
     /// of two nodes.
-    pub fn route(&mut self, from: Address, to: Address) -> Option<(u32, u32)> {
+    pub fn route(&mut self, from: Address, to: Address) -> Option<(u32, Hop)> {
         if let Some(&known) = self.known.get(&(from, to)) {
             return known;
         }
         let links = self.router.route(&self.topology, from, to).filter(|links| !links.is_empty());
         let found = links.map(|links| {
             let to = self.topology.interfaces()[to.0 as usize].node;
-            let first = links[0];
-            self.routes.push(Route { links, to });
+            let hop = |edge: u32| {
+                let (element, port) = self.entries[edge as usize];
+                Hop { element, port, edge }
+            };
+            let hops: Vec<Hop> = links.into_iter().map(hop).collect();
+            let first = hops[0];
+            self.routes.push(Route { hops, to });
             (self.routes.len() as u32 - 1, first)
         });
         self.known.insert((from, to), found);

@@ -1,8 +1,8 @@
-//! The world: links, the processes on the nodes between them, and the loop that calls each at its time.
+//! The world: network elements, the processes on the nodes between them, and the loop that calls each at its time.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `mod` | the loop, and what goes between links and processes |
+//! | `mod` | the loop, and what goes between elements and processes |
 //! | `process` | an application with its sockets |
 //! | `sockets` | the ends of connections, and what an application does with them |
 //! | `exchange` | addresses, routes, listeners, and which connection is whose |
@@ -17,7 +17,8 @@ pub use sockets::{SocketId, Sockets, Transports};
 
 use crate::recorder::Recorder;
 use crate::schedule::Schedule;
-use exchange::{End, Exchange, Party};
+use exchange::{End, Exchange, Hop, Party};
+use haltere_net::element::{AnyElement, Element, Port as Entry};
 use haltere_net::link::Link;
 use haltere_net::topology::{NodeId, Topology};
 use haltere_net::{ComponentId, Cx, FlowKey, Packet, PathId, Probe, Time};
@@ -36,10 +37,30 @@ pub enum Stall {
     NoSuchPath(ProcessId, PathId),
 }
 
-/// Everything that exists in a run. Its machines, by which components are known to probes, are the link directions first,
+/// The network elements of a world, and which of them each link direction of its topology leads into, at which port.
+pub struct Elements {
+    elements: Vec<AnyElement<Body>>,
+    entries: Vec<(u32, Entry)>,
+}
+
+impl Elements {
+    /// A link for each link direction of the topology, in that order.
+    pub fn links(links: Vec<Link<Body>>) -> Elements {
+        let entries = (0..links.len() as u32).map(|number| (number, Entry(0))).collect();
+        Elements { elements: links.into_iter().map(AnyElement::from).collect(), entries }
+    }
+
+    /// Any elements; `entries` has the element's position and the port for each link direction of the topology, in that
+    /// order. Several directions may lead into one element, as those of the stations of a shared medium.
+    pub fn new(elements: Vec<AnyElement<Body>>, entries: Vec<(u32, Entry)>) -> Elements {
+        Elements { elements, entries }
+    }
+}
+
+/// Everything that exists in a run. Its machines, by which components are known to probes, are the network elements first,
 /// then the processes.
 pub struct World {
-    links: Vec<Link<Body>>,
+    elements: Vec<AnyElement<Body>>,
     processes: Vec<Process>,
     exchange: Exchange,
     schedule: Schedule,
@@ -59,22 +80,23 @@ fn context<'a>(now: Time, me: u32, recorder: &'a mut Option<Box<Recorder>>) -> C
 }
 
 impl World {
-    /// A world at time zero, with a link for each edge of its topology, in that order.
-    pub fn new(topology: Topology, links: Vec<Link<Body>>, spawns: Vec<Spawn>, recorder: Option<Recorder>) -> World {
-        let mut schedule = Schedule::new(links.len() + spawns.len());
+    /// A world at time zero.
+    pub fn new(topology: Topology, elements: Elements, spawns: Vec<Spawn>, recorder: Option<Recorder>) -> World {
+        let Elements { elements, entries } = elements;
+        let mut schedule = Schedule::new(elements.len() + spawns.len());
         let reserved = spawns.iter().filter_map(|s| s.connection).map(|c| c.0 + 1).max().unwrap_or(0);
-        let mut exchange = Exchange::new(topology, reserved);
+        let mut exchange = Exchange::new(topology, entries, reserved);
         let mut processes = Vec::with_capacity(spawns.len());
         for (number, spawn) in (0..).zip(spawns) {
             if let Some(port) = spawn.port {
                 exchange.listen(spawn.node, port, number);
             }
             let process = Process::new(spawn);
-            schedule.set(links.len() as u32 + number, process.wake());
+            schedule.set(elements.len() as u32 + number, process.wake());
             processes.push(process);
         }
         World {
-            links,
+            elements,
             processes,
             exchange,
             schedule,
@@ -105,8 +127,8 @@ impl World {
             }
             self.now = at;
             self.events += 1;
-            let called = match (machine as usize).checked_sub(self.links.len()) {
-                None => self.call_link(machine),
+            let called = match (machine as usize).checked_sub(self.elements.len()) {
+                None => self.call_element(machine),
                 Some(process) => {
                     self.wake_process(process);
                     Some(process)
@@ -125,21 +147,26 @@ impl World {
         Ok(false)
     }
 
-    /// Takes the packet that arrived at a link's end one step further. Returns the process that got it, if one did.
+    /// Takes the packet that came out of an element one step further. Returns the process that got it, if one did.
     #[inline]
-    fn call_link(&mut self, machine: u32) -> Option<usize> {
+    fn call_element(&mut self, machine: u32) -> Option<usize> {
         let mut cx = context(self.now, machine, &mut self.recorder);
-        let link = &mut self.links[machine as usize];
-        let arrived = link.poll(self.now, &mut cx);
-        self.schedule.set(machine, link.next_wake());
+        let element = &mut self.elements[machine as usize];
+        let arrived = element.poll(self.now, &mut cx);
+        if element.credits() {
+            // Sockets are not held back by what is below them, so nobody waits for these.
+            while element.poll_credit(self.now).is_some() {}
+        }
+        self.schedule.set(machine, element.next_wake());
         let (at, mut packet) = arrived?;
         if let Some(recorder) = &mut self.recorder {
-            let to = self.exchange.at(packet.route).to;
-            recorder.arrived(machine, at, &packet, self.exchange.sender(packet.flow.connection, to));
+            let route = self.exchange.at(packet.route);
+            let sender = self.exchange.sender(packet.flow.connection, route.to);
+            recorder.arrived(route.hops[usize::from(packet.hop)].edge, at, &packet, sender);
         }
         packet.hop += 1;
         let route = self.exchange.at(packet.route);
-        if let Some(&next) = route.links.get(usize::from(packet.hop)) {
+        if let Some(&next) = route.hops.get(usize::from(packet.hop)) {
             self.offer(next, packet);
             return None;
         }
@@ -161,7 +188,7 @@ impl World {
         if let Some(recorder) = &mut self.recorder {
             recorder.received(end.process, self.now, &packet);
         }
-        let mut cx = context(self.now, self.links.len() as u32 + end.process, &mut self.recorder);
+        let mut cx = context(self.now, self.elements.len() as u32 + end.process, &mut self.recorder);
         let table = &mut self.processes[process].table;
         if let Some(socket) = table.get_mut(end.socket) {
             let path = usize::from(packet.path.0);
@@ -192,22 +219,22 @@ impl World {
         };
         let end = End { process, socket: socket.0 };
         self.exchange.accept(connection, end);
-        let me = self.links.len() as u32 + process;
+        let me = self.elements.len() as u32 + process;
         let mut cx = context(self.now, me, &mut self.recorder);
         self.processes[process as usize].on_accept(socket, process, &mut self.exchange, &mut cx);
         Some(self.deliver(end, packet))
     }
 
     #[inline]
-    fn offer(&mut self, link: u32, packet: Packet<Body>) {
-        let mut cx = context(self.now, link, &mut self.recorder);
-        let l = &mut self.links[link as usize];
-        l.offer(packet, &mut cx);
-        self.schedule.set(link, l.next_wake());
+    fn offer(&mut self, hop: Hop, packet: Packet<Body>) {
+        let mut cx = context(self.now, hop.element, &mut self.recorder);
+        let element = &mut self.elements[hop.element as usize];
+        element.offer(hop.port, packet, &mut cx);
+        self.schedule.set(hop.element, element.next_wake());
     }
 
     fn wake_process(&mut self, process: usize) {
-        let me = (self.links.len() + process) as u32;
+        let me = (self.elements.len() + process) as u32;
         let due = self.processes[process].wake();
         if due > self.now {
             // The timer was put off after this call was scheduled.
@@ -219,9 +246,9 @@ impl World {
         self.pump(process);
     }
 
-    /// Lets the application take its sockets' events, then puts what they send onto the links.
+    /// Lets the application take its sockets' events, then puts what they send into the network.
     fn pump(&mut self, process: usize) {
-        let me = (self.links.len() + process) as u32;
+        let me = (self.elements.len() + process) as u32;
         loop {
             let p = &mut self.processes[process];
             let mut at = 0;
@@ -283,9 +310,9 @@ impl World {
     pub fn processes(&self) -> &[Process] {
         &self.processes
     }
-    /// The link directions.
-    pub fn links(&self) -> &[Link<Body>] {
-        &self.links
+    /// The network elements.
+    pub fn elements(&self) -> &[AnyElement<Body>] {
+        &self.elements
     }
     /// The network.
     pub fn topology(&self) -> &Topology {
@@ -300,15 +327,15 @@ impl World {
         self.recorder.take().map(|recorder| *recorder)
     }
 
-    /// Whether every packet is accounted for: sent = received + dropped (by cause) + inside a link, copies added.
+    /// Whether every packet is accounted for: sent = received + dropped (by cause) + inside an element, copies added.
     pub fn conserves(&self) -> bool {
         let (mut dropped, mut inside, mut copies) = (0, 0, 0);
-        for link in &self.links {
-            let c = link.counters();
+        for element in &self.elements {
+            let c = element.counters();
             dropped += c.dropped();
-            inside += link.inside();
+            inside += element.inside();
             copies += c.duplicated;
-            if !link.conserves() {
+            if !element.conserves() {
                 return false;
             }
         }

@@ -1,6 +1,6 @@
 //! Sockets: the connections of a process, and how its application works with them.
 
-use super::exchange::{End, Exchange, Port, Remote};
+use super::exchange::{End, Exchange, Hop, Port, Remote};
 use crate::schedule::Schedule;
 use haltere_net::topology::NodeId;
 use haltere_net::{ConnectionId, Cx, FlowKey, PathId, Time};
@@ -23,8 +23,8 @@ pub trait Transports: Send {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SocketPath {
     pub route: u32,
-    /// The first link direction of it.
-    pub first: u32,
+    /// The first step of it.
+    pub first: Hop,
     pub flow: FlowKey,
 }
 

@@ -1,0 +1,190 @@
+//! Network elements: whatever packets are offered to and come out of later.
+//!
+//! A [`Link`] is one direction of a point-to-point link. A host's network interface and a medium that stations share are
+//! others: they implement [`Element`], and whoever drives a network (a simulator's world, an emulator's loop) treats all
+//! alike. An element is a state machine: it is told the time, and says when it wants to be called next.
+//!
+//! # The law
+//!
+//! Between two offers, calling `poll` and `poll_credit` at more instants than needed, or late, changes neither which
+//! packets and credits come out nor their times. This is what lets an element run on a clock whose wake-ups are late.
+//! An element keeps it if each of its decisions depends on the state at the decision's own time, and if `offer` first
+//! takes every decision that was due by then.
+//!
+//! # Credit
+//!
+//! A link takes every packet and drops those that do not fit. A host's transmit path does not work like that: a socket
+//! stops when it has enough below it, and goes on when a packet has left. So an element may *credit*: each packet that
+//! was offered comes back once as a [`Credit`], when it has left what its sender waits for, or was dropped there. How a
+//! transmit path of two stages is written as one element (queue discipline → driver ring → wire):
+//!
+//! - `offer` enqueues into a [`QueueDiscipline`](crate::queue::QueueDiscipline) with a listener
+//!   ([`Fates::told`](crate::queue::Fates::told)), which credits at once what the discipline drops. Then packets move to
+//!   the ring while it has room: its limit in bytes is what byte queue limits (BQL) adapt.
+//! - When a packet is serialised its bytes leave the ring, the next ones move down, and its credit falls due at that
+//!   time. `next_wake` covers it even if the packet itself arrives much later.
+//! - TCP small queues: the host adds up what each flow has offered and takes off what is credited to it
+//!   ([`Credit::flow`]). A flow whose sum is above its limit is not asked for packets until a credit brings it below.
+//! - A driver that must not offer more than fits, such as a discipline above a ring, asks `room` before it offers.
+//!
+//! Credits that are due are taken before the next packet is offered: what is credited and not taken is still held.
+
+use crate::counters::LinkCounters;
+use crate::cx::Cx;
+use crate::link::Link;
+use crate::packet::{FlowKey, Packet};
+use crate::time::Time;
+
+/// Where a packet enters an element: the number of a station of a shared medium; 0 where there is one way in.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Port(pub u32);
+
+/// A packet has left, or was dropped: whoever offered it may offer more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Credit {
+    /// Where it was offered.
+    pub port: Port,
+    /// Whose it was.
+    pub flow: FlowKey,
+    /// Its length, bytes.
+    pub bytes: u32,
+}
+
+/// A network element. See the [module](self) for the law that joins its methods, and for credit.
+pub trait Element<B>: Send {
+    /// Puts a packet onto the element at `cx.now`.
+    fn offer(&mut self, port: Port, packet: Packet<B>, cx: &mut Cx<'_>);
+
+    /// The next packet that has arrived by `until`, with its time of arrival; in the order of time.
+    fn poll(&mut self, until: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet<B>)>;
+
+    /// When the element next has a packet or a credit to give or a decision to take, or [`Time::NEVER`].
+    fn next_wake(&self) -> Time;
+
+    /// Whether each packet that is offered comes back as a credit.
+    fn credits(&self) -> bool {
+        false
+    }
+
+    /// The next credit that was due by `until`, with its time; in the order of time.
+    fn poll_credit(&mut self, _until: Time) -> Option<(Time, Credit)> {
+        None
+    }
+
+    /// How many bytes may be offered at a port now without being dropped for lack of room; `u64::MAX` for an element
+    /// that leaves this to its queue discipline. It grows by credits alone.
+    fn room(&self, _port: Port) -> u64 {
+        u64::MAX
+    }
+
+    /// What was counted so far.
+    fn counters(&self) -> LinkCounters;
+
+    /// Packets inside: waiting, being sent, propagating.
+    fn inside(&self) -> u64;
+
+    /// Whether no packet was made or lost but by a counted cause.
+    fn conserves(&self) -> bool {
+        let c = self.counters();
+        c.offered + c.duplicated == c.delivered + c.dropped() + self.inside()
+    }
+}
+
+impl<B: Clone + Send + 'static> Element<B> for Link<B> {
+    #[inline]
+    fn offer(&mut self, _: Port, packet: Packet<B>, cx: &mut Cx<'_>) {
+        Link::offer(self, packet, cx);
+    }
+    #[inline]
+    fn poll(&mut self, until: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet<B>)> {
+        Link::poll(self, until, cx)
+    }
+    #[inline]
+    fn next_wake(&self) -> Time {
+        Link::next_wake(self)
+    }
+    fn counters(&self) -> LinkCounters {
+        Link::counters(self)
+    }
+    fn inside(&self) -> u64 {
+        Link::inside(self)
+    }
+}
+
+/// Any element. Links are called directly, so that the commonest element costs no call through a table of methods.
+#[expect(clippy::large_enum_variant, reason = "nearly all are links, and a box would be one more step to each")]
+pub enum AnyElement<B> {
+    /// A link.
+    Link(Link<B>),
+    /// Whatever else.
+    Other(Box<dyn Element<B>>),
+}
+
+impl<B> From<Link<B>> for AnyElement<B> {
+    fn from(link: Link<B>) -> AnyElement<B> {
+        AnyElement::Link(link)
+    }
+}
+
+impl<B: Clone + Send + 'static> Element<B> for AnyElement<B> {
+    #[inline]
+    fn offer(&mut self, port: Port, packet: Packet<B>, cx: &mut Cx<'_>) {
+        match self {
+            AnyElement::Link(link) => link.offer(packet, cx),
+            AnyElement::Other(element) => element.offer(port, packet, cx),
+        }
+    }
+    #[inline]
+    fn poll(&mut self, until: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet<B>)> {
+        match self {
+            AnyElement::Link(link) => link.poll(until, cx),
+            AnyElement::Other(element) => element.poll(until, cx),
+        }
+    }
+    #[inline]
+    fn next_wake(&self) -> Time {
+        match self {
+            AnyElement::Link(link) => link.next_wake(),
+            AnyElement::Other(element) => element.next_wake(),
+        }
+    }
+    #[inline]
+    fn credits(&self) -> bool {
+        match self {
+            AnyElement::Link(_) => false,
+            AnyElement::Other(element) => element.credits(),
+        }
+    }
+    #[inline]
+    fn poll_credit(&mut self, until: Time) -> Option<(Time, Credit)> {
+        match self {
+            AnyElement::Link(_) => None,
+            AnyElement::Other(element) => element.poll_credit(until),
+        }
+    }
+    #[inline]
+    fn room(&self, port: Port) -> u64 {
+        match self {
+            AnyElement::Link(_) => u64::MAX,
+            AnyElement::Other(element) => element.room(port),
+        }
+    }
+    fn counters(&self) -> LinkCounters {
+        match self {
+            AnyElement::Link(link) => link.counters(),
+            AnyElement::Other(element) => element.counters(),
+        }
+    }
+    fn inside(&self) -> u64 {
+        match self {
+            AnyElement::Link(link) => link.inside(),
+            AnyElement::Other(element) => element.inside(),
+        }
+    }
+    fn conserves(&self) -> bool {
+        match self {
+            AnyElement::Link(link) => link.conserves(),
+            AnyElement::Other(element) => element.conserves(),
+        }
+    }
+}

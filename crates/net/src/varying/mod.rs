@@ -1,0 +1,34 @@
+//! Links that change with time: rates and delays as functions of time, and outages. All are known in advance, so the
+//! departure of a packet is known when it arrives.
+
+mod outage;
+mod profile;
+mod supply;
+
+pub use outage::{InOutage, Outages, Period};
+pub use profile::{Between, Profile};
+pub(crate) use supply::Supply;
+
+use std::fmt;
+
+/// What is wrong with a function of time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VaryingError {
+    /// Its field, such as `at`.
+    pub field: &'static str,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+impl VaryingError {
+    pub(crate) fn new(field: &'static str, message: impl Into<String>) -> VaryingError {
+        VaryingError { field, message: message.into() }
+    }
+}
+
+impl fmt::Display for VaryingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.message)
+    }
+}
+impl std::error::Error for VaryingError {}

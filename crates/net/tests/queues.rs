@@ -1,0 +1,106 @@
+//! What every queue discipline keeps: packets, bounds, and what it says of itself.
+
+mod disciplines;
+
+use disciplines::{FairAged, StrictPriority, TokenBucket};
+use haltere_net::counters::LinkCounters;
+use haltere_net::queue::{Backlog, Discipline, Fate, Fates, Place, QueueConfig, QueueDiscipline, Scale};
+use haltere_net::rng::Streams;
+use haltere_net::{ConnectionId, Ecn, FlowKey, Packet, Rate, Span, Time};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+/// What a test does next, after so many ns.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Enqueue(u32),
+    Dequeue,
+}
+
+const LIMIT: u64 = 9;
+
+/// All disciplines there are, with a small limit, then those of the tests.
+fn all() -> Vec<(String, Box<dyn QueueDiscipline<u32>>)> {
+    let scale = Scale { rate: Some(Rate::from_bps(8_000_000)), rtt: Span::from_millis(10), mtu: 1500 };
+    let place = Place { scale, name: "l/down", streams: &Streams::new(3, 0) };
+    let built = Discipline::ALL.iter().map(|&discipline| {
+        let mut config = QueueConfig::of(discipline);
+        assert_eq!(config.set("limit", &format!("{LIMIT}p")), Ok(()));
+        (discipline.describe().name.to_string(), config.build(&place))
+    });
+    let mut all: Vec<_> = built.collect();
+    all.push(("token bucket".into(), Box::new(TokenBucket::new(Rate::from_bps(3_000_000), 3000, LIMIT))));
+    all.push(("strict priority".into(), Box::new(StrictPriority::new(LIMIT as usize))));
+    all.push(("fair".into(), Box::new(FairAged::new(LIMIT, Span::from_millis(3)))));
+    all
+}
+
+proptest! {
+    #[test]
+    fn any_interleaving_conserves_packets_and_bounds(
+        steps in prop::collection::vec((prop_oneof![2 => 0u64..3_000_000, 1 => Just(0)], prop_oneof![
+            3 => (40u32..1500).prop_map(Step::Enqueue),
+            2 => Just(Step::Dequeue),
+        ]), 1..120),
+    ) {
+        for (name, mut queue) in all() {
+            let (mut now, mut counters) = (Time::ZERO, LinkCounters::default());
+            let mut waiting: BTreeSet<u32> = BTreeSet::new();
+            let mut bytes = std::collections::HashMap::new();
+            for (n, &(later, step)) in steps.iter().enumerate() {
+                now += Span::from_nanos(later);
+                let n = n as u32;
+                let (mut gone, mut marks) = (Vec::new(), 0);
+                let mut listener = |fate: Fate<'_, u32>| match fate {
+                    Fate::Dropped(packet, _) => gone.push(packet.body),
+                    Fate::Marked(packet) => {
+                        assert_eq!(packet.ecn, Ecn::Ce);
+                        marks += 1;
+                    }
+                };
+                let before = counters;
+                let mut fates = Fates::told(&mut counters, &mut listener);
+                match step {
+                    Step::Enqueue(len) => {
+                        let flow = FlowKey { connection: ConnectionId(n % 3), ..FlowKey::default() };
+                        let ecn = if n.is_multiple_of(2) { Ecn::Ect0 } else { Ecn::NotEct };
+                        let packet = Packet { flow, ecn, class: (n % 2) as u8, arrived: now, ..Packet::new(len, n) };
+                        waiting.insert(n);
+                        bytes.insert(n, u64::from(len));
+                        queue.enqueue(packet, now, &mut fates);
+                    }
+                    Step::Dequeue if queue.ready_at() <= now => {
+                        if let Some(packet) = queue.dequeue(now, &mut fates) {
+                            prop_assert!(waiting.remove(&packet.body), "{}: {} comes out twice", name, packet.body);
+                            prop_assert!(packet.arrived <= now);
+                        }
+                    }
+                    Step::Dequeue => prop_assert!(queue.ready_at() > now),
+                }
+                for dropped in &gone {
+                    prop_assert!(waiting.remove(dropped), "{}: {} is dropped twice", name, dropped);
+                }
+                prop_assert_eq!(counters.dropped() - before.dropped(), gone.len() as u64);
+                prop_assert_eq!(counters.marked - before.marked, marks);
+                let expected = Backlog {
+                    packets: waiting.len() as u64,
+                    bytes: waiting.iter().map(|n| bytes[n]).sum(),
+                };
+                prop_assert_eq!(queue.backlog(), expected, "{}", &name);
+                prop_assert!(expected.packets <= LIMIT, "{}: more than the limit waits", &name);
+                prop_assert_eq!(queue.ready_at() == Time::NEVER, waiting.is_empty(), "{}", &name);
+            }
+            // All that waits comes out or is dropped, if it is asked for when it is ready.
+            let mut rounds = 0;
+            while queue.ready_at() != Time::NEVER {
+                rounds += 1;
+                prop_assert!(rounds <= 200, "{name} never empties");
+                now = now.max(queue.ready_at());
+                if let Some(packet) = queue.dequeue(now, &mut Fates::new(&mut counters)) {
+                    prop_assert!(waiting.remove(&packet.body));
+                }
+            }
+            prop_assert_eq!(queue.backlog(), Backlog::default());
+        }
+    }
+}
