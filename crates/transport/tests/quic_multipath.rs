@@ -2,12 +2,12 @@
 
 mod common;
 
-use common::{Exchange, Pair};
+use common::{Exchange, Last, Pair};
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::LossModel;
 use haltere_net::queue::Limit;
 use haltere_net::rng::{Stream, Streams};
-use haltere_net::{ComponentId, Cx, Packet, PathId, Rate, Span, Time};
+use haltere_net::{ComponentId, Cx, Metric, Packet, PathId, Rate, Span, Time};
 use haltere_transport::cc::{Ack, Algorithm, Congestion, CongestionController};
 use haltere_transport::path::{PathError, PathState, PathView};
 use haltere_transport::quic::{Config, Connection, Frame, Parts, SpaceId};
@@ -203,6 +203,19 @@ fn what_cannot_be_is_refused_with_the_reason() {
     let stream = Streams::new(1, 0).named("cc");
     let mut tcp = tcp::Connection::new(tcp::Config::new(Role::Client, Algorithm::Cubic, stream));
     assert_eq!(tcp.add_path(PathId(1), &mut cx), Err(PathError::SinglePath));
+}
+
+#[test]
+fn metrics_say_which_path_they_are_of() {
+    let mut pair = pair();
+    pair.probe = Some(Last::default());
+    pair.run(millis(500));
+    add(&mut pair, 1).unwrap();
+    finish(&mut pair);
+    let told = pair.probe.unwrap().1;
+    for metric in [Metric::Cwnd, Metric::BytesInFlight, Metric::Rtt, Metric::DeliveryRate, Metric::PacingRate] {
+        assert!(told.contains(&(PathId(0), metric)) && told.contains(&(PathId(1), metric)), "{metric:?}");
+    }
 }
 
 #[test]

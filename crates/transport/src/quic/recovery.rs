@@ -189,7 +189,7 @@ impl Path {
         let latest = cx.now.since(sent);
         let adjusted = self.rtt.update(cx.now, latest, delay);
         stats.count_rtt(latest);
-        cx.record(Metric::Rtt, latest.as_nanos());
+        cx.record_on(self.id, Metric::Rtt, latest.as_nanos());
         self.tell_rtt(latest, cx);
         Some(adjusted)
     }
@@ -281,7 +281,7 @@ impl Path {
         if cx.probing()
             && let Some(rate) = rate.rate()
         {
-            cx.record(Metric::DeliveryRate, Rate::as_bps(rate));
+            cx.record_on(self.id, Metric::DeliveryRate, Rate::as_bps(rate));
         }
         if let Some(own) = siblings.iter_mut().find(|view| view.id == self.id) {
             self.delivery_rate = rate.rate().or(self.delivery_rate);

@@ -8,7 +8,7 @@ pub mod rounds;
 
 use haltere_net::link::{Link, LinkConfig};
 use haltere_net::rng::Streams;
-use haltere_net::{ComponentId, Cx, Metric, Packet, Probe, Span, Time};
+use haltere_net::{ComponentId, Cx, Metric, Packet, PathId, Probe, Span, Time};
 use haltere_transport::{Body, CloseReason, Endpoint, Event, StreamId};
 
 /// What an application did and saw.
@@ -56,12 +56,15 @@ pub struct Seen {
     pub packet: Packet<Body>,
 }
 
-/// Keeps the last value of each metric and how often it was reported.
+/// Keeps the last value of each metric and how often it was reported, and which metrics of which path there were.
 #[derive(Default)]
-pub struct Last(pub [(u64, u64); Metric::ALL.len()]);
+pub struct Last(pub [(u64, u64); Metric::ALL.len()], pub Vec<(PathId, Metric)>);
 
 impl Probe for Last {
-    fn record(&mut self, _: Time, _: ComponentId, metric: Metric, value: u64) {
+    fn record(&mut self, _: Time, _: ComponentId, path: PathId, metric: Metric, value: u64) {
+        if !self.1.contains(&(path, metric)) {
+            self.1.push((path, metric));
+        }
         let i = Metric::ALL.iter().position(|m| *m == metric).unwrap();
         self.0[i] = (value, self.0[i].1 + 1);
     }
