@@ -8,19 +8,44 @@ pub(super) const GRANULARITY: Span = Span::from_millis(1);
 const INITIAL_RTT: Span = Span::from_millis(333);
 
 /// The estimator of one path.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Rtt {
     latest: Span,
     smoothed: Option<Span>,
     variation: Span,
     min: Option<Span>,
     first_sample_at: Option<Time>,
+    /// The probe timeout: asked for with every packet, and changed by samples alone.
+    pto: Span,
+}
+
+impl Default for Rtt {
+    fn default() -> Rtt {
+        Rtt {
+            latest: Span::ZERO,
+            smoothed: None,
+            variation: Span::ZERO,
+            min: None,
+            first_sample_at: None,
+            // Section 6.2.2.
+            pto: INITIAL_RTT + INITIAL_RTT / 2 * 4,
+        }
+    }
 }
 
 impl Rtt {
     /// Takes a sample; returns it with the peer's delay taken off as far as that is plausible.
     #[inline]
     pub fn update(&mut self, now: Time, latest: Span, ack_delay: Span) -> Span {
+        let adjusted = self.take(now, latest, ack_delay);
+        if let Some(smoothed) = self.smoothed {
+            self.pto = smoothed + (self.variation * 4).max(GRANULARITY);
+        }
+        adjusted
+    }
+
+    #[inline]
+    fn take(&mut self, now: Time, latest: Span, ack_delay: Span) -> Span {
         self.latest = latest;
         let (Some(smoothed), Some(min)) = (self.smoothed, self.min) else {
             self.min = Some(latest);
@@ -56,10 +81,7 @@ impl Rtt {
     /// The probe timeout without the peer's delay (section 6.2.1; section 6.2.2 before there is a sample).
     #[inline]
     pub fn pto(&self) -> Span {
-        match self.smoothed {
-            Some(smoothed) => smoothed + (self.variation * 4).max(GRANULARITY),
-            None => INITIAL_RTT + INITIAL_RTT / 2 * 4,
-        }
+        self.pto
     }
 
     /// How long after a later packet's acknowledgement one is taken for lost (section 6.1.2: 9/8 of the RTT).
