@@ -1,6 +1,7 @@
 //! The one door through which a component learns the time and tells what it saw.
 
 use crate::incident::Incident;
+use crate::packet::PathId;
 use crate::time::Time;
 
 /// Number of a component (a link direction, an endpoint) within a run.
@@ -62,8 +63,9 @@ impl Metric {
 
 /// Takes what components report.
 pub trait Probe {
-    /// Component `who` had `metric` change to `value` (in the unit [`Metric`] states) at `at`.
-    fn record(&mut self, at: Time, who: ComponentId, metric: Metric, value: u64);
+    /// Component `who` had `metric` of `path` change to `value` (in the unit [`Metric`] states) at `at`. What has a single path,
+    /// or none, as a link, reports path 0.
+    fn record(&mut self, at: Time, who: ComponentId, path: PathId, metric: Metric, value: u64);
     /// This happened to component `who` at `at`. Who only wants metrics need not take it.
     fn happened(&mut self, _at: Time, _who: ComponentId, _incident: Incident) {}
 }
@@ -73,7 +75,7 @@ pub trait Probe {
 pub struct NoProbe;
 
 impl Probe for NoProbe {
-    fn record(&mut self, _: Time, _: ComponentId, _: Metric, _: u64) {}
+    fn record(&mut self, _: Time, _: ComponentId, _: PathId, _: Metric, _: u64) {}
 }
 
 /// What a component is told when it is called: the time, its own number, and where to report.
@@ -107,11 +109,18 @@ impl<'a> Cx<'a> {
     pub fn record(&mut self, metric: Metric, value: u64) {
         self.record_at(self.now, metric, value);
     }
+    /// Reports that `metric` of one of several paths is now `value`.
+    #[inline]
+    pub fn record_on(&mut self, path: PathId, metric: Metric, value: u64) {
+        if let Some(probe) = self.probe.as_deref_mut() {
+            probe.record(self.now, self.me, path, metric, value);
+        }
+    }
     /// Reports that `metric` became `value` at the earlier time `at`.
     #[inline]
     pub fn record_at(&mut self, at: Time, metric: Metric, value: u64) {
         if let Some(probe) = self.probe.as_deref_mut() {
-            probe.record(at, self.me, metric, value);
+            probe.record(at, self.me, PathId(0), metric, value);
         }
     }
     /// Reports that something happened.

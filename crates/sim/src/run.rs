@@ -60,7 +60,7 @@ pub fn trace_at(
         let scale = if s.metric == Metric::Rtt { 1e-9 } else { 1.0 };
         let unbounded = |v: u64| if v == u64::MAX { f64::NAN } else { v as f64 * scale };
         Some(SeriesResult {
-            who,
+            who: s.name_of(&who),
             name: s.metric.name(),
             unit: s.metric.unit(),
             t_s: s.at.iter().map(|&t| Time::from_nanos(t).as_secs_f64()).collect(),

@@ -1,6 +1,7 @@
 //! The interface between a transport connection and what drives it.
 
 use crate::Body;
+use crate::path::{PathError, PathView};
 use haltere_net::{Cx, Packet, PathId, Span, Time};
 
 /// Number of a stream within a connection. TCP has stream 0 only.
@@ -183,7 +184,25 @@ pub trait Endpoint: Send {
 
     /// What was counted so far.
     fn stats(&self) -> Stats;
-    /// Number of paths the connection has.
+    /// Takes up a path. It carries data once the peer has answered on it; the peer takes it up with the first packet that comes.
+    ///
+    /// # Errors
+    /// Why it does not.
+    fn add_path(&mut self, _path: PathId, _cx: &mut Cx<'_>) -> Result<(), PathError> {
+        Err(PathError::SinglePath)
+    }
+    /// Gives a path up: what is in flight on it is sent again on others. Its number is not used again.
+    ///
+    /// # Errors
+    /// Why it does not.
+    fn abandon_path(&mut self, _path: PathId, _cx: &mut Cx<'_>) -> Result<(), PathError> {
+        Err(PathError::SinglePath)
+    }
+    /// A path as it is now; `None` if the connection never had it, or does not tell.
+    fn path_view(&self, _path: PathId) -> Option<PathView> {
+        None
+    }
+    /// Number of paths the connection has, or has had and abandoned.
     fn paths(&self) -> usize {
         1
     }

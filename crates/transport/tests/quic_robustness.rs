@@ -5,10 +5,11 @@ mod common;
 use common::{Exchange, Pair};
 use haltere_net::link::LinkConfig;
 use haltere_net::rng::Streams;
-use haltere_net::{ComponentId, Cx, Packet, Span, Time};
+use haltere_net::{ComponentId, Cx, Packet, PathId, Span, Time};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::quic::{
-    Ack, AckFrequency, Config, Connection, Datagram, Form, Frame, QuicPacket, Session, SpaceId, TransportParameters,
+    Ack, AckFrequency, Config, Connection, Datagram, Form, Frame, PathAck, QuicPacket, Session, SpaceId,
+    TransportParameters,
 };
 use haltere_transport::{Body, CloseReason, Endpoint, Event, Role, StreamId};
 use proptest::prelude::*;
@@ -136,6 +137,7 @@ fn frames() -> impl Strategy<Value = Frame> {
             max_udp_payload: p.4,
             max_idle_timeout: Span::from_nanos(p.5),
             min_ack_delay: (p.4 % 2 == 0).then(|| Span::from_nanos(p.0)),
+            initial_max_path_id: (p.4 % 3 == 0).then_some(p.4 as u8),
         })
     });
     let len = prop_oneof![4 => 0u32..3000, 1 => Just(u32::MAX / 4)];
@@ -164,6 +166,13 @@ fn frames() -> impl Strategy<Value = Frame> {
         numbers().prop_map(Frame::StreamsBlocked),
         Just(Frame::HandshakeDone),
         Just(Frame::ImmediateAck),
+        numbers().prop_map(Frame::PathChallenge),
+        numbers().prop_map(Frame::PathResponse),
+        (0u8..4).prop_map(|path| Frame::PathAbandon(PathId(path))),
+        (0u8..4, numbers(), numbers()).prop_map(|(path, end, n)| {
+            let ack = Ack::new(Box::new([end.saturating_sub(n)..end]), Span::from_nanos(n));
+            Frame::PathAck(Box::new(PathAck { path: PathId(path), ack, counts: None }))
+        }),
         (numbers(), numbers(), numbers(), numbers()).prop_map(|n| Frame::AckFrequency(Box::new(AckFrequency {
             sequence: n.0,
             threshold: n.1,

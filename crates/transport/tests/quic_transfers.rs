@@ -201,7 +201,7 @@ fn every_metric_of_a_path_is_traced() {
     let mut pair = connect(Algorithm::Cubic, &link(20, 20), one(2_000_000));
     pair.probe = Some(Last::default());
     assert!(pair.run(Span::from_secs(100)));
-    let Some(Last(seen)) = &pair.probe else { panic!("no probe") };
+    let Some(Last(seen, _)) = &pair.probe else { panic!("no probe") };
     for (metric, (_, times)) in Metric::ALL.into_iter().zip(seen) {
         assert_eq!(*times > 10, !matches!(metric, Metric::Queue | Metric::Ssthresh), "{metric:?}: {times}");
     }

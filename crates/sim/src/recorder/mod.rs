@@ -12,7 +12,7 @@ mod spool;
 use crate::network::FlowPath;
 use crate::scenario::{Flow, ScenarioError};
 use haltere_net::topology::Topology;
-use haltere_net::{ComponentId, Incident, Metric, Packet, Probe, Time};
+use haltere_net::{ComponentId, Incident, Metric, Packet, PathId, Probe, Time};
 use haltere_transport::{Body, Event, Role};
 use pcapng::Captures;
 use qlog::Logs;
@@ -158,7 +158,7 @@ impl Recorder {
         }
     }
 
-    /// Completes the files and hands over the series, by component and metric.
+    /// Completes the files and hands over the series, by component, path and metric.
     ///
     /// # Errors
     /// The first thing that could not be written; the path is `pcap` or `qlog`.
@@ -171,9 +171,10 @@ impl Recorder {
 }
 
 impl Probe for Recorder {
-    fn record(&mut self, at: Time, who: ComponentId, metric: Metric, value: u64) {
-        self.series.record(at, who, metric, value);
-        if let (Some(logs), Some(process)) = (&mut self.logs, who.0.checked_sub(self.links)) {
+    fn record(&mut self, at: Time, who: ComponentId, path: PathId, metric: Metric, value: u64) {
+        self.series.record(at, (who, path), metric, value);
+        // The events of qlog's recovery schema are of a connection with a single path.
+        if let (Some(logs), Some(process), PathId(0)) = (&mut self.logs, who.0.checked_sub(self.links), path) {
             logs.changed(process, at, metric, value);
         }
     }

@@ -85,7 +85,7 @@ pub struct TraceResult {
 /// One metric of one component over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct SeriesResult {
-    /// `flow 0` or `bottleneck down`.
+    /// `flow 0`, `flow 0 path 1` for a path after the first, or `bottleneck down`.
     pub who: String,
     /// The metric's name.
     pub name: &'static str,

@@ -3,9 +3,12 @@
 use super::frame::TransportParameters;
 use super::frequency::MIN_ACK_DELAY;
 use super::received::AckPolicy;
-use super::sizes::{HandshakeSizes, MIN_ACK_DELAY as MIN_ACK_DELAY_PARAMETER, Session};
+use super::sizes::{
+    HandshakeSizes, MAX_PATH_ID as MAX_PATH_ID_PARAMETER, MIN_ACK_DELAY as MIN_ACK_DELAY_PARAMETER, Session,
+};
 use crate::cc::{Algorithm, SlowStart};
 use crate::endpoint::Role;
+use crate::scheduler::Scheduler;
 use haltere_net::Span;
 use haltere_net::rng::Stream;
 
@@ -76,6 +79,11 @@ pub struct Config {
     pub idle_timeout: Span,
     /// Whether a window reduction is taken back when all losses behind it prove spurious. Default true.
     pub undo: bool,
+    /// Paths that the connection may have at a time and in all (draft-ietf-quic-multipath), 1 for a connection without that
+    /// extension. Default 1.
+    pub max_paths: u8,
+    /// Which path a packet takes where there are several. Default lowest RTT first.
+    pub scheduler: Scheduler,
     /// Sizes of this end's handshake messages, for a new session.
     pub messages: HandshakeSizes,
     /// Whether the session of an earlier connection is taken up; both ends must agree. Default new.
@@ -122,6 +130,8 @@ impl Config {
             max_streams: 100,
             idle_timeout: Span::from_secs(30),
             undo: true,
+            max_paths: 1,
+            scheduler: Scheduler::LowestRtt,
             messages: HandshakeSizes::CLASSICAL,
             session: Session::New,
             remembered: None,
@@ -137,6 +147,10 @@ impl Config {
             flights.client_hello += MIN_ACK_DELAY_PARAMETER;
             flights.encrypted_extensions += MIN_ACK_DELAY_PARAMETER;
         }
+        if self.max_paths > 1 {
+            flights.client_hello += MAX_PATH_ID_PARAMETER;
+            flights.encrypted_extensions += MAX_PATH_ID_PARAMETER;
+        }
         flights
     }
 
@@ -150,6 +164,7 @@ impl Config {
             max_udp_payload: self.max_udp_payload,
             max_idle_timeout: self.idle_timeout,
             min_ack_delay: self.ack_frequency.then_some(MIN_ACK_DELAY),
+            initial_max_path_id: (self.max_paths > 1).then(|| self.max_paths - 1),
         }
     }
 }

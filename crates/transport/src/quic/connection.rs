@@ -4,6 +4,7 @@ use super::buffer::{RecvBuffer, SendBuffer};
 use super::config::Config;
 use super::frame::TransportParameters;
 use super::frequency::Frequency;
+use super::multipath::{Multipath, Parts};
 use super::opening::Opening;
 use super::packet::{Datagram, QuicPacket, SpaceId};
 use super::path::{Path, Situation};
@@ -15,6 +16,7 @@ use super::space::{Space, Spaces};
 use super::streams::{Limits, Streams};
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
+use crate::path::{PathError, PathView};
 use haltere_net::incident::{TimerChange, TimerName};
 use haltere_net::{Cx, Ecn, Incident, Packet, PathId, Span, Time};
 use std::collections::VecDeque;
@@ -70,6 +72,8 @@ pub struct Connection {
     pub(super) opening: Opening,
     pub(super) paths: Vec<Path>,
     pub(super) spaces: Spaces,
+    /// What several paths need; `None` where the configuration allows one.
+    pub(super) multi: Option<Box<Multipath>>,
     /// When acknowledgements are sent: as configured, or as the peer asks.
     pub(super) acks: AckPolicy,
     pub(super) frequency: Frequency,
@@ -94,8 +98,18 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// One end of a connection with a single path.
+    /// One end of a connection. It begins with a single path.
     pub fn new(config: Config) -> Connection {
+        let parts = (config.max_paths > 1).then(|| Parts { scheduler: config.scheduler.build(), controllers: None });
+        Connection::assemble(config, parts.map(Multipath::new))
+    }
+
+    /// The same with a scheduler and congestion controllers of one's own, in the place of those that the configuration names.
+    pub fn with_parts(config: Config, parts: Parts) -> Connection {
+        Connection::assemble(config, Some(Multipath::new(parts)))
+    }
+
+    fn assemble(config: Config, multi: Option<Box<Multipath>>) -> Connection {
         let limits = Limits {
             stream_window: config.stream_window,
             max_stream_window: config.max_stream_window,
@@ -108,8 +122,9 @@ impl Connection {
             state: State::Open,
             progress: Progress { peer_validated: config.role == Role::Server, ..Progress::default() },
             opening: Opening::default(),
-            paths: vec![Path::new(PathId(0), &config)],
+            paths: vec![Path::new(PathId(0), &config, multi.as_ref().and_then(|m| m.controllers.as_ref()))],
             spaces: Spaces::new(),
+            multi,
             streams: Streams::new(config.role, limits),
             acks: config.ack,
             frequency: Frequency::default(),
@@ -207,6 +222,9 @@ impl Connection {
         let sendable = self.streams.sendable();
         self.paths[i].pto_count += 1;
         self.stats.probes += 1;
+        if self.paths.len() > 1 && self.suspect(i) {
+            return;
+        }
         if id == SpaceId::Data {
             let space = self.spaces.of_mut(id, i);
             space.probes = 2;
@@ -271,6 +289,11 @@ impl Connection {
                 Record::StreamsBlocked { limit } => self.streams.on_streams_blocked_lost(limit),
                 Record::HandshakeDone => self.handshake_done_pending = true,
                 Record::AckFrequency { sequence } => self.frequency.on_lost(sequence),
+                Record::PathAbandon { path } => {
+                    if let Some(multi) = &mut self.multi {
+                        multi.abandons.push_back(path);
+                    }
+                }
                 Record::Ack { .. } => {}
             }
         }
@@ -351,8 +374,9 @@ impl Endpoint for Connection {
         if self.state != State::Open {
             return Time::NEVER;
         }
+        let waits = self.multi.as_ref().map_or(Time::NEVER, |m| m.wait_until);
         let of_path = |(p, data): (&Path, &Space)| p.timer.min(p.paced_until).min(p.ack_deadline(data));
-        self.paths.iter().zip(&self.spaces.data).map(of_path).fold(self.idle_deadline, Time::min)
+        self.paths.iter().zip(&self.spaces.data).map(of_path).fold(self.idle_deadline, Time::min).min(waits)
     }
 
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
@@ -399,6 +423,25 @@ impl Endpoint for Connection {
     }
 
     fn bytes_in_flight(&self, path: PathId) -> u64 {
-        self.paths.get(usize::from(path.0)).map_or(0, |p| p.in_flight)
+        self.place(path).map_or(0, |i| self.paths[i].in_flight)
+    }
+
+    fn add_path(&mut self, path: PathId, cx: &mut Cx<'_>) -> Result<(), PathError> {
+        self.now = cx.now;
+        self.begin_path(path)?;
+        // What this end chose to send to is the peer's own address.
+        if let Some(path) = self.paths.last_mut() {
+            path.validation.validated = true;
+        }
+        Ok(())
+    }
+
+    fn abandon_path(&mut self, path: PathId, cx: &mut Cx<'_>) -> Result<(), PathError> {
+        self.now = cx.now;
+        self.give_up(path)
+    }
+
+    fn path_view(&self, path: PathId) -> Option<PathView> {
+        self.place(path).map(|i| self.paths[i].view(false))
     }
 }

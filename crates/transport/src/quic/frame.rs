@@ -1,7 +1,7 @@
 //! Frames (RFC 9000 section 19) as typed values with their exact sizes.
 
 use super::ecn::EcnCounts;
-use haltere_net::Span;
+use haltere_net::{PathId, Span};
 use std::ops::Range;
 
 /// Bytes of a variable-length integer (RFC 9000 section 16).
@@ -41,6 +41,8 @@ pub struct TransportParameters {
     /// The shortest delay that ACK_FREQUENCY frames may ask for; `None` without that extension
     /// (draft-ietf-quic-ack-frequency section 3).
     pub min_ack_delay: Option<Span>,
+    /// The largest number of a path; `None` without that extension (draft-ietf-quic-multipath section 2.1).
+    pub initial_max_path_id: Option<u8>,
 }
 
 /// An ACK_FREQUENCY frame's content (draft-ietf-quic-ack-frequency section 4).
@@ -80,6 +82,17 @@ pub struct AckEcn {
     pub ack: Ack,
     /// What was received with which codepoint.
     pub counts: EcnCounts,
+}
+
+/// A PATH_ACK frame's content (draft-ietf-quic-multipath section 4.1).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PathAck {
+    /// The path whose packets are acknowledged.
+    pub path: PathId,
+    /// What is acknowledged.
+    pub ack: Ack,
+    /// What was received with which codepoint, if any packet was ECN-capable.
+    pub counts: Option<EcnCounts>,
 }
 
 impl Ack {
@@ -186,6 +199,14 @@ pub enum Frame {
     AckFrequency(Box<AckFrequency>),
     /// IMMEDIATE_ACK (section 5 there): acknowledge at once.
     ImmediateAck,
+    /// PATH_CHALLENGE (19.17) with its data.
+    PathChallenge(u64),
+    /// PATH_RESPONSE (19.18) with the data of the challenge.
+    PathResponse(u64),
+    /// PATH_ACK (draft-ietf-quic-multipath section 4.1).
+    PathAck(Box<PathAck>),
+    /// PATH_ABANDON (section 4.2 there).
+    PathAbandon(PathId),
     /// CONNECTION_CLOSE (19.19), with the transport error's name if it is one.
     ConnectionClose(Option<&'static str>),
 }
@@ -218,6 +239,13 @@ impl Frame {
             Frame::MaxStreamData { id, limit } | Frame::StreamDataBlocked { id, limit } => {
                 1 + varint_len(*id) + varint_len(*limit)
             }
+            Frame::PathChallenge(_) | Frame::PathResponse(_) => 1 + 8,
+            Frame::PathAck(ack) => {
+                let counts = ack.counts.map_or(0, |c| varint_len(c.ect0) + varint_len(c.ect1) + varint_len(c.ce));
+                ack.ack.size() + varint_len(u64::from(ack.path.0)) + counts
+            }
+            // Type 0x3e75, path, error code (of which all that the draft names are below 2^14).
+            Frame::PathAbandon(path) => 2 + varint_len(u64::from(path.0)) + 2,
             // Type, error code, frame type where the transport closes, length of an empty reason.
             Frame::ConnectionClose(None) => 3,
             Frame::ConnectionClose(Some(_)) => 4,
@@ -227,14 +255,27 @@ impl Frame {
     /// Whether the peer must acknowledge it (RFC 9002 section 2).
     #[inline]
     pub fn ack_eliciting(&self) -> bool {
-        !matches!(self, Frame::Padding(_) | Frame::Ack(_) | Frame::AckEcn(_) | Frame::ConnectionClose(_))
+        !matches!(
+            self,
+            Frame::Padding(_) | Frame::Ack(_) | Frame::AckEcn(_) | Frame::PathAck(_) | Frame::ConnectionClose(_)
+        )
     }
 
     /// Whether 0-RTT packets may carry it (RFC 9000 section 12.4, table 3).
     #[inline]
     pub fn allowed_in_0rtt(&self) -> bool {
-        use Frame::{Ack, AckFrequency, Crypto, HandshakeDone, ImmediateAck};
-        !matches!(self, Ack(_) | Crypto { .. } | HandshakeDone | AckFrequency(_) | ImmediateAck)
+        use Frame::{Ack, AckFrequency, Crypto, HandshakeDone, ImmediateAck, PathAbandon, PathAck, PathResponse};
+        !matches!(
+            self,
+            Ack(_)
+                | Crypto { .. }
+                | HandshakeDone
+                | AckFrequency(_)
+                | ImmediateAck
+                | PathResponse(_)
+                | PathAck(_)
+                | PathAbandon(_)
+        )
     }
 
     /// Whether Initial and Handshake packets may carry it (RFC 9000 section 12.4, table 3).

@@ -10,6 +10,7 @@
 //! | `connection`, `receive`, `transmit` | the machine |
 //! | `opening` | what can come before or with the handshake: Version Negotiation, Retry, 0-RTT |
 //! | `space` | packet number spaces: those of the handshake once, application data for each path |
+//! | `multipath` | paths that come and go, and which of them a packet takes |
 //! | `path`, `recovery`, `sent`, `rtt`, `mtu` | RFC 9002 and DPLPMTUD, for each path |
 //! | `received`, `frequency` | acknowledgements to be sent, and how often the peer is asked for them |
 //! | `ecn` | ECN counts and their validation |
@@ -28,6 +29,7 @@ mod flow;
 mod frame;
 mod frequency;
 mod mtu;
+mod multipath;
 mod opening;
 mod packet;
 mod path;
@@ -46,7 +48,8 @@ pub use config::Config;
 pub use connection::Connection;
 pub use ecn::EcnCounts;
 pub use few::Few;
-pub use frame::{Ack, AckEcn, AckFrequency, Frame, TransportParameters, varint_len};
+pub use frame::{Ack, AckEcn, AckFrequency, Frame, PathAck, TransportParameters, varint_len};
+pub use multipath::{Controllers, Parts};
 pub use packet::{Datagram, Form, QuicPacket, SpaceId, number_len};
 pub use received::AckPolicy;
 pub use sizes::{HandshakeSizes, Session};

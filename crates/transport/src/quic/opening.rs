@@ -4,7 +4,6 @@
 use super::buffer::SendBuffer;
 use super::connection::Connection;
 use super::packet::{Datagram, Form, QuicPacket, SpaceId, token_bytes};
-use super::path::Path;
 use super::sizes::{HANDSHAKE_HEADER, MIN_DATAGRAM, RETRY_TOKEN, SHORT_HEADER, Session};
 use super::space::Spaces;
 use crate::Body;
@@ -111,7 +110,7 @@ impl Connection {
             return false;
         }
         let rtt = self.round_trip();
-        self.paths[0] = Path::new(PathId(0), &self.config);
+        self.paths[0] = self.new_path(PathId(0));
         self.spaces = Spaces::new();
         self.opening = Opening { early: self.config.session == Session::Early, since: self.now, ..Opening::default() };
         self.queue_hello();

@@ -4,6 +4,7 @@ use super::config::Config;
 use super::ecn::Marking;
 use super::few::Few;
 use super::mtu::MtuSearch;
+use super::multipath::{Challenge, Controllers};
 use super::packet::{Datagram, SpaceId};
 use super::rtt::Rtt;
 use super::sent::{Record, SentPacket};
@@ -12,6 +13,7 @@ use super::space::{Space, Spaces};
 use crate::Body;
 use crate::cc::{self, CongestionController, Sent};
 use crate::endpoint::Role;
+use crate::path::PathState;
 use crate::recovery::{BurstPacer, RateSampler, Told};
 use haltere_net::{Packet, PathId, Rate, Span, Time};
 
@@ -61,6 +63,12 @@ pub(super) enum Clearance {
 /// A path.
 pub(super) struct Path {
     pub id: PathId,
+    pub state: PathState,
+    pub challenge: Challenge,
+    /// The newest sample of the delivery rate, kept where others ask for it.
+    pub delivery_rate: Option<Rate>,
+    /// Bytes delivered by the loss before the last, and by the last.
+    pub losses: (u64, u64),
     pub rtt: Rtt,
     pub cc: Box<dyn CongestionController>,
     pub sampler: RateSampler,
@@ -92,11 +100,11 @@ pub(super) struct Path {
 }
 
 impl Path {
-    pub fn new(id: PathId, config: &Config) -> Path {
+    pub fn new(id: PathId, config: &Config, controllers: Option<&Controllers>) -> Path {
         let mss = u64::from(MIN_DATAGRAM);
         // RFC 9002 section 7.2, for windows of other sizes in the same proportion.
         let initial_window = (config.initial_window * mss).min((1472 * config.initial_window).max(2 * mss));
-        let cc = config.algorithm.build(cc::Config {
+        let about = cc::Config {
             mss,
             wire: mss + u64::from(config.ip_udp),
             grain: if config.whole_segments { mss } else { 1 },
@@ -108,9 +116,17 @@ impl Path {
             phase: Span::ZERO,
             // The first path has the connection's dice, others have their own.
             stream: if id.0 == 0 { config.stream.clone() } else { config.stream.part(&format!("path {}", id.0)) },
-        });
+        };
+        let cc = match controllers {
+            Some(make) => make(about),
+            None => config.algorithm.build(about),
+        };
         Path {
             id,
+            state: PathState::Active,
+            challenge: Challenge::default(),
+            delivery_rate: None,
+            losses: (0, 0),
             rtt: Rtt::new(config),
             cc,
             sampler: RateSampler::default(),

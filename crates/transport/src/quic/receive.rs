@@ -9,6 +9,7 @@ use super::sizes::{MIN_DATAGRAM, Session};
 use crate::Body;
 use crate::cc::Established;
 use crate::endpoint::{CloseReason, Event, Role};
+use crate::path::PathState;
 use haltere_net::incident::{PacketName, Reception};
 use haltere_net::{Cx, Ecn, Incident, Packet, Span, Time};
 
@@ -36,8 +37,17 @@ enum Keys {
 impl Connection {
     /// A packet arrived.
     pub(super) fn receive(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
-        let i = usize::from(packet.path.0);
-        let (Body::Quic(datagram), true) = (packet.body, i < self.paths.len()) else {
+        let Body::Quic(datagram) = packet.body else {
+            self.stats.invalid_packets += 1;
+            return;
+        };
+        let place = if packet.path.0 == 0 && self.paths.len() == 1 {
+            Some(0)
+        } else {
+            self.now = cx.now;
+            self.place_of_arrival(packet.path, &datagram)
+        };
+        let Some(i) = place else {
             self.stats.invalid_packets += 1;
             return;
         };
@@ -200,8 +210,9 @@ impl Connection {
                 let clock = (cx.now, self.rtt());
                 self.streams.on_stream_frame(id, offset, u64::from(len), fin, clock, &mut self.events)?;
             }
-            Frame::Ack(ref ack) => self.on_ack_frame(i, id, ack, None, cx)?,
-            Frame::AckEcn(ref both) => self.on_ack_frame(i, id, &both.ack, Some(both.counts), cx)?,
+            // For path 0, whichever path they come on.
+            Frame::Ack(ref ack) => self.on_ack_frame(0, id, ack, None, cx)?,
+            Frame::AckEcn(ref both) => self.on_ack_frame(0, id, &both.ack, Some(both.counts), cx)?,
             Frame::AckFrequency(ref asked) => self.on_ack_frequency(asked)?,
             Frame::ImmediateAck => self.spaces.of_mut(id, i).received.hurry(),
             Frame::Crypto { offset, len, last, ref parameters } => {
@@ -212,6 +223,18 @@ impl Connection {
             Frame::MaxStreams(limit) => self.streams.on_max_streams(limit, &mut self.events),
             // Credit is renewed as the application reads, whether the peer waits for it or not.
             Frame::DataBlocked(_) | Frame::StreamDataBlocked { .. } | Frame::StreamsBlocked(_) => {}
+            Frame::PathChallenge(data) => self.paths[i].challenge.response = Some(data),
+            Frame::PathResponse(data) => self.on_path_response(data),
+            Frame::PathAck(ref both) => {
+                let Some(of) = self.place(both.path) else {
+                    return Err("PROTOCOL_VIOLATION: a PATH_ACK frame for a path that does not exist");
+                };
+                // What was in flight on an abandoned path is forgotten.
+                if self.paths[of].state != PathState::Abandoned {
+                    self.on_ack_frame(of, id, &both.ack, both.counts, cx)?;
+                }
+            }
+            Frame::PathAbandon(path) => self.on_path_abandon(path)?,
             Frame::HandshakeDone => {
                 if self.config.role == Role::Server {
                     return Err("PROTOCOL_VIOLATION: a client sent HANDSHAKE_DONE");
@@ -245,7 +268,18 @@ impl Connection {
         }
         let about = self.situation();
         let space = self.spaces.of_mut(id, i);
-        self.paths[i].on_ack((id, space), (ack, counts), &about, &mut self.fates, &mut self.stats, cx)?;
+        let siblings = match &mut self.multi {
+            Some(multi) if self.paths.len() > 1 => {
+                multi.views.clear();
+                multi.views.extend(self.paths.iter().map(|path| path.view(false)));
+                &mut multi.views[..]
+            }
+            _ => &mut [],
+        };
+        self.paths[i].on_ack((id, space), (ack, counts), &about, &mut self.fates, &mut self.stats, siblings, cx)?;
+        if self.paths.len() > 1 {
+            self.trust(i);
+        }
         self.apply_fates(i, id);
         if self.config.ack_frequency && self.progress.confirmed {
             let path = &self.paths[i];

@@ -8,6 +8,7 @@ use super::sent::Record;
 use super::space::Space;
 use crate::cc::{self, Ask, Congestion, Lost, Phase, Trigger};
 use crate::endpoint::Stats;
+use crate::path::PathView;
 use haltere_net::incident::PacketName;
 use haltere_net::{Cx, Incident, Metric, Rate, Span, Time};
 
@@ -44,6 +45,7 @@ impl Path {
         about: &Situation,
         fates: &mut Fates,
         stats: &mut Stats,
+        siblings: &mut [PathView],
         cx: &mut Cx<'_>,
     ) -> Result<(), &'static str> {
         let largest = space.check_ack(ack)?;
@@ -77,7 +79,7 @@ impl Path {
         }
         let lost = self.detect((id, space), largest_acked, about, fates, stats, cx);
         if newly.bytes > 0 {
-            self.tell_controller(ack, &newly, rtt, lost, prior_in_flight, about, cx);
+            self.tell_controller(ack, &newly, rtt, lost, prior_in_flight, about, siblings, cx);
         }
         if let Some(size) = newly.mtu_probe {
             let mss = u64::from(self.mtu.on_acked(size));
@@ -186,7 +188,7 @@ impl Path {
         let latest = cx.now.since(sent);
         let adjusted = self.rtt.update(cx.now, latest, delay);
         stats.count_rtt(latest);
-        cx.record(Metric::Rtt, latest.as_nanos());
+        cx.record_on(self.id, Metric::Rtt, latest.as_nanos());
         self.tell_rtt(latest, cx);
         Some(adjusted)
     }
@@ -241,6 +243,7 @@ impl Path {
             self.episode = Some(Episode { lost: 0, spurious: 0, since: now });
             self.cc.on_congestion(&event);
         }
+        self.losses = (self.losses.1, self.sampler.delivered());
         if let Some(episode) = &mut self.episode {
             episode.lost += found.packets;
         }
@@ -264,6 +267,7 @@ impl Path {
         lost: u64,
         prior_in_flight: u64,
         about: &Situation,
+        siblings: &mut [PathView],
         cx: &mut Cx<'_>,
     ) {
         let now = cx.now;
@@ -277,7 +281,11 @@ impl Path {
         if cx.probing()
             && let Some(rate) = rate.rate()
         {
-            cx.record(Metric::DeliveryRate, Rate::as_bps(rate));
+            cx.record_on(self.id, Metric::DeliveryRate, Rate::as_bps(rate));
+        }
+        if let Some(own) = siblings.iter_mut().find(|view| view.id == self.id) {
+            self.delivery_rate = rate.rate().or(self.delivery_rate);
+            *own = self.view(true);
         }
         self.cc.on_ack(
             &cc::Ack {
@@ -301,7 +309,7 @@ impl Path {
                 delayed: ack.delay() >= about.max_ack_delay,
                 stamps: None,
             },
-            &[],
+            siblings,
         );
         if self.cc.asks() == Ask::MarkAppLimited {
             self.sampler.on_app_limited(self.in_flight);

@@ -16,6 +16,8 @@ pub(super) struct Rtt {
     /// `kTimeThreshold` in eighths, and `kPersistentCongestionThreshold`; 0 for never.
     loss_eighths: u64,
     persistent: u64,
+    /// The probe timeout: asked for with every packet, and changed by samples alone.
+    pto: Span,
 }
 
 impl Rtt {
@@ -30,12 +32,23 @@ impl Rtt {
             initial: config.initial_rtt,
             loss_eighths: config.time_threshold,
             persistent: config.persistent_congestion,
+            // Section 6.2.2.
+            pto: config.initial_rtt + config.initial_rtt / 2 * 4,
         }
     }
 
     /// Takes a sample; returns it with the peer's delay taken off as far as that is plausible.
     #[inline]
     pub fn update(&mut self, now: Time, latest: Span, ack_delay: Span) -> Span {
+        let adjusted = self.take(now, latest, ack_delay);
+        if let Some(smoothed) = self.smoothed {
+            self.pto = smoothed + (self.variation * 4).max(self.granularity);
+        }
+        adjusted
+    }
+
+    #[inline]
+    fn take(&mut self, now: Time, latest: Span, ack_delay: Span) -> Span {
         self.latest = latest;
         let (Some(smoothed), Some(min)) = (self.smoothed, self.min) else {
             self.min = Some(latest);
@@ -71,10 +84,7 @@ impl Rtt {
     /// The probe timeout without the peer's delay (section 6.2.1; section 6.2.2 before there is a sample).
     #[inline]
     pub fn pto(&self) -> Span {
-        match self.smoothed {
-            Some(smoothed) => smoothed + (self.variation * 4).max(self.granularity),
-            None => self.initial + self.initial / 2 * 4,
-        }
+        self.pto
     }
 
     /// How long after a later packet's acknowledgement one is taken for lost (section 6.1.2: 9/8 of the RTT); `Span::MAX` if

@@ -3,7 +3,7 @@
 use super::few::Few;
 use crate::recovery::TxState;
 use haltere_net::incident::LossSign;
-use haltere_net::{Span, Time};
+use haltere_net::{PathId, Span, Time};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -30,6 +30,8 @@ pub(super) enum Record {
     HandshakeDone,
     /// How often to acknowledge, by the frame's number.
     AckFrequency { sequence: u64 },
+    /// A path is abandoned.
+    PathAbandon { path: PathId },
 }
 
 /// What is known of a packet.
@@ -280,6 +282,11 @@ impl SentPackets {
         for packet in outstanding.take(packets) {
             records.extend(packet.records.iter());
         }
+    }
+
+    /// What the packet that was sent last carried.
+    pub fn newest(&self) -> Few<Record> {
+        self.ring.back().map_or_else(Few::default, |packet| packet.records.clone())
     }
 
     /// Forgets everything; returns the bytes that were in flight.

@@ -60,6 +60,10 @@ pub enum Session {
 /// millisecond in microseconds 2.
 pub const MIN_ACK_DELAY: u32 = 8 + 1 + 2;
 
+/// The transport parameter `initial_max_path_id` (draft-ietf-quic-multipath-19 section 2.1): its number 0x3e 1, length 1, a
+/// number below 64 1.
+pub const MAX_PATH_ID: u32 = 1 + 1 + 1;
+
 /// Sizes of the TLS 1.3 messages, each with its 4-byte header (RFC 8446 section 4). QUIC carries them without records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HandshakeSizes {

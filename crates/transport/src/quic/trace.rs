@@ -25,7 +25,7 @@ impl Path {
             state: self.congestion_state(),
             timer: (self.timer != Time::NEVER).then(|| (timer_name(spaces, i), self.timer)),
         };
-        self.told.update(now, cx);
+        self.told.update(self.id, now, cx);
     }
 
     /// Tells of an RTT sample.

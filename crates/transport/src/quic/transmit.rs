@@ -2,7 +2,7 @@
 
 use super::connection::{Connection, Crypto, State};
 use super::few::Few;
-use super::frame::{AckEcn, Frame, varint_len};
+use super::frame::{AckEcn, Frame, PathAck, stream_header, varint_len};
 use super::packet::{Datagram, Form, QuicPacket, SpaceId, number_len};
 use super::path::{Clearance, Path};
 use super::sent::Record;
@@ -10,7 +10,8 @@ use super::sizes::{MIN_DATAGRAM, MIN_NUMBER_AND_PAYLOAD};
 use super::space::Space;
 use crate::Body;
 use crate::endpoint::Role;
-use haltere_net::{Cx, Packet, Time};
+use crate::path::PathState;
+use haltere_net::{Cx, Packet, PathId, Time};
 
 /// Room in a datagram below which no further packet is coalesced.
 const LEAST_ROOM: u32 = 16;
@@ -34,7 +35,7 @@ struct Draft {
 }
 
 impl Draft {
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, frame: Frame) {
         self.payload += frame.size();
         self.eliciting |= frame.ack_eliciting();
@@ -46,6 +47,54 @@ impl Draft {
         if bytes > 0 {
             self.padded = true;
             self.push(Frame::Padding(bytes));
+        }
+    }
+
+    /// Acknowledges 1-RTT packets of a path.
+    #[inline]
+    fn acknowledge_path(&mut self, path: PathId, space: &Space, now: Time) {
+        if path.0 == 0 { self.acknowledge(space, now) } else { self.acknowledge_other(path, space, now) }
+    }
+
+    #[cold]
+    fn acknowledge_other(&mut self, path: PathId, space: &Space, now: Time) {
+        let ack = space.received.frame(now);
+        if let Some(largest) = ack.largest() {
+            self.records.push(Record::Ack { largest });
+            self.acks = true;
+            self.push(Frame::PathAck(Box::new(PathAck { path, ack, counts: space.received.counts() })));
+        }
+    }
+
+    /// Carries what only connections with several paths send.
+    #[cold]
+    fn carry(&mut self, load: Load<'_>, room: u32) {
+        match load {
+            Load::Data | Load::Acks => {}
+            Load::Probe => self.push(Frame::Ping),
+            Load::Frames(frames) => std::mem::take(frames).into_iter().for_each(|frame| self.push(frame)),
+            Load::Copy(records) => self.copy(records, room),
+        }
+    }
+
+    /// Carries stream data that went out on another path, as far as there is room; what is left stays in `records`.
+    fn copy(&mut self, records: &mut Few<Record>, room: u32) {
+        for record in std::mem::take(records) {
+            let Record::Stream { id, offset, len, fin } = record else { continue };
+            let header = stream_header(id, offset) + varint_len(u64::from(len));
+            let most = room.saturating_sub(self.payload + header);
+            let sent = len.min(most);
+            if sent == 0 && len > 0 {
+                records.push(record);
+                continue;
+            }
+            let whole = sent == len;
+            self.records.push(Record::Stream { id, offset, len: sent, fin: fin && whole });
+            self.push(Frame::Stream { id, offset, len: sent, fin: fin && whole, explicit_len: true });
+            if !whole {
+                let offset = offset + u64::from(sent);
+                records.push(Record::Stream { id, offset, len: len - sent, fin });
+            }
         }
     }
 
@@ -63,18 +112,35 @@ impl Draft {
     }
 }
 
+/// What a 1-RTT packet is to carry beside acknowledgements.
+pub(super) enum Load<'a> {
+    /// Nothing.
+    Acks,
+    /// A PING, so that the peer acknowledges.
+    Probe,
+    /// What there is to send.
+    Data,
+    /// What was sent on another path.
+    Copy(&'a mut Few<Record>),
+    /// These frames, in a datagram of at least 1200 bytes.
+    Frames(&'a mut Few<Frame>),
+}
+
 impl Connection {
     /// The next packet, if one may go now.
     pub(super) fn transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         match self.state {
             State::Open if self.opening.answer.is_some() => self.transmit_answer(),
-            State::Open => self.transmit_on(0, cx),
+            State::Open if self.paths.len() > 1 => self.transmit_multi(cx),
+            State::Open => self.transmit_on(0, true, cx),
             State::Closing { .. } if self.close_pending => self.transmit_close(cx.now),
             _ => None,
         }
     }
 
-    fn transmit_on(&mut self, i: usize, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+    /// The next packet on a path; one without data of streams and the like unless it `carries` them.
+    #[inline(always)]
+    fn transmit_on(&mut self, i: usize, carries: bool, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let now = cx.now;
         let (path, data) = (&mut self.paths[i], &self.spaces.data[i]);
         if self.progress.confirmed && path.validation.validated && data.probes == 0 && !data.received.due(now) {
@@ -86,7 +152,7 @@ impl Connection {
             }
         }
         let handshake = self.handshake_pending();
-        let content = handshake || self.data_pending();
+        let content = carries && (handshake || self.data_pending());
         let confirmed = self.progress.confirmed;
         let path = &mut self.paths[i];
         path.paced_until = Time::NEVER;
@@ -103,7 +169,8 @@ impl Connection {
         };
         // What fits into the window goes before a probe, which might else make it wait for a round trip.
         let fits = |path: &Path| path.in_flight + self.streams.waiting() <= path.window();
-        let mtu_probe = if confirmed && !self.handshake_done_pending { path.mtu.wants() } else { None };
+        let probes_mtu = confirmed && !self.handshake_done_pending && path.state == PathState::Active;
+        let mtu_probe = if probes_mtu { path.mtu.wants() } else { None };
         let mtu_probe = mtu_probe.filter(|_| !content || !fits(path));
         if !content && mtu_probe.is_none() {
             // RFC 9002 section 7.8: a sender with nothing to send does not use its window.
@@ -111,7 +178,12 @@ impl Connection {
             if !path.window_limited {
                 path.sampler.on_app_limited(path.in_flight);
             }
-            return if probing || due { self.build(i, probing, cx) } else { None };
+            let load = match (probing, carries) {
+                (false, _) => Load::Acks,
+                (true, false) => Load::Probe,
+                (true, true) => Load::Data,
+            };
+            return if probing || due { self.build(i, load, cx) } else { None };
         }
         let clearance = path.clearance(now);
         let blocked = match clearance {
@@ -138,7 +210,13 @@ impl Connection {
         if !eliciting && !due && !handshake {
             return None;
         }
-        self.build(i, eliciting, cx)
+        self.build(i, if eliciting { Load::Data } else { Load::Acks }, cx)
+    }
+
+    /// The same for one of several paths: apart, so that the common case stays in one piece.
+    #[inline(never)]
+    pub(super) fn transmit_one(&mut self, i: usize, carries: bool, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        self.transmit_on(i, carries, cx)
     }
 
     /// Whether there are handshake bytes to send. They do not wait for the window (as in Chromium): it may be full of
@@ -153,9 +231,12 @@ impl Connection {
 
     /// Whether there is anything to send in 1-RTT packets that the peer would have to acknowledge.
     #[inline]
-    fn data_pending(&self) -> bool {
+    pub(super) fn data_pending(&self) -> bool {
         (self.progress.complete || self.opening.early)
-            && (self.handshake_done_pending || self.streams.sendable() || self.streams.control_pending())
+            && (self.handshake_done_pending
+                || self.streams.sendable()
+                || self.streams.control_pending()
+                || self.multi.as_ref().is_some_and(|multi| !multi.abandons.is_empty()))
     }
 
     fn can_send(&self, id: SpaceId) -> bool {
@@ -167,22 +248,28 @@ impl Connection {
     }
 
     #[inline]
-    fn build(&mut self, i: usize, eliciting: bool, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
-        if self.progress.confirmed { self.build_data(i, eliciting, cx) } else { self.build_all(i, eliciting, cx) }
+    fn build(&mut self, i: usize, load: Load<'_>, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        match self.progress.confirmed {
+            true => self.build_data(i, load, cx),
+            false => self.build_all(i, !matches!(load, Load::Acks), cx),
+        }
     }
 
     /// A datagram of one 1-RTT packet: all there is once the handshake is confirmed.
-    fn build_data(&mut self, i: usize, eliciting: bool, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+    pub(super) fn build_data(&mut self, i: usize, load: Load<'_>, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let (id, now) = (SpaceId::Data, cx.now);
         let space = &self.spaces.data[i];
         let number = space.next_number;
         let number_len = number_len(number, space.largest_acked);
         let overhead = id.overhead() + number_len;
-        let mut draft = self.draft_data(i, self.paths[i].mtu.current() - overhead, eliciting, now);
+        // RFC 9000 section 8.2.1: what validates a path fills the least datagram.
+        let least = if matches!(load, Load::Frames(_)) { MIN_DATAGRAM } else { 0 };
+        let mut draft = self.draft_data(i, self.paths[i].mtu.current() - overhead, load, now);
         if draft.frames.is_empty() {
             return None;
         }
         draft.pad(MIN_NUMBER_AND_PAYLOAD.saturating_sub(number_len + draft.payload));
+        draft.pad(least.saturating_sub(overhead + draft.payload));
         let size = overhead + draft.payload;
         let (eliciting, padded) = (draft.eliciting, draft.padded);
         let space = &mut self.spaces.data[i];
@@ -228,7 +315,7 @@ impl Connection {
             }
             let room = most - used - overhead;
             let mut draft = match id {
-                SpaceId::Data => self.draft_data(i, room, eliciting, now),
+                SpaceId::Data => self.draft_beside(i, room, if eliciting { Load::Data } else { Load::Acks }, now),
                 _ => self.draft_handshake(i, *id, room, now),
             };
             if draft.frames.is_empty() {
@@ -337,15 +424,26 @@ impl Connection {
         draft
     }
 
-    #[inline]
-    fn draft_data(&mut self, i: usize, room: u32, eliciting: bool, now: Time) -> Draft {
+    /// The same in one of several packets of a datagram: apart, so that the common case stays in one piece.
+    #[inline(never)]
+    fn draft_beside(&mut self, i: usize, room: u32, load: Load<'_>, now: Time) -> Draft {
+        self.draft_data(i, room, load, now)
+    }
+
+    /// A 1-RTT or 0-RTT packet's frames.
+    #[inline(always)]
+    fn draft_data(&mut self, i: usize, room: u32, load: Load<'_>, now: Time) -> Draft {
         let mut draft = Draft::default();
         let space = &self.spaces.data[i];
         let owes = space.received.owes();
-        if owes && (eliciting || space.received.due(now)) {
-            draft.acknowledge(space, now);
+        if owes && (!matches!(load, Load::Acks) || space.received.due(now)) {
+            draft.acknowledge_path(self.paths[i].id, space, now);
         }
-        if !eliciting {
+        if !matches!(load, Load::Data | Load::Acks) {
+            draft.carry(load, room);
+            return draft;
+        }
+        if matches!(load, Load::Acks) {
             // RFC 9000 section 13.2.4: not more than about one a round trip, lest they fill the window.
             if draft.acks && !space.sent.awaits() && space.received.should_elicit(&self.acks) {
                 draft.push(Frame::Ping);
@@ -361,6 +459,14 @@ impl Connection {
             let asked = self.frequency.frame();
             draft.records.push(Record::AckFrequency { sequence: asked.sequence });
             draft.push(Frame::AckFrequency(Box::new(asked)));
+        }
+        if let Some(multi) = &mut self.multi {
+            while draft.payload + LONGEST_CONTROL <= room
+                && let Some(path) = multi.abandons.pop_front()
+            {
+                draft.records.push(Record::PathAbandon { path });
+                draft.push(Frame::PathAbandon(path));
+            }
         }
         while self.streams.control_pending() && draft.payload + LONGEST_CONTROL <= room {
             let Some(frame) = self.streams.next_control() else { break };
@@ -406,7 +512,8 @@ impl Connection {
     /// CONNECTION_CLOSE in packets of which the peer can surely read one (RFC 9000 section 10.2.3).
     fn transmit_close(&mut self, now: Time) -> Option<Packet<Body>> {
         self.close_pending = false;
-        let data_known = self.progress.confirmed || self.spaces.data[0].largest_acked.is_some();
+        let main = self.main_path();
+        let data_known = self.progress.confirmed || self.spaces.data[main].largest_acked.is_some();
         let mut datagram = Datagram::default();
         let mut used = 0;
         for id in SpaceId::ALL {
@@ -414,11 +521,11 @@ impl Connection {
                 continue;
             }
             let (form, token, overhead) = (self.form(id), self.token(id), self.overhead(id));
-            let space = self.spaces.of_mut(id, 0);
+            let space = self.spaces.of_mut(id, main);
             let len = number_len(space.next_number, space.largest_acked);
             let mut draft = Draft::default();
             if space.received.owes() {
-                draft.acknowledge(space, now);
+                draft.acknowledge_path(self.paths[main].id, space, now);
                 space.received.on_ack_sent(false);
             }
             draft.push(Frame::ConnectionClose(self.close_error));
@@ -433,12 +540,12 @@ impl Connection {
             let (number_len, frames) = (len as u8, draft.frames);
             datagram.packets.push(QuicPacket { space: id, form, token, number_len, size, number, frames });
         }
-        let path = &mut self.paths[0];
+        let path = &mut self.paths[main];
         if datagram.packets.is_empty() || path.validation.left() < u64::from(used) {
             return None;
         }
-        self.after_sending(0, used, false);
-        Some(self.paths[0].wrap(datagram, used))
+        self.after_sending(main, used, false);
+        Some(self.paths[main].wrap(datagram, used))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a sender's state was when it was last told to whoever listens.
 
 use haltere_net::incident::{CongestionState, TimerChange, TimerName};
-use haltere_net::{Cx, Incident, Metric, Rate, Time};
+use haltere_net::{Cx, Incident, Metric, PathId, Rate, Time};
 
 /// A sender's state as far as it is told of.
 #[derive(Clone, Copy, Default, Debug)]
@@ -21,8 +21,8 @@ pub struct Told {
 }
 
 impl Told {
-    /// Tells in what `now` differs from what was told before, and remembers it.
-    pub fn update(&mut self, now: Told, cx: &mut Cx<'_>) {
+    /// Tells in what `now` differs from what was told before of a path, and remembers it.
+    pub fn update(&mut self, path: PathId, now: Told, cx: &mut Cx<'_>) {
         let old = std::mem::replace(self, now);
         let rate = |told: &Told| told.pacing_rate.map_or(0, Rate::as_bps);
         let metrics = [
@@ -33,7 +33,7 @@ impl Told {
         ];
         for (metric, before, after) in metrics {
             if before != after {
-                cx.record(metric, after);
+                cx.record_on(path, metric, after);
             }
         }
         if old.state != now.state {

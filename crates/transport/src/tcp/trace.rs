@@ -27,7 +27,7 @@ impl Sender {
             state: self.congestion_state(),
             timer: self.due_timer(),
         };
-        self.told.update(now, cx);
+        self.told.update(haltere_net::PathId(0), now, cx);
     }
 
     /// Tells of the segments found lost since the last time.

@@ -8,7 +8,7 @@ pub mod rounds;
 
 use haltere_net::link::{Link, LinkConfig};
 use haltere_net::rng::Streams;
-use haltere_net::{ComponentId, Cx, Metric, Packet, Probe, Span, Time};
+use haltere_net::{ComponentId, Cx, Metric, Packet, PathId, Probe, Span, Time};
 use haltere_transport::{Body, CloseReason, Endpoint, Event, StreamId};
 
 /// What an application did and saw.
@@ -56,12 +56,15 @@ pub struct Seen {
     pub packet: Packet<Body>,
 }
 
-/// Keeps the last value of each metric and how often it was reported.
+/// Keeps the last value of each metric and how often it was reported, and which metrics of which path there were.
 #[derive(Default)]
-pub struct Last(pub [(u64, u64); Metric::ALL.len()]);
+pub struct Last(pub [(u64, u64); Metric::ALL.len()], pub Vec<(PathId, Metric)>);
 
 impl Probe for Last {
-    fn record(&mut self, _: Time, _: ComponentId, metric: Metric, value: u64) {
+    fn record(&mut self, _: Time, _: ComponentId, path: PathId, metric: Metric, value: u64) {
+        if !self.1.contains(&(path, metric)) {
+            self.1.push((path, metric));
+        }
         let i = Metric::ALL.iter().position(|m| *m == metric).unwrap();
         self.0[i] = (value, self.0[i].1 + 1);
     }
@@ -91,6 +94,8 @@ pub struct Pair<C, S> {
     pub server: S,
     pub up: Link<Body>,
     pub down: Link<Body>,
+    /// Links up and down of the paths after the first.
+    pub more: Vec<[Link<Body>; 2]>,
     pub client_log: Log,
     pub server_log: Log,
     /// Packets in the order in which they were sent, if `keep` is set.
@@ -123,6 +128,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
             server,
             up: Link::new(up, "up", &streams),
             down: Link::new(down, "down", &streams),
+            more: Vec::new(),
             client_log: Log::default(),
             server_log: Log::default(),
             seen: Vec::new(),
@@ -137,6 +143,21 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
             opened: 0,
             answered: Vec::new(),
         }
+    }
+
+    /// The same with a further path.
+    pub fn and_path(mut self, up: &LinkConfig, down: &LinkConfig, seed: u64) -> Pair<C, S> {
+        let (streams, k) = (Streams::new(seed, 0), self.more.len() + 1);
+        self.more.push([Link::new(up, &format!("up {k}"), &streams), Link::new(down, &format!("down {k}"), &streams)]);
+        self
+    }
+
+    /// The client's application does something.
+    pub fn client_does<T>(&mut self, f: impl FnOnce(&mut C, &mut Cx<'_>) -> T) -> T {
+        let mut cx = Cx::new(self.now, CLIENT);
+        let done = f(&mut self.client, &mut cx);
+        self.settle_client();
+        done
     }
 
     /// Runs from the start until nothing is left to happen or `limit` is reached; true if nothing is left.
@@ -158,6 +179,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
                 .min(self.server.next_wake())
                 .min(self.up.next_wake())
                 .min(self.down.next_wake())
+                .min(self.more.iter().flatten().map(Link::next_wake).min().unwrap_or(Time::NEVER))
                 .min(self.late.iter().map(|l| l.0).min().unwrap_or(Time::NEVER));
             if next == Time::NEVER {
                 return true;
@@ -205,6 +227,16 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
         while let Some((_, packet)) = self.up.poll(now, &mut cx) {
             self.with_server(|server, cx| server.on_packet(packet, cx));
             self.settle_server();
+        }
+        for k in 0..self.more.len() {
+            while let Some((_, packet)) = self.more[k][1].poll(now, &mut cx) {
+                self.with_client(|client, cx| client.on_packet(packet, cx));
+                self.settle_client();
+            }
+            while let Some((_, packet)) = self.more[k][0].poll(now, &mut cx) {
+                self.with_server(|server, cx| server.on_packet(packet, cx));
+                self.settle_server();
+            }
         }
         if self.client.next_wake() <= now {
             self.wakes += 1;
@@ -284,7 +316,12 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
 
     fn offer(&mut self, from_client: bool, packet: Packet<Body>) {
         let mut cx = Cx::new(self.now, ComponentId(2));
-        if from_client { self.up.offer(packet, &mut cx) } else { self.down.offer(packet, &mut cx) }
+        let links = match usize::from(packet.path.0).checked_sub(1) {
+            None => [&mut self.up, &mut self.down],
+            Some(k) => self.more[k].each_mut(),
+        };
+        let [up, down] = links;
+        if from_client { up.offer(packet, &mut cx) } else { down.offer(packet, &mut cx) }
     }
 
     fn open_more(&mut self) {

@@ -19,7 +19,7 @@ const ME: ComponentId = ComponentId(0);
 struct Last([u64; Metric::ALL.len()]);
 
 impl Probe for Last {
-    fn record(&mut self, _: Time, _: ComponentId, metric: Metric, value: u64) {
+    fn record(&mut self, _: Time, _: ComponentId, _: haltere_net::PathId, metric: Metric, value: u64) {
         self.0[metric as usize] = value;
     }
 }

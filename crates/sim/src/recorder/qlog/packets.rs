@@ -105,6 +105,10 @@ fn frame(frame: &quic::Frame) -> Frame {
         quic::Frame::AckEcn(ref ack) => acknowledgement(&ack.ack, Some(ack.counts)),
         // draft-ietf-quic-ack-frequency sections 4 and 5.
         quic::Frame::AckFrequency(_) => Frame::Unknown { raw_frame_type: 0xaf },
+        quic::Frame::PathChallenge(_) => Frame::Unknown { raw_frame_type: 0x1a },
+        quic::Frame::PathResponse(_) => Frame::Unknown { raw_frame_type: 0x1b },
+        quic::Frame::PathAck(_) => Frame::Unknown { raw_frame_type: 0x3e },
+        quic::Frame::PathAbandon(_) => Frame::Unknown { raw_frame_type: 0x3e75 },
         quic::Frame::ImmediateAck => Frame::Unknown { raw_frame_type: 0x1f },
         quic::Frame::Crypto { offset, len, .. } => Frame::Crypto { offset, length: len.into() },
         quic::Frame::Stream { id, offset, len, fin, .. } => {
