@@ -218,18 +218,23 @@ def start(rig: Rig) -> None:
         set_route(rig, at, to)
 
 
-def set_route(rig: Rig, at: int, to: int, congestion: str | None = None) -> None:
-    """Set the route from one node to another; connections accepted across it may have a congestion control by it."""
+def set_route(rig: Rig, at: int, to: int, congestion: str | None = None, metrics: dict[str, int] | None = None) -> None:
+    """Set the route from one node to another.
+
+    Connections across it have the congestion control, if one is given, and what `metrics` says, such as `initcwnd`.
+    """
     plan = rig.plan
     link = next(link for node, target, link in plan.routes if (node, target) == (at, to))
-    metrics = {} if congestion is None else {"metrics": {"cc_algo": congestion}}
+    told: dict[str, int | str] = dict(metrics or {})
+    if congestion is not None:
+        told["cc_algo"] = congestion
     rig.nodes[at].route.route(
         "replace",
         dst=f"{plan.address(to)}/32",
         oif=rig.ends[link, at].index,
         scope="link",
         prefsrc=plan.address(at),
-        **metrics,
+        **({"metrics": told} if told else {}),
     )
 
 

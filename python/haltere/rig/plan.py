@@ -72,7 +72,8 @@ class Flow:
     transport: Literal["tcp", "quic"]
     implementation: str
     congestion: str
-    switches: tuple[str, ...]
+    switches: dict[str, str]
+    """What the contender switches, with values as contenders write them; `on` and `off` are words."""
     app: Literal["https", "http1", "raw"]
     pair: int
     server: int
@@ -145,7 +146,6 @@ def plan(scenario_json: str, seed: int = 0, replication: int = 0) -> Plan:
         Flow(
             number=flow["flow"],
             implementation=flow.pop("implementation") or default_implementation(flow["transport"], flow["app"]),
-            switches=tuple(flow.pop("switches")),
             only_modelled=tuple(flow.pop("only_modelled")),
             **{key: value for key, value in flow.items() if key != "flow"},
         )
