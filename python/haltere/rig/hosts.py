@@ -53,6 +53,7 @@ def _us(text: str) -> str | None:
 PARAMETERS = {
     "timestamps": Parameter("both", "net.ipv4.tcp_timestamps", _word(on="1", off="0")),
     "ecn": Parameter("both", "net.ipv4.tcp_ecn", _word(on="1", rfc3168="1", off="0")),
+    "sack": Parameter("both", "net.ipv4.tcp_sack", _word(on="1", off="0")),
     "rack": Parameter("server", "net.ipv4.tcp_recovery", _word(on="1", off="0")),
     "tlp": Parameter("server", "net.ipv4.tcp_early_retrans", _word(on="3", off="0")),
     "frto": Parameter("server", "net.ipv4.tcp_frto", _word(on="2", off="0")),

@@ -206,6 +206,29 @@ impl Sender {
         Span::ZERO
     }
 
+    /// Without SACK (RFC 6582): a duplicate ACK tells of a segment beyond the head that has arrived; the third, and in recovery
+    /// an ACK that leaves a hole, of a head that is lost (Linux: `tcp_add_reno_sack`, `tcp_remove_reno_sacks`,
+    /// `tcp_newreno_mark_lost`).
+    pub(super) fn count_duplicates(&mut self, duplicate: bool, d: &mut Delivery, now: Time) {
+        let before = self.board.sacked();
+        let beyond = self.phase != Phase::Loss || self.nxt > self.episode.high_seq;
+        if d.acked > 0 {
+            // One fills the hole, the others were told of by duplicates.
+            d.delivered = d.acked.saturating_sub(before).max(1);
+            d.original_delivered &= !d.retransmitted_acked;
+            let keep = self.phase >= Phase::Recovery && beyond;
+            self.board.keep_duplicates(if keep { before.saturating_sub(d.acked - 1) } else { 0 });
+        } else if duplicate && beyond {
+            self.board.count_duplicate();
+            d.delivered += 1;
+        }
+        let hole = self.phase == Phase::Recovery && d.acked > 0 && self.una < self.episode.high_seq;
+        if hole || (self.phase < Phase::Recovery && self.board.sacked() >= self.episode.reordering) {
+            let Sender { board, cc, sampler, stats, mss, .. } = self;
+            board.mark_head_lost(|r| tell_lost(r, now, *mss, sampler, stats, cc.as_mut()));
+        }
+    }
+
     /// Looks for losses if the ACK brought news. Returns whether the timer was set for the reordering window.
     fn identify_loss(&mut self, now: Time) -> bool {
         if !std::mem::take(&mut self.rack.advanced) || self.board.is_empty() {
@@ -411,6 +434,11 @@ impl Sender {
         self.episode.revocable &= !self.ece;
         if self.phase == Phase::Open {
             self.episode.retrans_stamp = None;
+        } else if !self.rules.sack && self.una == self.episode.high_seq && self.phase == Phase::Recovery {
+            // RFC 6582 section 4: without SACK the state is kept until more is acknowledged, lest duplicates of what was sent
+            // again seem to tell of another loss (Linux: `tcp_is_non_sack_preventing_reopen`).
+            self.board.keep_duplicates(0);
+            return false;
         } else if self.una >= self.episode.high_seq && self.phase == Phase::Recovery {
             self.leave(s.echo, now);
         } else if self.una > self.episode.high_seq && self.phase == Phase::Reducing {
@@ -547,6 +575,7 @@ impl Sender {
             || self.episode.high_seq <= self.una
             || (self.phase == Phase::Loss && self.retransmits == 0);
         self.prr = None;
+        self.board.keep_duplicates(0);
         self.congestion(Trigger::Timeout, reduce, now);
         if reduce {
             self.begin_undo();
