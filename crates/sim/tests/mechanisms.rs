@@ -278,3 +278,44 @@ fn thresholds_say_how_much_reordering_is_taken_for_loss() {
     assert!(time("tcp/cubic") < time("tcp/cubic-undo"));
     assert!(time("quic/cubic") < time("quic/cubic-undo"));
 }
+
+/// The values at the ends of a type, and its words, as contenders write them.
+fn ends(facts: &Facts) -> Vec<String> {
+    let shown = |value: Value| format!("+{}={}", facts.name, facts.show(value));
+    let mut texts: Vec<String> = match facts.kind {
+        Kind::OnOff => vec![format!("+{}", facts.name)],
+        Kind::Count(a, b) | Kind::Segments(a, b) | Kind::Bytes(a, b) => [a, b].map(Value::Number).map(shown).into(),
+        Kind::Time(a, b) => [a, b].map(Value::Time).map(shown).into(),
+        Kind::OneOf(words) => words.iter().map(|w| shown(Value::Word(w))).collect(),
+    };
+    texts.extend(facts.off.map(|_| format!("-{}", facts.name)));
+    texts
+}
+
+/// Whatever the switches: no panic, no storm of timers, no bytes from nowhere, and an end.
+#[test]
+fn the_ends_of_all_ranges_alone_and_in_pairs_leave_connections_sound() {
+    let mut dice = haltere_net::rng::Streams::new(7, 0).named("switches");
+    let mut runs = 0;
+    for transport in ["tcp", "quic"] {
+        let own = catalogue().into_iter().filter(|row| row.transport == transport);
+        let texts: Vec<String> = own.filter_map(|row| facts(&row)).flat_map(|f| ends(&f)).collect();
+        let pair = |dice: &mut haltere_net::rng::Stream| {
+            let mut one = || texts[dice.below(texts.len() as u64) as usize].clone();
+            one() + &one() + &one()
+        };
+        let pairs: Vec<String> = (0..400).map(|_| pair(&mut dice)).collect();
+        for (i, text) in texts.iter().chain(&pairs).enumerate() {
+            let algorithm = ["cubic", "bbr", "newreno", "copa", "bbr3"][i % 5];
+            let contender = format!("{transport}/{algorithm}{text}");
+            for given in scenarios(&contender).iter().skip(i % 4).step_by(6) {
+                // Some pairs contradict each other, and not every algorithm has a use for every switch.
+                let Ok(scenario) = Scenario::from_json(&given.to_string()) else { continue };
+                let result = run(&scenario, i as u64, 0).unwrap();
+                assert_eq!(common::flaw(given, &result), None, "{given}");
+                runs += 1;
+            }
+        }
+    }
+    assert!(runs > 2000, "only {runs} scenarios could be run");
+}
