@@ -66,7 +66,7 @@ def locate(toml_text: str, path: str) -> tuple[int, int]:
     """Return line and column (both from 1) of the value at `path` in a TOML text, or of its nearest parent."""
 
 def algorithms() -> str:
-    """Return the known transports, congestion controls and switches."""
+    """Return the known transports, congestion controls, stacks, switches, and names for settings of these."""
 
 def bench() -> str:
     """Return `[{case, data_packets, cpu_s, packets_per_cpu_s, bytes_per_packet_in_flight}]` of the benchmark cases."""

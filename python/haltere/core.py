@@ -201,7 +201,7 @@ def locate(toml_text: str, path: str) -> tuple[int, int]:
 
 
 def algorithms() -> dict[str, list[dict[str, Any]]]:
-    """Return what a contender can be made of: `transports`, `congestion`, `stacks`, `switches`."""
+    """Return what a contender can be made of: `transports`, `congestion`, `stacks`, `switches`, `settings`."""
     answer: dict[str, list[dict[str, Any]]] = json.loads(_core.algorithms())
     return answer
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from haltere import core, fidelity
-from haltere.rig import kernel
+from haltere.rig import hosts, kernel
 from haltere.rig.agent import failed, file, take
-from haltere.rig.plan import plan
+from haltere.rig.plan import Flow, plan
 from rigs import scenario
 
 
@@ -51,7 +51,11 @@ def test_losses_are_those_of_the_simulator() -> None:
         ({"flow": {"contender": "tcp@linux/cubic", "app": "https"}}, ["bare transfer", "raw"]),
         ({"flow": {"contender": "tcp@nosuch/cubic", "app": "https"}}, ["nosuch", "hyper"]),
         ({"flow": {"contender": "tcp@model/cubic"}}, ["leave @model out"]),
-        ({"flow": {"contender": "tcp/cubic+hystartpp"}}, ["hystartpp", "stockbuffers"]),
+        ({"flow": {"contender": "tcp/cubic+hystartpp"}}, ["hystart=rfc9406", 'fidelity "model"']),
+        ({"flow": {"contender": "tcp/cubic-prr"}}, ["'prr'", "stockbuffers", 'fidelity "model"']),
+        ({"flow": {"contender": "tcp/cubic-tso-defer"}}, ["tso-defer=off", "another value"]),
+        ({"flow": {"contender": "tcp/cubic+pacing", "app": "https"}}, ["'pacing'", "hyper does not set it"]),
+        ({"flow": {"contender": "quic/cubic-delack", "app": "https"}}, ["QUIC program", "leave it out"]),
         ({"flow": {"contender": "quic@quinn/vegas", "app": "https"}}, ["vegas", "newreno"]),
         ({"flow": {"contender": "tcp/cubic+tfo"}}, ["tfo", 'fidelity "model"']),
         ({"flow": {"contender": "quic/cubic+0rtt", "app": "https"}}, ["0rtt", 'fidelity "model"']),
@@ -66,6 +70,63 @@ def test_what_a_rig_cannot_carry_is_refused_with_the_remedy(change: dict[str, ob
         fidelity.check("linux", core.canonical(scenario(**change)))  # type: ignore[arg-type]
     for word in words:
         assert word in caught.value.message
+
+
+def planned(*contenders: str) -> tuple[Flow, ...]:
+    flows = [scenario(flow={"contender": contender})["flows"][0] for contender in contenders]
+    return plan(core.canonical(scenario() | {"flows": flows})).flows
+
+
+def test_switches_are_parameters_of_the_kernel() -> None:
+    (flow,) = planned(
+        "tcp/cubic-rack-tlp-frto-dsack-timestamps-sack-compression+rto-min=1s+loss-threshold=5-idle-restart"
+    )
+    assert hosts.refusal(flow) is None
+    wanted = hosts.settings((flow,))
+    server = {name.removeprefix("net.ipv4."): value for name, value in wanted[flow.server].items()}
+    client = {name.removeprefix("net.ipv4."): value for name, value in wanted[flow.client].items()}
+    assert {
+        "tcp_recovery": "0",
+        "tcp_early_retrans": "0",
+        "tcp_frto": "0",
+        "tcp_timestamps": "0",
+    }.items() <= server.items()
+    assert {
+        "tcp_rto_min_us": "1000000",
+        "tcp_reordering": "5",
+        "tcp_slow_start_after_idle": "0",
+    }.items() <= server.items()
+    assert {"tcp_dsack": "0", "tcp_comp_sack_nr": "0", "tcp_timestamps": "0"}.items() <= client.items()
+    assert "tcp_recovery" not in client
+    assert hosts.settings(planned("tcp/cubic"))[flow.server] == hosts.TUNED
+
+
+def test_older_names_set_what_they_set() -> None:
+    (flow,) = planned("tcp/cubic+nodelack+paced+rto1s+nosackcompression+notimestamps-nohystart")
+    assert hosts.refusal(flow) is None
+    assert hosts.options(flow) == {"paced": True, "quickack": True, "buffer": None}
+    wanted = hosts.settings((flow,))
+    assert wanted[flow.server]["net.ipv4.tcp_rto_min_us"] == "1000000"
+    assert wanted[flow.client]["net.ipv4.tcp_comp_sack_nr"] == "0"
+    assert flow.switches["hystart"] == "off"
+    (stock,) = planned("tcp/cubic+stockbuffers")
+    assert hosts.settings((stock,)) == {}
+
+
+def test_windows_and_segments_are_told_by_routes() -> None:
+    (flow,) = planned("tcp/cubic+initial-window=32+segment=536B")
+    assert hosts.metrics((flow,)) == {
+        (flow.server, flow.client): {"advmss": 548, "initcwnd": 32},
+        (flow.client, flow.server): {"advmss": 548},
+    }
+    assert hosts.metrics(planned("tcp/cubic")) == {}
+    with pytest.raises(ValueError, match="give each its own hosts"):
+        hosts.metrics(planned("tcp/cubic+initial-window=32", "tcp/cubic"))
+
+
+def test_receive_windows_are_buffers() -> None:
+    (flow,) = planned("tcp/cubic+receive-window=64KiB+max-receive-window=153KiB")
+    assert hosts.settings((flow,))[flow.client]["net.ipv4.tcp_rmem"] == f"4096 {1 << 17} {1 << 18}"
 
 
 def test_the_emulator_carries_what_the_kernel_does_not_know() -> None:

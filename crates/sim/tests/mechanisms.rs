@@ -145,3 +145,177 @@ fn the_default_of_each_switch_given_as_its_value_changes_nothing() {
         }
     }
 }
+
+/// A download of bare bytes across 20 Mbit/s and 40 ms whose data's direction is as `down` says.
+fn download(contender: &str, size: &str, down: Json) -> haltere_sim::RunResult {
+    let link = json!({ "rate": "20Mbit/s", "delay": "20ms", "queue": "1000p", "down": down });
+    let flow = json!({ "contender": contender, "app": "raw", "size": size });
+    let result = common::result(&json!({
+        "topology": { "kind": "point-to-point", "link": link },
+        "flows": [flow],
+    }));
+    assert_eq!(result.error, None, "{contender}");
+    result
+}
+
+fn lost(packets: &[u64]) -> Json {
+    json!({ "loss": { "model": "list", "packets": packets } })
+}
+
+/// Retransmissions and timeouts.
+fn repairs(contender: &str, packets: &[u64]) -> (u64, u64) {
+    let flow = &download(contender, "1MB", lost(packets)).flows[0];
+    (flow.retransmitted_packets, flow.timeouts)
+}
+
+#[test]
+fn a_hole_is_repaired_once_with_and_without_rack_sack_and_prr() {
+    for switches in ["", "-rack", "-sack", "-prr", "-sack-prr", "-frto", "-undo", "-rack-tlp-prr-frto-undo-tso"] {
+        let contender = format!("tcp/cubic-hystart+max-receive-window=8MiB{switches}");
+        assert_eq!(repairs(&contender, &[200]), (1, 0), "{contender}");
+    }
+}
+
+#[test]
+fn without_sack_a_window_with_several_holes_takes_a_round_trip_for_each() {
+    let holes: Vec<u64> = (0..8).map(|i| 300 + 5 * i).collect();
+    let time = |contender: &str| download(contender, "1MB", lost(&holes)).flows[0].completion_s.unwrap();
+    assert_eq!(repairs("tcp/newreno", &holes).0, 8);
+    assert_eq!(repairs("tcp/newreno-sack", &holes), (8, 0));
+    assert_eq!(repairs("tcp/newreno-rack", &holes).0, 8);
+    let rounds = (time("tcp/newreno-sack") - time("tcp/newreno")) / 0.04;
+    assert!(rounds > 4.0 && rounds < 9.0, "{rounds}");
+}
+
+#[test]
+fn a_tail_that_is_lost_takes_a_timeout_without_probes() {
+    let offered =
+        |result: &haltere_sim::RunResult| result.links.iter().find(|l| l.direction == "down").unwrap().offered_packets;
+    let whole = offered(&download("tcp/cubic", "100kB", Json::Null));
+    let timeouts = |contender: &str, last: u64| download(contender, "100kB", lost(&[last])).flows[0].timeouts;
+    let tails: Vec<u64> = (whole - 5..=whole).collect();
+    assert!(tails.iter().all(|&n| timeouts("tcp/cubic", n) == 0));
+    assert!(tails.iter().any(|&n| timeouts("tcp/cubic-tlp", n) == 1));
+}
+
+#[test]
+fn a_retransmission_that_is_lost_is_found_by_time_alone() {
+    let timeouts = |contender: &str| -> u64 {
+        let many = (0..6).map(|seed| {
+            let down = json!({ "loss": "8%" });
+            let link = json!({ "rate": "20Mbit/s", "delay": "20ms", "queue": "1000p", "down": down });
+            let flow = json!({ "contender": contender, "app": "raw", "size": "1MB" });
+            let topology = json!({ "kind": "point-to-point", "link": link });
+            run(&common::scenario(&json!({ "topology": topology, "flows": [flow] })), seed, 0).unwrap().flows[0]
+                .timeouts
+        });
+        many.sum()
+    };
+    let (with, without) = (timeouts("tcp/newreno"), timeouts("tcp/newreno-rack"));
+    assert!(without > with + 6, "{without} instead of {with}");
+}
+
+#[test]
+fn sizes_are_those_that_are_set() {
+    let plain = download("tcp/cubic", "1072kB", Json::Null);
+    let small = download("tcp/cubic+segment=536B", "1072kB", Json::Null);
+    assert_eq!(small.flows[0].sent_packets, 2000);
+    assert_eq!(plain.flows[0].sent_packets, 1_072_000_u64.div_ceil(1448));
+    for (name, header, more) in [("tcp", 60, 20), ("quic", 48, 20)] {
+        let segment = if name == "tcp" { "+segment=1000B" } else { "+datagram=1200B" };
+        let wire = |switches: &str| {
+            let result = download(&format!("{name}/cubic{segment}{switches}"), "500kB", Json::Null);
+            let down = result.links.iter().find(|l| l.direction == "down").unwrap().offered_packets;
+            (result.flows[0].wire_bytes, down)
+        };
+        let ((before, packets), (after, same)) = (wire(""), wire(&format!("+header={header}B")));
+        assert_eq!(packets, same, "{name}");
+        // The acknowledgement that may still be under way at the end has the same header.
+        let added = after - before;
+        assert!(
+            added.is_multiple_of(more) && added.abs_diff(packets * more) <= 2 * more,
+            "{name}: {added} of {packets}"
+        );
+    }
+}
+
+#[test]
+fn a_larger_initial_window_saves_round_trips_and_pacing_spares_queues() {
+    for transport in ["tcp", "quic"] {
+        let time = |switches: &str| {
+            let flow = &download(&format!("{transport}/cubic{switches}"), "40kB", Json::Null).flows[0];
+            flow.completion_s.unwrap()
+        };
+        let saved = (time("") - time("+initial-window=40")) / 0.04;
+        assert!(saved > 0.6 && saved < 2.1, "{transport}: {saved}");
+    }
+    let queue = |contender: &str| {
+        let result = download(contender, "200kB", Json::Null);
+        result.links.iter().find(|l| l.direction == "down").unwrap().max_queue_packets
+    };
+    assert!(queue("quic/cubic") < queue("quic/cubic-pacing"));
+    assert!(queue("tcp/cubic+pacing") < queue("tcp/cubic"));
+    assert!(queue("tcp/cubic+pacing-tso") < queue("tcp/cubic+pacing"));
+}
+
+/// Packets overtake each other by up to dozens; whoever waits longer retransmits less in vain.
+#[test]
+fn thresholds_say_how_much_reordering_is_taken_for_loss() {
+    let down = json!({ "jitter": { "distribution": "normal", "spread": "8ms", "reorder": true } });
+    let spurious = |contender: &str| {
+        let flow = &download(contender, "3MB", down.clone()).flows[0];
+        flow.retransmitted_packets
+    };
+    // By number alone, by time alone, and by both as they are.
+    let (number, time, both) = (
+        spurious("quic/cubic-time-threshold+packet-threshold=60"),
+        spurious("quic/cubic-packet-threshold+time-threshold=24"),
+        spurious("quic/cubic"),
+    );
+    assert!(number * 4 < both && time * 4 < both, "{number} {time} {both}");
+    assert!(spurious("tcp/cubic-rack+loss-threshold=60") < spurious("tcp/cubic-rack"));
+    let time = |contender: &str| download(contender, "3MB", down.clone()).flows[0].completion_s.unwrap();
+    assert!(time("tcp/cubic") < time("tcp/cubic-undo"));
+    assert!(time("quic/cubic") < time("quic/cubic-undo"));
+}
+
+/// The values at the ends of a type, and its words, as contenders write them.
+fn ends(facts: &Facts) -> Vec<String> {
+    let shown = |value: Value| format!("+{}={}", facts.name, facts.show(value));
+    let mut texts: Vec<String> = match facts.kind {
+        Kind::OnOff => vec![format!("+{}", facts.name)],
+        Kind::Count(a, b) | Kind::Segments(a, b) | Kind::Bytes(a, b) => [a, b].map(Value::Number).map(shown).into(),
+        Kind::Time(a, b) => [a, b].map(Value::Time).map(shown).into(),
+        Kind::OneOf(words) => words.iter().map(|w| shown(Value::Word(w))).collect(),
+    };
+    texts.extend(facts.off.map(|_| format!("-{}", facts.name)));
+    texts
+}
+
+/// Whatever the switches: no panic, no storm of timers, no bytes from nowhere, and an end.
+#[test]
+fn the_ends_of_all_ranges_alone_and_in_pairs_leave_connections_sound() {
+    let mut dice = haltere_net::rng::Streams::new(7, 0).named("switches");
+    let mut runs = 0;
+    for transport in ["tcp", "quic"] {
+        let own = catalogue().into_iter().filter(|row| row.transport == transport);
+        let texts: Vec<String> = own.filter_map(|row| facts(&row)).flat_map(|f| ends(&f)).collect();
+        let pair = |dice: &mut haltere_net::rng::Stream| {
+            let mut one = || texts[dice.below(texts.len() as u64) as usize].clone();
+            one() + &one() + &one()
+        };
+        let pairs: Vec<String> = (0..400).map(|_| pair(&mut dice)).collect();
+        for (i, text) in texts.iter().chain(&pairs).enumerate() {
+            let algorithm = ["cubic", "bbr", "newreno", "copa", "bbr3"][i % 5];
+            let contender = format!("{transport}/{algorithm}{text}");
+            for given in scenarios(&contender).iter().skip(i % 4).step_by(6) {
+                // Some pairs contradict each other, and not every algorithm has a use for every switch.
+                let Ok(scenario) = Scenario::from_json(&given.to_string()) else { continue };
+                let result = run(&scenario, i as u64, 0).unwrap();
+                assert_eq!(common::flaw(given, &result), None, "{given}");
+                runs += 1;
+            }
+        }
+    }
+    assert!(runs > 2000, "only {runs} scenarios could be run");
+}

@@ -18,7 +18,7 @@ app = typer.Typer(
     add_completion=False,
     help="""A laboratory for transport protocols.
 
-A **contender** is `transport[@implementation]/congestion[+switch...]`: `tcp/cubic`, `quic/bbr`, `tcp/cubic-nohystart`
+A **contender** is `transport[@implementation]/congestion[+on|-off|+to=value...]`: `tcp/cubic`, `quic/bbr-pacing`
 (see `haltere algorithms`). Quantities carry units: `40Mbit/s`, `50ms`, `1%`, `32MiB`; a queue is `1000p` (packets),
 `64kB` or `1bdp`. The same words stand in study files, on this line and in the results.
 

@@ -27,21 +27,31 @@ def algorithms(*, as_json: bool) -> None:
         "transports": ("name", "summary"),
         "congestion": ("name", "summary", "reference"),
         "stacks": ("name", "version", "congestion", "refused", "summary"),
-        "switches": ("name", "applies_to", "summary"),
+        "switches": ("name", "type", "default", "summary", "source"),
+        "settings": ("name", "applies_to", "means"),
         "programs": ("name", "role", "fidelities", "congestion", "missing", "summary"),
     }
     for kind, names in columns.items():
-        table = show.table(title=kind)
-        for name in names:
-            table.add_column(name.replace("_", " "), overflow="fold")
-        for item in known[kind]:
-            table.add_row(*(escape(_words(item.get(name))) for name in names))
-        console.print(table)
+        if kind == "switches":
+            for transport in known["transports"]:
+                own = [item for item in known[kind] if item["transport"] == transport["name"]]
+                console.print(_listing(f"{kind} of {transport['name']}", names, own))
+        else:
+            console.print(_listing(kind, names, known[kind]))
     console.print(
-        "a contender is transport[@program]/congestion[-variant][+switch...]; programs run on real Linux, "
-        "stacks in virtual time",
+        "a contender is transport[@program]/congestion, then any of +switch (on), -switch (off) and +switch=value; "
+        "programs run on real Linux, stacks in virtual time",
         markup=False,
     )
+
+
+def _listing(title: str, names: tuple[str, ...], items: list[dict[str, Any]]) -> Table:
+    table = show.table(title=title)
+    for name in names:
+        table.add_column(name.replace("_", " "), overflow="fold", no_wrap=name == "name")
+    for item in items:
+        table.add_row(*(escape(_words(item.get(name))) for name in names))
+    return table
 
 
 def _words(value: object) -> str:

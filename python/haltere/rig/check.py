@@ -38,13 +38,8 @@ def check(fidelity: str, scenario_json: str) -> None:
     known = KERNEL_CONGESTION if fidelity == "linux" else tuple(_available())
     for flow in what.flows:
         path = f"flows[{flow.number}].contender"
-        unknown = [switch for switch in flow.switches if switch not in hosts.KNOWN]
-        if unknown:
-            raise ScenarioProblem(
-                f'the kernel has no switch {unknown[0]!r}, the model has: choose fidelity "model", or of '
-                f"{', '.join(sorted(hosts.KNOWN))}",
-                path,
-            )
+        if (reason := hosts.refusal(flow)) is not None:
+            raise ScenarioProblem(reason, path)
         for field in flow.only_modelled:
             raise ScenarioProblem(
                 f'only the model heeds {field}: choose fidelity "model", or leave it out',
@@ -54,6 +49,7 @@ def check(fidelity: str, scenario_json: str) -> None:
     _check_shared_routes(what.flows)
     try:
         hosts.settings(what.flows)
+        hosts.metrics(what.flows)
     except ValueError as error:
         raise ScenarioProblem(str(error), "flows") from None
 

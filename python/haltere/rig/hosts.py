@@ -3,26 +3,117 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from haltere.rig.namespaces import Rig, inside, set_kernel
+from haltere.rig.namespaces import Rig, inside, set_kernel, set_route
 from haltere.rig.plan import Flow
 
 TUNED = {"net.ipv4.tcp_rmem": "4096 16777216 134217728", "net.ipv4.tcp_wmem": "4096 16777216 134217728"}
 """Buffers that never limit a transfer, as the model's hosts have them; `stockbuffers` leaves the kernel's own."""
 
 _HYSTART = Path("/sys/module/tcp_cubic/parameters/hystart")
-_OF_CLIENTS = {"nosackcompression": ("net.ipv4.tcp_comp_sack_nr", "0")}
-_OF_SERVERS = {"rto1s": ("net.ipv4.tcp_rto_min_us", "1000000")}
-_OF_BOTH = {"notimestamps": ("net.ipv4.tcp_timestamps", "0"), "ecn": ("net.ipv4.tcp_ecn", "1")}
-KNOWN = {"stockbuffers", "paced", "nodelack", "hystart", "nohystart", *_OF_CLIENTS, *_OF_SERVERS, *_OF_BOTH}
+_TIMESTAMP_OPTION = 12
+"""Bytes of the timestamp option, padded (RFC 7323)."""
+_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+
+Side = Literal["client", "server", "both"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a host's network namespace that a switch sets."""
+
+    side: Side
+    name: str
+    words: Callable[[str], str | None]
+    """The parameter's value for the switch's; `None` if the kernel has no such."""
+
+
+def _ns(text: str) -> int:
+    """Return a time as the core writes it (`1ms`) in ns."""
+    unit = text.lstrip("0123456789")
+    return int(text.removesuffix(unit)) * _UNITS[unit]
+
+
+def _word(**words: str) -> Callable[[str], str | None]:
+    return words.get
+
+
+def _number(text: str) -> str | None:
+    return text if text.isdigit() else None
+
+
+def _us(text: str) -> str | None:
+    return str(max(1, _ns(text) // 1000))
+
+
+PARAMETERS = {
+    "timestamps": Parameter("both", "net.ipv4.tcp_timestamps", _word(on="1", off="0")),
+    "ecn": Parameter("both", "net.ipv4.tcp_ecn", _word(on="1", rfc3168="1", off="0")),
+    "sack": Parameter("both", "net.ipv4.tcp_sack", _word(on="1", off="0")),
+    "rack": Parameter("server", "net.ipv4.tcp_recovery", _word(on="1", off="0")),
+    "tlp": Parameter("server", "net.ipv4.tcp_early_retrans", _word(on="3", off="0")),
+    "frto": Parameter("server", "net.ipv4.tcp_frto", _word(on="2", off="0")),
+    "dsack": Parameter("client", "net.ipv4.tcp_dsack", _word(on="1", off="0")),
+    "loss-threshold": Parameter("server", "net.ipv4.tcp_reordering", _number),
+    "idle-restart": Parameter("server", "net.ipv4.tcp_slow_start_after_idle", _word(on="1", off="0")),
+    "tso-defer": Parameter("server", "net.ipv4.tcp_tso_win_divisor", _number),
+    "tso-least": Parameter("server", "net.ipv4.tcp_min_tso_segs", _number),
+    "syn-retries": Parameter("client", "net.ipv4.tcp_syn_retries", _number),
+    "data-retries": Parameter("server", "net.ipv4.tcp_retries2", _number),
+    "sack-compression-acks": Parameter("client", "net.ipv4.tcp_comp_sack_nr", _number),
+    "rto-min": Parameter("server", "net.ipv4.tcp_rto_min_us", _us),
+}
+"""The switches that one parameter of the kernel sets."""
+
+_ROUTES = ("initial-window", "segment")
+_BUFFERS = ("receive-window", "max-receive-window")
+_SOCKETS = {"pacing": ("on", "off"), "delack": ("on", "off")}
+_OTHERS = {"hystart": ("linux", "off"), "rto": ("linux", "rfc6298")}
+KNOWN = {"stockbuffers", "sack-compression", *PARAMETERS, *_ROUTES, *_BUFFERS, *_SOCKETS, *_OTHERS}
 """The switches of a contender that a kernel has."""
+
+
+def refusal(flow: Flow) -> str | None:
+    """Return why a kernel cannot do what a flow's contender switches, if it cannot."""
+    for switch, value in flow.switches.items():
+        if switch not in KNOWN:
+            known = ", ".join(sorted(KNOWN))
+            return f'the kernel has no switch {switch!r}, the model has: choose fidelity "model", or of {known}'
+        if switch == "stockbuffers":
+            continue
+        if flow.transport == "quic":
+            return (
+                f"a QUIC program has mechanisms of its own, which {switch!r} does not reach: leave it out, or choose "
+                'fidelity "model"'
+            )
+        if switch in _SOCKETS and flow.implementation != "linux":
+            return (
+                f"{switch!r} is an option of sockets, and {flow.implementation} does not set it: leave it out, write "
+                'app = "raw" for a bare transfer, or choose fidelity "model"'
+            )
+        words = (_SOCKETS | _OTHERS).get(switch)
+        parameter = PARAMETERS.get(switch)
+        if (words and value not in words) or (parameter and parameter.words(value) is None):
+            return f'the kernel has no {switch}={value}, the model has: choose another value, or fidelity "model"'
+    return None
 
 
 def congestion(flow: Flow) -> str:
     """Return the kernel's name of a flow's congestion control."""
     return "reno" if flow.congestion == "newreno" else flow.congestion
+
+
+def options(flow: Flow) -> dict[str, bool | None]:
+    """Return the options of a bare transfer's sockets."""
+    return {
+        "paced": flow.switches.get("pacing") == "on",
+        "quickack": flow.switches.get("delack") == "off",
+        "buffer": None,
+    }
 
 
 def settings(flows: tuple[Flow, ...]) -> dict[int, dict[str, str]]:
@@ -48,14 +139,81 @@ def settings(flows: tuple[Flow, ...]) -> dict[int, dict[str, str]]:
 
 def _wishes(flow: Flow) -> Iterator[tuple[int, str, str | None]]:
     """Yield (node, parameter, value), None for the kernel's own value."""
-    stock = "stockbuffers" in flow.switches
-    both = (flow.server, flow.client)
-    for name, value in TUNED.items():
-        yield from ((node, name, None if stock else value) for node in both)
-    for table, nodes in ((_OF_CLIENTS, (flow.client,)), (_OF_SERVERS, (flow.server,)), (_OF_BOTH, both)):
-        for switch, (name, value) in table.items():
-            on = switch in flow.switches or (switch == "ecn" and flow.congestion == "dctcp")
-            yield from ((node, name, value if on else None) for node in nodes)
+    nodes: dict[Side, tuple[int, ...]] = {
+        "client": (flow.client,),
+        "server": (flow.server,),
+        "both": (flow.server, flow.client),
+    }
+    buffers = _buffers(flow)
+    for name in TUNED:
+        yield from ((node, name, buffers.get(name)) for node in nodes["both"])
+    if flow.transport == "quic":
+        return
+    values = _parameters(flow)
+    for parameter in {p.name: p for p in (*PARAMETERS.values(), _COMPRESSION_DELAY)}.values():
+        yield from ((node, parameter.name, values.get(parameter.name)) for node in nodes[parameter.side])
+
+
+_COMPRESSION_DELAY = Parameter("client", "net.ipv4.tcp_comp_sack_delay_ns", lambda text: str(_ns(text)))
+
+
+def _parameters(flow: Flow) -> dict[str, str]:
+    """Return the parameters that a flow's switches set."""
+    switches = dict(flow.switches)
+    if flow.congestion == "dctcp":
+        switches.setdefault("ecn", "on")
+    if switches.get("rto") == "rfc6298":
+        # The kernel's timeout keeps its form; its least comes as near to the RFC's as it can.
+        switches.setdefault("rto-min", "1s")
+    values = {}
+    for switch, parameter in PARAMETERS.items():
+        value = parameter.words(switches[switch]) if switch in switches else None
+        if value is not None:
+            values[parameter.name] = value
+    compression = switches.get("sack-compression")
+    if compression == "off":
+        values["net.ipv4.tcp_comp_sack_nr"] = "0"
+    elif compression is not None:
+        values[_COMPRESSION_DELAY.name] = str(_ns(compression))
+    return values
+
+
+def _buffers(flow: Flow) -> dict[str, str]:
+    """Return the buffers of a flow's hosts; none for the kernel's own."""
+    if "stockbuffers" in flow.switches:
+        return {}
+    least, first, most = TUNED["net.ipv4.tcp_rmem"].split()
+    if (window := flow.switches.get("receive-window")) is not None:
+        # A window is half of the buffer at first (`scaling_ratio` 128 of 256).
+        first = str(2 * int(window.removesuffix("B")))
+    if (window := flow.switches.get("max-receive-window")) is not None:
+        most = str(max(int(first), int(window.removesuffix("B")) * 256 // 153))
+    return TUNED | {"net.ipv4.tcp_rmem": f"{least} {first} {most}"}
+
+
+def metrics(flows: tuple[Flow, ...]) -> dict[tuple[int, int], dict[str, int]]:
+    """Return what the routes from node to node tell the connections across them.
+
+    Raises:
+        ValueError: if two flows want one route set in different ways.
+    """
+    wanted: dict[tuple[int, int], tuple[dict[str, int], str]] = {}
+    for flow in flows:
+        if flow.transport == "quic":
+            continue
+        ours: dict[str, int] = {}
+        if "segment" in flow.switches:
+            options = 0 if flow.switches.get("timestamps") == "off" else _TIMESTAMP_OPTION
+            ours["advmss"] = int(flow.switches["segment"].removesuffix("B")) + options
+        window = flow.switches.get("initial-window")
+        down = ours if window is None else ours | {"initcwnd": int(window)}
+        for ends, values in (((flow.server, flow.client), down), ((flow.client, flow.server), ours)):
+            before, whose = wanted.setdefault(ends, (values, flow.contender))
+            if before != values:
+                raise ValueError(
+                    f"{flow.contender} and {whose} want one route set differently: give each its own hosts"
+                )
+    return {ends: values for ends, (values, _) in wanted.items() if values}
 
 
 @contextlib.contextmanager
@@ -65,6 +223,9 @@ def prepared(rig: Rig) -> Iterator[None]:
         with inside(rig.nodes[node].fd):
             for name, value in parameters.items():
                 set_kernel(name, value)
+    for (at, to), values in metrics(rig.plan.flows).items():
+        for route in rig.plan.routes_between(at, to):
+            set_route(rig, route, metrics=values)
     with _hystart(rig.plan.flows):
         yield
 
@@ -72,10 +233,10 @@ def prepared(rig: Rig) -> Iterator[None]:
 @contextlib.contextmanager
 def _hystart(flows: tuple[Flow, ...]) -> Iterator[None]:
     """CUBIC's HyStart is a parameter of the whole kernel."""
-    wanted = {"nohystart" not in flow.switches for flow in flows if flow.congestion == "cubic"}
+    wanted = {flow.switches.get("hystart") != "off" for flow in flows if flow.congestion == "cubic"}
     if wanted != {False}:
         if len(wanted) > 1:
-            raise ValueError("HyStart is on or off for a whole kernel: cubic and cubic-nohystart cannot meet")
+            raise ValueError("HyStart is on or off for a whole kernel: cubic and cubic-hystart cannot meet")
         yield
         return
     before = _HYSTART.read_text()

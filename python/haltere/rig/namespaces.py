@@ -227,15 +227,19 @@ def _table(source: int) -> int:
     return 1000 + source
 
 
-def set_route(rig: Rig, route: Route, congestion: str | None = None) -> None:
-    """Set a route; connections accepted across it may have a congestion control by it.
+def set_route(rig: Rig, route: Route, *, congestion: str | None = None, metrics: dict[str, int] | None = None) -> None:
+    """Set a route.
+
+    Connections across it have the congestion control, if one is given, and what `metrics` says, such as `initcwnd`.
 
     A route for one source address stands in a table of its own, and in the main one for sockets that are not bound yet.
     """
     plan = rig.plan
     home = rig.nodes[route.node].route
     source = plan.address(route.node) if route.source is None else plan.addresses[route.source].ip
-    metrics = {} if congestion is None else {"metrics": {"cc_algo": congestion}}
+    values: dict[str, int | str] = dict(metrics or {})
+    if congestion is not None:
+        values["cc_algo"] = congestion
     for table in ({} if route.source is None else {"table": _table(route.source)}, {}):
         home.route(
             "replace",
@@ -244,7 +248,7 @@ def set_route(rig: Rig, route: Route, congestion: str | None = None) -> None:
             scope="link",
             prefsrc=source,
             **table,
-            **metrics,
+            **({"metrics": values} if values else {}),
         )
 
 

@@ -86,7 +86,8 @@ class Flow:
     transport: Literal["tcp", "quic"]
     implementation: str
     congestion: str
-    switches: tuple[str, ...]
+    switches: dict[str, str]
+    """What the contender switches, with values as contenders write them; `on` and `off` are words."""
     app: Literal["https", "http1", "raw"]
     pair: int
     server: int
@@ -158,6 +159,10 @@ class Plan:
         target = self.addresses_of(to)[0].number
         return next(route for route in self.routes if (route.node, route.to) == (node, target))
 
+    def routes_between(self, node: int, to: int) -> tuple[Route, ...]:
+        """All routes at one node that lead to an address of another."""
+        return tuple(r for r in self.routes if r.node == node and self.addresses[r.to].node == to)
+
     def packets(self) -> int:
         """More packets than any link direction will see: how long lists of losses must be."""
         seconds = (self.duration_ns or self.time_limit_ns) * 1e-9
@@ -196,7 +201,6 @@ def plan(scenario_json: str, seed: int = 0, replication: int = 0) -> Plan:
         Flow(
             number=flow["flow"],
             implementation=flow.pop("implementation") or default_implementation(flow["transport"], flow["app"]),
-            switches=tuple(flow.pop("switches")),
             only_modelled=tuple(flow.pop("only_modelled")),
             **{key: value for key, value in flow.items() if key != "flow"},
         )

@@ -75,7 +75,7 @@ def _spec(rig: Rig, flows: list[Flow], epoch_ns: int, sample_ns: int | None) -> 
             "size": flow.size,
             "start_ns": flow.start_ns,
             "request": 1,
-            "options": {"paced": "paced" in flow.switches, "quickack": "nodelack" in flow.switches, "buffer": None},
+            "options": hosts.options(flow),
         }
         for flow in flows
     ]
@@ -181,8 +181,11 @@ def _place(rig: Rig, flow: Flow, scratch: Path) -> Place:
 def _server(rig: Rig, flow: Flow, program: Program, at: Place) -> Iterator[None]:
     if program.congestion.by == "namespace":
         # By the route: the default of a namespace may only be what the machine's owner has allowed for everybody.
-        route = rig.plan.route(flow.server, flow.client)
-        namespaces.set_route(rig, route, congestion=program.congestion.word(flow.congestion))
+        # What switches have set of the route stays.
+        metrics = hosts.metrics(rig.plan.flows).get((flow.server, flow.client))
+        congestion = program.congestion.word(flow.congestion)
+        for route in rig.plan.routes_between(flow.server, flow.client):
+            namespaces.set_route(rig, route, congestion=congestion, metrics=metrics)
     with inside(rig.nodes[flow.server].fd):
         command = program.server(at)
         process = Process(command, at.folder, "server") if command is not None else None

@@ -168,6 +168,11 @@ impl Contender {
                 "switches delack off, which acknowledges every packet, and sets ack-every: leave one out".into()
             );
         }
+        let of_sack = ["rack", "tlp", "dsack", "sack-blocks", "sack-compression", "sack-compression-acks"];
+        let set = of_sack.into_iter().find(|name| self.mechanism(name).is_some_and(Value::is_on));
+        if let (Some(Value::Off), Some(name)) = (self.mechanism("sack"), set) {
+            return Err(format!("switches sack off, without which {name} does nothing: leave one of them out"));
+        }
         if let Some((Value::Off, Value::Number(_))) = both("hurried-acks", "quick-acks") {
             return Err("switches hurried-acks off, which are those that quick-acks counts: leave one out".into());
         }

@@ -116,6 +116,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
         ("tcp/cubic+nohystart+hystart", "sets hystart to off and to linux: leave one out"),
         ("quic/cubic-packet-threshold-time-threshold", "leave one of them on"),
         ("tcp/cubic-delack+ack-every=4", "and sets ack-every: leave one out"),
+        ("tcp/cubic-sack+tlp", "without which tlp does nothing"),
         ("tcp/cubic-hurried-acks+quick-acks=4", "those that quick-acks counts"),
         ("quic/cubic+ack-frequency+ack-delay=1us", "needs at least 1ms"),
         ("tcp/cubic+receive-window=1MiB+max-receive-window=64KiB", "more than its max-receive-window"),

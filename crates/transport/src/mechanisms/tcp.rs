@@ -108,6 +108,14 @@ pub const TCP: &[Tcp] = &[
     .off()
     .only("segmentation offload is TCP's here: QUIC's bursts are set by +burst=…"),
     Tcp::new(
+        "sack",
+        Kind::OnOff,
+        "selective acknowledgements; off: losses are found by duplicate ACKs, without rack, tlp and sack-compression",
+        "RFC 2018, RFC 6582; tcp_sack",
+        (|c| Value::switch(c.sack), |c, v| c.sack = v.is_on()),
+    )
+    .only("QUIC's acknowledgements always name what has arrived"),
+    Tcp::new(
         "sack-blocks",
         Kind::Count(1, 3),
         "blocks that an acknowledgement reports at most",

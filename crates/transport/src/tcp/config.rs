@@ -32,6 +32,7 @@ impl RtoRule {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub prr: bool,
+    pub sack: bool,
     pub rack: bool,
     pub tlp: bool,
     pub frto: bool,
@@ -82,6 +83,9 @@ pub struct Config {
     /// A super-segment waits to fill up while less than this fraction of the window, one in so many, is free (Linux:
     /// `tcp_tso_win_divisor`). 0: none waits.
     pub tso_defer: u64,
+    /// Selective acknowledgements (RFC 2018). Without them losses are found by duplicate ACKs (RFC 6582), and neither RACK
+    /// nor tail loss probes work.
+    pub sack: bool,
     /// SACK blocks in a segment at most (RFC 2018 section 3), from 1 to 3.
     pub sack_blocks: u32,
     /// Whether data that came twice is reported (RFC 2883).
@@ -161,6 +165,7 @@ impl Config {
             tso: 65_536 - 1 - 320,
             tso_least: 2,
             tso_defer: 3,
+            sack: true,
             sack_blocks: super::segment::MAX_SACK_BLOCKS as u32,
             dsack: true,
             rack: true,
@@ -217,8 +222,10 @@ impl Config {
 
     /// What the sending half asks for while it runs.
     pub(super) fn rules(&self) -> Rules {
-        let Config { prr, rack, tlp, frto, undo, idle_restart, loss_threshold, unpaced, .. } = *self;
+        let Config { prr, sack, rack, tlp, frto, undo, idle_restart, loss_threshold, unpaced, .. } = *self;
         let Config { tso, tso_least, tso_defer, .. } = *self;
-        Rules { prr, rack, tlp, frto, undo, idle_restart, loss_threshold, unpaced, tso, tso_least, tso_defer }
+        // As in Linux, which asks `tcp_is_sack` for both.
+        let (rack, tlp) = (rack && sack, tlp && sack);
+        Rules { prr, sack, rack, tlp, frto, undo, idle_restart, loss_threshold, unpaced, tso, tso_least, tso_defer }
     }
 }

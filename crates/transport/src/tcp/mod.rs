@@ -13,6 +13,7 @@
 //! | `supersegment` | how much new data goes out together, and when it waits for more |
 //! | `scoreboard` | the record of each segment in flight: SACKed, lost, retransmitted |
 //! | `recovery` | the congestion states Open, Disorder, Reducing (by marks), Recovery, Loss, and undo |
+//! | `counting` | losses found by counting, without RACK or without SACK |
 //! | `rtt` | RTT estimation and the retransmission timeout |
 //! | `ticks` | the host's clock and timer wheel |
 //! | `trace` | what is told to whoever listens |
@@ -22,6 +23,7 @@
 mod acceptance;
 pub mod config;
 mod connection;
+mod counting;
 mod echo;
 mod fastopen;
 mod receiver;

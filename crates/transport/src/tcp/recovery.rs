@@ -144,7 +144,7 @@ impl Rack {
 }
 
 /// Counts a segment that is newly lost and tells the controller of it.
-fn tell_lost(
+pub(super) fn tell_lost(
     r: &Record,
     now: Time,
     bytes: u64,
@@ -195,15 +195,6 @@ impl Sender {
         let now = rack.now;
         board.detect_lost(judge, |r| tell_lost(r, now, *mss, sampler, stats, cc.as_mut()));
         wait
-    }
-
-    /// RFC 6675 section 4 (`IsLost`): marks what has as many segments SACKed above it as the reordering degree. A
-    /// retransmission that is lost shows by a timeout only.
-    fn detect_loss_by_count(&mut self) -> Span {
-        let Sender { board, rack, cc, sampler, stats, mss, episode, .. } = self;
-        let now = rack.now;
-        board.detect_lost_below(episode.reordering, |r| tell_lost(r, now, *mss, sampler, stats, cc.as_mut()));
-        Span::ZERO
     }
 
     /// Looks for losses if the ACK brought news. Returns whether the timer was set for the reordering window.
@@ -411,6 +402,11 @@ impl Sender {
         self.episode.revocable &= !self.ece;
         if self.phase == Phase::Open {
             self.episode.retrans_stamp = None;
+        } else if !self.rules.sack && self.una == self.episode.high_seq && self.phase == Phase::Recovery {
+            // RFC 6582 section 4: without SACK the state is kept until more is acknowledged, lest duplicates of what was sent
+            // again seem to tell of another loss (Linux: `tcp_is_non_sack_preventing_reopen`).
+            self.board.keep_duplicates(0);
+            return false;
         } else if self.una >= self.episode.high_seq && self.phase == Phase::Recovery {
             self.leave(s.echo, now);
         } else if self.una > self.episode.high_seq && self.phase == Phase::Reducing {
@@ -547,6 +543,7 @@ impl Sender {
             || self.episode.high_seq <= self.una
             || (self.phase == Phase::Loss && self.retransmits == 0);
         self.prr = None;
+        self.board.keep_duplicates(0);
         self.congestion(Trigger::Timeout, reduce, now);
         if reduce {
             self.begin_undo();

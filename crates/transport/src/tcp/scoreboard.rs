@@ -89,6 +89,9 @@ pub(super) struct Scoreboard {
     newest: u32,
     sacked_ranges: RangeSet,
     sacked: u32,
+    /// Duplicate ACKs of a connection without SACK: so many segments beyond the head have arrived (Linux counts them as
+    /// `sacked_out` too).
+    duplicates: u32,
     lost: u32,
     retransmitted: u32,
     /// Transmissions so far.
@@ -108,6 +111,7 @@ impl Default for Scoreboard {
             newest: NONE,
             sacked_ranges: RangeSet::default(),
             sacked: 0,
+            duplicates: 0,
             lost: 0,
             retransmitted: 0,
             transmissions: 0,
@@ -122,7 +126,7 @@ impl Scoreboard {
         self.records.len() as u32
     }
     pub(super) fn sacked(&self) -> u32 {
-        self.sacked
+        self.sacked + self.duplicates
     }
     pub(super) fn lost(&self) -> u32 {
         self.lost
@@ -132,7 +136,7 @@ impl Scoreboard {
     }
     /// Segments believed to be in the network.
     pub(super) fn in_flight(&self) -> u32 {
-        (self.out() + self.retransmitted).saturating_sub(self.sacked + self.lost)
+        (self.out() + self.retransmitted).saturating_sub(self.sacked + self.duplicates + self.lost)
     }
     pub(super) fn is_empty(&self) -> bool {
         self.records.is_empty()
@@ -374,6 +378,27 @@ impl Scoreboard {
                 }
             }
             n = record.newer;
+        }
+    }
+
+    /// A duplicate ACK without SACK: one more segment beyond the head has arrived.
+    pub(super) fn count_duplicate(&mut self) {
+        self.duplicates += 1;
+        self.keep_duplicates(u32::MAX);
+    }
+
+    /// Keeps at most so many duplicate ACKs, and fewer than segments are out (Linux: `tcp_limit_reno_sacked`).
+    pub(super) fn keep_duplicates(&mut self, most: u32) {
+        let room = self.out().saturating_sub(self.lost.max(1));
+        self.duplicates = self.duplicates.min(most).min(room);
+    }
+
+    /// Marks the first segment lost, if it is not yet, and hands it over.
+    pub(super) fn mark_head_lost(&mut self, news: impl FnOnce(&Record)) {
+        let head = self.head().copied().filter(|r| !r.marks.has(Marks::LOST));
+        if let Some(record) = head.filter(|_| self.mark_lost(self.base, LossSign::Reordering)) {
+            news(&record);
+            self.keep_duplicates(u32::MAX);
         }
     }
 

@@ -54,6 +54,10 @@ impl Sender {
             self.take_sacks(s, prior_una, duplicate.is_some(), &mut d);
         }
         self.take_cumulative(&mut d);
+        if !self.rules.sack {
+            let duplicate = !(old || advanced || s.len > 0 || window_update);
+            self.count_duplicates(duplicate, &mut d, now);
+        }
         if d.sacked > 0 || d.acked > 0 {
             self.check_reordering(&d, prior_highest);
         }
