@@ -200,6 +200,11 @@ impl SentPackets {
         while self.lost.front().is_some_and(|p| p.declared < horizon) {
             self.lost.pop_front();
         }
+        if self.ring.is_empty() {
+            // An idle connection does not keep the memory of a long flight.
+            self.ring.shrink_to(8);
+            self.lost.shrink_to(0);
+        }
     }
 
     /// Declares lost what is by number or by time (RFC 9002 section 6.1); `lost` gets what the packets carried, `tell` each

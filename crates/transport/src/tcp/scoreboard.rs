@@ -36,6 +36,8 @@ impl Marks {
 }
 
 const NONE: u32 = u32::MAX;
+/// Records that an idle connection keeps room for: enough for the requests of a dialogue.
+const KEPT: usize = 8;
 
 /// One segment in flight.
 #[derive(Clone, Copy, Debug)]
@@ -318,6 +320,13 @@ impl Scoreboard {
             }
         }
         self.sacked_ranges.remove_below(una);
+    }
+
+    /// Gives the memory of a long flight back, if nothing is in flight.
+    pub(super) fn release(&mut self) {
+        if self.records.is_empty() && self.records.capacity() > KEPT {
+            self.records.shrink_to(KEPT);
+        }
     }
 
     /// From now on remembers what is found lost, for [`take_news`](Self::take_news).
