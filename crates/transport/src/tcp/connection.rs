@@ -192,6 +192,7 @@ impl Connection {
         self.tell_ends();
     }
 
+    #[inline]
     fn tell_ends(&mut self) {
         if self.rx.finished() && !self.finish_told {
             self.finish_told = true;

@@ -297,10 +297,13 @@ impl Scoreboard {
                 }
                 out.retransmitted_acked = true;
             } else if !marks.has(Marks::SACKED) {
-                out.first_acked = out.first_acked.or(Some(record.sent));
+                if out.first_acked.is_none() {
+                    // Those that follow lie higher.
+                    out.first_acked = Some(record.sent);
+                    out.reordered_from = Some(out.reordered_from.map_or(record.seq, |r| r.min(record.seq)));
+                    out.original_delivered |= record.end <= high_seq;
+                }
                 out.last_acked = Some(record.sent);
-                out.reordered_from = Some(out.reordered_from.map_or(record.seq, |r| r.min(record.seq)));
-                out.original_delivered |= record.end <= high_seq;
             }
             if marks.has(Marks::SACKED) {
                 self.sacked -= 1;
