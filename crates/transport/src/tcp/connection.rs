@@ -128,7 +128,8 @@ impl Connection {
         let Outgoing { seq, len, fin, fresh, cwr, push } = out;
         let timestamps = self.config.timestamps;
         // Filled in where it stands, as it is large to be copied for each packet.
-        let mut packet = Packet::new(0, Body::Tcp(Segment { seq, len, fin, cwr, push, ..self.segment(Kind::Data, now) }));
+        let mut packet =
+            Packet::new(0, Body::Tcp(Segment { seq, len, fin, cwr, push, ..self.segment(Kind::Data, now) }));
         if let Body::Tcp(segment) = &mut packet.body {
             self.rx.acknowledge(segment);
             if !timestamps {

@@ -161,6 +161,12 @@ impl Scoreboard {
             record.older = newest;
             record.newer = NONE;
         }
+        self.follow(n);
+    }
+
+    /// Makes record `n` the newest, of which it knows already.
+    fn follow(&mut self, n: u32) {
+        let newest = self.newest;
         match self.at_mut(newest) {
             Some(record) if newest != NONE => record.newer = n,
             _ => self.oldest = n,
@@ -198,9 +204,9 @@ impl Scoreboard {
         let n = self.base.wrapping_add(self.records.len() as u32);
         let marks = Marks::default();
         self.transmissions += 1;
-        let order = self.transmissions;
-        self.records.push_back(Record { seq, end, fin, begins, marks, sent, order, tx, older: NONE, newer: NONE });
-        self.link(n);
+        let (order, older) = (self.transmissions, self.newest);
+        self.records.push_back(Record { seq, end, fin, begins, marks, sent, order, tx, older, newer: NONE });
+        self.follow(n);
     }
 
     /// The newest segment was pushed.

@@ -131,6 +131,8 @@ impl Sender {
         }
     }
 
+    /// Apart from the rest, whose many values would leave its loop without registers.
+    #[inline(never)]
     fn take_cumulative(&mut self, d: &mut Delivery) {
         let high_seq = if self.phase == Phase::Open { self.nxt } else { self.episode.high_seq };
         let (mss, una) = (self.mss, self.una);
