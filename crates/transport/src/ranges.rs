@@ -2,6 +2,9 @@
 
 use std::collections::VecDeque;
 
+/// Ranges for which an idle set keeps room.
+const MANY: usize = 8;
+
 /// A set of disjoint, non-adjacent ranges `[start, end)`, ascending. Made for few ranges that come and go at the ends.
 #[derive(Clone, Default, Debug)]
 pub struct RangeSet {
@@ -44,6 +47,15 @@ impl RangeSet {
         } else {
             self.ranges[first] = (low, high);
             self.ranges.drain(first + 1..last);
+            self.release();
+        }
+    }
+
+    /// Gives the memory of many ranges back once there is no more than one.
+    #[inline]
+    fn release(&mut self) {
+        if self.ranges.len() <= 1 && self.ranges.capacity() > MANY {
+            self.ranges.shrink_to(1);
         }
     }
 
@@ -96,7 +108,7 @@ impl RangeSet {
     /// Removes everything below `bound`.
     pub fn remove_below(&mut self, bound: u64) {
         while self.ranges.front().is_some_and(|r| r.1 <= bound) {
-            self.ranges.pop_front();
+            self.pop_first();
         }
         if let Some(front) = self.ranges.front_mut() {
             front.0 = front.0.max(bound);
@@ -124,7 +136,9 @@ impl RangeSet {
     }
     /// Takes out the lowest range.
     pub fn pop_first(&mut self) -> Option<(u64, u64)> {
-        self.ranges.pop_front()
+        let first = self.ranges.pop_front();
+        self.release();
+        first
     }
     /// All ranges, ascending.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {

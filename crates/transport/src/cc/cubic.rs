@@ -141,17 +141,17 @@ impl Cubic {
 impl CongestionController for Cubic {
     fn on_sent(&mut self, sent: &Sent) {
         self.w.restart_after(sent);
+        let Some(idle) = sent.after_idle else { return };
         let now = self.clock(sent.now);
         // After idle time the curve goes on where it stood.
-        if let (Some(idle), Some(epoch)) = (sent.after_idle, &mut self.epoch) {
+        if let Some(epoch) = &mut self.epoch {
             epoch.start = (epoch.start + idle).min(now);
         }
     }
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let mut delivered = ack.delivered;
-        let now = self.clock(ack.now);
-        let settled = self.epoch.is_none_or(|e| now.since(e.start) >= SETTLE);
+        let settled = self.epoch.is_none_or(|e| self.clock(ack.now).since(e.start) >= SETTLE);
         if let (Some(rtt), true) = (ack.rtt, settled) {
             self.delay_min = Some(self.delay_min.map_or(rtt, |m| m.min(rtt)));
             delivered = self.w.consider_exit(ack, self.delay_min);

@@ -209,6 +209,11 @@ impl SentPackets {
                 self.lost.pop_front();
             }
         }
+        if self.ring.is_empty() {
+            // An idle connection does not keep the memory of a long flight.
+            self.ring.shrink_to(8);
+            self.lost.shrink_to(0);
+        }
     }
 
     /// Declares lost what is by number, `packets` later ones being acknowledged (0 for never), or by time, `delay` having

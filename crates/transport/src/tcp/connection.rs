@@ -122,17 +122,26 @@ impl Connection {
 
     fn data_packet(&mut self, out: Outgoing, now: Time) -> Packet<Body> {
         let Outgoing { seq, len, fin, fresh, cwr, push } = out;
-        let mut segment = Segment { seq, len, fin, cwr, push, ..self.segment(Kind::Data, now) };
-        self.rx.acknowledge(&mut segment);
-        if !self.config.timestamps {
-            segment.echo = 0;
+        let timestamps = self.config.timestamps;
+        // Filled in where it stands, as it is large to be copied for each packet.
+        let mut packet =
+            Packet::new(0, Body::Tcp(Segment { seq, len, fin, cwr, push, ..self.segment(Kind::Data, now) }));
+        if let Body::Tcp(segment) = &mut packet.body {
+            self.rx.acknowledge(segment);
+            if !timestamps {
+                segment.echo = 0;
+            }
+            packet.len = self.config.wire_len(segment);
+            // SACK blocks beside data must leave the segment within the MTU.
+            if segment.sacks > 0 && packet.len > self.config.mtu {
+                segment.sacks = 0;
+                packet.len = self.config.wire_len(segment);
+            }
         }
-        // SACK blocks beside data must leave the segment within the MTU.
-        if segment.sacks > 0 && self.config.wire_len(&segment) > self.config.mtu {
-            segment.sacks = 0;
-        }
-        let ecn = self.codepoint(fresh);
-        self.packet(segment, ecn)
+        packet.ecn = self.codepoint(fresh);
+        packet.path = self.config.path;
+        self.tx.stats.sent_all += 1;
+        packet
     }
 
     fn bare_ack(&mut self, now: Time) -> Packet<Body> {
@@ -180,6 +189,7 @@ impl Connection {
         self.tell_ends();
     }
 
+    #[inline]
     fn tell_ends(&mut self) {
         if self.rx.finished() && !self.finish_told {
             self.finish_told = true;

@@ -36,6 +36,8 @@ impl Marks {
 }
 
 const NONE: u32 = u32::MAX;
+/// Records that an idle connection keeps room for: enough for the requests of a dialogue.
+const KEPT: usize = 8;
 
 /// One segment in flight.
 #[derive(Clone, Copy, Debug)]
@@ -163,6 +165,12 @@ impl Scoreboard {
             record.older = newest;
             record.newer = NONE;
         }
+        self.follow(n);
+    }
+
+    /// Makes record `n` the newest, of which it knows already.
+    fn follow(&mut self, n: u32) {
+        let newest = self.newest;
         match self.at_mut(newest) {
             Some(record) if newest != NONE => record.newer = n,
             _ => self.oldest = n,
@@ -200,9 +208,9 @@ impl Scoreboard {
         let n = self.base.wrapping_add(self.records.len() as u32);
         let marks = Marks::default();
         self.transmissions += 1;
-        let order = self.transmissions;
-        self.records.push_back(Record { seq, end, fin, begins, marks, sent, order, tx, older: NONE, newer: NONE });
-        self.link(n);
+        let (order, older) = (self.transmissions, self.newest);
+        self.records.push_back(Record { seq, end, fin, begins, marks, sent, order, tx, older, newer: NONE });
+        self.follow(n);
     }
 
     /// The newest segment was pushed.
@@ -299,10 +307,13 @@ impl Scoreboard {
                 }
                 out.retransmitted_acked = true;
             } else if !marks.has(Marks::SACKED) {
-                out.first_acked = out.first_acked.or(Some(record.sent));
+                if out.first_acked.is_none() {
+                    // Those that follow lie higher.
+                    out.first_acked = Some(record.sent);
+                    out.reordered_from = Some(out.reordered_from.map_or(record.seq, |r| r.min(record.seq)));
+                    out.original_delivered |= record.end <= high_seq;
+                }
                 out.last_acked = Some(record.sent);
-                out.reordered_from = Some(out.reordered_from.map_or(record.seq, |r| r.min(record.seq)));
-                out.original_delivered |= record.end <= high_seq;
             }
             if marks.has(Marks::SACKED) {
                 self.sacked -= 1;
@@ -322,6 +333,13 @@ impl Scoreboard {
             }
         }
         self.sacked_ranges.remove_below(una);
+    }
+
+    /// Gives the memory of a long flight back, if nothing is in flight.
+    pub(super) fn release(&mut self) {
+        if self.records.is_empty() && self.records.capacity() > KEPT {
+            self.records.shrink_to(KEPT);
+        }
     }
 
     /// From now on remembers what is found lost, for [`take_news`](Self::take_news).

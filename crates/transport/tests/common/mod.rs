@@ -201,6 +201,12 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
         self.settle_client();
     }
 
+    /// The server writes on a stream, without ending it.
+    pub fn server_writes(&mut self, stream: StreamId, bytes: u64) {
+        self.server.write(stream, bytes);
+        self.settle_server();
+    }
+
     /// Gives the client a packet out of nowhere.
     pub fn give_client(&mut self, packet: Packet<Body>) {
         self.with_client(|client, cx| client.on_packet(packet, cx));

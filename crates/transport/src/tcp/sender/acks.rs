@@ -89,6 +89,9 @@ impl Sender {
         let now = timestamp(now);
         let stamps = (s.timestamp != 0).then_some(Stamps { now, value: s.timestamp, echo: s.echo });
         self.control(&d, advanced, rtt, delayed, stamps, prior_in_flight, lost_before, cx);
+        if self.board.is_empty() && self.unsent() == 0 {
+            self.board.release();
+        }
     }
 
     /// An acknowledgement with nothing in flight: it may still tell of a repair or a probe that was not needed.
@@ -132,6 +135,8 @@ impl Sender {
         }
     }
 
+    /// Apart from the rest, whose many values would leave its loop without registers.
+    #[inline(never)]
     fn take_cumulative(&mut self, d: &mut Delivery) {
         let high_seq = if self.phase == Phase::Open { self.nxt } else { self.episode.high_seq };
         let (mss, una) = (self.mss, self.una);
