@@ -1,4 +1,4 @@
-"""`haltere trace`: one run, closely."""
+"""`haltere trace`: records one run in detail."""
 
 from __future__ import annotations
 

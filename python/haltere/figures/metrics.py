@@ -1,4 +1,4 @@
-"""The metrics a figure or a table can show: where each stands in the results, its unit, its definition."""
+"""The metrics a figure or a table can show: its column in the results, its unit, its definition."""
 
 from __future__ import annotations
 

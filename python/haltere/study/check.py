@@ -21,7 +21,7 @@ Path = list[str | int]
 
 
 class Origin:
-    """Where the values of a study come from: its file, and the variant that was laid over it."""
+    """The origin of a study's values: its file, and the variant that was laid over it."""
 
     def __init__(self, document: Document, variant: str | None, data: dict[str, Any]) -> None:
         self.document, self.variant, self.data = document, variant, data

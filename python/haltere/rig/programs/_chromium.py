@@ -74,8 +74,8 @@ def fetch(pipe: Pipe, url: str) -> Json:
     pipe.answer(pipe.send("Network.enable", session), seen)
     seen.clear()
     done = pipe.send("Runtime.evaluate", session, expression=_FETCH.format(url=url), awaitPromise=True)
-    told = pipe.answer(done, seen)
-    if "exceptionDetails" in told:
+    evaluated = pipe.answer(done, seen)
+    if "exceptionDetails" in evaluated:
         failed: Json = next((m["params"] for m in seen if m.get("method") == "Network.loadingFailed"), {})
         raise RuntimeError(failed.get("errorText") or "the fetch failed")
     for message in pipe.messages() if not _finished(seen) else iter(()):
@@ -134,8 +134,8 @@ def main(arguments: list[str]) -> int:
     os.close(browser_writes)
     pipe = Pipe(we_write, we_read)
     try:
-        told = fetch(pipe, url)
-        Path(file).write_text(json.dumps(told))
+        evaluated = fetch(pipe, url)
+        Path(file).write_text(json.dumps(evaluated))
         pipe.send("Browser.close")
         return 0
     except (RuntimeError, StopIteration, OSError) as error:
