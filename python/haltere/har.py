@@ -117,7 +117,7 @@ def _entry(entry: Any, place: str) -> _Entry | None:
     if size is None:
         raise ValueError(f"has no {place}.response.bodySize: give {EXPORT}")
     headers, body = _number(request.get("headersSize")), _number(request.get("bodySize"))
-    # Over HTTP/2 and HTTP/3 browsers do not know (-1).
+    # With HTTP/2 and HTTP/3, browsers do not know the size and write -1.
     asked = int(headers + max(body or 0, 0)) if headers is not None and headers > 0 else None
     return _Entry(url, _initiator(entry.get("_initiator")), start, start + round(max(took or 0, 0) * 1000), size, asked)
 

@@ -34,7 +34,7 @@ def command(
     file = Path(what[0])
     folder = out or Path("traces") / (file.stem if _is_file(what) else _named(what))
     wanted = {"qlog": folder / "qlog" if qlog else None, "pcap": folder / "pcap" if pcap or links else None}
-    # Before anything is said about a scenario that the fidelity may not have either.
+    # Checked first: the fidelity may not support the scenario either, but this error helps more.
     refuse_files(conditions.fidelity, **wanted)
     loaded = _is_file(what)
     scenario = Scenario.load(file, fidelity=conditions.fidelity) if loaded else conditions.scenario(what)

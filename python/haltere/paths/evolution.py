@@ -97,7 +97,7 @@ def measure(
         on_progress(f"{kept.name}: drawing traces", 0, 0)
         seeds = [options.seed + draw for draw in range(options.draws)]
         samples: list[pl.DataFrame] = []
-        if options.traces or locator is not None:  # lists of hops are most of a lake: not read for nothing
+        if options.traces or locator is not None:  # lists of hops are most of a lake, so they are read only if needed
             samples = kept.samples(max(options.traces, 8 * options.tracks), seeds, columns=_COLUMNS, engine=engine)
         routes, views = _graphs(kept.name, samples if options.traces else [], options, locator, on_progress)
         periods.append(Period(kept.name, counted, kept.days(), dict(regions), routes, views))

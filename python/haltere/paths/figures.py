@@ -101,7 +101,7 @@ def _cdf_line(period: Period, colour: str, values: Floats, what: str, label: str
     if np.array_equal(values, np.round(values)) and np.unique(values).size < 100:
         xs, counts = np.unique(values, return_counts=True)
         points = list(zip(xs.tolist(), (np.cumsum(counts) / values.size).tolist(), strict=True))
-        # Ten curves of some twenty steps each would be nothing but marks: of those without a name none answers.
+        # Ten curves of some twenty steps each would be covered with marks; only curves with a name have any.
         marks = [(p, f"{period.name}{what}: {fixed(100 * p[1], 1)} % at most {p[0]:g}") for p in points if label]
         return Line(label, colour, [(points[0][0], 0.0), *points], strength, steps=True, marks=marks)
     shares = np.linspace(0, 1, 201)

@@ -212,7 +212,7 @@ def _draw(
         nodes = np.flatnonzero(candidates).astype(np.uint32)
         return np.frombuffer(_core().draw_nodes(nodes, n, *of, name), np.uint32)
 
-    # Both ends differ, so that every pair is one.
+    # The two ends differ, so that every pair is valid.
     sources = drawn(may_begin, numbers[0], "paths/graph/sources")
     inside[sources] = False
     return sources, drawn(inside, numbers[1], "paths/graph/destinations")

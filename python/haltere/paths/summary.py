@@ -321,7 +321,7 @@ def find(name: str, folder: Path) -> Summary:
     try:
         about = path / "lake.json" if path.is_dir() else path
         there = bool(name) and about.is_file()
-    except OSError:  # a name that no file can have
+    except OSError:  # not a valid file name
         there = False
     if not there:
         raise InputError(

@@ -69,7 +69,7 @@ def quantiles(low: Floats, width: Floats, weights: Floats, share: float) -> Floa
     """Return the quantile of each of several distributions over the same bins, shape (rows,)."""
     total = np.cumsum(weights, axis=1)
     wanted = share * total[:, -1]
-    # The sum of many weights may end a hair below what they add up to: the last used bin is the last choice.
+    # Rounding may leave the sum of many weights slightly too low; the last used bin is then taken.
     place = np.minimum((total < wanted[:, None] * (1 - 1e-12)).sum(axis=1), weights.shape[1] - 1)
     rows = np.arange(len(weights))
     inside = weights[rows, place]

@@ -72,7 +72,7 @@ def _move_in(where: str, folder: Path) -> Path:
             raise OSError(ctypes.get_errno(), "making mounts private")
         jobs = folder.resolve()
         descriptor = os.open(jobs, os.O_PATH)
-    # What lies below /tmp may be the program itself: then /tmp stays as it is.
+    # The program itself may be below /tmp; then /tmp is not mounted over.
     needed = (sys.prefix, sys.base_prefix, __file__)
     for target in ("/run", "/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108
         if not _covers(target, *needed):

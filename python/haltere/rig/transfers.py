@@ -186,7 +186,7 @@ def _place(rig: Rig, flow: Flow, scratch: Path) -> Place:
 @contextlib.contextmanager
 def _server(rig: Rig, flow: Flow, program: Program, at: Place) -> Iterator[None]:
     if program.congestion.by == "namespace":
-        # By the route: the default of a namespace may only be what the machine's owner has allowed for everybody.
+        # Set by the route: a namespace's default may only be an algorithm that the machine's owner has allowed for all.
         namespaces.set_route(rig, flow.server, flow.client, congestion=program.congestion.word(flow.congestion))
     with inside(rig.nodes[flow.server].fd):
         command = program.server(at)

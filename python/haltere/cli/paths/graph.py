@@ -64,7 +64,7 @@ def _draw(
     lake: Lake, wanted: Wanted, draw: int, locate: Locator | None, advance: _Progress
 ) -> tuple[PartialView, pl.DataFrame]:
     """One graph from a sample of its own, and the paths in it."""
-    # The draws of `haltere paths compare`, so that both commands speak of the same graphs.
+    # The draws of `haltere paths compare`, so that both commands make the same graphs.
     sample = lake.sample(wanted.traces, wanted.seed + draw, columns=list(COLUMNS))
     view = partial_view(sample, gaps=wanted.gaps)
     found = routes(

@@ -118,7 +118,7 @@ def main(arguments: list[str]) -> int:
     )  # fmt: skip
     browser_reads, we_write = os.pipe()
     we_read, browser_writes = os.pipe()
-    # The browser finds its ends as 3 and 4.
+    # The browser expects its ends of the pipes as descriptors 3 and 4.
     shell = (
         sys.executable,
         __file__,
@@ -150,7 +150,7 @@ def main(arguments: list[str]) -> int:
 
 def _become(arguments: list[str]) -> None:
     reads, writes, *command = arguments
-    # Both go beyond 4 first: either may be the other's place.
+    # Both are moved beyond 4 first, as one may have the number that the other needs.
     high = [os.dup2(int(number), place) for number, place in ((reads, 60), (writes, 61))]
     for number, place in zip(high, (3, 4), strict=True):
         os.dup2(number, place, inheritable=True)
