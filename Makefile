@@ -27,11 +27,11 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
 CORE_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml' -o -name '*.json' 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
 
-# The worker program of the stacks that read the clock themselves; where it stands the package is built to use it.
+# The worker program of the stacks that read the clock themselves; if it has been built, the package uses it.
 WORKER := python/haltere/haltere-worker
 WORKER_SOURCES := $(shell find crates/worker crates/net crates/stacks/src/worker -name '*.rs' -o -name '*.toml' -o -name '*.lock' 2>/dev/null)
 CORE_FEATURES := $(if $(wildcard $(WORKER)),--features worker)
-# A libclang that comes alone, such as PyPI's, lacks a compiler's own headers; gcc's do as well.
+# A libclang without clang, such as PyPI's, lacks the compiler's headers; those of gcc work as well.
 WORKER_CARGO = cd crates/worker && CARGO_TARGET_DIR='$(CURDIR)/target/worker' \
 	BINDGEN_EXTRA_CLANG_ARGS="$${BINDGEN_EXTRA_CLANG_ARGS-$${LIBCLANG_PATH:+-I$$(cc -print-file-name=include)}}" cargo
 

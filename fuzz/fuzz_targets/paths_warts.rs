@@ -1,4 +1,4 @@
-//! Any bytes are read to their end as warts, or told as damage: no panic, and nothing lost that is not in the file.
+//! Reads any bytes as warts: no panic, and no more bytes are reported as damaged than there are.
 
 #![no_main]
 

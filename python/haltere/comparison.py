@@ -49,7 +49,7 @@ def measure(
     """Run a comparison and return an entry (see `ENTRY`) for each contender and replication.
 
     Losses are the same for all contenders of one replication. `seed` in an entry is the seed plus the replication, by
-    which the entries of one replication are told from others. When sharing, an entry is a flow, in the order given,
+    which the entries of a replication are recognised. When sharing, an entry is a flow, in the order given,
     and goodput counts from 10 s on; on odd replications the flows start in reverse order.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The door to the extension module: JSON in and out becomes Python values, its errors become ours."""
+"""Typed access to the extension module: converts its JSON to Python values and its errors to those of this package."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if _WORKER.is_file():
 
 
 class ScenarioProblem(Exception):
-    """What the core says against a scenario: a sentence, and the path of the field inside the scenario."""
+    """Why the core refuses a scenario: a sentence, and the path of the field inside the scenario."""
 
     def __init__(self, message: str, path: str) -> None:
         super().__init__(message)
@@ -122,7 +122,7 @@ def trace(
 
 
 class LinkProblem(Exception):
-    """What the core says against a link to emulate: a sentence, and the path of the field in its specification."""
+    """Why the core refuses to emulate a link: a sentence, and the path of the field in its specification."""
 
     def __init__(self, message: str, path: str) -> None:
         super().__init__(message)
@@ -175,7 +175,7 @@ def link_config(link: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def measured_topology(topology: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a topology drawn from measured paths says: `paths`, `quantile` (None: random) and `kind`.
+    """Return the values of a topology that is drawn from measured paths: `paths`, `quantile` (None: random) and `kind`.
 
     Raises:
         ScenarioProblem: if it is wrong, but for whether its paths are there.
@@ -201,7 +201,7 @@ def locate(toml_text: str, path: str) -> tuple[int, int]:
 
 
 def algorithms() -> dict[str, list[dict[str, Any]]]:
-    """Return what a contender can be made of: `transports`, `congestion`, `stacks`, `switches`, `settings`."""
+    """Return what a contender can consist of: `transports`, `congestion`, `stacks`, `switches`, `settings`."""
     answer: dict[str, list[dict[str, Any]]] = json.loads(_core.algorithms())
     return answer
 
@@ -220,6 +220,6 @@ def scenario_schema() -> dict[str, Any]:
 
 @cache
 def fingerprint() -> str:
-    """Return a hash of the extension module's file: a rebuilt core does not pass for the one that wrote a result."""
+    """Return a hash of the extension module's file, by which results of another build are recognised."""
     file = _core.__file__
     return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16] if file else VERSION

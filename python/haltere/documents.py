@@ -1,4 +1,4 @@
-"""TOML files that know where each of their values stands, so that an error can point at it."""
+"""TOML files with the position of each value, so that an error can point at it."""
 
 from __future__ import annotations
 

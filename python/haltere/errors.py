@@ -1,4 +1,4 @@
-"""The errors a user can mend: each says where, which field, what was given and what would be right."""
+"""Errors that a user can correct: each names the place and the field, what was given and what would be right."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class HaltereError(Exception):
-    """The base of every error this package raises on purpose. `str(error)` is one readable block."""
+    """The base class of every error that this package raises on purpose. `str(error)` is one readable block."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The fidelities: where a scenario runs. One description of a run, one form of its result, several machines.
+"""The fidelities: where a scenario runs. The description of a run and the form of its result are the same for all.
 
 `model`: our own transports and links in the simulator, in virtual time. `stack`: the same, but QUIC is a production
 stack. `linux`: a real kernel and real programs inside a user-mode Linux, in virtual time. `testbed`: the same rig on
@@ -35,7 +35,7 @@ def executor(fidelity: Fidelity, workers: int | None = None, extra: dict[str, An
     """Return what runs tasks at a fidelity; `extra` goes into each job of a rig (such as `sample_ns`).
 
     Raises:
-        InputError: if this machine lacks what it takes; it says how to get it.
+        InputError: if this machine lacks what it takes; the error says how to get it.
     """
     if fidelity in SIMULATED:
         from haltere.runner.executor import ThreadExecutor
@@ -48,7 +48,7 @@ def executor(fidelity: Fidelity, workers: int | None = None, extra: dict[str, An
 
 @cache
 def about(fidelity: Fidelity) -> dict[str, Any]:
-    """Return what results say of the machine at a fidelity: the kernel's name, version, timer frequency."""
+    """Return what results record of the machine at a fidelity: the kernel's name, version, timer frequency."""
     if fidelity in SIMULATED:
         return {}
     if fidelity == "testbed":
@@ -59,7 +59,7 @@ def about(fidelity: Fidelity) -> dict[str, Any]:
 
 
 def identity(fidelity: Fidelity) -> str:
-    """Return what, beside the scenario, seed and version, a run's result depends on."""
+    """Return what a run's result depends on besides scenario, seed and version."""
     if fidelity in SIMULATED:
         return "" if fidelity == "model" else fidelity
     return f"{fidelity} {about(fidelity)['name']}"

@@ -1,4 +1,4 @@
-"""Pages from HAR files (HTTP Archive 1.2), as browsers export them: what was asked for, how large, what it awaited.
+"""Pages from HAR files (HTTP Archive 1.2), as browsers export them: requests, their sizes and what they waited for.
 
 A page in the simulator is a list of objects from one server. An object waits for the one that a browser names as its
 initiator (Chromium's `_initiator`); where none is named, for the one that had ended last before it was asked for. The
@@ -104,7 +104,7 @@ def _awaited(index: int, entries: list[_Entry]) -> int | None:
 
 
 def _entry(entry: Any, place: str) -> _Entry | None:
-    """Read one entry; None for what did not go over the network."""
+    """Read one entry; None if it did not go over the network."""
     request, response = _table(entry, "request", place), _table(entry, "response", place)
     url = request.get("url")
     if not isinstance(url, str):
@@ -117,7 +117,7 @@ def _entry(entry: Any, place: str) -> _Entry | None:
     if size is None:
         raise ValueError(f"has no {place}.response.bodySize: give {EXPORT}")
     headers, body = _number(request.get("headersSize")), _number(request.get("bodySize"))
-    # Over HTTP/2 and HTTP/3 browsers do not know (-1).
+    # With HTTP/2 and HTTP/3, browsers do not know the size and write -1.
     asked = int(headers + max(body or 0, 0)) if headers is not None and headers > 0 else None
     return _Entry(url, _initiator(entry.get("_initiator")), start, start + round(max(took or 0, 0) * 1000), size, asked)
 
@@ -141,7 +141,7 @@ def _instant(value: Any, place: str) -> int:
 
 
 def _size(response: dict[str, Any]) -> int | None:
-    """Bytes of the body as they went over the network: -1 stands for unknown, compressed content for itself."""
+    """Return the bytes of the body as transferred (compressed if it was); -1 in the file means unknown."""
     content = response.get("content")
     inner = content if isinstance(content, dict) else {}
     whole, saved = _number(inner.get("size")), _number(inner.get("compression"))
@@ -151,7 +151,7 @@ def _size(response: dict[str, Any]) -> int | None:
 
 
 def _initiator(value: Any) -> str | None:
-    """The address of what made the browser ask: a document, or the script at the top of the stack."""
+    """The address of what caused the request: a document, or the script at the top of the stack."""
     if not isinstance(value, dict):
         return None
     stack = value.get("stack")

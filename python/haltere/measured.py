@@ -1,8 +1,8 @@
 """Scenarios whose topology is drawn from measured paths: `[topology] from = "paths"`.
 
-Such a scenario stands for as many as it has replications. Each becomes concrete before it is run: a path of a summary
-is taken, by its quantile or by a number that depends on seed and replication alone, and stands in as a point-to-point
-link or as a chain of links. Nothing behind this module knows of measured paths.
+Such a scenario stands for one concrete scenario for each replication. It becomes concrete before it is run: a path is
+taken from a summary, by its quantile or by a number that depends on seed and replication alone, and becomes a
+point-to-point link or a chain of links. No later step of a run knows of measured paths.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Measured:
         return {**self.scenario, "topology": {"kind": self.kind, "links": _chain(link, path)}, "flows": flows}
 
     def extremes(self) -> list[MeasuredPath]:
-        """Return the paths with the greatest round-trip time and with the most hops: where one can be run, all can."""
+        """Return the paths with the greatest round-trip time and with the most hops: if these can be run, all can."""
         paths = [self.path(0, 0)] if self.share is not None else self.summary.paths
         slowest, longest = max(paths, key=lambda path: path.rtt_us), max(paths, key=lambda path: path.hops)
         return [slowest] if longest == slowest else [slowest, longest]
@@ -109,7 +109,7 @@ def _chain(link: Mapping[str, Any], path: MeasuredPath) -> list[dict[str, Any]]:
 
 
 def _narrow(link: Mapping[str, Any], path: MeasuredPath) -> dict[str, Any]:
-    """The narrow link, with queues in BDPs of the whole path, of which the core sees the last hop alone."""
+    """The narrow link, with queues in BDPs of the whole path, as the core would take the last hop's alone."""
     config = core.link_config({**link, "delay": f"{500 * path.rtt_us}ns"})
 
     def counted(fields: Mapping[str, Any], way: str) -> dict[str, Any]:

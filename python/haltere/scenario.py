@@ -70,7 +70,7 @@ class Scenario:
             ) from None
 
     def concrete(self, seed: int = 1, replication: int = 0) -> str:
-        """Return what a run of it runs, as JSON: the scenario itself, or over the path that it draws."""
+        """Return the concrete scenario of a replication as JSON: itself, or the one over the path it draws."""
         if self.measured is None:
             return self.json
         return core.canonical(self.measured.over(self.measured.path(seed, replication)))
@@ -133,7 +133,7 @@ class Scenario:
         return isinstance(other, Scenario) and self._identity() == other._identity()
 
     def _identity(self) -> tuple[object, ...]:
-        """What makes it itself: a summary's name may stand for other paths in another folder."""
+        """What distinguishes it: the name of a summary may mean other paths in another folder."""
         return self.json, self.fidelity, None if self.measured is None else self.measured.summary
 
     def __hash__(self) -> int:

@@ -1,4 +1,4 @@
-"""Model and kernel side by side: the same contenders on the same link, with the same losses."""
+"""Compares model and kernel: the same contenders on the same link, with the same losses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Validation:
-    """What came out."""
+    """The outcome of a validation."""
 
     contenders: tuple[str, ...]
     quantities: tuple[Quantity, ...]
@@ -135,7 +135,7 @@ def _queueing(results: list[dict[str, Any]]) -> Interval | None:
 
 
 def _both(model: dict[str, Any], kernel: dict[str, Any], flows: int) -> dict[str, Any]:
-    """Lay two traces on one time axis: the kernel's flows are numbered after the model's."""
+    """Join two traces on one time axis: the kernel's flows are numbered after the model's."""
     names = ("cwnd", "ssthresh", "rtt", "delivery_rate")
 
     def renamed(series: dict[str, Any], shift: int) -> dict[str, Any]:
@@ -147,12 +147,12 @@ def _both(model: dict[str, Any], kernel: dict[str, Any], flows: int) -> dict[str
         for one in trace
         if one["who"].startswith("flow ") and one["name"] in names
     ]
-    told = [
+    flows_of_both = [
         {**flow, "flow": flow["flow"] + shift, "contender": _as(flow["contender"], implementation)}
         for result, shift, implementation in ((model["result"], 0, "model"), (kernel, flows, "linux"))
         for flow in result["flows"]
     ]
-    return {"series": drawn, "result": {"flows": told}}
+    return {"series": drawn, "result": {"flows": flows_of_both}}
 
 
 def _as(contender: str, implementation: str) -> str:

@@ -213,7 +213,7 @@ def test_compare_writes_a_report_that_stands_alone(two: Path, haltere: Haltere) 
     assert {one["verdict"] for one in found["claims"]} <= {"confirmed", "contradicted", "undecided"}
     assert math.isclose(sum(found["mix"]["second"].values()), 1)
     options = Options(300, sources=3, destinations=40, k=4, draws=3, mmdb=two / "places.mmdb", threads=1)
-    again = measure(Lake(two / "2006"), Lake(two / "2011"), options, tell=lambda *_: None).evolution
+    again = measure(Lake(two / "2006"), Lake(two / "2011"), options, on_progress=lambda *_: None).evolution
     assert json.loads(json.dumps(as_data(again, findings(again)))) == found
 
 

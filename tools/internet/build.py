@@ -1,4 +1,4 @@
-"""Builds a small Internet out of network namespaces: nothing of it has a name, and it ends with this process."""
+"""Builds a small Internet of network namespaces. Nothing of it has a name, so that it ends with this process."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SILENT = (("net.ipv4.icmp_echo_ignore_all", "1"), ("net.ipv6.icmp.echo_ignore_a
 
 @dataclass
 class Built:
-    """A small Internet that stands."""
+    """A small Internet that has been built."""
 
     net: Internet
     homes: dict[str, Namespace] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Built:
     """(cable, node) to the node's interface."""
 
     def close(self) -> None:
-        """Take it down."""
+        """Remove it."""
         for home in self.homes.values():
             home.close()
 

@@ -1,4 +1,4 @@
-"""Where the small Internets stand, and the database that says so of their addresses."""
+"""The cities of the small Internets, and the database of the places of their addresses."""
 
 from __future__ import annotations
 

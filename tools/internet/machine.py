@@ -1,4 +1,4 @@
-"""Gives a small Internet a machine: a user-mode Linux in virtual time, or namespaces on this one."""
+"""Runs a small Internet on a machine: a user-mode Linux in virtual time, or namespaces on this one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 
 def measure(jobs: Sequence[tuple[Internet, list[Json]]], *, virtually: bool, seed: int = 1) -> list[list[Json]]:
-    """Run programs in small Internets, one a job, and return what they gave, in order.
+    """Run programs in small Internets, one a job, and return their outputs, in order.
 
     Raises:
         RuntimeError: if a machine or a job failed.

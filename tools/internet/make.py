@@ -40,7 +40,7 @@ METHODS = {
     6: {"-P icmp-paris": 85, "-P udp-paris": 15},
 }
 LAST_DITCH = "-P icmp-paris -G 2"
-"""What is told of hosts behind too many silent routers: one last probe with the highest TTL."""
+"""The method for hosts behind too many silent routers: one last probe with the highest TTL."""
 V6 = 0.15
 
 

@@ -16,16 +16,16 @@ from internet.plan import Internet
 
 Json = dict[str, Any]
 WORK = "internet.measure:run"
-"""What an agent is told that it is to do."""
+"""The function that an agent calls for each job."""
 
 
 def run(job: Json, *, wall_clock: bool = False) -> Json:
     """Build the Internet of a job and run its programs one after the other.
 
     `scenario` is the text of an object: `net`, a plan as data; `runs`, each with `at`, the monitor; `words`, the
-    command (`{input}` and `{output}` are files); `input`, a text; and `since`, seconds since 1970: what the clock shall
-    say, in virtual time alone. Delays stand in virtual time alone as well. Answers with a list: `code`, `stdout`,
-    `stderr` and `output` (base64) of each.
+    command (`{input}` and `{output}` are files); `input`, a text; and `since`, seconds since 1970: the time to
+    set the clock to, in virtual time only. Links have delays in virtual time only. Answers with a list of `code`,
+    `stdout`, `stderr` and `output` (base64) of each.
     """
     wanted = json.loads(job["scenario"])
     built = build(Internet.of(wanted["net"]), seed=job["seed"], delays=not wall_clock)

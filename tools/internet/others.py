@@ -1,4 +1,4 @@
-"""What other programs say of the same paths: traceroute and mtr, as text and as JSON, IPv4 and IPv6."""
+"""Output of other programs for the same paths: traceroute and mtr, as text and as JSON, IPv4 and IPv6."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a small Internet is made of: nodes, cables, who has which addresses, and the routes between them. Pure data.
+"""The plan of a small Internet: nodes, cables, who has which addresses, and the routes between them. Pure data.
 
 All addresses are from ranges that no real host has: RFC 2544 (198.18.0.0/15), RFC 5737 (192.0.2.0/24) and RFC 3849
 (2001:db8::/32). A node's interfaces have addresses of its own block, and routers answer probes from the interface by
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Answers = Literal["always", "never", "seldom"]
-"""How a router tells of probes that end at it: "seldom" is once a second a target, Linux's default."""
+"""How a router answers probes that expire at it: "seldom" is once a second and target, Linux's default."""
 Fate = Literal["hosts", "monitor", "silent", "blackhole", "unreachable", "prohibited", "loop"]
 """What becomes of packets to a prefix: its hosts answer; they hear and say nothing; the last router drops or refuses
 them (!H, !X); or routers pass them round in a circle."""
@@ -73,7 +73,7 @@ class Prefix:
 
 @dataclass
 class Internet:
-    """All of it."""
+    """The plan of a small Internet."""
 
     nodes: list[Node] = field(default_factory=list)
     cables: list[Cable] = field(default_factory=list)

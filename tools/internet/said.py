@@ -1,4 +1,4 @@
-"""Counts what scamper's own tool says of its files: a reading that shares nothing with haltere's.
+"""Counts what scamper's own tool says of its files, by code that shares nothing with haltere's.
 
 The rules are those of docs/paths.md, written down a second time.
 """

@@ -1,5 +1,5 @@
-//! The only place of this crate that reads clocks: a driver on a wall clock may (and inside a user-mode Linux with
-//! time travel that clock is virtual).
+//! The only place of this crate that reads clocks, as it drives real hosts. (Inside a user-mode Linux with time travel
+//! the clock is virtual.)
 
 use haltere_net::{Span, Time};
 use rustix::fd::{AsFd, OwnedFd};
@@ -46,7 +46,8 @@ impl Alarm {
         Ok(Alarm { fd, set: Time::NEVER })
     }
 
-    /// Sets it to `at`; [`Time::NEVER`] stops it. A timer that has rung is silent once it is set again.
+    /// Sets it to `at`; [`Time::NEVER`] stops it. Setting a timer that has expired makes its descriptor unreadable
+    /// again.
     pub(crate) fn set(&mut self, at: Time) -> io::Result<()> {
         if self.set == at {
             return Ok(());

@@ -3,7 +3,7 @@
 //! [`transfers::run`] makes bare TCP transfers, both ends of all flows in one thread, wherever their network
 //! namespaces are. [`capture::Capture`] listens at interfaces with memory-mapped packet sockets (packet(7)). The
 //! [`meters`] are pure: they compute from the packets seen what the simulator counts, by the same definitions, so that
-//! a real run and a simulated one can be laid side by side.
+//! a real run and a simulated one can be compared.
 //!
 //! The crate needs Linux; on other systems only the meters are there.
 

@@ -6,13 +6,13 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The largest `struct tcp_info` that is asked for; kernels give what they have.
+/// The largest `struct tcp_info` that is asked for; a kernel returns the part that it has.
 const TCP_INFO_ROOM: usize = 512;
 /// `TPACKET_V3` of linux/if_packet.h.
 const TPACKET_V3: libc::c_int = 2;
-/// Where `block_status` stands in `struct tpacket_block_desc`.
+/// Offset of `block_status` in `struct tpacket_block_desc`.
 const BLOCK_STATUS: usize = 8;
-/// The block is the reader's.
+/// The status of a block that the reader may read.
 const STATUS_USER: u32 = 1;
 const STATUS_KERNEL: u32 = 0;
 
@@ -81,7 +81,7 @@ pub(crate) struct RingSize {
     pub(crate) blocks: u32,
     /// How much of each packet is kept, bytes from the IP header on.
     pub(crate) snap: u32,
-    /// A block that is not full is handed over after so long, ms.
+    /// The time after which a block that is not full is handed over, ms.
     pub(crate) timeout_ms: u32,
 }
 
@@ -118,7 +118,7 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Lets through what is IPv4, and of it `snap` bytes; nothing if that is zero (classic BPF).
+    /// Lets only IPv4 packets through, `snap` bytes of each; no packet if that is zero (classic BPF).
     pub(crate) fn accept_ipv4(&self, snap: u32) -> io::Result<()> {
         let filter = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
         let protocol = (libc::SKF_AD_OFF + libc::SKF_AD_PROTOCOL) as u32;
@@ -132,7 +132,7 @@ impl Ring {
         set_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
     }
 
-    /// Begins to capture what passes the interface of this index, both ways.
+    /// Begins to capture the packets of the interface with this index, in both directions.
     pub(crate) fn bind(&self, index: u32) -> io::Result<()> {
         // SAFETY: the structure is plain numbers, for which zero is valid.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };

@@ -1,4 +1,4 @@
-//! `struct tcp_info` (linux/tcp.h, as of Linux 6.12) by name. A kernel gives as many of its bytes as it knows.
+//! `struct tcp_info` (linux/tcp.h, as of Linux 6.12) by name. A kernel returns as many of its bytes as it has.
 
 use crate::sys;
 use haltere_net::Time;
@@ -6,11 +6,11 @@ use rustix::fd::BorrowedFd;
 use serde_json::{Map, Value};
 use std::io;
 
-/// Where the two bytes of bit fields stand.
+/// Offset of the two bytes of bit fields.
 const SCALES: usize = 6;
 const FLAGS: usize = 7;
 
-/// The fields but those of bits: name without `tcpi_`, offset, bytes.
+/// The fields except the bit fields: name without `tcpi_`, offset, bytes.
 #[rustfmt::skip]
 const FIELDS: &[(&str, usize, usize)] = &[
     ("state", 0, 1), ("ca_state", 1, 1), ("retransmits", 2, 1), ("probes", 3, 1), ("backoff", 4, 1), ("options", 5, 1),
@@ -28,7 +28,7 @@ const FIELDS: &[(&str, usize, usize)] = &[
     ("total_rto_recoveries", 242, 2), ("total_rto_time", 244, 4),
 ];
 
-/// What the kernel told of one connection.
+/// The kernel's state of one connection.
 #[derive(Clone)]
 pub(crate) struct TcpInfo {
     bytes: [u8; 512],
@@ -36,7 +36,7 @@ pub(crate) struct TcpInfo {
 }
 
 impl TcpInfo {
-    /// Asks for it.
+    /// Asks the kernel for it.
     pub(crate) fn of(fd: BorrowedFd<'_>) -> io::Result<TcpInfo> {
         let (bytes, len) = sys::tcp_info(fd)?;
         Ok(TcpInfo { bytes, len })
@@ -56,7 +56,7 @@ impl TcpInfo {
         FIELDS.iter().find(|f| f.0 == name).and_then(|&(_, offset, bytes)| self.at(offset, bytes))
     }
 
-    /// All that the kernel gave.
+    /// All fields that the kernel returned.
     pub(crate) fn to_json(&self) -> Value {
         let mut all: Map<String, Value> = FIELDS
             .iter()
@@ -95,7 +95,7 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Keeps `value` if it is another than the last.
+    /// Keeps `value` if it differs from the last one.
     pub(crate) fn push(&mut self, at: Time, value: u64) {
         if self.value.last() != Some(&value) {
             self.at.push(at);

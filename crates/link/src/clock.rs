@@ -1,4 +1,4 @@
-//! The clocks of the emulator, which is a driver on a wall clock; nothing else in this crate reads one.
+//! The clocks of the emulator, which runs in real time; nothing else in this crate reads a clock.
 
 use haltere_net::{Span, Time};
 use nix::errno::Errno;

@@ -33,7 +33,7 @@ impl Emulator {
     /// Makes the devices of a specification and brings them up.
     ///
     /// # Errors
-    /// If the kernel refuses one; those made before it are gone again.
+    /// If the kernel refuses one; those made before it are removed.
     pub fn new(spec: EmulatorSpec) -> Result<Emulator, EmulatorError> {
         let mut tuns = Vec::new();
         for (l, link) in spec.links.iter().enumerate() {
@@ -85,7 +85,7 @@ impl Emulator {
         Ok(())
     }
 
-    /// Stops the links, takes the devices away and tells what was counted.
+    /// Stops the links, removes the devices and returns the counters.
     ///
     /// # Errors
     /// If it does not run.
@@ -107,13 +107,13 @@ impl Running {
 impl Drop for Emulator {
     fn drop(&mut self) {
         if let State::Running(running) = std::mem::replace(&mut self.state, State::Done) {
-            // Nobody is left to be told.
+            // Nobody is left to report to.
             let _ = running.end();
         }
     }
 }
 
-/// Reads away what waits at a device.
+/// Discards the packets that wait at a device.
 fn discard(tun: &Tun) {
     let mut buffer = [0; 2048];
     while std::io::Read::read(&mut &tun.file, &mut buffer).is_ok_and(|n| n > 0) {}

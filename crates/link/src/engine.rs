@@ -1,10 +1,10 @@
-//! The emulator without the kernel: whose packets these are, when they depart, where they go.
+//! The emulator without the kernel: which link a packet belongs to, when it departs, and where it goes.
 //!
 //! [`Engine::turn`] is one round of the loop and takes everything from [`Io`]: the kernel in the emulator, a virtual
-//! clock in the tests. One reading of the clock a round, after what waited was read, dates what was read and decides
-//! what is due: a packet may be dated some microseconds late, but never before it was sent, even if the system stops us
-//! in the middle. A wait's end dates nothing: a packet departs when the link says so, and what a late wake-up costs is
-//! recorded and forgotten.
+//! clock in the tests. The clock is read once a round, after the waiting packets were read. This reading is
+//! the time of arrival of the packets read, and decides which packets are due. A packet may be dated some microseconds
+//! late, but never before it was sent, even if the system stops this thread in the middle. The end of a wait dates
+//! nothing: the link says when a packet departs. The lateness of a wake-up is recorded and has no other effect.
 
 use crate::report::Lateness;
 use crate::spec::{EmulatorSpec, Manner};
@@ -16,16 +16,16 @@ use haltere_net::{ComponentId, Cx, Ecn, Packet, Time};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Units read at one port before the clock is read.
+/// How many units are read at one port before the clock is read.
 const READS: usize = 8;
-/// Runs written to one port before it is read again.
+/// How many runs are written to one port before it is read again.
 const WRITES: usize = 16;
 
 /// What the engine needs of the world.
 pub trait Io {
     /// Time since the start.
     fn now(&mut self) -> Time;
-    /// What waits at a port; `None` if nothing does now.
+    /// The next unit that waits at a port; `None` if there is none.
     fn receive(&mut self, port: usize) -> Option<Unit>;
     /// Sends packets of a unit on from a port, with this ECN field.
     fn send(&mut self, port: usize, unit: &Unit, pieces: Range<u32>, ecn: Ecn);
@@ -36,7 +36,7 @@ pub trait Io {
 /// One packet: which piece of which unit.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// What it was read with.
+    /// The unit it was read in.
     pub unit: Arc<Unit>,
     /// Its number in it.
     pub piece: u32,
@@ -131,8 +131,8 @@ impl Engine {
         self.lanes.iter().map(|lane| lane.link.next_wake()).min().unwrap_or(Time::NEVER)
     }
 
-    /// Reads what waits at a port, unless packets of its lane are overdue: reading on would only make them later. Whether
-    /// there may be more.
+    /// Reads what waits at a port, unless packets of its lane are overdue, which reading would delay further. Returns
+    /// whether there may be more.
     fn read(&mut self, port: usize, io: &mut impl Io) -> bool {
         if self.lanes[port].behind {
             return true;
@@ -155,7 +155,7 @@ impl Engine {
         }
     }
 
-    /// Hands on what is due on a lane; whether there may be more.
+    /// Hands on the packets that are due on a lane; returns whether there may be more.
     fn deliver(&mut self, lane: usize, now: Time, io: &mut impl Io) -> bool {
         let lane = &mut self.lanes[lane];
         let mut cx = Cx::new(now, ComponentId(0));

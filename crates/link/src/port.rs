@@ -31,17 +31,17 @@ struct Port {
     ready: bool,
 }
 
-/// The kernel.
+/// The kernel's side of the engine.
 pub(crate) struct Kernel {
     ports: Vec<Port>,
     epoll: Epoll,
     timer: TimerFd,
-    /// When the timer goes off, if it does.
+    /// When the timer expires, if it is set.
     armed: Time,
     _stop: Arc<EventFd>,
     clock: Clock,
     last: Time,
-    /// How long before a departure to be awake.
+    /// How long before a departure to wake up.
     spin: Span,
     buffer: Box<[u8]>,
     pub(crate) calls: Calls,

@@ -1,4 +1,4 @@
-//! What an emulator leaves behind.
+//! The report of an emulator.
 
 use crate::engine::Engine;
 use haltere_net::Span;
@@ -20,7 +20,7 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// One packet's.
+    /// Adds one packet's lateness.
     #[inline]
     pub fn record(&mut self, late: Span) {
         if let Some(ns) = &mut self.ns {
@@ -78,10 +78,10 @@ pub struct LaneReport {
     pub lateness_s: LatenessSummary,
 }
 
-/// What the loop did with the kernel.
+/// The system calls of the loop.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
 pub struct Calls {
-    /// Reads that brought something.
+    /// Reads that returned a packet.
     pub reads: u64,
     /// Reads that found nothing.
     pub empty_reads: u64,
@@ -91,13 +91,13 @@ pub struct Calls {
     pub waits: u64,
     /// Settings of the timer.
     pub timers: u64,
-    /// Packets read that were not IP, or too odd to be cut.
+    /// Packets read that were not IP, or super-packets that could not be cut.
     pub unreadable: u64,
     /// Writes that the kernel refused, such as to a device that is down.
     pub refused: u64,
 }
 
-/// What the emulator's thread took.
+/// The resources that the emulator's thread used.
 #[derive(Clone, Copy, Debug)]
 pub struct Thread {
     /// From start to stop.
@@ -106,11 +106,11 @@ pub struct Thread {
     pub cpu: Span,
     /// Whether it had real-time priority.
     pub realtime: bool,
-    /// What it asked of the kernel.
+    /// Its system calls.
     pub calls: Calls,
 }
 
-/// The whole.
+/// The whole report.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// From start to stop, s.
@@ -123,7 +123,7 @@ pub struct Report {
     pub packets: u64,
     /// Lateness of all of them.
     pub lateness_s: LatenessSummary,
-    /// What was asked of the kernel.
+    /// The system calls.
     pub calls: Calls,
     /// The directions of links.
     pub links: Vec<LaneReport>,

@@ -1,7 +1,7 @@
 //! A command behind a link: in a network namespace of its own, whose only way out is an emulated link.
 //!
 //! The other end lies in the caller's namespace; for an ordinary user, who may not make devices there, both ends lie in
-//! a new user namespace. Namespaces and devices have no names in the file system: they die with the processes that
+//! a new user namespace. Namespaces and devices have no names in the file system: they end with the processes that
 //! hold them.
 
 use crate::emulator::Emulator;
@@ -129,14 +129,14 @@ impl Shell {
     }
 }
 
-/// Two addresses of 198.18.0.0/15, which RFC 2544 sets apart for measurements of networks, after the device's number.
+/// Two addresses of 198.18.0.0/15, which RFC 2544 reserves for measurements of networks, chosen by the device's number.
 fn addresses(device: &str) -> (Ipv4Addr, Ipv4Addr) {
     let number: u32 = device.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(0);
     let first = u32::from(Ipv4Addr::new(198, 18, 0, 0)) + number % (1 << 15) * 4;
     ((first + 1).into(), (first + 2).into())
 }
 
-/// Moves this process into a user namespace in which it is root, and a network namespace of that.
+/// Moves this process into a user namespace in which it is root, and into a network namespace that belongs to it.
 fn enter_user_namespace() -> Result<(), EmulatorError> {
     let (user, group) = (geteuid(), getegid());
     let mut moved = unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET);

@@ -61,15 +61,15 @@ pub struct EmulatorSpec {
     pub links: Vec<LinkSpec>,
 }
 
-/// How the emulator works; nothing of this changes when a packet departs.
+/// How the emulator works. None of it changes the time at which a packet departs.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Manner {
-    /// Hand on together what came as one super-packet and is due together, as a NIC's receive offload would. Cheaper,
-    /// and the receiver's acknowledgements then follow super-packets, not packets (default false).
+    /// Hand on together what came as one super-packet and is due together, as a NIC's receive offload would. It costs
+    /// less CPU, but the receiver then acknowledges super-packets, not packets (default false).
     pub coalesce: bool,
-    /// Wake up so long before a departure and look again and again until it is due: it is then late by a microsecond,
-    /// not by the tens that a sleeping processor takes, and costs the CPU. Never in a virtual machine whose time stands
-    /// still while a program computes (default 0).
+    /// How long before a departure to wake up and poll the clock until it is due. The packet is then late by about a
+    /// microsecond, not by the tens that a sleeping processor takes, at the cost of CPU time. It must be 0 in a virtual
+    /// machine whose time stands still while a program computes (default 0).
     pub spin: Span,
     /// Run before every ordinary thread (`SCHED_FIFO`), if that is allowed: late wake-ups become rare on a busy machine
     /// (default false).
@@ -84,10 +84,10 @@ pub struct LinkSpec {
     pub name: String,
     /// Its two ends; `down` goes from the first to the second.
     pub ends: [EndSpec; 2],
-    /// What is read at the first end.
+    /// The direction of packets that are read at the first end.
     #[serde(default)]
     pub down: LinkConfig,
-    /// What is read at the second end.
+    /// The direction of packets that are read at the second end.
     #[serde(default)]
     pub up: LinkConfig,
 }
@@ -163,7 +163,7 @@ fn check_interface(name: &str) -> Result<(), EmulatorError> {
     Err(EmulatorError::new("", message))
 }
 
-/// Refuses what no link can be.
+/// Refuses values that no link can have.
 pub(crate) fn check_config(config: &LinkConfig) -> Result<(), EmulatorError> {
     if !(68..=65_535).contains(&config.mtu) {
         let message = format!("{}: give an MTU from 68 (RFC 791 section 3.2) to 65535 bytes", config.mtu);

@@ -11,7 +11,7 @@ use std::process::Command;
 
 type Answer<T> = Result<T, Errno>;
 
-/// An `ifreq` that names a device; `name` must fit (see `spec::check_interface`), what does not is cut.
+/// An `ifreq` that names a device; `name` must fit (see `spec::check_interface`), a longer one is cut.
 fn request(name: &str) -> libc::ifreq {
     // SAFETY: ifreq is plain data, for which all zeroes are a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -40,7 +40,7 @@ pub(crate) fn attach(tun: impl AsFd, name: &str) -> Answer<String> {
     Ok(name_of(&request))
 }
 
-/// Lets the kernel hand over packets without checksums, and super-packets uncut: TCP's, and UDP's since Linux 6.2.
+/// Lets the kernel hand over packets without checksums, and super-packets of TCP and (since Linux 6.2) of UDP uncut.
 pub(crate) fn offload(tun: impl AsFd) -> Answer<()> {
     let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
     let set = |flags: libc::c_uint| {
@@ -95,7 +95,7 @@ pub(crate) fn set_addresses(socket: impl AsFd, name: &str, own: Ipv4Addr, peer: 
     ioctl(socket, libc::SIOCSIFNETMASK, &mut request)
 }
 
-/// Sends through a device whatever has no other route.
+/// Makes a device the default route.
 pub(crate) fn add_default_route(socket: impl AsFd, name: &str) -> Answer<()> {
     let mut device = request(name).ifr_name;
     // SAFETY: rtentry is plain data, for which all zeroes are a value.
@@ -108,7 +108,7 @@ pub(crate) fn add_default_route(socket: impl AsFd, name: &str) -> Answer<()> {
     Errno::result(unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::SIOCADDRT, &raw const route) }).map(drop)
 }
 
-/// Has the kernel kill the command when the thread that starts it ends.
+/// Makes the kernel kill the command when the thread that starts it ends.
 pub(crate) fn end_with_us(command: &mut Command) {
     // SAFETY: between fork and exec only prctl(2) is called, which is a bare system call.
     unsafe {

@@ -15,18 +15,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 const DEVICE: &str = "/dev/net/tun";
-/// Packets that may wait for us; beyond that the kernel drops uncounted, so it is more than any burst. Linux 6.12 takes
-/// no more.
+/// How many packets may wait at a device. Beyond that the kernel drops packets without counting them, so this is more
+/// than any burst. Linux 6.12 accepts no greater value.
 const WAITING: u32 = 32_767;
 
 /// A network namespace.
 #[derive(Clone, Debug)]
 pub enum Namespace {
-    /// That of the calling thread.
+    /// The namespace of the calling thread.
     Current,
-    /// That of a file such as `/run/netns/a` or `/proc/1/ns/net`.
+    /// The namespace of a file such as `/run/netns/a` or `/proc/1/ns/net`.
     Path(PathBuf),
-    /// One that is held open, and lives as long as somebody does.
+    /// A namespace held open by a descriptor; it lives as long as somebody holds it.
     Open(Arc<File>),
 }
 
@@ -43,7 +43,7 @@ impl Namespace {
         })
     }
 
-    /// Makes it that of the calling thread.
+    /// Moves the calling thread into it.
     pub(crate) fn enter(&self) -> Result<(), EmulatorError> {
         let refuse = |name: &str, errno: Errno| EmulatorError::new("netns", reason(name, errno));
         match self {
@@ -57,7 +57,7 @@ impl Namespace {
         }
     }
 
-    /// Does something inside, in a thread of its own, so that the caller's namespace cannot be lost on the way.
+    /// Calls a function inside the namespace, in a thread of its own, so that the caller's thread keeps its namespace.
     pub(crate) fn within<T: Send>(
         &self,
         what: impl FnOnce() -> Result<T, EmulatorError> + Send,
@@ -80,7 +80,7 @@ fn errno(error: &std::io::Error) -> Errno {
     error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
 }
 
-/// What a refusal means for whoever gave `name`.
+/// Explains a refusal to the user who gave `name`.
 fn reason(name: &str, errno: Errno) -> String {
     match errno {
         Errno::ENOENT => format!("{name} does not exist: make the namespace first, as with ip netns add"),
@@ -95,9 +95,9 @@ fn reason(name: &str, errno: Errno) -> String {
 pub struct Addresses {
     /// Its own.
     pub own: Ipv4Addr,
-    /// That of the other end.
+    /// The address of the other end.
     pub peer: Ipv4Addr,
-    /// Whether everything that has no other route goes through it.
+    /// Whether it is the default route.
     pub default_route: bool,
 }
 
@@ -141,7 +141,7 @@ impl Tun {
     /// Gives the device its addresses and routes; `namespace` is the one it was made in.
     ///
     /// # Errors
-    /// If the kernel refuses, such as for an address that is none.
+    /// If the kernel refuses, such as for an invalid address.
     pub fn address(&self, namespace: &Namespace, addresses: Addresses) -> Result<(), EmulatorError> {
         namespace.within(|| {
             let socket = control_socket()?;

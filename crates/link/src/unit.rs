@@ -1,8 +1,8 @@
-//! What one read from a TUN device brings: a packet, or a super-packet that the kernel left to be cut (TSO, USO).
+//! The result of one read from a TUN device: a packet, or a super-packet that the kernel left to be cut (TSO, USO).
 //!
-//! The link counts packets, so a super-packet is offered piece by piece. Its bytes are never copied: a piece is a
-//! number, and what is due together is written with one header and the payload where it lies. Every device is opened
-//! with `IFF_VNET_HDR`, so each packet has a `virtio_net_hdr` in front (Virtio 1.2, section 5.1.6.1).
+//! The link counts packets, so a super-packet is offered piece by piece. Its bytes are never copied: a piece is only a
+//! number, and pieces that are due together are written with one header and the payload in its place. Every device is
+//! opened with `IFF_VNET_HDR`, so each packet has a `virtio_net_hdr` in front (Virtio 1.2, section 5.1.6.1).
 
 use haltere_net::{Address, ConnectionId, Ecn, FlowKey};
 use std::ops::Range;
@@ -12,7 +12,7 @@ pub const VNET: usize = 10;
 /// The longest headers of a super-packet: IPv6 with some extension headers, TCP with all its options.
 const MAX_HEADERS: usize = 246;
 
-/// As much of a plain packet as an IPv4 header can be.
+/// The longest IPv4 header, bytes.
 const PLAIN_HEADER: usize = 60;
 
 const NEEDS_CSUM: u8 = 1;
@@ -162,7 +162,7 @@ impl Unit {
         self.class_byte() >> 2
     }
 
-    /// What its five-tuple tells: an IPv4 address is its own number; IPv6 addresses, and protocol with ports, are hashed.
+    /// Its five-tuple: an IPv4 address is its own number; IPv6 addresses, and protocol with ports, are hashed.
     pub fn flow(&self) -> FlowKey {
         let ip = self.ip();
         let (source, destination, protocol, ports) = match ip[0] >> 4 {

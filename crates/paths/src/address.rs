@@ -30,7 +30,7 @@ impl Address {
         &self.0
     }
 
-    /// Whether there is none.
+    /// Whether this is [`Address::NONE`].
     pub fn is_none(&self) -> bool {
         *self == Address::NONE
     }

@@ -10,7 +10,7 @@ const DAY_US: u64 = 86_400_000_000;
 pub struct Day(u32);
 
 impl Day {
-    /// The last that dates of four digits can name: 31 December 9999.
+    /// The last day whose year has four digits: 31 December 9999.
     pub const LAST: Day = Day(2_932_896);
 
     /// The day in which an instant lies (microseconds since the Unix epoch); none after [`Day::LAST`].
@@ -41,7 +41,7 @@ impl Day {
         u64::from(self.0) * (DAY_US / 1_000_000)
     }
 
-    /// The day so many days later.
+    /// The day that is this many days later.
     pub fn after(self, days: u32) -> Option<Day> {
         self.0.checked_add(days).map(Day).filter(|&day| day <= Day::LAST)
     }
@@ -49,7 +49,8 @@ impl Day {
 
 impl fmt::Display for Day {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Years from March, so that the leap day comes last (Hinnant 2021, "chrono-compatible low-level date algorithms").
+        // Years from March, so that the leap day comes last (Hinnant 2021, "chrono-compatible low-level date
+        // algorithms").
         let z = self.0 + 719_468;
         let (era, of_era) = (z / 146_097, z % 146_097);
         let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

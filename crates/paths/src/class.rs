@@ -1,4 +1,4 @@
-//! What a trace counts as. The study of the evolution of end-to-end paths drops a trace as *inconsistent* when its
+//! The class of a trace. The study of the evolution of end-to-end paths drops a trace as *inconsistent* when its
 //! destination did not answer, when it has more than 30 hops, or when it contains a loop.
 
 use crate::{Address, Trace};
@@ -6,16 +6,16 @@ use crate::{Address, Trace};
 /// Longest path that counts as consistent, hops.
 pub const MAX_HOPS: u8 = 30;
 
-/// What can be said of a trace; several may hold.
+/// Marks of a trace; several may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Marks {
     /// The destination answered.
     pub complete: bool,
     /// It ended because of a loop, or an address answered at two TTLs that are not neighbours.
     pub looped: bool,
-    /// An address answered at two TTLs side by side (A A): a router that passes on packets whose TTL it should have ended,
-    /// or a box that answers in another's name (Viger et al. 2008, "Detection, understanding, and prevention of traceroute
-    /// measurement artifacts", section 4).
+    /// An address answered at two TTLs side by side (A A): a router that passes on packets whose TTL it should have
+    /// ended, or a box that answers in another's name (Viger et al. 2008, "Detection, understanding, and prevention of
+    /// traceroute measurement artifacts", section 4).
     pub adjacent: bool,
     /// An answer came from more than [`MAX_HOPS`] hops away.
     pub too_long: bool,
@@ -55,7 +55,7 @@ impl Marks {
         self.clean_without_gap() && !self.adjacent
     }
 
-    /// The one class in which it is counted.
+    /// The class in which the trace is counted.
     pub fn class(&self) -> Class {
         match *self {
             Marks { looped: true, .. } => Class::Loop,
@@ -66,10 +66,11 @@ impl Marks {
     }
 }
 
-/// Up to so many answers, each is compared with each.
+/// Up to this number of answers, each is compared with every other.
 const FEW: usize = 64;
 
-/// Says what a trace is. A pure function of the trace; answers beyond the one that ended the trace do not count.
+/// Returns the marks of a trace. A pure function of the trace; answers beyond the one that ended the trace do not
+/// count.
 pub fn classify(trace: &Trace) -> Marks {
     let length = trace.length();
     let mut marks = Marks {
@@ -104,7 +105,7 @@ impl Marks {
     }
 }
 
-/// The same for many answers, whose number an adversary chooses: sorted, neighbours tell all there is.
+/// The same for many answers (a file may hold any number): once they are sorted, comparing neighbours is enough.
 fn mark_many(trace: &Trace, marks: &mut Marks) {
     let mut seen: Vec<(Address, u8)> = trace.path().map(|h| (h.address, h.ttl)).collect();
     seen.sort_unstable();

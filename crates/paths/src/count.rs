@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Damaged records that are told one by one; the others are counted.
+/// How many damaged records are listed one by one; the others are only counted.
 pub(crate) const TOLD: usize = 20;
 
 /// How many traces each mark of [`Marks`] holds for; a trace may have several.
@@ -60,15 +60,15 @@ pub struct Counts {
     pub traces: u64,
     /// Answers in them.
     pub hop_replies: u64,
-    /// Why they ended.
+    /// How many traces ended for each reason.
     pub stop_reason: BTreeMap<&'static str, u64>,
-    /// What can be said of them.
+    /// How many traces each mark holds for.
     pub flags: Flags,
-    /// The one class of each.
+    /// How many traces are in each class.
     pub classes: Classes,
-    /// Damaged records, which are lost.
+    /// Damaged records, which were skipped.
     pub damaged: u64,
-    /// Bytes of the (decompressed) file that were passed over with them.
+    /// Bytes of the (decompressed) file that were skipped with them.
     pub damaged_bytes: u64,
 }
 
@@ -177,7 +177,7 @@ impl From<Damage> for Lost {
     }
 }
 
-/// How far counting has come, for whoever waits; and whether they still do.
+/// How far counting has come, and whether it was cancelled. Another thread reads the one and sets the other.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Bytes of files read, as they are stored.

@@ -1,4 +1,4 @@
-//! What is left of a record, taken field by field: big-endian, and never beyond its end.
+//! Reads a record field by field, big-endian, and never beyond its end.
 
 use crate::framed::Fault;
 

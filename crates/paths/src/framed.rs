@@ -1,5 +1,5 @@
-//! Files that are a row of records, each of which begins with a magic number and tells its length: how one is found after
-//! another, and again after damage.
+//! Files that are a sequence of records, each with a magic number and its length at its beginning: reading one record
+//! after the other, and finding the next one after damage.
 
 use crate::Trace;
 use crate::reader::{Damage, ReadTraces, Step};
@@ -13,7 +13,7 @@ pub(crate) type Fault = &'static str;
 
 /// What a record was.
 pub(crate) struct Meant {
-    /// How many bytes of its body have a meaning: all that a reader of its kind uses; 0 if nothing is known of it.
+    /// How many bytes of its body were understood; 0 if this kind of record is not known.
     pub bytes: usize,
     /// What it is called.
     pub name: &'static str,
@@ -23,13 +23,13 @@ pub(crate) struct Meant {
 
 /// A format of records.
 pub(crate) trait Format {
-    /// With what each begins.
+    /// The magic number at the beginning of each record.
     const MAGIC: [u8; 2];
     /// Bytes of a record before its body.
     const HEADER: usize;
-    /// Said where no record begins.
+    /// What is reported where no record begins.
     const NOTHING: Fault;
-    /// Longest body that is believed, bytes; a header that claims more is taken for damage.
+    /// Longest body that is accepted, bytes; a header with a greater length counts as damage.
     const MAX_BODY: usize = 16 << 20;
 
     /// Length of the body, from a header that begins with the magic number.
@@ -49,7 +49,7 @@ pub(crate) trait Format {
 pub(crate) struct Records<R, F> {
     window: Window<R>,
     pub format: F,
-    /// Few kinds, of which one is nearly always the first: a list is faster than a map.
+    /// A list and not a map: there are few kinds, and nearly every record is of the first.
     counts: Vec<(&'static str, u64)>,
     records: BTreeMap<&'static str, u64>,
     ended: bool,
@@ -135,7 +135,7 @@ impl<R: Read, F: Format> Records<R, F> {
         Step::Damaged(damage)
     }
 
-    /// Passes over `from` bytes and on to where a record begins that is followed by another or by the end of the file.
+    /// Skips `from` bytes, and then up to a record that is followed by another record or by the end of the file.
     fn lost(&mut self, from: usize, what: impl Into<Cow<'static, str>>) -> Step {
         let offset = self.window.offset();
         self.window.consume(from);
@@ -180,7 +180,7 @@ impl<R: Read, F: Format> Records<R, F> {
         }
     }
 
-    /// Whether a record begins inside the one at the start of the window: then that one was cut.
+    /// Whether a record begins inside the one at the start of the window, which was then cut short.
     fn begins_inside(&mut self, body: usize) -> bool {
         (F::HEADER..F::HEADER + body).any(|at| self.window.bytes()[at..].starts_with(&F::MAGIC) && self.begins(at))
     }

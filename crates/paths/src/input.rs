@@ -1,5 +1,5 @@
-//! Files as they come: compressed or not, in any format that is read, told apart by what they begin with and never by
-//! their names.
+//! Opens files of traces, compressed or not. Format and compression are recognised by the first bytes, never by the
+//! name.
 
 pub use crate::unpack::Compression;
 use crate::{ReadTraces, arts, json, text, warts};
@@ -60,23 +60,23 @@ pub struct Opened {
     pub compression: Compression,
 }
 
-/// Bytes that are looked at to tell formats apart.
+/// Number of bytes by which the format is recognised.
 const LOOK: usize = 64 * 1024;
 
-/// Opens a file of traces, `-` for standard input; adds to `count` the bytes read of it as it is stored.
+/// Opens a file of traces, `-` for standard input; adds to `count` the bytes read, before they are decompressed.
 ///
 /// # Errors
-/// If it cannot be opened, or is of no format that is known.
+/// If it cannot be opened, or has an unknown format.
 pub fn open(file: &Path, count: &Arc<AtomicU64>) -> io::Result<Opened> {
     let stored: Box<dyn Read + Send> =
         if file == Path::new("-") { Box::new(io::stdin()) } else { Box::new(File::open(file)?) };
     open_stream(Counted { inner: stored, count: Arc::clone(count) })
 }
 
-/// The same for a file that is open, from where it stands.
+/// The same for an open file, from its current position.
 ///
 /// # Errors
-/// If it cannot be read, or is of no format that is known.
+/// If it cannot be read, or has an unknown format.
 pub fn open_file(file: File, count: &Arc<AtomicU64>) -> io::Result<Opened> {
     open_stream(Counted { inner: file, count: Arc::clone(count) })
 }
@@ -84,7 +84,7 @@ pub fn open_file(file: File, count: &Arc<AtomicU64>) -> io::Result<Opened> {
 /// The same for a stream.
 ///
 /// # Errors
-/// If it cannot be read, or is of no format that is known.
+/// If it cannot be read, or has an unknown format.
 pub fn open_stream(stream: impl Read + Send + 'static) -> io::Result<Opened> {
     let (start, stream) = look(stream, 4)?;
     let compression = Compression::detect(&start);

@@ -1,5 +1,5 @@
-//! Measured Internet paths: readers of traceroutes in the forms in which they are published, and what each trace counts
-//! as.
+//! Measured Internet paths: readers of traceroutes in the forms in which they are published, and the class of each
+//! trace.
 //!
 //! Every reader streams: it keeps one record in memory, fills the same [`Trace`] again and again, and reports a damaged
 //! record with its place instead of giving up. Nothing here knows of transports or of the simulator.

@@ -4,25 +4,25 @@ use crate::Trace;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// A part of a file that could not be read; what follows it was.
+/// A part of a file that could not be read. Reading goes on behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// Where the damaged record begins: bytes from the start of the (decompressed) file.
     pub offset: u64,
-    /// How many bytes were passed over.
+    /// How many bytes were skipped.
     pub skipped: u64,
     /// What is wrong with it.
     pub what: Cow<'static, str>,
 }
 
-/// What one step of a reader came to.
+/// The outcome of one step of a reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The trace handed in was filled.
     Trace,
     /// A record was damaged and is lost; the next step goes on behind it.
     Damaged(Damage),
-    /// There is no more.
+    /// The end of the file.
     End,
 }
 
@@ -32,6 +32,6 @@ pub trait ReadTraces {
     /// buffers are used again.
     fn read_into(&mut self, trace: &mut Trace) -> Step;
 
-    /// How many records of each kind were met; those that are no traces were skipped.
+    /// How many records of each kind were read; those that are not traces were skipped.
     fn records(&mut self) -> &BTreeMap<&'static str, u64>;
 }

@@ -4,7 +4,7 @@ use crate::calendar::Utc;
 use crate::{Class, Hop, Trace, classify};
 use std::fmt::{self, Display, Write as _};
 
-/// A trace as text: a line that says whose it is and how it ended, then a line a TTL.
+/// A trace as text: a line with its ends and how it ended, then a line for each TTL.
 pub struct Shown<'a>(pub &'a Trace);
 
 impl Display for Shown<'_> {

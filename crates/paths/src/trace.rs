@@ -1,4 +1,4 @@
-//! One traceroute, in the form that all readers give.
+//! One traceroute, in the form that all readers produce.
 
 use crate::Address;
 use haltere_net::Span;
@@ -16,7 +16,7 @@ pub enum Stop {
     Unreach,
     /// Another ICMP message ended it.
     Icmp,
-    /// Addresses came again.
+    /// A loop: addresses came again.
     Loop,
     /// Too many silent hops in a row.
     GapLimit,
@@ -26,7 +26,7 @@ pub enum Stop {
     HopLimit,
     /// A hop stood in the global stop set (Doubletree).
     GlobalStopSet,
-    /// Somebody stopped it.
+    /// A user stopped it.
     Halted,
     /// A number of which this reader does not know the meaning.
     Other(u8),
@@ -65,7 +65,7 @@ impl Stop {
         Stop::KNOWN.iter().find(|&&(stop, _)| stop == self).map_or("OTHER", |&(_, name)| name)
     }
 
-    /// The reason called so in scamper's JSON.
+    /// The reason with this name in scamper's JSON.
     pub fn named(name: &str) -> Option<Stop> {
         Stop::KNOWN.iter().find(|&&(_, known)| known == name).map(|&(stop, _)| stop)
     }
@@ -123,7 +123,7 @@ impl Method {
         Method::KNOWN.iter().find(|&&(method, _)| method == self).map_or("other", |&(_, name)| name)
     }
 
-    /// The method called so in scamper's JSON.
+    /// The method with this name in scamper's JSON.
     pub fn named(name: &str) -> Option<Method> {
         Method::KNOWN.iter().find(|&&(_, known)| known == name).map(|&(method, _)| method)
     }
@@ -177,8 +177,8 @@ impl Hop {
     pub const UDP: u8 = 0x40;
     /// Value of `rtt_us` where no time was taken.
     pub const NO_RTT: u32 = u32::MAX;
-    /// Longest time that is believed, 35 minutes. scamper subtracts time stamps in 32 bits: where a probe's is later than
-    /// its answer's (seen of packet sockets, with `-M`), its files hold what is a small negative number.
+    /// Longest time that is accepted, 35 minutes. scamper subtracts time stamps in 32 bits: if a probe's is later than
+    /// its answer's (seen with packet sockets and `-M`), the file holds a small negative number, read as a huge one.
     pub const LONGEST_RTT: u32 = i32::MAX as u32;
 
     /// Round-trip time.
@@ -247,9 +247,9 @@ pub struct Label {
 /// One traceroute. Readers fill the same value again and again, so that its buffers are allocated once.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Trace {
-    /// Who probed; [`Address::NONE`] if not said.
+    /// The source, which probed; [`Address::NONE`] if not said.
     pub source: Address,
-    /// To whom.
+    /// The destination.
     pub destination: Address,
     /// The router to which probes were handed, if said.
     pub router: Address,
@@ -265,7 +265,7 @@ pub struct Trace {
     pub list_id: u32,
     /// The pass over that list.
     pub cycle_id: u32,
-    /// The monitor's name, where the file tells it.
+    /// The monitor's name, if the file has it.
     pub monitor: Option<Arc<str>>,
     /// The probe's number at RIPE Atlas.
     pub probe_id: u32,
@@ -322,7 +322,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Forgets all but the buffers.
+    /// Clears the trace but keeps its buffers.
     pub fn clear(&mut self) {
         let mut hops = std::mem::take(&mut self.hops);
         let mut extensions = std::mem::take(&mut self.extensions);
@@ -355,7 +355,8 @@ impl Trace {
         self.hops.iter().map(|h| h.sent_us).filter(|&t| t != 0).min().unwrap_or(0)
     }
 
-    /// The answers that belong to the path: all, but for those beyond the reply that ended a trace whose probes ran ahead.
+    /// The answers that belong to the path: all except those behind the reply that ended a trace whose probes ran
+    /// ahead.
     pub fn path(&self) -> impl Iterator<Item = &Hop> {
         let end = if self.stop_hop == 0 { u8::MAX } else { self.stop_hop };
         self.hops.iter().filter(move |h| h.ttl <= end)

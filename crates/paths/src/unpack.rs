@@ -1,4 +1,4 @@
-//! Compressed files, told apart by their first bytes.
+//! Compressed files, recognised by their first bytes.
 
 use flate2::bufread::MultiGzDecoder;
 use std::io::{self, BufReader, Read};
@@ -6,7 +6,7 @@ use std::io::{self, BufReader, Read};
 /// How a file is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// Not.
+    /// Not compressed.
     None,
     /// gzip (RFC 1952).
     Gzip,
@@ -27,7 +27,7 @@ impl Compression {
         }
     }
 
-    /// What the first bytes of a file say.
+    /// The compression that the first bytes of a file show.
     pub(crate) fn detect(start: &[u8]) -> Compression {
         match start {
             [0x1f, 0x8b, ..] => Compression::Gzip,

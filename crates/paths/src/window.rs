@@ -1,4 +1,5 @@
-//! A window over a stream: what of it is in memory grows with the record at hand, never with what a record claims.
+//! A window over a stream. Its memory grows with the bytes of the current record that were read, not with the length
+//! that the record's header gives.
 
 use std::io::{ErrorKind, Read};
 
@@ -27,7 +28,7 @@ impl<R: Read> Window<R> {
         self.offset
     }
 
-    /// What is in memory.
+    /// The bytes in memory.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
@@ -44,7 +45,7 @@ impl<R: Read> Window<R> {
         true
     }
 
-    /// Reads more, whatever is there; false at the end of the stream.
+    /// Reads at least one more byte; false at the end of the stream.
     pub fn refill(&mut self) -> bool {
         if self.ended {
             return false;
@@ -78,7 +79,7 @@ impl<R: Read> Window<R> {
         self.offset += n as u64;
     }
 
-    /// Why the stream ended early, told once.
+    /// Why the stream ended early; returned once.
     pub fn take_failure(&mut self) -> Option<String> {
         self.failure.take()
     }

@@ -24,7 +24,7 @@ pub enum Command {
     Certificate(Made),
 }
 
-/// What stands below HTTP.
+/// The protocols below HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
     /// HTTP/2, TLS 1.3, the kernel's TCP
@@ -33,7 +33,7 @@ pub enum Mode {
     Quic,
 }
 
-/// What sleeps until a QUIC timer is due.
+/// The timer that wakes QUIC up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Timer {
     /// A timer of the kernel, to the nanosecond
@@ -42,7 +42,7 @@ pub enum Timer {
     Tokio,
 }
 
-/// What both ends take.
+/// Options of both ends.
 #[derive(Args, Debug)]
 pub struct Common {
     #[arg(long, value_enum)]
@@ -107,7 +107,7 @@ pub struct Client {
 
 #[derive(Args, Debug)]
 pub struct Made {
-    /// Where to; made if it is missing
+    /// The folder; made if it is missing
     pub folder: PathBuf,
     #[arg(long, value_enum, default_value = "p256")]
     pub kind: Kind,

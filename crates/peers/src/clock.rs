@@ -1,9 +1,9 @@
-//! The one place that reads clocks: this crate runs on the machine's own, whose time is what it reports.
+//! The only place that reads clocks. This crate runs on the machine's clock and reports its times.
 
 use haltere_net::Time;
 use rustix::time::{ClockId, clock_gettime};
 
-/// `CLOCK_MONOTONIC`, which packet captures of the same machine can be laid beside.
+/// `CLOCK_MONOTONIC`, so that times can be compared with packet captures of the same machine.
 pub fn now() -> Time {
     let t = clock_gettime(ClockId::Monotonic);
     // The clock counts from boot: it is never negative.

@@ -5,7 +5,7 @@ use quinn::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The longest name that Linux takes (`TCP_CA_NAME_MAX` less the closing nought).
+/// The longest name that Linux takes (`TCP_CA_NAME_MAX` less the terminating zero byte).
 const LONGEST: usize = 15;
 
 /// The name of an algorithm, short enough for a kernel.

@@ -10,7 +10,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// `place` is a file, an address or a step; `what` tells what is wrong there and, where it can be said, the remedy.
+    /// `place` is a file, an address or a step; `what` says what is wrong there and, if it is known, the remedy.
     pub fn new(place: impl fmt::Display, what: impl fmt::Display) -> Error {
         Error { place: place.to_string(), what: what.to_string() }
     }

@@ -1,8 +1,9 @@
 //! A runtime for quinn whose timers are exact.
 //!
 //! Tokio's timers count whole milliseconds and round up, so that a paced burst leaves up to a millisecond late. quinn's
-//! pacer forgives half a millisecond of that (bursts are of 2 ms and refill in 4/5 of it); the rest is rate that is lost.
-//! A `timerfd` of `CLOCK_MONOTONIC` is as exact as the kernel's high-resolution timers, in virtual time to the nanosecond.
+//! pacer forgives half a millisecond of that (bursts are of 2 ms and refill in 4/5 of it); the rest lowers the rate. A
+//! `timerfd` of `CLOCK_MONOTONIC` is as exact as the kernel's high-resolution timers, in virtual time to the
+//! nanosecond.
 
 use crate::{Error, args, clock, sys};
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
@@ -25,7 +26,7 @@ pub fn runtime(kind: args::Timer) -> Arc<dyn Runtime> {
     }
 }
 
-/// Tokio but for its timers.
+/// Tokio's runtime except for its timers.
 #[derive(Debug)]
 struct Precise;
 
@@ -54,8 +55,8 @@ impl Runtime for Precise {
     }
 }
 
-/// A timer of the kernel that is moved forward at once but back only when it fires: most deadlines of QUIC are put off by
-/// every acknowledgement, and setting a timer is a system call.
+/// A timer of the kernel. An earlier deadline is set at once, a later one only when the timer fires: every
+/// acknowledgement moves most of QUIC's deadlines to a later time, and setting a timer is a system call.
 #[derive(Debug)]
 struct Alarm {
     fd: AsyncFd<OwnedFd>,

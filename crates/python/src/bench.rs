@@ -1,7 +1,7 @@
 //! How fast the simulator is on this machine: packets a CPU-second, and memory a packet in flight and a connection.
 //!
-//! The cases are those that `benches/README.md` lays beside ns-3. They differ in the number of flows, in transport and
-//! congestion control; the floor runs links and event queue alone, under endpoints that know nothing but a fixed window.
+//! The cases are those that `benches/README.md` compares with ns-3. They differ in the number of flows, in transport
+//! and congestion control; the floor runs links and event queue alone, with endpoints that only keep a fixed window.
 //! A shared machine may change its speed by a factor of two within seconds. So each case is run in turn with a floor, and its
 //! share is the median of the ratios of these pairs.
 
@@ -15,13 +15,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// A case is run at least so often…
+/// The least number of runs of a case.
 const RUNS: usize = 5;
-/// …and until it has taken this long in all, unless it is the most often.
+/// A case is repeated until it has taken this long in all, or the greatest number of runs is reached.
 const ENOUGH: Duration = Duration::from_millis(300);
 const MOST_RUNS: usize = 31;
 
-/// What one case gave.
+/// The result of one case.
 #[derive(Serialize)]
 pub struct Figures {
     case: String,
@@ -174,7 +174,8 @@ fn in_turn(
     Ok(figures)
 }
 
-/// The CPU time that this thread spends on `run`. A machine shared with others tells nothing by the wall's clock.
+/// The CPU time that this thread spends on `run`. On a machine shared with others, times of the wall clock mean
+/// nothing.
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures the machine; nothing simulated sees this clock")]
 fn timed<T>(run: impl FnOnce() -> Result<T, ScenarioError>) -> Result<(Duration, T), ScenarioError> {
     let start = ThreadTime::now();

@@ -1,4 +1,4 @@
-//! Real transfers and taps: what the rig calls. JSON goes in and out.
+//! Transfers and packet taps on real hosts, for the rig. JSON goes in and out.
 
 use haltere_host::HostError;
 use haltere_net::Span;
@@ -12,7 +12,7 @@ fn refuse(wrong: HostError) -> PyErr {
     RigError::new_err((wrong.message, wrong.path))
 }
 
-/// Makes TCP transfers over the kernel's stack and returns what came of them; the interpreter is free meanwhile.
+/// Makes TCP transfers over the kernel's stack and returns their outcome; the interpreter is free meanwhile.
 #[pyfunction]
 fn transfers(py: Python<'_>, spec_json: &str) -> PyResult<String> {
     py.detach(|| haltere_host::transfers::run_json(spec_json)).map_err(refuse)

@@ -1,5 +1,6 @@
-//! The extension module `haltere._core`. Texts cross the seam as JSON; every function is pure, except `bench`, which
-//! measures this machine, `trace` where it writes files, those of `paths`, which read files, and those of `host`, `link` and `peers`, which work with its kernel.
+//! The extension module `haltere._core`. Structured data is passed between Python and Rust as JSON text; every function
+//! is pure, except `bench`, which measures this machine, `trace` where it writes files, those of `paths`, which read
+//! files, and those of `host`, `link` and `peers`, which work with its kernel.
 
 mod bench;
 #[cfg(target_os = "linux")]
@@ -43,7 +44,7 @@ fn fidelity(name: &str) -> PyResult<Fidelity> {
 }
 
 /// Raises `ScenarioError` if the scenario is wrong, or if one of its contenders cannot run at this fidelity of the
-/// simulator; what other fidelities lack, they say themselves.
+/// simulator; the other fidelities are checked in Python.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, fidelity = "model"))]
 fn validate(scenario_json: &str, fidelity: &str) -> PyResult<()> {
@@ -59,7 +60,8 @@ fn network(scenario_json: &str, seed: u64, replication: u64) -> PyResult<String>
     to_json(&describe(&scenario, seed, replication).map_err(refuse)?)
 }
 
-/// Which of the first `packets` packets of link direction `direction` (2 × link, + 1 for up) a run loses: bit n % 8 of byte n // 8.
+/// Which of the first `packets` packets of link direction `direction` (2 × link, + 1 for up) a run loses: bit n % 8 of
+/// byte n // 8.
 #[pyfunction]
 fn losses(scenario_json: &str, seed: u64, replication: u64, direction: usize, packets: usize) -> PyResult<Vec<u8>> {
     let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
@@ -72,7 +74,8 @@ fn clock_phase(seed: u64, replication: u64) -> u64 {
     haltere_sim::build::clock_phase(&haltere_net::rng::Streams::new(seed, replication)).as_nanos()
 }
 
-/// Runs one scenario at a fidelity of the simulator and returns its `RunResult` as JSON; the interpreter is free meanwhile.
+/// Runs one scenario at a fidelity of the simulator and returns its `RunResult` as JSON; the interpreter is free
+/// meanwhile.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, seed, replication, fidelity = "model"))]
 fn run(py: Python<'_>, scenario_json: &str, seed: u64, replication: u64, fidelity: &str) -> PyResult<String> {
@@ -104,7 +107,7 @@ fn trace(
     to_json(&result)
 }
 
-/// What the table `topology` of a scenario says if it is drawn from measured paths, as JSON: `{"paths", "quantile" (from 0
+/// The table `topology` of a scenario that is drawn from measured paths, as JSON: `{"paths", "quantile" (from 0
 /// to 1, null for random), "kind"}`.
 #[pyfunction]
 fn measured_topology(topology_json: &str) -> PyResult<String> {

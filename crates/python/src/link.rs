@@ -1,4 +1,4 @@
-//! The emulator's door. It exists on Linux only.
+//! Gives Python the emulator; on Linux only.
 
 use crate::to_json;
 use haltere_link::shell::{Shell, ShellSpec};
@@ -38,7 +38,7 @@ impl Emulator {
         self.with(py, Links::start).map_err(refuse)
     }
 
-    /// Stops the links, takes the devices away and returns what was counted, as JSON.
+    /// Stops the links, removes the devices and returns the counters as JSON.
     fn stop(&self, py: Python<'_>) -> PyResult<String> {
         to_json(&self.with(py, Links::stop).map_err(refuse)?)
     }
@@ -65,7 +65,7 @@ impl LinkShell {
         Ok(LinkShell { shell: Mutex::new(Some(shell)), base, address, apart })
     }
 
-    /// Runs a command behind the link; its exit code and what was counted, as JSON.
+    /// Runs a command behind the link; returns its exit code and the counters as JSON.
     fn run(&self, py: Python<'_>, command: Vec<String>) -> PyResult<(i32, String)> {
         let shell = self.shell.lock().unwrap_or_else(PoisonError::into_inner).take();
         let shell = shell.ok_or_else(|| LinkError::new_err(("it ran before: make another one", "")))?;

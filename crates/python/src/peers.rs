@@ -1,4 +1,4 @@
-//! The door to `haltere-peers`: our own servers and clients, for a process that is to become one.
+//! Gives Python the crate `haltere-peers`: our own servers and clients, which a forked process runs.
 
 use haltere_peers::certificate::{self, Kind};
 use pyo3::exceptions::{PyOSError, PyValueError};

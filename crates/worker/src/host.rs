@@ -1,4 +1,5 @@
-//! The ends of a run's connections, and what all stacks share: streams that are written by number of bytes, news, time.
+//! The ends of a run's connections, and what all stacks share: streams that are written by number of bytes, events, and
+//! time.
 
 use crate::interposed;
 use crate::protocol::{Answer, Ask, Blob, NEVER, Outgoing, Setup, Told, Turn};
@@ -8,8 +9,8 @@ use haltere_net::rng::{Stream, Streams};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// What streams carry, handed over in pieces of this length.
-static NOUGHTS: [u8; 1 << 16] = [0; 1 << 16];
+/// The payload of streams, handed over in pieces of this length.
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// Room for any datagram.
 const ROOM: usize = 1 << 16;
@@ -24,7 +25,7 @@ pub struct Host {
 /// A stream that is being written.
 struct Writing {
     id: u64,
-    /// Asked for, not yet taken by the stack.
+    /// Bytes that the simulator asked to write and the stack has not taken yet.
     waiting: u64,
     ended: bool,
     told: bool,
@@ -141,10 +142,10 @@ impl End {
         let mut fed = false;
         for w in self.writing.iter_mut().filter(|w| w.waiting > 0 || (w.ended && !w.told)) {
             loop {
-                let len = w.waiting.min(NOUGHTS.len() as u64) as usize;
+                let len = w.waiting.min(ZEROS.len() as u64) as usize;
                 let last = w.ended && len as u64 == w.waiting;
                 // A stream that the peer has stopped takes everything and sends nothing.
-                let taken = self.stack.write(w.id, &NOUGHTS[..len], last).unwrap_or_else(|| {
+                let taken = self.stack.write(w.id, &ZEROS[..len], last).unwrap_or_else(|| {
                     w.waiting = len as u64;
                     w.ended = true;
                     len

@@ -1,21 +1,22 @@
-//! The program's clock and dice, which are the run's. All `unsafe` code of the program stands here.
+//! Puts the run's clock and random numbers in the place of the system's. All `unsafe` code of the program is here.
 //!
 //! A stack that asks the system for the time or for randomness calls a function of a library by its name. The names are
 //! defined here, in the program itself, and the linker prefers a program's own: `clock_gettime`, through which the
 //! standard library makes every `Instant` and `SystemTime`; `time` and `gettimeofday`, which BoringSSL asks about
-//! certificates and tickets; and `RAND_bytes` of BoringSSL, which draws all of quiche's and TLS's dice (`--wrap` in
-//! `build.rs` sends its callers to `__wrap_RAND_bytes`, since its own library defines the name too).
+//! certificates and tickets; and `RAND_bytes` of BoringSSL, which draws all random numbers of quiche and TLS (`--wrap`
+//! in `build.rs` sends its callers to `__wrap_RAND_bytes`, since its own library defines the name too).
 //!
-//! The program has one thread, and one end at a time has its turn: the time and the dice are that end's.
+//! The program has one thread, and one end has its turn at a time; time and random numbers are those of that end.
 #![allow(unsafe_code, reason = "a C function is defined under a name that others call")]
 
 use haltere_net::rng::Stream;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
-/// What the monotonic clock shows at the start of a run: stacks subtract from early instants.
+/// The monotonic clock at the start of a run; it is not 0, as stacks subtract from early instants.
 const MONOTONIC: Duration = Duration::from_secs(24 * 3600);
-/// What the calendar shows then, 2026-01-01, as for the stacks inside the simulator (`crates/stacks/src/clock.rs`).
+/// The calendar's time at the start of a run, 2026-01-01, as for the stacks inside the simulator
+/// (`crates/stacks/src/clock.rs`).
 const CALENDAR: Duration = Duration::from_secs(1_767_225_600);
 
 thread_local! {
@@ -23,18 +24,18 @@ thread_local! {
     static DICE: RefCell<Option<Stream>> = const { RefCell::new(None) };
 }
 
-/// From now on it is `now` of the run, in ns, and dice are thrown from `dice`.
+/// Sets the time to `now` of the run, in ns, and lets random numbers be drawn from `dice`.
 pub fn set(now: u64, dice: Stream) {
     NOW.set(now);
     DICE.set(Some(dice));
 }
 
-/// Gives the dice back.
+/// Returns the source of random numbers.
 pub fn take_dice() -> Option<Stream> {
     DICE.take()
 }
 
-/// Fills `bytes` from the dice.
+/// Fills `bytes` with random numbers.
 pub fn draw(bytes: &mut [u8]) {
     DICE.with_borrow_mut(|dice| {
         for chunk in bytes.chunks_mut(8) {
@@ -45,7 +46,7 @@ pub fn draw(bytes: &mut [u8]) {
     });
 }
 
-/// The instant that the start of a run has.
+/// The instant of the start of a run.
 pub fn start() -> Instant {
     let now = NOW.replace(0);
     #[expect(clippy::disallowed_methods, reason = "it reads the clock of this file")]
@@ -58,7 +59,7 @@ fn since(start: Duration) -> Duration {
     start + Duration::from_nanos(NOW.get())
 }
 
-/// The system's function of that name.
+/// The system's function of this name.
 ///
 /// # Safety
 /// `out` is null or points to room for a `timespec`, as the system's own function asks.
@@ -74,7 +75,7 @@ pub unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, out: *mut libc::t
     0
 }
 
-/// The system's function of that name.
+/// The system's function of this name.
 ///
 /// # Safety
 /// `out` is null or points to room for a `timeval`, as the system's own function asks.
@@ -89,7 +90,7 @@ pub unsafe extern "C" fn gettimeofday(out: *mut libc::timeval, _zone: *mut libc:
     0
 }
 
-/// The system's function of that name.
+/// The system's function of this name.
 ///
 /// # Safety
 /// `out` is null or points to room for a `time_t`, as the system's own function asks.

@@ -1,4 +1,4 @@
-"""The commands and their options. What they need is loaded only when they run, so that help comes at once."""
+"""The commands and their options. The modules they use are loaded only when they run, so that help appears at once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version and stop.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     pass
@@ -119,7 +119,7 @@ def run(
     """Run every run of a study that has not been run yet.
 
     Everything is checked before anything runs. Runs go on in parallel; a campaign that was stopped (Ctrl-C) or killed
-    goes on where it was when the same command is given again. The tables do not depend on the number of workers.
+    continues where it stopped when the same command is given again. The tables do not depend on the number of workers.
 
     `haltere run studies/quic-dumbbell --dry-run`
 
@@ -308,18 +308,20 @@ def link(
         bool,
         typer.Option(
             "--coalesce",
-            help="Hand on super-packets whole where all of one is due: cheaper, fewer acknowledgements.",
+            help="Hand on a super-packet whole if all of it is due: less CPU time, but fewer acknowledgements.",
             rich_help_panel=RUNS,
         ),
     ] = False,
     spin: Annotated[
         str,
-        typer.Option(help="Be awake so long before each departure: exacter, more CPU.", rich_help_panel=RUNS),
+        typer.Option(
+            help="Wake up this long before each departure: more exact, but more CPU time.", rich_help_panel=RUNS
+        ),
     ] = "0us",
     realtime: Annotated[
         bool,
         typer.Option(
-            "--realtime", help="Run before every ordinary thread: for busy machines, as root.", rich_help_panel=RUNS
+            "--realtime", help="Run with real-time priority: for busy machines, as root.", rich_help_panel=RUNS
         ),
     ] = False,
     json_file: Annotated[
@@ -329,8 +331,9 @@ def link(
 ) -> None:
     """Run a command behind an emulated link: the simulator's link, on this machine's clock.
 
-    The command sees one device, and at its other end the address in the variable HALTERE_BASE, where the programs of
-    this machine answer. `down` is the way towards the command. Its exit code is ours; nothing remains afterwards.
+    The command sees one network device. At its other end is the address in the variable HALTERE_BASE, where programs
+    of this machine can be reached. `down` is the way towards the command. `haltere` ends with its exit code, and no
+    device remains.
 
     `haltere link --rate 40Mbit/s --delay 25ms --loss 1% --queue 1000p -- bash -c 'ping -c 3 $HALTERE_BASE'`
 
@@ -355,7 +358,7 @@ def validate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
 ) -> None:
-    """Lay the model beside a real Linux kernel, on one link with the same losses: a table, a figure, a verdict.
+    """Compare the model with a real Linux kernel, on one link with the same losses: a table, a figure, a verdict.
 
     Several contenders share the link. Needs a kernel: `haltere kernel build`.
 
@@ -404,7 +407,7 @@ def kernel_build(
 
 @kernels.command("check")
 def kernel_check(as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False) -> None:
-    """Say which kernels there are, and what is missing to build or run one."""
+    """List the kernels that were built, and what is missing to build or run one."""
     from haltere.cli.kernel import check
 
     check(as_json=as_json)
@@ -427,7 +430,7 @@ def bench(
 def algorithms(
     as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
 ) -> None:
-    """Say what a contender can be made of: transports, congestion controls, switches, with their sources."""
+    """List what a contender can consist of: transports, congestion controls and switches, with their sources."""
     from haltere.cli.reference import algorithms as command
 
     command(as_json=as_json)

@@ -18,14 +18,14 @@ Entries = list[dict[str, Any]]
 
 def command(contenders: list[str], what: Comparison, *, as_json: bool) -> None:
     """Run the comparison and print it."""
-    with show.progress("comparing") as tell:
+    with show.progress("comparing") as advance:
         entries = measure(
             contenders,
             what,
             replications=what.replications,
             seed=what.seed,
             workers=what.workers,
-            on_progress=tell,
+            on_progress=advance,
         )
     console = show.out()
     if as_json:

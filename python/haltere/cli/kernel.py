@@ -1,4 +1,4 @@
-"""`haltere kernel`: builds the user-mode Linux of fidelity `linux`, and says what is there."""
+"""`haltere kernel`: builds the user-mode Linux of fidelity `linux`, and lists those that were built."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from haltere.rig import kernel, local
 
 
 def build(source: str | None, hz: int, jobs: int | None, *, if_missing: bool) -> None:
-    """Build a kernel and say what came of it."""
+    """Build a kernel and print its version."""
     there = kernel.built()
     if if_missing and there:
         show.out().print(escape(f"Linux {there[0].version} at {there[0].hz} Hz is there already"))
         return
-    with show.progress("building the kernel") as tell:
-        built = kernel.build(source, hz=hz, jobs=jobs, on_progress=tell)
+    with show.progress("building the kernel") as advance:
+        built = kernel.build(source, hz=hz, jobs=jobs, on_progress=advance)
     console = show.out()
     console.print(escape(f"Linux {built.version} at {built.hz} Hz: {shown(built.path.parent)}"))
     unknown = kernel.unknown_options(built)
@@ -28,7 +28,7 @@ def build(source: str | None, hz: int, jobs: int | None, *, if_missing: bool) ->
 
 
 def check(*, as_json: bool) -> None:
-    """Say what is there and what is missing."""
+    """Print which kernels there are and what is missing."""
     built = kernel.built()
     tools = kernel.missing_tools()
     here = local.problem()

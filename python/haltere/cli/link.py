@@ -1,7 +1,7 @@
 """`haltere link`: a command behind an emulated link.
 
-What prints is loaded only after the link was made: numpy starts threads, and a process with threads cannot move into a
-user namespace.
+The modules that print are loaded only after the link was made: they load numpy, which starts threads, and a process
+with threads cannot move into a user namespace.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LATENESS = ("p50", "p90", "p99", "p999", "max")
 
 @dataclass(frozen=True)
 class Side:
-    """One direction's own options; None leaves the link's value."""
+    """The options of one direction; None means the link's value."""
 
     rate: str | None = None
     delay: str | None = None
@@ -54,7 +54,7 @@ class Options:
     realtime: bool
 
     def link(self) -> dict[str, Any]:
-        """Return the link as a scenario writes it."""
+        """Return the link as a table of a scenario."""
         link: dict[str, Any] = {"queue": self.queue, "mtu": self.mtu}
         if self.rate is not None:
             link["rate"] = self.rate
@@ -67,7 +67,7 @@ class Options:
         return [("down", self.down), ("up", self.up)]
 
     def spec(self) -> dict[str, Any]:
-        """Return what the emulator is made from.
+        """Return the emulator's specification.
 
         Raises:
             InputError: with the option's name.
@@ -98,7 +98,7 @@ class Options:
 
 
 def _flag(field: str, direction: str) -> str:
-    """Return the option that sets a direction's field: what touches data is meant for `down` where nothing is said."""
+    """Return the option that sets a direction's field. Options such as `--loss` are those of `down`."""
     plain = field in ("loss", "jitter", "duplication", "trace") and direction == "down"
     return f"--{field}" if plain else f"--{direction}-{field}"
 
@@ -131,7 +131,7 @@ def _trace(file: Path) -> list[int]:
 
 
 def command(options: Options, words: list[str], json_file: Path | None) -> NoReturn:
-    """Run the words as a command behind the link, print what the link counted, and end with the command's code."""
+    """Run the words as a command behind the link, print the link's counters, and end with the command's exit code."""
     spec = options.spec()
     words = words or [os.environ.get("SHELL") or "/bin/sh"]
     try:
@@ -163,7 +163,7 @@ def _where(shell: Any) -> str:
 
 @contextmanager
 def _left_to_the_command() -> Iterator[None]:
-    """Let Ctrl-C end the command, not us: the terminal tells both, and the table is still to come."""
+    """Let Ctrl-C end the command but not this process, which has yet to print the table; the terminal signals both."""
     before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGQUIT)}
     try:
         yield

@@ -71,7 +71,7 @@ def _option(name: str, about: About, kind: Any, default: object) -> Any:
     if several:
         kind = list[str] | None
     elif get_origin(kind) is Literal:
-        kind = type(get_args(kind)[0])  # what there is instead is told by an error of ours
+        kind = type(get_args(kind)[0])  # a wrong word is refused later, with an error of this package
     return Annotated[
         kind,
         typer.Option(

@@ -1,4 +1,4 @@
-"""`haltere algorithms`, `schema` and `bench`: what there is, and how fast it is here."""
+"""`haltere algorithms`, `schema` and `bench`: lists, schemas, and the speed on this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from haltere.errors import InputError, as_written
 
 
 def algorithms(*, as_json: bool) -> None:
-    """Print what a contender can be made of."""
+    """Print what a contender can consist of."""
     from haltere.rig import programs
 
     known = {**core.algorithms(), "programs": programs.rows()}

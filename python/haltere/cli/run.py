@@ -30,7 +30,7 @@ def command(
     dry_run: bool,
 ) -> None:
     """Run the campaign, or say how big it is."""
-    ThreadExecutor(workers)  # a wrong number of workers is told before anything is read
+    ThreadExecutor(workers)  # refuses a wrong number of workers before anything is read
     study = Study.load(path, variant=variant, fidelity=cast("Sequence[Fidelity]", fidelity) if fidelity else None)
     campaign = Campaign(study, out=out, replications=replications, experiments=experiments)
     console = show.out()
@@ -41,8 +41,8 @@ def command(
     if campaign.parts.ignored:
         console.print(f"{campaign.parts.ignored} part files of another build of haltere are left aside", style="yellow")
     try:
-        with show.progress(escape(study.name)) as tell:
-            results = campaign.run(workers=workers, on_progress=tell)
+        with show.progress(escape(study.name)) as advance:
+            results = campaign.run(workers=workers, on_progress=advance)
     except Interrupted as stopped:
         raise Interrupted(f"{stopped}; go on with:\n  {campaign.command()}") from None
     for name, paths in campaign.summaries().items():

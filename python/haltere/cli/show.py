@@ -72,13 +72,13 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     ) as bar:
         task = bar.add_task(what, total=None)
 
-        def tell(finished: int, everything: int) -> None:
+        def on_progress(finished: int, everything: int) -> None:
             if bar.tasks[0].total is None:  # what was finished before must not count as speed
                 bar.update(task, total=everything, completed=finished)
                 bar.reset(task, total=everything, completed=finished)
             bar.update(task, completed=finished)
 
-        yield tell
+        yield on_progress
 
 
 @contextmanager
@@ -90,14 +90,14 @@ def stages() -> Iterator[Callable[[str, int, int], None]]:
         task = bar.add_task("", total=None)
         doing = ""
 
-        def tell(what: str, finished: int, everything: int) -> None:
+        def on_progress(what: str, finished: int, everything: int) -> None:
             nonlocal doing
             if what != doing:
                 doing = what
                 bar.reset(task, total=everything or None, description=escape(what))
             bar.update(task, completed=finished, total=everything or None)
 
-        yield tell
+        yield on_progress
 
 
 def number(value: float, digits: int = 4) -> str:

@@ -1,4 +1,4 @@
-"""`haltere trace`: one run, closely."""
+"""`haltere trace`: records one run in detail."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def command(
     file = Path(what[0])
     folder = out or Path("traces") / (file.stem if _is_file(what) else _named(what))
     wanted = {"qlog": folder / "qlog" if qlog else None, "pcap": folder / "pcap" if pcap or links else None}
-    # Before anything is said about a scenario that the fidelity may not have either.
+    # Checked first: the fidelity may not support the scenario either, but this error helps more.
     refuse_files(conditions.fidelity, **wanted)
     loaded = _is_file(what)
     scenario = Scenario.load(file, fidelity=conditions.fidelity) if loaded else conditions.scenario(what)

@@ -1,4 +1,4 @@
-"""`haltere validate`: model and kernel side by side, with a figure and a verdict."""
+"""`haltere validate`: compares model and kernel, with a figure and a verdict."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def command(
     as_json: bool,
 ) -> None:
     """Run both and print; write the figure."""
-    with show.progress("validating") as tell:
+    with show.progress("validating") as advance:
         found = validate(
             contenders,
             what,
             replications=what.replications,
             seed=what.seed,
             workers=what.workers,
-            on_progress=tell,
+            on_progress=advance,
         )
     folder = out or Path("traces") / ("validate-" + "-".join(c.replace("/", "-") for c in contenders))
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Figures: described as data beside a study, drawn for paper (SVG, PDF) and for the report (SVG that answers)."""
+"""Figures: described as data beside a study, drawn for paper (SVG, PDF) and for the report (interactive SVG)."""
 
 from __future__ import annotations
 

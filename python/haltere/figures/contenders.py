@@ -45,7 +45,7 @@ _FAMILIES = {
 }
 _OTHERS = _Family("", "\\\\\\\\", "v", (("#CC79A7", "#E29CC3"), ("#7B4B94", "#B98AD0"), ("#666666", "#A0A0A0")))
 
-# A congestion control by itself, where two are set against each other whatever transport carries them.
+# A congestion control by itself, for comparisons of two of them regardless of the transport.
 _ALGORITHMS = {
     "cubic": Look("CUBIC", "#882255", "#DB85B4", "", "o", "-"),
     "bbr": Look("BBR", "#117A65", "#4FC3A8", "....", "s", "--"),

@@ -1,4 +1,4 @@
-"""From result tables to the numbers of a figure; drawn for paper by `paper` and for the screen by `screen`."""
+"""Computes the numbers of a figure from result tables; drawn for paper by `paper` and for the screen by `screen`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from haltere.stats import Interval
 
 
 class NotInResultsError(LookupError):
-    """The results hold no run that a figure could show; the message says what it looked for."""
+    """The results hold no run that a figure could show; the message says what was looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class BarFigure:
-    """All that grouped bars need to be drawn."""
+    """The data of a figure of grouped bars."""
 
     spec: Bars
     metric: Metric
@@ -71,7 +71,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class OverviewFigure:
-    """All that an overview needs to be drawn. A row or column has one level for each of its factors."""
+    """The data of an overview. A row or column has one level for each of its factors."""
 
     spec: Overview
     metric: Metric
@@ -82,7 +82,7 @@ class OverviewFigure:
     words: FigureList
 
     def ahead(self, side: str) -> str:
-        """How a legend says that a side is ahead: `QUIC sooner`."""
+        """Return how a legend says that a side is ahead, such as `QUIC sooner`."""
         word = "sooner" if self.metric.name == "completion_time" else self.metric.better
         return f"{look(side).name} {word}"
 

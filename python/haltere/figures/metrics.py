@@ -1,4 +1,4 @@
-"""The metrics a figure or a table can show: where each stands in the results, its unit, its definition."""
+"""The metrics a figure or a table can show: its column in the results, its unit, its definition."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ _ALL = (
         "Fairness between the flows of a run: (Σx)² ÷ (n·Σx²) over the flows' throughputs x; 1 when all are equal, 1/n "
         "when one has everything (R. Jain, The Art of Computer Systems Performance Analysis, Wiley, 1991).",
         "difference",
-        # What a split of 55 : 45 instead of 50 : 50 costs.
+        # The loss of fairness by a split of 55 : 45 instead of 50 : 50.
         0.01,
         0.2,
         1.0,

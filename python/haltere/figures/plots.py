@@ -14,7 +14,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: what it shows, from where to where, and whether in powers of ten."""
+    """One axis: its label, its range, and whether it is logarithmic."""
 
     label: str
     low: float
@@ -44,7 +44,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Line:
-    """A line through points; `marks` are those that answer, each with what it says.
+    """A line through points; `marks` are the points that show a text when pointed at, each with its text.
 
     Attributes:
         label: in the legend; none if empty.
@@ -63,7 +63,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle from (x0, y0) to (x1, y1) and what it says."""
+    """A rectangle from (x0, y0) to (x1, y1) and the text it shows when pointed at."""
 
     x0: float
     x1: float
@@ -89,7 +89,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Track:
-    """A path on a map: the places it passes, degrees (longitude, latitude), and what it says."""
+    """A path on a map: the places it passes, degrees (longitude, latitude), and the text it shows when pointed at."""
 
     points: Sequence[Point]
     colour: str

@@ -31,7 +31,7 @@ def _y(axis: Axis, value: float) -> float:
 
 
 def tick_text(value: float) -> str:
-    """A tick's value: as few digits as tell it."""
+    """Return a tick's value with as few digits as possible."""
     places = next((p for p in range(6) if round(value, p) == value), 6)
     return fixed(value, places)
 

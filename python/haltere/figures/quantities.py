@@ -65,7 +65,7 @@ def ordered(levels: Iterable[str]) -> list[str]:
 
 
 def text(level: str, factor: str = "") -> str:
-    """The level as a reader wants it: a space before the unit, protocols named as their authors write them."""
+    """The level as shown to readers: a space before the unit, protocols named as their authors write them."""
     match = _QUANTITY.match(level)
     if match is not None and match[2] in _UNITS:
         unit = "packets" if match[2] == "p" else match[2]

@@ -1,4 +1,4 @@
-"""Figures for the report: SVG inside the page, coloured by the page's style sheet, each mark with its own answer.
+"""Figures for the report: SVG inside the page, coloured by the page's style sheet, each mark with a text of its own.
 
 Drawn by hand rather than by a charting library: a page of nineteen figures stays below two hundred kilobytes, follows
 the reader's light or dark setting without being drawn again, and every mark carries its numbers as a title, which
@@ -139,7 +139,7 @@ def _standing_text(figure: OverviewFigure, cell: Cell) -> str:
 
 
 def value_text(found: Interval, metric: Metric) -> str:
-    """A mean with its interval and n, as a mark answers: `4.21 s, 95 % interval 4.05 to 4.38, n = 10`."""
+    """A mean with its interval and n, as the text of a mark: `4.21 s, 95 % interval 4.05 to 4.38, n = 10`."""
     places = decimals(found.value)
     unit = f" {metric.unit}" if metric.unit else ""
     value = f"{fixed(found.value, places)}{unit}"
@@ -151,7 +151,7 @@ def value_text(found: Interval, metric: Metric) -> str:
 
 
 def comparison_text(found: Interval) -> str:
-    """A ratio or difference with its interval and n, as a cell answers."""
+    """A ratio or difference with its interval and n, as the text of a cell."""
     value = fixed(found.value, 3)
     if found.low is None or found.high is None:
         return f"{value}, n = {found.n}"

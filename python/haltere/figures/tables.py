@@ -23,7 +23,7 @@ Where = Mapping[str, str | Sequence[str]]
 """A selection: for each factor the level, or the levels, to keep."""
 
 Standing = Literal["of", "to", "alike", "unclear"]
-"""Who is ahead in a comparison: level `of`, level `to`, neither in practice, or not to be told from these runs."""
+"""Who is ahead in a comparison: level `of`, level `to`, neither in practice, or not decided by these runs."""
 
 Key = tuple[str, ...]
 
@@ -102,7 +102,7 @@ def paired(values: pl.DataFrame, factor: str, of: str, to: str, metric: Metric) 
 
 
 def from_scale(found: Interval, metric: Metric) -> Interval:
-    """An interval of what `paired` returns, as a reader wants it: back from logarithms if the metric needs it."""
+    """An interval of what `paired` returns, on the metric's own scale: converted back from logarithms if needed."""
     if metric.comparison == "difference":
         return found
     low = None if found.low is None else math.exp(found.low)

@@ -11,7 +11,7 @@ OPACITY = 0.6
 
 
 PALE = 0.3
-"""What is left of a cell's colour where the runs cannot tell who is ahead."""
+"""Opacity of a cell's colour where the runs do not decide who is ahead."""
 
 
 def significant(value: float, digits: int = 3) -> str:

@@ -1,4 +1,4 @@
-"""Measured Internet paths: traceroutes from files, into a lake, and what they say of one period or two."""
+"""Measured Internet paths: reads traceroutes from files into a lake, and analyses one period or compares two."""
 
 from __future__ import annotations
 

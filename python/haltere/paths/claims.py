@@ -96,12 +96,12 @@ def hops(found: Evolution) -> Verdict:
 
 
 def _first_path(found: Evolution) -> list[Evidence]:
-    """The shortest path's median length, for which the paper names 14 and 13 hops; told only where there is a graph."""
+    """The shortest path's median length, for which the paper names 14 and 13 hops; only if there is a graph."""
     if any(period.routes is None for period in found.periods):
         return []
     medians = [estimate(by_draw(period, pl.col("hops").median(), k=1)) for period in found.periods]
-    told = " → ".join(text(one, 1) for one in medians)
-    return [remark("Median of the shortest paths (K = 1), hops; the paper: 14 → 13", told)]
+    evidence = " → ".join(text(one, 1) for one in medians)
+    return [remark("Median of the shortest paths (K = 1), hops; the paper: 14 → 13", evidence)]
 
 
 @claim("Delay got worse: median 122 → 168 ms (+37 %), 95th percentile 352 → 512 ms (+45 %).", source="2.3.2")

@@ -1,7 +1,7 @@
 """Where the work on a lake's files is done: on this machine, or on a cluster by Dask.
 
-What is done to a batch of files is the same function in both, and what it gives is added up, so that the answer depends
-neither on the engine nor on how files were put into batches.
+Both apply the same function to batches of files and add up its answers, so that the result depends neither on the
+engine nor on how files were put into batches.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Engine(Protocol):
 
 
 class Here:
-    """The machine at hand: one batch after the other, each on all CPUs (polars' threads)."""
+    """The local machine: one batch after the other, each on all CPUs (polars' threads)."""
 
     def map(self, function: Callable[[Item], Answer], items: Sequence[Item]) -> Iterator[Answer]:
         """Yield the function's answers in the order of the items."""
@@ -75,7 +75,7 @@ class Dask:
             yield answer
 
     def close(self) -> None:
-        """Leave the cluster; it goes on."""
+        """Disconnect from the cluster, which goes on running."""
         self._client.close()
 
 

@@ -1,4 +1,4 @@
-"""From two lakes to a comparison: counts, partial views and their shortest paths, and what is drawn on the map."""
+"""Compares two lakes: counts, partial views and their shortest paths, and the data of the maps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from haltere.paths.tallies import tally
 
 _COLUMNS = ("monitor", "hops", "rtt_us", *graph.COLUMNS)
 
-Tell = Callable[[str, int, int], None]
+Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
 
 
@@ -59,7 +59,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What of a period is drawn on a map."""
+    """The part of a period that is drawn on a map."""
 
     tracks: tuple[Track, ...]
     dots: tuple[tuple[Point, str, str], ...]
@@ -73,11 +73,13 @@ class Measured:
     maps: tuple[Drawn, Drawn] | None
 
 
-def measure(first: Lake, second: Lake, options: Options, *, engine: Engine | None = None, tell: Tell) -> Measured:
+def measure(
+    first: Lake, second: Lake, options: Options, *, engine: Engine | None = None, on_progress: Progress
+) -> Measured:
     """Measure two lakes and compare them.
 
     Raises:
-        InputError: if the database or the table of regions cannot be read, or a lake has no clean trace of those meant.
+        InputError: if the database or the table of regions cannot be read, or no clean trace of a lake is selected.
     """
     locator = Locator(options.mmdb) if options.mmdb else None
     periods, maps = [], []
@@ -85,19 +87,19 @@ def measure(first: Lake, second: Lake, options: Options, *, engine: Engine | Non
         places = _places(lake, locator)
         regions = _regions(places, options)
         kept = _kept(lake, regions, options)
-        counted = tally(kept, engine, on_progress=partial(tell, f"{kept.name}: counting"))
+        counted = tally(kept, engine, on_progress=partial(on_progress, f"{kept.name}: counting"))
         if not counted.classes()["clean"]:
             raise InputError(
                 "has no clean trace: nothing can be said of its paths",
                 field=str(kept.path),
                 right="traces whose destinations answered; `haltere paths lake` shows what a lake holds",
             )
-        tell(f"{kept.name}: drawing traces", 0, 0)
+        on_progress(f"{kept.name}: drawing traces", 0, 0)
         seeds = [options.seed + draw for draw in range(options.draws)]
         samples: list[pl.DataFrame] = []
-        if options.traces or locator is not None:  # lists of hops are most of a lake: not read for nothing
+        if options.traces or locator is not None:  # lists of hops are most of a lake, so they are read only if needed
             samples = kept.samples(max(options.traces, 8 * options.tracks), seeds, columns=_COLUMNS, engine=engine)
-        routes, views = _graphs(kept.name, samples if options.traces else [], options, locator, tell)
+        routes, views = _graphs(kept.name, samples if options.traces else [], options, locator, on_progress)
         periods.append(Period(kept.name, counted, kept.days(), dict(regions), routes, views))
         if locator is not None:
             maps.append(_drawn(kept, samples[0].head(8 * options.tracks), places, locator, colour, options.tracks))
@@ -156,7 +158,7 @@ def _kept(lake: Lake, regions: Mapping[str, str], options: Options) -> Lake:
 
 
 def _graphs(
-    name: str, samples: Sequence[pl.DataFrame], options: Options, locator: Locator | None, tell: Tell
+    name: str, samples: Sequence[pl.DataFrame], options: Options, locator: Locator | None, on_progress: Progress
 ) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
     """The routes of the partial views of some samples, and what the views are like; None if there are none."""
     views, routes = [], []
@@ -173,7 +175,7 @@ def _graphs(
             draw=draw,
             locate=locator,
             threads=options.threads,
-            on_progress=partial(tell, f"{name}: paths of draw {draw + 1} of {options.draws}"),
+            on_progress=partial(on_progress, f"{name}: paths of draw {draw + 1} of {options.draws}"),
         )
         routes.append(found)
         views.append(_about(view, draw))

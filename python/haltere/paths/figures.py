@@ -36,7 +36,7 @@ class Missing:
 
 
 def figures(found: Evolution) -> tuple[list[Plot], list[Missing]]:
-    """Return every figure that the periods can fill, and which they cannot."""
+    """Return every figure that the periods have data for, and those that they have not."""
     made: list[Plot] = []
     missing: list[Missing] = []
     for name, make in _FIGURES.items():
@@ -63,7 +63,7 @@ def _delay(found: Evolution) -> list[Plot]:
     for period, colour in zip(found.periods, COLOURS, strict=True):
         delays = period.tallies.delays()
         if delays.total == 0:
-            message = f"{period.name} tells no delays"
+            message = f"{period.name} has no delays"
             raise MissingDataError(message)
         values, shares = delays.cdf()
         points = list(zip((values / 1000).tolist(), shares.tolist(), strict=True))
@@ -81,7 +81,7 @@ def _delay(found: Evolution) -> list[Plot]:
 
 
 def _thinned(points: Sequence[Point]) -> list[Point]:
-    """At most some 400 of the points, the ends among them: more do not show."""
+    """Return at most about 400 of the points, including the ends: more would not be visible."""
     step = max(1, len(points) // 400)
     return [*points[::step], points[-1]]
 
@@ -101,7 +101,7 @@ def _cdf_line(period: Period, colour: str, values: Floats, what: str, label: str
     if np.array_equal(values, np.round(values)) and np.unique(values).size < 100:
         xs, counts = np.unique(values, return_counts=True)
         points = list(zip(xs.tolist(), (np.cumsum(counts) / values.size).tolist(), strict=True))
-        # Ten curves of some twenty steps each would be nothing but marks: of those without a name none answers.
+        # Ten curves of some twenty steps each would be covered with marks; only curves with a name have any.
         marks = [(p, f"{period.name}{what}: {fixed(100 * p[1], 1)} % at most {p[0]:g}") for p in points if label]
         return Line(label, colour, [(points[0][0], 0.0), *points], strength, steps=True, marks=marks)
     shares = np.linspace(0, 1, 201)

@@ -1,4 +1,4 @@
-"""What files of traceroutes hold, in every form that is read."""
+"""Counts of files of traceroutes, in every format that is read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _core() -> Any:
 
 
 def check(files: Sequence[str]) -> None:
-    """Refuse what cannot be a file of traces, before any is read."""
+    """Refuse paths that cannot be files of traces, before any file is read."""
     if not files:
         raise InputError("no file is given", field="FILE", right="files of traceroutes, or - for standard input")
     for name in files:

@@ -1,4 +1,4 @@
-"""The graph in use: a partial view of the Internet from sampled traces, and the K shortest paths of many pairs."""
+"""Graphs of measured paths: partial views of the Internet from sampled traces, and K shortest paths of many pairs."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class PartialView:
 def partial_view(traces: pl.DataFrame, *, gaps: Gaps = "span") -> PartialView:
     """Return the graph of the links that traces show; their order changes nothing.
 
-    The path of a trace is its source, if known, at TTL 0, then the first answer of each TTL; what else answered is left
+    The path of a trace is its source, if known, at TTL 0, then the first answer of each TTL; other answers are left
     out. Answers at neighbouring TTLs are joined. A link's `hops` are the fewest and its delay is the median, over the
     traces that show it, of how much later its farther end answered (the mean of the two in the middle, rounded down),
     at least 1 µs.
@@ -185,8 +185,8 @@ def routes(
             _array(places[name].fill_null(float("nan")), np.float64) for name in ("latitude", "longitude")
         )
     pairs = chosen.size * others.size
-    tell = None if on_progress is None else lambda done: on_progress(done, pairs)
-    columns = network.routes(chosen, others, k, coordinates, threads or os.cpu_count() or 1, tell)
+    progress = None if on_progress is None else lambda done: on_progress(done, pairs)
+    columns = network.routes(chosen, others, k, coordinates, threads or os.cpu_count() or 1, progress)
     return _frame(columns, _ROUTES).select(
         pl.lit(draw, dtype=pl.UInt32).alias("draw"),
         pl.all().exclude("delay_us", *_floats()),
@@ -212,7 +212,7 @@ def _draw(
         nodes = np.flatnonzero(candidates).astype(np.uint32)
         return np.frombuffer(_core().draw_nodes(nodes, n, *of, name), np.uint32)
 
-    # Both ends differ, so that every pair is one.
+    # The two ends differ, so that every pair is valid.
     sources = drawn(may_begin, numbers[0], "paths/graph/sources")
     inside[sources] = False
     return sources, drawn(inside, numbers[1], "paths/graph/destinations")

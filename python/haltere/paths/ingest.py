@@ -1,4 +1,4 @@
-"""Files of traceroutes into a lake, what a lake holds, and files of generated traces."""
+"""Reads files of traceroutes into a lake, describes a lake, and writes files of generated traces."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ingest(
     threads: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> list[dict[str, Any]]:
-    """Read files into a lake, and return what became of each, in the order of their paths.
+    """Read files into a lake, and return the outcome of each, in the order of their paths.
 
     Each is `{"file": ..., "became": "ingested" | "known" | "unreadable", "entry": {...} | None, "note": str | None}`;
     an entry is what the lake's ledger keeps of the file (`docs/paths.md`).
@@ -50,13 +50,13 @@ def ingest(
         raise InputError("no file is given", field="PATH", right="files of traceroutes, folders of them, or -")
     if "-" in paths and source is None:
         raise InputError(
-            "is not given, and standard input does not tell whose traces it has", field="--source", right="such as ark"
+            "is not given, and standard input has no name to derive it from", field="--source", right="such as ark"
         )
     try:
-        told = _core().ingest_paths(list(paths), str(lake), source, threads or os.cpu_count() or 1, on_progress)
+        answer_json = _core().ingest_paths(list(paths), str(lake), source, threads or os.cpu_count() or 1, on_progress)
     except KeyboardInterrupt:
         raise Interrupted(f"stopped: {lake} has every file that was finished; the same command goes on") from None
-    answer = json.loads(told)
+    answer = json.loads(answer_json)
     _check(answer)
     files: list[dict[str, Any]] = answer["files"]
     return files
@@ -177,10 +177,12 @@ def generate(
     day = _day(start)
     threads = threads or os.cpu_count() or 1
     try:
-        told = _core().generate_paths(str(out), kind, traces, seed, monitors, day, days, ipv6, threads, on_progress)
+        answer_json = _core().generate_paths(
+            str(out), kind, traces, seed, monitors, day, days, ipv6, threads, on_progress
+        )
     except KeyboardInterrupt:
         raise Interrupted(f"stopped: {out} has some of the files") from None
-    answer = json.loads(told)
+    answer = json.loads(answer_json)
     _check(answer)
     files: list[str] = answer["files"]
     return files

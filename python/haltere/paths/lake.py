@@ -1,6 +1,6 @@
-"""A lake of measured paths: Parquet files, one row a trace, and what of them a question is about.
+"""A lake of measured paths: Parquet files, one row a trace, and the selection of rows that a question is about.
 
-`haltere paths ingest` writes lakes; `docs/paths.md` tells what is in them.
+`haltere paths ingest` writes lakes; `docs/paths.md` describes their content.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BIN = 2**52  # of priorities, when how many are below what is counted
 
 @dataclass(frozen=True)
 class Selection:
-    """Which traces of a lake a question is about. None leaves a thing open.
+    """Which traces of a lake a question is about. None means no restriction.
 
     Attributes:
         sources: measuring platforms, as `--source` named them at ingest.
@@ -47,7 +47,7 @@ class Selection:
     family: int | None = None
 
     def filter(self) -> pl.Expr:
-        """Return what holds for the rows that are meant, but for what the names of folders tell (source and day)."""
+        """Return the condition on rows that are selected, except for source and day, which the folders' names give."""
         meant = pl.lit(value=True)
         if self.monitors is not None:
             meant = meant & pl.col("monitor").is_in(self.monitors)
@@ -66,7 +66,7 @@ class Part:
 
 
 class Lake:
-    """A lake, or what a selection leaves of it.
+    """A lake, or the selected part of it.
 
     Args:
         path: the lake's folder.
@@ -107,7 +107,7 @@ class Lake:
         return rows.select(columns) if columns else rows
 
     def clean(self) -> pl.LazyFrame:
-        """Return the selected rows of consistent traces: complete, at most 30 hops, no loop (the sheet's cleaning)."""
+        """Return the selected rows of consistent traces: complete, at most 30 hops, no loop."""
         return self.scan().filter(pl.col("class") == "clean")
 
     def sample(self, n: int, seed: int, *, columns: Sequence[str] | None = None) -> pl.DataFrame:
@@ -196,7 +196,7 @@ class Lake:
 
 
 def scan(files: Sequence[str], selection: Selection) -> pl.LazyFrame:
-    """Return what is selected of the rows of some Parquet files of a lake, lazily."""
+    """Return the selected rows of some Parquet files of a lake, lazily."""
     return pl.scan_parquet(list(files), hive_partitioning=False).filter(selection.filter())
 
 
@@ -227,7 +227,7 @@ def _word(seed: int, place: int) -> int:
 
 @dataclass(frozen=True)
 class _Batch:
-    """Some files of a lake, and what of them is meant."""
+    """Some files of a lake, and the selection of their rows."""
 
     files: tuple[str, ...]
     selection: Selection
@@ -250,7 +250,7 @@ def _bins(batch: _Batch, seeds: Sequence[int]) -> pl.DataFrame:
 
 
 def _limit(bins: pl.DataFrame, wanted: int) -> int:
-    """A priority up to which there are so many rows, or the greatest number if there are fewer in all."""
+    """Return a priority up to which there are at least this many rows, or the greatest number if there are fewer."""
     counted = bins.group_by("bin").agg(pl.col("rows").sum()).sort("bin")
     total = counted["rows"].cum_sum().to_numpy()
     if not total.size or wanted > total[-1]:

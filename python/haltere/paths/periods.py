@@ -1,8 +1,8 @@
-"""Two periods of measured paths beside each other: what changed, by how much, and whether the monitors changed with it.
+"""Compares two periods of measured paths: what changed, by how much, and whether the monitors changed with it.
 
 The traces of one monitor resemble each other, so intervals are taken over monitors: they are drawn again with
 replacement, all traces of each together (cluster bootstrap; A. C. Davison, D. V. Hinkley, "Bootstrap Methods and their
-Application", 1997, section 3.8), within each region where regions are told apart.
+Application", 1997, section 3.8), within each region where regions are distinguished.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MIX_CHANGED = 0.05
 
 @dataclass(frozen=True)
 class Period:
-    """What is known of one period.
+    """The data of one period.
 
     Attributes:
-        name: how figures call it.
+        name: its name in figures.
         tallies: the counts of its traces.
         days: the days with traces.
         regions: the region (continent, or what the user named) of each monitor that has one.
@@ -94,7 +94,7 @@ MEASURES = (
     Measure("delay_median", "Median delay", "ms", "ratio", "delay", _quantile(0.5)),
     Measure("delay_p95", "95th percentile of the delay", "ms", "ratio", "delay", _quantile(0.95)),
 )
-"""What the sheet compares of traces. Delays are in µs inside and in ms where they are shown."""
+"""The measures that are compared of traces. Delays are in µs inside and in ms where they are shown."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Mix:
 
 @dataclass(frozen=True)
 class Changes:
-    """All that `compare` finds of the traces of two periods."""
+    """The result of `compare` for the traces of two periods."""
 
     mix: Mix
     effects: tuple[Effect, ...]

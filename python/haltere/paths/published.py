@@ -27,7 +27,7 @@ SOURCE = "UFJF dissertation, 2013, chapter 2"
 
 @dataclass(frozen=True)
 class Published:
-    """What was published of a year's paths.
+    """The numbers published of a year's paths.
 
     Attributes:
         source: the measuring platform.
@@ -58,7 +58,7 @@ class Published:
         return self.median_ms * math.exp(deviation * _NORMAL.inv_cdf(share))
 
     def hops(self, share: float) -> int:
-        """Return the quantile of the path length: normal and rounded, through the median and the 80 % that were told.
+        """Return the quantile of the path length: normal and rounded, through the median and the 80 % quantile.
 
         It is held between 1 and the 30 hops that the study kept.
         """

@@ -1,4 +1,4 @@
-"""Statistics of the K shortest paths of partial views. The unit of chance is the draw: a view and its pairs.
+"""Statistics of the K shortest paths of partial views. The independent unit is the draw: a view and its pairs.
 
 A table of routes has a row a path: `draw`, `k` from 1, `hops`, `delay_us`, `difference` (to the pair's shortest path,
 null for itself), `diversity` (the mean difference of the pair's paths), and, where nodes are located, `dispersion`

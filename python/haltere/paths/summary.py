@@ -147,7 +147,7 @@ class Summary:
         }
 
     def described(self) -> dict[str, str]:
-        """Return what a reader of results must know of it."""
+        """Return what a reader of results must know about it."""
         return {"title": self.title, "origin": self.origin, "about": self.about}
 
     def text(self) -> str:
@@ -188,7 +188,7 @@ def read(path: Path) -> Summary:
     """Read a summary's file.
 
     Raises:
-        InputError: if it cannot be read, or is none.
+        InputError: if it cannot be read, or is not a summary.
     """
     place, right = Place(shown(path)), "a file that `haltere paths summary` wrote"
     try:
@@ -270,7 +270,7 @@ def from_lake(
         raise InputError(
             "holds no clean trace with a round-trip time",
             field=str(path),
-            right="traces whose destinations answered; `haltere paths count` tells how many did",
+            right="traces whose destinations answered; `haltere paths count` counts them",
         )
     platforms = tuple(sorted({part.source for part in opened.parts}))
     days = [day for day in opened.days() if day != lake.UNKNOWN_DAY]
@@ -321,7 +321,7 @@ def find(name: str, folder: Path) -> Summary:
     try:
         about = path / "lake.json" if path.is_dir() else path
         there = bool(name) and about.is_file()
-    except OSError:  # a name that no file can have
+    except OSError:  # not a valid file name
         there = False
     if not there:
         raise InputError(

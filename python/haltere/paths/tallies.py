@@ -44,7 +44,7 @@ class Distribution:
 
     @property
     def total(self) -> float:
-        """The weight of all."""
+        """The sum of all weights."""
         return float(self.weight.sum())
 
     def quantile(self, share: float) -> float:
@@ -60,7 +60,7 @@ class Distribution:
         return float((self.weight * (self.low + self.width / 2)).sum() / self.total)
 
     def cdf(self) -> tuple[Floats, Floats]:
-        """Return values and the shares that are at most so large, for drawing."""
+        """Return values and the shares of all that are at most as large, for drawing."""
         used = np.flatnonzero(self.weight)
         return (self.low + self.width)[used], np.cumsum(self.weight[used]) / self.total
 
@@ -69,7 +69,7 @@ def quantiles(low: Floats, width: Floats, weights: Floats, share: float) -> Floa
     """Return the quantile of each of several distributions over the same bins, shape (rows,)."""
     total = np.cumsum(weights, axis=1)
     wanted = share * total[:, -1]
-    # The sum of many weights may end a hair below what they add up to: the last used bin is the last choice.
+    # Rounding may leave the sum of many weights slightly too low; the last used bin is then taken.
     place = np.minimum((total < wanted[:, None] * (1 - 1e-12)).sum(axis=1), weights.shape[1] - 1)
     rows = np.arange(len(weights))
     inside = weights[rows, place]
@@ -192,7 +192,7 @@ def _u32(value: int) -> pl.Expr:
 
 @dataclass(frozen=True)
 class _Batch:
-    """What a worker is given: everything else it reads from the files."""
+    """The input of a worker, which reads everything else from the files."""
 
     files: tuple[str, ...]
     selection: Selection

@@ -1,4 +1,4 @@
-"""How far two ways of running the same treatments lie apart: log ratios, their quantiles, and verdicts on them.
+"""How far two ways of running the same treatments differ: log ratios, their quantiles, and verdicts on them.
 
 A *log ratio* is the logarithm of the first's value over the second's, of the medians over replications of a treatment;
 0.01 is about 1 %. Intervals are bootstrapped over treatments (95 %, percentiles of 2000 resamples).
@@ -21,7 +21,7 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True)
 class Sides:
-    """What is set against what: two levels of a column, which is `fidelity` or a factor."""
+    """The two sides of a comparison: two levels of a column, which is `fidelity` or a factor."""
 
     column: str
     first: str

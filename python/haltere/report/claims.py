@@ -50,7 +50,7 @@ __all__ = [
 
 
 class Outcome(StrEnum):
-    """What the results say of a claim, or of one part of it."""
+    """Whether the results confirm a claim, or a part of it."""
 
     CONFIRMED = "confirmed"
     CONTRADICTED = "contradicted"
@@ -82,7 +82,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Claim(Generic[Found]):
-    """One sentence of a paper, where it stands there, how it is judged, and the function that judges it."""
+    """One sentence of a paper, its place there, the rule by which it is judged, and the function that judges it."""
 
     name: str
     sentence: str
@@ -178,7 +178,7 @@ def cells(what: str, yes: int, no: int, total: int, at_least: float) -> Evidence
 
 
 def remark(what: str, numbers: str) -> Evidence:
-    """A number that is told but decides nothing."""
+    """A number that is reported but decides nothing."""
     return Evidence(what, numbers, None)
 
 

@@ -1,6 +1,6 @@
-"""Two levels of a factor set against each other over many treatments, in pairs, and what such a comparison decides.
+"""Compares two levels of a factor over many treatments in pairs, and decides claims by it.
 
-The unit of chance is the replication: all treatments of one replication draw from the same random streams, so what is
+The independent unit is the replication: all treatments of one replication draw from the same random streams, so what is
 averaged over treatments is averaged within a replication first, and the interval is taken over replications.
 """
 

@@ -36,7 +36,7 @@ def build(measured: Measured, out: Path, *, command: str, seed: int) -> Path:
     """Write `report.html`, `verdicts.md`, `comparison.json` and `figures/` into a folder and return the report's path.
 
     Args:
-        measured: what is told.
+        measured: the comparison to report.
         out: the folder; made if it is not there.
         command: what repeats it.
         seed: of the draws.
@@ -91,27 +91,27 @@ def build(measured: Measured, out: Path, *, command: str, seed: int) -> Path:
 
 def cautions(found: Evolution) -> list[str]:
     """Say what a reader of the comparison must know."""
-    told = []
+    warnings = []
     mix = found.changes.mix
     what = "regions" if found.first.regions or found.second.regions else "monitors"
     if mix.changed:
-        told.append(
+        warnings.append(
             f"The mix of monitors changed: {fixed(100 * mix.distance, 0)} % of the traces would have to come from "
             f"other {what} for the two to be alike. Read the comparison with an equal mix beside the one as measured."
             + ("" if mix.common else f" The two have no {what} in common, so that there is none here.")
         )
-    told += [
+    warnings += [
         f"{period.name} has {len(period.tallies.groups)} monitors: too few for intervals over monitors."
         for period in found.periods
         if len(period.tallies.groups) < 3
     ]
     one, other = (_clean_share(period) for period in found.periods)
     if abs(one - other) > 0.1:
-        told.append(
+        warnings.append(
             f"Of all traces {fixed(100 * one, 0)} % were clean in {found.first.name} and {fixed(100 * other, 0)} % in "
             f"{found.second.name}: what was left out may differ as well."
         )
-    return told
+    return warnings
 
 
 def _clean_share(period: Period) -> float:
@@ -196,7 +196,7 @@ _VIEW = {
 
 
 def _views(found: Evolution) -> list[dict[str, str]]:
-    """What the partial views are like; nothing if one of the periods has none."""
+    """Return measures of the partial views; nothing if one of the periods has none."""
     first, second = found.first.views, found.second.views
     if first is None or second is None:
         return []

@@ -1,4 +1,4 @@
-"""The report's page: what stands in it, gathered from results, study, figures and claims, put into the template."""
+"""The report's page: gathers its content from results, study, figures and claims, and fills the template."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Design:
-    """An experiment's design as the page tells it."""
+    """An experiment's design as the page describes it."""
 
     name: str
     title: str
@@ -106,7 +106,7 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
 
 
 def asset(name: str) -> str:
-    """Return a file that stands beside the templates."""
+    """Return a file from the folder of the templates."""
     return (files("haltere.report") / "templates" / name).read_text(encoding="utf-8")
 
 

@@ -29,7 +29,7 @@ def drawing(scenario: Mapping[str, Any], factors: Factors) -> str:
 
 
 def level_range(value: Any, factors: Factors) -> str:
-    """A value of a scenario for a reader; for `{factor}` all its levels: `5 · 40 · 100 Mbit/s`."""
+    """A value of a scenario as shown to readers; for `{factor}` all its levels: `5 · 40 · 100 Mbit/s`."""
     match = _PLACEHOLDER.match(value) if isinstance(value, str) else None
     if match is None or match[1] not in factors:
         return quantities.text(str(value)) if isinstance(value, str | int | float) else "see the study file"

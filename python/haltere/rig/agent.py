@@ -1,10 +1,10 @@
-"""The first process of a rig's machine: takes jobs from a folder, one after the other, and files their results.
+"""The first process of a rig's machine: takes jobs from a folder, one after the other, and writes their results.
 
 It is the init of a user-mode Linux, or the first process of a process namespace on this machine; when it ends, so does
 everything that was started. Several agents may share one folder:
 
     queue/KEY.json          a job that nobody has taken
-    taken/KEY.json.WORKER   a job that WORKER is at
+    taken/KEY.json.WORKER   a job that WORKER is running
     done/KEY.json           its result
     closed                  no more jobs will come
 
@@ -72,7 +72,7 @@ def _move_in(where: str, folder: Path) -> Path:
             raise OSError(ctypes.get_errno(), "making mounts private")
         jobs = folder.resolve()
         descriptor = os.open(jobs, os.O_PATH)
-    # What lies below /tmp may be the program itself: then /tmp stays as it is.
+    # The program itself may be below /tmp; then /tmp is not mounted over.
     needed = (sys.prefix, sys.base_prefix, __file__)
     for target in ("/run", "/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108
         if not _covers(target, *needed):
@@ -89,7 +89,7 @@ def _move_in(where: str, folder: Path) -> Path:
 
 
 def _limits() -> None:
-    """Room for long fast paths, as on a tuned host."""
+    """Raise the limits of socket buffers for long fast paths, as on a tuned host."""
     for name, value in (
         ("net.core.rmem_max", "134217728"),
         ("net.core.wmem_max", "134217728"),
@@ -140,7 +140,7 @@ def take(jobs: Path, worker: str) -> tuple[str, dict[str, Any]] | None:
 
 
 def file(jobs: Path, key: str, worker: str, result: str) -> None:
-    """File a result."""
+    """Write a job's result into the folder `done`."""
     temporary = jobs / "done" / f".{key}.{worker}"
     temporary.write_text(result)
     temporary.rename(jobs / "done" / f"{key}.json")
@@ -148,7 +148,7 @@ def file(jobs: Path, key: str, worker: str, result: str) -> None:
 
 
 def failed(reason: str) -> dict[str, Any]:
-    """Return the result of a run that did not come about."""
+    """Return the result of a run that could not be made."""
     return {
         "status": "failed",
         "error": reason,

@@ -143,11 +143,11 @@ class Dropper:
 
     @property
     def seen(self) -> int:
-        """How many packets came."""
+        """How many packets the program has seen."""
         return int.from_bytes(self._memory[:8], "little")
 
     def close(self) -> None:
-        """Give the memory back; the kernel keeps the program as long as an interface uses it."""
+        """Release the memory; the kernel keeps the program as long as an interface uses it."""
         self._memory.close()
         os.close(self.fd)
         os.close(self._map)

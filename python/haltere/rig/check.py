@@ -1,4 +1,4 @@
-"""What of a scenario can be seen to be wrong before a rig is built."""
+"""Checks that a rig can carry a scenario, before it is built."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check(fidelity: str, scenario_json: str) -> None:
             raise ScenarioProblem(reason, path)
         for field in flow.only_modelled:
             raise ScenarioProblem(
-                f'only the model heeds {field}: choose fidelity "model", or leave it out',
+                f'only the model has {field}: choose fidelity "model", or leave it out',
                 f"flows[{flow.number}].{field}",
             )
         _check_implementation(fidelity, flow, path, known)
@@ -80,7 +80,10 @@ def _check_implementation(fidelity: str, flow: Flow, path: str, kernel: tuple[st
 
 
 def _check_shared_routes(flows: tuple[Flow, ...]) -> None:
-    """Programs that take the kernel's default get it by the route, which all flows between two hosts share."""
+    """Refuse flows that share a route but need different congestion controls.
+
+    Programs that use the kernel's default get it by the route, which all flows between two hosts share.
+    """
     by_route = {}
     for flow in flows:
         real = flow.transport == "tcp" and flow.implementation != "linux"

@@ -105,7 +105,7 @@ def _sweep() -> None:
 
 
 class _Crew:
-    """The agents at work on a folder."""
+    """The agents that work on a folder."""
 
     def __init__(self, folder: Path, start: Start, size: int, patience_s: float) -> None:
         self.folder, self.start, self.size, self.patience = folder, start, size, patience_s
@@ -138,7 +138,7 @@ class _Crew:
         time.sleep(0.01)
 
     def results(self) -> Iterator[tuple[str, str]]:
-        """Yield what has been filed since."""
+        """Yield the results that came since the last call."""
         for file in sorted((self.folder / "done").glob("[0-9]*.json")):
             text = file.read_text()
             file.unlink()
@@ -152,7 +152,7 @@ class _Crew:
         self.at_work.clear()
 
     def _gone(self, worker: str) -> None:
-        """File what an agent was at when it ended, if its result is not there."""
+        """Write a failure as the result of the job that an agent was running when it ended, if it wrote none."""
         for file in (self.folder / "taken").glob(f"*.{worker}"):
             self._file(file, f"the run's machine ended early; it said: {self._said(worker)}")
 

@@ -1,4 +1,4 @@
-"""How the hosts of a rig are set: what a contender's switches mean to a kernel."""
+"""The kernel parameters of a rig's hosts: how a contender's switches are set in a kernel."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def metrics(flows: tuple[Flow, ...]) -> dict[tuple[int, int], dict[str, int]]:
 
 @contextlib.contextmanager
 def prepared(rig: Rig) -> Iterator[None]:
-    """Set the hosts of a rig, and what of the kernel has no namespace for as long as the run takes."""
+    """Set the parameters of a rig's hosts and, while the run lasts, those that are common to the whole kernel."""
     for node, parameters in settings(rig.plan.flows).items():
         with inside(rig.nodes[node].fd):
             for name, value in parameters.items():

@@ -44,7 +44,7 @@ class Kernel:
     """The first digits of the SHA-256 of its whole configuration."""
 
     def about(self) -> dict[str, str | int]:
-        """Return what results say of it."""
+        """Return what results record of it."""
         return {"name": self.name, "version": self.version, "hz": self.hz, "config": self.config}
 
 
@@ -152,7 +152,7 @@ def build(
 
 @contextlib.contextmanager
 def _tree(source: str | None, folder: Path) -> Iterator[Path]:
-    """Give the source tree: the user's own, or one unpacked for the while."""
+    """Yield the source tree: the user's own, or one that is unpacked for the duration of the build."""
     if source is not None and Path(source).is_dir():
         yield _checked(Path(source).resolve())
         return

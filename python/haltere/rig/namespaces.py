@@ -326,7 +326,7 @@ def _kernel_direction(rig: Rig, path: list[Interface], direction: Direction, bit
     crossings = [(path[i], path[i + 1]) for i in range(1, len(path) - 1, 2)]
     for number, (inward, outward) in enumerate(crossings):
         last = number == len(crossings) - 1
-        # Packets are lost where they leave the queue behind: in the second crossing, or in the only one.
+        # Packets are lost behind the queue: in the second of two crossings, or in the only one.
         if bits and last:
             dropper = bpf.Dropper.make(bits, outward.index)
             rig.droppers.append(dropper)

@@ -86,12 +86,12 @@ def _measured(rig: Rig, job: Json, emulator: Any) -> Json:
     packets = {"taps": spec["flows"], "packets": seen["packets"]} if spec["packets"] else {}
     if emulator is None:
         return result(what, answer, seen, seen["links"]) | packets
-    told = json.loads(emulator.stop())
-    late = told["lateness_s"]
-    return result(what, answer, seen, told["links"]) | {
+    report = json.loads(emulator.stop())
+    late = report["lateness_s"]
+    return result(what, answer, seen, report["links"]) | {
         **{f"lateness_{name}_s": late[name] for name in ("p50", "p99", "max")},
-        "emulator_cpu_s": told["cpu_s"],
-        "endpoints_cpu_s": max(0.0, _cpu_s() - cpu - told["cpu_s"]),
+        "emulator_cpu_s": report["cpu_s"],
+        "endpoints_cpu_s": max(0.0, _cpu_s() - cpu - report["cpu_s"]),
         **packets,
     }
 
@@ -106,7 +106,7 @@ def result(what: Plan, answer: Json, seen: Json, links: list[Json]) -> Json:
     """Return a RunResult: what the endpoints say, and what was seen on the wire."""
     measured_s = None if what.duration_ns is None else (what.duration_ns - what.measure_from_ns) * 1e-9
     by_number = {flow["flow"]: flow for flow in seen["flows"]}
-    flows = [_flow(what, told, by_number[told["flow"]], measured_s) for told in answer["flows"]]
+    flows = [_flow(what, report, by_number[report["flow"]], measured_s) for report in answer["flows"]]
     error = next((f"flow {f['flow']}: {f['error']}" for f in flows if f["error"]), None)
     if seen["lost_records"]:
         error = error or f"the capture lost {seen['lost_records']} records: its counts are too small"
@@ -123,21 +123,21 @@ def result(what: Plan, answer: Json, seen: Json, links: list[Json]) -> Json:
     }
 
 
-def _flow(what: Plan, told: Json, seen: Json, measured_s: float | None) -> Json:
-    flow = what.flows[told["flow"]]
-    info = told.get("tcp_info", {}).get("server", {})
+def _flow(what: Plan, report: Json, seen: Json, measured_s: float | None) -> Json:
+    flow = what.flows[report["flow"]]
+    info = report.get("tcp_info", {}).get("server", {})
     if flow.implementation != "linux":
-        told = _as_seen(flow, told, seen) | {name: value for name, value in told.items() if value is not None}
-    seconds = told["completion_s"] or measured_s or None
-    size = told["bytes"]
+        report = _as_seen(flow, report, seen) | {name: value for name, value in report.items() if value is not None}
+    seconds = report["completion_s"] or measured_s or None
+    size = report["bytes"]
     return {
         "flow": flow.number,
         "contender": flow.contender,
         "pair": flow.pair,
-        "start_s": told["start_s"],
-        "completion_s": told["completion_s"],
-        "handshake_s": told["handshake_s"],
-        "first_byte_s": told["first_byte_s"],
+        "start_s": report["start_s"],
+        "completion_s": report["completion_s"],
+        "handshake_s": report["handshake_s"],
+        "first_byte_s": report["first_byte_s"],
         "bytes": size,
         "goodput_bps": 8 * size / seconds if seconds else None,
         "throughput_bps": 8 * seen["wire_bytes"] / seconds if seconds else None,
@@ -150,17 +150,17 @@ def _flow(what: Plan, told: Json, seen: Json, measured_s: float | None) -> Json:
         "timeouts": info.get("total_rto"),
         "min_rtt_s": seen["min_rtt_s"],
         "mean_rtt_s": seen["mean_rtt_s"],
-        "status": told["status"],
-        "error": told["error"],
+        "status": report["status"],
+        "error": report["error"],
     }
 
 
-def _as_seen(flow: Flow, told: Json, seen: Json) -> Json:
-    """Return the times of a flow as its packets show them, for programs that do not tell.
+def _as_seen(flow: Flow, report: Json, seen: Json) -> Json:
+    """Return the times of a flow as its packets show them, for programs that do not report them.
 
-    What is encrypted cannot be told apart: of QUIC's packets only the times of the first and the last one are known.
+    Encrypted packets cannot be distinguished: of QUIC only the times of the first and the last packet are known.
     """
-    finished = told["status"] == "ok" and flow.size is not None
+    finished = report["status"] == "ok" and flow.size is not None
     return {
         "handshake_s": seen["handshake_s"],
         "first_byte_s": None,

@@ -112,7 +112,13 @@ class _Stage:
 
     def _fetch(self, flow: Flow, program: Program, at: Place, epoch: int, answers: list[Json]) -> None:
         start = epoch + flow.start_ns
-        told: Json = {"flow": flow.number, "start_s": flow.start_ns * 1e-9, "status": "ok", "error": None, "bytes": 0}
+        outcome: Json = {
+            "flow": flow.number,
+            "start_s": flow.start_ns * 1e-9,
+            "status": "ok",
+            "error": None,
+            "bytes": 0,
+        }
         plan = self.rig.plan
         end = epoch + (plan.duration_ns or plan.time_limit_ns)
         try:
@@ -124,15 +130,15 @@ class _Stage:
                 finally:
                     process.end()
             measured = asdict(program.read(at))
-            told["details"] = measured.pop("details")
-            told |= {name: value for name, value in measured.items() if value is not None}
-            if flow.size is not None and told["bytes"] in (0, None):
-                told["bytes"] = flow.size
-            if told["error"]:
-                told["status"] = "failed"
+            outcome["details"] = measured.pop("details")
+            outcome |= {name: value for name, value in measured.items() if value is not None}
+            if flow.size is not None and outcome["bytes"] in (0, None):
+                outcome["bytes"] = flow.size
+            if outcome["error"]:
+                outcome["status"] = "failed"
         except (ProgramError, OSError) as error:
-            told |= {"status": "failed", "error": str(error)}
-        answers.append(told)
+            outcome |= {"status": "failed", "error": str(error)}
+        answers.append(outcome)
 
 
 @contextlib.contextmanager
@@ -180,7 +186,7 @@ def _place(rig: Rig, flow: Flow, scratch: Path) -> Place:
 @contextlib.contextmanager
 def _server(rig: Rig, flow: Flow, program: Program, at: Place) -> Iterator[None]:
     if program.congestion.by == "namespace":
-        # By the route: the default of a namespace may only be what the machine's owner has allowed for everybody.
+        # Set by the route: a namespace's default may only be an algorithm that the machine's owner has allowed for all.
         # What switches have set of the route stays.
         metrics = hosts.metrics(rig.plan.flows).get((flow.server, flow.client))
         congestion = program.congestion.word(flow.congestion)

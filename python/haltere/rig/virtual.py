@@ -23,7 +23,7 @@ def die_with_parent() -> None:
 
 
 def python_path() -> str:
-    """Return where a child finds this very package, and what else this process was told of."""
+    """Return the module search path for a child: this package and the PYTHONPATH of this process."""
     own = str(Path(__file__).resolve().parents[2])
     return os.pathsep.join([own, *filter(None, [os.environ.get("PYTHONPATH")])])
 

@@ -1,4 +1,4 @@
-"""A campaign: every run of a study, in parallel, into a results folder; it goes on where it stopped."""
+"""A campaign: every run of a study, in parallel, into a results folder; it continues where it stopped."""
 
 from __future__ import annotations
 
@@ -111,15 +111,15 @@ class Campaign:
         stop: threading.Event,
         on_progress: Callable[[int, int], None] | None,
     ) -> int:
-        """Run and file; return how many were filed."""
+        """Run, write the results, and return how many were written."""
         done, everything = len(self.plan) - len(todo), len(self.plan)
         ran, batch, flushed, patience = 0, list[Outcome](), time.monotonic(), FIRST_FLUSH_S
-        tell = on_progress or (lambda _finished, _all: None)
-        tell(done, everything)
+        progress = on_progress or (lambda _finished, _all: None)
+        progress(done, everything)
         for outcome in _outcomes(executors, todo, stop):
             batch.append(outcome)
             ran += 1
-            tell(done + ran, everything)
+            progress(done + ran, everything)
             if time.monotonic() - flushed >= patience:
                 self.parts.write(batch)
                 batch, flushed, patience = [], time.monotonic(), min(2 * patience, FLUSH_EVERY_S)
@@ -180,7 +180,7 @@ class Campaign:
         return {str(one.scenario["topology"]["paths"]): one.summary for one in measured if one is not None}
 
     def _factors(self, experiment: str) -> dict[str, list[str]]:
-        """Return the factors that tell rows apart: with several fidelities, the fidelity is one of them."""
+        """Return the factors that distinguish rows: with several fidelities, the fidelity is one of them."""
         several: dict[str, list[str]] = {"fidelity": [*self.study.fidelities]} if len(self.study.fidelities) > 1 else {}
         return several | {factor: list(levels) for factor, levels in self.study.factors(experiment).items()}
 

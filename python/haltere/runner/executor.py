@@ -19,7 +19,7 @@ from haltere.errors import InputError, as_written
 
 @dataclass(frozen=True)
 class Task:
-    """All that a run depends on, and the key under which its answer is filed."""
+    """All that a run depends on, and the key of its answer."""
 
     key: str
     scenario_json: str

@@ -1,4 +1,4 @@
-"""Finished runs on disk, in part files that are written whole or not at all.
+"""Finished runs on disk, in part files that are written completely or not at all.
 
 A part is gzipped JSON lines: a header with the version and fingerprint of the core, then a line a run. It is written
 under another name, synced, and renamed, so a campaign that is killed at any moment leaves only whole parts behind.

@@ -21,7 +21,7 @@ from haltere.scenario import Scenario
 
 @dataclass(frozen=True)
 class RunResult:
-    """What came out of one run. `status` is `ok`, or `failed` with the reason in `error`.
+    """The result of one run. `status` is `ok`, or `failed` with the reason in `error`.
 
     `data` is the whole answer of the core: times in seconds, rates in bit/s, sizes in bytes.
     """
@@ -55,7 +55,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Trace:
-    """One run looked at closely: its result, and every change of its state as time series."""
+    """One run in detail: its result, and every change of its state as time series."""
 
     data: dict[str, Any] = field(repr=False)
 
@@ -107,7 +107,7 @@ def trace(
 ) -> Trace:
     """Run a scenario once, recording cwnd, ssthresh, bytes in flight, RTT, delivery and pacing rate, and queues.
 
-    The simulator tells every change; a kernel is asked twenty times a round trip, and its queues are not recorded.
+    The simulator records every change. A kernel is asked twenty times a round trip, and its queues are not recorded.
 
     Into the folder `qlog` goes what each end saw and decided, a qlog file an end; into the folder `pcap` what each of
     `links` delivered, or every link if none is named, a pcapng file a link (`docs/looking-inside.md`). Simulator only.

@@ -77,7 +77,7 @@ def spearman(
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows with their weights, and where each stands among the different values of x and of y."""
+    """Rows with their weights, and the rank of each among the different values of x and of y."""
 
     x: npt.NDArray[np.intp]
     y: npt.NDArray[np.intp]

@@ -179,7 +179,7 @@ class Study:
         return tuple(t for t in self.treatments if not experiments or t.experiment in experiments)
 
     def runs(self, *, replications: int | None = None, experiments: Sequence[str] | None = None) -> Iterator[Run]:
-        """Yield every run, replication by replication: a campaign cut short has something of every treatment."""
+        """Yield every run, replication by replication: a campaign that was stopped has some runs of every treatment."""
         treatments = self.select(experiments)
         for replication in range(self.header.replications if replications is None else replications):
             for treatment in treatments:

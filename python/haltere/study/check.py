@@ -21,7 +21,7 @@ Path = list[str | int]
 
 
 class Origin:
-    """Where the values of a study come from: its file, and the variant that was laid over it."""
+    """The origin of a study's values: its file, and the variant that was laid over it."""
 
     def __init__(self, document: Document, variant: str | None, data: dict[str, Any]) -> None:
         self.document, self.variant, self.data = document, variant, data
@@ -32,7 +32,7 @@ class Origin:
             return path
         value: Any = self.document.data["variants"][self.variant]
         for part in path:
-            if not isinstance(value, dict):  # a list or value of the variant: it replaced what stood there
+            if not isinstance(value, dict):  # a list or value of the variant, which replaced the one in the file
                 return ["variants", self.variant, *path]
             if part not in value:
                 return path
@@ -76,7 +76,7 @@ def parse(origin: Origin) -> StudyFile:
 def _problem(origin: Origin, error: dict[str, Any]) -> InputError:
     path: Path = [part for part in error["loc"] if part != "[key]"]
     if path[0] == "experiments" and path[2:3] == ["factors"]:
-        del path[4:5]  # pydantic's own word for which form of a factor it took the value for
+        del path[4:5]  # pydantic's name for the form of factor that it tried
     kind, context = error["type"], error.get("ctx", {})
     if kind == "missing":
         return origin.error(f"{path[-1]} is missing", path, right=_help(path))

@@ -1,4 +1,4 @@
-"""From factors to treatments: which levels are combined, and how they are put into the scenario's template."""
+"""Makes treatments from factors: combines levels, and puts them into the scenario's template."""
 
 from __future__ import annotations
 

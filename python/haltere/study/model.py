@@ -1,4 +1,4 @@
-"""The study file as types: what may stand in it, and in which words it is refused."""
+"""The study file as types: the fields that it may have, and the errors for those that it may not."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Range(_Table):
 
     @property
     def unit(self) -> str:
-        """What both ends are counted in."""
+        """The unit of both ends."""
         found = _QUANTITY.fullmatch(self.start)
         return found[2] if found else ""
 
@@ -147,7 +147,7 @@ Factor = Annotated[
 
 
 class Header(_Table):
-    """`[study]`: what is asked, by whom, and how often every treatment is run."""
+    """`[study]`: name, question and source of the study, its seed, and how often every treatment is run."""
 
     name: Annotated[str, Field(strict=True, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
     title: StrictStr = ""

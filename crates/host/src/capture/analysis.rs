@@ -1,7 +1,7 @@
-//! What is kept of each packet, and the answer made of it.
+//! What is kept of each packet, and the answer that is made from it.
 //!
-//! Flows are measured as their packets come. Of a link's packets 24 bytes each are kept, since what went in and what
-//! came out is read at different times.
+//! Flows are measured as their packets come. Of each packet of a link 24 bytes are kept, since its two taps are
+//! read at different times.
 
 use super::spec::{Answer, Columns, FlowAnswer, FlowSpec, LinkAnswer, LinkSpec, Point, Points, Spec, Transport, Way};
 use crate::error::HostError;
@@ -12,7 +12,7 @@ use std::net::SocketAddrV4;
 
 type Ends = (Protocol, SocketAddrV4, SocketAddrV4);
 
-/// What becomes of the packets.
+/// The state of the measurements.
 pub(super) struct Analysis {
     spec: Spec,
     meters: Vec<(ServerMeter, ClientMeter)>,

@@ -1,7 +1,7 @@
 //! Taps: packet sockets at interfaces in any namespaces, read by a thread that sleeps until a block of packets is full.
 //!
-//! Only headers are kept, each packet's both ways. Times are the kernel's, in nanoseconds, put onto `CLOCK_MONOTONIC`.
-//! What found no room is counted and reported.
+//! Only headers are kept, of packets in both directions. Times are the kernel's, in nanoseconds, converted to
+//! `CLOCK_MONOTONIC`. Packets for which there was no room are counted and reported.
 
 mod analysis;
 mod ring;
@@ -32,16 +32,16 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Several pages of any machine; room for some 700 packets.
+/// A multiple of the page size of any machine; room for some 700 packets.
 const BLOCK_BYTES: u32 = 128 << 10;
 const LEAST_RING: u32 = 2 * BLOCK_BYTES;
-/// IP's header and TCP's with all its options, and some of UDP's payload to know a packet again by.
+/// The IP header and the TCP header with all its options, or enough of UDP's payload to recognise a packet by.
 const SNAP: u32 = 96;
-/// A block that is not full is read after so long. It bounds how long stopping takes; short times wake for nothing.
+/// A block that is not full is read after this time. Stopping takes up to as long; a shorter time causes idle wake-ups.
 const BLOCK_TIMEOUT_MS: u32 = 200;
-/// After so many timeouts without the packets that the kernel counted something is wrong.
+/// After this many timeouts without the packets that the kernel counted, the capture fails.
 const PATIENCE: u32 = 10;
-/// The number under which the wish to stop is known to epoll; taps have lower ones.
+/// The number of the stop descriptor in epoll; taps have lower ones.
 const STOP: u64 = u64::MAX;
 
 type Worker = JoinHandle<Result<Answer, HostError>>;
@@ -56,7 +56,7 @@ impl Capture {
     /// Takes what to capture as JSON, a [`Spec`].
     ///
     /// # Errors
-    /// If it is wrong; the path tells where.
+    /// If it is wrong; the error has the field's path.
     pub fn new(spec_json: &str) -> Result<Capture, HostError> {
         let spec: Spec = parse(spec_json)?;
         Analysis::new(spec.clone())?;
@@ -145,7 +145,7 @@ struct Listener {
     taps: Vec<Tap>,
     epoll: OwnedFd,
     zero: Time,
-    /// How far the packets' clock is ahead.
+    /// How far the clock of the packets' time stamps is ahead.
     ahead: Span,
     failure: Option<HostError>,
 }
@@ -167,13 +167,13 @@ impl Listener {
         Ok(Listener { analysis: Analysis::new(spec)?, taps, epoll, zero, ahead, failure: None })
     }
 
-    /// Reads until it is to stop.
+    /// Reads until it is told to stop.
     fn listen(&mut self, stop: &OwnedFd) -> Result<(), HostError> {
         while !self.wait(None)? {}
         epoll::delete(&self.epoll, stop).doing("", || "stop".into())
     }
 
-    /// Sleeps until blocks are full, or for a time, and reads them. Whether the end was wished for.
+    /// Sleeps until blocks are full, or for a time, and reads them. Returns whether it is to stop.
     fn wait(&mut self, timeout: Option<&Timespec>) -> Result<bool, HostError> {
         let mut events = Vec::with_capacity(16);
         match epoll::wait(&self.epoll, spare_capacity(&mut events), timeout) {
@@ -249,7 +249,7 @@ impl Listener {
     }
 }
 
-/// The clocks drift by less in any run; more is a step.
+/// The two clocks drift apart by less than this in any run; more means that one of them was set.
 const CLOCK_STEP: Span = Span::from_millis(1);
 
 impl Tap {

@@ -19,15 +19,15 @@ const OUTGOING: u8 = 4;
 /// A packet in a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Record<'a> {
-    /// When, by `CLOCK_REALTIME`.
+    /// The time, by `CLOCK_REALTIME`.
     pub(super) at: Time,
     /// Whether the host itself sent it.
     pub(super) outgoing: bool,
-    /// From the IP header on.
+    /// The bytes from the IP header on.
     pub(super) bytes: &'a [u8],
 }
 
-/// The records of a block. A block that does not hold what it says ends early.
+/// The records of a block. The iteration ends early if a block is shorter than its header says.
 pub(super) fn records(block: &[u8]) -> impl Iterator<Item = Record<'_>> {
     let number = word(block, NUMBER).unwrap_or(0);
     let mut at = word(block, FIRST).unwrap_or(0) as usize;

@@ -1,4 +1,4 @@
-//! What to listen to and what to make of it, and the answer.
+//! The specification of a capture: where to listen and what to measure; and the answer.
 
 use crate::meters::LinkCounts;
 use serde::{Deserialize, Serialize};
@@ -63,9 +63,9 @@ pub struct FlowSpec {
     pub flow: u32,
     /// What it runs over.
     pub protocol: Transport,
-    /// Who sends.
+    /// The sender.
     pub server: EndSpec,
-    /// Who receives.
+    /// The receiver.
     pub client: EndSpec,
 }
 
@@ -80,7 +80,7 @@ pub struct EndSpec {
     /// Its port; any if absent.
     #[serde(default)]
     pub port: Option<u16>,
-    /// The tap is not at this end's own interface but at its neighbour's that faces it.
+    /// Whether the tap is not at this end's own interface but at the neighbour's interface that faces it.
     #[serde(default)]
     pub facing: bool,
 }
@@ -93,12 +93,12 @@ pub struct LinkSpec {
     pub link: String,
     /// `down` or `up`.
     pub direction: String,
-    /// Where packets go in; several interfaces may lead to a link.
+    /// The taps where packets enter; several interfaces may lead to a link.
     pub offered: Points,
-    /// Where they have left the queue; as they arrive if absent.
+    /// The tap where they have left the queue; if absent, their arrival counts.
     #[serde(default)]
     pub departed: Option<Points>,
-    /// Where they come out.
+    /// The tap where they leave the link.
     pub arrived: Points,
     /// Only packets to these addresses count; all if absent.
     #[serde(default)]
@@ -159,7 +159,7 @@ pub struct Answer {
     pub links: Vec<LinkAnswer>,
     /// Packets read.
     pub records: u64,
-    /// Packets that passed but found no room: if not zero, all counts are too low.
+    /// Packets for which there was no room; if it is not zero, all counts are too low.
     pub lost_records: u64,
     /// What makes the answer doubtful.
     pub error: Option<String>,
@@ -199,7 +199,7 @@ pub struct FlowAnswer {
     pub sent_payload: u64,
     /// Of the packets, retransmissions (TCP).
     pub retransmitted_packets: u64,
-    /// Of these, such as the client reported to have had (D-SACK).
+    /// Of these, the ones of data that the client reported to have already (D-SACK).
     pub spurious_retransmissions: u64,
     /// The server's smallest RTT sample, s (TCP).
     pub min_rtt_s: Option<f64>,

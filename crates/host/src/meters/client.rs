@@ -1,10 +1,10 @@
-//! What the client's tap tells of a flow: what arrived, and when.
+//! What the packets at the client's tap say about a flow: what arrived, and when.
 
 use super::packet::{FIN, Packet, Protocol, RST, SYN, opens};
 use super::{Ranges, of_port, unwrap};
 use haltere_net::Time;
 
-/// What a client got. Counts are over all connections of the flow.
+/// What a client received. Counts are over all connections of the flow.
 #[derive(Clone, Default, Debug)]
 pub struct ClientCounts {
     /// Packets from the server.
@@ -13,7 +13,7 @@ pub struct ClientCounts {
     pub received_data_packets: u64,
     /// Their bytes, IP headers included.
     pub wire_bytes: u64,
-    /// Bytes of payload, each counted once (TCP); with what came twice (UDP).
+    /// Bytes of payload, each counted once (TCP); including duplicates (UDP).
     pub payload_bytes: u64,
     /// Bytes of payload that had come before (TCP).
     pub duplicate_bytes: u64,
@@ -42,9 +42,9 @@ struct Receiver {
     isn: Option<u32>,
     high: u64,
     got: Ranges,
-    /// The client has closed: what comes now completes nothing.
+    /// The client has closed: later data do not count as completion.
     closing: bool,
-    /// One end has reset the connection: what follows is no part of it.
+    /// One end has reset the connection: later packets are not part of it.
     over: bool,
 }
 

@@ -1,24 +1,24 @@
-//! What the taps around one direction of a link tell of it.
+//! What the packets at the taps around one direction of a link say about it.
 
 use haltere_net::{Rate, Span, Time};
 use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
 use std::net::Ipv4Addr;
 
-/// A start of service so short after the offer is none that a packet waited for: clocks and the rounding of
+/// A packet whose service starts this short a time after it was offered did not wait: the clocks and the rounded
 /// serialisation times do not agree to the nanosecond.
 const ROUNDING: Span = Span::from_micros(1);
 
 /// A packet passed a tap: what matching needs of it, 24 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
-    /// When.
+    /// The time.
     pub at: Time,
-    /// Which packet.
+    /// The packet's fingerprint.
     pub identity: u64,
     /// Its length with IP header, bytes.
     pub length: u32,
-    /// Whereto it is going.
+    /// Its destination.
     pub destination: Ipv4Addr,
 }
 
@@ -36,7 +36,7 @@ pub struct LinkCounts {
     pub dropped_queue: u64,
     /// Sent, but never arrived.
     pub dropped_loss: u64,
-    /// Dropped for their size: a tap cannot tell, so none.
+    /// Dropped for their size; always none, as a tap cannot see that.
     pub dropped_mtu: u64,
     /// Arrived once more than they were sent.
     pub duplicated_packets: u64,
@@ -54,7 +54,7 @@ pub struct LinkCounts {
     pub unmatched_packets: u64,
 }
 
-/// Which of the later events each earlier one became.
+/// The matching of earlier events with later ones.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Matched {
     /// For each earlier event the index of the later one.
@@ -90,8 +90,8 @@ impl Matched {
         matched
     }
 
-    /// Earlier events before `count` that never came out, and those that may still do so: none that went in later has
-    /// come out.
+    /// Earlier events before `count` that never came out, and those that still may: no packet that went in after them
+    /// has come out.
     fn missing(&self, count: usize) -> (u64, u64) {
         let last = self.became.iter().rposition(Option::is_some).map_or(0, |i| i + 1);
         let gone = |range: &[Option<usize>]| range.iter().filter(|b| b.is_none()).count() as u64;
@@ -100,7 +100,7 @@ impl Matched {
     }
 }
 
-/// What is known of a link beforehand.
+/// What is known of a link before the measurement.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Known {
     /// Its rate; without it nothing can be said about its queue.
@@ -110,8 +110,9 @@ pub struct Known {
     pub delay: Span,
 }
 
-/// Lays what was offered to a link beside what departed from its queue (`None`: not seen apart from arrivals) and what
-/// arrived at its end. Each list must be in the order of time. Packets offered after `until` are not counted.
+/// Compares the packets offered to a link with those that departed from its queue (`None` if departures were not seen
+/// separately) and those that arrived at its end. Each list must be in the order of time. Packets offered after `until`
+/// are not counted.
 pub fn measure(
     known: Known,
     offered: &[Event],

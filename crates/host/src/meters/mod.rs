@@ -1,7 +1,7 @@
-//! From the packets seen at interfaces to what the simulator counts, by the definitions of `haltere_sim::result`.
+//! Computes from packets seen at interfaces what the simulator counts, by the definitions of `haltere_sim::result`.
 //!
-//! Pure: packets go in by the order of time at each tap, results come out. Times of packets are readings of
-//! `CLOCK_MONOTONIC`; only differences of them matter here.
+//! Pure functions: packets go in, in the order of time at each tap, and results come out. Times of packets are readings
+//! of `CLOCK_MONOTONIC`; only differences of them matter here.
 
 mod client;
 mod link;
@@ -24,7 +24,7 @@ fn unwrap(seq: u32, isn: u32, near: u64) -> u64 {
     near.saturating_add_signed(i64::from(ahead))
 }
 
-/// The length in segments of so many bytes: one, unless the network card was to cut them.
+/// The number of segments in this many bytes: one, unless the network card was to cut them.
 fn segments(bytes: u32, mss: Option<u32>) -> u64 {
     let most = mss.filter(|&m| m > 0).map_or(1, |m| bytes.div_ceil(m));
     u64::from(most.clamp(1, MOST_SEGMENTS))

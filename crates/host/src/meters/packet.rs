@@ -11,7 +11,7 @@ pub(super) const ACK: u8 = 16;
 
 /// How many SACK blocks fit into TCP's options.
 const MOST_SACKS: usize = 4;
-/// Fragments but the first have no ports.
+/// Fragments other than the first have no ports.
 const FRAGMENT_OFFSET: u16 = 0x1fff;
 
 /// What an IP packet carries.
@@ -32,9 +32,9 @@ pub struct Packet {
     pub at: Time,
     /// What it carries.
     pub protocol: Protocol,
-    /// From where; port 0 if the protocol has none.
+    /// Source; port 0 if the protocol has no ports.
     pub source: SocketAddrV4,
-    /// Whereto.
+    /// Destination.
     pub destination: SocketAddrV4,
     /// Its length with IP header, bytes.
     pub length: u32,
@@ -54,7 +54,7 @@ pub struct Packet {
     pub timestamps: Option<(u32, u32)>,
     pub(super) sack: [(u32, u32); MOST_SACKS],
     pub(super) sacks: u8,
-    /// The same wherever the packet passes, and hardly ever that of another.
+    /// A fingerprint: the same at every tap that the packet passes, and almost surely different from that of others.
     pub identity: u64,
 }
 
@@ -70,12 +70,12 @@ impl Packet {
     }
 }
 
-/// Whether a client opens a connection with it, perhaps anew with a port that it had before.
+/// Whether a client opens a connection with this packet; it may use a port again.
 pub(super) fn opens(p: &Packet) -> bool {
     p.has(SYN) && !p.has(ACK)
 }
 
-/// Reads an IPv4 packet from its first byte on. The end may be cut off; headers must be there.
+/// Reads an IPv4 packet from its first byte on. The payload may be cut off; the headers must be complete.
 pub fn parse(at: Time, bytes: &[u8]) -> Option<Packet> {
     let first = *bytes.first()?;
     let header = usize::from(first & 15) * 4;

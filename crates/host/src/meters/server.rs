@@ -1,4 +1,4 @@
-//! What the server's tap tells of a flow: packets sent, sent again, and round-trip times.
+//! What the packets at the server's tap say about a flow: packets sent, retransmissions, and round-trip times.
 
 use super::packet::{ACK, Packet, Protocol, RST, SYN, opens};
 use super::{Ranges, of_port, segments, unwrap};
@@ -14,7 +14,7 @@ pub struct ServerCounts {
     pub sent_payload: u64,
     /// Of the packets, those whose payload began below the highest sequence number sent before.
     pub retransmitted_packets: u64,
-    /// Retransmissions that the client reported to have had already (D-SACK, RFC 2883).
+    /// Retransmissions of data that the client reported to have already (D-SACK, RFC 2883).
     pub spurious_retransmissions: u64,
     /// The smallest RTT sample.
     pub min_rtt: Option<Span>,
@@ -73,7 +73,7 @@ impl ServerMeter {
     }
 }
 
-/// A stretch of new payload, as it was first sent.
+/// A range of payload, as it was first sent.
 struct Sent {
     start: u64,
     end: u64,
@@ -95,7 +95,7 @@ struct Sender {
     client_mss: Option<u32>,
     server_mss: Option<u32>,
     clock: TimestampClock,
-    /// One end has reset the connection: what follows is no part of it.
+    /// One end has reset the connection: later packets are not part of it.
     over: bool,
 }
 
@@ -200,7 +200,8 @@ impl Sender {
         acked
     }
 
-    /// Marks what these blocks report for the first time; when the last of it was sent, if only once.
+    /// Marks what these blocks report for the first time. Returns when the last of it was sent, if it was sent only
+    /// once.
     fn take_sacks(&mut self, blocks: &[(u32, u32)], isn: u32) -> Option<Time> {
         let mut newest = None;
         for &(start, end) in blocks {
@@ -223,7 +224,7 @@ impl Sender {
 
 struct Acked {
     any: bool,
-    /// When the last of what was acknowledged had been sent, if all of it was sent once.
+    /// When the last of the acknowledged data was sent, if all of it was sent only once.
     newest: Option<Time>,
 }
 

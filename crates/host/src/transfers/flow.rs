@@ -19,13 +19,14 @@ use rustix::net::{
 };
 use std::time::Duration;
 
-/// One write offers so much, so that few writes fill a large socket buffer…
+/// Bytes of one write, so many that few writes fill a large socket buffer.
 static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
-/// …and so many are made before another flow has its turn.
+/// Writes that are made before another flow has its turn.
 const WRITES: usize = 8;
-/// One read takes up to so much.
+/// Largest number of bytes that one read takes.
 const READ: usize = 1 << 30;
-/// What TCP may pace at if it is to pace at its own rate: above any rate, but not the default, which means "do not".
+/// The limit of the pacing rate that lets TCP pace at its own rate: above any rate, but not the default, which turns
+/// pacing off.
 const UNBOUNDED: u64 = u64::MAX - 1;
 
 /// Which descriptor of a flow has an event.
@@ -139,7 +140,7 @@ impl<'a> Flow<'a> {
         self.baseline = self.received;
     }
 
-    /// The client begins to connect.
+    /// Lets the client begin to connect.
     pub(super) fn connect(&mut self, now: Time, epoll: &OwnedFd) {
         self.start = Some(now);
         let to = SocketAddrV4::new(self.spec.server.address, self.spec.server.port);
@@ -152,7 +153,7 @@ impl<'a> Flow<'a> {
         outcome.unwrap_or_else(|e| self.fail("the client cannot connect", e));
     }
 
-    /// Something happened at one of the flow's descriptors.
+    /// Handles an event at one of the flow's descriptors.
     pub(super) fn on_event(&mut self, turn: Turn, now: Time, epoll: &OwnedFd) {
         if self.failed() {
             return;
@@ -207,7 +208,7 @@ impl<'a> Flow<'a> {
         let Some(server) = &self.server else { return Ok(()) };
         for _ in 0..WRITES {
             if self.unwritten == 0 {
-                // Errors are still told.
+                // Errors are still reported.
                 return epoll::modify(epoll, server, Turn::Server.data(self.index), EventFlags::empty());
             }
             let some = ZEROS.len().min(usize::try_from(self.unwritten).unwrap_or(usize::MAX));
@@ -244,14 +245,14 @@ impl<'a> Flow<'a> {
         self.failure.get_or_insert(format!("{what}: {}", std::io::Error::from(why)));
     }
 
-    /// A failed flow's sockets would be ready for ever; that they may not be watched already is no matter.
+    /// Stops watching a failed flow's sockets, which would be ready for ever. It is no error if they were not watched.
     fn watch_no_more(&self, epoll: &OwnedFd) {
         for fd in [Some(&self.listener), Some(&self.client), self.server.as_ref()].into_iter().flatten() {
             let _ = epoll::delete(epoll, fd);
         }
     }
 
-    /// Samples what the server's kernel knows.
+    /// Samples the state of the connection in the server's kernel.
     pub(super) fn sample(&mut self, now: Time) {
         let Some(server) = self.server.as_ref().filter(|_| self.completed.is_none()) else { return };
         let Ok(info) = TcpInfo::of(server.as_fd()) else { return };
@@ -262,7 +263,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// What came of it. `limit` is how long the run took, if a flow with a size had to be done by then.
+    /// The outcome. `limit` is the time by which a flow with a size had to be done.
     pub(super) fn outcome(&self, epoch: Time, limit: Option<Span>) -> FlowOutcome {
         let start = self.start.unwrap_or(epoch);
         let since_start = |t: Option<Time>| t.map(|t| t.since(start).as_secs_f64());
@@ -294,7 +295,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Closes both ends at once, leaving nothing behind in the namespaces, and gives what was sampled.
+    /// Closes both ends at once, leaving nothing behind in the namespaces, and returns the samples.
     pub(super) fn close(self, epoch: Time) -> Vec<Series> {
         // If it fails, the socket closes in good order, which takes longer but does no harm.
         for fd in [Some(&self.client), self.server.as_ref()].into_iter().flatten() {
@@ -329,7 +330,7 @@ fn enter(spaces: &mut Namespaces, path: Option<&str>, at: &str) -> Result<(), Ho
     })
 }
 
-/// A TCP socket with the flow's congestion control and options, in the present namespace.
+/// A TCP socket with the flow's congestion control and options, in the current namespace.
 fn socket(spec: &FlowSpec, index: usize) -> Result<OwnedFd, HostError> {
     let at = |field: &str| format!("flows[{index}].{field}");
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;

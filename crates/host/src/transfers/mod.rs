@@ -1,7 +1,7 @@
 //! Bare TCP transfers over the kernel's own stack: what the simulator's application `raw` does, with real sockets.
 //!
-//! One thread and one epoll(7) loop serve both ends of all flows, so that a run costs few system calls, which are dear
-//! inside a user-mode Linux. Where time is virtual the loop takes none of it: what is measured is the network and TCP.
+//! One thread and one epoll(7) loop serve both ends of all flows, so that a run makes few system calls, which are
+//! expensive inside a user-mode Linux. In virtual time the loop takes no time: only the network and TCP are measured.
 
 mod flow;
 mod spec;
@@ -18,19 +18,19 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use std::num::NonZeroU64;
 
-/// The number under which the alarm is known to epoll; flows have lower ones.
+/// The number of the timer in epoll; flows have lower ones.
 const ALARM: u64 = u64::MAX;
-/// Events taken at once.
+/// How many events are taken at once.
 const EVENTS: usize = 64;
 /// The longest request, bytes: a new socket's buffer has room for it.
 const MAX_REQUEST: u32 = 16_384;
-/// What the kernel has built in or loaded, as far as the present namespace may use it (ip-sysctl).
+/// The algorithms that are built in or loaded and that the current namespace may use (ip-sysctl).
 const CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 /// The congestion controls that the kernel offers, by its own names.
 ///
 /// # Errors
-/// If the kernel does not tell.
+/// If the kernel does not say.
 pub fn congestion_controls() -> Result<Vec<String>, HostError> {
     let text = std::fs::read_to_string(CONTROLS).doing("", || format!("read {CONTROLS}"))?;
     Ok(text.split_whitespace().map(str::to_string).collect())
@@ -45,7 +45,7 @@ pub fn run_json(spec: &str) -> Result<String, HostError> {
     serde_json::to_string(&outcome).map_err(|e| HostError::at("", e.to_string()))
 }
 
-/// Makes the transfers and returns when they are over. Runs in a thread of its own, as it goes from namespace to
+/// Makes the transfers and returns when they are over. It works in a thread of its own, as that thread changes its
 /// namespace.
 ///
 /// # Errors
@@ -82,14 +82,14 @@ struct Run<'a> {
     epoch: Time,
     /// The next sample, or never.
     sample: Time,
-    /// When bytes begin to count, until it has come.
+    /// When bytes begin to count; none once that time has passed.
     measure: Time,
-    /// When the run is over, come what may.
+    /// When the run ends at the latest.
     end: Time,
 }
 
 impl<'a> Run<'a> {
-    /// Makes all sockets; the clock starts when they stand.
+    /// Makes all sockets; the clock starts when they are made.
     fn new(spec: &'a Spec) -> Result<Run<'a>, HostError> {
         // Timers of this thread ring when they are due, not up to 50 us later (prctl(2), PR_SET_TIMERSLACK).
         rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).doing("", || "set the timer slack".into())?;

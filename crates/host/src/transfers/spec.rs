@@ -1,4 +1,4 @@
-//! What transfers are wanted, and what came of them.
+//! The specification of transfers, and their outcome.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,7 +21,7 @@ pub struct Spec {
     /// How often the servers' `TCP_INFO` is asked for; without it, only at the end.
     #[serde(default)]
     pub sample_ns: Option<u64>,
-    /// The reading of `CLOCK_MONOTONIC` at which the run begins; without it, as soon as the sockets stand.
+    /// The reading of `CLOCK_MONOTONIC` at which the run begins; without it, as soon as the sockets are made.
     #[serde(default)]
     pub epoch_ns: Option<u64>,
 }
@@ -98,7 +98,7 @@ pub struct Options {
     pub buffer: Option<u32>,
 }
 
-/// What came of the transfers.
+/// The outcome of the transfers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// The flows, in the order of the specification.
@@ -109,7 +109,7 @@ pub struct Outcome {
     pub virtual_s: f64,
 }
 
-/// What came of one transfer; times in seconds from its start unless said otherwise.
+/// The outcome of one transfer; times in seconds from its start unless said otherwise.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowOutcome {
     /// Its number.
@@ -120,7 +120,7 @@ pub struct FlowOutcome {
     pub error: Option<String>,
     /// When the client connected, s from the run's beginning.
     pub start_s: f64,
-    /// From connect(2) until the connection stood at the client.
+    /// From connect(2) until the connection was established at the client.
     pub handshake_s: Option<f64>,
     /// Until the first byte could be read.
     pub first_byte_s: Option<f64>,
@@ -132,11 +132,12 @@ pub struct FlowOutcome {
     pub server_port: u16,
     /// The client's port, once it has one.
     pub client_port: Option<u16>,
-    /// `struct tcp_info` of both ends at the end: the client's when its transfer was done, the server's when the run was.
+    /// `struct tcp_info` of both ends at the end: the client's when its transfer was done, the server's when the run
+    /// was.
     pub tcp_info: Ends,
 }
 
-/// Something of both ends of a flow.
+/// A value of each end of a flow.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Ends {
     /// The server's, if it accepted a connection.

@@ -1,5 +1,5 @@
-//! ARTS, the format of CAIDA's skitter (1998 to February 2008). The layout is that which scamper reads
-//! (`scamper_file_arts.c`), where real files could not be had.
+//! ARTS, the format of CAIDA's skitter (1998 to February 2008). The layout is taken from scamper's reader
+//! (`scamper_file_arts.c`), as no real files were available.
 //!
 //! A file is a row of objects: magic 0xdfb0, type and version (28 and 4 bits), flags (32), a number (16), length of the
 //! attributes (32), length of the data (32), all big-endian. Type 0x3000 is an IP path; it knows IPv4 alone.
@@ -57,7 +57,7 @@ impl Format for Arts {
     }
 }
 
-/// When the object was made, seconds since the Unix epoch; 0 if its attributes do not tell.
+/// When the object was made, seconds since the Unix epoch; 0 if its attributes do not say.
 fn creation(mut at: Cursor) -> Result<u32, Fault> {
     let mut made = 0;
     while at.left() > 0 {

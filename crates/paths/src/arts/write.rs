@@ -43,7 +43,7 @@ impl<W: Write> Writer<W> {
         self.out.write_all(data)
     }
 
-    /// A trace; what the format cannot say is left out: IPv6 (the last four bytes stand), times below a second, sizes, all
+    /// A trace; what the format cannot express is left out: IPv6 (the last four bytes stand), times below a second, sizes, all
     /// answers of the destination but the last.
     ///
     /// # Errors

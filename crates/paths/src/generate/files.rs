@@ -26,12 +26,12 @@ pub enum Kind {
 impl Kind {
     const NAMED: [(Kind, &'static str); 3] = [(Kind::Warts, "warts"), (Kind::Arts, "arts"), (Kind::Atlas, "atlas")];
 
-    /// The format called so.
+    /// The format of this name.
     pub fn named(name: &str) -> Option<Kind> {
         Kind::NAMED.iter().find(|&&(_, known)| known == name).map(|&(kind, _)| kind)
     }
 
-    /// With what its files' names end.
+    /// The ending of its files' names.
     fn suffix(self) -> &'static str {
         match self {
             Kind::Warts => "warts.gz",
@@ -44,7 +44,7 @@ impl Kind {
 /// Which files are wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// Traces in all; monitors and days have as many each, but for one.
+    /// Number of traces in all. The numbers of traces a monitor and day differ by at most one.
     pub traces: u64,
     /// The same seed makes the same files.
     pub seed: u64,
@@ -61,7 +61,7 @@ pub struct Wanted {
 }
 
 /// Writes files of generated traces into `folder`, those of `threads` monitors at once; adds to `made` the traces written.
-/// The files, in the order of their names. Whoever waits may cancel; the files then are some of those wanted.
+/// Returns the files in the order of their names; only some of them if it was cancelled.
 ///
 /// # Errors
 /// If a file cannot be written, or a day is beyond the calendar.

@@ -5,7 +5,7 @@ const WORD: usize = u64::BITS as usize;
 /// Slots of the table of a path's nodes; a power of two, twice as many as nodes.
 const SLOTS: usize = 2 * WORD;
 
-/// The number of nodes to be put in, left out or exchanged to make one path the other (Levenshtein, Soviet Physics
+/// The number of nodes to insert, delete or replace to turn one path into the other (Levenshtein, Soviet Physics
 /// Doklady 10, 1966).
 pub fn levenshtein(a: &[u32], b: &[u32]) -> usize {
     let alike = a.iter().zip(b).take_while(|(x, y)| x == y).count();
@@ -20,8 +20,8 @@ pub fn levenshtein(a: &[u32], b: &[u32]) -> usize {
     }
 }
 
-/// The distance of two paths over the length of the longer, both counted in nodes: from 0, the same, to 1, nothing in
-/// common. Of two empty paths 0.
+/// The distance of two paths over the length of the longer, both counted in nodes: from 0 (the same) to 1 (nothing
+/// in common). It is 0 for two empty paths.
 pub fn relative(a: &[u32], b: &[u32]) -> f64 {
     match a.len().max(b.len()) {
         0 => 0.0,
@@ -44,7 +44,7 @@ impl Places {
         places
     }
 
-    /// Where a node stands or would stand: half of the slots stay free, so that there is an end to looking.
+    /// The slot of a node, or the free slot where it would go. Half of the slots stay free, so that the search ends.
     #[inline]
     fn slot(&self, node: u32) -> usize {
         let mut slot = node.wrapping_mul(0x9E37_79B1) as usize >> (32 - SLOTS.trailing_zeros());
@@ -55,8 +55,8 @@ impl Places {
     }
 }
 
-/// A column of the matrix of distances at a time, as the signs of its steps (Myers, JACM 46, 1999, in the form of Hyyrö,
-/// 2003).
+/// A column of the matrix of distances at a time, as the signs of its steps (Myers, JACM 46, 1999, in the form of
+/// Hyyrö, 2003).
 fn in_a_word(short: &[u32], long: &[u32]) -> usize {
     let places = Places::new(short);
     let (mut up, mut down, mut distance) = (u64::MAX, 0u64, short.len());
@@ -75,7 +75,7 @@ fn in_a_word(short: &[u32], long: &[u32]) -> usize {
     distance
 }
 
-/// The textbook's row after row, for paths longer than a word.
+/// The textbook algorithm, row after row, for paths longer than a word.
 fn in_a_row(short: &[u32], long: &[u32]) -> usize {
     let mut row: Vec<usize> = (0..=short.len()).collect();
     for (i, x) in long.iter().enumerate() {

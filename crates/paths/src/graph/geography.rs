@@ -1,4 +1,4 @@
-//! Where nodes are, and how far paths go out of their way.
+//! Where nodes are, and how much longer paths are than the great circle between their ends.
 
 /// Mean radius of the earth, kilometres: (2a + b) / 3 of GRS 80 (Moritz, Journal of Geodesy 74, 2000; IUGG 1980).
 pub const EARTH_KM: f64 = 6371.0088;
@@ -6,8 +6,8 @@ pub const EARTH_KM: f64 = 6371.0088;
 /// Speed of light in a vacuum, kilometres a second (SI).
 pub const LIGHT_KM_S: f64 = 299_792.458;
 
-/// Its share in fibre (Percacci and Vespignani, "Scale-free behavior of the Internet global performance", European Physical
-/// Journal B 32, 2003).
+/// The speed of light in fibre as a share of that in a vacuum (Percacci and Vespignani, "Scale-free behavior of the
+/// Internet global performance", European Physical Journal B 32, 2003).
 pub const IN_FIBRE: f64 = 2.0 / 3.0;
 
 /// A node's place: latitude and longitude in radians, and the latitude's cosine; NaN if not known.
@@ -23,8 +23,8 @@ impl Place {
         !self.cosine.is_nan()
     }
 
-    /// The great circle between two places, kilometres: the haversine (Sinnott, Sky and Telescope 68, 1984), which unlike
-    /// the law of cosines keeps its digits where places are near.
+    /// The great circle between two places, kilometres: the haversine (Sinnott, Sky and Telescope 68, 1984), which
+    /// unlike the law of cosines keeps its digits where places are near.
     fn distance_km(&self, other: &Place) -> f64 {
         let half = |angle: f64| {
             let sine = libm::sin(angle / 2.0);
@@ -36,7 +36,7 @@ impl Place {
     }
 }
 
-/// The node whose coordinates are none.
+/// Error: the coordinates of this node are not valid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoPlace {
     /// The node.
@@ -63,10 +63,11 @@ impl std::error::Error for NoPlace {}
 #[derive(Clone, Debug)]
 pub struct Places(Vec<Place>);
 
-/// What a path's geography is; NaN is what cannot be said.
+/// The geography of a path; a value that is not known is NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Way {
-    /// D_p: the great circles between its located nodes, one after the other, kilometres. Of fewer than two NaN.
+    /// D_p: the great circles between its located nodes, one after the other, kilometres; NaN if there are fewer than
+    /// two.
     pub path_km: f64,
     /// D_r: the great circle between its ends, kilometres; NaN if one of them is not located.
     pub direct_km: f64,
@@ -75,7 +76,7 @@ pub struct Way {
 }
 
 impl Places {
-    /// From latitudes and longitudes in degrees, one of each a node; a node with a NaN is not located.
+    /// Takes a latitude and a longitude in degrees for each node; NaN means that the node is not located.
     ///
     /// Errors name the first node whose coordinates are out of range, or the first that lacks one of the two.
     pub fn new(latitudes: &[f64], longitudes: &[f64]) -> Result<Places, NoPlace> {
@@ -115,8 +116,8 @@ impl Places {
 }
 
 impl Way {
-    /// D_g = (D_p - D_r) / D_r: 0 is straight. NaN if the ends are not located or are at one place. Never below 0, as the
-    /// earth's triangles are, but for rounding.
+    /// Geographic dispersion D_g = (D_p - D_r) / D_r; 0 means straight. NaN if the ends are not located or are at the
+    /// same place. Not below 0 but for rounding, by the triangle inequality.
     pub fn dispersion(&self) -> f64 {
         if self.direct_km > 0.0 { max_0((self.path_km - self.direct_km) / self.direct_km) } else { f64::NAN }
     }
@@ -134,7 +135,7 @@ impl Way {
     }
 }
 
-/// At least 0, but NaN if NaN.
+/// The value raised to 0 if it is negative; NaN stays NaN.
 fn max_0(value: f64) -> f64 {
     if value < 0.0 { 0.0 } else { value }
 }

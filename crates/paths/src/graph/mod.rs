@@ -1,11 +1,11 @@
 //! Graphs of addresses, and the shortest loopless paths in them.
 //!
-//! A graph is undirected and made of the links that traces show. Its nodes are numbers from 0, the addresses are the
-//! caller's to keep. [`Tree`] holds all shortest paths to one node; with it, [`Search`] finds the K shortest loopless paths
+//! A graph is undirected and made of the links that traces show. Its nodes are numbers from 0, the caller keeps the
+//! addresses. [`Tree`] holds all shortest paths to one node; with it, [`Search`] finds the K shortest loopless paths
 //! from any other ([`shortest`]).
 //!
-//! The graph in use comes from traces ([`Observed`], [`view`]). [`Network`] is that graph with what its links are like, and
-//! [`routes`] measures the K shortest paths of many pairs.
+//! The graph is made from traces ([`Observed`], [`view`]). [`Network`] is that graph with the hops and delays of its
+//! links, and [`routes`] measures the K shortest paths of many pairs.
 
 pub mod difference;
 pub mod geography;
@@ -23,17 +23,17 @@ pub use shortest::{Route, Search};
 pub use tree::Tree;
 pub use view::{Gaps, Links, Observed};
 
-/// No node, no time.
+/// Stands for "no node" and "no time".
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// What is wrong with the links of a graph.
+/// Why links cannot be those of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphError {
-    /// This link, counted from 0, names a node that there is not.
+    /// This link, counted from 0, names a node that does not exist.
     NoSuchNode(usize),
-    /// This link costs nothing: paths would have no order.
+    /// This link has cost 0, which would leave the order of paths undefined.
     NoCost(usize),
-    /// This link joins two nodes that an earlier one joins already.
+    /// This link joins the same two nodes as an earlier one.
     Twice(usize),
     /// More links than the graph's numbers can count.
     TooLarge,
@@ -60,7 +60,7 @@ struct Arc {
     cost: u32,
 }
 
-/// An undirected graph with a cost for each link, at most one between two nodes: of several the cheapest.
+/// An undirected graph with a cost for each link. Of several links between two nodes only the cheapest is kept.
 #[derive(Clone, Debug)]
 pub struct Graph {
     /// Where the arcs of each node begin; one more at the end.
@@ -112,7 +112,7 @@ impl Graph {
         self.range(node).len()
     }
 
-    /// The place among all arcs of the one from `a` to `b`.
+    /// The index of the arc from `a` to `b`.
     fn place(&self, a: u32, b: u32) -> Option<usize> {
         let at = self.arcs(a).binary_search_by_key(&b, |arc| arc.to).ok()?;
         Some(self.first[a as usize] as usize + at)
@@ -126,7 +126,8 @@ impl Graph {
         &self.arcs[self.range(node)]
     }
 
-    /// The component of each node, numbered by size: 0 is the largest, and of two alike the one with the lower node first.
+    /// The component of each node, numbered by size: 0 is the largest; of equal ones the one with the lowest node comes
+    /// first.
     pub fn components(&self) -> Vec<u32> {
         const NONE: u32 = u32::MAX;
         let mut component = vec![NONE; self.nodes() as usize];

@@ -1,4 +1,4 @@
-//! A graph with what its links are like: hops and delay.
+//! A graph whose links have a number of hops and a delay.
 
 use super::{Graph, GraphError, NONE};
 
@@ -15,7 +15,7 @@ pub struct Link {
     pub delay_us: Option<u32>,
 }
 
-/// What the shortest path is short in.
+/// The cost by which paths are short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Cost {
     /// In hops.
@@ -25,7 +25,7 @@ pub enum Cost {
     Delay,
 }
 
-/// What an arc is like.
+/// Hops and delay of an arc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Like {
     hops: u8,
@@ -37,16 +37,16 @@ struct Like {
 #[derive(Clone, Debug)]
 pub struct Network {
     graph: Graph,
-    /// What each arc of the graph is like.
+    /// Hops and delay of each arc of the graph.
     likes: Vec<Like>,
 }
 
 impl Network {
-    /// The network of `nodes` nodes and these links, at most one between two nodes; links of a node with itself are left
-    /// out. Paths are short in `cost`.
+    /// The network of `nodes` nodes and these links, at most one between two nodes; links of a node with itself are
+    /// left out. Paths are short in `cost`.
     ///
-    /// Errors name the first link that there cannot be: with a node that there is not, 0 hops, a delay of 0, or with the ends
-    /// of an earlier one.
+    /// The error names the first link that is not valid: one of its nodes does not exist, it has 0 hops or a delay of
+    /// 0, or it has the same ends as an earlier one.
     pub fn new(nodes: u32, links: &[Link], cost: Cost) -> Result<Network, GraphError> {
         let priced = |(i, link): (usize, &Link)| match (link.hops, link.delay_us, cost) {
             (0, ..) | (_, Some(0), _) => Err(GraphError::NoCost(i)),
@@ -76,8 +76,8 @@ impl Network {
         &self.graph
     }
 
-    /// Hops and delay of a path of this network, microseconds there and back; the delay is `None` if that of a link is not
-    /// known.
+    /// Hops and delay of a path of this network, microseconds there and back; the delay is `None` if that of a link is
+    /// not known.
     pub fn along(&self, path: &[u32]) -> (u32, Option<u64>) {
         let (mut hops, mut delay) = (0, Some(0));
         for ends in path.windows(2) {
@@ -89,7 +89,7 @@ impl Network {
         (hops, delay)
     }
 
-    /// What the link between two nodes is like, looked for at the one that has fewer.
+    /// Hops and delay of the link between two nodes, searched for at the node that has fewer links.
     fn like(&self, a: u32, b: u32) -> Option<Like> {
         let (a, b) = if self.graph.degree(a) <= self.graph.degree(b) { (a, b) } else { (b, a) };
         self.graph.place(a, b).map(|place| self.likes[place])

@@ -1,4 +1,4 @@
-//! The K shortest paths of many pairs, and what each of them is like.
+//! The K shortest paths of many pairs, and the measures of each path.
 
 use super::difference::relative;
 use super::geography::{Places, Way};
@@ -7,7 +7,7 @@ use haltere_net::rng::Stream;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// Destinations that a thread takes at a time.
+/// How many destinations a thread takes at a time.
 const CHUNK: usize = 32;
 
 /// Which paths are asked for: from each source to each destination but itself.
@@ -21,7 +21,7 @@ pub struct Pairs<'a> {
     pub k: usize,
 }
 
-/// What one path is like; NaN is what cannot be said.
+/// The measures of one path; a value that is not known is NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// Where it begins.
@@ -34,25 +34,25 @@ pub struct Row {
     pub hops: u32,
     /// The sum of its links' delays, there and back, microseconds; `None` if one is not known.
     pub delay_us: Option<u64>,
-    /// Its difference to the pair's first path ([`relative`]); of that one NaN.
+    /// Its difference to the pair's first path ([`relative`]); NaN for the first path itself.
     pub difference: f64,
-    /// Diversity μ of the pair: the mean difference of every two of its paths; NaN of one path.
+    /// Diversity μ of the pair: the mean difference over all pairs of its paths; NaN if there is only one.
     pub diversity: f64,
-    /// Its way over the earth.
+    /// Its geography.
     pub way: Way,
 }
 
-/// What others may see and do while paths are found.
+/// Progress of a search; other threads may read it, and may cancel the search.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Pairs that are done.
+    /// Number of pairs that are done.
     pub pairs: AtomicU64,
-    /// Set to end the search early; what is returned is then not whole.
+    /// Set it to end the search early; the result is then incomplete.
     pub cancelled: AtomicBool,
 }
 
-/// Finds and measures the paths of all pairs, in the order of sources, destinations and k, whatever the number of threads.
-/// A pair without a path, or of one node twice, has no rows. As many trees as threads are in memory at a time.
+/// Finds and measures the paths of all pairs, in the order of sources, destinations and k, whatever the number of
+/// threads. A pair without a path, or of a node with itself, has no rows. One tree a thread is in memory at a time.
 pub fn routes(
     network: &Network,
     places: Option<&Places>,
@@ -78,7 +78,7 @@ pub fn routes(
     rows
 }
 
-/// `n` different ones of the candidates at random, in the order in which they were drawn; all if there are no more.
+/// Draws `n` different candidates at random, in the order in which they are drawn; all of them if there are fewer.
 pub fn draw(candidates: &[u32], n: usize, stream: &mut Stream) -> Vec<u32> {
     let mut left = candidates.to_vec();
     let n = n.min(left.len());

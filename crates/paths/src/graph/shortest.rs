@@ -1,15 +1,15 @@
 //! The K shortest loopless paths between two nodes.
 //!
-//! Yen's algorithm (Management Science 17, 1971) as improved by Lawler (1972), in its lazy form: a deviation waits with a
-//! lower bound of its cost, which the tree to the target gives at once, and is looked for only when its turn comes (the idea
-//! of Pascoal, 4OR 4, 2006, and of Kurz and Mutzel, ISAAC 2016). Most are then found to continue along the tree; the others
-//! by A* (Hart, Nilsson and Raphael, 1968) with the tree's distances, which never mislead, as its heuristic. A node's
-//! arcs are tried in the order of what they promise, one at a time, so that hubs with a thousand links cost no more
-//! than others.
+//! Yen's algorithm (Management Science 17, 1971) as improved by Lawler (1972), in its lazy form: a deviation is queued
+//! with a lower bound of its cost, which the tree to the target gives at once, and is searched for only when it is the
+//! first in the queue (Pascoal, 4OR 4, 2006; Kurz and Mutzel, ISAAC 2016). Most deviations then simply continue along
+//! the tree. The others are found by A* (Hart, Nilsson and Raphael, 1968) with the tree's distances as its heuristic,
+//! which is admissible and consistent. A node's arcs are tried one at a time in the order of their lower bounds, so
+//! that hubs with a thousand links cost no more than other nodes.
 //!
-//! Where a path's beginning cuts the target off, or leaves but a long way round, A* would look at most of the graph. So it
-//! stops, for the time being, at what would cost more than another candidate; and a second search, from the target,
-//! goes along step for step and ends both when it has nowhere left to go.
+//! If the beginning of a path cuts the target off, or leaves only a long detour, A* would visit most of the graph. So
+//! A* pauses when its bound exceeds the cost of another candidate. A second search, from the target, runs in step with
+//! it and ends both when it can reach no further node.
 
 use super::NONE;
 use super::heap::MinHeap;
@@ -24,10 +24,10 @@ pub struct Route {
     pub cost: u64,
 }
 
-/// A fork's patience at first, and the arcs that are tried before the search from the target sets out.
+/// A fork's initial patience, and the number of arcs that are tried before the search from the target starts.
 const PATIENCE: u32 = 32;
 
-/// A node on a path found so far; paths that begin alike share their beginnings.
+/// A node on a path found so far; paths with a common beginning share its nodes.
 #[derive(Clone, Copy, Debug)]
 struct Fork {
     node: u32,
@@ -39,8 +39,8 @@ struct Fork {
     taken: u32,
     /// How many of the node's arcs, by rank, are ruled out for good.
     rank: u32,
-    /// How many arcs a search from here may try whatever they promise: twice as many as the last one did, so that
-    /// searches begun anew cost no more in all than twice the last.
+    /// How many arcs a search from here may try whatever their bounds are: twice as many as the search before. So all
+    /// repeated searches together cost at most twice the last one.
     patience: u32,
 }
 
@@ -51,16 +51,16 @@ struct Taken {
     before: u32,
 }
 
-/// A deviation at a fork: by the least cost it may have, what was found sooner than what is only promised.
+/// A deviation at a fork, ordered by its cost or the lower bound of it; of equal ones, a found one comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Candidate {
     cost: u64,
-    /// Where its nodes begin in `found`; [`NONE`] while it has only been promised. (Found ones sort first.)
+    /// Where its nodes begin in `found`; [`NONE`] while only its bound is known. (Found ones sort first.)
     found: u32,
     fork: u32,
 }
 
-/// What A* is to do next: by the least that a path through it costs.
+/// A step of A*, ordered by the lower bound of the cost of a path through it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Trial {
     promise: u64,
@@ -72,7 +72,7 @@ struct Trial {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum What {
-    /// Follow the tree from this node: nothing is in the way.
+    /// Follow the tree from this node: no blocked node is in the way.
     Follow,
     /// Go on from this node.
     Leave,
@@ -86,7 +86,7 @@ pub struct Search {
     forks: Vec<Fork>,
     taken: Vec<Taken>,
     candidates: MinHeap<Candidate>,
-    /// Rests of paths, each ended by [`NONE`]: nodes, and what the link to each costs.
+    /// The remaining parts of paths, each ended by [`NONE`]: nodes, and the cost of the link to each.
     found: Vec<(u32, u32)>,
     /// Nodes are blocked, and have been reached, if their stamp is the present one.
     stamp: u32,
@@ -107,14 +107,14 @@ struct Back {
     rank: usize,
 }
 
-/// What a step of that search has shown.
+/// The outcome of a step of that search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Shown {
     /// Nothing yet.
     Nothing,
     /// The two have met.
     Connected,
-    /// They never will.
+    /// They cannot meet.
     Apart,
 }
 
@@ -133,7 +133,7 @@ impl Search {
     }
 
     /// The `k` shortest loopless paths from `start` to the tree's root, in ascending order of cost; fewer if there are
-    /// no more. Of paths that cost the same, which are given is the same each time.
+    /// no more. Among paths of equal cost the choice is deterministic.
     pub fn shortest(&mut self, tree: &Tree<'_>, start: u32, k: usize) -> Vec<Route> {
         let mut routes = Vec::new();
         self.each(tree, start, k, |nodes, cost| routes.push(Route { nodes: nodes.to_vec(), cost }));
@@ -196,7 +196,7 @@ impl Search {
         route.extend(rest.map(|&(node, _)| node).take_while(|&node| node != NONE));
     }
 
-    /// A path was given out: the others leave it at its fork or later.
+    /// Takes note of a path that was returned: later paths leave it at its fork or behind it.
     fn branch(&mut self, tree: &Tree<'_>, candidate: Candidate) {
         let (mut at, mut place) = (candidate.fork, candidate.found as usize);
         loop {
@@ -215,7 +215,7 @@ impl Search {
         }
     }
 
-    /// Puts the deviations at a fork up, with the least that one of them can cost.
+    /// Queues the deviations at a fork with the lower bound of their cost.
     fn promise(&mut self, tree: &Tree<'_>, at: u32) {
         let mut fork = self.forks[at as usize];
         let mut least = 0;
@@ -235,7 +235,7 @@ impl Search {
         }
     }
 
-    /// Whether a path through `fork` may not go on to `to`: another has, or it would go straight back.
+    /// Whether a path through `fork` must not go on to `to`: an earlier path did, or it would go straight back.
     fn is_ruled_out(&self, fork: &Fork, to: u32) -> bool {
         let mut at = fork.taken;
         while at != NONE {
@@ -248,8 +248,8 @@ impl Search {
         fork.before != NONE && self.forks[fork.before as usize].node == to
     }
 
-    /// Finds the cheapest continuation from a fork that repeats no node and that no path has taken, or how much more
-    /// it costs at least than was promised.
+    /// Finds the cheapest continuation from a fork that repeats no node and that no path has taken; or returns a better
+    /// lower bound of its cost.
     fn resolve(&mut self, tree: &Tree<'_>, at: u32) {
         self.block_path_to(at);
         let fork = self.forks[at as usize];
@@ -296,8 +296,8 @@ impl Search {
         }
     }
 
-    /// The way out of the fork's subtree, if the tree's next node is ruled out and nothing else is in the way: there is
-    /// none cheaper. Returns where it was written down.
+    /// The best way out of the fork's subtree, if the tree's next node is ruled out and no blocked node is in the way:
+    /// none is cheaper. Returns its position in `found`.
     fn escape(&mut self, tree: &Tree<'_>, fork: &Fork) -> Option<u32> {
         let Escape { sum, inside, outside } = tree.escape(fork.node);
         if sum == Escape::NONE
@@ -327,7 +327,7 @@ impl Search {
         Some(begin as u32)
     }
 
-    /// A node can be reached at this cost.
+    /// Notes that a node can be reached at this cost.
     fn reach(&mut self, tree: &Tree<'_>, node: u32, before: u32, cost: u64) {
         let reached = self.reached[node as usize];
         if self.blocked[node as usize] == self.stamp || (reached.0 == self.stamp && reached.2 <= cost) {
@@ -339,7 +339,7 @@ impl Search {
         }
     }
 
-    /// The least that the rest of a path from `node` costs, and whether that is just following the tree. Where the tree
+    /// The lower bound of the rest of a path from `node`, and whether that rest simply follows the tree. Where the tree
     /// leads through a blocked node, the path has to leave that one's subtree elsewhere; `None` if it cannot.
     fn rest(&self, tree: &Tree<'_>, node: u32) -> Option<(u64, What)> {
         let distance = tree.rest(node);
@@ -365,7 +365,7 @@ impl Search {
         }
     }
 
-    /// Looks at one link more from the target's side.
+    /// Follows one more link from the target's side.
     fn step_back(&mut self, tree: &Tree<'_>) -> Shown {
         let Some(next) = tree.neighbour(self.back.node, self.back.rank) else {
             let Some(node) = self.back.stack.pop() else { return Shown::Apart };
@@ -403,7 +403,7 @@ impl Search {
         }
     }
 
-    /// Writes down how `to` was reached from `from`, and how the tree goes on from there. Returns where that begins.
+    /// Stores how `to` was reached from `from`, and how the tree goes on from there. Returns the position of its start.
     fn note(&mut self, tree: &Tree<'_>, from: u32, to: u32) -> u32 {
         let begin = self.found.len();
         let mut node = to;
@@ -417,7 +417,7 @@ impl Search {
         begin as u32
     }
 
-    /// Writes down how the tree goes on from `node`.
+    /// Stores how the tree goes on from `node`.
     fn follow(&mut self, tree: &Tree<'_>, mut node: u32) {
         while tree.next(node) != NONE {
             let link = tree.step(node);

@@ -6,24 +6,24 @@ use super::{Arc, Graph, NONE};
 /// The distance of nodes from which no path leads to the root.
 const FAR: u64 = u64::MAX;
 
-/// The best way out of a node's subtree but by the tree: a link from a node inside to one outside.
+/// The best way out of a node's subtree other than the tree's own link: a link from a node inside to one outside.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Escape {
     /// The distance of `inside`, the link's cost and the distance of `outside`, in all; [`Escape::NONE`] if there is no
-    /// such link. So much less its distance is what a node above `inside` pays if it may not follow the tree.
+    /// such link. This sum minus its own distance is the cost for a node above `inside` that may not follow the tree.
     pub(super) sum: u64,
     pub(super) inside: u32,
     pub(super) outside: u32,
 }
 
 impl Escape {
-    /// The sum where there is no way out.
+    /// The sum if there is no way out.
     pub(super) const NONE: u64 = FAR;
 }
 
-/// The shortest paths from every node to one, the root (Dijkstra, Numerische Mathematik 1, 1959), and what a search needs
-/// that may not follow them: the arcs of each node in the order of the cheapest path to the root that begins with them,
-/// and what leaving the tree costs at least.
+/// The shortest paths from every node to one, the root (Dijkstra, Numerische Mathematik 1, 1959), and what a search
+/// needs that may not follow them: the arcs of each node in the order of the cheapest path to the root through them,
+/// and the least cost of leaving the tree.
 #[derive(Clone, Debug)]
 pub struct Tree<'g> {
     graph: &'g Graph,
@@ -85,8 +85,8 @@ impl<'g> Tree<'g> {
         self.distance.get(node as usize).copied().filter(|&d| d != FAR)
     }
 
-    /// The node's `rank`-th arc by the least cost of a path that begins with it: where it leads and that cost, loops
-    /// not minded.
+    /// The node's `rank`-th arc by the least cost of a path that begins with it: where it leads and that cost. The
+    /// path may contain a loop.
     #[inline]
     pub(super) fn ranked(&self, node: u32, rank: u32) -> Option<(u32, u32, u64)> {
         let first = self.graph.first[node as usize] + rank;
@@ -110,7 +110,7 @@ impl<'g> Tree<'g> {
         self.next[node as usize]
     }
 
-    /// What the first link of the shortest path costs.
+    /// The cost of the first link of the shortest path.
     #[inline]
     pub(super) fn step(&self, node: u32) -> u32 {
         self.arcs[self.graph.first[node as usize] as usize].cost
@@ -128,9 +128,9 @@ impl<'g> Tree<'g> {
     }
 }
 
-/// The best way out of each node's subtree. The links that are not in the tree are taken in the order of their sums; each is
-/// the best for those nodes from its ends up to where the tree joins them that had none before (the replacement paths of
-/// Malik, Mittal and Gupta, Operations Research Letters 8, 1989, for all nodes at once).
+/// The best way out of each node's subtree. The links that are not in the tree are taken in the order of their sums;
+/// each is the best for those nodes from its ends up to where the tree joins them that had none before (the replacement
+/// paths of Malik, Mittal and Gupta, Operations Research Letters 8, 1989, for all nodes at once).
 fn escapes(graph: &Graph, distance: &[u64], next: &[u32]) -> Vec<Escape> {
     let nodes = graph.nodes();
     let mut order: Vec<u32> = (0..nodes).filter(|&node| next[node as usize] != NONE).collect();
@@ -170,7 +170,7 @@ fn escapes(graph: &Graph, distance: &[u64], next: &[u32]) -> Vec<Escape> {
     escapes
 }
 
-/// Follows `open` to its end, and halves the way for the next time.
+/// Follows `open` to its end and shortens the way for later calls (path halving).
 fn find(open: &mut [u32], mut node: u32) -> u32 {
     while open[node as usize] != node {
         let up = open[open[node as usize] as usize];

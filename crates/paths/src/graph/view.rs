@@ -1,11 +1,11 @@
-//! The partial view: the graph in use, made of the links that a sample of traces shows.
+//! The partial view of the Internet: the graph of the links that a sample of traces shows.
 //!
-//! The path of a trace is its source, at TTL 0, and the first answer of each TTL. Answers at neighbouring TTLs are joined
-//! by a link; what happens across silent TTLs is the caller's choice ([`Gaps`]).
+//! The path of a trace is its source, at TTL 0, and the first answer of each TTL. Answers at neighbouring TTLs are
+//! joined by a link; what happens across silent TTLs is the caller's choice ([`Gaps`]).
 
 use super::{Link, NONE};
 
-/// What becomes of two answers with silent TTLs between them.
+/// How two answers with silent TTLs between them are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Gaps {
     /// They are joined by a link of as many hops as TTLs it passes, so that graphs stay connected and lengths true.
@@ -30,10 +30,10 @@ pub struct Observed<'a> {
     pub rtts_us: &'a [u32],
 }
 
-/// What is wrong with arrays that shall be traces.
+/// Why arrays cannot be traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObservedError {
-    /// There is not one offset more than sources.
+    /// The number of offsets is not the number of sources plus one.
     Offsets,
     /// This trace's answers, counted from 0, end before they begin or after the arrays' end.
     Trace(usize),
@@ -59,7 +59,7 @@ pub struct Links {
     pub links: Vec<Link>,
     /// How many traces show each.
     pub traces: Vec<u32>,
-    /// How many links' delays came out below 1 µs, because the nearer end had answered later, and were raised to it.
+    /// For how many links the delay was raised to 1 µs: it was below because the nearer end had answered later.
     pub raised: usize,
 }
 
@@ -75,9 +75,9 @@ struct Seen {
 }
 
 impl Observed<'_> {
-    /// The links of the partial view. Of a link that is seen several times, hops are the fewest; its delay is the median
-    /// over traces (the mean of the two in the middle, rounded down) of the difference of its ends' round-trip times, at
-    /// least 1 µs. Neighbouring answers of one node are no link. The order of traces changes nothing.
+    /// The links of the partial view. Of a link that is seen several times, hops are the fewest; its delay is the
+    /// median over traces (the mean of the two in the middle, rounded down) of the difference of its ends' round-trip
+    /// times, at least 1 µs. Neighbouring answers of one node are no link. The order of traces changes nothing.
     pub fn links(&self, gaps: Gaps) -> Result<Links, ObservedError> {
         self.check()?;
         let mut seen = Vec::with_capacity(self.nodes.len());
@@ -135,7 +135,7 @@ impl Observed<'_> {
 }
 
 impl Links {
-    /// Adds the link that was seen so, in the order of traces.
+    /// Adds a link, given all its observations in the order of the traces.
     fn add(&mut self, seen: &mut [Seen]) {
         let mut traces = 0;
         let mut delays = Vec::new();
@@ -153,7 +153,7 @@ impl Links {
     }
 }
 
-/// The middle one; of an even number the mean of both in the middle, rounded down.
+/// The median; of an even number of values the mean of the two in the middle, rounded down.
 fn median(values: &mut [i64]) -> Option<i64> {
     values.sort_unstable();
     let (low, high) = (values.len().checked_sub(1)? / 2, values.len() / 2);

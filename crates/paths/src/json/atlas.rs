@@ -1,28 +1,28 @@
-//! Traceroute results of RIPE Atlas (documented under "Data formats" of its manual). Firmware differs in what it tells:
-//! fields are taken where they are, and none is required but a probe's number or a destination.
+//! Traceroute results of RIPE Atlas (documented under "Data formats" of its manual). Versions of the probes' firmware
+//! write different fields: each field is used if it is there. Only a probe's number or a destination is required.
 
 use super::pull::{Pull, Read, Value};
 use crate::{Address, Hop, Method, Stop, Trace};
 
-/// The TTL of the last probe, sent after too many silent hops: who answers it is at no known distance.
+/// The TTL of the last probe, sent after too many silent hops. The distance of the node that answers it is not known.
 const LAST_RESORT: u8 = 255;
 
-/// ICMP type of an answer of which the result tells none, until the whole result is known.
+/// Placeholder for the ICMP type of an answer whose result gives none; replaced once the whole result has been read.
 const NOT_TOLD: u8 = 255;
 
 /// What kind of object was read.
 pub(super) enum Kind<'a> {
     /// The trace was filled.
     Traceroute,
-    /// It has another type.
+    /// An object of another type, which is not a traceroute.
     Typed(&'a [u8]),
-    /// It is a report of mtr's.
+    /// A report of mtr.
     Report,
-    /// It has no type.
+    /// An object without a type.
     Untyped,
 }
 
-/// What a result says of its trace that has no place there until all is known.
+/// Fields of a result that can be put into the trace only after the whole result has been read.
 #[derive(Default)]
 struct Seen {
     protocol: u8,
@@ -126,7 +126,7 @@ fn finish(trace: &mut Trace, seen: &Seen) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// What was heard from one TTL.
+/// The answers to the probes of one TTL.
 fn hop(pull: &mut Pull<'_>, trace: &mut Trace, seen: &mut Seen) -> Read<()> {
     let (first, extensions) = (trace.hops.len(), trace.extensions.len());
     let mut ttl = 0u8;
@@ -161,7 +161,7 @@ fn hop(pull: &mut Pull<'_>, trace: &mut Trace, seen: &mut Seen) -> Read<()> {
     Ok(())
 }
 
-/// One packet's fate. Silence, and answers that came when the next probe was under way (`late`), are none.
+/// One answer. A probe without an answer, and an answer that came after the next probe was sent (`late`), give none.
 #[inline]
 fn reply(pull: &mut Pull<'_>, trace: &mut Trace, attempt: u8) -> Read<()> {
     let mut hop = Hop { attempt, icmp_type: NOT_TOLD, ..Hop::default() };

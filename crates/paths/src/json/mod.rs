@@ -21,15 +21,15 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use word::Word;
 
-/// Longest object that is believed, bytes.
+/// Longest object that is accepted, bytes.
 const MAX_OBJECT: usize = 16 << 20;
-/// So much is there before an object is read, so that few are begun twice.
+/// Bytes in memory before an object is read: with fewer, many objects would have to be read a second time.
 const AHEAD: usize = 64 * 1024;
-/// How often a byte is looked at, on average: beginnings of objects inside one another that never end would otherwise cost
-/// the square of the file.
+/// Upper bound of how often a byte is looked at, on average. Without it, nested objects that never end would take a
+/// time that grows with the square of the file's length.
 const MAX_EFFORT: u64 = 16;
 
-/// A trace of scamper's or a report of mtr's; what is not named here is passed over.
+/// A trace of scamper or a report of mtr; fields that are not named here are ignored.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Any<'a> {
@@ -70,9 +70,9 @@ struct Was {
 
 /// Why an object could not be read.
 enum Wrong {
-    /// It goes on beyond what is there.
+    /// It is longer than the bytes in memory.
     Unfinished,
-    /// It is none, or not of a kind that is read.
+    /// It is not an object, or of a kind that is not read.
     Broken(String),
 }
 
@@ -110,7 +110,7 @@ fn any(bytes: &[u8]) -> Result<Any<'_>, Wrong> {
     serde_json::from_slice(bytes).map_err(|e| Wrong::Broken(told(e)))
 }
 
-/// Names of objects that are known and no traceroutes.
+/// Types of objects that are known and are not traceroutes.
 fn name_of(kind: &[u8]) -> &'static str {
     const KNOWN: [&str; 10] =
         ["cycle-start", "cycle-stop", "cycle-def", "ping", "tracelb", "dealias", "dns", "http", "sslcert", "ntp"];
@@ -132,7 +132,7 @@ impl<R: Read> Reader<R> {
         Reader { window: Window::new(stream), counts: BTreeMap::new(), effort: 0, ended: false }
     }
 
-    /// Goes on to the next object; tells what else stood there, if anything.
+    /// Goes on to the next object; returns as damage what stands before it and is no object.
     fn seek_object(&mut self) -> Option<Damage> {
         let offset = self.window.offset();
         let mut odd = 0;
@@ -180,7 +180,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Passes over the object here, to the next line or element that begins one of a kind that is known.
+    /// Skips the object at this place, up to the next line or element that begins an object of a known kind.
     fn lost(&mut self, what: impl Into<Cow<'static, str>>) -> Step {
         let offset = self.window.offset();
         let mut scratch = Trace::default();
@@ -225,7 +225,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// Whether an object whose end is not there begins as those do that are read.
+/// Whether an object whose end is missing begins like one that is read.
 fn starts_a_line(bytes: &[u8]) -> bool {
     [&b"{\"fw\":"[..], b"{\"type\":", b"{\"msm_id\":", b"{\"af\":"].iter().any(|start| bytes.starts_with(start))
 }
@@ -247,12 +247,12 @@ impl<R: Read> ReadTraces for Reader<R> {
     }
 }
 
-/// The number as a small one; 0 if it is missing or out of range.
+/// The number as an integer type that is small; 0 if it is missing or out of range.
 fn small<T: TryFrom<u64> + Default>(word: &Word<'_>) -> T {
     word.number().filter(|n| *n >= 0.0).and_then(|n| T::try_from(n as u64).ok()).unwrap_or_default()
 }
 
-/// Milliseconds as whole microseconds, none if that is no time.
+/// Milliseconds as whole microseconds; none if the value is negative or not a number.
 pub(crate) fn microseconds(ms: f64) -> Option<u32> {
     let us = (ms * 1000.0).round();
     (us >= 0.0 && us <= f64::from(crate::Hop::LONGEST_RTT)).then_some(us as u32)

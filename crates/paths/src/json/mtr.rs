@@ -48,7 +48,7 @@ pub(super) fn fill(any: &Any<'_>, trace: &mut Trace) -> Result<(), &'static str>
     Ok(())
 }
 
-/// The address of a host that is written as an address, or as a name with its address in brackets.
+/// The address of a host, which is written as an address, or as a name with its address in brackets.
 pub(crate) fn host(text: &str) -> Option<Address> {
     let text = text.trim();
     let inside = text.rsplit_once('(').and_then(|(_, rest)| rest.split_once(')')).map_or(text, |(inside, _)| inside);

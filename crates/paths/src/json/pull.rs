@@ -1,20 +1,20 @@
-//! A reader of JSON (RFC 8259) that hands over one value after the other and builds nothing. Results of RIPE Atlas come by
-//! the billion, and most of what they say is passed over: what is skipped is not looked into beyond where it ends.
+//! A reader of JSON (RFC 8259) that hands over one value after the other and builds no tree. There are billions of
+//! results of RIPE Atlas, and most of their fields are not needed: a skipped value is only searched for its end.
 
 use crate::Address;
 
 /// Why reading stopped.
 #[derive(Debug, PartialEq)]
 pub(super) enum Wrong {
-    /// What is there ends before the value does.
+    /// The bytes in memory end before the value does.
     Unfinished,
-    /// It is no JSON, or not what it should be.
+    /// It is not JSON, or not the kind of value that is expected.
     Broken(&'static str),
 }
 
 pub(super) type Read<T> = Result<T, Wrong>;
 
-/// A string without its quotes, escapes as they stand; or a number as it stands; or something else, passed over.
+/// A string without its quotes, its escapes not resolved; or the text of a number; or another value, which was skipped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value<'a> {
     Text(&'a [u8]),
@@ -38,7 +38,7 @@ impl<'a> Pull<'a> {
         self.at
     }
 
-    /// The next byte that is no space.
+    /// The next byte that is not white space.
     #[inline]
     fn peek(&mut self) -> Read<u8> {
         loop {
@@ -50,7 +50,7 @@ impl<'a> Pull<'a> {
         }
     }
 
-    /// Goes on behind `byte` if it is next.
+    /// Consumes `byte` if it is the next one.
     #[inline]
     fn eat(&mut self, byte: u8) -> Read<bool> {
         let is = self.peek()? == byte;
@@ -82,7 +82,7 @@ impl<'a> Pull<'a> {
         }
     }
 
-    /// Calls `each` before every element of an array, which it must read; anything else than an array is passed over.
+    /// Calls `each` before every element of an array, which it must read; a value that is not an array is skipped.
     #[inline]
     pub fn array(&mut self, mut each: impl FnMut(&mut Self) -> Read<()>) -> Read<()> {
         if !self.eat(b'[')? {
@@ -179,7 +179,7 @@ impl<'a> Pull<'a> {
         Ok(u32::try_from(us).ok().filter(|&us| us != u32::MAX))
     }
 
-    /// The next value; objects and arrays are passed over.
+    /// The next value; objects and arrays are skipped.
     #[inline]
     pub fn value(&mut self) -> Read<Value<'a>> {
         match self.peek()? {
@@ -216,7 +216,7 @@ impl<'a> Pull<'a> {
         Err(if word.starts_with(there) { Wrong::Unfinished } else { Wrong::Broken("a word that JSON does not have") })
     }
 
-    /// Passes over an object or an array by its brackets.
+    /// Skips an object or an array by counting its brackets.
     fn nested(&mut self) -> Read<()> {
         let mut depth = 0usize;
         loop {
@@ -240,7 +240,7 @@ impl<'a> Pull<'a> {
 }
 
 impl Value<'_> {
-    /// The string, if it is one of letters as they stand.
+    /// The string, if it has no escapes.
     pub fn text(&self) -> Option<&str> {
         match self {
             Value::Text(text) => std::str::from_utf8(text).ok(),
@@ -248,7 +248,7 @@ impl Value<'_> {
         }
     }
 
-    /// The number, also where it was written as a string.
+    /// The number, even if it was written as a string.
     pub fn number(&self) -> Option<f64> {
         match self {
             Value::Number(digits) | Value::Text(digits) => std::str::from_utf8(digits).ok()?.trim().parse().ok(),

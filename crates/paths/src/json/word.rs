@@ -1,4 +1,4 @@
-//! Values that tools write now as a string, now as a number.
+//! Values that some tools write as a string and others as a number.
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ impl Word<'_> {
         }
     }
 
-    /// The number, also where it was written as a string.
+    /// The number, even if it was written as a string.
     pub fn number(&self) -> Option<f64> {
         match self {
             Word::Number(n) => Some(*n),

@@ -3,8 +3,8 @@
 use crate::{Hop, Method, Trace};
 use std::fmt::Write;
 
-/// A trace as RIPE Atlas gives it, with three packets a TTL of which the first is the trace's and the others are made up
-/// (a little slower); silent TTLs are three stars. What results do not tell is left out.
+/// A trace as RIPE Atlas gives it, with three packets a TTL of which the first is the trace's and the others are made
+/// up (a little slower); silent TTLs are three stars. Fields that such results do not have are left out.
 pub fn atlas(trace: &Trace) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.

@@ -1,4 +1,4 @@
-//! Which files are meant.
+//! Finds the files to ingest from the paths that a user names.
 
 use super::refusal::Refusal;
 use std::fs;
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 pub struct Source {
     /// Where it is; `-` is standard input.
     pub path: PathBuf,
-    /// How a lake calls it: its path below the folder that was named, else its own name.
+    /// Its name in the lake: its path below the folder that the user named, or its file name.
     pub name: String,
 }
 
-/// The files that `paths` name, folders with all that is below them, in the order of their paths and each once. Left out
-/// are hidden files and what is in `lake`.
+/// The files that `paths` name, including all files below folders, each once and in the order of their paths. Hidden files
+/// and the files in `lake` are left out.
 ///
 /// # Errors
 /// If there is no such file, or a folder cannot be read.

@@ -1,4 +1,4 @@
-//! From files to a lake.
+//! Reads files of traceroutes into a lake.
 
 use super::files::Source;
 use super::lake::{FORMAT, Lake, make_folder, remove_if_empty, replace};
@@ -20,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 /// How files are ingested.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The platform that measured; by the file's format if none is said.
+    /// The platform that measured; if none is given, it follows from the file's format.
     pub source: Option<String>,
     /// Files read at once.
     pub threads: usize,
@@ -47,17 +47,17 @@ pub struct FileReport {
     pub became: Became,
     /// Its entry, if it was ingested now.
     pub entry: Option<Entry>,
-    /// What is to be said besides.
+    /// A remark for the user.
     pub note: Option<String>,
 }
 
 /// Why a file is not in the lake.
 enum Wrong {
-    /// It is the file's fault.
+    /// The file cannot be read.
     File(String),
-    /// It is the lake's.
+    /// The lake cannot be written to.
     Lake(Refusal),
-    /// Nobody waits any more.
+    /// It was cancelled.
     Cancelled,
 }
 
@@ -80,8 +80,8 @@ struct Run<'a> {
     stopped: AtomicBool,
 }
 
-/// Reads files into a lake, several at once; tells what became of each, in their order. Files that cannot be read are
-/// passed over. Whoever waits may cancel: the files that were finished are in the lake, and no others.
+/// Reads files into a lake, several at once; returns the outcome of each, in their order. Files that cannot be read are
+/// skipped. After a cancellation the files that were finished are in the lake, and no others.
 ///
 /// # Errors
 /// If the lake cannot be written to, or the source's name cannot be that of a folder.
@@ -132,7 +132,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Of several files alike, any may have been ingested; the entry names the first, so that it does not depend on threads.
+/// Of several identical files any may have been ingested; the entry names the first, so that it does not depend on
+/// timing.
 fn call_as_first(
     lake: &Lake,
     files: &[Source],
@@ -164,7 +165,7 @@ fn check_name(name: &str) -> Result<(), Refusal> {
 }
 
 impl Run<'_> {
-    /// What becomes of a file; none if nobody waits any more or the lake takes no more.
+    /// Ingests a file and returns the outcome; none if it was cancelled or the lake cannot be written to.
     fn one(&self, index: usize, source: &Source) -> Option<FileReport> {
         let file = source.path.display().to_string();
         let report = |became, entry, note| Some(FileReport { file, became, entry, note });
@@ -188,7 +189,7 @@ impl Run<'_> {
         self.progress.cancelled.load(Ordering::Relaxed) || self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Ingests a file; none if it is known.
+    /// Ingests a file; none if the lake has it already.
     fn take_in(&self, index: usize, source: &Source) -> Result<Option<Entry>, Wrong> {
         let told = |e: io::Error| Wrong::File(e.to_string());
         let mut file = if fs::metadata(&source.path).is_ok_and(|about| about.is_file()) {
@@ -223,7 +224,7 @@ impl Run<'_> {
         written.map(Some)
     }
 
-    /// What comes from a pipe is kept until it is read, as it is read twice.
+    /// Stores what comes from a pipe in a file, as it is read twice.
     fn spool(&self, index: usize, path: &Path) -> Result<File, Wrong> {
         let told = |e: io::Error| Wrong::File(e.to_string());
         let mut from: Box<dyn Read> =
@@ -357,7 +358,7 @@ fn write_entry(lake: &Lake, entry: &Entry) -> Result<(), Refusal> {
     replace(&path, (text + "\n").as_bytes())
 }
 
-/// By what it is seen that a file was written to: its size and when it was last changed.
+/// Size and time of the last change, by which a file is seen to have been written to meanwhile.
 type Stamp = (u64, Option<std::time::SystemTime>);
 
 fn stamp(file: &File) -> io::Result<Stamp> {
@@ -365,7 +366,7 @@ fn stamp(file: &File) -> io::Result<Stamp> {
     Ok((about.len(), about.modified().ok()))
 }
 
-/// Whose traces a file has, as far as its format tells.
+/// The platform that a file's traces come from, as far as its format says.
 fn platform(format: Format, entry: &Entry) -> &'static str {
     let most = || entry.counts.records.iter().max_by_key(|&(_, n)| n).map_or("", |(name, _)| name.as_str());
     match format {

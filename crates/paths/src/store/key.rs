@@ -1,15 +1,15 @@
-//! What tells traces apart.
+//! The key of a trace, by which copies of it are recognised.
 
 use crate::{Address, Hop, Trace};
 use twox_hash::XxHash64;
 
-/// The key of a trace: XXH64 with seed 0 of what its row holds, so that copies of a trace have one key wherever they come
-/// from, and keys are as good as drawn at random. The bytes that are hashed, numbers in network order:
+/// The key of a trace: XXH64 with seed 0 of what its row holds, so that copies of a trace have the same key wherever
+/// they come from, and keys are distributed like random numbers. The bytes that are hashed, numbers in network order:
 ///
-/// source (16 bytes, IPv4 as IPv4-mapped IPv6, zeros if not said) · destination (16) · start, microseconds since the Unix
-/// epoch (8, 0 if not said) · list (4) · cycle (4) · method, its number in warts (1) · length of the monitor's name (4) ·
-/// the name, UTF-8 · of each answer on the path, in the file's order: address (16), RTT in microseconds (4, all ones where
-/// no time was taken), TTL (1).
+/// source (16 bytes, IPv4 as IPv4-mapped IPv6, zeros if not said) · destination (16) · start, microseconds since the
+/// Unix epoch (8, 0 if not said) · list (4) · cycle (4) · method, its number in warts (1) · length of the monitor's
+/// name (4) · the name, UTF-8 · of each answer on the path, in the file's order: address (16), RTT in microseconds (4,
+/// all ones where no time was taken), TTL (1).
 #[derive(Default)]
 pub(super) struct Keys(Vec<u8>);
 
@@ -62,7 +62,7 @@ mod tests {
         Keys::default().of(trace, "ams-nl", 1_300_000_000_000_000)
     }
 
-    /// A lake outlives the program: this number must never change.
+    /// Lakes are used with later versions of the program, so this number must never change.
     #[test]
     fn keys_are_for_ever() {
         assert_eq!(key(&trace()), 0xad53_7139_1ab7_4aaa);

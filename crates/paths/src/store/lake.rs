@@ -14,17 +14,17 @@ pub const FORMAT: u32 = 1;
 #[derive(Debug)]
 pub struct Lake {
     root: PathBuf,
-    /// Held as long as the process writes; the system lets go of it if the process is killed.
+    /// The lock, held while the process writes; the system releases it if the process is killed.
     _lock: File,
 }
 
-/// What `lake.json` says.
+/// The content of `lake.json`.
 #[derive(Deserialize)]
 struct About {
     format: u32,
 }
 
-/// What an entry of the ledger must say to be one.
+/// What an entry of the ledger must contain.
 #[derive(Deserialize)]
 pub(super) struct Known {
     pub digest: String,
@@ -108,7 +108,7 @@ impl Lake {
         }
     }
 
-    /// Removes what is not of any file in the ledger.
+    /// Removes the Parquet files that belong to no file in the ledger.
     fn sweep(&self) -> Result<(), Refusal> {
         let unfinished = self.unfinished();
         match fs::remove_dir_all(&unfinished) {
@@ -142,7 +142,7 @@ impl Lake {
     }
 }
 
-/// The digest of the file that a part is of, if it is a part.
+/// The digest of the file that a part belongs to, if this is the name of a part.
 fn part_of(path: &Path) -> Option<&str> {
     let (digest, number) = path.file_name()?.to_str()?.strip_suffix(".parquet")?.split_once('-')?;
     let is_part = digest.len() == 64 && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
@@ -161,7 +161,7 @@ fn check(about: &Path) -> Result<(), Refusal> {
     Err(Refusal::new(about, problem, "the version of haltere that wrote it, or a newer one"))
 }
 
-/// What is in a folder, in the order of names; nothing if it is a file.
+/// The entries of a folder in the order of their names; none if it is a file.
 fn list(folder: &Path) -> Result<Vec<PathBuf>, Refusal> {
     let told = |e: io::Error| Refusal::system(folder, &e);
     if !folder.is_dir() {
@@ -179,7 +179,7 @@ pub(super) fn make_folder(folder: &Path) -> Result<(), Refusal> {
     fs::create_dir_all(folder).map_err(|e| Refusal::system(folder, &e))
 }
 
-/// Removes a folder; one that holds something stays, as does one that somebody else wants.
+/// Removes a folder if it is empty and not in use.
 pub(super) fn remove_if_empty(folder: &Path) {
     let _ = fs::remove_dir(folder);
 }
@@ -190,7 +190,7 @@ fn is_temporary(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes()))
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file so that it is there completely or not at all.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Refusal> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!("{TEMPORARY}{name}"));

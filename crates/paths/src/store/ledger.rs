@@ -1,13 +1,13 @@
-//! What is known of a file that was read.
+//! The ledger's entry of a file that was ingested.
 
 use crate::count::{Counts, Lost};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// So many monitors are named; the traces of others are counted together.
+/// How many monitors are counted by name; the traces of further ones are counted together.
 const MONITORS: usize = 1 << 16;
 
-/// An entry of the ledger: one file, what was in it, and where that is.
+/// An entry of the ledger: one file, what it held, and the Parquet files that hold it now.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Entry {
     /// The format of the lake.
@@ -33,7 +33,7 @@ pub struct Entry {
     pub damage: Vec<Lost>,
     /// Traces of each monitor.
     pub monitors: BTreeMap<String, u64>,
-    /// Traces of monitors beyond those.
+    /// Number of traces of the other monitors.
     pub other_monitors: u64,
     /// Rows written, of each day.
     pub days: BTreeMap<String, u64>,

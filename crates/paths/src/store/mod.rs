@@ -1,15 +1,15 @@
 //! The store: traces of any number of files as Parquet, a row each, in a folder that is called a lake.
 //!
 //! ```text
-//! lake/lake.json                                          which format
+//! lake/lake.json                                          the format's version
 //! lake/traces/source=NAME/day=YYYY-MM-DD/DIGEST-N.parquet the traces; day=unknown where no time is said
-//! lake/ingested/DIGEST.json                               what was read, an entry a file
-//! lake/unfinished/                                        what is being written
+//! lake/ingested/DIGEST.json                               the ledger: one entry for each file that was read
+//! lake/unfinished/                                        files that are being written
 //! ```
 //!
-//! A file is known by the digest of its bytes. What it becomes depends on nothing else, so files are read at the same time
-//! and in any order, and the same files make the same bytes. Its entry is written last: what has none is not in the lake,
-//! and is removed when the next ingest begins.
+//! A file is known by the digest of its bytes. Its part of the lake depends on nothing else, so files can be read at
+//! the same time and in any order, and the same files give the same bytes. Its entry is written last: Parquet files
+//! without an entry do not count, and are removed when the next ingest begins.
 
 mod files;
 mod ingest;

@@ -1,5 +1,5 @@
-//! The files of Parquet that one file of traces becomes: one a day, in memory that does not depend on how many traces or
-//! days there are.
+//! Writes one file of traces as Parquet files, one for each day. The memory needed does not depend on the number of
+//! traces or days.
 
 use super::key::Keys;
 use super::refusal::Refusal;
@@ -14,16 +14,16 @@ use parquet::schema::types::TypePtr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// What is held in memory and in one part.
+/// Limits of what is held in memory and in one part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// Rows that wait for their row group, over all days.
+    /// Rows in memory over all days.
     pub rows: usize,
-    /// Answers in them: one trace may have thousands.
+    /// Answers in these rows; one trace may have thousands.
     pub answers: usize,
-    /// Days whose parts are being written.
+    /// Days whose parts are open at a time.
     pub days: usize,
-    /// Row groups of a part, as they are listed at its end.
+    /// Row groups of a part; the list of them is kept in memory until its end.
     pub groups: usize,
 }
 
@@ -33,14 +33,14 @@ impl Default for Bounds {
     }
 }
 
-/// A part that is whole.
+/// A part that is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     /// The day of its traces; none if it is not known.
     pub day: Option<Day>,
-    /// Which one of the file's parts.
+    /// Its number among the file's parts.
     pub number: usize,
-    /// Where it stands until it is published.
+    /// Its path until it is published.
     pub file: PathBuf,
     /// How many traces it has.
     pub rows: u64,
@@ -63,7 +63,7 @@ pub(super) struct Parts {
     bounds: Bounds,
     schema: TypePtr,
     properties: WriterPropertiesPtr,
-    /// The one used last stands first.
+    /// The one used last comes first.
     open: Vec<Open>,
     waiting_rows: usize,
     waiting_answers: usize,
@@ -105,7 +105,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Ends all parts, in the order in which they were begun.
+    /// Completes all parts, in the order in which they were begun.
     pub fn finish(mut self) -> Result<Vec<Part>, Refusal> {
         while !self.open.is_empty() {
             self.close(self.open.len() - 1)?;

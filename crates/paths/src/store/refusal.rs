@@ -1,4 +1,4 @@
-//! What stands in the way of a store, and what would be right.
+//! Why a lake cannot be used, and what would be right.
 
 use parquet::errors::ParquetError;
 use serde::Serialize;
@@ -22,7 +22,7 @@ impl Refusal {
         Refusal { place: place.display().to_string(), problem: problem.into(), right: right.into() }
     }
 
-    /// The system did not let a file be made, written or named.
+    /// The operating system refused to create, write or rename a file.
     pub fn system(place: &Path, error: &io::Error) -> Refusal {
         let right = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -37,7 +37,7 @@ impl Refusal {
         Refusal::new(place, format!("cannot be written: {error}"), right)
     }
 
-    /// The same, told by the writer of Parquet.
+    /// The same, reported by the writer of Parquet.
     pub(super) fn parquet(place: &Path, error: &ParquetError) -> Refusal {
         let io = match error {
             ParquetError::External(source) => source.downcast_ref::<io::Error>(),

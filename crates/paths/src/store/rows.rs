@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
 
-/// Values of a list that are handed over at once, so that few are in memory in the form that Parquet's writer takes.
+/// Values of a list that are handed over at once: few, as Parquet's writer takes them in a form that needs more memory.
 const BATCH: usize = 1 << 16;
 
 /// Longest name of a monitor that is kept, bytes: what a host's name may have (RFC 1035, section 2.3.4).
@@ -27,7 +27,7 @@ pub(super) fn class_word(class: Class) -> &'static str {
     }
 }
 
-/// When a trace began, microseconds since the Unix epoch; none if that is not said, or beyond the calendar.
+/// When a trace began, microseconds since the Unix epoch; none if it is not known or beyond the calendar.
 pub(super) fn start_us(trace: &Trace) -> Option<u64> {
     Some(trace.time_us()).filter(|&us| us != 0 && Day::of(us).is_some())
 }
@@ -49,7 +49,7 @@ pub(super) fn monitor<'a>(trace: &'a Trace, scratch: &'a mut String) -> &'a str 
     scratch
 }
 
-/// Words of which few are different.
+/// A column of words with few different values.
 #[derive(Default)]
 struct Words {
     numbers: HashMap<Box<str>, u32>,
@@ -93,7 +93,7 @@ impl<T> Optional<T> {
     }
 }
 
-/// Addresses one behind the other, 4 or 16 bytes each.
+/// Addresses in a row, 4 or 16 bytes each.
 #[derive(Default)]
 struct Addresses {
     bytes: Vec<u8>,
@@ -109,7 +109,7 @@ impl Addresses {
         self.sizes.push(bytes.len() as u8);
     }
 
-    /// Hands them over in the order in which they came; the next call goes on where `at` says.
+    /// Hands them over in the order in which they came, from `at` on, and moves `at`.
     fn arrays(all: &ByteArray, sizes: &[u8], at: &mut usize) -> Vec<ByteArray> {
         let one = |&size: &u8| {
             let start = *at;
@@ -243,8 +243,8 @@ impl Group<'_> {
         self.column::<ByteArrayType>(|c| c.write_batch(&values, Some(there), None))
     }
 
-    /// Lists of `answers` elements each. `values` gives the elements of a range that are there and, if some are not, the
-    /// range itself.
+    /// Lists of `answers` elements each. `values` gives the elements of a range that are there and, if some are not,
+    /// the range itself.
     fn lists<'a, T: DataType>(
         &mut self,
         answers: &[u32],

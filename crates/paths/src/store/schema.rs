@@ -7,8 +7,8 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnPath, TypePtr};
 use std::sync::Arc;
 
-/// One row a trace. The annotations are those by which readers know unsigned numbers, text and instants (Parquet's
-/// LogicalTypes.md); lists have the three levels that its section "Lists" asks for.
+/// One row for each trace. The annotations are those by which readers recognise unsigned numbers, text and instants
+/// (Parquet's LogicalTypes.md); lists have the three levels that its section "Lists" asks for.
 const COLUMNS: &str = "message trace {
     required int64 key (INTEGER(64, false));
     required binary monitor (STRING);
@@ -38,7 +38,7 @@ pub(super) fn columns() -> Result<TypePtr> {
     parse_message_type(COLUMNS).map(Arc::new)
 }
 
-/// How columns are stored. A dictionary pays where values come again; addresses and delays differ nearly all.
+/// How columns are stored. A dictionary pays where values repeat; nearly all addresses and delays differ.
 pub(super) fn properties() -> Result<WriterPropertiesPtr> {
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))

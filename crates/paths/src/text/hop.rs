@@ -1,20 +1,20 @@
-//! One line of a traceroute: words in some order, of which times and addresses find each other.
+//! One line of a traceroute: its words, and which times belong to which address.
 
 use crate::json::microseconds;
 use crate::{Address, Hop, Trace};
 
-/// What a line is.
+/// The kind of a line.
 pub(super) enum Line<'a> {
     /// The first line of a TTL.
     Hop { ttl: u8, rest: &'a str },
     /// More answers of the TTL before, as Cisco's routers print them.
     More(&'a str),
-    /// Neither.
+    /// Another line.
     Other,
 }
 
 impl<'a> Line<'a> {
-    /// Tells what a line is by how it begins.
+    /// Recognises the kind of a line by its first word.
     pub fn of(text: &'a str) -> Line<'a> {
         let line = text.trim_start();
         let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -28,7 +28,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A time that stands below a millisecond without telling how far (`<1 ms`) counts as one.
+/// A time below a millisecond that is not given exactly (`<1 ms`) counts as one millisecond.
 fn time(word: &str) -> Option<u32> {
     let number = word.strip_prefix('<').unwrap_or(word);
     number.bytes().next().filter(u8::is_ascii_digit)?;
@@ -77,7 +77,7 @@ fn hop(address: Address, ttl: u8, attempt: u8, rtt_us: u32) -> Hop {
     Hop { address, ttl, attempt, rtt_us, icmp_type, ..Hop::default() }
 }
 
-/// An address, bare or in brackets; not what else stands in brackets (`[AS64500]`, `[MPLS: …]`).
+/// An address, bare or in brackets. Other text in brackets (`[AS64500]`, `[MPLS: …]`) is not one.
 fn address_of(word: &str) -> Option<Address> {
     word.trim_matches(|c| matches!(c, '(' | ')' | '[' | ']' | ',')).parse().ok()
 }

@@ -1,5 +1,5 @@
-//! Traces as people see them: what traceroute (Linux, BSD, Junos, Cisco), Windows' tracert, `sc_warts2text` and
-//! `mtr --report` print. Names are passed over: a hop is known by its address.
+//! Traces as text: what traceroute (Linux, BSD, Junos, Cisco), Windows' tracert, `sc_warts2text` and
+//! `mtr --report` print. Host names are ignored: a hop is known by its address.
 
 mod hop;
 
@@ -11,13 +11,13 @@ use hop::Line;
 use std::collections::BTreeMap;
 use std::io::Read;
 
-/// Longest line that is believed, bytes.
+/// Longest line that is accepted, bytes.
 const MAX_LINE: usize = 64 * 1024;
 
-/// What the first line of a trace tells.
+/// The content of the first line of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Opening {
-    /// A traceroute's destination, and its source where that is told.
+    /// A traceroute's destination, and its source if it is given.
     Traceroute { source: Address, destination: Address },
     /// The head of mtr's table.
     Mtr,
@@ -114,7 +114,7 @@ impl<R: Read> Reader<R> {
         Step::Trace
     }
 
-    /// Reads the lines of a trace up to what opens the next one, or the end; none if nothing but damage came.
+    /// Reads the lines of a trace up to the line that opens the next one, or the end; none if all of them were damaged.
     fn lines(&mut self, opened: Opening, trace: &mut Trace) -> Step {
         trace.clear();
         if let Opening::Traceroute { source, destination } = opened {

@@ -29,7 +29,7 @@ impl<'a> Cursor<'a> {
         Ok((flags, Cursor::new(self.slice(usize::from(len))?)))
     }
 
-    /// An address that stands here or, in short, one that stood in this record before.
+    /// An address, or a reference to one that stood in this record before.
     #[inline]
     fn address(&mut self, table: &mut Vec<Address>) -> Result<Address, Fault> {
         let len = self.u8()?;
@@ -62,7 +62,7 @@ macro_rules! fields {
     };
 }
 
-/// Reads a trace record's body; tells how long what it means is.
+/// Reads a trace record's body; returns the length of the part that was understood.
 pub(super) fn trace(body: &[u8], trace: &mut Trace, state: &mut State) -> Result<usize, Fault> {
     trace.clear();
     let mut table = std::mem::take(&mut state.table);
@@ -186,9 +186,10 @@ fn read_extensions(bytes: &[u8], trace: &mut Trace) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Passes over what may follow the hops (path MTU discovery, last-ditch probes, Doubletree): type in four bits, length in
-/// twelve, up to a zero. Path MTU discovery can be longer than twelve bits tell, and nothing of it is kept: where it
-/// does not end well, the trace is none the worse, but what follows the hops means nothing.
+/// Skips the blocks that may follow the hops (path MTU discovery, last-ditch probes, Doubletree). Each begins with four
+/// bits of type and twelve of length; a zero ends them. A block of path MTU discovery can be longer than twelve bits
+/// can say. None of the blocks is kept, so the trace is good even if their end is not found; the bytes after the hops
+/// then count as not understood.
 fn attributes(at: Cursor) -> Cursor {
     let mut ahead = at;
     while let Ok(head) = ahead.u16() {

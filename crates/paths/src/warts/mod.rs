@@ -1,8 +1,8 @@
-//! scamper's warts: the format of CAIDA's Ark since 2007. Written after `warts(5)` of scamper; what that page does not
-//! tell was seen in files.
+//! scamper's warts: the format of CAIDA's Ark since 2007. Sources: the manual page `warts(5)` of
+//! scamper and, where it is silent, real files.
 //!
-//! A file is a row of records: magic 0x1205, type (16 bits), length of what follows (32 bits), all big-endian. Files may
-//! be joined with `cat`; the identifiers of lists, cycles and addresses begin again then.
+//! A file is a row of records: magic 0x1205, type (16 bits), length of what follows (32 bits), all big-endian. Files
+//! may be joined with `cat`; the identifiers of lists, cycles and addresses begin again then.
 
 mod decode;
 mod state;
@@ -49,7 +49,7 @@ const NAMES: [&str; 17] = [
     "udpprobe",
 ];
 
-/// Types beyond those defined that are believed when a reader looks for the next record after damage.
+/// How far beyond the last defined type a type may lie for a header that is found after damage to be accepted.
 const PLAUSIBLE_TYPES: u16 = 64;
 
 fn kind_of(header: &[u8]) -> u16 {

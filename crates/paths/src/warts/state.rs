@@ -20,7 +20,7 @@ struct Cycle {
     host: Option<Arc<str>>,
 }
 
-/// The tables of one file; of joined files, of the one at hand.
+/// The tables of the file that is being read. When files were joined with `cat`, each has its own.
 #[derive(Default)]
 pub(crate) struct State {
     lists: HashMap<u32, List>,
@@ -29,22 +29,23 @@ pub(crate) struct State {
     last_cycle: (u32, Cycle),
     /// The deprecated global table of addresses: their numbers count from 1.
     addresses: Vec<Address>,
-    /// Whether a record was lost since the last address: then a number out of turn is a gap and no beginning.
+    /// Whether a record was lost since the last address. If so, a number out of order is a gap, not the start of a
+    /// file.
     lost: bool,
-    /// The addresses of the record at hand.
+    /// The addresses of the record that is being read.
     pub table: Vec<Address>,
 }
 
-/// Modulus of the numbers that address records carry. `warts(5)` says their low 8 bits; files have the remainder by 255.
+/// Modulus of the numbers in address records. `warts(5)` says the low 8 bits, but files have the remainder modulo 255.
 pub(super) const ADDRESS_MODULUS: usize = 255;
 
 impl State {
-    /// A damaged record was passed over.
+    /// Notes that a damaged record was skipped.
     pub fn lost_record(&mut self) {
         self.lost = true;
     }
 
-    /// A list. Its number comes from a counter: one that was given before is another file's that was joined to the first.
+    /// Adds a list. Lists are numbered by a counter, so a number that comes again begins another file that was joined.
     pub fn list(&mut self, body: &[u8]) -> Result<usize, Fault> {
         let mut at = Cursor::new(body);
         let number = at.u32()?;
@@ -129,8 +130,8 @@ impl State {
         }
     }
 
-    /// Gives a trace the numbers (a person's) and the monitor of the list and the cycle that it names. One that the file
-    /// did not give before stays without: it may have been in a damaged record, which must cost no other.
+    /// Gives a trace the monitor, and the numbers that people gave the list and the cycle that it refers to. If the
+    /// file has not defined these, the trace stays without: the definition may have been in a damaged record.
     #[inline]
     pub fn name(&mut self, trace: &mut Trace, list: Option<u32>, cycle: Option<u32>) {
         if let Some(number) = list
@@ -151,7 +152,7 @@ impl State {
     }
 }
 
-/// The address with this type; [`Address::NONE`] for one that is of no network layer.
+/// The address of this type; [`Address::NONE`] if it is not an address of the network layer.
 pub(super) fn address(kind: u8, bytes: &[u8]) -> Option<Address> {
     match (kind, bytes.len()) {
         (1, 4) => Some(Address::v4(*bytes.first_chunk()?)),

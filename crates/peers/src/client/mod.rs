@@ -1,4 +1,4 @@
-//! The client: fetches objects over one connection and tells when what came.
+//! The client: fetches objects over one connection and reports when each part arrived.
 
 mod quic;
 mod tcp;

@@ -27,8 +27,8 @@ pub async fn run(server: &Server) -> Result<(), Error> {
             Mode::Quic => quic::serve(server, tls, log.clone()).await,
         }
     };
-    let told = |kind| signal(kind).map_err(|e| Error::new("signals", e));
-    let (mut terminate, mut interrupt) = (told(SignalKind::terminate())?, told(SignalKind::interrupt())?);
+    let listen = |kind| signal(kind).map_err(|e| Error::new("signals", e));
+    let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
     tokio::select! {
         ended = local.run_until(served) => ended?,
         _ = terminate.recv() => {}
@@ -42,7 +42,7 @@ fn asked(path: &str) -> Option<u64> {
     path.strip_prefix('/')?.parse().ok()
 }
 
-/// The next piece of a body of which `left` bytes are to come.
+/// The next piece of a body of which `left` bytes remain.
 fn piece(left: u64) -> Bytes {
     let whole = Bytes::from_static(&CHUNK_BYTES);
     match usize::try_from(left) {
@@ -58,7 +58,7 @@ struct Log {
     served: Rc<RefCell<Vec<Known>>>,
 }
 
-/// A connection that has come; quinn counts on its own.
+/// A connection; quinn keeps counters of its own.
 type Known = (Connected, Option<quinn::Connection>);
 
 impl Log {
@@ -66,7 +66,7 @@ impl Log {
         Log { file, served: Rc::default() }
     }
 
-    /// A connection has come; its number.
+    /// Notes a new connection and returns its number.
     fn open(&self, quic: Option<quinn::Connection>) -> usize {
         let mut served = self.served.borrow_mut();
         served.push((Connected::default(), quic));
@@ -79,7 +79,7 @@ impl Log {
         }
     }
 
-    /// A connection is over.
+    /// Notes that a connection has ended.
     fn close(&self, number: usize, error: Option<String>) {
         self.note(number, |c| (c.ended, c.error) = (true, error));
         if let Err(error) = self.write() {

@@ -20,7 +20,7 @@ use std::task::{Context, Poll};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-/// Connections that may wait to be accepted.
+/// How many connections may wait to be accepted.
 const BACKLOG: i32 = 1024;
 
 /// Serves for ever.
@@ -67,34 +67,33 @@ async fn connection(stream: TcpStream, acceptor: TlsAcceptor, log: &Log, number:
         .map_err(|e| e.to_string())
 }
 
-fn answer(request: &Request<Incoming>, log: &Log, number: usize) -> Response<Noughts> {
+fn answer(request: &Request<Incoming>, log: &Log, number: usize) -> Response<Zeros> {
     let size = asked(request.uri().path());
     log.note(number, |c| c.requests += 1);
-    let mut response =
-        Response::new(Noughts { head: Head::Pending, left: size.unwrap_or(0), log: log.clone(), number });
+    let mut response = Response::new(Zeros { head: Head::Pending, left: size.unwrap_or(0), log: log.clone(), number });
     if size.is_none() {
         *response.status_mut() = StatusCode::NOT_FOUND;
     }
     response
 }
 
-/// Whether the head of the answer has gone.
+/// Whether the head of the answer has been sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Head {
     Pending,
     Sent,
 }
 
-/// A body of noughts. It lets the head go first, in a TLS record of its own, as web servers do: together with 16 KiB of
-/// body it would be more than a first window of ten segments takes.
-struct Noughts {
+/// A body of zeros. The head is sent first, in a TLS record of its own, as web servers do: a record with the head and
+/// 16 KiB of body would be larger than an initial window of ten segments.
+struct Zeros {
     head: Head,
     left: u64,
     log: Log,
     number: usize,
 }
 
-impl Body for Noughts {
+impl Body for Zeros {
     type Data = Bytes;
     type Error = Infallible;
 

@@ -12,10 +12,11 @@ const CONTENDERS: [(&str, &str); 2] = [("TCP CUBIC", "tcp/cubic-nohystart"), ("Q
 const FLOWS: u32 = 10;
 /// Slow start, the overshoot and the recovery from it.
 const VIRTUAL: Span = Span::from_secs(3);
-/// How often it is looked.
+/// How often the memory is read.
 const STEP: Span = Span::from_millis(10);
 
-/// One case a transport. Each world is kept until the last is measured, so that none gets memory that another gave back.
+/// One case a transport. Each world is kept until the last is measured, so that none uses memory that another one
+/// released.
 pub fn cases() -> Result<Vec<Figures>, ScenarioError> {
     let mut kept = Vec::new();
     let mut figures = Vec::new();

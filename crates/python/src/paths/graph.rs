@@ -1,5 +1,5 @@
-//! The graph in use: links from traces, and the K shortest paths of many pairs. Arrays of numbers come as buffers and go as
-//! bytes, in the machine's order.
+//! The graph of measured paths: links from traces, and the K shortest paths of many pairs. Arrays of numbers are taken
+//! as buffers and returned as bytes, in the machine's byte order.
 
 use haltere_net::rng::Streams;
 use haltere_paths::graph::{Cost, Gaps, Link, Network, Observed, Pairs, Places, Progress, Row, routes};
@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How often whoever waits hears of progress.
+/// How often progress is reported.
 const TELL_EVERY: Duration = Duration::from_millis(200);
 
 /// What stands for a delay that is not known.
@@ -66,7 +66,7 @@ fn path_links<'py>(
     Ok((columns, found.raised))
 }
 
-/// `n` different ones of the candidates, drawn from the stream of this name.
+/// Draws `n` different candidates from the random stream of this name.
 #[pyfunction]
 fn draw_nodes<'py>(
     py: Python<'py>,
@@ -150,7 +150,7 @@ impl PathNetwork {
     }
 }
 
-/// Does the work in a thread of its own; meanwhile tells of progress, and ends the work early at an exception.
+/// Does the work in a thread of its own; meanwhile reports progress, and ends the work early at an exception.
 fn wait(
     progress: &Progress,
     on_progress: Option<&Py<PyAny>>,

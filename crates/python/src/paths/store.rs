@@ -1,4 +1,4 @@
-//! Files of traceroutes into a lake, and files of generated ones.
+//! Reads files of traceroutes into a lake, and writes files of generated ones.
 
 use super::watch::watched;
 use crate::to_json;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Reads files and folders into a lake, `threads` files at once; `on_progress` is called with the bytes read so far and
-/// all bytes. What becomes of each file, or what stands in the way of all.
+/// all bytes. Returns the outcome of each file, or why the lake cannot be used.
 #[pyfunction]
 #[pyo3(signature = (paths, lake, source = None, threads = 1, on_progress = None))]
 fn ingest_paths(
@@ -51,8 +51,8 @@ fn work(
     ingest(&lake, &files, options, progress)
 }
 
-/// Writes files of generated traces, one a monitor and day; `on_progress` is called with the traces written so far and all
-/// traces. The files' paths, or what stands in the way.
+/// Writes files of generated traces, one a monitor and day; `on_progress` is called with the traces written so far and
+/// all traces. Returns the files' paths, or why they cannot be written.
 #[pyfunction]
 #[pyo3(signature = (folder, kind, traces, seed, monitors, start, days, ipv6, threads = 1, on_progress = None))]
 #[allow(clippy::too_many_arguments)] // They are Python's keywords.

@@ -1,4 +1,4 @@
-//! Long work without the interpreter, of which somebody is told now and then.
+//! Does long work without the interpreter, and reports progress at intervals.
 
 use haltere_paths::count::Progress;
 use pyo3::exceptions::PyRuntimeError;
@@ -7,10 +7,10 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// How often whoever waits hears of progress.
+/// How often progress is reported.
 const TELL_EVERY: Duration = Duration::from_millis(200);
 
-/// Does `work` while the interpreter is free, and calls `tell` now and then. An exception there, or a signal such as
+/// Does `work` while the interpreter is free, and calls `tell` at intervals. An exception there, or a signal such as
 /// Ctrl-C, asks the work to stop and is raised once it has.
 pub(super) fn watched<T: Send>(
     py: Python<'_>,

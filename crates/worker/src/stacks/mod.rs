@@ -1,4 +1,4 @@
-//! The stacks there are: a file, a name and a line in [`make`] each.
+//! The stacks: each has a file, a name and a line in [`make`].
 
 #[cfg(feature = "quiche")]
 mod quiche;

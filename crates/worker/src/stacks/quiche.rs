@@ -1,8 +1,8 @@
 //! quiche, with BoringSSL.
 //!
-//! Set up as quiche's defaults and its own programs say (`apps/src/args.rs`, `tokio-quiche/src/quic/io/worker.rs`), but for
-//! what `docs/stacks.md` lists. Two things follow those programs here, since quiche leaves them to its caller: connection
-//! ids, and when a paced datagram goes.
+//! Set up as quiche's defaults and its own programs do (`apps/src/args.rs`, `tokio-quiche/src/quic/io/worker.rs`), but
+//! for what `docs/stacks.md` lists. Two things are done as in those programs, since quiche leaves them to its caller:
+//! connection ids, and when a paced datagram goes.
 
 use crate::interposed::draw;
 use crate::protocol::{Figures, Setup};
@@ -67,7 +67,7 @@ pub struct Quiche {
     opened: u64,
     /// The application has closed the connection.
     closed: bool,
-    /// Length of the last datagram's room.
+    /// Length of the buffer of the last datagram.
     payload: usize,
 }
 
@@ -76,7 +76,7 @@ fn text(error: impl std::fmt::Display) -> String {
 }
 
 impl Quiche {
-    /// An end that knows of no connection yet.
+    /// An end that has no connection yet.
     ///
     /// # Errors
     /// What is wrong with the setup.
@@ -175,11 +175,12 @@ fn config(setup: &Setup) -> Result<q::Config, String> {
     Ok(config)
 }
 
-/// Groups whose key shares are as long as the model's: without the hybrid ones, for which a first flight needs two datagrams.
+/// Groups whose key shares are as long as the model's: without the hybrid ones, for which a first flight needs two
+/// datagrams.
 const GROUPS: &str = "X25519:P-256:P-384";
 
-/// The key without its public half, which BoringSSL does not read: of PKCS #8 it knows version 1 only (RFC 5958 section 2,
-/// RFC 8410 section 7).
+/// The key without its public half, which BoringSSL does not read: of PKCS #8 it knows version 1 only (RFC 5958 section
+/// 2, RFC 8410 section 7).
 fn key() -> Vec<u8> {
     const HEAD: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
     [&HEAD, KEY.get(HEAD.len()..HEAD.len() + 32).unwrap_or_default()].concat()
@@ -234,7 +235,7 @@ impl Stack for Quiche {
         let Some(connection) = &mut self.connection else { return !answers.is_empty() };
         let before = connection.stats().recv;
         let (from, to) = if self.server { (AT_CLIENT, AT_SERVER) } else { (AT_SERVER, AT_CLIENT) };
-        // An error closes the connection, which its state tells.
+        // An error closes the connection; its state shows that.
         let _ = connection.recv(datagram, q::RecvInfo { from, to });
         let taken = connection.stats().recv > before;
         if fresh && !taken {
@@ -253,9 +254,9 @@ impl Stack for Quiche {
         self.connection.as_ref().and_then(q::Connection::timeout_instant)
     }
 
-    /// BBR's pacing is asked for before a datagram is made, as tokio-quiche does: it may wait in the kernel for a while, and
-    /// is not made at all if it had to wait for longer. Reno's and CUBIC's datagrams go at once, for they know no pacing
-    /// (`recovery/congestion/recovery.rs`, `get_packet_send_time`).
+    /// BBR's pacing is asked for before a datagram is made, as tokio-quiche does: it may wait in the kernel for a
+    /// while, and is not made at all if it had to wait for longer. Reno's and CUBIC's datagrams go at once, for they
+    /// know no pacing (`recovery/congestion/recovery.rs`, `get_packet_send_time`).
     fn send(&mut self, room: &mut [u8]) -> Next {
         let Some(connection) = &mut self.connection else { return Next::Nothing };
         Quiche::spare_ids(connection);
@@ -303,7 +304,8 @@ impl Stack for Quiche {
         }
     }
 
-    /// quiche forgets a stream once both directions have ended and all is acknowledged, and tells nothing earlier.
+    /// quiche forgets a stream once both directions have ended and all is acknowledged, and reports nothing before
+    /// that.
     fn delivered(&mut self, stream: u64) -> bool {
         let Some(connection) = &mut self.connection else { return false };
         matches!(connection.stream_capacity(stream), Err(q::Error::InvalidStreamState(_)))

@@ -1,4 +1,4 @@
-"""`haltere paths`: its commands and their options. What a command does stands in the module beside this one."""
+"""`haltere paths`: its commands and their options. Each command is carried out by another module of this package."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def count(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for programs, with more counts.")] = False,
 ) -> None:
-    """Say what files hold: traces that are complete, incomplete, too long or looped, and damaged records.
+    """Count what files hold: traces that are complete, incomplete, too long or looped, and damaged records.
 
     A trace is complete if the destination answered, too long over 30 hops, a loop if an address comes again at TTLs
     that are not neighbours, and clean if it is complete and neither. What cannot be read is reported with its place.
@@ -77,8 +77,8 @@ def into_lake(
 ) -> None:
     """Read files into a lake: Parquet, a row a trace, by source and day.
 
-    A file that is in the lake already is passed over, whatever its name is: the same command goes on where it was
-    stopped, and brings in what is new.
+    A file that is in the lake already is skipped, whatever its name is. So the same command continues where it was
+    stopped, and adds what is new.
 
     `haltere paths ingest team-1/ --out lake`
     """
@@ -94,7 +94,7 @@ def of_lake(
         bool, typer.Option("--json", help="JSON for programs, with every monitor and every day.")
     ] = False,
 ) -> None:
-    """Say what a lake holds, a source each: files, days, monitors, traces and their classes."""
+    """List what a lake holds, for each source: files, days, monitors, traces and their classes."""
     from haltere.cli.paths import ingest as command
 
     command.lake(lake, as_json=as_json)
@@ -123,19 +123,21 @@ def generated(
 @app.command("graph")
 def graph_in_use(
     lake: Annotated[Path, typer.Argument(help="A lake that `haltere paths ingest` wrote.", show_default=False)],
-    traces: Annotated[int, typer.Option(min=1, help="Clean traces that a graph is made of.")] = 100_000,
-    sources: Annotated[int, typer.Option(min=1, help="Nodes where paths begin.")] = 10,
-    destinations: Annotated[int, typer.Option(min=1, help="Nodes where they end, the same for all sources.")] = 10_000,
+    traces: Annotated[int, typer.Option(min=1, help="Number of clean traces that a graph is made of.")] = 100_000,
+    sources: Annotated[int, typer.Option(min=1, help="Number of nodes where paths begin.")] = 10,
+    destinations: Annotated[
+        int, typer.Option(min=1, help="Number of nodes where they end, the same for all sources.")
+    ] = 10_000,
     k: Annotated[int, typer.Option(min=1, help="Shortest paths a pair.")] = 10,
-    draws: Annotated[int, typer.Option(min=1, help="Graphs, each of a sample of its own.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 1,
+    draws: Annotated[int, typer.Option(min=1, help="Number of graphs, each made of a sample of its own.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Names all random draws.")] = 1,
     gaps: Annotated[
         Literal["span", "cut"], typer.Option(help="Silent hops: `span` counts them in a longer link, `cut` makes none.")
     ] = "span",
     among: Annotated[
         Literal["nodes", "monitors"], typer.Option(help="Which nodes may be sources: all, or where traces begin.")
     ] = "nodes",
-    cost: Annotated[Literal["hops", "delay"], typer.Option(help="What paths are short in.")] = "hops",
+    cost: Annotated[Literal["hops", "delay"], typer.Option(help="The cost by which paths are short.")] = "hops",
     mmdb: Annotated[
         Path | None, typer.Option(help="A database of places in MaxMind's format.", show_default=False)
     ] = None,
@@ -184,7 +186,7 @@ def compare(
     destinations: Annotated[int, typer.Option(min=1, help="Destinations of each source.")] = 10_000,
     k: Annotated[int, typer.Option("--k", min=1, max=1000, help="Shortest paths of a pair.")] = 10,
     draws: Annotated[int, typer.Option(min=1, help="Partial views, each from traces drawn anew.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Names all random draws.")] = 1,
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads for shortest paths (default: one a CPU).", show_default=False)
     ] = None,
@@ -249,7 +251,7 @@ def summaries(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
 ) -> None:
-    """Say what summaries of paths there are: whose they are, how they were had, and their quantiles.
+    """List the summaries of paths: their sources, whether they are measured or reconstructed, and their quantiles.
 
     `haltere paths summaries`
     """

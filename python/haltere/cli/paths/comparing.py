@@ -1,4 +1,4 @@
-"""`haltere paths compare`: two lakes beside each other."""
+"""`haltere paths compare`: compares two lakes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MARKS = {
 
 
 def selection(sources: list[str], first_day: str | None, last_day: str | None, family: int | None) -> Selection:
-    """Return what of a lake is meant by options."""
+    """Return the part of a lake that options select."""
     return Selection(
         sources=tuple(sources) or None,
         first_day=_day(first_day, "--from"),
@@ -49,8 +49,8 @@ def compare(first: Path, second: Path, options: Options, chosen: Selection, out:
     lakes = Lake(first, chosen), Lake(second, chosen)
     engine = Dask(dask) if dask else None
     try:
-        with show.stages() as tell:
-            measured = measure(*lakes, options, engine=engine, tell=tell)
+        with show.stages() as on_progress:
+            measured = measure(*lakes, options, engine=engine, on_progress=on_progress)
     finally:
         if engine is not None:
             engine.close()

@@ -1,4 +1,4 @@
-"""`haltere paths count` and `haltere paths show`: what files of traceroutes hold."""
+"""`haltere paths count` and `haltere paths show`: the content of files of traceroutes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def count(files: Sequence[str], *, threads: int | None, as_json: bool) -> None:
     """Print the counts of each file and of all; exit code 1 if a file could not be read at all."""
     paths.check(files)
     everything = paths.stored_bytes(files)
-    with show.progress("reading") as tell:
+    with show.progress("reading") as advance:
         counted = paths.count(
-            files, threads=threads, on_progress=lambda done: tell(done // 1000, everything // 1000 or done // 1000)
+            files, threads=threads, on_progress=lambda done: advance(done // 1000, everything // 1000 or done // 1000)
         )
     if as_json:
         print(json.dumps(counted, indent=1))
@@ -60,9 +60,9 @@ def _numbers(counts: dict[str, Any]) -> list[str]:
 def _troubles(file: dict[str, Any]) -> list[str]:
     if file["error"]:
         return [file["error"]]
-    told = [f"at byte {d['offset']}: {d['what']}; {d['skipped']} bytes lost" for d in file["damage"]]
-    more = file["damaged"] - len(told)
-    return told + ([f"and {more} more damaged records"] if more > 0 else [])
+    lines = [f"at byte {d['offset']}: {d['what']}; {d['skipped']} bytes lost" for d in file["damage"]]
+    more = file["damaged"] - len(lines)
+    return lines + ([f"and {more} more damaged records"] if more > 0 else [])
 
 
 def texts(file: str, limit: int | None) -> None:

@@ -1,4 +1,4 @@
-"""`haltere paths graph`: the graph in use of a lake, and its K shortest paths."""
+"""`haltere paths graph`: the graph of a lake's traces, and its K shortest paths."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from haltere.paths.lake import Lake
 from haltere.paths.routes import CORRELATIONS
 from haltere.stats import spearman
 
-_Tell = Callable[[int, int], None]
+_Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What of a graph is asked for; the options of the command."""
+    """The options of the command."""
 
     traces: int
     sources: int
@@ -39,32 +39,32 @@ class Wanted:
 
 
 def graph(lake: Path, wanted: Wanted, *, draws: int, out: Path | None) -> None:
-    """Print what the graphs of some draws are like; write the paths of all of them if `out` is given."""
+    """Print measures of the graphs of some draws; write the paths of all of them if `out` is given."""
     if out is not None and not out.parent.is_dir():
         raise InputError("there is no such folder", field="--out", given=str(out.parent), right="one that exists")
     opened = Lake(lake)
     locate = None if wanted.mmdb is None else Locator(wanted.mmdb)
-    told, kept = [], []
-    with show.progress("pairs") as tell:
+    described, kept = [], []
+    with show.progress("pairs") as advance:
         for draw in range(draws):
-            view, found = _draw(opened, wanted, draw, locate, _nth(tell, draw, draws))
-            told.append(_describe(view, found))
+            view, found = _draw(opened, wanted, draw, locate, _nth(advance, draw, draws))
+            described.append(_describe(view, found))
             if out is not None:
                 kept.append(_with_addresses(view, found))
     if out is not None:
         pl.concat(kept).write_parquet(out)
-    _print(lake.name, told, located=locate is not None)
+    _print(lake.name, described, located=locate is not None)
 
 
-def _nth(tell: _Tell, draw: int, draws: int) -> _Tell:
-    return lambda done, pairs: tell(draw * pairs + done, draws * pairs)
+def _nth(advance: _Progress, draw: int, draws: int) -> _Progress:
+    return lambda done, pairs: advance(draw * pairs + done, draws * pairs)
 
 
 def _draw(
-    lake: Lake, wanted: Wanted, draw: int, locate: Locator | None, tell: _Tell
+    lake: Lake, wanted: Wanted, draw: int, locate: Locator | None, advance: _Progress
 ) -> tuple[PartialView, pl.DataFrame]:
     """One graph from a sample of its own, and the paths in it."""
-    # The draws of `haltere paths compare`, so that both commands speak of the same graphs.
+    # The draws of `haltere paths compare`, so that both commands make the same graphs.
     sample = lake.sample(wanted.traces, wanted.seed + draw, columns=list(COLUMNS))
     view = partial_view(sample, gaps=wanted.gaps)
     found = routes(
@@ -78,13 +78,13 @@ def _draw(
         cost=wanted.cost,
         locate=locate,
         threads=wanted.threads,
-        on_progress=tell,
+        on_progress=advance,
     )
     return view, found
 
 
 def _with_addresses(view: PartialView, found: pl.DataFrame) -> pl.DataFrame:
-    """Paths with their ends' addresses in the place of numbers, which mean something in one graph only."""
+    """Return paths with the addresses of their ends in place of node numbers, which mean something in one graph."""
     address = view.nodes["address"]
     return found.with_columns(
         address.gather(found["source"]).alias("source"), address.gather(found["destination"]).alias("destination")
@@ -92,7 +92,7 @@ def _with_addresses(view: PartialView, found: pl.DataFrame) -> pl.DataFrame:
 
 
 def _describe(view: PartialView, found: pl.DataFrame) -> dict[str, Any]:
-    """One draw in numbers: of the graph, of each k, and the coefficients."""
+    """Return the measures of one draw: of the graph, of each k, and the correlation coefficients."""
     largest = view.nodes["component"].eq(0).sum() / view.nodes.height
     ks = found.group_by("k").agg(
         pl.col("hops").median(),
@@ -131,17 +131,17 @@ def _percent(share: Any) -> float | None:
     return None if share is None else 100 * float(share)
 
 
-def _print(name: str, told: list[dict[str, Any]], *, located: bool) -> None:
+def _print(name: str, described: list[dict[str, Any]], *, located: bool) -> None:
     console = show.out()
-    many = f", {len(told)} draws: median (least – greatest)" if len(told) > 1 else ""
+    many = f", {len(described)} draws: median (least – greatest)" if len(described) > 1 else ""
     about = show.table(title=f"{name}: the graph{many}")
     about.add_column("")
     about.add_column("", justify="right")
-    for thing in told[0]["graph"]:
+    for thing in described[0]["graph"]:
         if located or thing != "nodes located (%)":
-            about.add_row(thing, _over([draw["graph"][thing] for draw in told]))
-    for thing in told[0]["spearman"]:
-        about.add_row(f"Spearman: {thing}", _over([draw["spearman"][thing] for draw in told], 2))
+            about.add_row(thing, _over([draw["graph"][thing] for draw in described]))
+    for thing in described[0]["spearman"]:
+        about.add_row(f"Spearman: {thing}", _over([draw["spearman"][thing] for draw in described], 2))
     console.print(about)
     titles = {"hops": "hops", "delay_ms": "delay (ms)", "difference": "difference to the first (%)"}
     if located:
@@ -150,8 +150,8 @@ def _print(name: str, told: list[dict[str, Any]], *, located: bool) -> None:
     paths.add_column("k", justify="right")
     for title in titles.values():
         paths.add_column(title, justify="right")
-    for k in sorted({k for draw in told for k in draw["k"]}):
-        rows = [draw["k"].get(k, {}) for draw in told]
+    for k in sorted({k for draw in described for k in draw["k"]}):
+        rows = [draw["k"].get(k, {}) for draw in described]
         scale = {"difference": 100}
         cells = [_over([_scaled(row.get(column), scale.get(column, 1)) for row in rows]) for column in titles]
         paths.add_row(str(k), *cells)

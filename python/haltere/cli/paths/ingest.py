@@ -1,4 +1,4 @@
-"""`haltere paths ingest`, `lake` and `generate`: files into a lake, and what it holds."""
+"""`haltere paths ingest`, `lake` and `generate`: fill a lake, list its content, and generate files."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ TITLES = ("traces", "clean", "incomplete", "too long", "loop", "other records", 
 
 
 def ingest(paths: Sequence[str], lake: Path, *, source: str | None, threads: int | None, as_json: bool) -> None:
-    """Read files into a lake and print what came of it; exit code 1 if a file could not be read."""
-    with show.progress("ingesting, kB") as tell:
+    """Read files into a lake and print the outcome; exit code 1 if a file could not be read."""
+    with show.progress("ingesting, kB") as advance:
         files = store.ingest(
             paths,
             lake,
             source=source,
             threads=threads,
-            on_progress=lambda done, everything: tell(done // 1000, everything // 1000),
+            on_progress=lambda done, everything: advance(done // 1000, everything // 1000),
         )
     added = [file["entry"] for file in files if file["became"] == "ingested"]
     _check_sums(added)
@@ -90,12 +90,12 @@ def _numbers(entries: list[dict[str, Any]]) -> list[str]:
 
 
 def _troubles(file: dict[str, Any]) -> list[str]:
-    told = [file["note"]] if file["note"] else []
+    lines = [file["note"]] if file["note"] else []
     if entry := file["entry"]:
-        told += [f"at byte {d['offset']}: {d['what']}; {d['skipped']} bytes lost" for d in entry["damage"]]
+        lines += [f"at byte {d['offset']}: {d['what']}; {d['skipped']} bytes lost" for d in entry["damage"]]
         more = entry["damaged"] - len(entry["damage"])
-        told += [f"and {more} more damaged records"] if more > 0 else []
-    return told
+        lines += [f"and {more} more damaged records"] if more > 0 else []
+    return lines
 
 
 def lake(lake: Path, *, as_json: bool) -> None:
@@ -124,6 +124,6 @@ def lake(lake: Path, *, as_json: bool) -> None:
 
 def generate(out: Path, **wanted: Any) -> None:
     """Write files of generated traces and say which."""
-    with show.progress("generating, traces") as tell:
-        files = store.generate(out, **wanted, on_progress=tell)
+    with show.progress("generating, traces") as advance:
+        files = store.generate(out, **wanted, on_progress=advance)
     show.out().print(f"{len(files):,} files of generated traces are in {escape(str(out))}")

@@ -58,8 +58,8 @@ def table(names: Sequence[str], *, as_json: bool) -> None:
     """Show summaries with their quantiles and where they are from; those that are shipped if none is named."""
     found = [find(name, Path()) for name in names or shipped()]
     if as_json:
-        told = [{"name": one.name, **one.described(), "quantiles": one.quantiles} for one in found]
-        print(json.dumps(told, indent=1, ensure_ascii=False))
+        data = [{"name": one.name, **one.described(), "quantiles": one.quantiles} for one in found]
+        print(json.dumps(data, indent=1, ensure_ascii=False))
         return
     console = show.out()
     console.print(_table(found))

@@ -60,13 +60,13 @@ class Browser:
 
     def read(self, at: Place) -> Measured:
         try:
-            told = json.loads((at.folder / "client.json").read_text())
+            report = json.loads((at.folder / "client.json").read_text())
         except (OSError, ValueError) as error:
             raise ProgramError(f"Chromium left no report: {error}") from None
-        if told["protocol"] != self.protocol:
-            raise ProgramError(f"Chromium fetched by {told['protocol']} instead of {self.protocol}")
-        times = {name: told.pop(name) for name in ("handshake_s", "first_byte_s", "completion_s")}
-        return Measured(**times, details=told)
+        if report["protocol"] != self.protocol:
+            raise ProgramError(f"Chromium fetched by {report['protocol']} instead of {self.protocol}")
+        times = {name: report.pop(name) for name in ("handshake_s", "first_byte_s", "completion_s")}
+        return Measured(**times, details=report)
 
 
 def key_hash(certificate: Path) -> str:

@@ -74,8 +74,8 @@ def fetch(pipe: Pipe, url: str) -> Json:
     pipe.answer(pipe.send("Network.enable", session), seen)
     seen.clear()
     done = pipe.send("Runtime.evaluate", session, expression=_FETCH.format(url=url), awaitPromise=True)
-    told = pipe.answer(done, seen)
-    if "exceptionDetails" in told:
+    evaluated = pipe.answer(done, seen)
+    if "exceptionDetails" in evaluated:
         failed: Json = next((m["params"] for m in seen if m.get("method") == "Network.loadingFailed"), {})
         raise RuntimeError(failed.get("errorText") or "the fetch failed")
     for message in pipe.messages() if not _finished(seen) else iter(()):
@@ -118,7 +118,7 @@ def main(arguments: list[str]) -> int:
     )  # fmt: skip
     browser_reads, we_write = os.pipe()
     we_read, browser_writes = os.pipe()
-    # The browser finds its ends as 3 and 4.
+    # The browser expects its ends of the pipes as descriptors 3 and 4.
     shell = (
         sys.executable,
         __file__,
@@ -134,8 +134,8 @@ def main(arguments: list[str]) -> int:
     os.close(browser_writes)
     pipe = Pipe(we_write, we_read)
     try:
-        told = fetch(pipe, url)
-        Path(file).write_text(json.dumps(told))
+        evaluated = fetch(pipe, url)
+        Path(file).write_text(json.dumps(evaluated))
         pipe.send("Browser.close")
         return 0
     except (RuntimeError, StopIteration, OSError) as error:
@@ -150,7 +150,7 @@ def main(arguments: list[str]) -> int:
 
 def _become(arguments: list[str]) -> None:
     reads, writes, *command = arguments
-    # Both go beyond 4 first: either may be the other's place.
+    # Both are moved beyond 4 first, as one may have the number that the other needs.
     high = [os.dup2(int(number), place) for number, place in ((reads, 60), (writes, 61))]
     for number, place in zip(high, (3, 4), strict=True):
         os.dup2(number, place, inheritable=True)

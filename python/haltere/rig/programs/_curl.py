@@ -24,13 +24,13 @@ def client(at: Place) -> Command:
 
 def read(at: Place) -> Measured:
     """Return curl's times."""
-    told = last_json(at.client_log, "curl")
-    if told["http_version"] != "2":
-        raise ProgramError(f"curl fetched over HTTP/{told['http_version']} instead of HTTP/2")
+    report = last_json(at.client_log, "curl")
+    if report["http_version"] != "2":
+        raise ProgramError(f"curl fetched over HTTP/{report['http_version']} instead of HTTP/2")
     return Measured(
-        handshake_s=told["time_appconnect"],
-        first_byte_s=told["time_starttransfer"],
-        completion_s=told["time_total"],
-        bytes=told["size_download"],
-        details={"connect_s": told["time_connect"]},
+        handshake_s=report["time_appconnect"],
+        first_byte_s=report["time_starttransfer"],
+        completion_s=report["time_total"],
+        bytes=report["size_download"],
+        details={"connect_s": report["time_connect"]},
     )

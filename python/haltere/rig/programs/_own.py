@@ -49,8 +49,8 @@ class Own:
 
     def read(self, at: Place) -> Measured:
         try:
-            told = json.loads((at.folder / "client.json").read_text())
+            report = json.loads((at.folder / "client.json").read_text())
         except (OSError, ValueError) as error:
             raise ProgramError(f"{self.name}'s client left no report: {error}") from None
-        times = {name: told.pop(name) for name in ("handshake_s", "first_byte_s", "completion_s", "bytes", "error")}
-        return Measured(**times, details=told)
+        times = {name: report.pop(name) for name in ("handshake_s", "first_byte_s", "completion_s", "bytes", "error")}
+        return Measured(**times, details=report)

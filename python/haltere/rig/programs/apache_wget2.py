@@ -87,7 +87,7 @@ class ApacheWget2:
         return Command((*_as_web_server(), *argv), files={file: config}, ready=Listening("tcp", at.port))
 
     def client(self, at: Place) -> Command:
-        # The certificate names no address, there is nobody to ask for names, and wget2 takes no name beside an address.
+        # The certificate has no address, there is no name server, and wget2 takes no name besides an address.
         options = (
             "--no-config", "--no-verbose", "--tries=1", "--max-threads=1", "--no-robots", "--no-hsts", "--no-hpkp",
             "--no-ocsp", "--no-tls-resume", "--no-check-certificate", f"--bind-address={at.client}",

@@ -18,7 +18,7 @@ Role = Literal["contender", "load"]
 
 
 class ProgramError(Exception):
-    """A program is missing, does not start, or does not do its part; the message tells what would be right."""
+    """A program is missing, does not start, or does not do its part; the message says what would be right."""
 
 
 @dataclass(frozen=True)
@@ -218,15 +218,15 @@ def path(executable: str) -> str:
 def first_line(*argv: str) -> str:
     """Return the first line that a program prints about itself."""
     try:
-        told = subprocess.run([path(argv[0]), *argv[1:]], capture_output=True, text=True, timeout=20, check=False)
+        output = subprocess.run([path(argv[0]), *argv[1:]], capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ProgramError(f"{argv[0]} does not tell its version: {error}") from None
-    lines = [line.strip() for line in (told.stdout + told.stderr).splitlines() if line.strip()]
+        raise ProgramError(f"{argv[0]} does not print its version: {error}") from None
+    lines = [line.strip() for line in (output.stdout + output.stderr).splitlines() if line.strip()]
     return lines[0] if lines else "unknown"
 
 
 def debian_version(package: str) -> str:
-    """Return the version of a Debian package, for a program that cannot tell its own."""
+    """Return the version of a Debian package, for a program that does not print its own."""
     return first_line("dpkg-query", "--show", "--showformat", "${Version}\n", package)
 
 
@@ -237,10 +237,10 @@ def last_json(log: Path, who: str) -> dict[str, Any]:
         ProgramError: if there is none.
     """
     try:
-        told: dict[str, Any] = json.loads(log.read_text(errors="replace").strip().splitlines()[-1])
+        output: dict[str, Any] = json.loads(log.read_text(errors="replace").strip().splitlines()[-1])
     except (OSError, ValueError, IndexError) as error:
         raise ProgramError(f"{who} left no report: {error}") from None
-    return told
+    return output
 
 
 def certificates(folder: Path) -> None:

@@ -47,9 +47,9 @@ class Iperf3:
 
     def read(self, at: Place) -> Measured:
         try:
-            told = json.loads(at.client_log.read_text())
-            total = told["end"]["sum_received"]
-            sender = told["end"]["streams"][0]["sender"]
+            report = json.loads(at.client_log.read_text())
+            total = report["end"]["sum_received"]
+            sender = report["end"]["streams"][0]["sender"]
         except (OSError, ValueError, LookupError) as error:
             raise ProgramError(f"iperf3 left no report: {error}") from None
         return Measured(

@@ -63,7 +63,7 @@ class NginxCurl:
         return f"{first_line('nginx', '-v')}; {_curl.version()}"
 
     def server(self, at: Place) -> Command:
-        # As root nginx gives its folders to a user of its own, who need not exist where the rig is.
+        # As root, nginx gives its folders to a user of its own, which need not exist where the rig is.
         user = "user root root;" if os.geteuid() == 0 else ""
         config = _CONFIG.format(
             user=user,

@@ -40,7 +40,7 @@ class Ping:
     def read(self, at: Place) -> Measured:
         found = _TIMES.search(at.client_log.read_text(errors="replace"))
         if found is None:
-            raise ProgramError("ping told no times")
+            raise ProgramError("ping printed no times")
         names = ("min_s", "mean_s", "max_s", "deviation_s")
         return Measured(details={name: float(ms) / 1000 for name, ms in zip(names, found.groups(), strict=True)})
 

@@ -154,7 +154,7 @@ def _spawn(command: Command, folder: Path, log: IO[bytes]) -> subprocess.Popen[b
 
 
 def listens(what: Listening) -> bool:
-    """Tell whether the port is open in the calling thread's network namespace."""
+    """Return whether the port is open in the calling thread's network namespace."""
     for version in ("", "6"):
         with contextlib.suppress(FileNotFoundError):
             for line in Path(f"/proc/thread-self/net/{what.protocol}{version}").read_text().splitlines()[1:]:

@@ -48,9 +48,9 @@ class QuicGo:
         return Command((path(_PROGRAM), "client", *words), environment=_ALONE)
 
     def read(self, at: Place) -> Measured:
-        told = last_json(at.client_log, "the quic-go client")
-        status = told.pop("status")
-        return Measured(**told, details={"status": status})
+        report = last_json(at.client_log, "the quic-go client")
+        status = report.pop("status")
+        return Measured(**report, details={"status": status})
 
 
 PROGRAM = QuicGo()

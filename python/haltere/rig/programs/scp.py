@@ -58,10 +58,10 @@ class Scp:
         return first_line("ssh", "-V")
 
     def server(self, at: Place) -> Command:
-        # The one thing outside the place: sshd insists on this empty folder, which its service would make.
+        # The only path outside the place: sshd requires this empty folder, which its service would make.
         with contextlib.suppress(OSError):
             _SEPARATION.mkdir(mode=0o755)
-        # Keys are made by a program of OpenSSH itself, before the transfer: its format is its own.
+        # Keys are made before the transfer by OpenSSH's own program, as they have its own format.
         for key in (at.folder / "host", at.folder / _KEY):
             if not key.exists():
                 key.parent.mkdir(parents=True, exist_ok=True)
