@@ -1,4 +1,4 @@
-"""Recorded rates in scenarios: a link's `rate = { trace = "LTE.down" }` names a file of mahimahi, whose times it becomes."""
+"""Recorded rates in scenarios: `rate = { trace = "LTE.down" }` of a link names a file of mahimahi's form."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def check_treatment(
     fidelities: tuple[Fidelity, ...],
     folder: FilePath,
 ) -> tuple[dict[str, Any], str, measured.Measured | None]:
-    """Return a treatment's scenario with its pages and traces read from `folder`, its canonical JSON, and its measured paths.
+    """Return a treatment's scenario with the files it names read, its canonical JSON, and its measured paths.
 
     Raises:
         InputError: if it cannot be run; it points at the scenario's line, or at the level that gave the value.
