@@ -169,9 +169,7 @@ pub(crate) fn check_config(config: &LinkConfig) -> Result<(), EmulatorError> {
         let message = format!("{}: give an MTU from 68 (RFC 791 section 3.2) to 65535 bytes", config.mtu);
         return Err(EmulatorError::new("mtu", message));
     }
-    if config.rate.is_some_and(|r| r.as_bps() == 0) {
-        return Err(EmulatorError::new("rate_bps", "0: give a positive rate, or null for no limit"));
-    }
+    config.check().map_err(|wrong| EmulatorError::new(wrong.field, wrong.message))?;
     let mut probabilities = vec![("duplication", config.duplication)];
     match &config.loss {
         LossModel::Uniform { p } => probabilities.push(("loss.p", *p)),
@@ -218,6 +216,11 @@ mod tests {
             (r#", "down": {"rate_bps": 0}"#, "links[0].down.rate_bps"),
             (r#", "down": {"queue": 3}"#, "links[0].down.queue"),
             (r#", "down": {"trace_ms": [2, 1]}"#, "links[0].down.trace_ms"),
+            (r#", "down": {"trace_ms": [1], "rate_profile": {"at_ns": [0], "value": [9]}}"#, "links[0].down.trace_ms"),
+            (r#", "down": {"rate_profile": {"at_ns": [0], "value": [0]}}"#, "links[0].down.rate_profile"),
+            (r#", "down": {"delay_profile": {"at_ns": [1], "value": [0]}}"#, "links[0].down.delay_profile"),
+            (r#", "up": {"queue": {"discipline": "fifo"}}"#, "links[0].up.queue"),
+            (r#", "up": {"outages": {"periods": [{"from_ns": 2, "to_ns": 1}]}}"#, "links[0].up.outages"),
             (r#", "side": {}"#, "links[0].side"),
         ] {
             assert_eq!(EmulatorSpec::from_json(&spec(link)).unwrap_err().path, path, "{link}");

@@ -124,7 +124,8 @@ fn uniform(seed: u64, replication: u64, name: &str) -> f64 {
 /// Both directions of a link, given as a table like a scenario's `topology.link`, as JSON.
 #[pyfunction]
 fn link_config(link_json: &str) -> PyResult<String> {
-    let (down, up) = haltere_sim::network::link(&LinkSpec::from_json(link_json).map_err(refuse)?);
+    let (down, up) =
+        LinkSpec::from_json(link_json).and_then(|spec| haltere_sim::network::link(&spec)).map_err(refuse)?;
     to_json(&json!({ "down": down, "up": up }))
 }
 

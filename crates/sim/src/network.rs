@@ -2,7 +2,7 @@
 //! builds its world from it, and a rig its namespaces.
 
 use crate::contender::Contender;
-use crate::scenario::{App, Flow, Kind, LinkSpec, Links, Quantity, Scenario, ScenarioError};
+use crate::scenario::{App, DirectionSpec, Flow, Kind, LinkSpec, Links, Quantity, RateSpec, Scenario, ScenarioError};
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::Loss;
 use haltere_net::rng::{Stream, Streams};
@@ -61,7 +61,7 @@ impl FlowPath {
 
 /// The network of a scenario in the run whose random streams these are.
 pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, ScenarioError> {
-    let topology = topology(scenario);
+    let topology = topology(scenario)?;
     let mut router = Router::new();
     let mut flows = Vec::with_capacity(scenario.flows.len());
     for (i, flow) in scenario.flows.iter().enumerate() {
@@ -232,7 +232,7 @@ pub fn losses(
     direction: usize,
     packets: usize,
 ) -> Result<Vec<u8>, ScenarioError> {
-    let topology = topology(scenario);
+    let topology = topology(scenario)?;
     let edge = topology.edges().get(direction).ok_or_else(|| ScenarioError {
         path: "topology".into(),
         message: format!("there are {} link directions, not {}", topology.edges().len(), direction + 1),
@@ -258,23 +258,25 @@ fn ends(scenario: &Scenario, flow: &Flow) -> (String, String) {
     }
 }
 
-fn topology(scenario: &Scenario) -> Topology {
+fn topology(scenario: &Scenario) -> Result<Topology, ScenarioError> {
     let spec = &scenario.topology;
     let mut net = Topology::new();
     match spec.kind {
         Kind::PointToPoint => {
             let (server, client) = (net.node("server"), net.node("client"));
-            let (down, up) = link_configs(&spec.link.clone().unwrap_or_default(), Span::ZERO);
+            let (down, up) = link_configs(&spec.link.clone().unwrap_or_default(), "topology.link", Span::ZERO)?;
             net.join("link", server, client, down, up);
         }
         Kind::Dumbbell => {
-            let default = LinkSpec { rate: Some(Quantity(Rate::from_bps(1_000_000_000))), ..LinkSpec::default() };
+            let default =
+                LinkSpec { rate: Some(RateSpec::Constant(Rate::from_bps(1_000_000_000))), ..LinkSpec::default() };
             let access = spec.access.clone().unwrap_or(default);
             let (near, far) = (net.node("router 1"), net.node("router 2"));
-            let (access_down, access_up) = link_configs(&access, Span::ZERO);
+            let (access_down, access_up) = link_configs(&access, "topology.access", Span::ZERO)?;
             // Each way crosses two access links.
             let outside = (access_down.delay + access_up.delay) * 2;
-            let (down, up) = link_configs(&spec.bottleneck.clone().unwrap_or_default(), outside);
+            let bottleneck = spec.bottleneck.clone().unwrap_or_default();
+            let (down, up) = link_configs(&bottleneck, "topology.bottleneck", outside)?;
             net.join("bottleneck", near, far, down, up);
             for pair in 0..spec.pairs.unwrap_or(1) {
                 let (server, client) = (net.node(&format!("server {pair}")), net.node(&format!("client {pair}")));
@@ -285,7 +287,7 @@ fn topology(scenario: &Scenario) -> Topology {
         Kind::Multipath => {
             let (server, client) = (net.node("server"), net.node("client"));
             for (k, path) in spec.paths.iter().flatten().enumerate() {
-                let (down, up) = link_configs(path, Span::ZERO);
+                let (down, up) = link_configs(path, &format!("topology.paths[{k}]"), Span::ZERO)?;
                 let link = net.join(&format!("path {k}"), server, client, down, up);
                 net.interface(server, link);
                 net.interface(client, link);
@@ -294,26 +296,30 @@ fn topology(scenario: &Scenario) -> Topology {
         Kind::Graph => {
             for link in spec.links.iter().flatten() {
                 let (from, to) = (net.node(&link.from), net.node(&link.to));
-                let (down, up) = link_configs(&link.link, Span::ZERO);
+                let (down, up) = link_configs(&link.link, "topology.links", Span::ZERO)?;
                 net.join(&link.name(), from, to, down, up);
             }
         }
     }
-    net
+    Ok(net)
 }
 
 /// Both directions, `down` and `up`, of a single link as the network has it.
-pub fn link(spec: &LinkSpec) -> (LinkConfig, LinkConfig) {
-    link_configs(spec, Span::ZERO)
+///
+/// # Errors
+/// If a field is wrong, with its path.
+pub fn link(spec: &LinkSpec) -> Result<(LinkConfig, LinkConfig), ScenarioError> {
+    link_configs(spec, "", Span::ZERO)
 }
 
 /// Both directions of a link; `outside` is the base RTT of a path beyond this link, for queues given in BDPs.
-fn link_configs(spec: &LinkSpec, outside: Span) -> (LinkConfig, LinkConfig) {
-    let (mut down, mut up) = (spec.direction(spec.down.as_ref()).config(), spec.direction(spec.up.as_ref()).config());
+fn link_configs(spec: &LinkSpec, path: &str, outside: Span) -> Result<(LinkConfig, LinkConfig), ScenarioError> {
+    let config = |own: Option<&DirectionSpec>| spec.direction(own).config(path);
+    let (mut down, mut up) = (config(spec.down.as_ref())?, config(spec.up.as_ref())?);
     let rtt = down.delay + up.delay + outside;
     for config in [&mut down, &mut up] {
         let scale = config.scale(rtt);
         config.queue.resolve(&scale);
     }
-    (down, up)
+    Ok((down, up))
 }

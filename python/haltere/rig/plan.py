@@ -23,6 +23,10 @@ class Direction:
     jitter: Json
     duplication: float
     trace_ms: list[int] | None = None
+    rate_profile: Json | None = None
+    delay_profile: Json | None = None
+    delay_reorders: bool = False
+    outages: Json | None = None
 
     @property
     def queue_packets(self) -> int:
@@ -42,6 +46,9 @@ class Direction:
             "a queue that marks": "mark" in self.queue,
             "a queue counted in bytes": str(self.queue.get("limit", "")).endswith("B") and self.rate_bps is not None,
             "a recorded rate": self.trace_ms is not None,
+            "a rate that changes": self.rate_profile is not None,
+            "a delay that changes": self.delay_profile is not None,
+            "outages": self.outages is not None,
         }
         return next((what for what, asked in cannot.items() if asked), None)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from haltere import core, har, measured
+from haltere import core, har, measured, traces
 from haltere.documents import Document, follow, join, steps
 from haltere.errors import InputError, as_written
 from haltere.fidelity import Fidelity
@@ -203,7 +203,7 @@ def check_treatment(
     fidelities: tuple[Fidelity, ...],
     folder: FilePath,
 ) -> tuple[dict[str, Any], str, measured.Measured | None]:
-    """Return a treatment's scenario with its pages read from `folder`, its canonical JSON, and its measured paths.
+    """Return a treatment's scenario with the files it names read, its canonical JSON, and its measured paths.
 
     Raises:
         InputError: if it cannot be run; it points at the scenario's line, or at the level that gave the value.
@@ -211,7 +211,7 @@ def check_treatment(
     base: Path = ["experiments", name, "scenario"]
     scenario = template
     try:
-        scenario = har.inline(template, folder)
+        scenario = traces.inline(har.inline(template, folder), folder)
         drawn = measured.find(scenario, folder)
         text = core.canonical(scenario)
         texts = measured.texts(drawn) if drawn else [text]

@@ -160,7 +160,8 @@ impl<B: Clone + Send + 'static> Link<B> {
         }
     }
 
-    #[inline]
+    // Kept out of line, so that the short cut of drop-tail needs few registers.
+    #[inline(never)]
     fn offer_served(&mut self, packet: Packet<B>, cx: &mut Cx<'_>) {
         let Waiting::Discipline(served) = &mut self.waiting else { return };
         served.dequeue_until(cx.now, &mut self.wire, &mut self.counters, cx);

@@ -9,7 +9,10 @@ mod measured;
 mod quantity;
 
 pub use flow::{App, Flow, Pairs};
-pub use link::{DirectionSpec, Distribution, JitterSpec, JitterTable, LinkSpec, LossName, LossSpec, LossTable};
+pub use link::{
+    Course, DelaySpec, DelayTable, DirectionSpec, Distribution, JitterSpec, JitterTable, LinkSpec, LossName, LossSpec,
+    LossTable, OutagePeriod, OutageSpec, OutageTable, PacketsInOutage, RateSpec, RateTable,
+};
 pub use measured::{Measured, Origin, Shape, Share};
 pub use quantity::{FromText, Probability, Quantity};
 

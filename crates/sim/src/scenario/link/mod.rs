@@ -1,15 +1,48 @@
 //! Links as scenarios write them, with their losses and jitter.
 
 mod model;
+mod varying;
+
+pub use varying::{
+    Course, DelaySpec, DelayTable, OutagePeriod, OutageSpec, OutageTable, PacketsInOutage, RateSpec, RateTable,
+};
 
 use super::quantity::{Probability, Quantity};
 use super::{ScenarioError, error, read};
 use haltere_net::queue::{Discipline, Length, QueueConfig};
-use haltere_net::{Bytes, Rate, Span, units};
+use haltere_net::varying::VaryingError;
+use haltere_net::{Bytes, Span, units};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use std::borrow::Cow;
+
+/// Reads either a string or a table, and leaves a table's own error its words.
+macro_rules! text_or_table {
+    ($type:ty, $table:ty, $text:expr, $schema_name:literal) => {
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                match serde_json::Value::deserialize(deserializer)? {
+                    serde_json::Value::String(text) => $text(&text).map_err(D::Error::custom),
+                    table @ serde_json::Value::Object(_) => {
+                        <$table>::deserialize(table).map(<$type>::Model).map_err(D::Error::custom)
+                    }
+                    other => Err(D::Error::custom(format!("{other} is neither a string with a unit nor a table"))),
+                }
+            }
+        }
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                $schema_name.into()
+            }
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let table = generator.subschema_for::<$table>();
+                schemars::json_schema!({ "anyOf": [{ "type": "string" }, table] })
+            }
+        }
+    };
+}
+use text_or_table;
 
 /// A link: fields apply to both directions unless `down` or `up` say otherwise.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -17,10 +50,13 @@ use std::borrow::Cow;
 pub struct LinkSpec {
     /// Serialisation rate of each direction (default: unlimited).
     #[serde(default)]
-    pub rate: Option<Quantity<Rate>>,
+    pub rate: Option<RateSpec>,
     /// Propagation delay of each direction (default 0ms).
     #[serde(default)]
-    pub delay: Option<Quantity<Span>>,
+    pub delay: Option<DelaySpec>,
+    /// When the link carries nothing (default: never).
+    #[serde(default)]
+    pub outage: Option<OutageSpec>,
     /// Who waits, who goes next, who is dropped (default 1000p).
     #[serde(default)]
     #[schemars(with = "Option<QueueSchema>")]
@@ -55,10 +91,13 @@ pub struct LinkSpec {
 pub struct DirectionSpec {
     /// Serialisation rate.
     #[serde(default)]
-    pub rate: Option<Quantity<Rate>>,
+    pub rate: Option<RateSpec>,
     /// Propagation delay.
     #[serde(default)]
-    pub delay: Option<Quantity<Span>>,
+    pub delay: Option<DelaySpec>,
+    /// When the link carries nothing.
+    #[serde(default)]
+    pub outage: Option<OutageSpec>,
     /// Who waits, who goes next, who is dropped.
     #[serde(default)]
     #[schemars(with = "Option<QueueSchema>")]
@@ -166,31 +205,6 @@ pub enum Distribution {
     Normal,
 }
 
-/// Reads either a string or a table, and leaves a table's own error its words.
-macro_rules! text_or_table {
-    ($type:ty, $table:ty, $text:expr, $schema_name:literal) => {
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                match serde_json::Value::deserialize(deserializer)? {
-                    serde_json::Value::String(text) => $text(&text).map_err(D::Error::custom),
-                    table @ serde_json::Value::Object(_) => {
-                        <$table>::deserialize(table).map(<$type>::Model).map_err(D::Error::custom)
-                    }
-                    other => Err(D::Error::custom(format!("{other} is neither a string with a unit nor a table"))),
-                }
-            }
-        }
-        impl JsonSchema for $type {
-            fn schema_name() -> Cow<'static, str> {
-                $schema_name.into()
-            }
-            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                let table = generator.subschema_for::<$table>();
-                schemars::json_schema!({ "anyOf": [{ "type": "string" }, table] })
-            }
-        }
-    };
-}
 text_or_table!(
     LossSpec,
     LossTable,
@@ -208,15 +222,22 @@ impl LinkSpec {
     }
 
     pub(super) fn check(&self, path: &str) -> Result<(), ScenarioError> {
-        let common = DirectionSpec { mtu: self.mtu, loss: self.loss.clone(), ..DirectionSpec::default() };
+        let common = self.direction(None);
         common.check(path)?;
         for (name, side) in [("down", &self.down), ("up", &self.up)] {
             if let Some(side) = side {
                 side.check(&format!("{path}.{name}"))?;
             }
+            let merged = self.direction(side.as_ref());
+            let wrong = |w: VaryingError| {
+                let own = side.as_ref().is_some_and(|side| side.rate.is_some() || side.outage.is_some());
+                let place = if own { format!("{path}.{name}") } else { path.to_string() };
+                error(format!("{place}.{}", if w.field == "outages" { "outage" } else { "rate" }), w.message)
+            };
+            merged.config(path)?.check().map_err(wrong)?;
             let marks_here = side.as_ref().is_some_and(|side| side.mark.is_some());
             let place = if marks_here { format!("{path}.{name}.mark") } else { format!("{path}.mark") };
-            self.direction(side.as_ref()).whole_queue().map_err(|wrong| error(place, wrong))?;
+            merged.whole_queue().map_err(|wrong| error(place, wrong))?;
         }
         Ok(())
     }
@@ -226,8 +247,9 @@ impl LinkSpec {
         let none = DirectionSpec::default();
         let own = own.unwrap_or(&none);
         DirectionSpec {
-            rate: own.rate.or(self.rate),
-            delay: own.delay.or(self.delay),
+            rate: own.rate.clone().or_else(|| self.rate.clone()),
+            delay: own.delay.clone().or_else(|| self.delay.clone()),
+            outage: own.outage.clone().or_else(|| self.outage.clone()),
             queue: own.queue.clone().or_else(|| self.queue.clone()),
             mark: own.mark.or(self.mark),
             mtu: own.mtu.or(self.mtu),
@@ -263,7 +285,7 @@ impl DirectionSpec {
         if let Some(LossSpec::Model(table)) = &self.loss {
             table.check(&format!("{path}.loss"))?;
         }
-        Ok(())
+        self.config(path).map(|_| ())
     }
 }
 

@@ -1,6 +1,7 @@
 //! From a link as a scenario writes it to what the network below knows of it.
 
 use super::{DirectionSpec, Distribution, JitterSpec, LossName, LossSpec};
+use crate::scenario::ScenarioError;
 use crate::scenario::quantity::{Probability, Quantity};
 use haltere_net::Span;
 use haltere_net::link::LinkConfig;
@@ -8,18 +9,30 @@ use haltere_net::loss::{JitterModel, LossModel};
 
 impl DirectionSpec {
     /// This direction with all defaults filled in; lengths in bandwidth-delay products stay such.
-    pub fn config(&self) -> LinkConfig {
-        LinkConfig {
-            rate: self.rate.map(|q| q.0),
-            delay: self.delay.map_or(Span::ZERO, |q| q.0),
+    /// Of a rate or a delay that changes, `rate` and `delay` have the greatest value.
+    ///
+    /// # Errors
+    /// If a function of time is none; the error's path begins with `path`.
+    pub fn config(&self, path: &str) -> Result<LinkConfig, ScenarioError> {
+        let speed = self.rate.as_ref().map(|rate| rate.speed(&format!("{path}.rate"))).transpose()?.unwrap_or_default();
+        let course = self.delay.as_ref().map(|delay| delay.course(&format!("{path}.delay"))).transpose()?;
+        let (delay, delay_profile, delay_reorders) = course.unwrap_or((Span::ZERO, None, false));
+        let outages = self.outage.as_ref().map(|outage| outage.outages(&format!("{path}.outage"))).transpose()?;
+        Ok(LinkConfig {
+            rate: speed.rate,
+            trace: speed.trace,
+            rate_profile: speed.profile,
+            delay,
+            delay_profile,
+            delay_reorders,
+            outages,
             mtu: self.mtu.map_or(1500, |q| q.0.0 as u32),
             // Whether the mark beside the queue fits it is checked before anything runs.
             queue: self.whole_queue().unwrap_or_default(),
             loss: loss_model(self.loss.as_ref()),
             jitter: jitter_model(self.jitter.as_ref()),
             duplication: self.duplication.map_or(0.0, |q| q.0.0),
-            ..LinkConfig::default()
-        }
+        })
     }
 }
 
