@@ -145,8 +145,14 @@ impl Connection {
         }
     }
 
+    #[inline]
     pub(super) fn situation(&self) -> Situation {
-        situation(&self.progress, &self.frequency)
+        Situation {
+            confirmed: self.progress.confirmed,
+            peer_validated: self.progress.peer_validated,
+            handshake_keys: self.progress.handshake_keys && !self.progress.handshake_discarded,
+            max_ack_delay: self.frequency.max_ack_delay(),
+        }
     }
 
     /// The idle timeout in force: the smaller of both ends', but not below three probe timeouts (section 10.1).
@@ -312,32 +318,28 @@ impl Connection {
     }
 
     /// Sets a path's timer and reports what changed on it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn set_timer(&mut self, i: usize, cx: &mut Cx<'_>) {
-        let path = &mut self.paths[i];
         if self.progress.confirmed {
             // The common case: one space left.
+            let path = &mut self.paths[i];
             path.set_data_timer(&self.spaces.data[i], self.frequency.max_ack_delay());
+            path.report(&self.spaces, i, cx);
         } else {
-            let about = situation(&self.progress, &self.frequency);
-            path.set_timer(&self.spaces, i, cx.now, &about);
+            self.set_timer_of_all(i, cx);
         }
+    }
+
+    fn set_timer_of_all(&mut self, i: usize, cx: &mut Cx<'_>) {
+        let about = self.situation();
+        let path = &mut self.paths[i];
+        path.set_timer(&self.spaces, i, cx.now, &about);
         path.report(&self.spaces, i, cx);
     }
 
     /// The RTT by which receive windows judge how fast they are used up.
     pub(super) fn rtt(&self) -> Option<Span> {
         self.paths.first().and_then(|p| p.rtt.smoothed())
-    }
-}
-
-#[inline]
-fn situation(progress: &Progress, frequency: &Frequency) -> Situation {
-    Situation {
-        confirmed: progress.confirmed,
-        peer_validated: progress.peer_validated,
-        handshake_keys: progress.handshake_keys && !progress.handshake_discarded,
-        max_ack_delay: frequency.max_ack_delay(),
     }
 }
 

@@ -172,12 +172,9 @@ impl Path {
         self.in_flight + u64::from(self.mtu.current()) > self.window()
     }
 
-    /// Whether a full datagram may be sent now under congestion control and pacing.
+    /// Whether pacing lets a full datagram go now, for which the window has room.
     #[inline]
-    pub fn clearance(&mut self, now: Time) -> Clearance {
-        if self.is_full() {
-            return Clearance::Window;
-        }
+    pub fn paced(&mut self, now: Time) -> Clearance {
         match self.pacing.as_mut().and_then(|p| p.blocked(now)) {
             Some(until) => Clearance::Paced(until),
             None => Clearance::Free,

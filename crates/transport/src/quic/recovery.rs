@@ -38,6 +38,7 @@ impl Path {
     ///
     /// # Errors
     /// The transport error if it acknowledges what was never sent.
+    #[allow(clippy::too_many_arguments)]
     pub fn on_ack(
         &mut self,
         (id, space): (SpaceId, &mut Space),

@@ -8,7 +8,7 @@ use haltere_net::{Span, Time};
 use std::collections::VecDeque;
 
 /// Room in a packet below which no further STREAM frame is begun.
-const LEAST_ROOM: u32 = 24;
+pub(super) const LEAST_ROOM: u32 = 24;
 
 #[derive(Clone, Debug)]
 struct Stream {

@@ -8,6 +8,7 @@ use super::path::{Clearance, Path};
 use super::sent::Record;
 use super::sizes::{MIN_DATAGRAM, MIN_NUMBER_AND_PAYLOAD};
 use super::space::Space;
+use super::streams::LEAST_ROOM as LEAST_STREAM_ROOM;
 use crate::Body;
 use crate::endpoint::Role;
 use crate::path::PathState;
@@ -143,13 +144,13 @@ impl Connection {
     fn transmit_on(&mut self, i: usize, carries: bool, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let now = cx.now;
         let (path, data) = (&mut self.paths[i], &self.spaces.data[i]);
-        if self.progress.confirmed && path.validation.validated && data.probes == 0 && !data.received.due(now) {
+        let full = path.is_full();
+        let quiet = self.progress.confirmed && data.probes == 0 && !data.received.due(now);
+        if full && quiet && path.validation.validated {
             // The common end of a round of packets: the window is full, whatever there is to send.
-            if path.is_full() {
-                path.paced_until = Time::NEVER;
-                path.window_limited = true;
-                return None;
-            }
+            path.paced_until = Time::NEVER;
+            path.window_limited = true;
+            return None;
         }
         let handshake = self.handshake_pending();
         let content = carries && (handshake || self.data_pending());
@@ -174,8 +175,8 @@ impl Connection {
         let mtu_probe = mtu_probe.filter(|_| !content || !fits(path));
         if !content && mtu_probe.is_none() {
             // RFC 9002 section 7.8: a sender with nothing to send does not use its window.
-            path.window_limited = path.is_full();
-            if !path.window_limited {
+            path.window_limited = full;
+            if !full {
                 path.sampler.on_app_limited(path.in_flight);
             }
             let load = match (probing, carries) {
@@ -185,7 +186,7 @@ impl Connection {
             };
             return if probing || due { self.build(i, load, cx) } else { None };
         }
-        let clearance = path.clearance(now);
+        let clearance = if full { Clearance::Window } else { path.paced(now) };
         let blocked = match clearance {
             Clearance::Free => false,
             Clearance::Window => true,
@@ -475,7 +476,9 @@ impl Connection {
             }
             draft.push(frame);
         }
-        while let Some(chunk) = self.streams.next_frame(room.saturating_sub(draft.payload)) {
+        while draft.payload + LEAST_STREAM_ROOM <= room
+            && let Some(chunk) = self.streams.next_frame(room - draft.payload)
+        {
             let super::streams::StreamFrame { id, offset, len, fin, explicit_len, again } = chunk;
             draft.again |= again;
             draft.records.push(Record::Stream { id, offset, len, fin });
