@@ -127,14 +127,14 @@ impl<B> From<Link<B>> for AnyElement<B> {
 }
 
 impl<B: Clone + Send + 'static> Element<B> for AnyElement<B> {
-    #[inline]
+    #[inline(always)]
     fn offer(&mut self, port: Port, packet: Packet<B>, cx: &mut Cx<'_>) {
         match self {
             AnyElement::Link(link) => link.offer(packet, cx),
             AnyElement::Other(element) => element.offer(port, packet, cx),
         }
     }
-    #[inline]
+    #[inline(always)]
     fn poll(&mut self, until: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet<B>)> {
         match self {
             AnyElement::Link(link) => link.poll(until, cx),

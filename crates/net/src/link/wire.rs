@@ -34,7 +34,7 @@ impl<B: Clone> Wire<B> {
     }
 
     /// Serialises a packet from `start` on and sends it down the pipe, unless it is lost.
-    #[inline]
+    #[inline(always)]
     pub(super) fn serve(&mut self, start: Time, packet: Packet<B>, counters: &mut LinkCounters) {
         counters.served += 1;
         let out = self.serialiser.send(start, packet.len);

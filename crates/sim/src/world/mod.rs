@@ -152,13 +152,14 @@ impl World {
     fn call_element(&mut self, machine: u32) -> Option<usize> {
         let mut cx = context(self.now, machine, &mut self.recorder);
         let element = &mut self.elements[machine as usize];
-        let arrived = element.poll(self.now, &mut cx);
-        if element.credits() {
-            // Sockets are not held back by what is below them, so nobody waits for these.
-            while element.poll_credit(self.now).is_some() {}
-        }
+        // Sockets are not held back by what is below them, so nobody waits for credits.
+        while element.poll_credit(self.now).is_some() {}
+        // Taken at once: a packet that is looked at later is copied once more.
+        let Some((at, mut packet)) = element.poll(self.now, &mut cx) else {
+            self.schedule.set(machine, element.next_wake());
+            return None;
+        };
         self.schedule.set(machine, element.next_wake());
-        let (at, mut packet) = arrived?;
         if let Some(recorder) = &mut self.recorder {
             let route = self.exchange.at(packet.route);
             let sender = self.exchange.sender(packet.flow.connection, route.to);
