@@ -109,3 +109,46 @@ def test_a_scenario_reaches_no_shell() -> None:
         core.validate(core.canonical(scenario(flow={"contender": "tcp@linux/cubic;touch x"})), fidelity="testbed")
     with pytest.raises(core.ScenarioProblem):
         core.validate(core.canonical(scenario(flow={"contender": "tcp@$(reboot)/cubic"})), fidelity="testbed")
+
+
+def test_what_is_bound_to_an_address_leaves_on_its_link() -> None:
+    """Two links between two hosts: each end has an address, and the source address decides where a packet goes."""
+    program = """
+import json, socket, sys
+from haltere.rig import namespaces
+from haltere.rig.plan import plan
+what = plan(sys.argv[1])
+rig = namespaces.build(what, sys.argv[1], 1, 0)
+try:
+    namespaces.start(rig)
+    client, server = (what.nodes.index(name) for name in ("client", "server"))
+    found = []
+    for own, other in zip(what.addresses_of(client), what.addresses_of(server), strict=True):
+        with namespaces.inside(rig.nodes[server].fd):
+            listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            listening.bind((other.ip, 4000))
+            listening.settimeout(5)
+        with namespaces.inside(rig.nodes[client].fd):
+            asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            asking.bind((own.ip, 0))
+            asking.sendto(b"x", (other.ip, 4000))
+        text, sender = listening.recvfrom(10)
+        counters = []
+        for link in what.links:
+            end = rig.ends[link.number, client]
+            (shown,) = end.namespace.route.get_links(end.index)
+            counters.append(shown.get_attr("IFLA_STATS64")["tx_packets"])
+        found.append([sender[0] == own.ip, counters])
+    print(json.dumps(found))
+finally:
+    rig.close()
+"""
+    text = {
+        "topology": {"kind": "multipath", "paths": [{}, {}]},
+        "flows": [{"contender": "tcp/cubic", "app": "raw", "size": "1kB"}],
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", program, core.canonical(text)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [[True, [1, 0]], [True, [1, 1]]]

@@ -4,12 +4,13 @@ use haltere_net::element::Element;
 use haltere_net::link::{Link, LinkConfig};
 use haltere_net::rng::Streams;
 use haltere_net::topology::{NodeId, Topology};
-use haltere_net::{Cx, PathId, Rate, Span, Time};
+use haltere_net::{Address, Cx, PathId, Rate, Span, Time};
 use haltere_sim::Scenario;
 use haltere_sim::application::{Application, Report};
 use haltere_sim::network::network;
 use haltere_sim::world::{Elements, Port, ProcessId, Remote, SocketId, Sockets, Spawn, Stall, Transports, World};
 use haltere_transport::cc::Algorithm;
+use haltere_transport::path::PathError;
 use haltere_transport::{CloseReason, Endpoint, Event, Role, StreamId, quic, tcp};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -312,4 +313,137 @@ fn several_links_between_two_hosts_have_addresses_of_their_own() {
     let bad = json!({ "kind": "multipath", "paths": [{}, { "mtu": "9B" }] });
     assert!(wrong(bad).starts_with("topology.paths[1].mtu"));
     assert!(wrong(json!({ "kind": "dumbbell", "bottleneck": {}, "paths": [] })).starts_with("topology.paths"));
+}
+
+/// Asks for an object, over a further path as soon as the first bytes have come.
+struct Fetcher {
+    server: Remote,
+    further: (Address, Address),
+    added: Option<Result<PathId, PathError>>,
+    abandon: Option<u64>,
+    heard: u64,
+}
+
+const OBJECT: u64 = 3_000_000;
+
+impl Application for Fetcher {
+    fn on_start(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        sockets.connect(self.server, cx).unwrap();
+    }
+
+    fn on_event(&mut self, socket: SocketId, event: Event, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        match event {
+            Event::Connected => {
+                let connection = sockets.get(socket).unwrap();
+                let stream = connection.open().unwrap();
+                connection.write(stream, MESSAGE);
+            }
+            Event::Readable(stream) => {
+                // By then the handshake is confirmed, which a path needs (RFC 9000 section 9).
+                if self.added.is_none() {
+                    self.added = Some(sockets.add_path(socket, self.further.0, self.further.1, cx));
+                }
+                self.heard += sockets.get(socket).unwrap().read(stream, cx.now);
+                if self.abandon.is_some_and(|after| self.heard > after) {
+                    self.abandon = None;
+                    sockets.abandon_path(socket, PathId(0), cx).unwrap();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.heard >= OBJECT
+    }
+
+    fn report(&self) -> Report {
+        let added = matches!(self.added, Some(Ok(PathId(1))));
+        Report::Values(vec![("heard", self.heard as f64), ("added", f64::from(u8::from(added)))])
+    }
+}
+
+/// Answers each message with an object.
+struct Shop(u64);
+
+impl Application for Shop {
+    fn on_event(&mut self, socket: SocketId, event: Event, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        if let Event::Readable(stream) = event {
+            let connection = sockets.get(socket).unwrap();
+            self.0 += connection.read(stream, cx.now);
+            if self.0 == MESSAGE {
+                connection.write(stream, OBJECT);
+            }
+        }
+    }
+
+    fn report(&self) -> Report {
+        Report::Values(vec![])
+    }
+}
+
+/// Makes QUIC connections that may have two paths.
+struct TwoPaths(&'static str);
+
+impl Transports for TwoPaths {
+    fn endpoint(&mut self, role: Role, _: u32) -> Result<Box<dyn Endpoint>, String> {
+        let mut config = quic::Config::new(role, Algorithm::Cubic, Streams::new(1, 0).named(self.0));
+        config.max_paths = 2;
+        Ok(Box::new(quic::Connection::new(config)))
+    }
+}
+
+/// Two hosts with two links between them; the client's second address asks for a path to the server's second one, or, if it is
+/// `crossed`, to the first one, to which its link does not lead.
+fn two_links(crossed: bool, abandon: Option<u64>) -> World {
+    let mut net = Topology::new();
+    let (server, client) = (net.node("server"), net.node("client"));
+    for name in ["near", "far"] {
+        let link = net.join(name, server, client, config(5), config(5));
+        net.interface(server, link);
+        net.interface(client, link);
+    }
+    let (own, other) = (net.addresses(client).to_vec(), net.addresses(server).to_vec());
+    let further = (own[1], other[usize::from(!crossed)]);
+    let fetcher = Fetcher { server: Remote { address: other[0], port: PORT }, further, added: None, abandon, heard: 0 };
+    let plain = |node, application: Box<dyn Application>, name| Spawn {
+        node,
+        application,
+        transports: Box::new(TwoPaths(name)),
+        start: None,
+        port: None,
+        connection: None,
+    };
+    let spawns = vec![
+        Spawn { start: Some(Time::ZERO), ..plain(client, Box::new(fetcher), "client") },
+        Spawn { port: Some(PORT), ..plain(server, Box::new(Shop(0)), "server") },
+    ];
+    World::new(net.clone(), Elements::links(links(&net)), spawns, None)
+}
+
+#[test]
+fn a_connection_takes_a_second_path_between_other_addresses() {
+    let mut world = two_links(false, None);
+    assert!(world.run(Time::ZERO + Span::from_secs(20), |p, _| p[0].is_over()).unwrap() && world.conserves());
+    assert_eq!(value(&world.processes()[0].report(), "added"), 1.0);
+    // 3 MB over 10 Mbit/s take 2.4 s; over two such links little more than half.
+    assert!(world.now() < Time::ZERO + Span::from_millis(1700), "{}", world.now());
+    let carried = [0, 2].map(|edge: usize| world.elements()[edge].counters().delivered_bytes);
+    assert!(carried.iter().all(|&bytes| bytes > OBJECT / 3), "{carried:?}");
+}
+
+#[test]
+fn a_path_that_was_given_up_carries_nothing_more() {
+    let mut world = two_links(false, Some(1_000_000));
+    assert!(world.run(Time::ZERO + Span::from_secs(20), |p, _| p[0].is_over()).unwrap() && world.conserves());
+    let carried = [0, 2].map(|edge: usize| world.elements()[edge].counters().delivered_bytes);
+    assert!(carried[0] < OBJECT / 3 && carried[1] > OBJECT / 2, "{carried:?}");
+}
+
+#[test]
+fn a_path_that_no_links_make_is_refused() {
+    let mut world = two_links(true, None);
+    assert!(world.run(Time::ZERO + Span::from_secs(20), |p, _| p[0].is_over()).unwrap());
+    assert_eq!(value(&world.processes()[0].report(), "added"), 0.0);
+    assert_eq!(world.elements()[2].counters().offered, 0);
 }

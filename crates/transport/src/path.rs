@@ -94,6 +94,8 @@ pub enum PathError {
     NoSuchPath,
     /// It is the only path left.
     LastPath,
+    /// No links lead from the one address to the other.
+    Unreachable,
 }
 
 impl PathError {
@@ -107,6 +109,7 @@ impl PathError {
             PathError::Taken => "the connection has or had a path of this number: take the next one",
             PathError::TooMany => "there are as many paths as both ends allow: allow more",
             PathError::NoSuchPath => "the connection has no such path, or gave it up already",
+            PathError::Unreachable => "no links lead from the one address to the other: take addresses that they join",
             PathError::LastPath => "it is the connection's only path: close the connection instead",
         }
     }

@@ -97,11 +97,6 @@ impl Exchange {
         &self.topology
     }
 
-    /// A node's first address.
-    pub fn address(&self, node: NodeId) -> Address {
-        self.topology.addresses(node)[0]
-    }
-
     /// The number of the route between two addresses and its first step, if links lead there and the addresses are
     /// of two nodes.
     pub fn route(&mut self, from: Address, to: Address) -> Option<(u32, Hop)> {

@@ -3,7 +3,8 @@
 use super::exchange::{End, Exchange, Hop, Port, Remote};
 use crate::schedule::Schedule;
 use haltere_net::topology::NodeId;
-use haltere_net::{ConnectionId, Cx, FlowKey, PathId, Time};
+use haltere_net::{Address, ConnectionId, Cx, FlowKey, PathId, Time};
+use haltere_transport::path::PathError;
 use haltere_transport::{CloseReason, Endpoint, Event, Role, Stats};
 
 /// Number of a socket of a process. The number of one that was released may be given to another.
@@ -109,6 +110,13 @@ impl SocketTable {
     #[inline]
     pub fn get_mut(&mut self, id: u32) -> Option<&mut Socket> {
         self.sockets.get_mut(id as usize)?.as_mut()
+    }
+
+    /// A socket that somebody works on, so that it may have something to say or to send.
+    #[inline]
+    fn open(&mut self, id: u32) -> Option<&mut Socket> {
+        self.activate(id);
+        self.get_mut(id)
     }
 
     #[inline]
@@ -224,19 +232,19 @@ pub struct Sockets<'a> {
 }
 
 impl Sockets<'_> {
-    /// Opens a connection to a port of a node, from the node's first address.
+    /// Opens a connection to a port of a node, from the first of the own node's addresses that links lead from.
     ///
     /// # Errors
-    /// If no links lead there and back, or if there is no transport to be had.
+    /// If no links lead there, or if there is no transport to be had.
     pub fn connect(&mut self, to: Remote, cx: &mut Cx<'_>) -> Result<SocketId, CloseReason> {
-        const NOWHERE: CloseReason = CloseReason::Unreachable;
-        let source = self.exchange.address(self.node);
+        let own = self.exchange.topology().addresses(self.node).to_vec();
+        let route = own.into_iter().find_map(|from| Some((from, self.exchange.route(from, to.address)?)));
+        let (source, (route, first)) = route.ok_or(CloseReason::Unreachable)?;
         let connection = match self.table.first.take() {
             Some(connection) => connection,
             None => self.exchange.reserve(),
         };
         let flow = FlowKey { source, destination: to.address, connection };
-        let (route, first) = self.exchange.route(source, to.address).ok_or(NOWHERE)?;
         let socket = self.table.make(Role::Client, connection).map_err(|_| CloseReason::NoTransport)?;
         self.exchange.open(connection, End { process: self.process, socket: socket.0 }, self.node, to.port);
         if let Some(made) = self.table.get_mut(socket.0) {
@@ -244,6 +252,36 @@ impl Sockets<'_> {
             made.endpoint.connect(cx);
         }
         Ok(socket)
+    }
+
+    /// Takes up another path of a connection, between two addresses. It carries data once the peer has answered on it.
+    ///
+    /// # Errors
+    /// If no links lead from one to the other, or why the transport does not take it.
+    pub fn add_path(
+        &mut self,
+        socket: SocketId,
+        from: Address,
+        to: Address,
+        cx: &mut Cx<'_>,
+    ) -> Result<PathId, PathError> {
+        let own = self.exchange.topology().addresses(self.node).contains(&from);
+        let way = if own { self.exchange.route(from, to) } else { None };
+        let (route, first) = way.ok_or(PathError::Unreachable)?;
+        let socket = self.table.open(socket.0).ok_or(PathError::NoSuchPath)?;
+        let path = PathId(u8::try_from(socket.paths.len()).map_err(|_| PathError::TooMany)?);
+        socket.endpoint.add_path(path, cx)?;
+        let flow = FlowKey { source: from, destination: to, connection: socket.connection };
+        socket.paths.push(Some(SocketPath { route, first, flow }));
+        Ok(path)
+    }
+
+    /// Gives up a path of a connection: what is in flight on it is sent again on others.
+    ///
+    /// # Errors
+    /// Why the transport does not.
+    pub fn abandon_path(&mut self, socket: SocketId, path: PathId, cx: &mut Cx<'_>) -> Result<(), PathError> {
+        self.table.open(socket.0).ok_or(PathError::NoSuchPath)?.endpoint.abandon_path(path, cx)
     }
 
     /// Accepts connections to a port of this node from now on.
@@ -254,8 +292,7 @@ impl Sockets<'_> {
     /// The transport of a socket, to read, write, open streams and close. `None` if the socket was released.
     #[inline]
     pub fn get(&mut self, socket: SocketId) -> Option<&mut (dyn Endpoint + 'static)> {
-        self.table.activate(socket.0);
-        self.table.get_mut(socket.0).map(|s| s.endpoint.as_mut())
+        self.table.open(socket.0).map(|s| s.endpoint.as_mut())
     }
 
     /// Which connection a socket is one end of. Both ends know it by this number.

@@ -100,7 +100,7 @@ pub const TCP: &[Tcp] = &[
     Tcp::new(
         "tso-defer",
         Kind::Count(1, 100),
-        "a super-segment waits for a millisecond to fill up while less than this fraction of the window (one in …) is free",
+        "a super-segment waits for a millisecond to fill up while less than one in this many parts of the window is free",
         "tcp_tso_should_defer, tcp_tso_win_divisor",
         (|c| off_at_zero(c.tso_defer), |c, v| c.tso_defer = v.number()),
     )
