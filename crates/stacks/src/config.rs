@@ -1,15 +1,10 @@
-//! What a stack's endpoint is configured with.
+//! What a stack's endpoint is configured with: plain data, which can be copied and compared. What an endpoint shares with
+//! others while it lives is in [`Handles`](crate::Handles).
 
-use crate::memory::Memory;
-use crate::secrets::Secrets;
-use crate::worker::{self, Worker};
-use haltere_net::rng::Stream;
 use haltere_transport::Role;
 use haltere_transport::cc::{Algorithm, SlowStart};
 use haltere_transport::quic::Session;
 use std::fmt;
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Why an endpoint cannot be made.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,7 +29,7 @@ pub enum Stack {
     Quinn,
     /// noq-proto.
     Noq,
-    /// quiche, in a worker program: [`crate::worker`].
+    /// quiche, in a worker program.
     Quiche,
 }
 
@@ -111,14 +106,6 @@ impl Stack {
         Stack::ALL.into_iter().chain(Stack::WORKERS).find(|s| s.describe().0 == name)
     }
 
-    /// Whether it can run here.
-    ///
-    /// # Errors
-    /// If its worker program is missing; the error says how to build it.
-    pub fn ready(self) -> Result<(), Error> {
-        if Stack::WORKERS.contains(&self) { worker::ready(self) } else { Ok(()) }
-    }
-
     /// Its own congestion control called `name`.
     ///
     /// # Errors
@@ -181,34 +168,8 @@ impl Windows {
     pub const WIDE: (u32, u32, u64) = (64 << 20, 96 << 20, 128 << 20);
 }
 
-/// Where a stack writes its own qlog: JSON text sequences (RFC 7464) whose times count from the start of the run.
-#[derive(Clone)]
-pub struct Sink(Arc<Mutex<Box<dyn Write + Send>>>);
-
-impl Sink {
-    /// A sink into `writer`.
-    pub fn new(writer: Box<dyn Write + Send>) -> Sink {
-        Sink(Arc::new(Mutex::new(writer)))
-    }
-}
-
-impl Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).flush()
-    }
-}
-
-impl fmt::Debug for Sink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Sink")
-    }
-}
-
 /// One end of a connection.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
     /// Which end it is.
     pub role: Role,
@@ -222,30 +183,20 @@ pub struct Config {
     pub windows: Windows,
     /// The largest UDP payload that path MTU discovery looks for, bytes; at least 1200.
     pub max_udp_payload: u16,
-    /// Dice for all that the stack draws and for our congestion control.
-    pub stream: Stream,
-    /// Whether the session of the earlier connection that `memory` is of is taken up, and whether streams may be opened
-    /// before the handshake is over; both ends must agree.
+    /// Whether the session of an earlier connection is resumed, and whether streams may be opened before the handshake is
+    /// over. Both ends must agree, and need the [`Memory`](crate::Memory) of that connection.
     pub session: Session,
-    /// What the ends remember of each other; both must have the same.
-    pub memory: Option<Memory>,
-    /// Whether the server has addresses validated by a Retry packet (RFC 9000 section 8.1.2). The client then keeps no
-    /// address tokens, which would make it needless.
+    /// Whether the server validates addresses by a Retry packet (RFC 9000 section 8.1.2). The client then keeps no address
+    /// tokens, which would make the Retry packet unnecessary.
     pub retry: bool,
-    /// Whether the client tries draft-29 first, and the server has version 1 alone (section 6). The stacks end such a
+    /// Whether the client tries draft-29 first, and the server supports version 1 alone (section 6). The stacks end such a
     /// connection; another is begun in its place.
     pub unknown_version: bool,
-    /// Where a server's TLS leaves its secrets, which are both ends'.
-    pub secrets: Secrets,
-    /// Where the stack's own qlog goes, if it is wanted.
-    pub qlog: Option<Sink>,
-    /// The worker program, for stacks that need one: ends that are given clones of one share it, as those of a run should.
-    pub worker: Worker,
 }
 
 impl Config {
     /// The defaults of an end.
-    pub fn new(role: Role, stack: Stack, congestion: Congestion, stream: Stream) -> Config {
+    pub fn new(role: Role, stack: Stack, congestion: Congestion) -> Config {
         Config {
             role,
             stack,
@@ -253,14 +204,9 @@ impl Config {
             cipher: Cipher::default(),
             windows: Windows::default(),
             max_udp_payload: 1472,
-            stream,
             session: Session::default(),
-            memory: None,
             retry: false,
             unknown_version: false,
-            secrets: Secrets::default(),
-            qlog: None,
-            worker: Worker::default(),
         }
     }
 }

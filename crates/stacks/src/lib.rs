@@ -6,43 +6,44 @@
 //! `docs/stacks.md` says what is not the run's and therefore differs between two runs: the bytes of TLS, not their
 //! lengths; with [`Cipher::Null`] not even these.
 //!
-//! A stack is one implementation of [`machine::Machine`], a thin skin over its own types ([`quinn`], [`noq`]); what all
-//! share (streams that count bytes, events, statistics, timers) stands in [`shell`]. A stack that reads the clock itself lives
-//! in a program of its own and is the same skin over messages ([`mod@worker`], with the feature of that name).
+//! A stack is one implementation of [`machine::Machine`], a thin layer over its own types ([`quinn`], [`noq`]); what all
+//! share (streams that count bytes, events, statistics, timers) is in [`shell`]. A stack that reads the clock itself lives
+//! in a program of its own and is the same layer over messages ([`remote`]; the feature `worker` builds it in).
+//!
+//! Who uses whom, without a circle: each line uses the lines above it, never those below.
+//!
+//! 1. [`config`] plain data; `secrets`, `seeds`, [`clock`], `meter`, [`machine`]: they use nothing of this crate
+//! 2. [`tls`] and `worker` (the program's process and its messages)
+//! 3. [`memory`] what is known from an earlier connection; `bridge` our congestion control inside a stack; [`shell`]
+//! 4. `null` the null cipher; [`handles`] what is live: random stream, memory, qlog, key log, worker process
+//! 5. the adapters [`quinn`], [`noq`], [`remote`]
+//! 6. `make` an endpoint of any stack
+//! 7. `earlier` the earlier connection itself
 
 mod bridge;
 mod clock;
 mod config;
+mod earlier;
+mod handles;
 mod machine;
+mod make;
 mod memory;
 mod meter;
 mod noq;
 mod null;
 mod quinn;
+mod remote;
 mod secrets;
 mod seeds;
 mod shell;
 mod tls;
-#[cfg_attr(not(all(feature = "worker", unix)), path = "worker/absent.rs")]
 mod worker;
 
 pub use bridge::lacks;
-pub use config::{Cipher, Config, Congestion, Error, Own, Sink, Stack, Windows};
+pub use config::{Cipher, Config, Congestion, Error, Own, Stack, Windows};
+pub use earlier::earlier_connection;
+pub use handles::{Handles, Sink};
+pub use make::{endpoint, ready};
 pub use memory::Memory;
 pub use secrets::Secrets;
 pub use worker::Worker;
-
-use haltere_transport::Endpoint;
-
-/// One end of a connection of a production stack.
-///
-/// # Errors
-/// If the stack cannot be set up as the configuration asks; the error says what would be right.
-pub fn endpoint(config: Config) -> Result<Box<dyn Endpoint>, Error> {
-    let secrets = config.secrets.clone();
-    match config.stack {
-        Stack::Quinn => Ok(Box::new(shell::Shell::new(quinn::parts(config)?, secrets))),
-        Stack::Noq => Ok(Box::new(shell::Shell::new(noq::parts(config)?, secrets))),
-        Stack::Quiche => worker::endpoint(config),
-    }
-}

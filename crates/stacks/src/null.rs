@@ -4,7 +4,7 @@
 //! tag is as long as an AEAD's and holds a checksum, so that damage is found as decryption would find it. Headers are not
 //! protected, but the sample that protection would need is kept room for. Everything is a function of the run's dice.
 
-use crate::memory::Parameters;
+use crate::memory::{Memory, Parameters};
 use haltere_transport::Role;
 use haltere_transport::quic::Session;
 
@@ -71,6 +71,13 @@ pub(crate) struct Past {
     pub session: Session,
     /// The server's transport parameters, as the client keeps them with a ticket.
     pub parameters: Parameters,
+}
+
+impl Past {
+    /// What `memory` holds for a handshake with this kind of session; without a memory there was no earlier connection.
+    pub fn of(memory: Option<&Memory>, session: Session) -> Past {
+        memory.map(|m| Past { session, parameters: m.parameters.clone() }).unwrap_or_default()
+    }
 }
 
 /// One end of the handshake.
@@ -277,6 +284,10 @@ pub(crate) fn open(number: u64, header: &[u8], sealed: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Calendar;
+    use crate::tls::{NAME, Pair};
+    use rustls::quic::{ClientConnection, KeyChange, ServerConnection, Version};
+    use std::sync::Arc;
 
     #[test]
     fn any_flipped_bit_is_found() {
@@ -329,5 +340,61 @@ mod tests {
         assert!(!server.is_handshaking());
         assert_eq!((client.peer(), server.peer()), (Some(vec![2; 80]), Some(vec![1; 60])));
         assert!(client.read(&[20, 0, 0, 2, 0, 0]).is_err());
+    }
+
+    /// Lengths of what TLS says in turn: client's hello; server's hello, flight; client's end; server's tickets.
+    fn of_tls(pair: &Pair, session: Session, client_parameters: usize, server_parameters: usize) -> [usize; 5] {
+        let calendar = Calendar::default();
+        let (client, server) = (Arc::new(pair.client(&calendar, session == Session::Early)), pair.server(&calendar));
+        let name = NAME.try_into().unwrap();
+        let mut client = ClientConnection::new(client, Version::V1, name, vec![0; client_parameters]).unwrap();
+        let mut server = ServerConnection::new(Arc::new(server), Version::V1, vec![0; server_parameters]).unwrap();
+        let (mut hello, mut answer, mut flight, mut end, mut tickets) = (vec![], vec![], vec![], vec![], vec![]);
+        assert!(client.write_hs(&mut hello).is_none());
+        assert_eq!(client.zero_rtt_keys().is_some(), session == Session::Early);
+        server.read_hs(&hello).unwrap();
+        assert_eq!(server.zero_rtt_keys().is_some(), session == Session::Early);
+        assert!(matches!(server.write_hs(&mut answer), Some(KeyChange::Handshake { .. })));
+        assert!(matches!(server.write_hs(&mut flight), Some(KeyChange::OneRtt { .. })));
+        client.read_hs(&answer).unwrap();
+        assert!(client.write_hs(&mut vec![]).is_some());
+        client.read_hs(&flight).unwrap();
+        assert!(client.write_hs(&mut end).is_some());
+        server.read_hs(&end).unwrap();
+        assert!(server.write_hs(&mut tickets).is_none());
+        client.read_hs(&tickets).unwrap();
+        [hello, answer, flight, end, tickets].map(|m| m.len())
+    }
+
+    fn of_null(past: &Past, client_parameters: usize, server_parameters: usize) -> [usize; 5] {
+        let mut client = Handshake::new(Role::Client, vec![0; client_parameters], past.clone());
+        let mut server = Handshake::new(Role::Server, vec![0; server_parameters], past.clone());
+        let (mut hello, mut answer, mut flight, mut end, mut tickets) = (vec![], vec![], vec![], vec![], vec![]);
+        assert!(client.write(&mut hello).is_none());
+        assert_eq!(client.early(), past.session == Session::Early);
+        server.read(&hello).unwrap();
+        assert_eq!(server.early(), past.session == Session::Early);
+        assert_eq!(server.write(&mut answer), Some(Level::Handshake));
+        assert_eq!(server.write(&mut flight), Some(Level::Data));
+        client.read(&answer).unwrap();
+        assert_eq!(client.write(&mut vec![]), Some(Level::Handshake));
+        client.read(&flight).unwrap();
+        assert_eq!(client.write(&mut end), Some(Level::Data));
+        server.read(&end).unwrap();
+        assert_eq!(server.write(&mut tickets), None);
+        client.read(&tickets).unwrap();
+        [hello, answer, flight, end, tickets].map(|m| m.len())
+    }
+
+    #[test]
+    fn the_null_cipher_says_as_much_as_tls() {
+        for (client, server) in [(60, 80), (75, 101)] {
+            let (pair, parameters) = (Pair::new().unwrap(), Parameters::default());
+            for session in [Session::New, Session::Resumed, Session::Early] {
+                let past = Past { session, parameters: parameters.clone() };
+                let (tls, null) = (of_tls(&pair, session, client, server), of_null(&past, client, server));
+                assert_eq!(tls, null, "{session:?}");
+            }
+        }
     }
 }

@@ -5,9 +5,11 @@ use super::counting::Counting;
 use super::{Factory, control, crypto, machine::Connected, proto as p, seam};
 use crate::clock::{Calendar, Clock};
 use crate::config::{Cipher, Config, Error, Own, Windows};
+use crate::handles::Handles;
 use crate::machine::{VERSION_1, VERSION_DRAFT_29};
 use crate::memory::{Memory, Tokens};
 use crate::meter::Meter;
+use crate::null::Past;
 use crate::shell::Parts;
 use crate::{seeds, tls};
 use bytes::Bytes;
@@ -20,14 +22,15 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A machine and what its shell needs.
-pub(crate) fn parts(config: Config) -> Result<Parts<Connected>, Error> {
+pub(crate) fn parts(config: Config, handles: Handles) -> Result<Parts<Connected>, Error> {
     let (clock, calendar, meter) = (Clock::new(), Calendar::default(), Meter::default());
-    let mut dice = config.stream.clone();
+    let mut dice = handles.stream.clone();
     let common = Arc::new(common(&config, &mut dice)?);
+    let setup = Setup { config: &config, handles: &handles, clock, calendar: &calendar, meter: &meter };
     let (mut server, mut attempts) = (None, VecDeque::new());
     match config.role {
-        Role::Server => server = Some(Arc::new(server_config(&config, clock, &calendar, &meter, &mut dice)?)),
-        Role::Client => attempts = client_configs(&config, clock, &calendar, &meter, dice)?,
+        Role::Server => server = Some(Arc::new(setup.server(&mut dice)?)),
+        Role::Client => attempts = setup.clients(dice)?,
     }
     let machine = Connected::new(seam::endpoint(common, server), attempts, &config, &meter);
     Ok(Parts {
@@ -40,22 +43,6 @@ pub(crate) fn parts(config: Config) -> Result<Parts<Connected>, Error> {
         ordered: config.windows == Windows::Stock,
         early: config.role == Role::Client && config.session == Session::Early,
     })
-}
-
-fn transport(config: &Config, clock: Clock, meter: &Meter) -> Arc<p::TransportConfig> {
-    let mut transport = p::TransportConfig::default();
-    if config.windows == Windows::Wide {
-        let (stream, connection, send) = Windows::WIDE;
-        transport.stream_receive_window(stream.into()).receive_window(connection.into()).send_window(send);
-    }
-    let mut search = p::MtuDiscoveryConfig::default();
-    search.upper_bound(config.max_udp_payload.max(1200));
-    transport.mtu_discovery_config(Some(search)).enable_segmentation_offload(false);
-    transport.congestion_controller_factory(control::factory(config, clock, meter));
-    if let Some(sink) = &config.qlog {
-        seam::log(&mut transport, sink.clone(), clock);
-    }
-    Arc::new(transport)
 }
 
 fn common(config: &Config, dice: &mut Stream) -> Result<p::EndpointConfig, Error> {
@@ -72,41 +59,79 @@ fn common(config: &Config, dice: &mut Stream) -> Result<p::EndpointConfig, Error
     Ok(common)
 }
 
-fn server_config(
-    config: &Config,
+/// What the stack's configurations are made from.
+struct Setup<'a> {
+    config: &'a Config,
+    handles: &'a Handles,
     clock: Clock,
-    calendar: &Calendar,
-    meter: &Meter,
-    dice: &mut Stream,
-) -> Result<p::ServerConfig, Error> {
-    let crypto: Arc<dyn p::crypto::ServerConfig> = match config.cipher {
-        Cipher::Tls => {
-            let shared = config.memory.as_ref().and_then(|m| m.tls.as_ref());
-            let mut tls = shared.map_or_else(|| tls::server(calendar), |pair| Ok(pair.server(calendar)))?;
-            tls.key_log = Arc::new(config.secrets.clone());
-            Arc::new(QuicServerConfig::try_from(tls).map_err(Error::new)?)
-        }
-        Cipher::Null => Arc::new(crypto::Null(Memory::past(config.memory.as_ref(), config.session))),
-    };
-    let key = seam::token_key(config.memory.as_ref(), dice);
-    let mut server = p::ServerConfig::new(Arc::new(Counting::new(crypto, meter)), key);
-    server.transport_config(transport(config, clock, meter)).time_source(Arc::new(calendar.clone()));
-    Ok(server)
+    calendar: &'a Calendar,
+    meter: &'a Meter,
 }
 
-/// How a client tries to connect: at last as configured, before that with a version that the server has not.
-fn client_configs(
-    config: &Config,
-    clock: Clock,
-    calendar: &Calendar,
-    meter: &Meter,
-    mut dice: Stream,
-) -> Result<VecDeque<p::ClientConfig>, Error> {
-    let mut attempts = VecDeque::new();
-    let memory = config.memory.as_ref();
-    // A session is of one version (RFC 9001 section 4.6): it is of no use with another one. Nor is what is given up logged.
-    let first = config.unknown_version.then(|| (VERSION_DRAFT_29, None, Config { qlog: None, ..config.clone() }));
-    for (version, memory, config) in first.into_iter().chain([(VERSION_1, memory, config.clone())]) {
+impl Setup<'_> {
+    fn transport(&self) -> p::TransportConfig {
+        let config = self.config;
+        let mut transport = p::TransportConfig::default();
+        if config.windows == Windows::Wide {
+            let (stream, connection, send) = Windows::WIDE;
+            transport.stream_receive_window(stream.into()).receive_window(connection.into()).send_window(send);
+        }
+        let mut search = p::MtuDiscoveryConfig::default();
+        search.upper_bound(config.max_udp_payload.max(1200));
+        transport.mtu_discovery_config(Some(search)).enable_segmentation_offload(false);
+        let factory = control::factory(config.congestion, &self.handles.stream, self.clock, self.meter);
+        transport.congestion_controller_factory(factory);
+        transport
+    }
+
+    /// The same, with the stack's own qlog if one is wanted.
+    fn logged_transport(&self) -> p::TransportConfig {
+        let mut transport = self.transport();
+        if let Some(sink) = &self.handles.qlog {
+            seam::log(&mut transport, sink.clone(), self.clock);
+        }
+        transport
+    }
+
+    fn server(&self, dice: &mut Stream) -> Result<p::ServerConfig, Error> {
+        let memory = self.handles.memory.as_ref();
+        let crypto: Arc<dyn p::crypto::ServerConfig> = match self.config.cipher {
+            Cipher::Tls => {
+                let shared = memory.and_then(|m| m.tls.as_ref());
+                let mut tls =
+                    shared.map_or_else(|| tls::server(self.calendar), |pair| Ok(pair.server(self.calendar)))?;
+                tls.key_log = Arc::new(self.handles.secrets.clone());
+                Arc::new(QuicServerConfig::try_from(tls).map_err(Error::new)?)
+            }
+            Cipher::Null => Arc::new(crypto::Null(Past::of(memory, self.config.session))),
+        };
+        let key = seam::token_key(memory, dice);
+        let mut server = p::ServerConfig::new(Arc::new(Counting::new(crypto, self.meter)), key);
+        server.transport_config(Arc::new(self.logged_transport())).time_source(Arc::new(self.calendar.clone()));
+        Ok(server)
+    }
+
+    /// How a client tries to connect: at last as configured, before that with a version that the server does not support.
+    fn clients(&self, mut dice: Stream) -> Result<VecDeque<p::ClientConfig>, Error> {
+        let mut attempts = VecDeque::new();
+        if self.config.unknown_version {
+            // A session belongs to one version (RFC 9001 section 4.6): it is of no use with another. The log is of the
+            // connection that lasts.
+            attempts.push_back(self.client(VERSION_DRAFT_29, None, self.transport(), &mut dice)?);
+        }
+        let memory = self.handles.memory.as_ref();
+        attempts.push_back(self.client(VERSION_1, memory, self.logged_transport(), &mut dice)?);
+        Ok(attempts)
+    }
+
+    fn client(
+        &self,
+        version: u32,
+        memory: Option<&Memory>,
+        transport: p::TransportConfig,
+        dice: &mut Stream,
+    ) -> Result<p::ClientConfig, Error> {
+        let (config, calendar) = (self.config, self.calendar);
         let crypto: Arc<dyn p::crypto::ClientConfig> = match config.cipher {
             Cipher::Tls => {
                 let shared = memory.and_then(|m| m.tls.as_ref());
@@ -114,18 +139,17 @@ fn client_configs(
                 let tls = shared.map_or_else(|| tls::client(calendar), of)?;
                 Arc::new(QuicClientConfig::try_from(tls).map_err(Error::new)?)
             }
-            Cipher::Null => Arc::new(crypto::Null(Memory::past(memory, config.session))),
+            Cipher::Null => Arc::new(crypto::Null(Past::of(memory, config.session))),
         };
-        let mut client = p::ClientConfig::new(Arc::new(Counting::new(crypto, meter)));
-        let first = seeds::bytes::<{ seeds::FIRST_CONNECTION_ID }>(&mut dice);
-        client.transport_config(transport(&config, clock, meter)).version(version);
+        let mut client = p::ClientConfig::new(Arc::new(Counting::new(crypto, self.meter)));
+        let first = seeds::bytes::<{ seeds::FIRST_CONNECTION_ID }>(dice);
+        client.transport_config(Arc::new(transport)).version(version);
         client.initial_dst_cid_provider(Arc::new(move || p::ConnectionId::new(&first)));
         if let Some(memory) = memory.filter(|_| !config.retry) {
             client.token_store(Arc::new(memory.tokens.clone()));
         }
-        attempts.push_back(client);
+        Ok(client)
     }
-    Ok(attempts)
 }
 
 impl p::TokenStore for Tokens {

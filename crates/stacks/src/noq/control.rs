@@ -4,8 +4,9 @@ use super::Factory;
 use super::setup::own;
 use crate::bridge::{Driver, Estimate, INITIAL_WINDOW, Plan};
 use crate::clock::Clock;
-use crate::config::{Config, Congestion};
+use crate::config::Congestion;
 use crate::meter::Meter;
+use haltere_net::rng::Stream;
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use std::any::Any;
@@ -13,11 +14,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What a path's controller is made by.
-pub(super) fn factory(config: &Config, clock: Clock, meter: &Meter) -> Factory {
-    match config.congestion {
+pub(super) fn factory(congestion: Congestion, stream: &Stream, clock: Clock, meter: &Meter) -> Factory {
+    match congestion {
         Congestion::Own(which) => Arc::new(Watch { inner: own(which), meter: meter.clone() }),
         Congestion::Ours(algorithm, slow_start) => {
-            let (stream, meter) = (config.stream.clone(), meter.clone());
+            let (stream, meter) = (stream.clone(), meter.clone());
             Arc::new(Plant(Plan { algorithm, slow_start, stream, clock, meter }))
         }
     }

@@ -20,7 +20,7 @@ type Factory = Arc<dyn proto::congestion::ControllerFactory + Send + Sync>;
 mod seam {
     use super::proto as p;
     use crate::clock::Clock;
-    use crate::config::Sink;
+    use crate::handles::Sink;
     use crate::machine::Counts;
     use crate::memory::Memory;
     use crate::meter::Meter;

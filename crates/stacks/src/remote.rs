@@ -1,17 +1,18 @@
-//! One end of a connection in a worker program, behind the skin of a [`Machine`].
+//! One end of a connection in a worker program ([`crate::worker`]), behind the skin of a [`Machine`].
 //!
 //! Each turn is two messages and two changes of process, so there are few: what the application writes waits until
 //! datagrams are asked for; what came of a stream is read in the worker and only counted here; datagrams that are to go
 //! later, as pacing wants it, wait here.
 
-use super::process::Worker;
-use super::protocol::{Answer, Ask, Blob, Figures, NEVER, Outgoing, Setup, Told, Turn};
 use crate::clock::{Calendar, Clock};
-use crate::config::{Cipher, Config, Congestion, Error, Sink, Windows};
+use crate::config::{Cipher, Config, Congestion, Error, Windows};
+use crate::handles::{Handles, Sink};
 use crate::machine::{Counts, Inbox, Machine, News, violation};
 use crate::meter::Meter;
 use crate::secrets::Secrets;
 use crate::shell::Parts;
+use crate::worker::Worker;
+use crate::worker::protocol::{Answer, Ask, Blob, Figures, NEVER, Outgoing, Setup, Told, Turn};
 use haltere_net::{Ecn, Time};
 use haltere_transport::quic::Session;
 use haltere_transport::{CloseReason, Role};
@@ -53,44 +54,43 @@ pub(crate) struct Remote {
     failed: bool,
 }
 
-impl Remote {
-    /// A machine and what its shell needs.
-    pub fn parts(config: Config) -> Result<Parts<Remote>, Error> {
-        let mut dice = config.stream.clone();
-        let setup = setup(&config, dice.bits())?;
-        let end = config.worker.seat(config.stack)?;
-        let turn = Turn { end, now: 0, asks: vec![Ask::Make { setup }] };
-        let answer = config.worker.turn(&turn).map_err(Error::new)?;
-        if !answer.refused.is_empty() {
-            return Err(Error::new(answer.refused));
-        }
-        let (clock, meter) = (Clock::new(), Meter::default());
-        let machine = Remote {
-            worker: config.worker,
-            end,
-            role: config.role,
-            clock,
-            meter: meter.clone(),
-            secrets: config.secrets,
-            qlog: config.qlog,
-            asks: Vec::new(),
-            stale: false,
-            outgoing: VecDeque::new(),
-            news: VecDeque::new(),
-            wake: NEVER,
-            opened: 0,
-            openable: 0,
-            wanted: false,
-            received: Vec::new(),
-            accepted: VecDeque::new(),
-            figures: Figures::default(),
-            failed: false,
-        };
-        let (role, max_udp_payload) = (config.role, config.max_udp_payload.max(1200));
-        let calendar = Calendar::default();
-        Ok(Parts { machine, role, clock, calendar, meter, max_udp_payload, ordered: true, early: false })
+/// A machine and what its shell needs.
+pub(crate) fn parts(config: Config, mut handles: Handles) -> Result<Parts<Remote>, Error> {
+    let setup = setup(&config, handles.stream.bits(), handles.qlog.is_some())?;
+    let end = handles.worker.new_end(config.stack)?;
+    let turn = Turn { end, now: 0, asks: vec![Ask::Make { setup }] };
+    let answer = handles.worker.turn(&turn).map_err(Error::new)?;
+    if !answer.refused.is_empty() {
+        return Err(Error::new(answer.refused));
     }
+    let (clock, meter) = (Clock::new(), Meter::default());
+    let machine = Remote {
+        worker: handles.worker,
+        end,
+        role: config.role,
+        clock,
+        meter: meter.clone(),
+        secrets: handles.secrets,
+        qlog: handles.qlog,
+        asks: Vec::new(),
+        stale: false,
+        outgoing: VecDeque::new(),
+        news: VecDeque::new(),
+        wake: NEVER,
+        opened: 0,
+        openable: 0,
+        wanted: false,
+        received: Vec::new(),
+        accepted: VecDeque::new(),
+        figures: Figures::default(),
+        failed: false,
+    };
+    let (role, max_udp_payload) = (config.role, config.max_udp_payload.max(1200));
+    let calendar = Calendar::default();
+    Ok(Parts { machine, role, clock, calendar, meter, max_udp_payload, ordered: true, early: false })
+}
 
+impl Remote {
     /// Asks what waits; returns whether the datagrams among it were something to the end.
     fn turn(&mut self, now: Instant, ask: Option<Ask>) -> bool {
         self.asks.extend(ask);
@@ -179,7 +179,7 @@ impl Remote {
     }
 }
 
-fn setup(config: &Config, seed: u64) -> Result<Setup, Error> {
+fn setup(config: &Config, seed: u64, qlog: bool) -> Result<Setup, Error> {
     let name = config.stack.describe().0;
     let Congestion::Own(own) = config.congestion else {
         let why = format!(
@@ -209,7 +209,7 @@ fn setup(config: &Config, seed: u64) -> Result<Setup, Error> {
         max_udp_payload: config.max_udp_payload.max(1200),
         stream_window,
         connection_window,
-        qlog: config.qlog.is_some(),
+        qlog,
     })
 }
 
@@ -309,10 +309,11 @@ impl Machine for Remote {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "worker", unix))]
 mod tests {
-    use super::super::process::tests::worker_that;
-    use crate::{Config, Congestion, Own, Stack};
+    use crate::make::endpoint;
+    use crate::worker::worker_that;
+    use crate::{Config, Congestion, Handles, Own, Stack};
     use haltere_net::rng::Streams;
     use haltere_net::{ComponentId, Cx, Time};
     use haltere_transport::{CloseReason, Event, Role};
@@ -321,9 +322,8 @@ mod tests {
     fn a_worker_that_ends_in_the_middle_of_a_run_fails_the_connection() {
         let (_folder, worker) = worker_that("exit 3");
         let (own, dice) = (Congestion::Own(Own::Cubic), Streams::new(1, 0).named("client"));
-        let mut config = Config::new(Role::Client, Stack::Quiche, own, dice);
-        config.worker = worker;
-        let mut end = crate::endpoint(config).unwrap();
+        let config = Config::new(Role::Client, Stack::Quiche, own);
+        let mut end = endpoint(config, Handles { worker, ..Handles::new(dice) }).unwrap();
         let mut cx = Cx::new(Time::ZERO, ComponentId(0));
         end.connect(&mut cx);
         let event = end.poll_event();
