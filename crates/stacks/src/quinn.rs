@@ -1,23 +1,30 @@
-//! quinn-proto behind the skin of a [`Machine`](crate::machine::Machine). What quinn shares with its kin stands in `../kin`; here is
-//! what is its own.
-
-mod control;
-mod counting;
-mod crypto;
-#[path = "../kin/machine.rs"]
-mod machine;
-#[path = "../kin/setup.rs"]
-mod setup;
+//! quinn-proto as a [`Machine`](crate::machine::Machine), through the adapter that it shares with noq
+//! (`quinn_family/`); here is what is its own.
 
 use quinn_proto as proto;
-pub(crate) use setup::parts;
-use std::sync::Arc;
 
-/// The factory of a congestion controller.
-type Factory = Arc<dyn proto::congestion::ControllerFactory + Send + Sync>;
+/// Passes on which arguments a packet key's methods have beyond those of the other stack: none.
+macro_rules! packet_key_arguments {
+    ($define:ident) => {
+        $define! {}
+    };
+}
 
-/// Where quinn's interface is not that of its kin.
-mod seam {
+/// Passes on what a congestion controller has beyond that of the other stack: nothing. quinn paces by the window alone: an
+/// algorithm's pacing rate and burst are not asked for.
+macro_rules! controller_differences {
+    ($define:ident) => {
+        $define! { ours {} observed {} }
+    };
+}
+
+#[path = "quinn_family/mod.rs"]
+mod adapter;
+
+pub(crate) use adapter::parts;
+
+/// Where quinn's interface is not noq's.
+mod differences {
     use super::proto as p;
     use crate::clock::Clock;
     use crate::handles::Sink;
@@ -31,6 +38,18 @@ mod seam {
     use std::net::SocketAddr;
     use std::sync::Arc;
     use std::time::Instant;
+
+    /// How a method of a shared configuration takes it.
+    pub type Receiver<'a, T> = Arc<T>;
+    /// How a connection id is passed.
+    pub type IdArgument<'a> = &'a p::ConnectionId;
+    /// quinn's controllers tell their pacing rate in bit/s.
+    pub const BITS_PER_UNIT_OF_PACING: u64 = 1;
+
+    /// What a handshake message that cannot be read is to the stack.
+    pub fn malformed_handshake() -> p::TransportError {
+        p::TransportErrorCode::PROTOCOL_VIOLATION.into()
+    }
 
     /// One datagram at a time.
     pub const ONE: usize = 1;

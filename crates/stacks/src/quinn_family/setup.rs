@@ -1,8 +1,10 @@
-//! How quinn and its kin are set up: as their defaults say, but for what `docs/stacks.md` lists: dice, windows, path MTU,
+//! How the stacks of this family are set up: as their defaults say, but for what `docs/stacks.md` lists: dice, windows, path MTU,
 //! segmentation offload.
 
+use super::connection::Connected;
 use super::counting::Counting;
-use super::{Factory, control, crypto, machine::Connected, proto as p, seam};
+use super::null_crypto::Null;
+use super::{Factory, control, differences, proto as p};
 use crate::clock::{Calendar, Clock};
 use crate::config::{Cipher, Config, Error, Own, Windows};
 use crate::handles::Handles;
@@ -32,7 +34,7 @@ pub(crate) fn parts(config: Config, handles: Handles) -> Result<Parts<Connected>
         Role::Server => server = Some(Arc::new(setup.server(&mut dice)?)),
         Role::Client => attempts = setup.clients(dice)?,
     }
-    let machine = Connected::new(seam::endpoint(common, server), attempts, &config, &meter);
+    let machine = Connected::new(differences::endpoint(common, server), attempts, &config, &meter);
     Ok(Parts {
         machine,
         role: config.role,
@@ -55,7 +57,7 @@ fn common(config: &Config, dice: &mut Stream) -> Result<p::EndpointConfig, Error
         common.supported_versions(vec![VERSION_1]);
     }
     common.rng_seed(Some(seeds::bytes(dice)));
-    seam::ids(&mut common, move || Box::new(Ids(ids.clone())));
+    differences::ids(&mut common, move || Box::new(Ids(ids.clone())));
     Ok(common)
 }
 
@@ -88,7 +90,7 @@ impl Setup<'_> {
     fn logged_transport(&self) -> p::TransportConfig {
         let mut transport = self.transport();
         if let Some(sink) = &self.handles.qlog {
-            seam::log(&mut transport, sink.clone(), self.clock);
+            differences::log(&mut transport, sink.clone(), self.clock);
         }
         transport
     }
@@ -103,9 +105,9 @@ impl Setup<'_> {
                 tls.key_log = Arc::new(self.handles.secrets.clone());
                 Arc::new(QuicServerConfig::try_from(tls).map_err(Error::new)?)
             }
-            Cipher::Null => Arc::new(crypto::Null(Past::of(memory, self.config.session))),
+            Cipher::Null => Arc::new(Null(Past::of(memory, self.config.session))),
         };
-        let key = seam::token_key(memory, dice);
+        let key = differences::token_key(memory, dice);
         let mut server = p::ServerConfig::new(Arc::new(Counting::new(crypto, self.meter)), key);
         server.transport_config(Arc::new(self.logged_transport())).time_source(Arc::new(self.calendar.clone()));
         Ok(server)
@@ -139,7 +141,7 @@ impl Setup<'_> {
                 let tls = shared.map_or_else(|| tls::client(calendar), of)?;
                 Arc::new(QuicClientConfig::try_from(tls).map_err(Error::new)?)
             }
-            Cipher::Null => Arc::new(crypto::Null(Past::of(memory, config.session))),
+            Cipher::Null => Arc::new(Null(Past::of(memory, config.session))),
         };
         let mut client = p::ClientConfig::new(Arc::new(Counting::new(crypto, self.meter)));
         let first = seeds::bytes::<{ seeds::FIRST_CONNECTION_ID }>(dice);

@@ -1,25 +1,64 @@
-//! noq-proto behind the skin of a [`Machine`](crate::machine::Machine). What noq shares with its kin stands in `../kin`; here is
-//! what is its own.
-
-mod control;
-mod counting;
-mod crypto;
-#[path = "../kin/machine.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each of the kin, against its own crate")]
-mod machine;
-#[path = "../kin/setup.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each of the kin, against its own crate")]
-mod setup;
+//! noq-proto as a [`Machine`](crate::machine::Machine), through the adapter that it shares with quinn
+//! (`quinn_family/`); here is what is its own.
 
 use noq_proto as proto;
-pub(crate) use setup::parts;
-use std::sync::Arc;
 
-/// The factory of a congestion controller.
-type Factory = Arc<dyn proto::congestion::ControllerFactory + Send + Sync>;
+/// Passes on which arguments a packet key's methods have beyond those of the other stack: the path.
+macro_rules! packet_key_arguments {
+    ($define:ident) => {
+        $define! { path: crate::noq::proto::PathId }
+    };
+}
 
-/// Where noq's interface is not that of its kin.
-mod seam {
+/// Passes on what a congestion controller has beyond that of the other stack: packet number and sign of congestion as
+/// arguments, and more methods.
+macro_rules! controller_differences {
+    ($define:ident) => {
+        $define! {
+            [packet_number: u64] [ecn: bool]
+            ours {
+                fn on_spurious_congestion_event(&mut self) {
+                    self.0.on_undo();
+                }
+                fn metrics(&self) -> ControllerMetrics {
+                    let (rate, quantum) = self.0.pacing();
+                    let mut metrics = ControllerMetrics::default();
+                    metrics.congestion_window = self.0.window();
+                    metrics.pacing_rate = rate.map(|bps| bps / differences::BITS_PER_UNIT_OF_PACING);
+                    metrics.send_quantum = rate.and(Some(quantum)).filter(|q| *q > 0);
+                    metrics
+                }
+            }
+            observed {
+                fn on_packet_sent(&mut self, now: Instant, bytes: u16, packet_number: u64) {
+                    self.inner.on_packet_sent(now, bytes, packet_number);
+                }
+                fn on_cwnd_limited(&mut self) {
+                    self.inner.on_cwnd_limited();
+                }
+                fn on_packet_lost(&mut self, lost_bytes: u16, packet_number: u64, now: Instant) {
+                    self.inner.on_packet_lost(lost_bytes, packet_number, now);
+                }
+                fn on_spurious_congestion_event(&mut self) {
+                    self.inner.on_spurious_congestion_event();
+                    self.note();
+                }
+                fn on_ack_frequency_update(&mut self, threshold: u64, max_ack_delay: std::time::Duration) {
+                    self.inner.on_ack_frequency_update(threshold, max_ack_delay);
+                }
+            }
+        }
+    };
+}
+
+#[path = "quinn_family/mod.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each stack, against its own crate")]
+mod adapter;
+
+pub(crate) use adapter::parts;
+
+/// Where noq's interface is not quinn's.
+mod differences {
     use super::proto as p;
     use crate::clock::Clock;
     use crate::handles::Sink;
@@ -34,6 +73,18 @@ mod seam {
     use std::num::NonZeroUsize;
     use std::sync::Arc;
     use std::time::{Duration, Instant};
+
+    /// How a method of a shared configuration takes it.
+    pub type Receiver<'a, T> = &'a T;
+    /// How a connection id is passed.
+    pub type IdArgument<'a> = p::ConnectionId;
+    /// noq's controllers tell their pacing rate in bytes a second.
+    pub const BITS_PER_UNIT_OF_PACING: u64 = 8;
+
+    /// What a handshake message that cannot be read is to the stack.
+    pub fn malformed_handshake() -> p::TransportError {
+        p::transport_parameters::Error::Malformed.into()
+    }
 
     /// One datagram at a time.
     pub const ONE: NonZeroUsize = NonZeroUsize::MIN;

@@ -1,7 +1,6 @@
-//! quinn and its kin behind the skin of a [`Machine`]: an endpoint with at most one connection; a server accepts the first
-//! that comes.
+//! A stack of this family as a [`Machine`]: an endpoint with at most one connection; a server accepts the first that comes.
 
-use super::{proto as p, seam};
+use super::{differences, proto as p};
 use crate::config::Config;
 use crate::machine::{CLIENT, Counts, Inbox, Machine, NOUGHTS, News, SERVER, violation};
 use crate::meter::Meter;
@@ -141,7 +140,7 @@ impl Machine for Connected {
     fn receive(&mut self, now: Instant, ecn: Ecn, datagram: Vec<u8>, answers: &mut VecDeque<Vec<u8>>) -> bool {
         let data = BytesMut::from(Bytes::from(datagram));
         let mut buffer = Vec::new();
-        match seam::handle(&mut self.endpoint, now, self.peer, of_ecn(ecn), data, &mut buffer) {
+        match differences::handle(&mut self.endpoint, now, self.peer, of_ecn(ecn), data, &mut buffer) {
             Some(p::DatagramEvent::ConnectionEvent(handle, event)) => match &mut self.connection {
                 Some((own, connection)) if *own == handle => connection.handle_event(event),
                 _ => return false,
@@ -167,7 +166,7 @@ impl Machine for Connected {
 
     fn transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<Ecn> {
         let (_, connection) = self.connection.as_mut()?;
-        let sent = connection.poll_transmit(now, seam::ONE, into)?;
+        let sent = connection.poll_transmit(now, differences::ONE, into)?;
         Some(to_ecn(sent.ecn))
     }
 
@@ -215,7 +214,7 @@ impl Machine for Connected {
         let mut taken = 0;
         while taken < bytes {
             let len = (bytes - taken).min(NOUGHTS.len() as u64) as usize;
-            match seam::write(&mut sender, Bytes::from_static(&NOUGHTS[..len])) {
+            match differences::write(&mut sender, Bytes::from_static(&NOUGHTS[..len])) {
                 Ok(written) => taken += written as u64,
                 // A stream that the peer has stopped takes everything and sends nothing.
                 Err(p::WriteError::Stopped(_) | p::WriteError::ClosedStream) => return bytes,
@@ -256,7 +255,7 @@ impl Machine for Connected {
 
     fn counts(&mut self) -> Counts {
         let Some((_, connection)) = &mut self.connection else { return Counts::default() };
-        let counts = seam::counts(connection, &self.meter);
+        let counts = differences::counts(connection, &self.meter);
         Counts { sent_packets: self.given_up + counts.sent_packets, ..counts }
     }
 }
