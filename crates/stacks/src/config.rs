@@ -1,6 +1,8 @@
 //! What a stack's endpoint is configured with: plain data, which can be copied and compared. What an endpoint shares with
 //! others while it lives is in [`Handles`](crate::Handles).
 
+use crate::addresses::AddressPair;
+use haltere_net::PathId;
 use haltere_transport::Role;
 use haltere_transport::cc::{Algorithm, SlowStart};
 use haltere_transport::quic::Session;
@@ -181,6 +183,8 @@ pub struct Config {
     pub cipher: Cipher,
     /// Flow-control windows.
     pub windows: Windows,
+    /// The addresses of the connection's paths: path `k` has the `k`-th pair. The handshake is made on path 0.
+    pub addresses: Vec<AddressPair>,
     /// The largest UDP payload that path MTU discovery looks for, bytes; at least 1200.
     pub max_udp_payload: u16,
     /// Whether the session of an earlier connection is resumed, and whether streams may be opened before the handshake is
@@ -203,6 +207,7 @@ impl Config {
             congestion,
             cipher: Cipher::default(),
             windows: Windows::default(),
+            addresses: vec![AddressPair::of_path(role, PathId(0))],
             max_udp_payload: 1472,
             session: Session::default(),
             retry: false,

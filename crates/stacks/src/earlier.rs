@@ -3,12 +3,13 @@
 //! A session cannot be made up, for both ends must share its secrets. So the ends make a connection beforehand, in this
 //! process and in virtual time, with random numbers of the run.
 
+use crate::addresses::AddressPair;
 use crate::config::{Config, Error};
 use crate::handles::Handles;
 use crate::make::endpoint;
 use crate::memory::Memory;
 use haltere_net::rng::Stream;
-use haltere_net::{ComponentId, Cx, Packet, Span, Time};
+use haltere_net::{ComponentId, Cx, Packet, PathId, Span, Time};
 use haltere_transport::quic::Session;
 use haltere_transport::{Body, Endpoint, Event, Role};
 
@@ -25,7 +26,9 @@ const DELAY: Span = Span::from_millis(1);
 pub fn earlier_connection(config: &Config, streams: [Stream; 2], at: Time) -> Result<Memory, Error> {
     let memory = Memory::empty(config.cipher, &mut streams[1].clone())?;
     let end = |role, stream| {
-        let config = Config { role, session: Session::New, retry: false, unknown_version: false, ..config.clone() };
+        let addresses = vec![AddressPair::of_path(role, PathId(0))];
+        let (session, retry, unknown_version) = (Session::New, false, false);
+        let config = Config { role, addresses, session, retry, unknown_version, ..config.clone() };
         endpoint(config, Handles { memory: Some(memory.clone()), ..Handles::new(stream) })
     };
     let [client, server] = streams;

@@ -12,14 +12,16 @@
 //!
 //! Who uses whom, without a circle: each line uses the lines above it, never those below.
 //!
-//! 1. [`config`] plain data; `secrets`, `seeds`, [`clock`], `meter`, [`machine`]: they use nothing of this crate
-//! 2. [`tls`] and `worker` (the program's process and its messages)
-//! 3. [`memory`] what is known from an earlier connection; `bridge` our congestion control inside a stack; [`shell`]
-//! 4. `null` the null cipher; [`handles`] what is live: random stream, memory, qlog, key log, worker process
-//! 5. the adapters [`quinn`], [`noq`], [`remote`]
-//! 6. `make` an endpoint of any stack
-//! 7. `earlier` the earlier connection itself
+//! 1. `addresses` of paths; `secrets`, `seeds`, [`clock`], `meter`: they use nothing of this crate
+//! 2. [`config`] plain data; [`machine`]
+//! 3. [`tls`] and `worker` (the program's process and its messages)
+//! 4. [`memory`] what is known from an earlier connection; `bridge` our congestion control inside a stack; [`shell`]
+//! 5. `null` the null cipher; [`handles`] what is live: random stream, memory, qlog, key log, worker process
+//! 6. the adapters [`quinn`], [`noq`], [`remote`]
+//! 7. `make` an endpoint of any stack
+//! 8. `earlier` the earlier connection itself
 
+mod addresses;
 mod bridge;
 mod clock;
 mod config;
@@ -39,6 +41,7 @@ mod shell;
 mod tls;
 mod worker;
 
+pub use addresses::AddressPair;
 pub use bridge::lacks;
 pub use config::{Cipher, Config, Congestion, Error, Own, Stack, Windows};
 pub use earlier::earlier_connection;

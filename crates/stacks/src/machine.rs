@@ -1,15 +1,12 @@
 //! What a stack looks like from here: the skin that each is given.
 
+use crate::addresses::AddressPair;
 use haltere_net::Ecn;
 use haltere_transport::CloseReason;
 use haltere_transport::ranges::RangeSet;
 use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
-
-/// The ends' addresses, by which the simulator does not route: stacks want some.
-pub(crate) const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 50_000);
-pub(crate) const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 443);
 
 /// The version of QUIC that all speak (RFC 9000), and one that servers have forgotten.
 pub(crate) const VERSION_1: u32 = 1;
@@ -112,6 +109,23 @@ pub(crate) struct Counts {
     pub min_rtt: Duration,
 }
 
+/// How a datagram came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    /// The addresses that it came to and from.
+    pub addresses: AddressPair,
+    pub ecn: Ecn,
+}
+
+/// How a datagram goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Departure {
+    /// The address that it goes from, if the stack says.
+    pub source: Option<IpAddr>,
+    pub destination: SocketAddr,
+    pub ecn: Ecn,
+}
+
 /// One end of a connection of a stack, with the stack's own timers, packets and streams. Streams go by their number on
 /// the wire (RFC 9000 section 2.1).
 pub(crate) trait Machine: Send {
@@ -123,13 +137,15 @@ pub(crate) trait Machine: Send {
     fn was_early_data_taken(&self) -> bool;
     /// Takes a datagram; what the stack answers outside of a connection goes into `answers`. False if the datagram is
     /// nothing to it: damaged, or for another.
-    fn receive(&mut self, now: Instant, ecn: Ecn, datagram: Vec<u8>, answers: &mut VecDeque<Vec<u8>>) -> bool;
+    fn receive(&mut self, now: Instant, arrival: Arrival, datagram: Vec<u8>, answers: &mut VecDeque<Vec<u8>>) -> bool;
     /// Runs the timers that are due.
     fn wake(&mut self, now: Instant);
     /// When the next timer is due.
     fn timeout(&mut self) -> Option<Instant>;
     /// Writes the next datagram that may go now.
-    fn transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<Ecn>;
+    fn transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<Departure>;
+    /// The address of the peer that the connection uses now.
+    fn remote(&self) -> Option<SocketAddr>;
     /// The next news.
     fn news(&mut self) -> Option<News>;
     /// Opens a bidirectional stream, if the peer allows one.

@@ -1,5 +1,6 @@
 //! Endpoints of the stacks that there are.
 
+use crate::addresses::Addresses;
 use crate::config::{Config, Error, Stack};
 use crate::handles::Handles;
 use crate::shell::Shell;
@@ -12,10 +13,11 @@ use haltere_transport::Endpoint;
 /// If the stack cannot be set up as the configuration asks; the error says what would be right.
 pub fn endpoint(config: Config, handles: Handles) -> Result<Box<dyn Endpoint>, Error> {
     let secrets = handles.secrets.clone();
+    let addresses = Addresses::new(config.addresses.clone()).map_err(Error::new)?;
     Ok(match config.stack {
-        Stack::Quinn => Box::new(Shell::new(quinn::parts(config, handles)?, secrets)),
-        Stack::Noq => Box::new(Shell::new(noq::parts(config, handles)?, secrets)),
-        Stack::Quiche => Box::new(Shell::new(remote::parts(config, handles)?, secrets)),
+        Stack::Quinn => Box::new(Shell::new(quinn::parts(config, handles)?, addresses, secrets)),
+        Stack::Noq => Box::new(Shell::new(noq::parts(config, handles)?, addresses, secrets)),
+        Stack::Quiche => Box::new(Shell::new(remote::parts(config, handles)?, addresses, secrets)),
     })
 }
 

@@ -60,6 +60,7 @@ pub(crate) use adapter::parts;
 /// Where noq's interface is not quinn's.
 mod differences {
     use super::proto as p;
+    use crate::addresses::AddressPair;
     use crate::clock::Clock;
     use crate::handles::Sink;
     use crate::machine::Counts;
@@ -142,12 +143,18 @@ mod differences {
     pub fn handle(
         endpoint: &mut p::Endpoint,
         now: Instant,
-        peer: SocketAddr,
+        addresses: AddressPair,
         ecn: Option<p::EcnCodepoint>,
         data: BytesMut,
         answer: &mut Vec<u8>,
     ) -> Option<p::DatagramEvent> {
-        endpoint.handle(now, p::FourTuple::from_remote(peer), ecn, data, answer)
+        let addresses = p::FourTuple::new(addresses.remote, Some(addresses.local.ip()));
+        endpoint.handle(now, addresses, ecn, data, answer)
+    }
+
+    /// The address of the peer that the connection uses now.
+    pub fn remote(connection: &p::Connection) -> Option<SocketAddr> {
+        connection.network_path(p::PathId::ZERO).ok().map(|path| path.remote())
     }
 
     pub fn write(stream: &mut p::SendStream<'_>, chunk: Bytes) -> Result<usize, p::WriteError> {

@@ -26,6 +26,7 @@ pub(crate) use adapter::parts;
 /// Where quinn's interface is not noq's.
 mod differences {
     use super::proto as p;
+    use crate::addresses::AddressPair;
     use crate::clock::Clock;
     use crate::handles::Sink;
     use crate::machine::Counts;
@@ -82,12 +83,19 @@ mod differences {
     pub fn handle(
         endpoint: &mut p::Endpoint,
         now: Instant,
-        peer: SocketAddr,
+        addresses: AddressPair,
         ecn: Option<p::EcnCodepoint>,
         data: BytesMut,
         answer: &mut Vec<u8>,
     ) -> Option<p::DatagramEvent> {
-        endpoint.handle(now, peer, None, ecn, data, answer)
+        // quinn replies from the address that the connection began with, which a migrating peer no longer talks to. Left
+        // unsaid, the address of the peer alone names the path.
+        endpoint.handle(now, addresses.remote, None, ecn, data, answer)
+    }
+
+    /// The address of the peer that the connection uses now.
+    pub fn remote(connection: &p::Connection) -> Option<SocketAddr> {
+        Some(connection.remote_address())
     }
 
     pub fn write(stream: &mut p::SendStream<'_>, chunk: Bytes) -> Result<usize, p::WriteError> {

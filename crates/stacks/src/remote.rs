@@ -4,10 +4,11 @@
 //! datagrams are asked for; what came of a stream is read in the worker and only counted here; datagrams that are to go
 //! later, as pacing wants it, wait here.
 
+use crate::addresses::AddressPair;
 use crate::clock::{Calendar, Clock};
 use crate::config::{Cipher, Config, Congestion, Error, Windows};
 use crate::handles::{Handles, Sink};
-use crate::machine::{Counts, Inbox, Machine, News, violation};
+use crate::machine::{Arrival, Counts, Departure, Inbox, Machine, News, violation};
 use crate::meter::Meter;
 use crate::secrets::Secrets;
 use crate::shell::Parts;
@@ -18,6 +19,7 @@ use haltere_transport::quic::Session;
 use haltere_transport::{CloseReason, Role};
 use std::collections::VecDeque;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// What was read of a stream and not asked for yet.
@@ -31,6 +33,7 @@ struct Received {
 pub(crate) struct Remote {
     worker: Worker,
     end: u32,
+    addresses: AddressPair,
     role: Role,
     clock: Clock,
     meter: Meter,
@@ -57,6 +60,10 @@ pub(crate) struct Remote {
 /// A machine and what its shell needs.
 pub(crate) fn parts(config: Config, mut handles: Handles) -> Result<Parts<Remote>, Error> {
     let setup = setup(&config, handles.stream.bits(), handles.qlog.is_some())?;
+    let &[addresses] = config.addresses.as_slice() else {
+        let name = config.stack.describe().0;
+        return Err(Error::new(format!("{name} has one path here: give one pair of addresses, or write quic@noq/…")));
+    };
     let end = handles.worker.new_end(config.stack)?;
     let turn = Turn { end, now: 0, asks: vec![Ask::Make { setup }] };
     let answer = handles.worker.turn(&turn).map_err(Error::new)?;
@@ -67,6 +74,7 @@ pub(crate) fn parts(config: Config, mut handles: Handles) -> Result<Parts<Remote
     let machine = Remote {
         worker: handles.worker,
         end,
+        addresses,
         role: config.role,
         clock,
         meter: meter.clone(),
@@ -231,8 +239,8 @@ impl Machine for Remote {
         false
     }
 
-    fn receive(&mut self, now: Instant, ecn: Ecn, datagram: Vec<u8>, _: &mut VecDeque<Vec<u8>>) -> bool {
-        self.turn(now, Some(Ask::Receive { ecn: ecn as u8, datagram: Blob(datagram) }))
+    fn receive(&mut self, now: Instant, arrival: Arrival, datagram: Vec<u8>, _: &mut VecDeque<Vec<u8>>) -> bool {
+        self.turn(now, Some(Ask::Receive { ecn: arrival.ecn as u8, datagram: Blob(datagram) }))
     }
 
     fn wake(&mut self, now: Instant) {
@@ -252,14 +260,19 @@ impl Machine for Remote {
         (at != NEVER).then(|| self.clock.instant(Time::from_nanos(at)))
     }
 
-    fn transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<Ecn> {
+    fn transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<Departure> {
         if self.stale || !self.asks.is_empty() {
             self.turn(now, Some(Ask::Send {}));
         }
         let due = self.clock.time(now).as_nanos();
         self.outgoing.front().filter(|first| first.at <= due)?;
         *into = self.outgoing.pop_front()?.datagram.0;
-        Some(Ecn::NotEct)
+        let AddressPair { local, remote } = self.addresses;
+        Some(Departure { source: Some(local.ip()), destination: remote, ecn: Ecn::NotEct })
+    }
+
+    fn remote(&self) -> Option<SocketAddr> {
+        Some(self.addresses.remote)
     }
 
     fn news(&mut self) -> Option<News> {

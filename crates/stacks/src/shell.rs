@@ -1,7 +1,8 @@
 //! What all stacks share: a [`Machine`] becomes an [`Endpoint`] whose streams count bytes.
 
+use crate::addresses::Addresses;
 use crate::clock::{Calendar, Clock};
-use crate::machine::{Inbox, Machine, News};
+use crate::machine::{Arrival, Inbox, Machine, News};
 use crate::meter::Meter;
 use crate::secrets::Secrets;
 use haltere_net::{Cx, Ecn, Metric, Packet, PathId, Span, Time};
@@ -62,8 +63,9 @@ pub(crate) struct Shell<M> {
     events: VecDeque<Event>,
     /// Room for the next datagram, kept when there was none.
     spare: Vec<u8>,
-    /// Datagrams that belong to no connection, such as Version Negotiation.
-    answers: VecDeque<Vec<u8>>,
+    /// Datagrams that belong to no connection, such as Version Negotiation, and the path of each.
+    answers: VecDeque<(PathId, Vec<u8>)>,
+    addresses: Addresses,
     stats: Stats,
     /// The last values of the metrics that were reported.
     reported: [u64; 5],
@@ -84,7 +86,7 @@ pub(crate) struct Parts<M> {
 }
 
 impl<M: Machine> Shell<M> {
-    pub fn new(parts: Parts<M>, secrets: Secrets) -> Shell<M> {
+    pub fn new(parts: Parts<M>, addresses: Addresses, secrets: Secrets) -> Shell<M> {
         Shell {
             machine: RefCell::new(parts.machine),
             role: parts.role,
@@ -105,6 +107,7 @@ impl<M: Machine> Shell<M> {
             events: VecDeque::new(),
             spare: Vec::new(),
             answers: VecDeque::new(),
+            addresses,
             stats: Stats::default(),
             reported: [0; 5],
             secrets,
@@ -266,9 +269,9 @@ impl<M: Machine> Shell<M> {
         self.reported = now;
     }
 
-    fn packet(&mut self, datagram: Vec<u8>, ecn: Ecn) -> Packet<Body> {
+    fn packet(&mut self, datagram: Vec<u8>, path: PathId, ecn: Ecn) -> Packet<Body> {
         self.stats.sent_all += 1;
-        Packet { ecn, ..Packet::new(datagram.len() as u32 + IP_UDP, Body::Udp(datagram)) }
+        Packet { path, ecn, ..Packet::new(datagram.len() as u32 + IP_UDP, Body::Udp(datagram)) }
     }
 }
 
@@ -282,12 +285,14 @@ impl<M: Machine> Endpoint for Shell<M> {
 
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
         self.at(cx.now);
-        let Body::Udp(datagram) = packet.body else {
+        let (Body::Udp(datagram), Some(addresses)) = (packet.body, self.addresses.pair(packet.path)) else {
             self.stats.invalid_packets += 1;
             return;
         };
         let (now, damages) = (self.clock.instant(cx.now), self.meter.damages());
-        let taken = self.machine.get_mut().receive(now, packet.ecn, datagram, &mut self.answers);
+        let (arrival, mut answers) = (Arrival { addresses, ecn: packet.ecn }, VecDeque::new());
+        let taken = self.machine.get_mut().receive(now, arrival, datagram, &mut answers);
+        self.answers.extend(answers.into_iter().map(|answer| (packet.path, answer)));
         if !taken || self.meter.damages() != damages {
             self.stats.invalid_packets += 1;
         } else {
@@ -308,18 +313,23 @@ impl<M: Machine> Endpoint for Shell<M> {
     }
 
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
-        if let Some(answer) = self.answers.pop_front() {
-            return Some(self.packet(answer, Ecn::NotEct));
+        if let Some((path, answer)) = self.answers.pop_front() {
+            return Some(self.packet(answer, path, Ecn::NotEct));
         }
         if self.spare.capacity() == 0 {
             self.spare = Vec::with_capacity(self.room);
         }
-        let machine = self.machine.get_mut();
-        if let Some(ecn) = machine.transmit(self.clock.instant(cx.now), &mut self.spare) {
+        while let Some(sent) = self.machine.get_mut().transmit(self.clock.instant(cx.now), &mut self.spare) {
             self.report(cx);
+            let Some(path) = self.addresses.path(sent.source, sent.destination) else {
+                // There is no path to this address: as on a host without a route to it, the datagram goes nowhere.
+                self.spare.clear();
+                continue;
+            };
             let datagram = std::mem::take(&mut self.spare);
-            return Some(self.packet(datagram, ecn));
+            return Some(self.packet(datagram, path, sent.ecn));
         }
+        let machine = self.machine.get_mut();
         // A timer that is due has run or will not: no stack sets one for the past to be run at once.
         let soonest = cx.now + Span::from_nanos(1);
         self.wake = machine.timeout().map_or(Time::NEVER, |at| self.clock.time(at).max(soonest));
@@ -402,7 +412,13 @@ impl<M: Machine> Endpoint for Shell<M> {
         stats
     }
 
-    fn bytes_in_flight(&self, _: PathId) -> u64 {
-        self.meter.in_flight()
+    fn paths(&self) -> usize {
+        self.addresses.len()
+    }
+
+    fn bytes_in_flight(&self, path: PathId) -> u64 {
+        let remote = self.machine.borrow().remote();
+        let used = remote.and_then(|remote| self.addresses.path(None, remote)).unwrap_or_default();
+        if path == used { self.meter.in_flight() } else { 0 }
     }
 }

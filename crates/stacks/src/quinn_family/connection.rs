@@ -2,12 +2,12 @@
 
 use super::{differences, proto as p};
 use crate::config::Config;
-use crate::machine::{CLIENT, Counts, Inbox, Machine, NOUGHTS, News, SERVER, violation};
+use crate::machine::{Arrival, Counts, Departure, Inbox, Machine, NOUGHTS, News, violation};
 use crate::meter::Meter;
 use crate::tls;
 use bytes::{Bytes, BytesMut};
 use haltere_net::Ecn;
-use haltere_transport::{CloseReason, Role};
+use haltere_transport::CloseReason;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -18,7 +18,8 @@ pub(crate) struct Connected {
     /// How a client tries to connect, one after the other.
     attempts: VecDeque<p::ClientConfig>,
     connection: Option<(p::ConnectionHandle, p::Connection)>,
-    peer: SocketAddr,
+    /// The peer's address on path 0.
+    peer: Option<SocketAddr>,
     news: VecDeque<News>,
     /// Whether the server has addresses validated by a Retry packet.
     retry: bool,
@@ -39,7 +40,7 @@ impl Connected {
             endpoint,
             attempts,
             connection: None,
-            peer: if config.role == Role::Client { SERVER } else { CLIENT },
+            peer: config.addresses.first().map(|pair| pair.remote),
             news: VecDeque::new(),
             retry: config.retry,
             given_up: 0,
@@ -122,7 +123,8 @@ impl Machine for Connected {
     fn connect(&mut self, now: Instant) -> Result<(), &'static str> {
         let Some(config) = self.attempts.pop_front() else { return Ok(()) };
         self.given_up = self.counts().sent_packets;
-        match self.endpoint.connect(now, config, self.peer, tls::NAME) {
+        let peer = self.peer.ok_or("the connection has no path")?;
+        match self.endpoint.connect(now, config, peer, tls::NAME) {
             Ok(connected) => self.connection = Some(connected),
             Err(_) => return Err("the stack refused to connect"),
         }
@@ -137,10 +139,10 @@ impl Machine for Connected {
         self.connection.as_ref().is_some_and(|(_, c)| c.accepted_0rtt())
     }
 
-    fn receive(&mut self, now: Instant, ecn: Ecn, datagram: Vec<u8>, answers: &mut VecDeque<Vec<u8>>) -> bool {
+    fn receive(&mut self, now: Instant, arrival: Arrival, datagram: Vec<u8>, answers: &mut VecDeque<Vec<u8>>) -> bool {
         let data = BytesMut::from(Bytes::from(datagram));
         let mut buffer = Vec::new();
-        match differences::handle(&mut self.endpoint, now, self.peer, of_ecn(ecn), data, &mut buffer) {
+        match differences::handle(&mut self.endpoint, now, arrival.addresses, of_ecn(arrival.ecn), data, &mut buffer) {
             Some(p::DatagramEvent::ConnectionEvent(handle, event)) => match &mut self.connection {
                 Some((own, connection)) if *own == handle => connection.handle_event(event),
                 _ => return false,
@@ -164,10 +166,14 @@ impl Machine for Connected {
         self.connection.as_mut().and_then(|(_, c)| c.poll_timeout())
     }
 
-    fn transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<Ecn> {
+    fn transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<Departure> {
         let (_, connection) = self.connection.as_mut()?;
         let sent = connection.poll_transmit(now, differences::ONE, into)?;
-        Some(to_ecn(sent.ecn))
+        Some(Departure { source: sent.src_ip, destination: sent.destination, ecn: to_ecn(sent.ecn) })
+    }
+
+    fn remote(&self) -> Option<SocketAddr> {
+        self.connection.as_ref().and_then(|(_, c)| differences::remote(c))
     }
 
     fn news(&mut self) -> Option<News> {
