@@ -35,7 +35,7 @@ pub enum Stack {
     Quiche,
 }
 
-/// A stack's own congestion controls, as far as they take their dice from the run.
+/// A stack's own congestion controls, as far as they draw no random numbers of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Own {
     /// CUBIC, the default of both.

@@ -2,8 +2,8 @@
 
 use crate::addresses::Addresses;
 use crate::config::{Config, Error, Stack};
+use crate::endpoint::StackEndpoint;
 use crate::handles::Handles;
-use crate::shell::Shell;
 use crate::{noq, quinn, remote, worker};
 use haltere_transport::Endpoint;
 
@@ -15,9 +15,9 @@ pub fn endpoint(config: Config, handles: Handles) -> Result<Box<dyn Endpoint>, E
     let secrets = handles.secrets.clone();
     let addresses = Addresses::new(config.addresses.clone()).map_err(Error::new)?;
     Ok(match config.stack {
-        Stack::Quinn => Box::new(Shell::new(quinn::parts(config, handles)?, addresses, secrets)),
-        Stack::Noq => Box::new(Shell::new(noq::parts(config, handles)?, addresses, secrets)),
-        Stack::Quiche => Box::new(Shell::new(remote::parts(config, handles)?, addresses, secrets)),
+        Stack::Quinn => Box::new(StackEndpoint::new(quinn::parts(config, handles)?, addresses, secrets)),
+        Stack::Noq => Box::new(StackEndpoint::new(noq::parts(config, handles)?, addresses, secrets)),
+        Stack::Quiche => Box::new(StackEndpoint::new(remote::parts(config, handles)?, addresses, secrets)),
     })
 }
 

@@ -1,4 +1,4 @@
-//! noq-proto as a [`Machine`](crate::machine::Machine), through the adapter that it shares with quinn
+//! noq-proto as a [`StackConnection`](crate::connection::StackConnection), through the adapter that it shares with quinn
 //! (`quinn_family/`); here is what is its own.
 
 use noq_proto as proto;
@@ -62,8 +62,8 @@ mod differences {
     use super::proto as p;
     use crate::addresses::AddressPair;
     use crate::clock::Clock;
+    use crate::connection::Counts;
     use crate::handles::Sink;
-    use crate::machine::Counts;
     use crate::memory::Memory;
     use crate::meter::Meter;
     use crate::null;
@@ -119,8 +119,8 @@ mod differences {
         common.cid_generator(Arc::new(make));
     }
 
-    /// Address tokens with a checksum in place of a seal: there is nobody here from whom to keep them, and noq's own key comes
-    /// from the system's dice.
+    /// Address tokens with a checksum in place of a seal: nothing is gained here by keeping them secret, and noq's own key
+    /// comes from the system's random numbers.
     struct OpenTokens;
 
     impl p::crypto::HandshakeTokenKey for OpenTokens {

@@ -2,7 +2,8 @@
 //!
 //! Flights are as long as those of [`crate::tls`]; messages carry the transport parameters and are padded. A packet's
 //! tag is as long as an AEAD's and holds a checksum, so that damage is found as decryption would find it. Headers are not
-//! protected, but the sample that protection would need is kept room for. Everything is a function of the run's dice.
+//! protected, but there is room for the sample that protection would need. Everything
+//! is a function of the run's random numbers.
 
 use crate::memory::{Memory, Parameters};
 use haltere_transport::Role;
@@ -18,7 +19,7 @@ const ENCRYPTED_EXTENSIONS: usize = 19;
 const SERVER_NAME: usize = 4;
 /// Certificate, CertificateVerify, Finished.
 const AUTHENTICATION: usize = 2900 + 72 + FINISHED;
-/// A MAC by SHA-384, which goes with the cipher that rustls likes best.
+/// A MAC by SHA-384, which belongs to the cipher that rustls prefers.
 const FINISHED: usize = 4 + 48;
 /// Each of two session tickets.
 const TICKET: usize = 89;
@@ -30,7 +31,7 @@ const SELECTED_IDENTITY: usize = 4 + 2;
 /// The early_data extension in ClientHello and EncryptedExtensions (section 4.2.10).
 const EARLY_DATA: usize = 4;
 
-/// What a message is, in the lower bits of its first byte; above them stands what it says of the session.
+/// The kind of a message, in the lower bits of its first byte; the upper two hold the kind of session.
 mod kind {
     use super::Session;
 
@@ -64,7 +65,7 @@ pub(crate) enum Level {
     Data,
 }
 
-/// What an end goes by of an earlier connection.
+/// What an end knows from an earlier connection.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Past {
     /// What a client asks for and a server grants.
@@ -105,7 +106,7 @@ impl Handshake {
         Handshake { role, past, session, own, peer, heard, greeted: false, served: false, finished: false, step }
     }
 
-    /// The peer's transport parameters, once it has told them; before that, those that a client with early keys remembers.
+    /// The peer's transport parameters, once they were received; before that, those that a client with early keys remembers.
     pub fn peer(&self) -> Option<Vec<u8>> {
         let remembered = || if self.is_client() && self.early() { self.past.parameters.get() } else { None };
         self.peer.clone().or_else(remembered)
@@ -239,7 +240,7 @@ fn message(into: &mut Vec<u8>, kind: u8, len: usize, parameters: &[u8]) {
 }
 
 /// The tag of a Retry packet, which depends on the id that the client addressed its first packet to (RFC 9001 section 5.8):
-/// so it is told from one for another attempt.
+/// so that a Retry packet for another attempt is recognised.
 pub(crate) fn retry_tag(first_id: &[u8], packet: &[u8]) -> [u8; TAG] {
     tag(first_id.len() as u64, first_id, packet)
 }
@@ -342,7 +343,7 @@ mod tests {
         assert!(client.read(&[20, 0, 0, 2, 0, 0]).is_err());
     }
 
-    /// Lengths of what TLS says in turn: client's hello; server's hello, flight; client's end; server's tickets.
+    /// Lengths of TLS's messages in turn: client's hello; server's hello, flight; client's end; server's tickets.
     fn of_tls(pair: &Pair, session: Session, client_parameters: usize, server_parameters: usize) -> [usize; 5] {
         let calendar = Calendar::default();
         let (client, server) = (Arc::new(pair.client(&calendar, session == Session::Early)), pair.server(&calendar));

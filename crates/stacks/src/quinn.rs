@@ -1,4 +1,4 @@
-//! quinn-proto as a [`Machine`](crate::machine::Machine), through the adapter that it shares with noq
+//! quinn-proto as a [`StackConnection`](crate::connection::StackConnection), through the adapter that it shares with noq
 //! (`quinn_family/`); here is what is its own.
 
 use quinn_proto as proto;
@@ -28,8 +28,8 @@ mod differences {
     use super::proto as p;
     use crate::addresses::AddressPair;
     use crate::clock::Clock;
+    use crate::connection::Counts;
     use crate::handles::Sink;
-    use crate::machine::Counts;
     use crate::memory::Memory;
     use crate::meter::Meter;
     use crate::seeds;
@@ -73,7 +73,7 @@ mod differences {
         common.cid_generator(make);
     }
 
-    /// What seals address tokens: a key from the run's dice, or that of the earlier connection.
+    /// What seals address tokens: a key from the run's random numbers, or that of the earlier connection.
     pub fn token_key(memory: Option<&Memory>, dice: &mut Stream) -> Arc<dyn p::crypto::HandshakeTokenKey> {
         let key = seeds::bytes::<64>(dice);
         let key = memory.map_or(key, |memory| memory.token_key);

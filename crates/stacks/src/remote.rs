@@ -1,4 +1,4 @@
-//! One end of a connection in a worker program ([`crate::worker`]), behind the skin of a [`Machine`].
+//! One end of a connection in a worker program ([`crate::worker`]), as a [`StackConnection`].
 //!
 //! Each turn is two messages and two changes of process, so there are few: what the application writes waits until
 //! datagrams are asked for; what came of a stream is read in the worker and only counted here; datagrams that are to go
@@ -7,13 +7,13 @@
 use crate::addresses::AddressPair;
 use crate::clock::{Calendar, Clock};
 use crate::config::{Cipher, Config, Congestion, Error, Windows};
+use crate::connection::{Arrival, Counts, Departure, ReadProgress, StackConnection, StackEvent, violation};
+use crate::endpoint::Parts;
 use crate::handles::{Handles, Sink};
-use crate::machine::{Arrival, Counts, Departure, Inbox, Machine, News, violation};
 use crate::meter::Meter;
 use crate::secrets::Secrets;
-use crate::shell::Parts;
 use crate::worker::Worker;
-use crate::worker::protocol::{Answer, Ask, Blob, Figures, NEVER, Outgoing, Setup, Told, Turn};
+use crate::worker::protocol::{Answer, Blob, Command, Figures, NEVER, Notice, Outgoing, Setup, Turn};
 use haltere_net::{Ecn, Time};
 use haltere_transport::quic::Session;
 use haltere_transport::{CloseReason, Role};
@@ -39,12 +39,12 @@ pub(crate) struct Remote {
     meter: Meter,
     secrets: Secrets,
     qlog: Option<Sink>,
-    /// Not asked yet.
-    asks: Vec<Ask>,
+    /// Commands that were not sent yet.
+    commands: Vec<Command>,
     /// Whether datagrams must be asked for before it is known that there are none.
     stale: bool,
     outgoing: VecDeque<Outgoing>,
-    news: VecDeque<News>,
+    events: VecDeque<StackEvent>,
     /// When the worker wants a turn, ns.
     wake: u64,
     opened: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Remote {
     failed: bool,
 }
 
-/// A machine and what its shell needs.
+/// What the endpoint is made from.
 pub(crate) fn parts(config: Config, mut handles: Handles) -> Result<Parts<Remote>, Error> {
     let setup = setup(&config, handles.stream.bits(), handles.qlog.is_some())?;
     let &[addresses] = config.addresses.as_slice() else {
@@ -65,13 +65,13 @@ pub(crate) fn parts(config: Config, mut handles: Handles) -> Result<Parts<Remote
         return Err(Error::new(format!("{name} has one path here: give one pair of addresses, or write quic@noq/…")));
     };
     let end = handles.worker.new_end(config.stack)?;
-    let turn = Turn { end, now: 0, asks: vec![Ask::Make { setup }] };
+    let turn = Turn { end, now: 0, commands: vec![Command::Make { setup }] };
     let answer = handles.worker.turn(&turn).map_err(Error::new)?;
     if !answer.refused.is_empty() {
         return Err(Error::new(answer.refused));
     }
     let (clock, meter) = (Clock::new(), Meter::default());
-    let machine = Remote {
+    let connection = Remote {
         worker: handles.worker,
         end,
         addresses,
@@ -80,10 +80,10 @@ pub(crate) fn parts(config: Config, mut handles: Handles) -> Result<Parts<Remote
         meter: meter.clone(),
         secrets: handles.secrets,
         qlog: handles.qlog,
-        asks: Vec::new(),
+        commands: Vec::new(),
         stale: false,
         outgoing: VecDeque::new(),
-        news: VecDeque::new(),
+        events: VecDeque::new(),
         wake: NEVER,
         opened: 0,
         openable: 0,
@@ -95,19 +95,19 @@ pub(crate) fn parts(config: Config, mut handles: Handles) -> Result<Parts<Remote
     };
     let (role, max_udp_payload) = (config.role, config.max_udp_payload.max(1200));
     let calendar = Calendar::default();
-    Ok(Parts { machine, role, clock, calendar, meter, max_udp_payload, ordered: true, early: false })
+    Ok(Parts { connection, role, clock, calendar, meter, max_udp_payload, ordered: true, early_data: false })
 }
 
 impl Remote {
-    /// Asks what waits; returns whether the datagrams among it were something to the end.
-    fn turn(&mut self, now: Instant, ask: Option<Ask>) -> bool {
-        self.asks.extend(ask);
+    /// Sends the commands that wait; returns whether the end accepted all datagrams among them.
+    fn turn(&mut self, now: Instant, command: Option<Command>) -> bool {
+        self.commands.extend(command);
         self.stale = false;
-        let asks = std::mem::take(&mut self.asks);
+        let commands = std::mem::take(&mut self.commands);
         if self.failed {
             return false;
         }
-        let turn = Turn { end: self.end, now: self.clock.time(now).as_nanos(), asks };
+        let turn = Turn { end: self.end, now: self.clock.time(now).as_nanos(), commands };
         match self.worker.turn(&turn) {
             Ok(answer) if answer.refused.is_empty() => self.take(answer),
             Ok(_) => self.fail("the stack's worker program refused a turn"),
@@ -119,7 +119,7 @@ impl Remote {
         self.failed = true;
         self.wake = NEVER;
         self.outgoing.clear();
-        self.news.push_back(News::Failed(CloseReason::ProtocolViolation(why)));
+        self.events.push_back(StackEvent::Failed(CloseReason::ProtocolViolation(why)));
         false
     }
 
@@ -128,12 +128,12 @@ impl Remote {
         self.outgoing.extend(answer.outgoing);
         self.wake = answer.wake;
         self.openable = answer.openable;
-        for told in answer.told {
-            self.hear(told);
+        for notice in answer.notices {
+            self.notice(notice);
         }
         if self.wanted && self.opened < self.openable {
             self.wanted = false;
-            self.news.push_back(News::Openable);
+            self.events.push_back(StackEvent::Openable);
         }
         self.count(answer.figures);
         if !answer.secrets.is_empty() {
@@ -146,35 +146,35 @@ impl Remote {
         answer.taken
     }
 
-    fn hear(&mut self, told: Told) {
-        let news = match told {
-            Told::Connected {} => News::Connected,
-            Told::Read { stream, bytes, ended } => {
+    fn notice(&mut self, notice: Notice) {
+        let events = match notice {
+            Notice::Connected {} => StackEvent::Connected,
+            Notice::Read { stream, bytes, ended } => {
                 if let Some(known) = self.received.iter_mut().find(|r| r.id == stream) {
                     known.bytes += bytes;
                     known.ended |= ended;
-                    News::Readable(stream)
+                    StackEvent::Readable(stream)
                 } else {
                     self.received.push(Received { id: stream, bytes, ended });
-                    self.first_heard(stream)
+                    self.first_received(stream)
                 }
             }
-            Told::Delivered { stream } => News::Delivered(stream),
-            Told::Closed {} => News::Closed,
-            Told::Silent {} => News::Silent,
-            Told::Failed { code } => News::Failed(violation(code)),
+            Notice::Delivered { stream } => StackEvent::Delivered(stream),
+            Notice::Closed {} => StackEvent::Closed,
+            Notice::Silent {} => StackEvent::Silent,
+            Notice::Failed { code } => StackEvent::Failed(violation(code)),
         };
-        self.news.push_back(news);
+        self.events.push_back(events);
     }
 
     /// What a stream's first bytes mean: the peer opened it, or answers.
-    fn first_heard(&mut self, stream: u64) -> News {
+    fn first_received(&mut self, stream: u64) -> StackEvent {
         let ours = stream & 1 == u64::from(self.role == Role::Server);
         if ours || stream & 2 != 0 {
-            return News::Readable(stream);
+            return StackEvent::Readable(stream);
         }
         self.accepted.push_back(stream);
-        News::Opened
+        StackEvent::Opened
     }
 
     fn count(&mut self, figures: Figures) {
@@ -225,9 +225,9 @@ fn setup(config: &Config, seed: u64, qlog: bool) -> Result<Setup, Error> {
 /// 24 MiB (`apps/src/args.rs`).
 const STOCK: (u64, u64) = (1_000_000, 10_000_000);
 
-impl Machine for Remote {
+impl StackConnection for Remote {
     fn connect(&mut self, now: Instant) -> Result<(), &'static str> {
-        self.turn(now, Some(Ask::Connect {}));
+        self.turn(now, Some(Command::Connect {}));
         Ok(())
     }
 
@@ -240,19 +240,19 @@ impl Machine for Remote {
     }
 
     fn receive(&mut self, now: Instant, arrival: Arrival, datagram: Vec<u8>, _: &mut VecDeque<Vec<u8>>) -> bool {
-        self.turn(now, Some(Ask::Receive { ecn: arrival.ecn as u8, datagram: Blob(datagram) }))
+        self.turn(now, Some(Command::Receive { ecn: arrival.ecn as u8, datagram: Blob(datagram) }))
     }
 
     fn wake(&mut self, now: Instant) {
         // Else a datagram is due that waits here.
         if self.clock.time(now) >= Time::from_nanos(self.wake) {
-            self.turn(now, Some(Ask::Wake {}));
+            self.turn(now, Some(Command::Wake {}));
         }
     }
 
     fn timeout(&mut self) -> Option<Instant> {
-        let at = match (self.news.is_empty(), self.outgoing.front()) {
-            // They came with the last datagrams, and are to be heard at once.
+        let at = match (self.events.is_empty(), self.outgoing.front()) {
+            // They came with the last datagrams, and are to be handled at once.
             (false, _) => 0,
             (true, Some(first)) => self.wake.min(first.at),
             (true, None) => self.wake,
@@ -261,8 +261,8 @@ impl Machine for Remote {
     }
 
     fn transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<Departure> {
-        if self.stale || !self.asks.is_empty() {
-            self.turn(now, Some(Ask::Send {}));
+        if self.stale || !self.commands.is_empty() {
+            self.turn(now, Some(Command::Send {}));
         }
         let due = self.clock.time(now).as_nanos();
         self.outgoing.front().filter(|first| first.at <= due)?;
@@ -275,8 +275,8 @@ impl Machine for Remote {
         Some(self.addresses.remote)
     }
 
-    fn news(&mut self) -> Option<News> {
-        self.news.pop_front()
+    fn poll_event(&mut self) -> Option<StackEvent> {
+        self.events.pop_front()
     }
 
     fn open(&mut self) -> Option<u64> {
@@ -293,22 +293,22 @@ impl Machine for Remote {
     }
 
     fn write(&mut self, stream: u64, bytes: u64) -> u64 {
-        self.asks.push(Ask::Write { stream, bytes });
+        self.commands.push(Command::Write { stream, bytes });
         bytes
     }
 
     fn finish(&mut self, stream: u64) {
-        self.asks.push(Ask::Finish { stream });
+        self.commands.push(Command::Finish { stream });
     }
 
-    fn read(&mut self, stream: u64, inbox: &mut Inbox) -> bool {
+    fn read(&mut self, stream: u64, progress: &mut ReadProgress) -> bool {
         let Some(received) = self.received.iter_mut().find(|r| r.id == stream) else { return false };
-        inbox.take(inbox.prefix(), std::mem::take(&mut received.bytes));
+        progress.take(progress.prefix(), std::mem::take(&mut received.bytes));
         received.ended
     }
 
     fn close(&mut self, _: Instant) {
-        self.asks.push(Ask::Close {});
+        self.commands.push(Command::Close {});
     }
 
     fn counts(&mut self) -> Counts {

@@ -1,12 +1,12 @@
-//! The program's clock and dice, which are the run's. All `unsafe` code of the program stands here.
+//! The program's clock and random numbers, which are the run's. All `unsafe` code of the program is here.
 //!
 //! A stack that asks the system for the time or for randomness calls a function of a library by its name. The names are
 //! defined here, in the program itself, and the linker prefers a program's own: `clock_gettime`, through which the
 //! standard library makes every `Instant` and `SystemTime`; `time` and `gettimeofday`, which BoringSSL asks about
-//! certificates and tickets; and `RAND_bytes` of BoringSSL, which draws all of quiche's and TLS's dice (`--wrap` in
+//! certificates and tickets; and `RAND_bytes` of BoringSSL, which draws all random numbers of quiche and TLS (`--wrap` in
 //! `build.rs` sends its callers to `__wrap_RAND_bytes`, since its own library defines the name too).
 //!
-//! The program has one thread, and one end at a time has its turn: the time and the dice are that end's.
+//! The program has one thread, and one end at a time has its turn: the time and the random numbers are that end's.
 #![allow(unsafe_code, reason = "a C function is defined under a name that others call")]
 
 use haltere_net::rng::Stream;
@@ -23,29 +23,29 @@ thread_local! {
     static DICE: RefCell<Option<Stream>> = const { RefCell::new(None) };
 }
 
-/// From now on it is `now` of the run, in ns, and dice are thrown from `dice`.
+/// Sets the time of the run to `now`, in ns, and draws random numbers from `dice` from now on.
 pub fn set(now: u64, dice: Stream) {
     NOW.set(now);
     DICE.set(Some(dice));
 }
 
-/// Gives the dice back.
+/// Gives the stream of random numbers back.
 pub fn take_dice() -> Option<Stream> {
     DICE.take()
 }
 
-/// Fills `bytes` from the dice.
+/// Fills `bytes` with random numbers.
 pub fn draw(bytes: &mut [u8]) {
     DICE.with_borrow_mut(|dice| {
         for chunk in bytes.chunks_mut(8) {
-            // Without an end at its turn there is nothing to be random: setting up a library.
+            // Zeros while no end has its turn, that is, while a library is set up.
             let drawn = dice.as_mut().map_or(0, Stream::bits).to_le_bytes();
             chunk.copy_from_slice(&drawn[..chunk.len()]);
         }
     });
 }
 
-/// The instant that the start of a run has.
+/// The instant of the start of a run.
 pub fn start() -> Instant {
     let now = NOW.replace(0);
     #[expect(clippy::disallowed_methods, reason = "it reads the clock of this file")]

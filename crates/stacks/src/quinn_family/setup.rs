@@ -1,18 +1,18 @@
-//! How the stacks of this family are set up: as their defaults say, but for what `docs/stacks.md` lists: dice, windows, path MTU,
+//! How the stacks of this family are set up: as their defaults say, but for what `docs/stacks.md` lists: random numbers, windows, path MTU,
 //! segmentation offload.
 
-use super::connection::Connected;
+use super::connection::Connection;
 use super::counting::Counting;
 use super::null_crypto::Null;
 use super::{Factory, control, differences, proto as p};
 use crate::clock::{Calendar, Clock};
 use crate::config::{Cipher, Config, Error, Own, Windows};
+use crate::connection::{VERSION_1, VERSION_DRAFT_29};
+use crate::endpoint::Parts;
 use crate::handles::Handles;
-use crate::machine::{VERSION_1, VERSION_DRAFT_29};
 use crate::memory::{Memory, Tokens};
 use crate::meter::Meter;
 use crate::null::Past;
-use crate::shell::Parts;
 use crate::{seeds, tls};
 use bytes::Bytes;
 use haltere_net::rng::Stream;
@@ -23,8 +23,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A machine and what its shell needs.
-pub(crate) fn parts(config: Config, handles: Handles) -> Result<Parts<Connected>, Error> {
+/// What the endpoint is made from.
+pub(crate) fn parts(config: Config, handles: Handles) -> Result<Parts<Connection>, Error> {
     let (clock, calendar, meter) = (Clock::new(), Calendar::default(), Meter::default());
     let mut dice = handles.stream.clone();
     let common = Arc::new(common(&config, &mut dice)?);
@@ -34,16 +34,16 @@ pub(crate) fn parts(config: Config, handles: Handles) -> Result<Parts<Connected>
         Role::Server => server = Some(Arc::new(setup.server(&mut dice)?)),
         Role::Client => attempts = setup.clients(dice)?,
     }
-    let machine = Connected::new(differences::endpoint(common, server), attempts, &config, &meter);
+    let connection = Connection::new(differences::endpoint(common, server), attempts, &config, &meter);
     Ok(Parts {
-        machine,
+        connection,
         role: config.role,
         clock,
         calendar,
         meter,
         max_udp_payload: config.max_udp_payload.max(1200),
         ordered: config.windows == Windows::Stock,
-        early: config.role == Role::Client && config.session == Session::Early,
+        early_data: config.role == Role::Client && config.session == Session::Early,
     })
 }
 
@@ -169,7 +169,7 @@ impl p::TimeSource for Calendar {
     }
 }
 
-/// Connection ids from the run's dice.
+/// Connection ids from the run's random numbers.
 struct Ids(Stream);
 
 impl p::ConnectionIdGenerator for Ids {

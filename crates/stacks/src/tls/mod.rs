@@ -3,7 +3,7 @@
 //! The certificate is signed by Ed25519, whose signatures all have one length: an ECDSA signature is of one of three by
 //! chance, and with it the handshake. It is as long as the model's chain ([`HandshakeSizes::CLASSICAL`]). The three
 //! files come from `haltere._core.make_certificate(folder, "ed25519")`, rewritten from PEM to DER; they are valid from 1970
-//! to 2199, secret to nobody and good for nothing else.
+//! to 2199, not secret, and of no use elsewhere.
 //!
 //! [`HandshakeSizes::CLASSICAL`]: haltere_transport::quic::HandshakeSizes::CLASSICAL
 

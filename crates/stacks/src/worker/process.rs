@@ -245,14 +245,14 @@ pub(super) mod tests {
         let (_folder, path) = program_saying(&hello(VERSION, &["quiche"]), "exec sleep 1000");
         let process = Process::start(&path, Duration::from_millis(200)).unwrap();
         let worker = Worker { state: Arc::new(Mutex::new(State::Running(process))), named: None };
-        let turn = Turn { end: 1, now: 0, asks: Vec::new() };
+        let turn = Turn { end: 1, now: 0, commands: Vec::new() };
         assert_eq!(worker.turn(&turn), Err(SILENT));
         assert_eq!(worker.turn(&turn), Err(SILENT), "it is not asked again");
     }
 
     #[test]
     fn a_worker_that_ends_or_babbles_is_told_apart() {
-        let turn = Turn { end: 1, now: 0, asks: Vec::new() };
+        let turn = Turn { end: 1, now: 0, commands: Vec::new() };
         for (more, rest, why) in [(vec![], "exit 3", ENDED), (vec![1, 0, 0, 0, 9], "cat > /dev/null", GARBLED)] {
             let mut said = hello(VERSION, &["quiche"]);
             said.extend(more);
