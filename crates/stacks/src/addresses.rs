@@ -52,8 +52,8 @@ impl Addresses {
         self.0.get(usize::from(path.0)).copied()
     }
 
-    /// The path from `source` to `destination`, if there is one. Where a stack does not say from which address it sends, it
-    /// is the first path to `destination`.
+    /// The path from `source` to `destination`, if there is one. Where a stack does not say from which address it
+    /// sends, it is the first path to `destination`.
     pub fn path(&self, source: Option<IpAddr>, destination: SocketAddr) -> Option<PathId> {
         let fits =
             |pair: &AddressPair| pair.remote == destination && source.is_none_or(|source| source == pair.local.ip());

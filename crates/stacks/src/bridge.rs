@@ -1,16 +1,16 @@
 //! One of our congestion controllers inside a stack.
 //!
-//! The stacks call a controller packet by packet; ours wants one event an ACK. So acknowledgements are gathered here until
-//! the stack says that a frame is through. What the stacks' traits do not report is replaced as follows:
+//! The stacks call a controller packet by packet; ours wants one event an ACK. So acknowledgements are gathered here
+//! until the stack says that a frame is through. What the stacks' traits do not report is replaced as follows:
 //!
-//! - the ACK delay: RTT samples contain it, so that TCP-LP is refused: it takes 15 % of the range of delays for congestion, and once its
-//!   window is one packet, whose ACK is delayed by 25 ms, it would stay there;
-//! - losses come after the acknowledgements that showed them, and as one sum: [`Ack::lost`] is that of the ACK before, and
-//!   there is one [`Lost`] without a number for all packets found lost at once, with the state of the last of them;
+//! - the ACK delay: RTT samples contain it, so that TCP-LP is refused: it takes 15 % of the range of delays for
+//!   congestion, and once its window is one packet, whose ACK is delayed by 25 ms, it would stay there;
+//! - losses come after the acknowledgements that showed them, and as one sum: [`Ack::lost`] is that of the ACK before,
+//!   and there is one [`Lost`] without a number for all packets found lost at once, with the state of the last of them;
 //! - which bytes were marked: marks are a sign of congestion only, so that DCTCP is refused;
 //! - whether the window was used: it was, unless the stack calls itself short of data;
-//! - when pacing lets the next packet go: at once; RTT variance, for the timeout after which a sender counts as idle: half
-//!   the smoothed RTT, as after a first sample (RFC 9002 section 5.3);
+//! - when pacing lets the next packet go: at once; RTT variance, for the timeout after which a sender counts as idle:
+//!   half the smoothed RTT, as after a first sample (RFC 9002 section 5.3);
 //! - PRR and the peer's delayed-ACK timer: there is none.
 //!
 //! Sent packets are found again by the time at which they were sent, which packets of one burst share; their states in
@@ -242,8 +242,8 @@ impl Driver {
         self.look();
     }
 
-    /// What was true when the packets of time `sent` left; as now for those that were never told, as probes of the path's
-    /// MTU are not.
+    /// What was true when the packets of time `sent` left; as now for those that were never told, as probes of the
+    /// path's MTU are not.
     fn state_at(&mut self, now: Time, sent: Time) -> TxState {
         let at = self.sent.partition_point(|(at, _)| *at < sent);
         let own = self.sent.get(at).filter(|(at, _)| *at == sent).map(|(_, tx)| *tx);

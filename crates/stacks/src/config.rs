@@ -1,5 +1,5 @@
-//! What a stack's endpoint is configured with: plain data, which can be copied and compared. What an endpoint shares with
-//! others while it lives is in [`Handles`](crate::Handles).
+//! What a stack's endpoint is configured with: plain data, which can be copied and compared. What an endpoint shares
+//! with others while it lives is in [`Handles`](crate::Handles).
 
 use crate::addresses::AddressPair;
 use haltere_net::PathId;
@@ -93,11 +93,11 @@ impl Stack {
     pub const fn refused(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Stack::Quinn => {
-                &[("bbr", "throws the operating system's dice for its gain cycle, so that no run could be repeated")]
+                &[("bbr", "throws the operating system's random for its gain cycle, so that no run could be repeated")]
             }
             Stack::Noq => &[(
                 "bbr3",
-                "throws the operating system's dice for its probing times, so that no run could be repeated",
+                "throws the operating system's random for its probing times, so that no run could be repeated",
             )],
             Stack::Quiche => &[],
         }
@@ -155,9 +155,10 @@ pub enum Cipher {
 /// Flow-control windows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Windows {
-    /// So large that nothing but congestion control limits a flow: see [`Windows::WIDE`]. Streams are then read as bytes
-    /// come and put in order here, for the stacks hold no more than 1024 pieces beyond a gap and end the connection when
-    /// there are more (`assembler.rs`, `MAX_CHUNKS`), which one slow start on a fast long path brings about.
+    /// So large that nothing but congestion control limits a flow: see [`Windows::WIDE`]. Streams are then read as
+    /// bytes come and put in order here, for the stacks hold no more than 1024 pieces beyond a gap and end the
+    /// connection when there are more (`assembler.rs`, `MAX_CHUNKS`), which one slow start on a fast long path brings
+    /// about.
     #[default]
     Wide,
     /// The stack's own: 1.25 MB a stream, 10 MB unacknowledged, for 100 Mbit/s × 100 ms; read in order, as programs do.
@@ -165,8 +166,9 @@ pub enum Windows {
 }
 
 impl Windows {
-    /// Receive windows of a stream and of the connection, and the send window, bytes: what the model's windows may grow to
-    /// ([`haltere_transport::quic::Config`]), from the start, for the stacks' do not grow; the send window holds both.
+    /// Receive windows of a stream and of the connection, and the send window, bytes: what the model's windows may grow
+    /// to ([`haltere_transport::quic::Config`]), from the start, for the stacks' do not grow; the send window holds
+    /// both.
     pub const WIDE: (u32, u32, u64) = (64 << 20, 96 << 20, 128 << 20);
 }
 
@@ -187,14 +189,14 @@ pub struct Config {
     pub addresses: Vec<AddressPair>,
     /// The largest UDP payload that path MTU discovery looks for, bytes; at least 1200.
     pub max_udp_payload: u16,
-    /// Whether the session of an earlier connection is resumed, and whether streams may be opened before the handshake is
-    /// over. Both ends must agree, and need the [`Memory`](crate::Memory) of that connection.
+    /// Whether the session of an earlier connection is resumed, and whether streams may be opened before the handshake
+    /// is over. Both ends must agree, and need the [`Memory`](crate::Memory) of that connection.
     pub session: Session,
-    /// Whether the server validates addresses by a Retry packet (RFC 9000 section 8.1.2). The client then keeps no address
-    /// tokens, which would make the Retry packet unnecessary.
+    /// Whether the server validates addresses by a Retry packet (RFC 9000 section 8.1.2). The client then keeps no
+    /// address tokens, which would make the Retry packet unnecessary.
     pub retry: bool,
-    /// Whether the client tries draft-29 first, and the server supports version 1 alone (section 6). The stacks end such a
-    /// connection; another is begun in its place.
+    /// Whether the client tries draft-29 first, and the server supports version 1 alone (section 6). The stacks end
+    /// such a connection; another is begun in its place.
     pub unknown_version: bool,
 }
 

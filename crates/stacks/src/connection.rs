@@ -94,7 +94,7 @@ pub(crate) enum StackEvent {
     /// The peer closed in good order.
     Closed,
     /// Nothing was received for the idle timeout.
-    Silent,
+    IdleTimeout,
     /// The connection failed.
     Failed(CloseReason),
 }

@@ -240,7 +240,7 @@ impl<M: StackConnection> StackEndpoint<M> {
                 StackEvent::Writable(id) => self.pass_on(id),
                 StackEvent::Delivered(id) => self.sending(id).delivered = true,
                 StackEvent::Closed => self.end(Event::Closed),
-                StackEvent::Silent => self.end(self.timed_out()),
+                StackEvent::IdleTimeout => self.end(self.timed_out()),
                 StackEvent::Failed(reason) => self.end(Event::Failed(reason)),
             }
         }

@@ -1,4 +1,5 @@
-//! What an endpoint needs beside its configuration: what draws, writes or is shared with others while the endpoint lives.
+//! What an endpoint needs beside its configuration: what draws, writes or is shared with others while the endpoint
+//! lives.
 
 use crate::memory::Memory;
 use crate::secrets::Secrets;
@@ -19,8 +20,8 @@ pub struct Handles {
     pub secrets: Secrets,
     /// Where the stack's own qlog goes, if it is wanted.
     pub qlog: Option<Sink>,
-    /// The worker program, for stacks that need one. Ends that are given clones of one handle share the program, as those of
-    /// a run should.
+    /// The worker program, for stacks that need one. Ends that are given clones of one handle share the program, as
+    /// those of a run should.
     pub worker: Worker,
 }
 

@@ -1,21 +1,23 @@
 //! Production QUIC stacks as endpoints of the simulator, in virtual time.
 //!
-//! The stacks are taken from the registry as they are: packets are real bytes, sealed by TLS 1.3, that travel through the
-//! simulator's links as [`Body::Udp`](haltere_transport::Body::Udp). What a stack reads of its surroundings comes from the
-//! run: the time from `Cx` ([`clock`]), its random numbers from a named stream ([`seeds`]), its certificate from a file ([`tls`]).
-//! `docs/stacks.md` says what is not the run's and therefore differs between two runs: the bytes of TLS, not their
-//! lengths; with [`Cipher::Null`] not even these.
+//! The stacks are taken from the registry as they are: packets are real bytes, sealed by TLS 1.3, that travel through
+//! the simulator's links as [`Body::Udp`](haltere_transport::Body::Udp). What a stack reads of its surroundings comes
+//! from the run: the time from `Cx` ([`clock`]), its random numbers from a named stream ([`seeds`]), its certificate
+//! from a file ([`tls`]). `docs/stacks.md` says what is not the run's and therefore differs between two runs: the bytes
+//! of TLS, not their lengths; with [`Cipher::Null`] not even these.
 //!
-//! A stack is one implementation of [`connection::StackConnection`], a thin layer over its own types ([`quinn`], [`noq`]); what all
-//! share (streams that count bytes, events, statistics, timers) is in [`mod@endpoint`]. A stack that reads the clock itself lives
-//! in a program of its own and is the same layer over messages ([`remote`]; the feature `worker` builds it in).
+//! A stack is one implementation of [`connection::StackConnection`], a thin layer over its own types ([`quinn`],
+//! [`noq`]); what all share (streams that count bytes, events, statistics, timers) is in [`mod@endpoint`]. A stack that
+//! reads the clock itself lives in a program of its own and is the same layer over messages ([`remote`]; the feature
+//! `worker` builds it in).
 //!
 //! Who uses whom, without a circle: each line uses the lines above it, never those below.
 //!
 //! 1. `addresses` of paths; `secrets`, `seeds`, [`clock`], `meter`: they use nothing of this crate
 //! 2. [`config`] plain data; [`connection`]
 //! 3. [`tls`] and `worker` (the program's process and its messages)
-//! 4. [`memory`] what is known from an earlier connection; `bridge` our congestion control inside a stack; [`mod@endpoint`]
+//! 4. [`memory`] what is known from an earlier connection; `bridge` our congestion control inside a stack;
+//!    [`mod@endpoint`]
 //! 5. `null` the null cipher; [`handles`] what is live: random stream, memory, qlog, key log, worker process
 //! 6. the adapters [`quinn`], [`noq`], [`remote`]
 //! 7. `make` an endpoint of any stack

@@ -1,5 +1,5 @@
-//! noq-proto as a [`StackConnection`](crate::connection::StackConnection), through the adapter that it shares with quinn
-//! (`quinn_family/`); here is what is its own.
+//! noq-proto as a [`StackConnection`](crate::connection::StackConnection), through the adapter that it shares with
+//! quinn (`quinn_family/`); here is what is its own.
 
 use noq_proto as proto;
 
@@ -119,8 +119,8 @@ mod differences {
         common.cid_generator(Arc::new(make));
     }
 
-    /// Address tokens with a checksum in place of a seal: nothing is gained here by keeping them secret, and noq's own key
-    /// comes from the system's random numbers.
+    /// Address tokens with a checksum in place of a seal: nothing is gained here by keeping them secret, and noq's own
+    /// key comes from the system's random numbers.
     struct OpenTokens;
 
     impl p::crypto::HandshakeTokenKey for OpenTokens {

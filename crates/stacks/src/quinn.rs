@@ -1,5 +1,5 @@
-//! quinn-proto as a [`StackConnection`](crate::connection::StackConnection), through the adapter that it shares with noq
-//! (`quinn_family/`); here is what is its own.
+//! quinn-proto as a [`StackConnection`](crate::connection::StackConnection), through the adapter that it shares with
+//! noq (`quinn_family/`); here is what is its own.
 
 use quinn_proto as proto;
 
@@ -10,8 +10,8 @@ macro_rules! packet_key_arguments {
     };
 }
 
-/// Passes on what a congestion controller has beyond that of the other stack: nothing. quinn paces by the window alone: an
-/// algorithm's pacing rate and burst are not asked for.
+/// Passes on what a congestion controller has beyond that of the other stack: nothing. quinn paces by the window alone:
+/// an algorithm's pacing rate and burst are not asked for.
 macro_rules! controller_differences {
     ($define:ident) => {
         $define! { ours {} observed {} }
@@ -74,8 +74,8 @@ mod differences {
     }
 
     /// What seals address tokens: a key from the run's random numbers, or that of the earlier connection.
-    pub fn token_key(memory: Option<&Memory>, dice: &mut Stream) -> Arc<dyn p::crypto::HandshakeTokenKey> {
-        let key = seeds::bytes::<64>(dice);
+    pub fn token_key(memory: Option<&Memory>, random: &mut Stream) -> Arc<dyn p::crypto::HandshakeTokenKey> {
+        let key = seeds::bytes::<64>(random);
         let key = memory.map_or(key, |memory| memory.token_key);
         Arc::new(ring::hkdf::Salt::new(ring::hkdf::HKDF_SHA256, &[]).extract(&key))
     }
@@ -88,8 +88,8 @@ mod differences {
         data: BytesMut,
         answer: &mut Vec<u8>,
     ) -> Option<p::DatagramEvent> {
-        // quinn replies from the address that the connection began with, which a migrating peer no longer talks to. Left
-        // unsaid, the address of the peer alone names the path.
+        // quinn replies from the address that the connection began with, which a migrating peer no longer talks to.
+        // Left unsaid, the address of the peer alone names the path.
         endpoint.handle(now, addresses.remote, None, ecn, data, answer)
     }
 

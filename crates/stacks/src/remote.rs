@@ -161,7 +161,7 @@ impl Remote {
             }
             Notice::Delivered { stream } => StackEvent::Delivered(stream),
             Notice::Closed {} => StackEvent::Closed,
-            Notice::Silent {} => StackEvent::Silent,
+            Notice::IdleTimeout {} => StackEvent::IdleTimeout,
             Notice::Failed { code } => StackEvent::Failed(violation(code)),
         };
         self.events.push_back(events);
@@ -221,8 +221,8 @@ fn setup(config: &Config, seed: u64, qlog: bool) -> Result<Setup, Error> {
     })
 }
 
-/// Receive windows of quiche's programs at the start, bytes: of a stream, of the connection; quiche lets them grow to 16 and
-/// 24 MiB (`apps/src/args.rs`).
+/// Receive windows of quiche's programs at the start, bytes: of a stream, of the connection; quiche lets them grow to
+/// 16 and 24 MiB (`apps/src/args.rs`).
 const STOCK: (u64, u64) = (1_000_000, 10_000_000);
 
 impl StackConnection for Remote {
@@ -334,9 +334,9 @@ mod tests {
     #[test]
     fn a_worker_that_ends_in_the_middle_of_a_run_fails_the_connection() {
         let (_folder, worker) = worker_that("exit 3");
-        let (own, dice) = (Congestion::Own(Own::Cubic), Streams::new(1, 0).named("client"));
+        let (own, random) = (Congestion::Own(Own::Cubic), Streams::new(1, 0).named("client"));
         let config = Config::new(Role::Client, Stack::Quiche, own);
-        let mut end = endpoint(config, Handles { worker, ..Handles::new(dice) }).unwrap();
+        let mut end = endpoint(config, Handles { worker, ..Handles::new(random) }).unwrap();
         let mut cx = Cx::new(Time::ZERO, ComponentId(0));
         end.connect(&mut cx);
         let event = end.poll_event();

@@ -1,4 +1,5 @@
-//! The ends of a run's connections, and what all stacks share: streams that are written by number of bytes, events, time.
+//! The ends of a run's connections, and what all stacks share: streams that are written by number of bytes, events,
+//! time.
 
 use crate::interposed;
 use crate::protocol::{Answer, Blob, Command, NEVER, Notice, Outgoing, Setup, Turn};
@@ -33,7 +34,7 @@ struct Writing {
 /// One end of a connection.
 struct End {
     stack: Box<dyn Stack>,
-    dice: Option<Stream>,
+    random: Option<Stream>,
     writing: Vec<Writing>,
     connected: bool,
     over: bool,
@@ -67,10 +68,10 @@ impl Ends {
         }
         let (start, room) = (self.start, &mut self.room);
         let Some(end) = self.ends.get_mut(&turn.end) else { return refusal("there is no such end".into()) };
-        let Some(dice) = end.dice.take() else { return refusal("the end has lost its dice".into()) };
-        interposed::set(turn.now, dice);
+        let Some(random) = end.random.take() else { return refusal("the end has lost its random stream".into()) };
+        interposed::set(turn.now, random);
         let answer = end.turn(turn, start, room);
-        end.dice = interposed::take_dice();
+        end.random = interposed::take_random();
         answer
     }
 }
@@ -79,9 +80,9 @@ impl End {
     fn new(setup: &Setup, now: u64) -> Result<End, String> {
         interposed::set(now, Streams::new(setup.seed, 0).named(&setup.stack));
         let stack = stacks::make(setup)?;
-        let dice = interposed::take_dice();
+        let random = interposed::take_random();
         let (writing, answers) = (Vec::new(), Vec::new());
-        Ok(End { stack, dice, writing, connected: false, over: false, later: None, answers })
+        Ok(End { stack, random, writing, connected: false, over: false, later: None, answers })
     }
 
     fn turn(&mut self, turn: Turn, start: Instant, room: &mut [u8]) -> Answer {
@@ -186,7 +187,7 @@ impl End {
         let last = match self.stack.state() {
             State::Handshake | State::Connected => return,
             State::Closed => Notice::Closed {},
-            State::Silent => Notice::Silent {},
+            State::IdleTimeout => Notice::IdleTimeout {},
             State::Failed(code) => Notice::Failed { code },
         };
         if !std::mem::replace(&mut self.over, true) {

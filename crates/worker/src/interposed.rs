@@ -3,8 +3,8 @@
 //! A stack that asks the system for the time or for randomness calls a function of a library by its name. The names are
 //! defined here, in the program itself, and the linker prefers a program's own: `clock_gettime`, through which the
 //! standard library makes every `Instant` and `SystemTime`; `time` and `gettimeofday`, which BoringSSL asks about
-//! certificates and tickets; and `RAND_bytes` of BoringSSL, which draws all random numbers of quiche and TLS (`--wrap` in
-//! `build.rs` sends its callers to `__wrap_RAND_bytes`, since its own library defines the name too).
+//! certificates and tickets; and `RAND_bytes` of BoringSSL, which draws all random numbers of quiche and TLS (`--wrap`
+//! in `build.rs` sends its callers to `__wrap_RAND_bytes`, since its own library defines the name too).
 //!
 //! The program has one thread, and one end at a time has its turn: the time and the random numbers are that end's.
 #![allow(unsafe_code, reason = "a C function is defined under a name that others call")]
@@ -20,26 +20,26 @@ const CALENDAR: Duration = Duration::from_secs(1_767_225_600);
 
 thread_local! {
     static NOW: Cell<u64> = const { Cell::new(0) };
-    static DICE: RefCell<Option<Stream>> = const { RefCell::new(None) };
+    static RANDOM: RefCell<Option<Stream>> = const { RefCell::new(None) };
 }
 
-/// Sets the time of the run to `now`, in ns, and draws random numbers from `dice` from now on.
-pub fn set(now: u64, dice: Stream) {
+/// Sets the time of the run to `now`, in ns, and draws random numbers from `random` from now on.
+pub fn set(now: u64, random: Stream) {
     NOW.set(now);
-    DICE.set(Some(dice));
+    RANDOM.set(Some(random));
 }
 
 /// Gives the stream of random numbers back.
-pub fn take_dice() -> Option<Stream> {
-    DICE.take()
+pub fn take_random() -> Option<Stream> {
+    RANDOM.take()
 }
 
 /// Fills `bytes` with random numbers.
 pub fn draw(bytes: &mut [u8]) {
-    DICE.with_borrow_mut(|dice| {
+    RANDOM.with_borrow_mut(|random| {
         for chunk in bytes.chunks_mut(8) {
             // Zeros while no end has its turn, that is, while a library is set up.
-            let drawn = dice.as_mut().map_or(0, Stream::bits).to_le_bytes();
+            let drawn = random.as_mut().map_or(0, Stream::bits).to_le_bytes();
             chunk.copy_from_slice(&drawn[..chunk.len()]);
         }
     });

@@ -1,9 +1,9 @@
 //! A program in which production QUIC stacks run that read the clock themselves.
 //!
-//! It belongs to the simulator, which starts it, sends it commands to the ends of connections over standard input, each with
-//! the time of the run, and receives the results from its standard output (`protocol.rs`). The clock and the dice of the
-//! whole program are the run's ([`interposed`]), which a library inside another's process could not have. A stack is one
-//! file in `stacks/` that implements [`stack::Stack`].
+//! It belongs to the simulator, which starts it, sends it commands to the ends of connections over standard input, each
+//! with the time of the run, and receives the results from its standard output (`protocol.rs`). The clock and the random
+//! numbers of the whole program are the run's ([`interposed`]), which a library inside another's process could not
+//! have. A stack is one file in `stacks/` that implements [`stack::Stack`].
 //!
 //! It ends when its standard input does, that is, with the run or with the simulator.
 

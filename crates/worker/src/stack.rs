@@ -13,7 +13,7 @@ pub enum State {
     /// It ended in good order.
     Closed,
     /// Nothing was received for the idle timeout.
-    Silent,
+    IdleTimeout,
     /// It ended by an error with this code (RFC 9000 section 20.1).
     Failed(u64),
 }
@@ -59,8 +59,8 @@ pub trait Stack {
     fn send(&mut self, room: &mut [u8]) -> Next;
     /// Where the connection stands.
     fn state(&self) -> State;
-    /// Writes bytes to a stream, and its end if they are the last; returns how many were taken (the end, if all were), or
-    /// none if the stream will never take any.
+    /// Writes bytes to a stream, and its end if they are the last; returns how many were taken (the end, if all were),
+    /// or none if the stream will never take any.
     fn write(&mut self, stream: u64, bytes: &[u8], last: bool) -> Option<usize>;
     /// Whether all of a stream that was ended is acknowledged.
     fn delivered(&mut self, stream: u64) -> bool;

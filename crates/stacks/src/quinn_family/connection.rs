@@ -1,4 +1,5 @@
-//! A stack of this family as a [`StackConnection`]: an endpoint with at most one connection; a server accepts the first that comes.
+//! A stack of this family as a [`StackConnection`]: an endpoint with at most one connection; a server accepts the first
+//! that comes.
 
 use super::{differences, proto as p};
 use crate::config::Config;
@@ -110,7 +111,7 @@ fn ending(reason: &p::ConnectionError) -> StackEvent {
     let failed = |text| StackEvent::Failed(CloseReason::ProtocolViolation(text));
     match reason {
         E::ApplicationClosed(_) | E::LocallyClosed => StackEvent::Closed,
-        E::TimedOut => StackEvent::Silent,
+        E::TimedOut => StackEvent::IdleTimeout,
         E::VersionMismatch => failed("the peer speaks no version of QUIC that the stack does"),
         E::TransportError(error) => StackEvent::Failed(violation(error.code.into())),
         E::ConnectionClosed(close) => StackEvent::Failed(violation(close.error_code.into())),

@@ -76,8 +76,8 @@ impl fmt::Debug for Observed {
     }
 }
 
-/// The controllers, given the arguments (packet number, whether ECN marks were the sign) and the methods that this stack's
-/// trait has beyond the other's.
+/// The controllers, given the arguments (packet number, whether ECN marks were the sign) and the methods that this
+/// stack's trait has beyond the other's.
 macro_rules! controllers {
     (
         $([$number:ident: $Number:ty] [$ecn:ident: $Ecn:ty])?

@@ -1,8 +1,8 @@
 //! The adapter of quinn and of noq, which descends from quinn: their interfaces are the same but for the types.
 //!
-//! This module is compiled twice, as `quinn::adapter` and as `noq::adapter`. `super::proto` is the crate that it is compiled
-//! against, `super::differences` holds types and functions that differ. Where methods of a trait have other arguments, the
-//! macros `packet_key_arguments` and `controller_differences` of the module above say which.
+//! This module is compiled twice, as `quinn::adapter` and as `noq::adapter`. `super::proto` is the crate that it is
+//! compiled against, `super::differences` holds types and functions that differ. Where methods of a trait have other
+//! arguments, the macros `packet_key_arguments` and `controller_differences` of the module above say which.
 
 mod connection;
 mod control;

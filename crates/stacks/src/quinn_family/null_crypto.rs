@@ -7,13 +7,13 @@ use super::proto::crypto::{
 };
 use super::proto::transport_parameters::TransportParameters;
 use super::proto::{ConnectError, Side, TransportError};
-use crate::null::{self, Handshake, Past, TAG};
+use crate::null::{self, Handshake, Resumption, TAG};
 use bytes::BytesMut;
 use haltere_transport::Role;
 use std::any::Any;
 
 /// Starts sessions without encryption.
-pub(super) struct Null(pub Past);
+pub(super) struct Null(pub Resumption);
 
 struct NullKey;
 
@@ -72,10 +72,10 @@ packet_key_arguments!(packet_key);
 struct NullSession(Handshake);
 
 impl NullSession {
-    fn boxed(role: Role, params: &TransportParameters, past: &Past) -> Box<dyn Session> {
+    fn boxed(role: Role, params: &TransportParameters, resumption: &Resumption) -> Box<dyn Session> {
         let mut own = Vec::new();
         params.write(&mut own);
-        Box::new(NullSession(Handshake::new(role, own, past.clone())))
+        Box::new(NullSession(Handshake::new(role, own, resumption.clone())))
     }
 }
 

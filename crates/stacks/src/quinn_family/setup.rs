@@ -1,5 +1,5 @@
-//! How the stacks of this family are set up: as their defaults say, but for what `docs/stacks.md` lists: random numbers, windows, path MTU,
-//! segmentation offload.
+//! How the stacks of this family are set up: as their defaults say, but for what `docs/stacks.md` lists: random
+//! numbers, windows, path MTU, segmentation offload.
 
 use super::connection::Connection;
 use super::counting::Counting;
@@ -12,7 +12,7 @@ use crate::endpoint::Parts;
 use crate::handles::Handles;
 use crate::memory::{Memory, Tokens};
 use crate::meter::Meter;
-use crate::null::Past;
+use crate::null::Resumption;
 use crate::{seeds, tls};
 use bytes::Bytes;
 use haltere_net::rng::Stream;
@@ -26,13 +26,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// What the endpoint is made from.
 pub(crate) fn parts(config: Config, handles: Handles) -> Result<Parts<Connection>, Error> {
     let (clock, calendar, meter) = (Clock::new(), Calendar::default(), Meter::default());
-    let mut dice = handles.stream.clone();
-    let common = Arc::new(common(&config, &mut dice)?);
+    let mut random = handles.stream.clone();
+    let common = Arc::new(common(&config, &mut random)?);
     let setup = Setup { config: &config, handles: &handles, clock, calendar: &calendar, meter: &meter };
     let (mut server, mut attempts) = (None, VecDeque::new());
     match config.role {
-        Role::Server => server = Some(Arc::new(setup.server(&mut dice)?)),
-        Role::Client => attempts = setup.clients(dice)?,
+        Role::Server => server = Some(Arc::new(setup.server(&mut random)?)),
+        Role::Client => attempts = setup.clients(random)?,
     }
     let connection = Connection::new(differences::endpoint(common, server), attempts, &config, &meter);
     Ok(Parts {
@@ -47,16 +47,16 @@ pub(crate) fn parts(config: Config, handles: Handles) -> Result<Parts<Connection
     })
 }
 
-fn common(config: &Config, dice: &mut Stream) -> Result<p::EndpointConfig, Error> {
-    let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &seeds::bytes::<64>(dice));
+fn common(config: &Config, random: &mut Stream) -> Result<p::EndpointConfig, Error> {
+    let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &seeds::bytes::<64>(random));
     let mut common = p::EndpointConfig::new(Arc::new(key));
-    let ids = dice.clone();
-    dice.bits();
+    let ids = random.clone();
+    random.bits();
     common.max_udp_payload_size(config.max_udp_payload.max(1200)).map_err(Error::new)?;
     if config.unknown_version && config.role == Role::Server {
         common.supported_versions(vec![VERSION_1]);
     }
-    common.rng_seed(Some(seeds::bytes(dice)));
+    common.rng_seed(Some(seeds::bytes(random)));
     differences::ids(&mut common, move || Box::new(Ids(ids.clone())));
     Ok(common)
 }
@@ -95,7 +95,7 @@ impl Setup<'_> {
         transport
     }
 
-    fn server(&self, dice: &mut Stream) -> Result<p::ServerConfig, Error> {
+    fn server(&self, random: &mut Stream) -> Result<p::ServerConfig, Error> {
         let memory = self.handles.memory.as_ref();
         let crypto: Arc<dyn p::crypto::ServerConfig> = match self.config.cipher {
             Cipher::Tls => {
@@ -105,24 +105,25 @@ impl Setup<'_> {
                 tls.key_log = Arc::new(self.handles.secrets.clone());
                 Arc::new(QuicServerConfig::try_from(tls).map_err(Error::new)?)
             }
-            Cipher::Null => Arc::new(Null(Past::of(memory, self.config.session))),
+            Cipher::Null => Arc::new(Null(Resumption::of(memory, self.config.session))),
         };
-        let key = differences::token_key(memory, dice);
+        let key = differences::token_key(memory, random);
         let mut server = p::ServerConfig::new(Arc::new(Counting::new(crypto, self.meter)), key);
         server.transport_config(Arc::new(self.logged_transport())).time_source(Arc::new(self.calendar.clone()));
         Ok(server)
     }
 
-    /// How a client tries to connect: at last as configured, before that with a version that the server does not support.
-    fn clients(&self, mut dice: Stream) -> Result<VecDeque<p::ClientConfig>, Error> {
+    /// How a client tries to connect: at last as configured, before that with a version that the server does not
+    /// support.
+    fn clients(&self, mut random: Stream) -> Result<VecDeque<p::ClientConfig>, Error> {
         let mut attempts = VecDeque::new();
         if self.config.unknown_version {
             // A session belongs to one version (RFC 9001 section 4.6): it is of no use with another. The log is of the
             // connection that lasts.
-            attempts.push_back(self.client(VERSION_DRAFT_29, None, self.transport(), &mut dice)?);
+            attempts.push_back(self.client(VERSION_DRAFT_29, None, self.transport(), &mut random)?);
         }
         let memory = self.handles.memory.as_ref();
-        attempts.push_back(self.client(VERSION_1, memory, self.logged_transport(), &mut dice)?);
+        attempts.push_back(self.client(VERSION_1, memory, self.logged_transport(), &mut random)?);
         Ok(attempts)
     }
 
@@ -131,7 +132,7 @@ impl Setup<'_> {
         version: u32,
         memory: Option<&Memory>,
         transport: p::TransportConfig,
-        dice: &mut Stream,
+        random: &mut Stream,
     ) -> Result<p::ClientConfig, Error> {
         let (config, calendar) = (self.config, self.calendar);
         let crypto: Arc<dyn p::crypto::ClientConfig> = match config.cipher {
@@ -141,10 +142,10 @@ impl Setup<'_> {
                 let tls = shared.map_or_else(|| tls::client(calendar), of)?;
                 Arc::new(QuicClientConfig::try_from(tls).map_err(Error::new)?)
             }
-            Cipher::Null => Arc::new(Null(Past::of(memory, config.session))),
+            Cipher::Null => Arc::new(Null(Resumption::of(memory, config.session))),
         };
         let mut client = p::ClientConfig::new(Arc::new(Counting::new(crypto, self.meter)));
-        let first = seeds::bytes::<{ seeds::FIRST_CONNECTION_ID }>(dice);
+        let first = seeds::bytes::<{ seeds::FIRST_CONNECTION_ID }>(random);
         client.transport_config(Arc::new(transport)).version(version);
         client.initial_dst_cid_provider(Arc::new(move || p::ConnectionId::new(&first)));
         if let Some(memory) = memory.filter(|_| !config.retry) {

@@ -2,8 +2,8 @@
 //!
 //! The certificate is signed by Ed25519, whose signatures all have one length: an ECDSA signature is of one of three by
 //! chance, and with it the handshake. It is as long as the model's chain ([`HandshakeSizes::CLASSICAL`]). The three
-//! files come from `haltere._core.make_certificate(folder, "ed25519")`, rewritten from PEM to DER; they are valid from 1970
-//! to 2199, not secret, and of no use elsewhere.
+//! files come from `haltere._core.make_certificate(folder, "ed25519")`, rewritten from PEM to DER; they are valid from
+//! 1970 to 2199, not secret, and of no use elsewhere.
 //!
 //! [`HandshakeSizes::CLASSICAL`]: haltere_transport::quic::HandshakeSizes::CLASSICAL
 
@@ -29,8 +29,8 @@ impl TimeProvider for Calendar {
     }
 }
 
-/// The TLS of two ends whose sessions outlive their connections: copies share the stores. A client takes up a session only
-/// with the certificate verifier by which it was made, so that this must be shared too.
+/// The TLS of two ends whose sessions outlive their connections: copies share the stores. A client takes up a session
+/// only with the certificate verifier by which it was made, so that this must be shared too.
 #[derive(Clone)]
 pub(crate) struct Pair {
     client: ClientConfig,

@@ -1,8 +1,9 @@
-//! The worker program (`crates/worker`), in which the stacks run that read the clock themselves; its clock is replaced by the
-//! run's.
+//! The worker program (`crates/worker`), in which the stacks run that read the clock themselves; its clock is replaced
+//! by the run's.
 //!
-//! Here are its process and the messages that pass: safe code without a dependency. One process serves all ends of a run
-//! that share a [`Worker`]; it is started with the first and ends with the last. [`crate::remote`] makes an end of it.
+//! Here are its process and the messages that pass: safe code without a dependency. One process serves all ends of a
+//! run that share a [`Worker`]; it is started with the first and ends with the last. [`crate::remote`] makes an end of
+//! it.
 
 #[cfg_attr(not(all(feature = "worker", unix)), path = "absent.rs")]
 mod process;

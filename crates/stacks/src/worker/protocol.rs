@@ -1,8 +1,9 @@
 //! What passes between the simulator and a worker program: frames of a length and a record.
 //!
-//! A frame is its length (32 bits) and so many bytes, all numbers little-endian. Each side says hello once; from then on the
-//! simulator sends [`Turn`]s and gets one [`Answer`] for each. A turn carries the time of the run: a worker has no other.
-//! Both sides are built from this one file; [`VERSION`] tells when they were built from different versions of it.
+//! A frame is its length (32 bits) and so many bytes, all numbers little-endian. Each side says hello once; from then
+//! on the simulator sends [`Turn`]s and gets one [`Answer`] for each. A turn carries the time of the run: a worker has
+//! no other. Both sides are built from this one file; [`VERSION`] tells when they were built from different versions of
+//! it.
 
 use std::io::{self, Read, Write};
 
@@ -217,7 +218,7 @@ choice! {
         /// The peer closed in good order.
         3 => Closed {},
         /// Nothing was heard for the idle timeout.
-        4 => Silent {},
+        4 => IdleTimeout {},
         /// The connection failed with a code of RFC 9000 section 20.1.
         5 => Failed { code: u64 },
     }
