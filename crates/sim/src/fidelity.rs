@@ -127,7 +127,7 @@ impl Contender {
         }
         let cipher = if self.has(Switch::NullCipher) { Cipher::Null } else { Cipher::Tls };
         let windows = if self.has(Switch::StockBuffers) { Windows::Stock } else { Windows::Wide };
-        stack.ready().map_err(|e| e.to_string())?;
+        haltere_stacks::ready(stack).map_err(|e| e.to_string())?;
         Ok(Subject::Stack { stack, congestion, cipher, windows })
     }
 }

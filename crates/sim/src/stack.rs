@@ -31,7 +31,7 @@ pub fn catalogue() -> Vec<Entry> {
     #[cfg(feature = "stacks")]
     haltere_stacks::Stack::ALL
         .into_iter()
-        .chain(haltere_stacks::Stack::WORKERS.into_iter().filter(|stack| stack.ready().is_ok()))
+        .chain(haltere_stacks::Stack::WORKERS.into_iter().filter(|stack| haltere_stacks::ready(*stack).is_ok()))
         .map(|stack| Entry {
             name: format!("quic@{}", stack.describe().0),
             summary: stack.describe().1,
@@ -70,32 +70,44 @@ impl Past {
         use haltere_transport::quic::Session;
         let mut past = Past::default();
         if matches!(subject, Subject::Stack { .. }) && contender.session() != Session::New {
-            let config = past.config(subject, contender, Role::Client, max_udp_payload, dice[0].clone())?;
-            past.memory = Some(haltere_stacks::Memory::of(&config, dice, start).map_err(|e| e.to_string())?);
+            let config = past.config(subject, contender, Role::Client, max_udp_payload)?;
+            past.memory = Some(haltere_stacks::earlier_connection(&config, dice, start).map_err(|e| e.to_string())?);
         }
         Ok(past)
     }
 
-    /// One end of a flow whose subject is a stack.
-    pub fn config(
+    /// How one end of a flow is configured whose subject is a stack.
+    fn config(
+        &self,
+        subject: Subject,
+        contender: &Contender,
+        role: Role,
+        max_udp_payload: u16,
+    ) -> Result<haltere_stacks::Config, String> {
+        let Subject::Stack { stack, congestion, cipher, windows } = subject else {
+            return Err("the model is no production stack".into());
+        };
+        let mut config = haltere_stacks::Config::new(role, stack, congestion);
+        config.cipher = cipher;
+        config.windows = windows;
+        config.max_udp_payload = max_udp_payload;
+        config.session = contender.session();
+        config.retry = contender.has(Switch::Retry);
+        config.unknown_version = contender.has(Switch::VersionNegotiation);
+        Ok(config)
+    }
+
+    /// One end of a flow whose subject is a stack: its configuration, and its handles without a log.
+    pub fn end(
         &self,
         subject: Subject,
         contender: &Contender,
         role: Role,
         max_udp_payload: u16,
         stream: Stream,
-    ) -> Result<haltere_stacks::Config, String> {
-        let Subject::Stack { stack, congestion, cipher, windows } = subject else {
-            return Err("the model is no production stack".into());
-        };
-        let mut config = haltere_stacks::Config::new(role, stack, congestion, stream);
-        config.cipher = cipher;
-        config.windows = windows;
-        config.max_udp_payload = max_udp_payload;
-        config.session = contender.session();
-        config.memory = self.memory.clone();
-        config.retry = contender.has(Switch::Retry);
-        config.unknown_version = contender.has(Switch::VersionNegotiation);
-        Ok(config)
+    ) -> Result<(haltere_stacks::Config, haltere_stacks::Handles), String> {
+        let config = self.config(subject, contender, role, max_udp_payload)?;
+        let memory = self.memory.clone();
+        Ok((config, haltere_stacks::Handles { memory, ..haltere_stacks::Handles::new(stream) }))
     }
 }

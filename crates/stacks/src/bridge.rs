@@ -1,16 +1,16 @@
 //! One of our congestion controllers inside a stack.
 //!
-//! The stacks call a controller packet by packet; ours wants one event an ACK. So acknowledgements are gathered here until
-//! the stack says that a frame is through. What the stacks' traits do not tell is made up as follows:
+//! The stacks call a controller packet by packet; ours wants one event an ACK. So acknowledgements are gathered here
+//! until the stack says that a frame is through. What the stacks' traits do not report is replaced as follows:
 //!
-//! - the ACK delay: RTT samples contain it, so that TCP-LP, to which 15 % of the range of delays is a sign, is not let in: a
-//!   window of a packet, whose ACK is delayed by 25 ms, would be its last;
-//! - losses come after the acknowledgements that showed them, and as one sum: [`Ack::lost`] is that of the ACK before, and
-//!   there is one [`Lost`] without a number for all packets found lost at once, with the state of the last of them;
-//! - which bytes were marked: marks are a sign of congestion only, so that DCTCP is not let in;
+//! - the ACK delay: RTT samples contain it, so that TCP-LP is refused: it takes 15 % of the range of delays for
+//!   congestion, and once its window is one packet, whose ACK is delayed by 25 ms, it would stay there;
+//! - losses come after the acknowledgements that showed them, and as one sum: [`Ack::lost`] is that of the ACK before,
+//!   and there is one [`Lost`] without a number for all packets found lost at once, with the state of the last of them;
+//! - which bytes were marked: marks are a sign of congestion only, so that DCTCP is refused;
 //! - whether the window was used: it was, unless the stack calls itself short of data;
-//! - when pacing lets the next packet go: at once; RTT variance, for the timeout after which a sender counts as idle: half
-//!   the smoothed RTT, as after a first sample (RFC 9002 section 5.3);
+//! - when pacing lets the next packet go: at once; RTT variance, for the timeout after which a sender counts as idle:
+//!   half the smoothed RTT, as after a first sample (RFC 9002 section 5.3);
 //! - PRR and the peer's delayed-ACK timer: there is none.
 //!
 //! Sent packets are found again by the time at which they were sent, which packets of one burst share; their states in
@@ -34,7 +34,7 @@ pub(crate) const INITIAL_WINDOW: u64 = 10 * 1200;
 /// A stack sends only while what is in flight stays below the window; ours count up to it.
 const MARGIN: u64 = 1;
 
-/// What stacks do not tell and this algorithm cannot do without.
+/// What this algorithm needs and stacks do not report; nothing if it works inside stacks.
 pub fn lacks(algorithm: Algorithm) -> Option<&'static str> {
     match algorithm {
         Algorithm::Lp => Some("RTTs without the peer's ACK delay"),
@@ -52,7 +52,7 @@ pub(crate) struct Plan {
     pub meter: Meter,
 }
 
-/// What a stack says of its RTT estimate.
+/// A stack's RTT estimate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Estimate {
     pub smoothed: Duration,
@@ -66,10 +66,10 @@ struct Gathering {
     prior_in_flight: Option<u64>,
 }
 
-/// A controller and what it must be told.
+/// A controller, and the state from which its events are made.
 pub(crate) struct Driver {
     plan: Plan,
-    /// Behind a lock for the stack's sake, which wants `Sync`; nobody ever waits for it.
+    /// Behind a lock because the stack requires `Sync`; it is never contended.
     cc: Mutex<Box<dyn CongestionController>>,
     sampler: RateSampler,
     sent: VecDeque<(Time, TxState)>,
@@ -242,8 +242,8 @@ impl Driver {
         self.look();
     }
 
-    /// What was true when the packets of time `sent` left; as now for those that were never told, as probes of the path's
-    /// MTU are not.
+    /// What was true when the packets of time `sent` left; as now for those that were never told, as probes of the
+    /// path's MTU are not.
     fn state_at(&mut self, now: Time, sent: Time) -> TxState {
         let at = self.sent.partition_point(|(at, _)| *at < sent);
         let own = self.sent.get(at).filter(|(at, _)| *at == sent).map(|(_, tx)| *tx);

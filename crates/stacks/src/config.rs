@@ -1,15 +1,12 @@
-//! What a stack's endpoint is configured with.
+//! What a stack's endpoint is configured with: plain data, which can be copied and compared. What an endpoint shares
+//! with others while it lives is in [`Handles`](crate::Handles).
 
-use crate::memory::Memory;
-use crate::secrets::Secrets;
-use crate::worker::{self, Worker};
-use haltere_net::rng::Stream;
+use crate::addresses::AddressPair;
+use haltere_net::PathId;
 use haltere_transport::Role;
 use haltere_transport::cc::{Algorithm, SlowStart};
 use haltere_transport::quic::Session;
 use std::fmt;
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Why an endpoint cannot be made.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,11 +31,11 @@ pub enum Stack {
     Quinn,
     /// noq-proto.
     Noq,
-    /// quiche, in a worker program: [`crate::worker`].
+    /// quiche, in a worker program.
     Quiche,
 }
 
-/// A stack's own congestion controls, as far as they take their dice from the run.
+/// A stack's own congestion controls, as far as they draw no random numbers of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Own {
     /// CUBIC, the default of both.
@@ -96,11 +93,11 @@ impl Stack {
     pub const fn refused(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Stack::Quinn => {
-                &[("bbr", "throws the operating system's dice for its gain cycle, so that no run could be repeated")]
+                &[("bbr", "throws the operating system's random for its gain cycle, so that no run could be repeated")]
             }
             Stack::Noq => &[(
                 "bbr3",
-                "throws the operating system's dice for its probing times, so that no run could be repeated",
+                "throws the operating system's random for its probing times, so that no run could be repeated",
             )],
             Stack::Quiche => &[],
         }
@@ -109,14 +106,6 @@ impl Stack {
     /// The stack called `name`.
     pub fn named(name: &str) -> Option<Stack> {
         Stack::ALL.into_iter().chain(Stack::WORKERS).find(|s| s.describe().0 == name)
-    }
-
-    /// Whether it can run here.
-    ///
-    /// # Errors
-    /// If its worker program is missing; the error says how to build it.
-    pub fn ready(self) -> Result<(), Error> {
-        if Stack::WORKERS.contains(&self) { worker::ready(self) } else { Ok(()) }
     }
 
     /// Its own congestion control called `name`.
@@ -166,9 +155,10 @@ pub enum Cipher {
 /// Flow-control windows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Windows {
-    /// So large that nothing but congestion control limits a flow: see [`Windows::WIDE`]. Streams are then read as bytes
-    /// come and put in order here, for the stacks hold no more than 1024 pieces beyond a gap and end the connection when
-    /// there are more (`assembler.rs`, `MAX_CHUNKS`), which one slow start on a fast long path brings about.
+    /// So large that nothing but congestion control limits a flow: see [`Windows::WIDE`]. Streams are then read as
+    /// bytes come and put in order here, for the stacks hold no more than 1024 pieces beyond a gap and end the
+    /// connection when there are more (`assembler.rs`, `MAX_CHUNKS`), which one slow start on a fast long path brings
+    /// about.
     #[default]
     Wide,
     /// The stack's own: 1.25 MB a stream, 10 MB unacknowledged, for 100 Mbit/s × 100 ms; read in order, as programs do.
@@ -176,39 +166,14 @@ pub enum Windows {
 }
 
 impl Windows {
-    /// Receive windows of a stream and of the connection, and the send window, bytes: what the model's windows may grow to
-    /// ([`haltere_transport::quic::Config`]), from the start, for the stacks' do not grow; the send window holds both.
+    /// Receive windows of a stream and of the connection, and the send window, bytes: what the model's windows may grow
+    /// to ([`haltere_transport::quic::Config`]), from the start, for the stacks' do not grow; the send window holds
+    /// both.
     pub const WIDE: (u32, u32, u64) = (64 << 20, 96 << 20, 128 << 20);
 }
 
-/// Where a stack writes its own qlog: JSON text sequences (RFC 7464) whose times count from the start of the run.
-#[derive(Clone)]
-pub struct Sink(Arc<Mutex<Box<dyn Write + Send>>>);
-
-impl Sink {
-    /// A sink into `writer`.
-    pub fn new(writer: Box<dyn Write + Send>) -> Sink {
-        Sink(Arc::new(Mutex::new(writer)))
-    }
-}
-
-impl Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).flush()
-    }
-}
-
-impl fmt::Debug for Sink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Sink")
-    }
-}
-
 /// One end of a connection.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
     /// Which end it is.
     pub role: Role,
@@ -220,47 +185,35 @@ pub struct Config {
     pub cipher: Cipher,
     /// Flow-control windows.
     pub windows: Windows,
+    /// The addresses of the connection's paths: path `k` has the `k`-th pair. The handshake is made on path 0.
+    pub addresses: Vec<AddressPair>,
     /// The largest UDP payload that path MTU discovery looks for, bytes; at least 1200.
     pub max_udp_payload: u16,
-    /// Dice for all that the stack draws and for our congestion control.
-    pub stream: Stream,
-    /// Whether the session of the earlier connection that `memory` is of is taken up, and whether streams may be opened
-    /// before the handshake is over; both ends must agree.
+    /// Whether the session of an earlier connection is resumed, and whether streams may be opened before the handshake
+    /// is over. Both ends must agree, and need the [`Memory`](crate::Memory) of that connection.
     pub session: Session,
-    /// What the ends remember of each other; both must have the same.
-    pub memory: Option<Memory>,
-    /// Whether the server has addresses validated by a Retry packet (RFC 9000 section 8.1.2). The client then keeps no
-    /// address tokens, which would make it needless.
+    /// Whether the server validates addresses by a Retry packet (RFC 9000 section 8.1.2). The client then keeps no
+    /// address tokens, which would make the Retry packet unnecessary.
     pub retry: bool,
-    /// Whether the client tries draft-29 first, and the server has version 1 alone (section 6). The stacks end such a
-    /// connection; another is begun in its place.
+    /// Whether the client tries draft-29 first, and the server supports version 1 alone (section 6). The stacks end
+    /// such a connection; another is begun in its place.
     pub unknown_version: bool,
-    /// Where a server's TLS leaves its secrets, which are both ends'.
-    pub secrets: Secrets,
-    /// Where the stack's own qlog goes, if it is wanted.
-    pub qlog: Option<Sink>,
-    /// The worker program, for stacks that need one: ends that are given clones of one share it, as those of a run should.
-    pub worker: Worker,
 }
 
 impl Config {
     /// The defaults of an end.
-    pub fn new(role: Role, stack: Stack, congestion: Congestion, stream: Stream) -> Config {
+    pub fn new(role: Role, stack: Stack, congestion: Congestion) -> Config {
         Config {
             role,
             stack,
             congestion,
             cipher: Cipher::default(),
             windows: Windows::default(),
+            addresses: vec![AddressPair::of_path(role, PathId(0))],
             max_udp_payload: 1472,
-            stream,
             session: Session::default(),
-            memory: None,
             retry: false,
             unknown_version: false,
-            secrets: Secrets::default(),
-            qlog: None,
-            worker: Worker::default(),
         }
     }
 }

@@ -1,23 +1,11 @@
 //! What two ends remember of an earlier connection: TLS's session, the server's transport parameters, address tokens.
-//!
-//! A session cannot be made up, for TLS wants secrets that both ends share: the ends meet once beforehand, in memory and in
-//! virtual time, with dice of the run.
 
-use crate::config::{Cipher, Config, Error};
-use crate::null::Past;
-use crate::{endpoint, seeds, tls};
+use crate::config::{Cipher, Error};
+use crate::{seeds, tls};
 use bytes::Bytes;
 use haltere_net::rng::Stream;
-use haltere_net::{ComponentId, Cx, Packet, Span, Time};
-use haltere_transport::quic::Session;
-use haltere_transport::{Body, Endpoint, Event, Role};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// How long the ends meet: long enough for the tickets and tokens that follow a handshake.
-const MEETING: Span = Span::from_millis(500);
-/// How long a datagram of that connection is under way.
-const DELAY: Span = Span::from_millis(1);
 
 /// What two ends remember of each other.
 #[derive(Clone)]
@@ -62,77 +50,13 @@ impl Tokens {
 }
 
 impl Memory {
-    /// Two ends like `config` meet at `at`, from when the age of tickets and tokens counts; `dice` are the client's and the
-    /// server's.
-    ///
-    /// # Errors
-    /// If they cannot be set up or do not come together.
-    pub fn of(config: &Config, dice: [Stream; 2], at: Time) -> Result<Memory, Error> {
-        let mut key = dice[1].clone();
-        let memory = Memory {
-            tls: (config.cipher == Cipher::Tls).then(tls::Pair::new).transpose()?,
+    /// The memory of ends that have not met. The server's key for address tokens is drawn from `stream`.
+    pub(crate) fn empty(cipher: Cipher, stream: &mut Stream) -> Result<Memory, Error> {
+        Ok(Memory {
+            tls: (cipher == Cipher::Tls).then(tls::Pair::new).transpose()?,
             parameters: Parameters::default(),
             tokens: Tokens::default(),
-            token_key: seeds::bytes(&mut key),
-        };
-        let end = |role, stream| {
-            let mut end = Config::new(role, config.stack, config.congestion, stream);
-            (end.cipher, end.windows, end.max_udp_payload) = (config.cipher, config.windows, config.max_udp_payload);
-            end.memory = Some(memory.clone());
-            endpoint(end)
-        };
-        let [client, server] = dice;
-        let ends = [end(Role::Client, client)?, end(Role::Server, server)?];
-        let meeting = Meeting { ends, under_way: Default::default(), connected: [false; 2] };
-        if meeting.hold(at) {
-            Ok(memory)
-        } else {
-            Err(Error::new(format!("two ends of {} did not come together beforehand", config.stack.describe().0)))
-        }
-    }
-
-    /// What a client's or server's handshake without encryption goes by.
-    pub(crate) fn past(memory: Option<&Memory>, session: Session) -> Past {
-        memory.map(|m| Past { session, parameters: m.parameters.clone() }).unwrap_or_default()
-    }
-}
-
-/// A connection in memory.
-struct Meeting {
-    ends: [Box<dyn Endpoint>; 2],
-    /// Datagrams to each end.
-    under_way: [Vec<Packet<Body>>; 2],
-    connected: [bool; 2],
-}
-
-impl Meeting {
-    /// Whether a connection was made.
-    fn hold(mut self, at: Time) -> bool {
-        self.ends[0].connect(&mut Cx::new(at, ComponentId(0)));
-        let mut now = at;
-        while now < at + MEETING {
-            let arrived = std::mem::take(&mut self.under_way);
-            for (i, packets) in arrived.into_iter().enumerate() {
-                self.turn(i, packets, now);
-            }
-            now += DELAY;
-        }
-        self.connected == [true; 2]
-    }
-
-    fn turn(&mut self, i: usize, arrived: Vec<Packet<Body>>, now: Time) {
-        let (end, mut cx) = (&mut self.ends[i], Cx::new(now, ComponentId(i as u32)));
-        if end.next_wake() <= now {
-            end.on_wake(&mut cx);
-        }
-        for packet in arrived {
-            end.on_packet(packet, &mut cx);
-        }
-        while let Some(event) = end.poll_event() {
-            self.connected[i] |= event == Event::Connected;
-        }
-        while let Some(packet) = end.poll_transmit(&mut cx) {
-            self.under_way[1 - i].push(packet);
-        }
+            token_key: seeds::bytes(stream),
+        })
     }
 }

@@ -1,10 +1,11 @@
 //! The null cipher: TLS 1.3's messages and QUIC's packets in their lengths, without cryptography.
 //!
 //! Flights are as long as those of [`crate::tls`]; messages carry the transport parameters and are padded. A packet's
-//! tag is as long as an AEAD's and holds a checksum, so that damage is found as decryption would find it. Headers are not
-//! protected, but the sample that protection would need is kept room for. Everything is a function of the run's dice.
+//! tag is as long as an AEAD's and holds a checksum, so that damage is found as decryption would find it. Headers are
+//! not protected, but there is room for the sample that protection would need. Everything is a
+//! function of the run's random numbers.
 
-use crate::memory::Parameters;
+use crate::memory::{Memory, Parameters};
 use haltere_transport::Role;
 use haltere_transport::quic::Session;
 
@@ -18,19 +19,20 @@ const ENCRYPTED_EXTENSIONS: usize = 19;
 const SERVER_NAME: usize = 4;
 /// Certificate, CertificateVerify, Finished.
 const AUTHENTICATION: usize = 2900 + 72 + FINISHED;
-/// A MAC by SHA-384, which goes with the cipher that rustls likes best.
+/// A MAC by SHA-384, which belongs to the cipher that rustls prefers.
 const FINISHED: usize = 4 + 48;
 /// Each of two session tickets.
 const TICKET: usize = 89;
-/// What the return of a ticket adds to a ClientHello (RFC 8446 section 4.2.11): extension 4, identities 2 + (2 + 32 + age 4),
-/// binders 2 + (1 + 48). rustls's ticket is the number of a session that the server keeps, for only such may have early data.
+/// What the return of a ticket adds to a ClientHello (RFC 8446 section 4.2.11): extension 4, identities 2 + (2 + 32 +
+/// age 4), binders 2 + (1 + 48). rustls's ticket is the number of a session that the server keeps, for only such may
+/// have early data.
 const PRE_SHARED_KEY: usize = 4 + 2 + (2 + 32 + 4) + 2 + (1 + 48);
 /// What the choice of it adds to a ServerHello: extension 4, number 2.
 const SELECTED_IDENTITY: usize = 4 + 2;
 /// The early_data extension in ClientHello and EncryptedExtensions (section 4.2.10).
 const EARLY_DATA: usize = 4;
 
-/// What a message is, in the lower bits of its first byte; above them stands what it says of the session.
+/// The kind of a message, in the lower bits of its first byte; the upper two hold the kind of session.
 mod kind {
     use super::Session;
 
@@ -64,19 +66,26 @@ pub(crate) enum Level {
     Data,
 }
 
-/// What an end goes by of an earlier connection.
+/// What an end knows from an earlier connection.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Past {
+pub(crate) struct Resumption {
     /// What a client asks for and a server grants.
     pub session: Session,
     /// The server's transport parameters, as the client keeps them with a ticket.
     pub parameters: Parameters,
 }
 
+impl Resumption {
+    /// What `memory` holds for a handshake with this kind of session; without a memory there was no earlier connection.
+    pub fn of(memory: Option<&Memory>, session: Session) -> Resumption {
+        memory.map(|m| Resumption { session, parameters: m.parameters.clone() }).unwrap_or_default()
+    }
+}
+
 /// One end of the handshake.
 pub(crate) struct Handshake {
     role: Role,
-    past: Past,
+    resumption: Resumption,
     /// What is asked for; once the server has spoken, what it grants.
     session: Session,
     own: Vec<u8>,
@@ -91,16 +100,17 @@ pub(crate) struct Handshake {
 
 impl Handshake {
     /// An end with these transport parameters.
-    pub fn new(role: Role, own: Vec<u8>, past: Past) -> Handshake {
-        let known = role == Role::Server || past.parameters.get().is_some();
-        let session = if known { past.session } else { Session::New };
+    pub fn new(role: Role, own: Vec<u8>, resumption: Resumption) -> Handshake {
+        let known = role == Role::Server || resumption.parameters.get().is_some();
+        let session = if known { resumption.session } else { Session::New };
         let (peer, heard, step) = (None, Vec::new(), 0);
-        Handshake { role, past, session, own, peer, heard, greeted: false, served: false, finished: false, step }
+        Handshake { role, resumption, session, own, peer, heard, greeted: false, served: false, finished: false, step }
     }
 
-    /// The peer's transport parameters, once it has told them; before that, those that a client with early keys remembers.
+    /// The peer's transport parameters, once they were received; before that, those that a client with early keys
+    /// remembers.
     pub fn peer(&self) -> Option<Vec<u8>> {
-        let remembered = || if self.is_client() && self.early() { self.past.parameters.get() } else { None };
+        let remembered = || if self.is_client() && self.early() { self.resumption.parameters.get() } else { None };
         self.peer.clone().or_else(remembered)
     }
 
@@ -150,7 +160,7 @@ impl Handshake {
                     self.peer = Some(parameters.to_vec());
                 }
                 (Role::Server, kind::FINISHED) => self.finished = true,
-                (Role::Client, kind::TICKET) => self.past.parameters.keep(self.peer.clone()),
+                (Role::Client, kind::TICKET) => self.resumption.parameters.keep(self.peer.clone()),
                 _ => return Err("a message of the null handshake is out of place"),
             }
         }
@@ -231,8 +241,8 @@ fn message(into: &mut Vec<u8>, kind: u8, len: usize, parameters: &[u8]) {
     into.resize(start + len, 0);
 }
 
-/// The tag of a Retry packet, which depends on the id that the client addressed its first packet to (RFC 9001 section 5.8):
-/// so it is told from one for another attempt.
+/// The tag of a Retry packet, which depends on the id that the client addressed its first packet to (RFC 9001 section
+/// 5.8): so that a Retry packet for another attempt is recognised.
 pub(crate) fn retry_tag(first_id: &[u8], packet: &[u8]) -> [u8; TAG] {
     tag(first_id.len() as u64, first_id, packet)
 }
@@ -277,6 +287,10 @@ pub(crate) fn open(number: u64, header: &[u8], sealed: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Calendar;
+    use crate::tls::{NAME, Pair};
+    use rustls::quic::{ClientConnection, KeyChange, ServerConnection, Version};
+    use std::sync::Arc;
 
     #[test]
     fn any_flipped_bit_is_found() {
@@ -294,10 +308,10 @@ mod tests {
 
     #[test]
     fn a_server_that_remembers_nothing_grants_nothing() {
-        let past = Past { session: Session::Early, ..Past::default() };
-        past.parameters.keep(Some(vec![3; 70]));
-        let mut client = Handshake::new(Role::Client, vec![1; 60], past);
-        let mut server = Handshake::new(Role::Server, vec![2; 80], Past::default());
+        let resumption = Resumption { session: Session::Early, ..Resumption::default() };
+        resumption.parameters.keep(Some(vec![3; 70]));
+        let mut client = Handshake::new(Role::Client, vec![1; 60], resumption);
+        let mut server = Handshake::new(Role::Server, vec![2; 80], Resumption::default());
         let mut wire = Vec::new();
         client.write(&mut wire);
         assert_eq!((client.early(), client.peer()), (true, Some(vec![3; 70])));
@@ -311,8 +325,8 @@ mod tests {
     #[test]
     fn a_handshake_gives_both_ends_the_others_parameters() {
         let (mut client, mut server) = (
-            Handshake::new(Role::Client, vec![1; 60], Past::default()),
-            Handshake::new(Role::Server, vec![2; 80], Past::default()),
+            Handshake::new(Role::Client, vec![1; 60], Resumption::default()),
+            Handshake::new(Role::Server, vec![2; 80], Resumption::default()),
         );
         let mut wire = Vec::new();
         assert_eq!(client.write(&mut wire), None);
@@ -329,5 +343,61 @@ mod tests {
         assert!(!server.is_handshaking());
         assert_eq!((client.peer(), server.peer()), (Some(vec![2; 80]), Some(vec![1; 60])));
         assert!(client.read(&[20, 0, 0, 2, 0, 0]).is_err());
+    }
+
+    /// Lengths of TLS's messages in turn: client's hello; server's hello, flight; client's end; server's tickets.
+    fn of_tls(pair: &Pair, session: Session, client_parameters: usize, server_parameters: usize) -> [usize; 5] {
+        let calendar = Calendar::default();
+        let (client, server) = (Arc::new(pair.client(&calendar, session == Session::Early)), pair.server(&calendar));
+        let name = NAME.try_into().unwrap();
+        let mut client = ClientConnection::new(client, Version::V1, name, vec![0; client_parameters]).unwrap();
+        let mut server = ServerConnection::new(Arc::new(server), Version::V1, vec![0; server_parameters]).unwrap();
+        let (mut hello, mut answer, mut flight, mut end, mut tickets) = (vec![], vec![], vec![], vec![], vec![]);
+        assert!(client.write_hs(&mut hello).is_none());
+        assert_eq!(client.zero_rtt_keys().is_some(), session == Session::Early);
+        server.read_hs(&hello).unwrap();
+        assert_eq!(server.zero_rtt_keys().is_some(), session == Session::Early);
+        assert!(matches!(server.write_hs(&mut answer), Some(KeyChange::Handshake { .. })));
+        assert!(matches!(server.write_hs(&mut flight), Some(KeyChange::OneRtt { .. })));
+        client.read_hs(&answer).unwrap();
+        assert!(client.write_hs(&mut vec![]).is_some());
+        client.read_hs(&flight).unwrap();
+        assert!(client.write_hs(&mut end).is_some());
+        server.read_hs(&end).unwrap();
+        assert!(server.write_hs(&mut tickets).is_none());
+        client.read_hs(&tickets).unwrap();
+        [hello, answer, flight, end, tickets].map(|m| m.len())
+    }
+
+    fn of_null(resumption: &Resumption, client_parameters: usize, server_parameters: usize) -> [usize; 5] {
+        let mut client = Handshake::new(Role::Client, vec![0; client_parameters], resumption.clone());
+        let mut server = Handshake::new(Role::Server, vec![0; server_parameters], resumption.clone());
+        let (mut hello, mut answer, mut flight, mut end, mut tickets) = (vec![], vec![], vec![], vec![], vec![]);
+        assert!(client.write(&mut hello).is_none());
+        assert_eq!(client.early(), resumption.session == Session::Early);
+        server.read(&hello).unwrap();
+        assert_eq!(server.early(), resumption.session == Session::Early);
+        assert_eq!(server.write(&mut answer), Some(Level::Handshake));
+        assert_eq!(server.write(&mut flight), Some(Level::Data));
+        client.read(&answer).unwrap();
+        assert_eq!(client.write(&mut vec![]), Some(Level::Handshake));
+        client.read(&flight).unwrap();
+        assert_eq!(client.write(&mut end), Some(Level::Data));
+        server.read(&end).unwrap();
+        assert_eq!(server.write(&mut tickets), None);
+        client.read(&tickets).unwrap();
+        [hello, answer, flight, end, tickets].map(|m| m.len())
+    }
+
+    #[test]
+    fn the_null_cipher_says_as_much_as_tls() {
+        for (client, server) in [(60, 80), (75, 101)] {
+            let (pair, parameters) = (Pair::new().unwrap(), Parameters::default());
+            for session in [Session::New, Session::Resumed, Session::Early] {
+                let resumption = Resumption { session, parameters: parameters.clone() };
+                let (tls, null) = (of_tls(&pair, session, client, server), of_null(&resumption, client, server));
+                assert_eq!(tls, null, "{session:?}");
+            }
+        }
     }
 }

@@ -14,7 +14,6 @@ impl Secrets {
     }
 
     /// Lines that another TLS wrote.
-    #[cfg(feature = "worker")]
     pub(crate) fn add(&self, lines: &str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push_str(lines);
     }

@@ -1,4 +1,4 @@
-//! A stack's dice: everything it draws comes from one named stream of the run.
+//! A stack's random numbers, all of which come from one named stream of the run.
 
 use haltere_net::rng::Stream;
 

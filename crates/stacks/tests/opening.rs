@@ -9,7 +9,7 @@ use ends::{Both, Dyn, STACKS};
 use haltere_net::link::LinkConfig;
 use haltere_net::rng::Streams;
 use haltere_net::{Span, Time};
-use haltere_stacks::{Cipher, Config, Congestion, Memory, Own, Stack};
+use haltere_stacks::{Cipher, Config, Congestion, Handles, Memory, Own, Stack};
 use haltere_transport::quic::Session;
 use haltere_transport::{CloseReason, Role};
 use proptest::prelude::*;
@@ -39,8 +39,7 @@ impl Variant {
     }
 
     fn config(self, role: Role) -> Config {
-        let name = if role == Role::Client { "client" } else { "server" };
-        let mut config = Config::new(role, self.stack, Congestion::Own(Own::Cubic), Streams::new(1, 0).named(name));
+        let mut config = Config::new(role, self.stack, Congestion::Own(Own::Cubic));
         (config.cipher, config.session) = (self.cipher, self.session);
         (config.retry, config.unknown_version) = (self.retry, self.unknown_version);
         config
@@ -48,14 +47,18 @@ impl Variant {
 
     fn memory(self) -> Option<Memory> {
         let dice = ["client/earlier", "server/earlier"].map(|name| Streams::new(1, 0).named(name));
-        let memory = || Memory::of(&self.config(Role::Client), dice, Time::ZERO).unwrap();
+        let memory = || haltere_stacks::earlier_connection(&self.config(Role::Client), dice, Time::ZERO).unwrap();
         (self.session != Session::New).then(memory)
     }
 
     /// The two ends, each with what it remembers.
     fn ends(self, remembered: [Option<Memory>; 2], request: u64) -> Both {
         let [client, server] = remembered;
-        let end = |role, memory| Dyn(haltere_stacks::endpoint(Config { memory, ..self.config(role) }).unwrap());
+        let end = |role, memory| {
+            let name = if role == Role::Client { "client" } else { "server" };
+            let handles = Handles { memory, ..Handles::new(Streams::new(1, 0).named(name)) };
+            Dyn(haltere_stacks::endpoint(self.config(role), handles).unwrap())
+        };
         let link = LinkConfig { delay: DELAY, ..LinkConfig::default() };
         let exchange = Exchange { streams: vec![(request, 20_000), (100, 1)] };
         let mut pair = Pair::new(end(Role::Client, client), end(Role::Server, server), &link, &link, 1, exchange);

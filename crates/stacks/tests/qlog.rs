@@ -5,7 +5,7 @@ mod ends;
 use ends::{Both, Dyn, STACKS, common::Exchange, common::Pair, link};
 use haltere_net::Span;
 use haltere_net::rng::Streams;
-use haltere_stacks::{Cipher, Config, Congestion, Own, Sink, Stack};
+use haltere_stacks::{Cipher, Config, Congestion, Handles, Own, Sink, Stack};
 use haltere_transport::Role;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -25,10 +25,11 @@ impl Write for Kept {
 
 fn run(stack: Stack, kept: Option<&Kept>) -> Both {
     let end = |role, name| {
-        let mut config = Config::new(role, stack, Congestion::Own(Own::Cubic), Streams::new(1, 0).named(name));
+        let mut config = Config::new(role, stack, Congestion::Own(Own::Cubic));
         config.cipher = Cipher::Null;
-        config.qlog = kept.filter(|_| role == Role::Server).map(|k| Sink::new(Box::new(k.clone())));
-        Dyn(haltere_stacks::endpoint(config).unwrap())
+        let mut handles = Handles::new(Streams::new(1, 0).named(name));
+        handles.qlog = kept.filter(|_| role == Role::Server).map(|k| Sink::new(Box::new(k.clone())));
+        Dyn(haltere_stacks::endpoint(config, handles).unwrap())
     };
     let wire = link(50, Span::from_millis(10), 100_000);
     let (client, server) = (end(Role::Client, "client"), end(Role::Server, "server"));

@@ -7,7 +7,7 @@ use ends::{Both, Dyn, link};
 use haltere_net::link::LinkConfig;
 use haltere_net::rng::Streams;
 use haltere_net::{Span, Time};
-use haltere_stacks::{Config, Congestion, Own, Stack, Windows, Worker};
+use haltere_stacks::{Config, Congestion, Handles, Own, Stack, Windows, Worker};
 use haltere_transport::{Body, CloseReason, Endpoint, Role};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -19,10 +19,9 @@ fn pair(own: Own, windows: Windows, (up, down): (&LinkConfig, &LinkConfig), of: 
     let end = |role| {
         let name = if role == Role::Client { "client" } else { "server" };
         let dice = Streams::new(seed, 0).named(name);
-        let mut config = Config::new(role, Stack::Quiche, Congestion::Own(own), dice);
-        config.windows = windows;
-        config.worker = worker.clone();
-        Dyn(haltere_stacks::endpoint(config).unwrap())
+        let config = Config { windows, ..Config::new(role, Stack::Quiche, Congestion::Own(own)) };
+        let handles = Handles { worker: worker.clone(), ..Handles::new(dice) };
+        Dyn(haltere_stacks::endpoint(config, handles).unwrap())
     };
     Pair::new(end(Role::Client), end(Role::Server), up, down, seed, Exchange { streams: of.to_vec() })
 }

@@ -1,4 +1,4 @@
-//! Puts the run's clock and random numbers in the place of the system's. All `unsafe` code of the program is here.
+//! The program's clock and random numbers, which are the run's. All `unsafe` code of the program is here.
 //!
 //! A stack that asks the system for the time or for randomness calls a function of a library by its name. The names are
 //! defined here, in the program itself, and the linker prefers a program's own: `clock_gettime`, through which the
@@ -6,41 +6,40 @@
 //! certificates and tickets; and `RAND_bytes` of BoringSSL, which draws all random numbers of quiche and TLS (`--wrap`
 //! in `build.rs` sends its callers to `__wrap_RAND_bytes`, since its own library defines the name too).
 //!
-//! The program has one thread, and one end has its turn at a time; time and random numbers are those of that end.
+//! The program has one thread, and one end at a time has its turn: the time and the random numbers are that end's.
 #![allow(unsafe_code, reason = "a C function is defined under a name that others call")]
 
 use haltere_net::rng::Stream;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
-/// The monotonic clock at the start of a run; it is not 0, as stacks subtract from early instants.
+/// What the monotonic clock shows at the start of a run: stacks subtract from early instants.
 const MONOTONIC: Duration = Duration::from_secs(24 * 3600);
-/// The calendar's time at the start of a run, 2026-01-01, as for the stacks inside the simulator
-/// (`crates/stacks/src/clock.rs`).
+/// What the calendar shows then, 2026-01-01, as for the stacks inside the simulator (`crates/stacks/src/clock.rs`).
 const CALENDAR: Duration = Duration::from_secs(1_767_225_600);
 
 thread_local! {
     static NOW: Cell<u64> = const { Cell::new(0) };
-    static DICE: RefCell<Option<Stream>> = const { RefCell::new(None) };
+    static RANDOM: RefCell<Option<Stream>> = const { RefCell::new(None) };
 }
 
-/// Sets the time to `now` of the run, in ns, and lets random numbers be drawn from `dice`.
-pub fn set(now: u64, dice: Stream) {
+/// Sets the time of the run to `now`, in ns, and draws random numbers from `random` from now on.
+pub fn set(now: u64, random: Stream) {
     NOW.set(now);
-    DICE.set(Some(dice));
+    RANDOM.set(Some(random));
 }
 
-/// Returns the source of random numbers.
-pub fn take_dice() -> Option<Stream> {
-    DICE.take()
+/// Gives the stream of random numbers back.
+pub fn take_random() -> Option<Stream> {
+    RANDOM.take()
 }
 
 /// Fills `bytes` with random numbers.
 pub fn draw(bytes: &mut [u8]) {
-    DICE.with_borrow_mut(|dice| {
+    RANDOM.with_borrow_mut(|random| {
         for chunk in bytes.chunks_mut(8) {
-            // Without an end at its turn there is nothing to be random: setting up a library.
-            let drawn = dice.as_mut().map_or(0, Stream::bits).to_le_bytes();
+            // Zeros while no end has its turn, that is, while a library is set up.
+            let drawn = random.as_mut().map_or(0, Stream::bits).to_le_bytes();
             chunk.copy_from_slice(&drawn[..chunk.len()]);
         }
     });
@@ -59,7 +58,7 @@ fn since(start: Duration) -> Duration {
     start + Duration::from_nanos(NOW.get())
 }
 
-/// The system's function of this name.
+/// The system's function of that name.
 ///
 /// # Safety
 /// `out` is null or points to room for a `timespec`, as the system's own function asks.
@@ -75,7 +74,7 @@ pub unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, out: *mut libc::t
     0
 }
 
-/// The system's function of this name.
+/// The system's function of that name.
 ///
 /// # Safety
 /// `out` is null or points to room for a `timeval`, as the system's own function asks.
@@ -90,7 +89,7 @@ pub unsafe extern "C" fn gettimeofday(out: *mut libc::timeval, _zone: *mut libc:
     0
 }
 
-/// The system's function of this name.
+/// The system's function of that name.
 ///
 /// # Safety
 /// `out` is null or points to room for a `time_t`, as the system's own function asks.

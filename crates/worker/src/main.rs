@@ -1,13 +1,13 @@
 //! A program in which production QUIC stacks run that read the clock themselves.
 //!
-//! It belongs to the simulator, which starts it, tells it over standard input what happens to which end of a connection
-//! at what time of the run, and hears on standard output what comes of it (`protocol.rs`). The clock and the dice of the
-//! whole program are the run's ([`interposed`]), which a library inside another's process could not have. A stack is one
-//! file in `stacks/` that implements [`stack::Stack`].
+//! It belongs to the simulator, which starts it, sends it commands to the ends of connections over standard input, each
+//! with the time of the run, and receives the results from its standard output (`protocol.rs`). The clock and the random
+//! numbers of the whole program are the run's ([`interposed`]), which a library inside another's process could not
+//! have. A stack is one file in `stacks/` that implements [`stack::Stack`].
 //!
 //! It ends when its standard input does, that is, with the run or with the simulator.
 
-mod host;
+mod ends;
 mod interposed;
 #[path = "../../stacks/src/worker/protocol.rs"]
 #[allow(dead_code, reason = "each side reads what the other writes")]
@@ -15,7 +15,7 @@ mod protocol;
 mod stack;
 mod stacks;
 
-use host::Host;
+use ends::Ends;
 use protocol::{Hello, SIMULATOR, Turn, VERSION, WORKER, receive, send};
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -46,9 +46,9 @@ fn serve() -> io::Result<()> {
     }
     let own = Hello { who: WORKER.into(), version: VERSION, stacks: stacks::names() };
     send(&own, &mut to, &mut room)?;
-    let mut host = Host::default();
+    let mut ends = Ends::default();
     while let Some(turn) = receive::<Turn>(&mut from, &mut room)? {
-        send(&host.turn(turn), &mut to, &mut room)?;
+        send(&ends.turn(turn), &mut to, &mut room)?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What a stack looks like from here: what the one file of each implements.
+//! The interface that each stack is adapted to, in one file for each.
 
 use crate::protocol::Figures;
 use std::time::Instant;
@@ -12,8 +12,8 @@ pub enum State {
     Connected,
     /// It ended in good order.
     Closed,
-    /// Nothing was heard for the idle timeout.
-    Silent,
+    /// Nothing was received for the idle timeout.
+    IdleTimeout,
     /// It ended by an error with this code (RFC 9000 section 20.1).
     Failed(u64),
 }
@@ -40,16 +40,16 @@ pub struct Read {
     pub ended: bool,
 }
 
-/// One end of a connection of a stack. It reads the clock and throws dice as it likes ([`crate::interposed`]). Streams go by
-/// their number on the wire (RFC 9000 section 2.1).
+/// One end of a connection of a stack. It may read the clock and draw random numbers
+/// ([`crate::interposed`]). Streams are named by their number on the wire (RFC 9000 section 2.1).
 pub trait Stack {
     /// Begins the handshake.
     ///
     /// # Errors
     /// What the stack says.
     fn connect(&mut self) -> Result<(), String>;
-    /// Takes a datagram; what is answered outside of a connection goes into `answers`. False if the datagram is nothing to
-    /// it: damaged, or for another.
+    /// Takes a datagram; what is answered outside of a connection goes into `answers`. False if the datagram is damaged
+    /// or for another connection.
     fn receive(&mut self, datagram: &mut [u8], answers: &mut Vec<Vec<u8>>) -> bool;
     /// Runs the timers that are due.
     fn wake(&mut self);
@@ -59,12 +59,12 @@ pub trait Stack {
     fn send(&mut self, room: &mut [u8]) -> Next;
     /// Where the connection stands.
     fn state(&self) -> State;
-    /// Writes bytes to a stream, and its end if they are the last; returns how many were taken (the end, if all were), or
-    /// none if the stream will never take any.
+    /// Writes bytes to a stream, and its end if they are the last; returns how many were taken (the end, if all were),
+    /// or none if the stream will never take any.
     fn write(&mut self, stream: u64, bytes: &[u8], last: bool) -> Option<usize>;
     /// Whether all of a stream that was ended is acknowledged.
     fn delivered(&mut self, stream: u64) -> bool;
-    /// Reads and discards what came, of one stream at a time.
+    /// Reads and discards what was received, of one stream at a time.
     fn read(&mut self) -> Option<Read>;
     /// How many bidirectional streams may have been opened by now.
     fn openable(&self) -> u64;

@@ -48,11 +48,12 @@ impl End<'_> {
             Subject::Model(algorithm) => Ok(self.model(algorithm, stream)),
             #[cfg(feature = "stacks")]
             Subject::Stack { .. } => {
-                let mut config = self.past.config(subject, self.contender, self.role, udp_payload(self.mtu), stream)?;
+                let (config, mut handles) =
+                    self.past.end(subject, self.contender, self.role, udp_payload(self.mtu), stream)?;
                 let log = recorder::stack_log(self.files, self.flow, self.role)?;
-                config.qlog = log.map(haltere_stacks::Sink::new);
-                config.worker = self.worker.clone();
-                haltere_stacks::endpoint(config).map_err(|e| e.to_string())
+                handles.qlog = log.map(haltere_stacks::Sink::new);
+                handles.worker = self.worker.clone();
+                haltere_stacks::endpoint(config, handles).map_err(|e| e.to_string())
             }
         }
     }

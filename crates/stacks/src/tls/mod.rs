@@ -2,8 +2,8 @@
 //!
 //! The certificate is signed by Ed25519, whose signatures all have one length: an ECDSA signature is of one of three by
 //! chance, and with it the handshake. It is as long as the model's chain ([`HandshakeSizes::CLASSICAL`]). The three
-//! files come from `haltere._core.make_certificate(folder, "ed25519")`, rewritten from PEM to DER; they are valid from 1970
-//! to 2199, secret to nobody and good for nothing else.
+//! files come from `haltere._core.make_certificate(folder, "ed25519")`, rewritten from PEM to DER; they are valid from
+//! 1970 to 2199, not secret, and of no use elsewhere.
 //!
 //! [`HandshakeSizes::CLASSICAL`]: haltere_transport::quic::HandshakeSizes::CLASSICAL
 
@@ -29,8 +29,8 @@ impl TimeProvider for Calendar {
     }
 }
 
-/// The TLS of two ends whose sessions outlive their connections: copies share the stores. A client takes up a session only
-/// with the certificate verifier by which it was made, so that this must be shared too.
+/// The TLS of two ends whose sessions outlive their connections: copies share the stores. A client takes up a session
+/// only with the certificate verifier by which it was made, so that this must be shared too.
 #[derive(Clone)]
 pub(crate) struct Pair {
     client: ClientConfig,
@@ -80,70 +80,4 @@ pub(crate) fn client(calendar: &Calendar) -> Result<ClientConfig, Error> {
     config.alpn_protocols = vec![ALPN.to_vec()];
     config.enable_early_data = true;
     Ok(config)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::memory::Parameters;
-    use crate::null::{Handshake, Level, Past};
-    use haltere_transport::Role;
-    use haltere_transport::quic::Session;
-    use rustls::quic::{ClientConnection, KeyChange, ServerConnection, Version};
-
-    /// Lengths of what TLS says in turn: client's hello; server's hello, flight; client's end; server's tickets.
-    fn of_tls(pair: &Pair, session: Session, client_parameters: usize, server_parameters: usize) -> [usize; 5] {
-        let calendar = Calendar::default();
-        let (client, server) = (Arc::new(pair.client(&calendar, session == Session::Early)), pair.server(&calendar));
-        let name = NAME.try_into().unwrap();
-        let mut client = ClientConnection::new(client, Version::V1, name, vec![0; client_parameters]).unwrap();
-        let mut server = ServerConnection::new(Arc::new(server), Version::V1, vec![0; server_parameters]).unwrap();
-        let (mut hello, mut answer, mut flight, mut end, mut tickets) = (vec![], vec![], vec![], vec![], vec![]);
-        assert!(client.write_hs(&mut hello).is_none());
-        assert_eq!(client.zero_rtt_keys().is_some(), session == Session::Early);
-        server.read_hs(&hello).unwrap();
-        assert_eq!(server.zero_rtt_keys().is_some(), session == Session::Early);
-        assert!(matches!(server.write_hs(&mut answer), Some(KeyChange::Handshake { .. })));
-        assert!(matches!(server.write_hs(&mut flight), Some(KeyChange::OneRtt { .. })));
-        client.read_hs(&answer).unwrap();
-        assert!(client.write_hs(&mut vec![]).is_some());
-        client.read_hs(&flight).unwrap();
-        assert!(client.write_hs(&mut end).is_some());
-        server.read_hs(&end).unwrap();
-        assert!(server.write_hs(&mut tickets).is_none());
-        client.read_hs(&tickets).unwrap();
-        [hello, answer, flight, end, tickets].map(|m| m.len())
-    }
-
-    fn of_null(past: &Past, client_parameters: usize, server_parameters: usize) -> [usize; 5] {
-        let mut client = Handshake::new(Role::Client, vec![0; client_parameters], past.clone());
-        let mut server = Handshake::new(Role::Server, vec![0; server_parameters], past.clone());
-        let (mut hello, mut answer, mut flight, mut end, mut tickets) = (vec![], vec![], vec![], vec![], vec![]);
-        assert!(client.write(&mut hello).is_none());
-        assert_eq!(client.early(), past.session == Session::Early);
-        server.read(&hello).unwrap();
-        assert_eq!(server.early(), past.session == Session::Early);
-        assert_eq!(server.write(&mut answer), Some(Level::Handshake));
-        assert_eq!(server.write(&mut flight), Some(Level::Data));
-        client.read(&answer).unwrap();
-        assert_eq!(client.write(&mut vec![]), Some(Level::Handshake));
-        client.read(&flight).unwrap();
-        assert_eq!(client.write(&mut end), Some(Level::Data));
-        server.read(&end).unwrap();
-        assert_eq!(server.write(&mut tickets), None);
-        client.read(&tickets).unwrap();
-        [hello, answer, flight, end, tickets].map(|m| m.len())
-    }
-
-    #[test]
-    fn the_null_cipher_says_as_much_as_tls() {
-        for (client, server) in [(60, 80), (75, 101)] {
-            let (pair, parameters) = (Pair::new().unwrap(), Parameters::default());
-            for session in [Session::New, Session::Resumed, Session::Early] {
-                let past = Past { session, parameters: parameters.clone() };
-                let (tls, null) = (of_tls(&pair, session, client, server), of_null(&past, client, server));
-                assert_eq!(tls, null, "{session:?}");
-            }
-        }
-    }
 }

@@ -1,22 +1,25 @@
-//! In the place of [`crate::worker`] in a build without the feature of that name.
+//! In the place of `process.rs` in a build without the feature `worker`, and on systems other than Unix.
 
-use crate::config::{Config, Error, Stack};
-use haltere_transport::Endpoint;
+use super::protocol::{Answer, Turn};
+use crate::config::{Error, Stack};
 
 /// A worker program that the ends of one run share; there is none in this build.
 #[derive(Clone, Default, Debug)]
 pub struct Worker(());
+
+impl Worker {
+    pub(crate) fn new_end(&self, stack: Stack) -> Result<u32, Error> {
+        ready(stack).map(|()| 0)
+    }
+
+    pub(crate) fn turn(&self, _: &Turn) -> Result<Answer, &'static str> {
+        Err("there is no worker program in this build")
+    }
+}
 
 pub(crate) fn ready(stack: Stack) -> Result<(), Error> {
     let name = stack.describe().0;
     Err(Error::new(format!(
         "{name} runs in a worker program, and this build leaves that out: run `make worker`, or write quic@quinn/…"
     )))
-}
-
-pub(crate) fn endpoint(config: Config) -> Result<Box<dyn Endpoint>, Error> {
-    Err(match ready(config.stack) {
-        Err(error) => error,
-        Ok(()) => Error::new("there is no worker program in this build"),
-    })
 }

@@ -1,32 +1,20 @@
-//! Stacks that read the clock themselves, in a worker program of their own whose clock is interposed (`crates/worker`).
+//! The worker program (`crates/worker`), in which the stacks run that read the clock themselves; its clock is replaced
+//! by the run's.
 //!
-//! Here is only the client of that program: safe code without a dependency. One process serves all ends of a run that
-//! share a [`Worker`]; it is started with the first and ends with the last. Each end is a [`Machine`](crate::machine::Machine) that speaks to
-//! it ([`remote`]), by the frames of [`protocol`].
+//! Here are its process and the messages that pass: safe code without a dependency. One process serves all ends of a
+//! run that share a [`Worker`]; it is started with the first and ends with the last. [`crate::remote`] makes an end of
+//! it.
 
+#[cfg_attr(not(all(feature = "worker", unix)), path = "absent.rs")]
 mod process;
 #[allow(dead_code, reason = "each side reads what the other writes")]
 pub(crate) mod protocol;
-mod remote;
 
-use crate::config::{Config, Error, Stack};
-use crate::shell::Shell;
-use haltere_transport::Endpoint;
 pub use process::Worker;
+pub(crate) use process::ready;
+#[cfg(all(test, feature = "worker", unix))]
+pub(crate) use process::tests::worker_that;
 
 /// The environment variable that names the worker program.
-pub const PROGRAM: &str = "HALTERE_WORKER";
-
-/// Whether a stack's worker program is named.
-///
-/// # Errors
-/// If it is not; the error says how to build it.
-pub(crate) fn ready(stack: Stack) -> Result<(), Error> {
-    process::program(stack).map(|_| ())
-}
-
-/// One end of a connection of such a stack.
-pub(crate) fn endpoint(config: Config) -> Result<Box<dyn Endpoint>, Error> {
-    let secrets = config.secrets.clone();
-    Ok(Box::new(Shell::new(remote::Remote::parts(config)?, secrets)))
-}
+#[cfg(all(feature = "worker", unix))]
+const PROGRAM: &str = "HALTERE_WORKER";

@@ -20,8 +20,16 @@ const SILENT: &str = "the stack's worker program gave no answer within 30 s and 
 const GARBLED: &str =
     "the stack's worker program answered what nobody understands and was ended: build it anew by `make worker`";
 
+/// Whether a stack's worker program is named.
+///
+/// # Errors
+/// If it is not; the error says how to build it.
+pub(crate) fn ready(stack: Stack) -> Result<(), Error> {
+    program(stack).map(|_| ())
+}
+
 /// Where the worker program is.
-pub(super) fn program(stack: Stack) -> Result<PathBuf, Error> {
+fn program(stack: Stack) -> Result<PathBuf, Error> {
     let name = stack.describe().0;
     match std::env::var_os(PROGRAM) {
         Some(path) if Path::new(&path).is_file() => Ok(path.into()),
@@ -63,21 +71,21 @@ impl Worker {
     }
 
     /// Sees to it that the program runs and has the stack; returns a number for a new end.
-    pub(super) fn seat(&self, stack: Stack) -> Result<u32, Error> {
+    pub(crate) fn new_end(&self, stack: Stack) -> Result<u32, Error> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let State::Fresh = *state {
             let path = self.named.clone().map_or_else(|| program(stack), Ok)?;
             *state = State::Running(Process::start(&path, PATIENCE)?);
         }
         match &mut *state {
-            State::Running(process) => process.seat(stack),
+            State::Running(process) => process.new_end(stack),
             State::Over(why) => Err(Error::new(why)),
             State::Fresh => Err(Error::new(ENDED)),
         }
     }
 
     /// Has an end take a turn.
-    pub(super) fn turn(&self, turn: &Turn) -> Result<Answer, &'static str> {
+    pub(crate) fn turn(&self, turn: &Turn) -> Result<Answer, &'static str> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let process = match &mut *state {
             State::Running(process) => process,
@@ -155,7 +163,7 @@ impl Process {
         }
     }
 
-    fn seat(&mut self, stack: Stack) -> Result<u32, Error> {
+    fn new_end(&mut self, stack: Stack) -> Result<u32, Error> {
         let name = stack.describe().0;
         if !self.stacks.iter().any(|has| has == name) {
             let path = self.path.display();
@@ -206,7 +214,7 @@ pub(super) mod tests {
     }
 
     /// A worker that greets, makes one end, and then does `rest`.
-    pub(in crate::worker) fn worker_that(rest: &str) -> (TempDir, Worker) {
+    pub(crate) fn worker_that(rest: &str) -> (TempDir, Worker) {
         let (mut said, mut made) = (hello(VERSION, &["quiche"]), Vec::new());
         send(&Answer { wake: u64::MAX, ..Answer::default() }, &mut made, &mut Vec::new()).unwrap();
         said.extend(made);
@@ -215,7 +223,7 @@ pub(super) mod tests {
     }
 
     fn error(path: &Path) -> String {
-        Worker::at(path).seat(Stack::Quiche).unwrap_err().to_string()
+        Worker::at(path).new_end(Stack::Quiche).unwrap_err().to_string()
     }
 
     #[test]
@@ -237,20 +245,20 @@ pub(super) mod tests {
         let (_folder, path) = program_saying(&hello(VERSION, &["quiche"]), "exec sleep 1000");
         let process = Process::start(&path, Duration::from_millis(200)).unwrap();
         let worker = Worker { state: Arc::new(Mutex::new(State::Running(process))), named: None };
-        let turn = Turn { end: 1, now: 0, asks: Vec::new() };
+        let turn = Turn { end: 1, now: 0, commands: Vec::new() };
         assert_eq!(worker.turn(&turn), Err(SILENT));
         assert_eq!(worker.turn(&turn), Err(SILENT), "it is not asked again");
     }
 
     #[test]
     fn a_worker_that_ends_or_babbles_is_told_apart() {
-        let turn = Turn { end: 1, now: 0, asks: Vec::new() };
+        let turn = Turn { end: 1, now: 0, commands: Vec::new() };
         for (more, rest, why) in [(vec![], "exit 3", ENDED), (vec![1, 0, 0, 0, 9], "cat > /dev/null", GARBLED)] {
             let mut said = hello(VERSION, &["quiche"]);
             said.extend(more);
             let (_folder, path) = program_saying(&said, rest);
             let worker = Worker::at(path);
-            worker.seat(Stack::Quiche).unwrap();
+            worker.new_end(Stack::Quiche).unwrap();
             assert_eq!(worker.turn(&turn), Err(why), "{rest}");
         }
     }

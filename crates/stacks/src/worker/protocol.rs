@@ -1,8 +1,9 @@
 //! What passes between the simulator and a worker program: frames of a length and a record.
 //!
-//! A frame is its length (32 bits) and so many bytes, all numbers little-endian. Each side says hello once; from then on the
-//! simulator sends [`Turn`]s and gets one [`Answer`] for each. A turn carries the time of the run: a worker has no other.
-//! Both sides are built from this one file; [`VERSION`] tells when they are not of one age.
+//! A frame is its length (32 bits) and so many bytes, all numbers little-endian. Each side says hello once; from then
+//! on the simulator sends [`Turn`]s and gets one [`Answer`] for each. A turn carries the time of the run: a worker has
+//! no other. Both sides are built from this one file; [`VERSION`] tells when they were built from different versions of
+//! it.
 
 use std::io::{self, Read, Write};
 
@@ -159,7 +160,7 @@ record! {
         server: bool,
         /// The stack's congestion control, by the name that the simulator has for it.
         congestion: String,
-        /// What the end's dice are thrown from.
+        /// What the end's random numbers are drawn from.
         seed: u64,
         /// The largest UDP payload to be looked for, bytes.
         max_udp_payload: u16,
@@ -172,8 +173,8 @@ record! {
 }
 
 choice! {
-    /// What an end is asked.
-    Ask {
+    /// What an end is told to do.
+    Command {
         /// To come into being.
         0 => Make { setup: Setup },
         /// To begin the handshake.
@@ -195,19 +196,19 @@ choice! {
 }
 
 record! {
-    /// What one end is asked at one instant.
+    /// The commands to one end at one instant.
     Turn {
         /// Which; numbers of the simulator's.
         end: u32,
         /// Time of the run, ns.
         now: u64,
-        asks: Vec<Ask>,
+        commands: Vec<Command>,
     }
 }
 
 choice! {
-    /// What an end has to tell.
-    Told {
+    /// What an end reports.
+    Notice {
         /// Streams may be written.
         0 => Connected {},
         /// So many more bytes of a stream were read; the last of them, if it has ended.
@@ -217,7 +218,7 @@ choice! {
         /// The peer closed in good order.
         3 => Closed {},
         /// Nothing was heard for the idle timeout.
-        4 => Silent {},
+        4 => IdleTimeout {},
         /// The connection failed with a code of RFC 9000 section 20.1.
         5 => Failed { code: u64 },
     }
@@ -255,7 +256,7 @@ record! {
         refused: String,
         /// Whether every datagram received was something to the end.
         taken: bool,
-        told: Vec<Told>,
+        notices: Vec<Notice>,
         /// Whether datagrams were handed out.
         sent: bool,
         outgoing: Vec<Outgoing>,
@@ -314,23 +315,23 @@ mod tests {
 
     fn turn() -> Turn {
         let setup = Setup { stack: "quiche".into(), server: true, max_udp_payload: 1472, ..Setup::default() };
-        let asks = vec![
-            Ask::Make { setup },
-            Ask::Connect {},
-            Ask::Receive { ecn: 2, datagram: Blob(vec![7; 1200]) },
-            Ask::Write { stream: 4, bytes: u64::MAX },
-            Ask::Send {},
+        let commands = vec![
+            Command::Make { setup },
+            Command::Connect {},
+            Command::Receive { ecn: 2, datagram: Blob(vec![7; 1200]) },
+            Command::Write { stream: 4, bytes: u64::MAX },
+            Command::Send {},
         ];
-        Turn { end: 3, now: 5, asks }
+        Turn { end: 3, now: 5, commands }
     }
 
     #[test]
     fn records_come_back_as_they_went() {
         let (mut wire, mut room) = (Vec::new(), Vec::new());
         send(&turn(), &mut wire, &mut room).unwrap();
-        let told = vec![Told::Read { stream: 4, bytes: 9, ended: true }, Told::Failed { code: 10 }];
+        let notices = vec![Notice::Read { stream: 4, bytes: 9, ended: true }, Notice::Failed { code: 10 }];
         let outgoing = vec![Outgoing { at: 1, datagram: Blob(vec![1]) }];
-        let answer = Answer { told, outgoing, secrets: "line\n".into(), wake: NEVER, ..Answer::default() };
+        let answer = Answer { notices, outgoing, secrets: "line\n".into(), wake: NEVER, ..Answer::default() };
         send(&answer, &mut wire, &mut room).unwrap();
         let mut wire = wire.as_slice();
         assert_eq!(receive::<Turn>(&mut wire, &mut room).unwrap(), Some(turn()));
@@ -352,6 +353,6 @@ mod tests {
             assert_eq!(receive::<Turn>(&mut &wire[..at], &mut room).unwrap(), None, "cut at {at}");
         }
         let kind = [5, 0, 0, 0, 9, 0, 0, 0, 0];
-        assert!(receive::<Ask>(&mut kind.as_slice(), &mut room).is_err());
+        assert!(receive::<Command>(&mut kind.as_slice(), &mut room).is_err());
     }
 }

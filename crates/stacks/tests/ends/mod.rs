@@ -10,7 +10,7 @@ use haltere_net::link::LinkConfig;
 use haltere_net::queue::Limit;
 use haltere_net::rng::Streams;
 use haltere_net::{Rate, Span};
-use haltere_stacks::{Cipher, Config, Congestion, Own, Stack};
+use haltere_stacks::{Cipher, Config, Congestion, Handles, Own, Stack};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::{Endpoint, Role};
 
@@ -72,9 +72,10 @@ pub fn link(mbps: u64, delay: Span, queue: u64) -> LinkConfig {
 
 pub fn end(role: Role, stack: Stack, congestion: Congestion, cipher: Cipher, seed: u64) -> Dyn {
     let name = if role == Role::Client { "client" } else { "server" };
-    let mut config = Config::new(role, stack, congestion, Streams::new(seed, 0).named(name));
+    let mut config = Config::new(role, stack, congestion);
     config.cipher = cipher;
-    Dyn(haltere_stacks::endpoint(config).unwrap())
+    let handles = Handles::new(Streams::new(seed, 0).named(name));
+    Dyn(haltere_stacks::endpoint(config, handles).unwrap())
 }
 
 /// Client and server of one stack; one link each way.

@@ -277,7 +277,7 @@ impl Stack for Quiche {
     fn state(&self) -> State {
         let Some(connection) = &self.connection else { return State::Handshake };
         if connection.is_timed_out() {
-            return State::Silent;
+            return State::IdleTimeout;
         }
         if let Some(error) = connection.peer_error() {
             return if error.is_app { State::Closed } else { State::Failed(error.error_code) };

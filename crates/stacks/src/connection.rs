@@ -1,26 +1,23 @@
-//! What a stack looks like from here: the skin that each is given.
+//! The interface that each stack is adapted to, and the types in it.
 
+use crate::addresses::AddressPair;
 use haltere_net::Ecn;
 use haltere_transport::CloseReason;
 use haltere_transport::ranges::RangeSet;
 use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-/// The ends' addresses, by which the simulator does not route: stacks want some.
-pub(crate) const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 50_000);
-pub(crate) const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 443);
-
-/// The version of QUIC that all speak (RFC 9000), and one that servers have forgotten.
+/// The version of QUIC that all support (RFC 9000), and one that servers support no more.
 pub(crate) const VERSION_1: u32 = 1;
 pub(crate) const VERSION_DRAFT_29: u32 = 0xff00_001d;
 
-/// What streams carry.
-pub(crate) static NOUGHTS: [u8; 1 << 20] = [0; 1 << 20];
+/// The content of streams.
+pub(crate) static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 
-/// What was read of a stream.
+/// How far a stream was read.
 #[derive(Default, Debug)]
-pub(crate) struct Inbox {
+pub(crate) struct ReadProgress {
     /// Whether bytes are read in order, or as they come.
     pub ordered: bool,
     /// Bytes from the start without a gap.
@@ -29,9 +26,9 @@ pub(crate) struct Inbox {
     beyond: RangeSet,
 }
 
-impl Inbox {
-    pub fn new(ordered: bool) -> Inbox {
-        Inbox { ordered, ..Inbox::default() }
+impl ReadProgress {
+    pub fn new(ordered: bool) -> ReadProgress {
+        ReadProgress { ordered, ..ReadProgress::default() }
     }
 
     /// Bytes from the start without a gap.
@@ -77,14 +74,14 @@ pub(crate) fn violation(code: u64) -> CloseReason {
     })
 }
 
-/// What a stack tells.
+/// What a stack reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum News {
+pub(crate) enum StackEvent {
     /// Streams may be written.
     Connected,
-    /// The peer does not speak the version that was tried: [`Machine::connect`] tries the next.
-    Unversioned,
-    /// The peer opened streams: [`Machine::accept`] gives them.
+    /// The peer does not support the version that was tried: [`StackConnection::connect`] tries the next.
+    VersionRefused,
+    /// The peer opened streams: [`StackConnection::accept`] gives them.
     Opened,
     /// The peer allows more streams.
     Openable,
@@ -96,8 +93,8 @@ pub(crate) enum News {
     Delivered(u64),
     /// The peer closed in good order.
     Closed,
-    /// Nothing was heard for the idle timeout.
-    Silent,
+    /// Nothing was received for the idle timeout.
+    IdleTimeout,
     /// The connection failed.
     Failed(CloseReason),
 }
@@ -112,9 +109,26 @@ pub(crate) struct Counts {
     pub min_rtt: Duration,
 }
 
+/// How a datagram came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    /// The addresses that it came to and from.
+    pub addresses: AddressPair,
+    pub ecn: Ecn,
+}
+
+/// How a datagram goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Departure {
+    /// The address that it goes from, if the stack says.
+    pub source: Option<IpAddr>,
+    pub destination: SocketAddr,
+    pub ecn: Ecn,
+}
+
 /// One end of a connection of a stack, with the stack's own timers, packets and streams. Streams go by their number on
 /// the wire (RFC 9000 section 2.1).
-pub(crate) trait Machine: Send {
+pub(crate) trait StackConnection: Send {
     /// Begins the handshake.
     fn connect(&mut self, now: Instant) -> Result<(), &'static str>;
     /// Whether a client has keys for 0-RTT packets, so that streams may be opened before the handshake is over.
@@ -122,26 +136,28 @@ pub(crate) trait Machine: Send {
     /// Whether the server took what came in 0-RTT packets; asked once connected.
     fn was_early_data_taken(&self) -> bool;
     /// Takes a datagram; what the stack answers outside of a connection goes into `answers`. False if the datagram is
-    /// nothing to it: damaged, or for another.
-    fn receive(&mut self, now: Instant, ecn: Ecn, datagram: Vec<u8>, answers: &mut VecDeque<Vec<u8>>) -> bool;
+    /// damaged or for another connection.
+    fn receive(&mut self, now: Instant, arrival: Arrival, datagram: Vec<u8>, answers: &mut VecDeque<Vec<u8>>) -> bool;
     /// Runs the timers that are due.
     fn wake(&mut self, now: Instant);
     /// When the next timer is due.
     fn timeout(&mut self) -> Option<Instant>;
     /// Writes the next datagram that may go now.
-    fn transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<Ecn>;
-    /// The next news.
-    fn news(&mut self) -> Option<News>;
+    fn transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<Departure>;
+    /// The address of the peer that the connection uses now.
+    fn remote(&self) -> Option<SocketAddr>;
+    /// The next event.
+    fn poll_event(&mut self) -> Option<StackEvent>;
     /// Opens a bidirectional stream, if the peer allows one.
     fn open(&mut self) -> Option<u64>;
     /// The next bidirectional stream that the peer opened.
     fn accept(&mut self) -> Option<u64>;
-    /// Writes up to `bytes` noughts; returns how many the stack took.
+    /// Writes up to `bytes` zero bytes; returns how many the stack took.
     fn write(&mut self, stream: u64, bytes: u64) -> u64;
     /// Ends a stream.
     fn finish(&mut self, stream: u64);
     /// Reads and discards what is there; returns whether all of the stream was read and it has ended.
-    fn read(&mut self, stream: u64, inbox: &mut Inbox) -> bool;
+    fn read(&mut self, stream: u64, progress: &mut ReadProgress) -> bool;
     /// Closes the connection at once.
     fn close(&mut self, now: Instant);
     /// What the stack counted.
@@ -154,10 +170,10 @@ mod tests {
 
     #[test]
     fn bytes_beyond_a_gap_count_once_it_is_closed() {
-        let mut inbox = Inbox::new(false);
+        let mut progress = ReadProgress::new(false);
         let mut after = |offset, len| {
-            inbox.take(offset, len);
-            inbox.prefix()
+            progress.take(offset, len);
+            progress.prefix()
         };
         assert_eq!([after(0, 10), after(20, 10), after(40, 5), after(10, 10), after(30, 10)], [10, 10, 10, 30, 45]);
         assert_eq!(after(45, 5), 50);

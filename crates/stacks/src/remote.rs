@@ -1,22 +1,25 @@
-//! One end of a connection in a worker program, behind the skin of a [`Machine`].
+//! One end of a connection in a worker program ([`crate::worker`]), as a [`StackConnection`].
 //!
 //! Each turn is two messages and two changes of process, so there are few: what the application writes waits until
 //! datagrams are asked for; what came of a stream is read in the worker and only counted here; datagrams that are to go
 //! later, as pacing wants it, wait here.
 
-use super::process::Worker;
-use super::protocol::{Answer, Ask, Blob, Figures, NEVER, Outgoing, Setup, Told, Turn};
+use crate::addresses::AddressPair;
 use crate::clock::{Calendar, Clock};
-use crate::config::{Cipher, Config, Congestion, Error, Sink, Windows};
-use crate::machine::{Counts, Inbox, Machine, News, violation};
+use crate::config::{Cipher, Config, Congestion, Error, Windows};
+use crate::connection::{Arrival, Counts, Departure, ReadProgress, StackConnection, StackEvent, violation};
+use crate::endpoint::Parts;
+use crate::handles::{Handles, Sink};
 use crate::meter::Meter;
 use crate::secrets::Secrets;
-use crate::shell::Parts;
+use crate::worker::Worker;
+use crate::worker::protocol::{Answer, Blob, Command, Figures, NEVER, Notice, Outgoing, Setup, Turn};
 use haltere_net::{Ecn, Time};
 use haltere_transport::quic::Session;
 use haltere_transport::{CloseReason, Role};
 use std::collections::VecDeque;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// What was read of a stream and not asked for yet.
@@ -30,17 +33,18 @@ struct Received {
 pub(crate) struct Remote {
     worker: Worker,
     end: u32,
+    addresses: AddressPair,
     role: Role,
     clock: Clock,
     meter: Meter,
     secrets: Secrets,
     qlog: Option<Sink>,
-    /// Not asked yet.
-    asks: Vec<Ask>,
+    /// Commands that were not sent yet.
+    commands: Vec<Command>,
     /// Whether datagrams must be asked for before it is known that there are none.
     stale: bool,
     outgoing: VecDeque<Outgoing>,
-    news: VecDeque<News>,
+    events: VecDeque<StackEvent>,
     /// When the worker wants a turn, ns.
     wake: u64,
     opened: u64,
@@ -53,53 +57,57 @@ pub(crate) struct Remote {
     failed: bool,
 }
 
-impl Remote {
-    /// A machine and what its shell needs.
-    pub fn parts(config: Config) -> Result<Parts<Remote>, Error> {
-        let mut dice = config.stream.clone();
-        let setup = setup(&config, dice.bits())?;
-        let end = config.worker.seat(config.stack)?;
-        let turn = Turn { end, now: 0, asks: vec![Ask::Make { setup }] };
-        let answer = config.worker.turn(&turn).map_err(Error::new)?;
-        if !answer.refused.is_empty() {
-            return Err(Error::new(answer.refused));
-        }
-        let (clock, meter) = (Clock::new(), Meter::default());
-        let machine = Remote {
-            worker: config.worker,
-            end,
-            role: config.role,
-            clock,
-            meter: meter.clone(),
-            secrets: config.secrets,
-            qlog: config.qlog,
-            asks: Vec::new(),
-            stale: false,
-            outgoing: VecDeque::new(),
-            news: VecDeque::new(),
-            wake: NEVER,
-            opened: 0,
-            openable: 0,
-            wanted: false,
-            received: Vec::new(),
-            accepted: VecDeque::new(),
-            figures: Figures::default(),
-            failed: false,
-        };
-        let (role, max_udp_payload) = (config.role, config.max_udp_payload.max(1200));
-        let calendar = Calendar::default();
-        Ok(Parts { machine, role, clock, calendar, meter, max_udp_payload, ordered: true, early: false })
+/// What the endpoint is made from.
+pub(crate) fn parts(config: Config, mut handles: Handles) -> Result<Parts<Remote>, Error> {
+    let setup = setup(&config, handles.stream.bits(), handles.qlog.is_some())?;
+    let &[addresses] = config.addresses.as_slice() else {
+        let name = config.stack.describe().0;
+        return Err(Error::new(format!("{name} has one path here: give one pair of addresses, or write quic@noq/…")));
+    };
+    let end = handles.worker.new_end(config.stack)?;
+    let turn = Turn { end, now: 0, commands: vec![Command::Make { setup }] };
+    let answer = handles.worker.turn(&turn).map_err(Error::new)?;
+    if !answer.refused.is_empty() {
+        return Err(Error::new(answer.refused));
     }
+    let (clock, meter) = (Clock::new(), Meter::default());
+    let connection = Remote {
+        worker: handles.worker,
+        end,
+        addresses,
+        role: config.role,
+        clock,
+        meter: meter.clone(),
+        secrets: handles.secrets,
+        qlog: handles.qlog,
+        commands: Vec::new(),
+        stale: false,
+        outgoing: VecDeque::new(),
+        events: VecDeque::new(),
+        wake: NEVER,
+        opened: 0,
+        openable: 0,
+        wanted: false,
+        received: Vec::new(),
+        accepted: VecDeque::new(),
+        figures: Figures::default(),
+        failed: false,
+    };
+    let (role, max_udp_payload) = (config.role, config.max_udp_payload.max(1200));
+    let calendar = Calendar::default();
+    Ok(Parts { connection, role, clock, calendar, meter, max_udp_payload, ordered: true, early_data: false })
+}
 
-    /// Asks what waits; returns whether the datagrams among it were something to the end.
-    fn turn(&mut self, now: Instant, ask: Option<Ask>) -> bool {
-        self.asks.extend(ask);
+impl Remote {
+    /// Sends the commands that wait; returns whether the end accepted all datagrams among them.
+    fn turn(&mut self, now: Instant, command: Option<Command>) -> bool {
+        self.commands.extend(command);
         self.stale = false;
-        let asks = std::mem::take(&mut self.asks);
+        let commands = std::mem::take(&mut self.commands);
         if self.failed {
             return false;
         }
-        let turn = Turn { end: self.end, now: self.clock.time(now).as_nanos(), asks };
+        let turn = Turn { end: self.end, now: self.clock.time(now).as_nanos(), commands };
         match self.worker.turn(&turn) {
             Ok(answer) if answer.refused.is_empty() => self.take(answer),
             Ok(_) => self.fail("the stack's worker program refused a turn"),
@@ -111,7 +119,7 @@ impl Remote {
         self.failed = true;
         self.wake = NEVER;
         self.outgoing.clear();
-        self.news.push_back(News::Failed(CloseReason::ProtocolViolation(why)));
+        self.events.push_back(StackEvent::Failed(CloseReason::ProtocolViolation(why)));
         false
     }
 
@@ -120,12 +128,12 @@ impl Remote {
         self.outgoing.extend(answer.outgoing);
         self.wake = answer.wake;
         self.openable = answer.openable;
-        for told in answer.told {
-            self.hear(told);
+        for notice in answer.notices {
+            self.notice(notice);
         }
         if self.wanted && self.opened < self.openable {
             self.wanted = false;
-            self.news.push_back(News::Openable);
+            self.events.push_back(StackEvent::Openable);
         }
         self.count(answer.figures);
         if !answer.secrets.is_empty() {
@@ -138,35 +146,35 @@ impl Remote {
         answer.taken
     }
 
-    fn hear(&mut self, told: Told) {
-        let news = match told {
-            Told::Connected {} => News::Connected,
-            Told::Read { stream, bytes, ended } => {
+    fn notice(&mut self, notice: Notice) {
+        let events = match notice {
+            Notice::Connected {} => StackEvent::Connected,
+            Notice::Read { stream, bytes, ended } => {
                 if let Some(known) = self.received.iter_mut().find(|r| r.id == stream) {
                     known.bytes += bytes;
                     known.ended |= ended;
-                    News::Readable(stream)
+                    StackEvent::Readable(stream)
                 } else {
                     self.received.push(Received { id: stream, bytes, ended });
-                    self.first_heard(stream)
+                    self.first_received(stream)
                 }
             }
-            Told::Delivered { stream } => News::Delivered(stream),
-            Told::Closed {} => News::Closed,
-            Told::Silent {} => News::Silent,
-            Told::Failed { code } => News::Failed(violation(code)),
+            Notice::Delivered { stream } => StackEvent::Delivered(stream),
+            Notice::Closed {} => StackEvent::Closed,
+            Notice::IdleTimeout {} => StackEvent::IdleTimeout,
+            Notice::Failed { code } => StackEvent::Failed(violation(code)),
         };
-        self.news.push_back(news);
+        self.events.push_back(events);
     }
 
     /// What a stream's first bytes mean: the peer opened it, or answers.
-    fn first_heard(&mut self, stream: u64) -> News {
+    fn first_received(&mut self, stream: u64) -> StackEvent {
         let ours = stream & 1 == u64::from(self.role == Role::Server);
         if ours || stream & 2 != 0 {
-            return News::Readable(stream);
+            return StackEvent::Readable(stream);
         }
         self.accepted.push_back(stream);
-        News::Opened
+        StackEvent::Opened
     }
 
     fn count(&mut self, figures: Figures) {
@@ -179,7 +187,7 @@ impl Remote {
     }
 }
 
-fn setup(config: &Config, seed: u64) -> Result<Setup, Error> {
+fn setup(config: &Config, seed: u64, qlog: bool) -> Result<Setup, Error> {
     let name = config.stack.describe().0;
     let Congestion::Own(own) = config.congestion else {
         let why = format!(
@@ -209,17 +217,17 @@ fn setup(config: &Config, seed: u64) -> Result<Setup, Error> {
         max_udp_payload: config.max_udp_payload.max(1200),
         stream_window,
         connection_window,
-        qlog: config.qlog.is_some(),
+        qlog,
     })
 }
 
-/// Receive windows of quiche's programs at the start, bytes: of a stream, of the connection; quiche lets them grow to 16 and
-/// 24 MiB (`apps/src/args.rs`).
+/// Receive windows of quiche's programs at the start, bytes: of a stream, of the connection; quiche lets them grow to
+/// 16 and 24 MiB (`apps/src/args.rs`).
 const STOCK: (u64, u64) = (1_000_000, 10_000_000);
 
-impl Machine for Remote {
+impl StackConnection for Remote {
     fn connect(&mut self, now: Instant) -> Result<(), &'static str> {
-        self.turn(now, Some(Ask::Connect {}));
+        self.turn(now, Some(Command::Connect {}));
         Ok(())
     }
 
@@ -231,20 +239,20 @@ impl Machine for Remote {
         false
     }
 
-    fn receive(&mut self, now: Instant, ecn: Ecn, datagram: Vec<u8>, _: &mut VecDeque<Vec<u8>>) -> bool {
-        self.turn(now, Some(Ask::Receive { ecn: ecn as u8, datagram: Blob(datagram) }))
+    fn receive(&mut self, now: Instant, arrival: Arrival, datagram: Vec<u8>, _: &mut VecDeque<Vec<u8>>) -> bool {
+        self.turn(now, Some(Command::Receive { ecn: arrival.ecn as u8, datagram: Blob(datagram) }))
     }
 
     fn wake(&mut self, now: Instant) {
         // Else a datagram is due that waits here.
         if self.clock.time(now) >= Time::from_nanos(self.wake) {
-            self.turn(now, Some(Ask::Wake {}));
+            self.turn(now, Some(Command::Wake {}));
         }
     }
 
     fn timeout(&mut self) -> Option<Instant> {
-        let at = match (self.news.is_empty(), self.outgoing.front()) {
-            // They came with the last datagrams, and are to be heard at once.
+        let at = match (self.events.is_empty(), self.outgoing.front()) {
+            // They came with the last datagrams, and are to be handled at once.
             (false, _) => 0,
             (true, Some(first)) => self.wake.min(first.at),
             (true, None) => self.wake,
@@ -252,18 +260,23 @@ impl Machine for Remote {
         (at != NEVER).then(|| self.clock.instant(Time::from_nanos(at)))
     }
 
-    fn transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<Ecn> {
-        if self.stale || !self.asks.is_empty() {
-            self.turn(now, Some(Ask::Send {}));
+    fn transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<Departure> {
+        if self.stale || !self.commands.is_empty() {
+            self.turn(now, Some(Command::Send {}));
         }
         let due = self.clock.time(now).as_nanos();
         self.outgoing.front().filter(|first| first.at <= due)?;
         *into = self.outgoing.pop_front()?.datagram.0;
-        Some(Ecn::NotEct)
+        let AddressPair { local, remote } = self.addresses;
+        Some(Departure { source: Some(local.ip()), destination: remote, ecn: Ecn::NotEct })
     }
 
-    fn news(&mut self) -> Option<News> {
-        self.news.pop_front()
+    fn remote(&self) -> Option<SocketAddr> {
+        Some(self.addresses.remote)
+    }
+
+    fn poll_event(&mut self) -> Option<StackEvent> {
+        self.events.pop_front()
     }
 
     fn open(&mut self) -> Option<u64> {
@@ -280,22 +293,22 @@ impl Machine for Remote {
     }
 
     fn write(&mut self, stream: u64, bytes: u64) -> u64 {
-        self.asks.push(Ask::Write { stream, bytes });
+        self.commands.push(Command::Write { stream, bytes });
         bytes
     }
 
     fn finish(&mut self, stream: u64) {
-        self.asks.push(Ask::Finish { stream });
+        self.commands.push(Command::Finish { stream });
     }
 
-    fn read(&mut self, stream: u64, inbox: &mut Inbox) -> bool {
+    fn read(&mut self, stream: u64, progress: &mut ReadProgress) -> bool {
         let Some(received) = self.received.iter_mut().find(|r| r.id == stream) else { return false };
-        inbox.take(inbox.prefix(), std::mem::take(&mut received.bytes));
+        progress.take(progress.prefix(), std::mem::take(&mut received.bytes));
         received.ended
     }
 
     fn close(&mut self, _: Instant) {
-        self.asks.push(Ask::Close {});
+        self.commands.push(Command::Close {});
     }
 
     fn counts(&mut self) -> Counts {
@@ -309,10 +322,11 @@ impl Machine for Remote {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "worker", unix))]
 mod tests {
-    use super::super::process::tests::worker_that;
-    use crate::{Config, Congestion, Own, Stack};
+    use crate::make::endpoint;
+    use crate::worker::worker_that;
+    use crate::{Config, Congestion, Handles, Own, Stack};
     use haltere_net::rng::Streams;
     use haltere_net::{ComponentId, Cx, Time};
     use haltere_transport::{CloseReason, Event, Role};
@@ -320,10 +334,9 @@ mod tests {
     #[test]
     fn a_worker_that_ends_in_the_middle_of_a_run_fails_the_connection() {
         let (_folder, worker) = worker_that("exit 3");
-        let (own, dice) = (Congestion::Own(Own::Cubic), Streams::new(1, 0).named("client"));
-        let mut config = Config::new(Role::Client, Stack::Quiche, own, dice);
-        config.worker = worker;
-        let mut end = crate::endpoint(config).unwrap();
+        let (own, random) = (Congestion::Own(Own::Cubic), Streams::new(1, 0).named("client"));
+        let config = Config::new(Role::Client, Stack::Quiche, own);
+        let mut end = endpoint(config, Handles { worker, ..Handles::new(random) }).unwrap();
         let mut cx = Cx::new(Time::ZERO, ComponentId(0));
         end.connect(&mut cx);
         let event = end.poll_event();

@@ -1,7 +1,8 @@
-//! What all stacks share: a [`Machine`] becomes an [`Endpoint`] whose streams count bytes.
+//! The endpoint that all stacks share: it makes a [`StackConnection`] an [`Endpoint`], whose streams count bytes.
 
+use crate::addresses::Addresses;
 use crate::clock::{Calendar, Clock};
-use crate::machine::{Inbox, Machine, News};
+use crate::connection::{Arrival, ReadProgress, StackConnection, StackEvent};
 use crate::meter::Meter;
 use crate::secrets::Secrets;
 use haltere_net::{Cx, Ecn, Metric, Packet, PathId, Span, Time};
@@ -10,21 +11,21 @@ use haltere_transport::{Body, CloseReason, Endpoint, Event, Role, Stats, StreamI
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-/// What a stack does not know of a stream that is written by number of bytes.
+/// A stream that is written by number of bytes: what the stack does not know of it.
 #[derive(Default, Debug)]
 struct Sending {
     id: u64,
-    /// Promised to the application, not yet opened in the stack.
-    promised: bool,
-    /// Written by the application…
+    /// Its number was given to the application; the stack has not opened it yet.
+    reserved: bool,
+    /// Bytes that the application has written.
     written: u64,
-    /// …and not yet taken by the stack.
+    /// Those of them that the stack has not taken yet.
     waiting: u64,
-    /// The application has ended the stream…
+    /// The application has ended the stream.
     ended: bool,
-    /// …and the stack knows…
-    told: bool,
-    /// …and the peer has acknowledged all of it.
+    /// The end was passed on to the stack.
+    end_passed_on: bool,
+    /// The peer has acknowledged all of it, its end included.
     delivered: bool,
 }
 
@@ -32,47 +33,48 @@ struct Sending {
 #[derive(Debug)]
 struct Receiving {
     id: u64,
-    inbox: Inbox,
+    progress: ReadProgress,
     ended: bool,
 }
 
 /// An endpoint around a stack's connection.
-pub(crate) struct Shell<M> {
-    /// In a cell because a stack may have to write to tell what it counted.
-    machine: RefCell<M>,
+pub(crate) struct StackEndpoint<M> {
+    /// In a cell because some stacks want mutable access to report what they counted.
+    connection: RefCell<M>,
     role: Role,
     clock: Clock,
     calendar: Calendar,
     meter: Meter,
-    /// Room for a datagram, bytes.
-    room: usize,
+    /// Length of the largest datagram, bytes.
+    capacity: usize,
     /// Whether streams are read in order.
     ordered: bool,
     now: Time,
     wake: Time,
-    /// Whether the stack may have news.
-    stirred: bool,
+    /// Whether the stack may have events that were not handled.
+    may_have_events: bool,
     connected: bool,
     over: bool,
     close_wanted: bool,
     /// Whether streams may be opened before the handshake is over.
-    early: bool,
+    early_data: bool,
     sending: Vec<Sending>,
     receiving: Vec<Receiving>,
     events: VecDeque<Event>,
-    /// Room for the next datagram, kept when there was none.
-    spare: Vec<u8>,
-    /// Datagrams that belong to no connection, such as Version Negotiation.
-    answers: VecDeque<Vec<u8>>,
+    /// What the next datagram is written into; kept when there was none.
+    buffer: Vec<u8>,
+    /// Datagrams that belong to no connection, such as Version Negotiation, and the path of each.
+    answers: VecDeque<(PathId, Vec<u8>)>,
+    addresses: Addresses,
     stats: Stats,
     /// The last values of the metrics that were reported.
     reported: [u64; 5],
     secrets: Secrets,
 }
 
-/// What a machine hands to its shell at birth.
+/// What an adapter makes the endpoint from.
 pub(crate) struct Parts<M> {
-    pub machine: M,
+    pub connection: M,
     pub role: Role,
     pub clock: Clock,
     pub calendar: Calendar,
@@ -80,42 +82,43 @@ pub(crate) struct Parts<M> {
     pub max_udp_payload: u16,
     pub ordered: bool,
     /// Whether streams may be opened before the handshake is over.
-    pub early: bool,
+    pub early_data: bool,
 }
 
-impl<M: Machine> Shell<M> {
-    pub fn new(parts: Parts<M>, secrets: Secrets) -> Shell<M> {
-        Shell {
-            machine: RefCell::new(parts.machine),
+impl<M: StackConnection> StackEndpoint<M> {
+    pub fn new(parts: Parts<M>, addresses: Addresses, secrets: Secrets) -> StackEndpoint<M> {
+        StackEndpoint {
+            connection: RefCell::new(parts.connection),
             role: parts.role,
             clock: parts.clock,
             calendar: parts.calendar,
             meter: parts.meter,
-            room: usize::from(parts.max_udp_payload),
+            capacity: usize::from(parts.max_udp_payload),
             ordered: parts.ordered,
             now: Time::ZERO,
             wake: Time::NEVER,
-            stirred: false,
+            may_have_events: false,
             connected: false,
             over: false,
             close_wanted: false,
-            early: parts.early,
+            early_data: parts.early_data,
             sending: Vec::new(),
             receiving: Vec::new(),
             events: VecDeque::new(),
-            spare: Vec::new(),
+            buffer: Vec::new(),
             answers: VecDeque::new(),
+            addresses,
             stats: Stats::default(),
             reported: [0; 5],
             secrets,
         }
     }
 
-    /// Takes the time of a call; what follows may stir the stack.
+    /// Notes the time of a call, after which the stack may have events.
     fn at(&mut self, now: Time) {
         self.now = now;
         self.calendar.set(now);
-        self.stirred = true;
+        self.may_have_events = true;
     }
 
     fn sending(&mut self, id: u64) -> &mut Sending {
@@ -126,41 +129,41 @@ impl<M: Machine> Shell<M> {
         &mut self.sending[at]
     }
 
-    /// Gives the stack what it takes of a stream.
-    fn feed(&mut self, id: u64) {
+    /// Passes what waits of a stream on to the stack, as much as it takes.
+    fn pass_on(&mut self, id: u64) {
         let at = self.sending.iter().position(|s| s.id == id);
-        let Some(stream) = at.map(|i| &mut self.sending[i]).filter(|s| !s.promised) else { return };
-        let machine = self.machine.get_mut();
+        let Some(stream) = at.map(|i| &mut self.sending[i]).filter(|s| !s.reserved) else { return };
+        let connection = self.connection.get_mut();
         if stream.waiting > 0 {
-            stream.waiting -= machine.write(id, stream.waiting);
+            stream.waiting -= connection.write(id, stream.waiting);
         }
-        if stream.waiting == 0 && stream.ended && !stream.told {
-            stream.told = true;
-            machine.finish(id);
+        if stream.waiting == 0 && stream.ended && !stream.end_passed_on {
+            stream.end_passed_on = true;
+            connection.finish(id);
         }
-        self.stirred = true;
+        self.may_have_events = true;
     }
 
-    /// A stream that cannot be opened yet, under the number that it will have (RFC 9000 section 2.1).
-    fn promise(&mut self) -> Option<StreamId> {
+    /// Reserves the number of a stream that cannot be opened yet (RFC 9000 section 2.1).
+    fn reserve(&mut self) -> Option<StreamId> {
         let id = 4 * self.sending.len() as u64;
-        self.sending.push(Sending { id, promised: true, ..Sending::default() });
+        self.sending.push(Sending { id, reserved: true, ..Sending::default() });
         Some(StreamId(id))
     }
 
-    /// Opens the streams that were promised, as far as the peer allows.
-    fn keep_promises(&mut self) {
-        let promised: Vec<u64> = self.sending.iter().filter(|s| s.promised).map(|s| s.id).collect();
-        for id in promised {
-            match self.machine.get_mut().open() {
-                Some(opened) if opened == id => self.sending(id).promised = false,
+    /// Opens the streams whose numbers were reserved, as far as the peer allows.
+    fn open_reserved(&mut self) {
+        let reserved: Vec<u64> = self.sending.iter().filter(|s| s.reserved).map(|s| s.id).collect();
+        for id in reserved {
+            match self.connection.get_mut().open() {
+                Some(opened) if opened == id => self.sending(id).reserved = false,
                 Some(_) => {
                     return self
                         .end(Event::Failed(CloseReason::ProtocolViolation("a stack numbers its streams otherwise")));
                 }
                 None => return,
             }
-            self.feed(id);
+            self.pass_on(id);
         }
     }
 
@@ -168,20 +171,24 @@ impl<M: Machine> Shell<M> {
     fn establish(&mut self) {
         self.connected = true;
         self.stats.connected_at = Some(self.now);
-        let machine = self.machine.get_mut();
-        if self.early && self.role == Role::Client && machine.has_early_keys() && !machine.was_early_data_taken() {
+        let connection = self.connection.get_mut();
+        if self.early_data
+            && self.role == Role::Client
+            && connection.has_early_keys()
+            && !connection.was_early_data_taken()
+        {
             for s in &mut self.sending {
-                (s.promised, s.waiting, s.told, s.delivered) = (true, s.written, false, false);
+                (s.reserved, s.waiting, s.end_passed_on, s.delivered) = (true, s.written, false, false);
             }
         }
         self.events.push_back(Event::Connected);
-        self.keep_promises();
+        self.open_reserved();
     }
 
     /// Begins the handshake, or begins it anew.
     fn begin(&mut self) {
-        match self.machine.get_mut().connect(self.clock.instant(self.now)) {
-            Ok(()) if self.machine.get_mut().has_early_keys() => self.keep_promises(),
+        match self.connection.get_mut().connect(self.clock.instant(self.now)) {
+            Ok(()) if self.connection.get_mut().has_early_keys() => self.open_reserved(),
             Ok(()) => {}
             Err(why) => self.end(Event::Failed(CloseReason::ProtocolViolation(why))),
         }
@@ -191,20 +198,20 @@ impl<M: Machine> Shell<M> {
         self.sending.iter().all(|s| s.delivered)
     }
 
-    /// Whether nothing is owed in either direction.
-    fn settled(&self) -> bool {
-        self.delivered() && self.receiving.iter().all(|r| r.ended || r.inbox.prefix() == 0)
+    /// Whether nothing is left to deliver in either direction.
+    fn owes_nothing(&self) -> bool {
+        self.delivered() && self.receiving.iter().all(|r| r.ended || r.progress.prefix() == 0)
     }
 
     fn close_if_done(&mut self) {
         if self.close_wanted && !self.over && self.connected && self.delivered() {
             let now = self.clock.instant(self.now);
-            self.machine.get_mut().close(now);
+            self.connection.get_mut().close(now);
             self.end(Event::Closed);
         }
     }
 
-    /// The application hears of nothing after this.
+    /// Ends the connection for the application: no event follows this one.
     fn end(&mut self, event: Event) {
         if !self.over {
             self.over = true;
@@ -212,37 +219,37 @@ impl<M: Machine> Shell<M> {
         }
     }
 
-    /// Turns the stack's news into events.
-    fn gather(&mut self) {
-        self.stirred = false;
-        while let Some(news) = self.machine.get_mut().news() {
-            match news {
-                News::Connected if !self.connected => self.establish(),
-                News::Connected => {}
-                News::Unversioned => self.begin(),
-                News::Opened => {
-                    while let Some(id) = self.machine.get_mut().accept() {
+    /// Turns the stack's events into those of the endpoint.
+    fn handle_events(&mut self) {
+        self.may_have_events = false;
+        while let Some(event) = self.connection.get_mut().poll_event() {
+            match event {
+                StackEvent::Connected if !self.connected => self.establish(),
+                StackEvent::Connected => {}
+                StackEvent::VersionRefused => self.begin(),
+                StackEvent::Opened => {
+                    while let Some(id) = self.connection.get_mut().accept() {
                         self.events.push_back(Event::Readable(StreamId(id)));
                     }
                 }
-                News::Openable => {
-                    self.keep_promises();
+                StackEvent::Openable => {
+                    self.open_reserved();
                     self.events.push_back(Event::Openable);
                 }
-                News::Readable(id) => self.events.push_back(Event::Readable(StreamId(id))),
-                News::Writable(id) => self.feed(id),
-                News::Delivered(id) => self.sending(id).delivered = true,
-                News::Closed => self.end(Event::Closed),
-                News::Silent => self.end(self.silence()),
-                News::Failed(reason) => self.end(Event::Failed(reason)),
+                StackEvent::Readable(id) => self.events.push_back(Event::Readable(StreamId(id))),
+                StackEvent::Writable(id) => self.pass_on(id),
+                StackEvent::Delivered(id) => self.sending(id).delivered = true,
+                StackEvent::Closed => self.end(Event::Closed),
+                StackEvent::IdleTimeout => self.end(self.timed_out()),
+                StackEvent::Failed(reason) => self.end(Event::Failed(reason)),
             }
         }
         self.close_if_done();
     }
 
-    /// What the idle timeout means to the application (as the model has it).
-    fn silence(&self) -> Event {
-        match (self.connected, self.settled()) {
+    /// The event of the idle timeout, as in the model.
+    fn timed_out(&self) -> Event {
+        match (self.connected, self.owes_nothing()) {
             (false, _) => Event::Failed(CloseReason::HandshakeTimeout),
             (true, true) => Event::Closed,
             (true, false) => Event::Failed(CloseReason::IdleTimeout),
@@ -266,13 +273,13 @@ impl<M: Machine> Shell<M> {
         self.reported = now;
     }
 
-    fn packet(&mut self, datagram: Vec<u8>, ecn: Ecn) -> Packet<Body> {
+    fn packet(&mut self, datagram: Vec<u8>, path: PathId, ecn: Ecn) -> Packet<Body> {
         self.stats.sent_all += 1;
-        Packet { ecn, ..Packet::new(datagram.len() as u32 + IP_UDP, Body::Udp(datagram)) }
+        Packet { path, ecn, ..Packet::new(datagram.len() as u32 + IP_UDP, Body::Udp(datagram)) }
     }
 }
 
-impl<M: Machine> Endpoint for Shell<M> {
+impl<M: StackConnection> Endpoint for StackEndpoint<M> {
     fn connect(&mut self, cx: &mut Cx<'_>) {
         self.at(cx.now);
         if self.role == Role::Client {
@@ -282,12 +289,14 @@ impl<M: Machine> Endpoint for Shell<M> {
 
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
         self.at(cx.now);
-        let Body::Udp(datagram) = packet.body else {
+        let (Body::Udp(datagram), Some(addresses)) = (packet.body, self.addresses.pair(packet.path)) else {
             self.stats.invalid_packets += 1;
             return;
         };
         let (now, damages) = (self.clock.instant(cx.now), self.meter.damages());
-        let taken = self.machine.get_mut().receive(now, packet.ecn, datagram, &mut self.answers);
+        let (arrival, mut answers) = (Arrival { addresses, ecn: packet.ecn }, VecDeque::new());
+        let taken = self.connection.get_mut().receive(now, arrival, datagram, &mut answers);
+        self.answers.extend(answers.into_iter().map(|answer| (packet.path, answer)));
         if !taken || self.meter.damages() != damages {
             self.stats.invalid_packets += 1;
         } else {
@@ -299,7 +308,7 @@ impl<M: Machine> Endpoint for Shell<M> {
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         self.at(cx.now);
-        self.machine.get_mut().wake(self.clock.instant(cx.now));
+        self.connection.get_mut().wake(self.clock.instant(cx.now));
         self.report(cx);
     }
 
@@ -308,42 +317,47 @@ impl<M: Machine> Endpoint for Shell<M> {
     }
 
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
-        if let Some(answer) = self.answers.pop_front() {
-            return Some(self.packet(answer, Ecn::NotEct));
+        if let Some((path, answer)) = self.answers.pop_front() {
+            return Some(self.packet(answer, path, Ecn::NotEct));
         }
-        if self.spare.capacity() == 0 {
-            self.spare = Vec::with_capacity(self.room);
+        if self.buffer.capacity() == 0 {
+            self.buffer = Vec::with_capacity(self.capacity);
         }
-        let machine = self.machine.get_mut();
-        if let Some(ecn) = machine.transmit(self.clock.instant(cx.now), &mut self.spare) {
+        while let Some(sent) = self.connection.get_mut().transmit(self.clock.instant(cx.now), &mut self.buffer) {
             self.report(cx);
-            let datagram = std::mem::take(&mut self.spare);
-            return Some(self.packet(datagram, ecn));
+            let Some(path) = self.addresses.path(sent.source, sent.destination) else {
+                // There is no path to this address: as on a host without a route to it, the datagram goes nowhere.
+                self.buffer.clear();
+                continue;
+            };
+            let datagram = std::mem::take(&mut self.buffer);
+            return Some(self.packet(datagram, path, sent.ecn));
         }
+        let connection = self.connection.get_mut();
         // A timer that is due has run or will not: no stack sets one for the past to be run at once.
         let soonest = cx.now + Span::from_nanos(1);
-        self.wake = machine.timeout().map_or(Time::NEVER, |at| self.clock.time(at).max(soonest));
+        self.wake = connection.timeout().map_or(Time::NEVER, |at| self.clock.time(at).max(soonest));
         None
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        if self.stirred {
-            self.gather();
+        if self.may_have_events {
+            self.handle_events();
         }
         self.events.pop_front()
     }
 
     fn takes_early_data(&self) -> bool {
-        self.early
+        self.early_data
     }
 
     fn open(&mut self) -> Option<StreamId> {
-        let may_open = self.connected || !self.early || self.machine.get_mut().has_early_keys();
-        if !may_open || self.sending.iter().any(|s| s.promised) {
-            return self.promise();
+        let may_open = self.connected || !self.early_data || self.connection.get_mut().has_early_keys();
+        if !may_open || self.sending.iter().any(|s| s.reserved) {
+            return self.reserve();
         }
-        let id = self.machine.get_mut().open()?;
-        // Known from now on, lest it be lost when the server does not take early data.
+        let id = self.connection.get_mut().open()?;
+        // It is listed from now on, so that it is opened again if the server does not accept early data.
         Some(StreamId(self.sending(id).id))
     }
 
@@ -351,26 +365,26 @@ impl<M: Machine> Endpoint for Shell<M> {
         let s = self.sending(stream.0);
         s.written = s.written.saturating_add(bytes);
         s.waiting = s.waiting.saturating_add(bytes);
-        self.feed(stream.0);
+        self.pass_on(stream.0);
     }
 
     fn finish(&mut self, stream: StreamId) {
         self.sending(stream.0).ended = true;
-        self.feed(stream.0);
+        self.pass_on(stream.0);
     }
 
     fn read(&mut self, stream: StreamId, _: Time) -> u64 {
         let at = self.receiving.iter().position(|r| r.id == stream.0).unwrap_or_else(|| {
-            self.receiving.push(Receiving { id: stream.0, inbox: Inbox::new(self.ordered), ended: false });
+            self.receiving.push(Receiving { id: stream.0, progress: ReadProgress::new(self.ordered), ended: false });
             self.receiving.len() - 1
         });
         let r = &mut self.receiving[at];
-        let before = r.inbox.prefix();
-        if self.machine.get_mut().read(stream.0, &mut r.inbox) && !r.ended {
+        let before = r.progress.prefix();
+        if self.connection.get_mut().read(stream.0, &mut r.progress) && !r.ended {
             r.ended = true;
             self.events.push_back(Event::Finished(stream));
         }
-        r.inbox.prefix() - before
+        r.progress.prefix() - before
     }
 
     fn close(&mut self) {
@@ -386,7 +400,7 @@ impl<M: Machine> Endpoint for Shell<M> {
     }
 
     fn stats(&self) -> Stats {
-        let counts = self.machine.borrow_mut().counts();
+        let counts = self.connection.borrow_mut().counts();
         let mut stats = self.stats;
         stats.sent_packets = counts.sent_packets;
         stats.lost_packets = counts.lost_packets;
@@ -402,7 +416,13 @@ impl<M: Machine> Endpoint for Shell<M> {
         stats
     }
 
-    fn bytes_in_flight(&self, _: PathId) -> u64 {
-        self.meter.in_flight()
+    fn paths(&self) -> usize {
+        self.addresses.len()
+    }
+
+    fn bytes_in_flight(&self, path: PathId) -> u64 {
+        let remote = self.connection.borrow().remote();
+        let used = remote.and_then(|remote| self.addresses.path(None, remote)).unwrap_or_default();
+        if path == used { self.meter.in_flight() } else { 0 }
     }
 }

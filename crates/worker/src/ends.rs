@@ -1,22 +1,22 @@
-//! The ends of a run's connections, and what all stacks share: streams that are written by number of bytes, events, and
+//! The ends of a run's connections, and what all stacks share: streams that are written by number of bytes, events,
 //! time.
 
 use crate::interposed;
-use crate::protocol::{Answer, Ask, Blob, NEVER, Outgoing, Setup, Told, Turn};
+use crate::protocol::{Answer, Blob, Command, NEVER, Notice, Outgoing, Setup, Turn};
 use crate::stack::{Next, Stack, State};
 use crate::stacks;
 use haltere_net::rng::{Stream, Streams};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// The payload of streams, handed over in pieces of this length.
+/// The content of streams, passed on in pieces of this length.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// Room for any datagram.
 const ROOM: usize = 1 << 16;
 
 /// All ends of a run.
-pub struct Host {
+pub struct Ends {
     ends: BTreeMap<u32, End>,
     room: Vec<u8>,
     start: Instant,
@@ -25,16 +25,16 @@ pub struct Host {
 /// A stream that is being written.
 struct Writing {
     id: u64,
-    /// Bytes that the simulator asked to write and the stack has not taken yet.
+    /// Asked for, not yet taken by the stack.
     waiting: u64,
     ended: bool,
-    told: bool,
+    end_passed_on: bool,
 }
 
 /// One end of a connection.
 struct End {
     stack: Box<dyn Stack>,
-    dice: Option<Stream>,
+    random: Option<Stream>,
     writing: Vec<Writing>,
     connected: bool,
     over: bool,
@@ -44,9 +44,9 @@ struct End {
     answers: Vec<Vec<u8>>,
 }
 
-impl Default for Host {
-    fn default() -> Host {
-        Host { ends: BTreeMap::new(), room: vec![0; ROOM], start: interposed::start() }
+impl Default for Ends {
+    fn default() -> Ends {
+        Ends { ends: BTreeMap::new(), room: vec![0; ROOM], start: interposed::start() }
     }
 }
 
@@ -54,10 +54,10 @@ fn refusal(why: String) -> Answer {
     Answer { refused: why, wake: NEVER, ..Answer::default() }
 }
 
-impl Host {
+impl Ends {
     /// Takes a turn.
     pub fn turn(&mut self, turn: Turn) -> Answer {
-        if let [Ask::Make { setup }] = turn.asks.as_slice() {
+        if let [Command::Make { setup }] = turn.commands.as_slice() {
             return match End::new(setup, turn.now) {
                 Ok(end) => {
                     self.ends.insert(turn.end, end);
@@ -68,10 +68,10 @@ impl Host {
         }
         let (start, room) = (self.start, &mut self.room);
         let Some(end) = self.ends.get_mut(&turn.end) else { return refusal("there is no such end".into()) };
-        let Some(dice) = end.dice.take() else { return refusal("the end has lost its dice".into()) };
-        interposed::set(turn.now, dice);
+        let Some(random) = end.random.take() else { return refusal("the end has lost its random stream".into()) };
+        interposed::set(turn.now, random);
         let answer = end.turn(turn, start, room);
-        end.dice = interposed::take_dice();
+        end.random = interposed::take_random();
         answer
     }
 }
@@ -80,42 +80,42 @@ impl End {
     fn new(setup: &Setup, now: u64) -> Result<End, String> {
         interposed::set(now, Streams::new(setup.seed, 0).named(&setup.stack));
         let stack = stacks::make(setup)?;
-        let dice = interposed::take_dice();
+        let random = interposed::take_random();
         let (writing, answers) = (Vec::new(), Vec::new());
-        Ok(End { stack, dice, writing, connected: false, over: false, later: None, answers })
+        Ok(End { stack, random, writing, connected: false, over: false, later: None, answers })
     }
 
     fn turn(&mut self, turn: Turn, start: Instant, room: &mut [u8]) -> Answer {
         let mut answer = Answer { taken: true, ..Answer::default() };
         let mut asked = false;
-        for ask in turn.asks {
-            match ask {
-                Ask::Make { .. } => return refusal("the end is there already".into()),
-                Ask::Connect {} => {
+        for command in turn.commands {
+            match command {
+                Command::Make { .. } => return refusal("the end is there already".into()),
+                Command::Connect {} => {
                     if let Err(why) = self.stack.connect() {
                         return refusal(why);
                     }
                 }
-                Ask::Receive { datagram: Blob(mut datagram), .. } => {
+                Command::Receive { datagram: Blob(mut datagram), .. } => {
                     answer.taken &= self.stack.receive(&mut datagram, &mut self.answers);
                 }
-                Ask::Wake {} => self.stack.wake(),
-                Ask::Write { stream, bytes } => {
+                Command::Wake {} => self.stack.wake(),
+                Command::Write { stream, bytes } => {
                     let w = self.stream(stream);
                     w.waiting = w.waiting.saturating_add(bytes);
                 }
-                Ask::Finish { stream } => self.stream(stream).ended = true,
-                Ask::Close {} => self.stack.close(),
-                Ask::Send {} => asked = true,
+                Command::Finish { stream } => self.stream(stream).ended = true,
+                Command::Close {} => self.stack.close(),
+                Command::Send {} => asked = true,
             }
         }
-        self.feed();
-        self.tell(&mut answer.told);
+        self.pass_on();
+        self.tell(&mut answer.notices);
         // What the application may answer goes out with the answer, as it would in a program.
-        if asked || answer.told.iter().all(|told| matches!(told, Told::Read { ended: false, .. })) {
+        if asked || answer.notices.iter().all(|notice| matches!(notice, Notice::Read { ended: false, .. })) {
             answer.sent = true;
             self.send(turn.now, start, room, &mut answer.outgoing);
-            self.ending(&mut answer.told);
+            self.ending(&mut answer.notices);
         }
         let wake = [self.stack.timeout(), self.later].into_iter().flatten().min();
         answer.wake = wake.map_or(NEVER, |at| nanos(at, start));
@@ -128,19 +128,19 @@ impl End {
 
     fn stream(&mut self, id: u64) -> &mut Writing {
         let at = self.writing.iter().position(|w| w.id == id).unwrap_or_else(|| {
-            self.writing.push(Writing { id, waiting: 0, ended: false, told: false });
+            self.writing.push(Writing { id, waiting: 0, ended: false, end_passed_on: false });
             self.writing.len() - 1
         });
         &mut self.writing[at]
     }
 
-    /// Gives the stack what it takes; returns whether it took anything.
-    fn feed(&mut self) -> bool {
+    /// Passes what waits on to the stack, as much as it takes; returns whether it took anything.
+    fn pass_on(&mut self) -> bool {
         if self.stack.state() != State::Connected {
             return false;
         }
         let mut fed = false;
-        for w in self.writing.iter_mut().filter(|w| w.waiting > 0 || (w.ended && !w.told)) {
+        for w in self.writing.iter_mut().filter(|w| w.waiting > 0 || (w.ended && !w.end_passed_on)) {
             loop {
                 let len = w.waiting.min(ZEROS.len() as u64) as usize;
                 let last = w.ended && len as u64 == w.waiting;
@@ -151,8 +151,8 @@ impl End {
                     len
                 });
                 w.waiting -= taken as u64;
-                w.told = w.ended && w.waiting == 0 && taken == len;
-                fed |= taken > 0 || w.told;
+                w.end_passed_on = w.ended && w.waiting == 0 && taken == len;
+                fed |= taken > 0 || w.end_passed_on;
                 if taken < len || w.waiting == 0 {
                     break;
                 }
@@ -161,37 +161,37 @@ impl End {
         fed
     }
 
-    fn tell(&mut self, told: &mut Vec<Told>) {
+    fn tell(&mut self, notices: &mut Vec<Notice>) {
         let state = self.stack.state();
         if !self.connected && state == State::Connected {
             self.connected = true;
-            told.push(Told::Connected {});
-            self.feed();
+            notices.push(Notice::Connected {});
+            self.pass_on();
         }
         while let Some(read) = self.stack.read() {
-            told.push(Told::Read { stream: read.stream, bytes: read.bytes, ended: read.ended });
+            notices.push(Notice::Read { stream: read.stream, bytes: read.bytes, ended: read.ended });
         }
         let stack = &mut self.stack;
         self.writing.retain(|w| {
-            let done = w.told && stack.delivered(w.id);
+            let done = w.end_passed_on && stack.delivered(w.id);
             if done {
-                told.push(Told::Delivered { stream: w.id });
+                notices.push(Notice::Delivered { stream: w.id });
             }
             !done
         });
-        self.ending(told);
+        self.ending(notices);
     }
 
     /// Tells once how the connection ended.
-    fn ending(&mut self, told: &mut Vec<Told>) {
+    fn ending(&mut self, notices: &mut Vec<Notice>) {
         let last = match self.stack.state() {
             State::Handshake | State::Connected => return,
-            State::Closed => Told::Closed {},
-            State::Silent => Told::Silent {},
-            State::Failed(code) => Told::Failed { code },
+            State::Closed => Notice::Closed {},
+            State::IdleTimeout => Notice::IdleTimeout {},
+            State::Failed(code) => Notice::Failed { code },
         };
         if !std::mem::replace(&mut self.over, true) {
-            told.push(last);
+            notices.push(last);
         }
     }
 
@@ -209,7 +209,7 @@ impl End {
                     self.later = Some(at);
                     return;
                 }
-                Next::Nothing if self.feed() => {}
+                Next::Nothing if self.pass_on() => {}
                 Next::Nothing => return,
             }
         }

@@ -1,26 +1,27 @@
-//! quinn and its kin behind the skin of a [`Machine`]: an endpoint with at most one connection; a server accepts the first
+//! A stack of this family as a [`StackConnection`]: an endpoint with at most one connection; a server accepts the first
 //! that comes.
 
-use super::{proto as p, seam};
+use super::{differences, proto as p};
 use crate::config::Config;
-use crate::machine::{CLIENT, Counts, Inbox, Machine, NOUGHTS, News, SERVER, violation};
+use crate::connection::{Arrival, Counts, Departure, ReadProgress, StackConnection, StackEvent, ZEROS, violation};
 use crate::meter::Meter;
 use crate::tls;
 use bytes::{Bytes, BytesMut};
 use haltere_net::Ecn;
-use haltere_transport::{CloseReason, Role};
+use haltere_transport::CloseReason;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Instant;
 
 /// An endpoint and its connection.
-pub(crate) struct Connected {
+pub(crate) struct Connection {
     endpoint: p::Endpoint,
     /// How a client tries to connect, one after the other.
     attempts: VecDeque<p::ClientConfig>,
     connection: Option<(p::ConnectionHandle, p::Connection)>,
-    peer: SocketAddr,
-    news: VecDeque<News>,
+    /// The peer's address on path 0.
+    peer: Option<SocketAddr>,
+    events: VecDeque<StackEvent>,
     /// Whether the server has addresses validated by a Retry packet.
     retry: bool,
     /// Packets of attempts that were given up.
@@ -28,20 +29,20 @@ pub(crate) struct Connected {
     meter: Meter,
 }
 
-impl Connected {
+impl Connection {
     /// An endpoint without a connection.
     pub fn new(
         endpoint: p::Endpoint,
         attempts: VecDeque<p::ClientConfig>,
         config: &Config,
         meter: &Meter,
-    ) -> Connected {
-        Connected {
+    ) -> Connection {
+        Connection {
             endpoint,
             attempts,
             connection: None,
-            peer: if config.role == Role::Client { SERVER } else { CLIENT },
-            news: VecDeque::new(),
+            peer: config.addresses.first().map(|pair| pair.remote),
+            events: VecDeque::new(),
             retry: config.retry,
             given_up: 0,
             meter: meter.clone(),
@@ -105,25 +106,26 @@ fn stream_id(id: u64) -> p::StreamId {
     p::StreamId::new(side, if id & 2 == 0 { p::Dir::Bi } else { p::Dir::Uni }, id >> 2)
 }
 
-fn ending(reason: &p::ConnectionError) -> News {
+fn ending(reason: &p::ConnectionError) -> StackEvent {
     use p::ConnectionError as E;
-    let failed = |text| News::Failed(CloseReason::ProtocolViolation(text));
+    let failed = |text| StackEvent::Failed(CloseReason::ProtocolViolation(text));
     match reason {
-        E::ApplicationClosed(_) | E::LocallyClosed => News::Closed,
-        E::TimedOut => News::Silent,
+        E::ApplicationClosed(_) | E::LocallyClosed => StackEvent::Closed,
+        E::TimedOut => StackEvent::IdleTimeout,
         E::VersionMismatch => failed("the peer speaks no version of QUIC that the stack does"),
-        E::TransportError(error) => News::Failed(violation(error.code.into())),
-        E::ConnectionClosed(close) => News::Failed(violation(close.error_code.into())),
+        E::TransportError(error) => StackEvent::Failed(violation(error.code.into())),
+        E::ConnectionClosed(close) => StackEvent::Failed(violation(close.error_code.into())),
         E::Reset => failed("the peer knows nothing of the connection (stateless reset)"),
         E::CidsExhausted => failed("the stack has no connection ids left"),
     }
 }
 
-impl Machine for Connected {
+impl StackConnection for Connection {
     fn connect(&mut self, now: Instant) -> Result<(), &'static str> {
         let Some(config) = self.attempts.pop_front() else { return Ok(()) };
         self.given_up = self.counts().sent_packets;
-        match self.endpoint.connect(now, config, self.peer, tls::NAME) {
+        let peer = self.peer.ok_or("the connection has no path")?;
+        match self.endpoint.connect(now, config, peer, tls::NAME) {
             Ok(connected) => self.connection = Some(connected),
             Err(_) => return Err("the stack refused to connect"),
         }
@@ -138,10 +140,10 @@ impl Machine for Connected {
         self.connection.as_ref().is_some_and(|(_, c)| c.accepted_0rtt())
     }
 
-    fn receive(&mut self, now: Instant, ecn: Ecn, datagram: Vec<u8>, answers: &mut VecDeque<Vec<u8>>) -> bool {
+    fn receive(&mut self, now: Instant, arrival: Arrival, datagram: Vec<u8>, answers: &mut VecDeque<Vec<u8>>) -> bool {
         let data = BytesMut::from(Bytes::from(datagram));
         let mut buffer = Vec::new();
-        match seam::handle(&mut self.endpoint, now, self.peer, of_ecn(ecn), data, &mut buffer) {
+        match differences::handle(&mut self.endpoint, now, arrival.addresses, of_ecn(arrival.ecn), data, &mut buffer) {
             Some(p::DatagramEvent::ConnectionEvent(handle, event)) => match &mut self.connection {
                 Some((own, connection)) if *own == handle => connection.handle_event(event),
                 _ => return false,
@@ -165,32 +167,38 @@ impl Machine for Connected {
         self.connection.as_mut().and_then(|(_, c)| c.poll_timeout())
     }
 
-    fn transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<Ecn> {
+    fn transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<Departure> {
         let (_, connection) = self.connection.as_mut()?;
-        let sent = connection.poll_transmit(now, seam::ONE, into)?;
-        Some(to_ecn(sent.ecn))
+        let sent = connection.poll_transmit(now, differences::ONE, into)?;
+        Some(Departure { source: sent.src_ip, destination: sent.destination, ecn: to_ecn(sent.ecn) })
     }
 
-    fn news(&mut self) -> Option<News> {
-        if let Some(news) = self.news.pop_front() {
-            return Some(news);
+    fn remote(&self) -> Option<SocketAddr> {
+        self.connection.as_ref().and_then(|(_, c)| differences::remote(c))
+    }
+
+    fn poll_event(&mut self) -> Option<StackEvent> {
+        if let Some(events) = self.events.pop_front() {
+            return Some(events);
         }
         let (_, connection) = self.connection.as_mut()?;
         loop {
             return Some(match connection.poll()? {
-                p::Event::Connected => News::Connected,
+                p::Event::Connected => StackEvent::Connected,
                 p::Event::ConnectionLost { reason: p::ConnectionError::VersionMismatch }
                     if !self.attempts.is_empty() =>
                 {
-                    News::Unversioned
+                    StackEvent::VersionRefused
                 }
                 p::Event::ConnectionLost { reason } => ending(&reason),
                 p::Event::Stream(event) => match event {
-                    p::StreamEvent::Opened { dir: p::Dir::Bi } => News::Opened,
-                    p::StreamEvent::Readable { id } => News::Readable(id.into()),
-                    p::StreamEvent::Writable { id } => News::Writable(id.into()),
-                    p::StreamEvent::Finished { id } | p::StreamEvent::Stopped { id, .. } => News::Delivered(id.into()),
-                    p::StreamEvent::Available { dir: p::Dir::Bi } => News::Openable,
+                    p::StreamEvent::Opened { dir: p::Dir::Bi } => StackEvent::Opened,
+                    p::StreamEvent::Readable { id } => StackEvent::Readable(id.into()),
+                    p::StreamEvent::Writable { id } => StackEvent::Writable(id.into()),
+                    p::StreamEvent::Finished { id } | p::StreamEvent::Stopped { id, .. } => {
+                        StackEvent::Delivered(id.into())
+                    }
+                    p::StreamEvent::Available { dir: p::Dir::Bi } => StackEvent::Openable,
                     p::StreamEvent::Opened { .. } | p::StreamEvent::Available { .. } => continue,
                 },
                 // Datagrams, paths and traversal of address translation are not used.
@@ -214,8 +222,8 @@ impl Machine for Connected {
         let mut sender = connection.send_stream(stream_id(stream));
         let mut taken = 0;
         while taken < bytes {
-            let len = (bytes - taken).min(NOUGHTS.len() as u64) as usize;
-            match seam::write(&mut sender, Bytes::from_static(&NOUGHTS[..len])) {
+            let len = (bytes - taken).min(ZEROS.len() as u64) as usize;
+            match differences::write(&mut sender, Bytes::from_static(&ZEROS[..len])) {
                 Ok(written) => taken += written as u64,
                 // A stream that the peer has stopped takes everything and sends nothing.
                 Err(p::WriteError::Stopped(_) | p::WriteError::ClosedStream) => return bytes,
@@ -228,17 +236,17 @@ impl Machine for Connected {
     fn finish(&mut self, stream: u64) {
         let Some((_, connection)) = &mut self.connection else { return };
         if connection.send_stream(stream_id(stream)).finish().is_err() {
-            self.news.push_back(News::Delivered(stream));
+            self.events.push_back(StackEvent::Delivered(stream));
         }
     }
 
-    fn read(&mut self, stream: u64, inbox: &mut Inbox) -> bool {
+    fn read(&mut self, stream: u64, progress: &mut ReadProgress) -> bool {
         let Some((_, connection)) = &mut self.connection else { return false };
         let mut receiver = connection.recv_stream(stream_id(stream));
-        let Ok(mut chunks) = receiver.read(inbox.ordered) else { return true };
+        let Ok(mut chunks) = receiver.read(progress.ordered) else { return true };
         let ended = loop {
             match chunks.next(usize::MAX) {
-                Ok(Some(chunk)) => inbox.take(chunk.offset, chunk.bytes.len() as u64),
+                Ok(Some(chunk)) => progress.take(chunk.offset, chunk.bytes.len() as u64),
                 Ok(None) | Err(p::ReadError::Reset(_)) => break true,
                 Err(p::ReadError::Blocked) => break false,
             }
@@ -256,7 +264,7 @@ impl Machine for Connected {
 
     fn counts(&mut self) -> Counts {
         let Some((_, connection)) = &mut self.connection else { return Counts::default() };
-        let counts = seam::counts(connection, &self.meter);
+        let counts = differences::counts(connection, &self.meter);
         Counts { sent_packets: self.given_up + counts.sent_packets, ..counts }
     }
 }

@@ -1,18 +1,19 @@
-//! The null cipher in noq's terms.
+//! The null cipher ([`crate::null`]) by the traits of this family.
 
-use crate::null::{self, Handshake, Past, TAG};
-use bytes::BytesMut;
-use haltere_transport::Role;
-use noq_proto::crypto::{
+use super::differences::{IdArgument, Receiver, malformed_handshake};
+use super::proto::crypto::{
     ClientConfig, CryptoError, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, ServerConfig, Session,
     UnsupportedVersion,
 };
-use noq_proto::transport_parameters::{Error::Malformed, TransportParameters};
-use noq_proto::{ConnectError, ConnectionId, PathId, Side, TransportError};
+use super::proto::transport_parameters::TransportParameters;
+use super::proto::{ConnectError, Side, TransportError};
+use crate::null::{self, Handshake, Resumption, TAG};
+use bytes::BytesMut;
+use haltere_transport::Role;
 use std::any::Any;
 
 /// Starts sessions without encryption.
-pub(super) struct Null(pub Past);
+pub(super) struct Null(pub Resumption);
 
 struct NullKey;
 
@@ -36,57 +37,73 @@ impl HeaderKey for NullKey {
     }
 }
 
-impl PacketKey for NullKey {
-    fn encrypt(&self, _: PathId, packet: u64, buf: &mut [u8], header_len: usize) {
-        null::seal(packet, buf, header_len);
-    }
-    fn decrypt(&self, _: PathId, packet: u64, header: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
-        let len = null::open(packet, header, payload).ok_or(CryptoError)?;
-        payload.truncate(len);
-        Ok(())
-    }
-    fn tag_len(&self) -> usize {
-        TAG
-    }
-    // RFC 9001 section 6.6, AEAD_AES_128_GCM, so that keys are updated when they would be.
-    fn confidentiality_limit(&self) -> u64 {
-        1 << 23
-    }
-    fn integrity_limit(&self) -> u64 {
-        1 << 52
-    }
+macro_rules! packet_key {
+    ($($path:ident: $Path:ty)?) => {
+        impl PacketKey for NullKey {
+            fn encrypt(&self, $(_: $Path,)? packet: u64, buf: &mut [u8], header_len: usize) {
+                null::seal(packet, buf, header_len);
+            }
+            fn decrypt(
+                &self,
+                $(_: $Path,)?
+                packet: u64,
+                header: &[u8],
+                payload: &mut BytesMut,
+            ) -> Result<(), CryptoError> {
+                let len = null::open(packet, header, payload).ok_or(CryptoError)?;
+                payload.truncate(len);
+                Ok(())
+            }
+            fn tag_len(&self) -> usize {
+                TAG
+            }
+            // RFC 9001 section 6.6, AEAD_AES_128_GCM, so that keys are updated when they would be.
+            fn confidentiality_limit(&self) -> u64 {
+                1 << 23
+            }
+            fn integrity_limit(&self) -> u64 {
+                1 << 52
+            }
+        }
+    };
 }
+packet_key_arguments!(packet_key);
 
 struct NullSession(Handshake);
 
 impl NullSession {
-    fn boxed(role: Role, params: &TransportParameters, past: &Past) -> Box<dyn Session> {
+    fn boxed(role: Role, params: &TransportParameters, resumption: &Resumption) -> Box<dyn Session> {
         let mut own = Vec::new();
         params.write(&mut own);
-        Box::new(NullSession(Handshake::new(role, own, past.clone())))
+        Box::new(NullSession(Handshake::new(role, own, resumption.clone())))
     }
 }
 
 impl ClientConfig for Null {
-    fn start_session(&self, _: u32, _: &str, params: &TransportParameters) -> Result<Box<dyn Session>, ConnectError> {
+    fn start_session(
+        self: Receiver<'_, Self>,
+        _: u32,
+        _: &str,
+        params: &TransportParameters,
+    ) -> Result<Box<dyn Session>, ConnectError> {
         Ok(NullSession::boxed(Role::Client, params, &self.0))
     }
 }
 
 impl ServerConfig for Null {
-    fn initial_keys(&self, _: u32, _: ConnectionId) -> Result<Keys, UnsupportedVersion> {
+    fn initial_keys(&self, _: u32, _: IdArgument<'_>) -> Result<Keys, UnsupportedVersion> {
         Ok(keys())
     }
-    fn retry_tag(&self, _: u32, orig_dst_cid: ConnectionId, packet: &[u8]) -> [u8; 16] {
-        null::retry_tag(&orig_dst_cid, packet)
+    fn retry_tag(&self, _: u32, orig_dst_cid: IdArgument<'_>, packet: &[u8]) -> [u8; 16] {
+        null::retry_tag(&orig_dst_cid[..], packet)
     }
-    fn start_session(&self, _: u32, params: &TransportParameters) -> Box<dyn Session> {
+    fn start_session(self: Receiver<'_, Self>, _: u32, params: &TransportParameters) -> Box<dyn Session> {
         NullSession::boxed(Role::Server, params, &self.0)
     }
 }
 
 impl Session for NullSession {
-    fn initial_keys(&self, _: ConnectionId, _: Side) -> Keys {
+    fn initial_keys(&self, _: IdArgument<'_>, _: Side) -> Keys {
         keys()
     }
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
@@ -105,7 +122,7 @@ impl Session for NullSession {
         self.0.is_handshaking()
     }
     fn read_handshake(&mut self, buf: &[u8]) -> Result<bool, TransportError> {
-        self.0.read(buf).map_err(|_| Malformed.into())
+        self.0.read(buf).map_err(|_| malformed_handshake())
     }
     fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
         let side = if self.0.is_client() { Side::Client } else { Side::Server };
@@ -118,8 +135,8 @@ impl Session for NullSession {
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
         Some(packet_keys())
     }
-    fn is_valid_retry(&self, orig_dst_cid: ConnectionId, header: &[u8], payload: &[u8]) -> bool {
-        null::is_valid_retry(&orig_dst_cid, header, payload)
+    fn is_valid_retry(&self, orig_dst_cid: IdArgument<'_>, header: &[u8], payload: &[u8]) -> bool {
+        null::is_valid_retry(&orig_dst_cid[..], header, payload)
     }
     fn export_keying_material(&self, _: &mut [u8], _: &[u8], _: &[u8]) -> Result<(), ExportKeyingMaterialError> {
         Err(ExportKeyingMaterialError)
