@@ -46,6 +46,10 @@ impl BurstPacer {
     /// `bytes` go out at `rate`; a burst is over when it has reached `quantum` bytes, or when time has moved on.
     #[inline]
     pub fn on_sent(&mut self, now: Time, bytes: u64, rate: Rate, quantum: u64) {
+        if self.burst > 0 && self.burst_at < now {
+            // A probe may go without having asked.
+            self.charge();
+        }
         if self.burst == 0 {
             self.burst_at = now;
         }
@@ -77,6 +81,16 @@ mod tests {
         }
         assert_eq!(pacing.blocked(now), Some(Time::ZERO + Span::from_secs(1)));
         assert_eq!(wakes, 499);
+    }
+
+    #[test]
+    fn a_packet_that_goes_without_asking_begins_a_burst_of_its_own() {
+        let mut pacing = BurstPacer::new(0);
+        let rate = Rate::from_bps(8_000_000);
+        pacing.on_sent(Time::ZERO, 1000, rate, 2000);
+        let later = Time::ZERO + Span::from_secs(1);
+        pacing.on_sent(later, 1000, rate, 2000);
+        assert_eq!(pacing.blocked(later + Span::from_micros(1)), Some(later + Span::from_millis(1)));
     }
 
     #[test]
