@@ -172,10 +172,7 @@ impl Router {
             return Some(first.into_iter().collect()).filter(|_| last.is_none() || last == first);
         }
         let end = last.map_or(to.node, |edge| net.edges[edge as usize].from);
-        if !self.found.contains_key(&(start, end)) {
-            self.found.insert((start, end), net.search(start, end));
-        }
-        let middle = self.found.get(&(start, end))?.as_ref()?;
+        let middle = self.found.entry((start, end)).or_insert_with(|| net.search(start, end)).as_ref()?;
         let route: Vec<u32> = first.into_iter().chain(middle.iter().copied()).chain(last).collect();
         // Bound to a link, the shortest way may lead back through the sender, or through the receiver's other link.
         let is_end = |edge: &&u32| [from.node, to.node].contains(&net.edges[**edge as usize].to);
