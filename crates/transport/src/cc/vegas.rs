@@ -94,8 +94,8 @@ impl Vegas {
         self.samples += 1;
     }
 
-    /// Bytes in the queue. The paper uses (expected - actual rate) x base RTT. The kernel uses, in whole segments, the
-    /// window less what fits into it at the base RTT.
+    /// Bytes in the queue: window (RTT - base RTT) / RTT in the paper. The kernel divides by the base RTT, and counts in
+    /// whole segments.
     fn queued(&self, base: u64, rtt: u64) -> u64 {
         let over = self.w.window.saturating_mul(rtt - base);
         if self.follows_kernel() { over / self.w.mss / base * self.w.mss } else { over / rtt }
