@@ -38,7 +38,7 @@ const IN_VAIN: u32 = 5;
 const HELPED: i64 = -32;
 /// Sums of gradients smaller than half of this, us, count as zero where the queue is estimated.
 const NOISE: i64 = 64;
-/// The largest count of recent delayed ACKs. While the count is not 0, the RTT of an ACK of one segment is not used.
+/// The largest count of recent delayed ACKs. While it is not 0, an ACK of one segment only lowers the smallest RTT.
 const DELAYED_MOST: u32 = 5;
 /// Slow start's exit: gap that ends a train of ACKs, least delay it goes by, and samples that a round needs.
 const TRAIN_GAP: Span = Span::from_millis(3);
