@@ -19,7 +19,7 @@
 //! transmit path of two stages is written as one element (queue discipline → driver ring → wire):
 //!
 //! - `offer` enqueues into a [`QueueDiscipline`](crate::queue::QueueDiscipline) with a listener
-//!   ([`Fates::told`](crate::queue::Fates::told)), which credits at once what the discipline drops. Then packets move to
+//!   ([`Fates::with_listener`](crate::queue::Fates::with_listener)), which credits at once what the discipline drops. Then packets move to
 //!   the ring while it has room: its limit in bytes is what byte queue limits (BQL) adapt.
 //! - When a packet is serialised its bytes leave the ring, the next ones move down, and its credit falls due at that
 //!   time. `next_wake` covers it even if the packet itself arrives much later.

@@ -165,10 +165,10 @@ mod tests {
 
     #[test]
     fn a_request_waits_for_as_many_answers_as_its_handshake_has_round_trips() {
-        use Session::{Early, New, Resumed};
+        use Session::{EarlyData, New, Resumed};
         let cases =
             [(Version::V12, New, 2), (Version::V12, Resumed, 1), (Version::V13, New, 1), (Version::V13, Resumed, 1)];
-        for (version, session, round_trips) in cases.into_iter().chain([(Version::V13, Early, 0)]) {
+        for (version, session, round_trips) in cases.into_iter().chain([(Version::V13, EarlyData, 0)]) {
             let flights = tls(version, session);
             let script = https2(&flights, 1000);
             assert_eq!(flights.request, round_trips, "{version:?} {session:?}");

@@ -75,10 +75,10 @@ pub fn trace_at(
 fn drive(
     fidelity: Fidelity,
     scenario: &Scenario,
-    dice: (u64, u64),
+    seed_and_replication: (u64, u64),
     files: Option<&Files>,
 ) -> Result<(RunResult, Run), ScenarioError> {
-    let mut run = build(fidelity, scenario, dice, files)?;
+    let mut run = build(fidelity, scenario, seed_and_replication, files)?;
     let unfinished = run.flows.iter().filter(|f| f.total().is_some()).count();
     let all_limited = unfinished == run.flows.len();
     let mut open = unfinished;

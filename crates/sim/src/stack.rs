@@ -59,19 +59,19 @@ impl Past {
 #[cfg(feature = "stacks")]
 impl Past {
     /// The earlier state for a flow that begins at `start`. If its contender resumes a session, the ends have met
-    /// before. `dice` are the random streams of the client and the server for that.
+    /// before. `streams` are the random streams of the client and the server for that.
     pub fn of(
         subject: Subject,
         contender: &Contender,
         max_udp_payload: u16,
         start: Time,
-        dice: [Stream; 2],
+        streams: [Stream; 2],
     ) -> Result<Past, String> {
         use haltere_transport::quic::Session;
         let mut past = Past::default();
         if matches!(subject, Subject::Stack { .. }) && contender.session() != Session::New {
-            let config = past.config(subject, contender, Role::Client, max_udp_payload, dice[0].clone())?;
-            past.memory = Some(haltere_stacks::Memory::of(&config, dice, start).map_err(|e| e.to_string())?);
+            let config = past.config(subject, contender, Role::Client, max_udp_payload, streams[0].clone())?;
+            past.memory = Some(haltere_stacks::Memory::of(&config, streams, start).map_err(|e| e.to_string())?);
         }
         Ok(past)
     }

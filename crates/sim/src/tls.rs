@@ -108,7 +108,7 @@ impl Flights {
         let answer = RECORD_HEADER + u64::from(sizes.server_hello) + SESSION_ID;
         let server = answer + CHANGE_CIPHER_SPEC + seal.records(u64::from(sizes.server_flight()));
         let (tickets, finished) = (seal.records(SESSION_TICKETS), u64::from(sizes.finished));
-        if session == Session::Early {
+        if session == Session::EarlyData {
             // The ChangeCipherSpec precedes the early data (RFC 8446 appendix D.4). The tickets need not wait for the
             // client's Finished (section 4.6.1).
             let last = seal.records(END_OF_EARLY_DATA) + seal.records(finished);

@@ -43,7 +43,7 @@ mod kind {
         let session = match byte >> LEVEL {
             0 => Session::New,
             1 => Session::Resumed,
-            _ => Session::Early,
+            _ => Session::EarlyData,
         };
         (byte & ((1 << LEVEL) - 1), session)
     }
@@ -106,7 +106,7 @@ impl Handshake {
 
     /// Whether there are keys for 0-RTT packets. A client's are there from the start, until the server refuses them.
     pub fn early(&self) -> bool {
-        self.session == Session::Early && (self.is_client() || self.greeted)
+        self.session == Session::EarlyData && (self.is_client() || self.greeted)
     }
 
     pub fn is_handshaking(&self) -> bool {
@@ -191,7 +191,7 @@ impl Handshake {
                 let rest = match self.session {
                     Session::New => SERVER_NAME + AUTHENTICATION,
                     Session::Resumed => FINISHED,
-                    Session::Early => EARLY_DATA + FINISHED,
+                    Session::EarlyData => EARLY_DATA + FINISHED,
                 };
                 let len = ENCRYPTED_EXTENSIONS + own.len() + rest;
                 message(into, kind::with(kind::FLIGHT, self.session), len, &own);
@@ -212,7 +212,7 @@ impl Handshake {
         match self.session {
             Session::New => 0,
             Session::Resumed => resumed,
-            Session::Early => early,
+            Session::EarlyData => early,
         }
     }
 }
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_server_that_remembers_nothing_grants_nothing() {
-        let past = Past { session: Session::Early, ..Past::default() };
+        let past = Past { session: Session::EarlyData, ..Past::default() };
         past.parameters.keep(Some(vec![3; 70]));
         let mut client = Handshake::new(Role::Client, vec![1; 60], past);
         let mut server = Handshake::new(Role::Server, vec![2; 80], Past::default());

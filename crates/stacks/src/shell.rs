@@ -333,7 +333,7 @@ impl<M: Machine> Endpoint for Shell<M> {
         self.events.pop_front()
     }
 
-    fn takes_early_data(&self) -> bool {
+    fn can_send_early_data(&self) -> bool {
         self.early
     }
 

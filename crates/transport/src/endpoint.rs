@@ -156,7 +156,7 @@ pub trait Endpoint: Send {
 
     /// Whether the client may open streams and write before the handshake is complete. Its first packets then carry the
     /// data (TCP Fast Open, QUIC's 0-RTT).
-    fn takes_early_data(&self) -> bool {
+    fn can_send_early_data(&self) -> bool {
         false
     }
     /// Opens a stream; `None` if the transport cannot open another one now. TCP returns its only stream, once.

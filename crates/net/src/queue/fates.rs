@@ -45,7 +45,7 @@ impl<'a, B> Fates<'a, B> {
     }
 
     /// A sink that counts and calls `listener`.
-    pub fn told(counters: &'a mut LinkCounters, listener: &'a mut Listener<'a, B>) -> Fates<'a, B> {
+    pub fn with_listener(counters: &'a mut LinkCounters, listener: &'a mut Listener<'a, B>) -> Fates<'a, B> {
         Fates { counters, listener: Some(listener) }
     }
 

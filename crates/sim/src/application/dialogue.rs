@@ -90,7 +90,7 @@ impl Application for Dialogue {
     fn on_start(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
         let End::Client(asking) = &mut self.0 else { return };
         match sockets.connect(asking.server, cx) {
-            Ok(socket) if sockets.get(socket).is_some_and(|c| c.takes_early_data()) => asking.open(socket, sockets),
+            Ok(socket) if sockets.get(socket).is_some_and(|c| c.can_send_early_data()) => asking.open(socket, sockets),
             Ok(_) => {}
             Err(reason) => asking.fetch.failed = Some(reason),
         }

@@ -107,8 +107,8 @@ pub(crate) fn build(
         let FlowPath { contender, server, client, .. } = path;
         let subject = subject(fidelity, i, flow, &contender)?;
         let talk = Talk::of(flow, &contender);
-        let dice = |end: &str| streams.named(&format!("flow {i}/{end}/earlier"));
-        let earlier = [dice("client"), dice("server")];
+        let stream = |end: &str| streams.named(&format!("flow {i}/{end}/earlier"));
+        let earlier = [stream("client"), stream("server")];
         let past = Past::of(subject, &contender, udp_payload(mtu), start, earlier).map_err(wrong)?;
         let kit = Kit {
             contender,

@@ -98,7 +98,7 @@ impl Contender {
     /// How TLS opens the connection: a full handshake, a resumed session, or early data.
     pub fn session(&self) -> Session {
         if self.has(Switch::EarlyData) || self.has(Switch::ZeroRtt) {
-            Session::Early
+            Session::EarlyData
         } else if self.has(Switch::Resumed) {
             Session::Resumed
         } else {
@@ -171,9 +171,9 @@ pub struct Row {
 
 /// Everything that contenders can set: for each transport its mechanisms, then its switches.
 pub fn catalogue() -> Vec<Row> {
-    let dice = || Streams::new(0, 0).named("catalogue");
-    let tcp = tcp::Config::new(Role::Server, Algorithm::Cubic, dice());
-    let quic = quic::Config::new(Role::Server, Algorithm::Cubic, dice());
+    let stream = || Streams::new(0, 0).named("catalogue");
+    let tcp = tcp::Config::new(Role::Server, Algorithm::Cubic, stream());
+    let quic = quic::Config::new(Role::Server, Algorithm::Cubic, stream());
     let of_switches = |transport: Transport| {
         let about = Switch::ALL.into_iter().map(Switch::describe).filter(move |a| a.transports.contains(&transport));
         about.map(move |about| Row {

@@ -192,7 +192,7 @@ impl Application for Browser {
         // Over HTTP/1.1 each connection is opened for a particular request.
         if self.visit.framing != Framing::Http1
             && let Some(socket) = self.connect(sockets, cx)
-            && sockets.get(socket).is_some_and(|c| c.takes_early_data())
+            && sockets.get(socket).is_some_and(|c| c.can_send_early_data())
         {
             self.use_connection(socket, sockets);
         }

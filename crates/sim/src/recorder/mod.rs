@@ -146,9 +146,9 @@ impl Recorder {
 
     /// A transport of a process reported an event to the application.
     #[cold]
-    pub fn told(&mut self, process: u32, at: Time, event: Event) {
+    pub fn application_event(&mut self, process: u32, at: Time, event: Event) {
         if let Some(logs) = &mut self.logs {
-            logs.told(process, at, event);
+            logs.application_event(process, at, event);
         }
     }
 

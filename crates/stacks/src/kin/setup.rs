@@ -38,7 +38,7 @@ pub(crate) fn parts(config: Config) -> Result<Parts<Connected>, Error> {
         meter,
         max_udp_payload: config.max_udp_payload.max(1200),
         ordered: config.windows == Windows::Stock,
-        early: config.role == Role::Client && config.session == Session::Early,
+        early: config.role == Role::Client && config.session == Session::EarlyData,
     })
 }
 
@@ -110,7 +110,7 @@ fn client_configs(
         let crypto: Arc<dyn p::crypto::ClientConfig> = match config.cipher {
             Cipher::Tls => {
                 let shared = memory.and_then(|m| m.tls.as_ref());
-                let of = |pair: &tls::Pair| Ok(pair.client(calendar, config.session == Session::Early));
+                let of = |pair: &tls::Pair| Ok(pair.client(calendar, config.session == Session::EarlyData));
                 let tls = shared.map_or_else(|| tls::client(calendar), of)?;
                 Arc::new(QuicClientConfig::try_from(tls).map_err(Error::new)?)
             }

@@ -94,15 +94,16 @@ mod tests {
     /// Lengths of what TLS says in turn: client's hello; server's hello, flight; client's end; server's tickets.
     fn of_tls(pair: &Pair, session: Session, client_parameters: usize, server_parameters: usize) -> [usize; 5] {
         let calendar = Calendar::default();
-        let (client, server) = (Arc::new(pair.client(&calendar, session == Session::Early)), pair.server(&calendar));
+        let (client, server) =
+            (Arc::new(pair.client(&calendar, session == Session::EarlyData)), pair.server(&calendar));
         let name = NAME.try_into().unwrap();
         let mut client = ClientConnection::new(client, Version::V1, name, vec![0; client_parameters]).unwrap();
         let mut server = ServerConnection::new(Arc::new(server), Version::V1, vec![0; server_parameters]).unwrap();
         let (mut hello, mut answer, mut flight, mut end, mut tickets) = (vec![], vec![], vec![], vec![], vec![]);
         assert!(client.write_hs(&mut hello).is_none());
-        assert_eq!(client.zero_rtt_keys().is_some(), session == Session::Early);
+        assert_eq!(client.zero_rtt_keys().is_some(), session == Session::EarlyData);
         server.read_hs(&hello).unwrap();
-        assert_eq!(server.zero_rtt_keys().is_some(), session == Session::Early);
+        assert_eq!(server.zero_rtt_keys().is_some(), session == Session::EarlyData);
         assert!(matches!(server.write_hs(&mut answer), Some(KeyChange::Handshake { .. })));
         assert!(matches!(server.write_hs(&mut flight), Some(KeyChange::OneRtt { .. })));
         client.read_hs(&answer).unwrap();
@@ -120,9 +121,9 @@ mod tests {
         let mut server = Handshake::new(Role::Server, vec![0; server_parameters], past.clone());
         let (mut hello, mut answer, mut flight, mut end, mut tickets) = (vec![], vec![], vec![], vec![], vec![]);
         assert!(client.write(&mut hello).is_none());
-        assert_eq!(client.early(), past.session == Session::Early);
+        assert_eq!(client.early(), past.session == Session::EarlyData);
         server.read(&hello).unwrap();
-        assert_eq!(server.early(), past.session == Session::Early);
+        assert_eq!(server.early(), past.session == Session::EarlyData);
         assert_eq!(server.write(&mut answer), Some(Level::Handshake));
         assert_eq!(server.write(&mut flight), Some(Level::Data));
         client.read(&answer).unwrap();
@@ -139,7 +140,7 @@ mod tests {
     fn the_null_cipher_says_as_much_as_tls() {
         for (client, server) in [(60, 80), (75, 101)] {
             let (pair, parameters) = (Pair::new().unwrap(), Parameters::default());
-            for session in [Session::New, Session::Resumed, Session::Early] {
+            for session in [Session::New, Session::Resumed, Session::EarlyData] {
                 let past = Past { session, parameters: parameters.clone() };
                 let (tls, null) = (of_tls(&pair, session, client, server), of_null(&past, client, server));
                 assert_eq!(tls, null, "{session:?}");

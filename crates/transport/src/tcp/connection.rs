@@ -367,7 +367,7 @@ impl Endpoint for Connection {
         self.events.pop_front()
     }
 
-    fn takes_early_data(&self) -> bool {
+    fn can_send_early_data(&self) -> bool {
         self.config.fast_open && self.config.role == Role::Client
     }
 

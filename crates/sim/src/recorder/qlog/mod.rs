@@ -59,7 +59,7 @@ impl Logs {
     pub(super) fn sent(&mut self, process: u32, at: Time, packet: &Packet<Body>) {
         self.of(process, |v| v.sent(at, packet));
     }
-    pub(super) fn told(&mut self, process: u32, at: Time, event: Event) {
+    pub(super) fn application_event(&mut self, process: u32, at: Time, event: Event) {
         self.of(process, |v| v.application(at, event));
     }
     pub(super) fn changed(&mut self, process: u32, at: Time, metric: Metric, value: u64) {

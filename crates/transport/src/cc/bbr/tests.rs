@@ -367,11 +367,11 @@ fn another_segment_size_leaves_the_rate_as_it_is() {
 #[test]
 fn no_quantity_in_an_ack_makes_it_panic() {
     let mut hand = Hand::new();
-    let mut dice = Streams::new(3, 0).named("extremes");
+    let mut random = Streams::new(3, 0).named("extremes");
     for _ in 0..20_000 {
-        let size = |dice: &mut Stream| dice.bits() >> (dice.below(50) + 14) as u32;
-        let (a, b, c, d) = (size(&mut dice), size(&mut dice), size(&mut dice), size(&mut dice));
-        let phase = [Phase::Open, Phase::Disorder, Phase::Recovery, Phase::Loss][dice.below(4) as usize];
+        let size = |random: &mut Stream| random.bits() >> (random.below(50) + 14) as u32;
+        let (a, b, c, d) = (size(&mut random), size(&mut random), size(&mut random), size(&mut random));
+        let phase = [Phase::Open, Phase::Disorder, Phase::Recovery, Phase::Loss][random.below(4) as usize];
         hand.now += Span::from_nanos(c);
         hand.round(1, |ack| {
             (ack.delivered, ack.lost, ack.in_flight, ack.prior_in_flight, ack.phase) = (a, b, c, d, phase);
