@@ -216,7 +216,7 @@ fn stations_take_turns() {
 
 /// A host that uses credit: it offers what there is room for and continues when it is credited.
 #[test]
-fn who_heeds_credit_is_never_dropped() {
+fn a_host_that_heeds_credit_has_no_drops() {
     let mut element = hub(2);
     let (mut now, mut sent, mut arrived) = (Time::ZERO, [0u32; 2], 0);
     while arrived < 200 {

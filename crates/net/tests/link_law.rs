@@ -276,7 +276,7 @@ fn bodies(arrivals: &[Arrival]) -> Vec<u32> {
 
 /// The packet that is dropped is not the one that arrived.
 #[test]
-fn head_drop_throws_out_the_oldest() {
+fn head_drop_drops_the_oldest() {
     let (out, counters) = drive_and_count(make(&slow(), Queue::HeadDrop), &[(0, 1000); 7], &[]);
     assert_eq!(bodies(&out), [0, 4, 5, 6]);
     assert_eq!((counters.dropped_queue, counters.max_queue_packets), (3, 3));

@@ -25,7 +25,7 @@ fn segments_longer_than_the_first_window_still_flow() {
 /// Probes are sent regardless of the pacer, and were charged to it. The pacer fell one second further behind with each
 /// second.
 #[test]
-fn a_sender_that_lives_on_probes_is_let_go_again() {
+fn a_sender_that_only_sends_probes_is_not_blocked_by_the_pacer() {
     let up = json!({ "delay": "11.2ms", "duplication": "50%" });
     let link = json!({ "rate": "210228bit/s", "delay": "0.5ms", "queue": "1B",
         "jitter": { "spread": "220us", "reorder": false }, "up": up });
@@ -37,7 +37,7 @@ fn a_sender_that_lives_on_probes_is_let_go_again() {
 
 /// The sum of waiting times in a long queue on a slow link does not fit in 64 bits of nanoseconds.
 #[test]
-fn queueing_times_of_ages_are_summed_without_overflow() {
+fn very_long_queueing_times_are_summed_without_overflow() {
     let flow = json!({ "contender": "tcp/cubic", "size": "1MB" });
     let mut given = point_to_point(json!({ "rate": "1bit/s", "queue": "1000000p" }), flow.clone());
     given["flows"] = json!(vec![flow; 10_000]);
@@ -87,7 +87,7 @@ fn timestamps_may_wrap_around() {
 
 /// Without elapsed time there is no rate: neither infinity nor NaN, which JSON cannot represent.
 #[test]
-fn nothing_is_divided_by_no_time_at_all() {
+fn nothing_is_divided_by_a_time_of_zero() {
     let mut given = point_to_point(json!({}), json!({ "contender": "tcp/cubic", "size": "1B", "app": "raw" }));
     assert_eq!(result(&given).flows[0].goodput_bps, None);
     given["duration"] = json!("0s");

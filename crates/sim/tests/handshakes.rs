@@ -149,7 +149,7 @@ fn every_loss_of_one_packet_is_survived() {
 
 /// Everything arrives twice, and in any order.
 #[test]
-fn doubled_and_disordered_packets_are_survived() {
+fn duplicated_and_reordered_packets_are_survived() {
     for (contender, app, _) in TABLE {
         for seed in 0..20 {
             let jitter = json!({ "spread": "120ms", "reorder": true });

@@ -140,7 +140,7 @@ fn garbled_text_gives_an_error_or_a_result() {
 }
 
 #[test]
-fn nesting_without_end_is_an_error() {
+fn unlimited_nesting_is_an_error() {
     for (open, close) in [("[", "]"), ("{\"topology\":", "}"), ("{\"flows\":[", "]}")] {
         let deep = format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
         assert!(Scenario::from_json(&deep).is_err());

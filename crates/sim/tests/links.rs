@@ -125,7 +125,7 @@ fn a_bad_function_of_time_is_named_by_its_field() {
 }
 
 #[test]
-fn a_transfer_lives_through_a_link_that_changes() {
+fn a_transfer_completes_over_a_link_that_changes() {
     let scenario = json!({
         "topology": { "kind": "point-to-point", "link": {
             "delay": "10ms", "queue": "1bdp",

@@ -208,7 +208,7 @@ fn what_many_connections_do_repeats_to_the_packet() {
 }
 
 #[test]
-fn a_call_to_nobody_fails_and_one_to_nowhere_at_once() {
+fn a_connect_without_listener_fails_and_one_without_route_fails_at_once() {
     let mut net = Topology::new();
     let (a, b, apart) = (net.node("a"), net.node("b"), net.node("apart"));
     net.join("ab", a, b, config(1), config(1));

@@ -181,7 +181,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn several_misfortunes_at_once_are_survived(
+    fn several_impairments_at_once_are_survived(
         variant in (0usize..12).prop_map(|n| Variant::all().nth(n).unwrap()),
         events in prop::collection::vec((any::<bool>(), 1usize..12, fates()), 1..6),
     ) {

@@ -149,7 +149,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn several_misfortunes_at_once_are_survived(
+    fn several_impairments_at_once_are_survived(
         fast_open in any::<bool>(), request in 1u64..5000, bbr in any::<bool>(),
         events in prop::collection::vec((any::<bool>(), 1usize..12, fates()), 1..6),
     ) {

@@ -138,7 +138,7 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
 
 /// At one instant the order of transmission decides, not the position: see `Rack::newest`.
 #[test]
-fn new_data_sent_at_the_instant_of_a_repair_does_not_condemn_it() {
+fn new_data_sent_at_the_instant_of_a_repair_does_not_mark_it_lost() {
     let mut server = busy();
     server.at(196.0).sack(0, &[(1000, 2000)]);
     server.at(198.0).sack(0, &[(1000, 3000)]);

@@ -40,7 +40,8 @@ const HELPED: i64 = -32;
 const NOISE: i64 = 64;
 /// The largest count of recent delayed ACKs. While it is not 0, an ACK of one segment only lowers the smallest RTT.
 const DELAYED_MOST: u32 = 5;
-/// Slow start's exit: gap that ends a train of ACKs, least delay it goes by, and samples that a round needs.
+/// Slow start's exit: the gap that ends a train of ACKs, the smallest delay threshold, and the number of samples that a
+/// round needs.
 const TRAIN_GAP: Span = Span::from_millis(3);
 const LEAST_DELAY: i64 = 125;
 const SAMPLES: u32 = 8;

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn word_of_a_reduced_window_is_acknowledged_at_once_under_both_rules() {
+    fn a_cwr_segment_is_acknowledged_at_once_under_both_rules() {
         for (rule, on) in [(EchoRule::Rfc3168, false), (EchoRule::Dctcp, true)] {
             let mut echo = Echo::default();
             echo.negotiated(rule);

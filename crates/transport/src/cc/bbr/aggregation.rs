@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_lump_is_allowed_for_over_five_to_ten_rounds() {
+    fn the_largest_burst_is_allowed_for_over_five_to_ten_rounds() {
         let (mut aggregation, mut micros) = (Aggregation::default(), 0);
         let allowed: Vec<u64> =
             [40, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2].map(|segments| round(&mut aggregation, &mut micros, segments)).into();
