@@ -131,7 +131,7 @@ fn endpoint(u: &mut Unstructured<'_>) -> Result<Box<dyn Endpoint>> {
         return Ok(Box::new(tcp::Connection::new(config)));
     }
     let mut config = quic::Config::new(role, algorithm, stream);
-    config.session = *u.choose(&[Session::New, Session::Resumed, Session::Early])?;
+    config.session = *u.choose(&[Session::New, Session::Resumed, Session::EarlyData])?;
     config.ecn |= u.arbitrary::<bool>()?;
     (config.retry, config.unknown_version, config.ack_frequency) = (u.arbitrary()?, u.arbitrary()?, u.arbitrary()?);
     Ok(Box::new(quic::Connection::new(config)))

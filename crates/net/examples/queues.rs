@@ -1,5 +1,5 @@
-//! What the general way of a queue costs beside drop-tail's short cut: the same packets over the same link, in turn, pair
-//! by pair, and the median of the ratios.
+//! Measures the cost of a queue's general path relative to drop-tail's fast path: the same packets over the same link,
+//! alternating in pairs, and the median of the ratios.
 //!
 //! usage: queues [PAIRS] · queues once cut|served (for Callgrind)
 
@@ -33,7 +33,7 @@ fn link(served: bool) -> Link<Body> {
 /// Drives the link as a simulator does: offers at their times, polls when the link asks for it.
 fn drive(served: bool) -> u64 {
     let mut link = link(served);
-    let mut dice = Streams::new(2, 0).named("offers");
+    let mut random = Streams::new(2, 0).named("offers");
     let mut cx = Cx::new(Time::ZERO, ComponentId(0));
     let (mut offered, mut next, mut sum) = (0, Time::ZERO, 0);
     loop {
@@ -52,7 +52,7 @@ fn drive(served: bool) -> u64 {
             offered += 1;
             // 32 packets at once, then a pause of 33 packets' time.
             let pause = if offered % 32 == 0 { 120_000 * 33 } else { 0 };
-            next += Span::from_nanos(pause + dice.bits() % 64);
+            next += Span::from_nanos(pause + random.bits() % 64);
         }
     }
 }

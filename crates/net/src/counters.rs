@@ -1,9 +1,9 @@
-//! What a network element counts.
+//! The counters of a network element.
 
 use crate::queue::DropReason;
 use crate::time::{Span, Time};
 
-/// What a link, or another element, counted. `offered + duplicated = delivered + dropped + inside`, always.
+/// The counters of a link, or of another element. `offered + duplicated = delivered + dropped + inside`, always.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LinkCounters {
     /// Packets offered.
@@ -12,7 +12,7 @@ pub struct LinkCounters {
     pub duplicated: u64,
     /// Packets that arrived at the far end.
     pub delivered: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub delivered_bytes: u64,
     /// Dropped because the queue was full.
     pub dropped_queue: u64,
@@ -32,9 +32,9 @@ pub struct LinkCounters {
     pub max_queue_bytes: u64,
     /// Packets that entered serialisation.
     pub served: u64,
-    /// Their time in the queue, ns in all: a thousand packets at 1 bit/s wait for 10^19 ns together.
+    /// The sum of their times in the queue, ns. A thousand packets at 1 bit/s wait for 10^19 ns together.
     pub queueing_ns: u128,
-    /// The longest time that one of them was in the queue.
+    /// The longest time of one of them in the queue.
     pub max_queueing: Span,
 }
 
@@ -44,7 +44,7 @@ impl LinkCounters {
         self.dropped_queue + self.dropped_early + self.dropped_loss + self.dropped_mtu + self.dropped_outage
     }
 
-    /// One packet was dropped.
+    /// Counts the drop of a packet.
     #[inline]
     pub fn count_drop(&mut self, reason: DropReason) {
         let counter = match reason {
@@ -57,7 +57,7 @@ impl LinkCounters {
         *counter += 1;
     }
 
-    /// A packet that arrived at `arrived` leaves its queue at `start`.
+    /// Counts a packet that arrived at `arrived` and leaves its queue at `start`.
     #[inline]
     pub fn count_wait(&mut self, arrived: Time, start: Time) {
         let wait = start.since(arrived);

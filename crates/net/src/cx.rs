@@ -1,4 +1,4 @@
-//! The one door through which a component learns the time and tells what it saw.
+//! The context of a component: it gives the time and receives the component's reports.
 
 use crate::incident::Incident;
 use crate::packet::PathId;
@@ -8,14 +8,14 @@ use crate::time::Time;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ComponentId(pub u32);
 
-/// What a component may report when it changes. Every kind of trace column is declared here and nowhere else.
+/// The quantities whose changes a component may report. Every kind of trace column is declared here and nowhere else.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Metric {
     /// Congestion window, bytes.
     Cwnd,
-    /// Slow-start threshold, bytes; `u64::MAX` while there is none.
+    /// Slow-start threshold, bytes; `u64::MAX` if it is not set.
     Ssthresh,
-    /// Bytes sent and neither acknowledged nor given up for lost.
+    /// Bytes sent that are neither acknowledged nor declared lost.
     BytesInFlight,
     /// The latest RTT sample, ns.
     Rtt,
@@ -61,16 +61,17 @@ impl Metric {
     }
 }
 
-/// Takes what components report.
+/// Receives the reports of components.
 pub trait Probe {
-    /// Component `who` had `metric` of `path` change to `value` (in the unit [`Metric`] states) at `at`. What has a single path,
-    /// or none, as a link, reports path 0.
+    /// Reports that `metric` of `path` of component `who` changed to `value` (in the unit [`Metric`] states) at `at`.
+    /// Components with a single path, or with none, such as links, report path 0.
     fn record(&mut self, at: Time, who: ComponentId, path: PathId, metric: Metric, value: u64);
-    /// This happened to component `who` at `at`. Who only wants metrics need not take it.
+    /// Reports that an incident happened to component `who` at `at`. A probe that only needs metrics need not implement
+    /// it.
     fn happened(&mut self, _at: Time, _who: ComponentId, _incident: Incident) {}
 }
 
-/// Takes everything and keeps nothing.
+/// Discards all reports.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct NoProbe;
 
@@ -78,10 +79,10 @@ impl Probe for NoProbe {
     fn record(&mut self, _: Time, _: ComponentId, _: PathId, _: Metric, _: u64) {}
 }
 
-/// What a component is told when it is called: the time, its own number, and where to report.
+/// The context of a call of a component: the time, the component's number, and where to report.
 ///
-/// The dice are not here: a component that draws owns a [`crate::rng::Stream`] from the day it was made, so that one
-/// process's draws never shift another's.
+/// Random streams are not here. A component that draws random numbers owns a [`crate::rng::Stream`] from its creation,
+/// so that one process's draws never change another's.
 pub struct Cx<'a> {
     /// The time now.
     pub now: Time,
@@ -99,7 +100,7 @@ impl<'a> Cx<'a> {
     pub fn with_probe(now: Time, me: ComponentId, probe: Option<&'a mut dyn Probe>) -> Cx<'a> {
         Cx { now, me, probe }
     }
-    /// Whether anybody listens; lets a component skip the work of computing what it would report.
+    /// Whether a probe is attached. A component can skip the computation of its reports if not.
     #[inline]
     pub fn probing(&self) -> bool {
         self.probe.is_some()

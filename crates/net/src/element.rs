@@ -1,15 +1,15 @@
-//! Network elements: whatever packets are offered to and come out of later.
+//! Network elements: packets are offered to them and leave them later.
 //!
-//! A [`Link`] is one direction of a point-to-point link. A host's network interface and a medium that stations share are
-//! others: they implement [`Element`], and whoever drives a network (a simulator's world, an emulator's loop) treats all
-//! alike. An element is a state machine: it is told the time, and says when it wants to be called next.
+//! A [`Link`] is one direction of a point-to-point link. A host's network interface and a shared medium are other
+//! examples. All of them implement [`Element`], and the driver of a network (a simulator's world, an emulator's loop)
+//! treats them alike. An element is a state machine: it receives the time, and says when it must be called next.
 //!
 //! # The law
 //!
 //! Between two offers, calling `poll` and `poll_credit` at more instants than needed, or late, changes neither which
 //! packets and credits come out nor their times. This is what lets an element run on a clock whose wake-ups are late.
-//! An element keeps it if each of its decisions depends on the state at the decision's own time, and if `offer` first
-//! takes every decision that was due by then.
+//! An element obeys the law if each of its decisions depends on the state at the decision's own time, and if `offer`
+//! first takes every decision that was due by then.
 //!
 //! # Credit
 //!
@@ -19,7 +19,7 @@
 //! transmit path of two stages is written as one element (queue discipline → driver ring → wire):
 //!
 //! - `offer` enqueues into a [`QueueDiscipline`](crate::queue::QueueDiscipline) with a listener
-//!   ([`Fates::told`](crate::queue::Fates::told)), which credits at once what the discipline drops. Then packets move to
+//!   ([`Fates::with_listener`](crate::queue::Fates::with_listener)), which credits at once what the discipline drops. Then packets move to
 //!   the ring while it has room: its limit in bytes is what byte queue limits (BQL) adapt.
 //! - When a packet is serialised its bytes leave the ring, the next ones move down, and its credit falls due at that
 //!   time. `next_wake` covers it even if the packet itself arrives much later.
@@ -35,16 +35,16 @@ use crate::link::Link;
 use crate::packet::{FlowKey, Packet};
 use crate::time::Time;
 
-/// Where a packet enters an element: the number of a station of a shared medium; 0 where there is one way in.
+/// Where a packet enters an element: the number of a station of a shared medium; 0 if there is only one entry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Port(pub u32);
 
-/// A packet has left, or was dropped: whoever offered it may offer more.
+/// A packet has left, or was dropped: its sender may offer more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Credit {
     /// Where it was offered.
     pub port: Port,
-    /// Whose it was.
+    /// The flow of the packet.
     pub flow: FlowKey,
     /// Its length, bytes.
     pub bytes: u32,
@@ -72,18 +72,18 @@ pub trait Element<B>: Send {
     }
 
     /// How many bytes may be offered at a port now without being dropped for lack of room; `u64::MAX` for an element
-    /// that leaves this to its queue discipline. It grows by credits alone.
+    /// that leaves this to its queue discipline. It grows only by credits.
     fn room(&self, _port: Port) -> u64 {
         u64::MAX
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     fn counters(&self) -> LinkCounters;
 
     /// Packets inside: waiting, being sent, propagating.
     fn inside(&self) -> u64;
 
-    /// Whether no packet was made or lost but by a counted cause.
+    /// Whether every packet that was made or lost was counted with a cause.
     fn conserves(&self) -> bool {
         let c = self.counters();
         c.offered + c.duplicated == c.delivered + c.dropped() + self.inside()
@@ -116,7 +116,7 @@ impl<B: Clone + Send + 'static> Element<B> for Link<B> {
 pub enum AnyElement<B> {
     /// A link.
     Link(Link<B>),
-    /// Whatever else.
+    /// Any other element.
     Other(Box<dyn Element<B>>),
 }
 

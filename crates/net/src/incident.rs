@@ -1,48 +1,49 @@
-//! What a component may report beside changes of a [`Metric`](crate::Metric): single happenings.
+//! Single events that a component may report beside changes of a [`Metric`](crate::Metric).
 //!
-//! An incident is plain data and says nothing that the packets themselves say: who records packets sees them at the
-//! hosts' and links' doors. Incidents are told only while somebody listens ([`Cx::probing`](crate::Cx::probing)).
+//! An incident is plain data. It does not repeat what the packets themselves show: a recorder of packets sees them
+//! enter and leave hosts and links. Incidents are reported only if a probe is attached
+//! ([`Cx::probing`](crate::Cx::probing)).
 
 use crate::time::{Span, Time};
 
-/// Which packet of a connection is meant.
+/// Identifies a packet of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PacketName {
-    /// The packet number space, from 0; 0 where there is one only.
+    /// The packet number space, from 0; 0 if there is only one.
     pub space: u8,
-    /// The packet's number in it; where packets have none (TCP), the position of its first byte.
+    /// The packet's number in that space. If packets have no numbers (TCP), the position of its first byte.
     pub number: u64,
 }
 
-/// What became of a packet that arrived.
+/// The outcome for a packet that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reception {
     /// It was read.
     Read,
-    /// It is kept until the keys to read it are there.
+    /// It is buffered until the keys to read it are available.
     Kept,
-    /// It was thrown away, for this reason.
+    /// It was discarded, for this reason.
     Dropped(&'static str),
 }
 
-/// By what a packet is given up for lost.
+/// Why a packet is declared lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LossSign {
     /// Later packets were acknowledged.
     Reordering,
-    /// A later packet was acknowledged some time ago.
+    /// A later packet was acknowledged, and enough time has passed since.
     Time,
     /// A timeout without any acknowledgement.
     Timeout,
 }
 
-/// In which state congestion control is.
+/// The state of congestion control.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum CongestionState {
     /// The window grows exponentially.
     #[default]
     SlowStart,
-    /// It grows as in the steady state.
+    /// The window grows as in the steady state.
     Avoidance,
     /// Losses found by acknowledgements are being repaired.
     Recovery,
@@ -53,7 +54,7 @@ pub enum CongestionState {
 /// A timer of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimerName {
-    /// The end of the time after which a packet older than an acknowledged one is lost.
+    /// The end of the time after which a packet older than an acknowledged one is declared lost.
     Loss,
     /// The timeout after which the peer is probed (QUIC: PTO; TCP: tail loss probe, retransmission timeout).
     Probe,
@@ -62,20 +63,20 @@ pub enum TimerName {
 /// What happened to a timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimerChange {
-    /// It now ends at this time.
+    /// It now expires at this time.
     Set(Time),
-    /// It was taken back.
+    /// It was cancelled.
     Cancelled,
-    /// It ran out.
+    /// It expired.
     Expired,
 }
 
-/// Something that happened to a component.
+/// An event of a component.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Incident {
-    /// A packet that arrived was dealt with; comes before what the packet brings about.
+    /// A packet that arrived was processed. This comes before the effects of the packet.
     Received(PacketName, Reception),
-    /// A packet that was sent is given up for lost.
+    /// A packet that was sent is declared lost.
     Lost(PacketName, LossSign),
     /// An RTT sample was taken.
     RttSampled {
@@ -92,11 +93,11 @@ pub enum Incident {
     CongestionState(CongestionState),
     /// A timer of loss recovery changed.
     Timer(TimerName, TimerChange),
-    /// What the options of a TCP handshake's segment, which is about to be sent, say.
+    /// The options of the segment of a TCP handshake that is about to be sent.
     Options {
         /// Maximum segment size, bytes.
         mss: u16,
-        /// Shift of the windows in later segments (RFC 7323 section 2).
+        /// Scale of the windows in later segments (RFC 7323 section 2).
         window_scale: u8,
         /// Whether timestamps are offered.
         timestamps: bool,

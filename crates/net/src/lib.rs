@@ -1,8 +1,8 @@
 //! The network below every transport: time, units, named randomness, packets, links, queues and routes.
 //!
-//! Nothing here reads a clock, sleeps or draws from a global generator. A component is told the time through [`Cx`] and
-//! draws from a [`rng::Stream`] it was given at birth; it answers with packets and with the next time it wants to be
-//! called. That is why the same [`link::Link`] runs in a simulator's virtual time and in an emulator's wall-clock time.
+//! Nothing here reads a clock, sleeps or draws from a global generator. A component receives the time through [`Cx`]
+//! and draws from a [`rng::Stream`] that it was created with. It returns packets and the next time at which it must be
+//! called. The same [`link::Link`] therefore runs in a simulator's virtual time and in an emulator's wall-clock time.
 //!
 //! Nothing here knows of any transport: links and queues are generic over the packet's body and see only its length,
 //! flow, ECN mark and class.

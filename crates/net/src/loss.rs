@@ -1,14 +1,14 @@
-//! Random impairments of a link: loss, jitter, duplication. Each owns its stream, so that none shifts another's draws.
+//! Random impairments of a link: loss, jitter, duplication. Each owns its stream, so that none changes another's draws.
 
 use crate::rng::Stream;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
 
-/// Which packets a link loses. In JSON: `{"model": "gilbert-elliott", "good_to_bad": 0.01, ...}`.
+/// The loss model of a link. In JSON: `{"model": "gilbert-elliott", "good_to_bad": 0.01, ...}`.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 #[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LossModel {
-    /// None.
+    /// No loss.
     #[default]
     None,
     /// Each packet independently with this probability.
@@ -83,7 +83,7 @@ impl Loss {
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 #[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum JitterModel {
-    /// None.
+    /// No extra delay.
     #[default]
     None,
     /// Uniform in [0, spread).

@@ -6,23 +6,24 @@ use crate::time::Time;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Address(pub u32);
 
-/// What tells a connection from others between the same addresses: in a run its number, in an emulator a number that stands
-/// for protocol and ports.
+/// Distinguishes a connection from others between the same addresses: in a run its number, in an emulator a number that
+/// stands for protocol and ports.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct ConnectionId(pub u32);
 
-/// What a packet's five-tuple tells: whose it is. The two directions of a connection differ in who is the source.
+/// The flow of a packet, as its five-tuple identifies it. The two directions of a connection have source and
+/// destination exchanged.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct FlowKey {
-    /// The interface that it comes from.
+    /// The source interface.
     pub source: Address,
-    /// The interface that it goes to.
+    /// The destination interface.
     pub destination: Address,
-    /// The connection it is a part of.
+    /// The connection.
     pub connection: ConnectionId,
 }
 
-/// Number of a path within a connection; a single-path connection has path 0 only.
+/// Number of a path within a connection. A single-path connection has only path 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct PathId(pub u8);
 
@@ -48,31 +49,31 @@ impl Ecn {
     }
 }
 
-/// A packet on a link. Links and queues see everything but the body.
+/// A packet on a link. Links and queues can read everything but the body.
 #[derive(Clone, Debug)]
 pub struct Packet<B> {
     /// Length on the link in bytes, IP and transport headers included.
     pub len: u32,
-    /// Whose it is (what a fair queue hashes). The driver of an endpoint fills it in.
+    /// The packet's flow, which a fair queue hashes. The driver of an endpoint fills it in.
     pub flow: FlowKey,
     /// Number of the route it follows (see [`crate::topology`]).
     pub route: u32,
-    /// Links of the route already behind it.
+    /// The number of links of the route that it has passed.
     pub hop: u8,
     /// ECN mark.
     pub ecn: Ecn,
-    /// Traffic class, for disciplines that tell classes apart.
+    /// Traffic class, for disciplines that treat classes differently.
     pub class: u8,
     /// The path of its connection that it travels on.
     pub path: PathId,
-    /// When it came to the network element that holds it.
+    /// When it arrived at the network element that holds it.
     pub arrived: Time,
     /// The typed segment in the simulator, raw bytes for production stacks and the emulator.
     pub body: B,
 }
 
 impl<B> Packet<B> {
-    /// A packet of `len` bytes on its first hop, not ECN-capable, of no flow yet.
+    /// A packet of `len` bytes on its first hop, not ECN-capable, without a flow yet.
     #[inline]
     pub fn new(len: u32, body: B) -> Packet<B> {
         Packet {

@@ -1,4 +1,4 @@
-//! What a link counted, in the units and under the names of the result tables.
+//! The counters of a link, in the units and under the names of the result tables.
 
 use crate::link::LinkCounters;
 use crate::topology::Direction;
@@ -21,7 +21,7 @@ pub struct LinkResult {
     pub dropped_queue: u64,
     /// Lost at random.
     pub dropped_loss: u64,
-    /// Dropped for their size.
+    /// Dropped because they were longer than the MTU.
     pub dropped_mtu: u64,
     /// Marked for congestion (ECN).
     pub marked_packets: u64,

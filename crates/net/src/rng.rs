@@ -1,10 +1,10 @@
 //! Named random streams.
 //!
-//! Every component that draws owns a [`Stream`], derived from (seed, replication, name). A stream depends on nothing
-//! else: adding a flow or a link leaves every other stream as it was, and two variants of one scenario see the same
-//! draws (common random numbers).
+//! Every component that draws random numbers owns a [`Stream`], derived from (seed, replication, name). A stream
+//! depends on nothing else. Adding a flow or a link does not change any other stream, and two variants of one scenario
+//! see the same draws (common random numbers).
 
-/// The one source from which streams are derived.
+/// The source from which all streams are derived.
 #[derive(Clone, Copy, Debug)]
 pub struct Streams {
     seed: u64,
@@ -17,13 +17,13 @@ impl Streams {
         Streams { seed, replication }
     }
 
-    /// The stream of the component called `name`; the same name gives the same stream.
+    /// The stream of the component called `name`. The same name gives the same stream.
     pub fn named(&self, name: &str) -> Stream {
         from_name(mix(self.seed ^ mix(self.replication.wrapping_add(0x9e37_79b9_7f4a_7c15))), name)
     }
 }
 
-/// The stream that this name gives, starting from `state`.
+/// The stream of a name, derived from `state`.
 fn from_name(mut state: u64, name: &str) -> Stream {
     for chunk in name.as_bytes().chunks(8) {
         let mut word = [0u8; 8];
@@ -55,8 +55,8 @@ impl Stream {
         Stream { s }
     }
 
-    /// The stream of a part of the component that owns this one, as of a path of a connection: it depends on this stream's
-    /// name and on `name`. Derive it before anything is drawn here; it draws nothing itself.
+    /// The stream of a part of the component that owns this one, such as a path of a connection. It depends on this
+    /// stream's name and on `name`. Derive it before anything is drawn here; deriving draws nothing.
     pub fn part(&self, name: &str) -> Stream {
         from_name(self.s.iter().fold(0, |state, word| mix(state ^ word)), name)
     }

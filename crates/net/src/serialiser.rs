@@ -1,4 +1,4 @@
-//! What puts packets onto a link one after the other: at a rate, at a trace's opportunities, or in no time.
+//! Serialisation of packets onto a link: at a rate, at a trace's opportunities, or instantly.
 
 use crate::link::LinkConfig;
 use crate::time::{Span, Time};
@@ -6,7 +6,7 @@ use crate::trace::TraceServer;
 use crate::units::Rate;
 use crate::varying::{InOutage, Supply};
 
-/// The serialiser: keeps the remainder of each division, so that long trains are exact.
+/// The serialiser. It keeps the remainder of each division, so that long trains are exact.
 #[derive(Clone, Debug)]
 pub(crate) struct Serialiser {
     bps: u64,
@@ -28,7 +28,7 @@ impl Serialiser {
         Serialiser { bps: if plain { bps } else { 0 }, busy_until: Time::ZERO, remainder: 0, trace, supply }
     }
 
-    /// A packet comes at `now` and finds nothing before it.
+    /// A packet arrives at `now` and finds no packet before it.
     #[inline]
     pub(crate) fn begin(&mut self, now: Time) {
         if let Some(trace) = &mut self.trace {
@@ -36,7 +36,7 @@ impl Serialiser {
         }
     }
 
-    /// Sends `len` bytes from `start` on and returns when they are out.
+    /// Sends `len` bytes from `start` on and returns when they are serialised.
     #[inline]
     pub(crate) fn send(&mut self, start: Time, len: u32) -> Time {
         if self.bps == 0 {
@@ -51,7 +51,7 @@ impl Serialiser {
         self.busy_until
     }
 
-    /// The same where the rate is none, or not a constant.
+    /// The same for an unlimited rate, or one that is not constant.
     fn send_specially(&mut self, start: Time, len: u32) -> Time {
         self.busy_until = match (&mut self.trace, &self.supply) {
             (Some(trace), _) => trace.send(len),

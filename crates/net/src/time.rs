@@ -8,7 +8,7 @@ use std::ops::{Add, AddAssign, Div, Mul, Sub};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Time(u64);
 
-/// A span of time, in nanoseconds; never negative. In JSON that number.
+/// A span of time, in nanoseconds; never negative. In JSON it is the number of nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Span(u64);
@@ -42,9 +42,9 @@ impl Time {
 }
 
 impl Span {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Span = Span(0);
-    /// Longer than any run.
+    /// The largest span, longer than any run.
     pub const MAX: Span = Span(u64::MAX);
 
     /// A span of `ns` nanoseconds.

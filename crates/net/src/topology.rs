@@ -20,7 +20,7 @@ pub struct Edge {
     pub name: String,
     /// Its direction, `down` or `up`.
     pub direction: Direction,
-    /// What it is like.
+    /// Its configuration.
     pub config: LinkConfig,
 }
 
@@ -29,7 +29,7 @@ pub struct Edge {
 pub enum Direction {
     /// From the link's first node to its second: the data direction of a download.
     Down,
-    /// The other way.
+    /// The opposite direction.
     Up,
 }
 
@@ -43,12 +43,12 @@ impl Direction {
     }
 }
 
-/// An interface of a node: what an address stands for.
+/// An interface of a node, which has an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interface {
-    /// The node that it is of.
+    /// The node of the interface.
     pub node: NodeId,
-    /// The link that it is the end of, counted as they were joined; `None` if the node has one address on all its links.
+    /// The link of the interface, by its number; `None` if the node has one address on all its links.
     pub link: Option<u32>,
 }
 
@@ -61,17 +61,17 @@ pub struct Topology {
     out: Vec<Vec<u32>>,
     into: Vec<Vec<u32>>,
     interfaces: Vec<Interface>,
-    /// The addresses of each node, its first one first.
+    /// The addresses of each node. The first one is the node's main address.
     addresses: Vec<Vec<Address>>,
 }
 
 impl Topology {
-    /// No nodes, no links.
+    /// A network without nodes and links.
     pub fn new() -> Topology {
         Topology::default()
     }
 
-    /// The node called `name`, made with an address if it is new.
+    /// The node called `name`. A new node is created with an address.
     pub fn node(&mut self, name: &str) -> NodeId {
         if let Some(id) = self.find(name) {
             return id;
@@ -115,8 +115,8 @@ impl Topology {
         self.edges.len() as u32 / 2 - 1
     }
 
-    /// Gives a node's end of a link an address of its own: what is sent from it leaves on this link, and what is sent to it
-    /// comes in on it. The node's first address is the first one that is given so.
+    /// Gives a node's end of a link an address of its own. Packets from this address leave on this link, and packets to
+    /// it arrive on it. The first address that is assigned in this way becomes the node's first address.
     pub fn interface(&mut self, node: NodeId, link: u32) -> Address {
         let first = self.addresses[node.0 as usize][0];
         let known = &mut self.interfaces[first.0 as usize].link;
@@ -127,31 +127,31 @@ impl Topology {
         self.address(node, Some(link))
     }
 
-    /// All interfaces; their position is their address.
+    /// All interfaces. The position of each is its address.
     pub fn interfaces(&self) -> &[Interface] {
         &self.interfaces
     }
 
-    /// The addresses of a node, its first one first.
+    /// The addresses of a node, its main address first.
     pub fn addresses(&self, node: NodeId) -> &[Address] {
         &self.addresses[node.0 as usize]
     }
 
-    /// All link directions; their position is their number in routes.
+    /// All link directions. The position of each is its number in routes.
     pub fn edges(&self) -> &[Edge] {
         &self.edges
     }
 }
 
-/// Finds shortest routes: those with the fewest links, among them the one of the least propagation delay, then of the
-/// lowest link numbers. It remembers what it found, so each router is for one network.
+/// Finds shortest routes: those with the fewest links, among them the one with the smallest propagation delay, then the
+/// one with the lowest link numbers. It caches the results, so each router is for one network.
 #[derive(Clone, Default, Debug)]
 pub struct Router {
     found: BTreeMap<(NodeId, NodeId), Option<Vec<u32>>>,
 }
 
 impl Router {
-    /// A router that has not looked yet.
+    /// A router with an empty cache.
     pub fn new() -> Router {
         Router::default()
     }
@@ -163,25 +163,26 @@ impl Router {
         if from.node == to.node {
             return Some(Vec::new());
         }
-        // A host on a single link shares its neighbour's routes: thousands of hosts then cost a few searches.
+        // A host with a single link shares its neighbour's routes. Thousands of hosts then cost only a few searches.
         let first = the_only(&net.out[from.node.0 as usize], from.link)?;
         let last = the_only(&net.into[to.node.0 as usize], to.link)?;
         let start = first.map_or(from.node, |edge| net.edges[edge as usize].to);
         if start == to.node {
-            // Over its only link the packet is there, by whichever interface.
+            // Over its only link the packet arrives, on any interface.
             return Some(first.into_iter().collect()).filter(|_| last.is_none() || last == first);
         }
         let end = last.map_or(to.node, |edge| net.edges[edge as usize].from);
         let middle = self.found.entry((start, end)).or_insert_with(|| net.search(start, end)).as_ref()?;
         let route: Vec<u32> = first.into_iter().chain(middle.iter().copied()).chain(last).collect();
-        // Bound to a link, the shortest way may lead back through the sender, or through the receiver's other link.
+        // If a link is prescribed, the shortest route may lead back through the sender, or through the receiver's other
+        // link.
         let is_end = |edge: &&u32| [from.node, to.node].contains(&net.edges[**edge as usize].to);
         Some(route).filter(|route| route.iter().filter(is_end).count() == 1)
     }
 }
 
-/// Which of a node's link directions must be taken: that of a link, or the only one there is. `Some(None)` if any may be;
-/// `None` if there is none to take.
+/// Which of a node's link directions must be used: that of a given link, or the only one. `Some(None)` if any may be
+/// used; `None` if there is none.
 fn the_only(edges: &[u32], link: Option<u32>) -> Option<Option<u32>> {
     match (link, edges) {
         (Some(link), _) => edges.iter().find(|&&edge| edge / 2 == link).map(|&edge| Some(edge)),
@@ -300,7 +301,7 @@ mod tests {
         let mut router = Router::new();
         assert_eq!(router.route(&net, a0, b0), Some(vec![0]));
         assert_eq!(router.route(&net, b1, a1), Some(vec![5, 3]));
-        // The first link leads to b, but not to the interface that is asked for.
+        // The first link leads to b, but not to the requested interface.
         assert_eq!(router.route(&net, a0, b1), None);
         assert_eq!(router.route(&net, a1, b0), None);
         assert_eq!(router.route(&net, a1, net.addresses(c)[0]), Some(vec![2]));

@@ -1,4 +1,4 @@
-//! Packet-delivery traces: a rate that was recorded, as mahimahi keeps it.
+//! Packet-delivery traces: a recorded rate in mahimahi's format.
 //!
 //! Each line of such a file is a whole number of milliseconds since the file's start: an opportunity to deliver
 //! [`OPPORTUNITY`] bytes. The file repeats, its last number being its length. (Netravali et al.: Mahimahi, USENIX ATC
@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// What one opportunity delivers, bytes: a packet of 1500 bytes and the four of [`FRAMING`].
+/// The bytes that one opportunity delivers: a packet of 1500 bytes and the four of [`FRAMING`].
 pub const OPPORTUNITY: u64 = 1504;
-/// What mahimahi counts for a packet beyond its IP length, bytes: the header its TUN device puts in front.
+/// The bytes that mahimahi adds to a packet's IP length: the header of its TUN device.
 pub const FRAMING: u64 = 4;
 /// The latest millisecond a trace may name: eleven days.
 const LATEST_MS: u64 = 1_000_000_000;
@@ -26,12 +26,12 @@ pub struct RateTrace {
     period_ms: u64,
 }
 
-/// What is wrong with a trace.
+/// An error in a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceError {
     /// The line, from 1; for a list, its position.
     pub line: usize,
-    /// What stands there.
+    /// The text or number found there.
     pub given: String,
     /// What would be right.
     pub expected: &'static str,
@@ -75,10 +75,12 @@ impl From<RateTrace> for Vec<u64> {
 }
 
 impl RateTrace {
-    /// Reads a mahimahi trace file's text.
+    /// Parses the text of a mahimahi trace file.
     ///
     /// # Errors
-    /// As mahimahi: an empty line, what is no number, a number less than the one before, a trace of no length.
+    ///
+    /// The same as mahimahi's: an empty line, a line that is no number, a number less than the one before, a trace of
+    /// zero length.
     pub fn parse(text: &str) -> Result<RateTrace, TraceError> {
         let number = |(n, line): (usize, &str)| {
             let digits = line.trim_end();
@@ -90,17 +92,17 @@ impl RateTrace {
         RateTrace::try_from(text.lines().enumerate().map(number).collect::<Result<Vec<u64>, TraceError>>()?)
     }
 
-    /// Opportunities before it repeats.
+    /// The number of opportunities before the trace repeats.
     pub fn opportunities(&self) -> usize {
         self.ms.len()
     }
 
-    /// Its mean rate, of whole opportunities.
+    /// Its mean rate, from whole opportunities.
     pub fn mean(&self) -> Rate {
         Rate::of(OPPORTUNITY.saturating_mul(self.ms.len() as u64), self.period()).unwrap_or_default()
     }
 
-    /// After which time it repeats.
+    /// The period with which it repeats.
     pub fn period(&self) -> Span {
         Span::from_millis(self.period_ms)
     }
@@ -114,7 +116,7 @@ impl RateTrace {
     /// The first opportunity after `now`.
     fn after(&self, now: Time) -> (u64, usize) {
         let ms = now.as_nanos() / NS_PER_MS;
-        // An opportunity at 0 of one repetition comes after that at the end of the one before, at the same time.
+        // An opportunity at 0 of one repetition follows the one at the end of the repetition before, at the same time.
         let (round, offset) = (ms / self.period_ms, ms % self.period_ms);
         match self.ms.partition_point(|&t| t <= offset) {
             n if n < self.ms.len() => (round, n),
@@ -131,7 +133,7 @@ impl RateTrace {
 #[derive(Clone, Debug)]
 pub(crate) struct TraceServer {
     trace: RateTrace,
-    /// The opportunity that is being used, and what it has left, bytes.
+    /// The opportunity in use, and its remaining bytes.
     at: (u64, usize),
     left: u64,
 }
@@ -141,13 +143,13 @@ impl TraceServer {
         TraceServer { trace, at: (0, 0), left: 0 }
     }
 
-    /// A packet comes at `now` and finds nothing before it: what earlier opportunities had left is lost.
+    /// A packet arrives at `now` and finds no packet before it. The rest of earlier opportunities is lost.
     pub(crate) fn begin(&mut self, now: Time) {
         self.at = self.trace.after(now);
         self.left = OPPORTUNITY;
     }
 
-    /// Serves a packet of `len` bytes, after those before it, and returns when it is out.
+    /// Serves a packet of `len` bytes after the earlier ones, and returns when it is serialised.
     pub(crate) fn send(&mut self, len: u32) -> Time {
         let mut need = u64::from(len) + FRAMING;
         loop {
@@ -180,9 +182,10 @@ mod tests {
         assert_eq!((trace.opportunities(), trace.period()), (3, Span::from_millis(5)));
         let mut server = TraceServer::new(trace);
         server.begin(Time::ZERO);
-        // A full packet takes an opportunity, two half ones share it, a large one takes several; then it repeats.
+        // A full packet takes one opportunity. Two half packets share one. A large packet takes several. Then the trace
+        // repeats.
         assert_eq!([1500, 748, 748, 2000, 900].map(|len| ms(server.send(len))), [2, 2, 2, 7, 7]);
-        // One that comes just when an opportunity passes has missed it, one just before has not.
+        // A packet that arrives exactly at an opportunity has missed it; one that arrives just before has not.
         server.begin(Time::from_nanos(12_000_000));
         assert_eq!(ms(server.send(40)), 15);
         server.begin(Time::from_nanos(11_999_999));
@@ -215,7 +218,7 @@ mod tests {
             }
         }
 
-        /// The first opportunity after a time is what a walk from the start finds.
+        /// Compares the first opportunity after a time with the result of a linear search.
         #[test]
         fn the_next_opportunity_is_found(mut gaps in prop::collection::vec(0u64..4, 1..12), now in 0u64..200_000_000) {
             gaps.push(1);

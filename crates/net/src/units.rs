@@ -4,7 +4,7 @@ use crate::time::Span;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A rate in bit/s; in JSON that number.
+/// A rate in bit/s. In JSON it is the number of bit/s.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Rate(u64);
@@ -64,7 +64,7 @@ impl Rate {
     }
 }
 
-/// What is wrong with the text of a quantity.
+/// An error in the text of a quantity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QuantityError {
     /// What was given.
@@ -95,7 +95,7 @@ fn quantity(text: &str, expected: &'static str, scale: impl Fn(&str) -> Option<f
         .ok_or_else(|| QuantityError { given: text.to_string(), expected })
 }
 
-/// Reads a rate: `40Mbit/s`, `1Gbit/s`, `500kbit/s`, `9600bit/s` (also `Mbps` and the like).
+/// Parses a rate: `40Mbit/s`, `1Gbit/s`, `500kbit/s`, `9600bit/s` (also `Mbps` and the like).
 pub fn parse_rate(text: &str) -> Result<Rate, QuantityError> {
     let expected = "a rate: write a positive number and bit/s, kbit/s, Mbit/s or Gbit/s, as in \"40Mbit/s\"";
     let bps = quantity(text, expected, |unit| match unit {
@@ -111,7 +111,7 @@ pub fn parse_rate(text: &str) -> Result<Rate, QuantityError> {
     Ok(Rate((bps + 0.5) as u64))
 }
 
-/// Reads a span of time: `50ms`, `1.5s`, `200us`, `10ns`, `2min`, `1h`.
+/// Parses a span of time: `50ms`, `1.5s`, `200us`, `10ns`, `2min`, `1h`.
 pub fn parse_span(text: &str) -> Result<Span, QuantityError> {
     let expected = "a time: write a number and ns, us, ms, s, min or h, as in \"50ms\"";
     let seconds = quantity(text, expected, |unit| match unit {
@@ -129,7 +129,7 @@ pub fn parse_span(text: &str) -> Result<Span, QuantityError> {
     Ok(Span::from_secs_f64(seconds))
 }
 
-/// Reads a number of bytes: `32MiB`, `2MB`, `64kB`, `1500B` (kB = 1000, KiB = 1024).
+/// Parses a number of bytes: `32MiB`, `2MB`, `64kB`, `1500B` (kB = 1000, KiB = 1024).
 pub fn parse_bytes(text: &str) -> Result<Bytes, QuantityError> {
     let expected = "a size: write a number and B, kB, MB, GB, KiB, MiB or GiB, as in \"32MiB\"";
     let bytes = quantity(text, expected, |unit| match unit {
@@ -148,7 +148,7 @@ pub fn parse_bytes(text: &str) -> Result<Bytes, QuantityError> {
     Ok(Bytes((bytes + 0.5) as u64))
 }
 
-/// Reads a probability: `1%` or a number between 0 and 1 such as `0.01`.
+/// Parses a probability: `1%` or a number between 0 and 1 such as `0.01`.
 pub fn parse_probability(text: &str) -> Result<f64, QuantityError> {
     let expected = "a probability: write a percentage such as \"1%\", or a number from 0 to 1";
     let p = quantity(text, expected, |unit| match unit {

@@ -1,5 +1,5 @@
-//! An element of the test's own: a hub on which stations take turns, one sender at a time. It shows that a shared medium
-//! is one more implementation of `Element`, with conservation, credit and the law that links keep.
+//! A network element of the test's own: a hub on which stations take turns, one sender at a time. It shows that a
+//! shared medium is one more implementation of `Element`, with conservation, credit and the law that links obey.
 
 use haltere_net::counters::LinkCounters;
 use haltere_net::element::{AnyElement, Credit, Element, Port};
@@ -14,12 +14,12 @@ const RATE: Rate = Rate::from_bps(8_000_000);
 const DELAY: Span = Span::from_micros(50);
 const BUFFER: u64 = 4_000;
 
-/// A half-duplex medium: of the stations that have something to send, each sends one packet in its turn.
+/// A half-duplex medium. Stations that have something to send take turns; each sends one packet in its turn.
 struct Hub {
     stations: Vec<VecDeque<Packet<u32>>>,
-    /// Bytes of each station that are not credited yet.
+    /// Bytes of each station that have not been credited yet.
     held: Vec<u64>,
-    /// Who is asked first when the medium falls free.
+    /// The station that is asked first when the medium becomes free.
     turn: usize,
     busy_until: Time,
     out: VecDeque<(Time, Packet<u32>)>,
@@ -44,7 +44,7 @@ impl Hub {
         self.stations.iter().any(|s| !s.is_empty())
     }
 
-    /// Lets stations send that can begin by `until`, each at its own time; what waits was offered before.
+    /// Lets stations send whose turn begins by `until`, each at its own time. The waiting packets were offered before.
     fn advance(&mut self, until: Time) {
         let n = self.stations.len();
         while self.busy_until <= until {
@@ -135,7 +135,8 @@ struct Seen {
     credits: Vec<(Time, Credit)>,
 }
 
-/// Takes out what is due by `now`. Credits come at their times, as a driver takes them before it offers.
+/// Takes out everything that is due by `now`. Credits are taken at their times, as a driver takes them before it
+/// offers.
 fn take(element: &mut AnyElement<u32>, now: Time, seen: &mut Seen) {
     let mut cx = Cx::new(now, ComponentId(0));
     while let Some((at, p)) = element.poll(now, &mut cx) {
@@ -195,7 +196,7 @@ proptest! {
         let credited: u64 = once.credits.iter().map(|(_, c)| u64::from(c.bytes)).sum();
         prop_assert_eq!(credited, offers.iter().map(|o| u64::from(o.2)).sum::<u64>());
         prop_assert!(once.credits.is_sorted_by_key(|(at, _)| *at) && once.packets.is_sorted_by_key(|(at, _)| *at));
-        // One sender at a time: a packet arrives no sooner after the one before than it takes to send.
+        // One sender at a time: the distance between two arrivals is at least the time to send the second packet.
         for pair in once.packets.windows(2) {
             let len = offers[pair[1].1 as usize].2;
             prop_assert!(pair[1].0.since(pair[0].0) >= RATE.time_for(u64::from(len)));
@@ -213,9 +214,9 @@ fn stations_take_turns() {
     assert_eq!(counters.max_queueing, Span::from_millis(8));
 }
 
-/// What a host does with credit: it offers what there is room for and goes on when room is handed back.
+/// A host that uses credit: it offers what there is room for and continues when it is credited.
 #[test]
-fn who_heeds_credit_is_never_dropped() {
+fn a_host_that_heeds_credit_has_no_drops() {
     let mut element = hub(2);
     let (mut now, mut sent, mut arrived) = (Time::ZERO, [0u32; 2], 0);
     while arrived < 200 {

@@ -1,4 +1,5 @@
-//! The law that joins the two clocks, conservation, and the equality of a drop-tail link's two ways of working.
+//! Tests the law that joins the two clocks, conservation, and that a drop-tail link works the same with and without its
+//! fast path.
 
 mod disciplines;
 
@@ -20,12 +21,12 @@ fn packet(n: u32, len: u32) -> Packet<u32> {
     Packet { ecn, flow, class: u8::from(n.is_multiple_of(4)), ..Packet::new(len, n) }
 }
 
-/// How packets wait in a test.
+/// The queue of a link in a test.
 #[derive(Clone, Copy, Debug)]
 enum Queue {
-    /// As configured: drop-tail with its short cut.
+    /// As configured: drop-tail with its fast path.
     Configured,
-    /// The same drop-tail queue by the way of all other disciplines.
+    /// The same drop-tail queue on the general path of all other disciplines.
     Served,
     HeadDrop,
     TokenBucket,
@@ -72,7 +73,7 @@ fn drive_and_count(mut link: Link<u32>, offers: &[(u64, u32)], extra: &[u64]) ->
         if offer.is_none() {
             while let Some((at, p)) = link.poll(now, &mut cx) {
                 assert!(at <= now);
-                // A mark shows in the highest bit.
+                // The highest bit stands for a mark.
                 out.push((at.as_nanos(), p.body | u32::from(p.ecn == Ecn::Ce) << 31));
             }
         }
@@ -83,8 +84,8 @@ fn drive_and_count(mut link: Link<u32>, offers: &[(u64, u32)], extra: &[u64]) ->
     (out, link.counters())
 }
 
-/// As a simulator drives it: polled when it says so and at no other time. A link that asked for the same time again and
-/// again would never come to the end.
+/// Drives a link as a simulator does: polls when the link asks for it and at no other time. A link that asked for the
+/// same time forever would never finish.
 fn drive_by_wakes(mut link: Link<u32>, offers: &[(u64, u32)]) -> (Vec<Arrival>, LinkCounters) {
     let mut out = Vec::new();
     let mut offers = offers.iter().enumerate().peekable();
@@ -240,7 +241,7 @@ fn a_long_train_is_serialised_without_rounding_drift() {
     assert_eq!(out.last(), Some(&(8_000_000_000, 2999)));
 }
 
-/// DCTCP's switch (RFC 8257 section 3.1): what finds K packets waiting is marked if it says that it can be.
+/// DCTCP's switch (RFC 8257 section 3.1): a packet that finds K packets waiting is marked if it is ECN-capable.
 #[test]
 fn a_queue_longer_than_the_threshold_marks_what_is_ecn_capable() {
     let config = LinkConfig {
@@ -273,9 +274,9 @@ fn bodies(arrivals: &[Arrival]) -> Vec<u32> {
     arrivals.iter().map(|a| a.1 & 0xffff).collect()
 }
 
-/// The packet that is dropped is not the one that came.
+/// The packet that is dropped is not the one that arrived.
 #[test]
-fn head_drop_throws_out_the_oldest() {
+fn head_drop_drops_the_oldest() {
     let (out, counters) = drive_and_count(make(&slow(), Queue::HeadDrop), &[(0, 1000); 7], &[]);
     assert_eq!(bodies(&out), [0, 4, 5, 6]);
     assert_eq!((counters.dropped_queue, counters.max_queue_packets), (3, 3));
@@ -347,11 +348,11 @@ fn an_outage_drops_what_is_sent_in_it_or_holds_it() {
         LinkConfig { outages, rate: Some(Rate::from_bps(8_000_000)), delay: millis(100), ..LinkConfig::default() }
     };
     let offers = [(8_000_000, 1000), (8_000_000, 1000), (9_500_000, 1000), (15_000_000, 1000), (25_000_000, 1000)];
-    // 0 and 1 are out by 10 ms; of 2 and 3 the outage has a part.
+    // The serialisation of 0 and 1 ends by 10 ms; those of 2 and 3 overlap with the outage.
     assert_eq!(times(&with(InOutage::Drop), &offers), [(109_000, 0), (110_000, 1), (126_000, 4)]);
     let counters = drive_and_count(make(&with(InOutage::Drop), Queue::Configured), &offers, &[]).1;
     assert_eq!((counters.dropped_outage, counters.dropped()), (2, 2));
-    // Held, they go when it ends, one after the other.
+    // Packets that were held leave when the outage ends, one after the other.
     let held = [(109_000, 0), (110_000, 1), (121_000, 2), (122_000, 3), (126_000, 4)];
     assert_eq!(times(&with(InOutage::Hold), &offers), held);
 }

@@ -1,4 +1,4 @@
-//! What every queue discipline keeps: packets, bounds, and what it says of itself.
+//! Properties of every queue discipline: conservation of packets, bounds, and correct reports of its state.
 
 mod disciplines;
 
@@ -10,7 +10,7 @@ use haltere_net::{ConnectionId, Ecn, FlowKey, Packet, Rate, Span, Time};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// What a test does next, after so many ns.
+/// The next action of a test, after this many ns.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Enqueue(u32),
@@ -19,7 +19,7 @@ enum Step {
 
 const LIMIT: u64 = 9;
 
-/// All disciplines there are, with a small limit, then those of the tests.
+/// All disciplines, with a small limit, followed by those of the tests.
 fn all() -> Vec<(String, Box<dyn QueueDiscipline<u32>>)> {
     let scale = Scale { rate: Some(Rate::from_bps(8_000_000)), rtt: Span::from_millis(10), mtu: 1500 };
     let place = Place { scale, name: "l/down", streams: &Streams::new(3, 0) };
@@ -59,7 +59,7 @@ proptest! {
                     }
                 };
                 let before = counters;
-                let mut fates = Fates::told(&mut counters, &mut listener);
+                let mut fates = Fates::with_listener(&mut counters, &mut listener);
                 match step {
                     Step::Enqueue(len) => {
                         let flow = FlowKey { connection: ConnectionId(n % 3), ..FlowKey::default() };
@@ -90,7 +90,7 @@ proptest! {
                 prop_assert!(expected.packets <= LIMIT, "{}: more than the limit waits", &name);
                 prop_assert_eq!(queue.ready_at() == Time::NEVER, waiting.is_empty(), "{}", &name);
             }
-            // All that waits comes out or is dropped, if it is asked for when it is ready.
+            // All waiting packets are dequeued or dropped if the discipline is asked whenever it is ready.
             let mut rounds = 0;
             while queue.ready_at() != Time::NEVER {
                 rounds += 1;

@@ -16,28 +16,28 @@ const LONGEST_TCP: Span = Span::from_millis(500);
 /// What either end of the acknowledgement-frequency extension advertises as its `min_ack_delay`.
 pub(crate) const MIN_ACK_DELAY: Span = Span::from_millis(1);
 
-/// When both ends of a flow acknowledge; what is left out is as the transport has it by itself.
+/// When both ends of a flow acknowledge. Fields that are absent have the transport's default.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AckSpec {
-    /// Packets (QUIC) or full segments (TCP) that are answered by one acknowledgement (default 2).
+    /// Packets (QUIC) or full segments (TCP) for each acknowledgement (default 2).
     #[serde(default)]
     pub every: Option<u32>,
-    /// The longest an acknowledgement is delayed (default 25ms for QUIC, 200ms for TCP).
+    /// The longest delay of an acknowledgement (default 25ms for QUIC, 200ms for TCP).
     #[serde(default)]
     pub max_delay: Option<Quantity<Span>>,
-    /// QUIC: both ends have the acknowledgement-frequency extension, so that the sender asks for four acknowledgements a
+    /// QUIC: both ends use the acknowledgement-frequency extension, and the sender asks for four acknowledgements per
     /// round trip (default false).
     #[serde(default)]
     pub frequency: Option<bool>,
-    /// TCP: acknowledgements are hurried at the start, after disorder, to offer a larger window, and after a pushed segment
-    /// (default true).
+    /// TCP: acknowledgements are sent at once at the start, after disorder, to advertise a larger window, and after a
+    /// pushed segment was read (default true).
     #[serde(default)]
     pub quick: Option<bool>,
 }
 
 impl AckSpec {
-    /// Whether a contender can keep to it; `path` is the field's.
+    /// Checks whether a contender supports the policy; `path` is the path of the field.
     pub(crate) fn check(&self, path: &str, contender: &Contender) -> Result<(), ScenarioError> {
         let error = |field: &str, message: String| Err(ScenarioError { path: format!("{path}.{field}"), message });
         let (of_tcp, longest) = match contender.transport {

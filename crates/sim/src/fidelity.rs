@@ -1,20 +1,20 @@
-//! The fidelities of the simulator, and what a contender is at each.
+//! The fidelities of the simulator, and how each runs a contender.
 
 use crate::contender::{Contender, Switch, Transport};
 use haltere_transport::cc::Algorithm;
 
-/// How true a run in virtual time is to what is deployed.
+/// How closely a run in virtual time follows deployed software.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Fidelity {
     /// Our own transports.
     #[default]
     Model,
-    /// QUIC by production stacks; what there is no stack for, TCP above all, by the model.
+    /// QUIC runs on production stacks. Everything without a stack, above all TCP, runs in the model.
     Stack,
 }
 
 impl Fidelity {
-    /// All of them.
+    /// All fidelities.
     pub const ALL: [Fidelity; 2] = [Fidelity::Model, Fidelity::Stack];
 
     /// Its name.
@@ -31,7 +31,7 @@ impl Fidelity {
     }
 }
 
-/// What runs in a contender's place.
+/// The implementation that runs a contender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subject {
     /// Our own transport.
@@ -39,11 +39,11 @@ pub enum Subject {
     /// A production stack.
     #[cfg(feature = "stacks")]
     Stack {
-        /// Which.
+        /// The stack.
         stack: haltere_stacks::Stack,
-        /// What controls congestion in it.
+        /// Its congestion control.
         congestion: haltere_stacks::Congestion,
-        /// What seals its packets.
+        /// Its packet protection.
         cipher: haltere_stacks::Cipher,
         /// Its flow-control windows.
         windows: haltere_stacks::Windows,
@@ -51,10 +51,11 @@ pub enum Subject {
 }
 
 impl Contender {
-    /// What the contender is at a fidelity.
+    /// The implementation that runs the contender at a fidelity.
     ///
     /// # Errors
-    /// If it cannot run there; the error says what would be right.
+    ///
+    /// If the contender cannot run there. The error says what would be right.
     pub fn at(&self, fidelity: Fidelity) -> Result<Subject, String> {
         let implementation = self.implementation.as_deref();
         match (self.transport, fidelity, implementation) {

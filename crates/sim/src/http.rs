@@ -1,6 +1,6 @@
-//! What a download puts on a connection beside the object: HTTP framing and headers, and when each side says what.
+//! The bytes of a download beside the object: HTTP framing and headers, and the order in which the two sides send them.
 //!
-//! The handshakes of TLS stand in [`crate::tls`].
+//! The handshakes of TLS are in [`crate::tls`].
 
 use crate::tls::{Flights, RECORD_MAX};
 
@@ -40,7 +40,8 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// Bytes of a request with so large a header; the first on a connection goes with the client's settings.
+    /// Bytes of a request with a header of this size. The first request on a connection carries the client's settings
+    /// too.
     pub fn request(self, header: Option<u64>, first: bool) -> u64 {
         let more = |all: u64, without: u64| if first { all - without } else { 0 };
         match self {
@@ -53,7 +54,7 @@ impl Framing {
         }
     }
 
-    /// Bytes of a response's head; the first on a connection goes with the server's settings.
+    /// Bytes of a response's head. The first response on a connection carries the server's settings too.
     pub fn response(self, first: bool) -> u64 {
         match (self, first) {
             (Framing::Http1, _) => H1_RESPONSE,
@@ -64,8 +65,8 @@ impl Framing {
         }
     }
 
-    /// Bytes of the header of a frame with part of a body, and the most of the body it holds after `head` bytes: over TLS as
-    /// much as fills a record.
+    /// Bytes of the header of a frame with part of a body, and the largest part of the body that the frame holds after
+    /// `head` bytes. Over TLS this is as much as fills a record.
     pub fn frame(self, head: u64) -> (u64, u64) {
         match self {
             Framing::Http1 => (0, RECORD_MAX - head),
@@ -75,30 +76,30 @@ impl Framing {
     }
 }
 
-/// Something one side says once it has heard enough.
+/// A message that one side sends once it has received enough.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Say {
-    /// Bytes it must have heard in all.
+    /// The number of bytes it must have received.
     pub after: u64,
-    /// Bytes it then says.
+    /// The number of bytes it then sends.
     pub bytes: u64,
 }
 
-/// What a client and a server say on one stream. The client hears the response in the end.
+/// The messages of a client and a server on one stream. The client receives the response last.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Script {
-    /// The client's part.
+    /// The client's messages.
     pub client: Vec<Say>,
-    /// The server's.
+    /// The server's messages.
     pub server: Vec<Say>,
-    /// Where in what the client hears the server's last say begins: the response, after what goes before it.
+    /// The position at which the response begins in the bytes that the client receives.
     pub response: u64,
-    /// Where it ends.
+    /// The position at which the response ends.
     pub end: u64,
 }
 
 impl Script {
-    /// A request and its response along with the flights of a handshake.
+    /// A request and its response, sent along with the flights of a handshake.
     pub fn new(flights: &Flights, request: u64, response: u64) -> Script {
         let with = |of: &[u64], at: usize, more: u64| -> Vec<u64> {
             of.iter().enumerate().map(|(i, bytes)| bytes + if i == at { more } else { 0 }).collect()
@@ -164,10 +165,10 @@ mod tests {
 
     #[test]
     fn a_request_waits_for_as_many_answers_as_its_handshake_has_round_trips() {
-        use Session::{Early, New, Resumed};
+        use Session::{EarlyData, New, Resumed};
         let cases =
             [(Version::V12, New, 2), (Version::V12, Resumed, 1), (Version::V13, New, 1), (Version::V13, Resumed, 1)];
-        for (version, session, round_trips) in cases.into_iter().chain([(Version::V13, Early, 0)]) {
+        for (version, session, round_trips) in cases.into_iter().chain([(Version::V13, EarlyData, 0)]) {
             let flights = tls(version, session);
             let script = https2(&flights, 1000);
             assert_eq!(flights.request, round_trips, "{version:?} {session:?}");

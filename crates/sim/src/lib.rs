@@ -1,6 +1,6 @@
-//! The deterministic world of a run.
+//! The deterministic simulation of a run.
 //!
-//! A [`scenario::Scenario`] is data; [`run`] makes of it links, routes, endpoints and applications, drives them in
+//! A [`scenario::Scenario`] is data. [`run`] builds links, routes, endpoints and applications from it, drives them in
 //! virtual time and returns a [`result::RunResult`]. A run is a pure function of (scenario, seed, replication).
 
 pub mod ack;

@@ -1,5 +1,5 @@
-//! From a scenario to its network: nodes, links with all defaults filled in, and the route of each flow. The simulator
-//! builds its world from it, and a rig its namespaces.
+//! Builds the network of a scenario: nodes, links with all defaults filled in, and the route of each flow. The
+//! simulator builds its world from it, and a rig its namespaces.
 
 use crate::contender::Contender;
 use crate::scenario::{App, DirectionSpec, Flow, Kind, LinkSpec, Links, Quantity, RateSpec, Scenario, ScenarioError};
@@ -11,7 +11,8 @@ use haltere_net::{Address, Rate, Span, Time};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The longest route, in links: the most that IP's TTL allows (RFC 791 section 3.1), and that packets count.
+/// The longest route, in links: the largest number that IP's TTL allows (RFC 791 section 3.1), and that packets can
+/// count.
 const MAX_HOPS: usize = 255;
 
 /// A scenario's network.
@@ -22,22 +23,22 @@ pub struct Network {
     pub flows: Vec<FlowPath>,
 }
 
-/// Where a flow goes.
+/// A flow with its routes.
 pub struct FlowPath {
-    /// What it is.
+    /// The flow of the scenario.
     pub contender: Contender,
     /// The server's node.
     pub server: NodeId,
     /// The client's node.
     pub client: NodeId,
-    /// The ways between them: one for each pair of addresses that the two have for it, at least one. What has a single path
-    /// takes the first.
+    /// The paths between them: one for each pair of addresses that the two have for the flow, at least one. A transport
+    /// with a single path uses the first.
     pub ways: Vec<Way>,
     /// When the client connects.
     pub start: Time,
 }
 
-/// A way between two addresses.
+/// A path between two addresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Way {
     /// The client's address.
@@ -48,18 +49,18 @@ pub struct Way {
     pub up: Vec<u32>,
     /// Link directions from server to client.
     pub down: Vec<u32>,
-    /// The smallest MTU on it, bytes.
+    /// The smallest MTU on the path, bytes.
     pub mtu: u32,
 }
 
 impl FlowPath {
-    /// The first way.
+    /// The first path.
     pub fn first(&self) -> &Way {
         &self.ways[0]
     }
 }
 
-/// The network of a scenario in the run whose random streams these are.
+/// The network of a scenario in the run with these random streams.
 pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, ScenarioError> {
     let topology = topology(scenario)?;
     let mut router = Router::new();
@@ -95,12 +96,12 @@ pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, Scenar
 
 fn start(flow: &Flow, stream: &Stream) -> Time {
     let spread = flow.start_spread.map_or(0, |q| q.0.as_nanos());
-    // A flow that does not spread its start draws nothing.
+    // A flow without a spread start draws no random number.
     let late = if spread > 0 { stream.clone().below(spread) } else { 0 };
     Time::ZERO + flow.start.map_or(Span::ZERO, |q| q.0) + Span::from_nanos(late)
 }
 
-/// The name under which a link direction's random processes draw.
+/// The name of the random streams of a link direction.
 pub fn stream_name(edge: &Edge) -> String {
     format!("{}/{}", edge.name, edge.direction.name())
 }
@@ -128,14 +129,15 @@ struct LinkDescription {
     up: LinkConfig,
 }
 
-/// An address: its position is its number. With a `link`, it is that of the node's end of this link.
+/// An address. Its number is its position in the list. With `link`, it belongs to the node's end of this link.
 #[derive(Serialize)]
 struct AddressDescription {
     node: u32,
     link: Option<u32>,
 }
 
-/// At `node`, what is for the address `to` goes onto `link`; with `from`, only what comes from this address of the node.
+/// A route: `node` sends packets for the address `to` on `link`. With `from`, this applies only to packets from this
+/// address of the node.
 #[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]
 struct RouteDescription {
     node: u32,
@@ -151,7 +153,7 @@ struct FlowDescription {
     transport: &'static str,
     implementation: Option<String>,
     congestion: String,
-    /// What it switches, by name, with values as contenders write them.
+    /// The contender's switches, by name, with values as contenders write them.
     switches: BTreeMap<&'static str, String>,
     app: App,
     pair: u32,
@@ -160,7 +162,7 @@ struct FlowDescription {
     mtu: u32,
     size: Option<u64>,
     start_ns: u64,
-    /// Fields of the flow that only the model heeds.
+    /// Fields of the flow that only the model uses.
     only_modelled: Vec<&'static str>,
 }
 
@@ -168,7 +170,7 @@ struct FlowDescription {
 pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Description, ScenarioError> {
     let network = network(scenario, &Streams::new(seed, replication))?;
     let edges = network.topology.edges();
-    // Directions stand in pairs, down and up, in the order in which links were joined.
+    // Directions are in pairs, down and up, in the order in which links were added.
     let links = edges.chunks_exact(2).map(|pair| LinkDescription {
         name: pair[0].name.clone(),
         from: pair[0].from.0,
@@ -223,8 +225,8 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
     })
 }
 
-/// Which of the first `packets` packets a link direction loses in a run: bit n mod 8 of byte n / 8 for the packet with
-/// the ordinal n, from 0. Whether a packet is lost depends on its ordinal alone, so a kernel can be told beforehand.
+/// Which of the first `packets` packets a link direction loses in a run. Bit n mod 8 of byte n / 8 stands for packet n,
+/// counted from 0. The loss of a packet depends on its number alone, so a kernel can be told in advance.
 pub fn losses(
     scenario: &Scenario,
     seed: u64,
@@ -273,7 +275,7 @@ fn topology(scenario: &Scenario) -> Result<Topology, ScenarioError> {
             let access = spec.access.clone().unwrap_or(default);
             let (near, far) = (net.node("router 1"), net.node("router 2"));
             let (access_down, access_up) = link_configs(&access, "topology.access", Span::ZERO)?;
-            // Each way crosses two access links.
+            // Each path crosses two access links.
             let outside = (access_down.delay + access_up.delay) * 2;
             let bottleneck = spec.bottleneck.clone().unwrap_or_default();
             let (down, up) = link_configs(&bottleneck, "topology.bottleneck", outside)?;
@@ -304,7 +306,7 @@ fn topology(scenario: &Scenario) -> Result<Topology, ScenarioError> {
     Ok(net)
 }
 
-/// Both directions, `down` and `up`, of a single link as the network has it.
+/// Both directions, `down` and `up`, of a single link with all defaults filled in.
 ///
 /// # Errors
 /// If a field is wrong, with its path.
@@ -312,7 +314,7 @@ pub fn link(spec: &LinkSpec) -> Result<(LinkConfig, LinkConfig), ScenarioError> 
     link_configs(spec, "", Span::ZERO)
 }
 
-/// Both directions of a link; `outside` is the base RTT of a path beyond this link, for queues given in BDPs.
+/// Both directions of a link. `outside` is the base RTT of a path beyond this link, for queues given in BDPs.
 fn link_configs(spec: &LinkSpec, path: &str, outside: Span) -> Result<(LinkConfig, LinkConfig), ScenarioError> {
     let config = |own: Option<&DirectionSpec>| spec.direction(own).config(path);
     let (mut down, mut up) = (config(spec.down.as_ref())?, config(spec.up.as_ref())?);

@@ -1,4 +1,4 @@
-//! Driving a world: until its transfers are done or its time is over.
+//! Drives a world until its transfers are done or its time is over.
 
 use crate::build::{FlowEnds, Run, build};
 use crate::fidelity::Fidelity;
@@ -31,10 +31,12 @@ pub fn trace(scenario: &Scenario, seed: u64, replication: u64) -> Result<TraceRe
     trace_at(Fidelity::Model, scenario, seed, replication, &Files::default())
 }
 
-/// Runs a scenario at a fidelity, keeps every change of every metric, and writes `files`. The run is the same as without.
+/// Runs a scenario at a fidelity, keeps every change of every metric, and writes `files`. The run is the same as
+/// without files.
 ///
 /// # Errors
-/// What is wrong with the scenario; with the path `pcap` or `qlog`, what is wrong with the files asked for.
+///
+/// If the scenario is wrong, or with the path `pcap` or `qlog`, if the requested files are.
 pub fn trace_at(
     fidelity: Fidelity,
     scenario: &Scenario,
@@ -52,7 +54,7 @@ pub fn trace_at(
                 format!("{} {}", edge.name, edge.direction.name())
             }
             Some(process) => match FlowEnds::whose(ProcessId(process)) {
-                // It is the server whose window moves the data.
+                // The server's window controls the data.
                 (flow, Role::Server) => format!("flow {flow}"),
                 (_, Role::Client) => return None,
             },
@@ -73,16 +75,16 @@ pub fn trace_at(
 fn drive(
     fidelity: Fidelity,
     scenario: &Scenario,
-    dice: (u64, u64),
+    seed_and_replication: (u64, u64),
     files: Option<&Files>,
 ) -> Result<(RunResult, Run), ScenarioError> {
-    let mut run = build(fidelity, scenario, dice, files)?;
+    let mut run = build(fidelity, scenario, seed_and_replication, files)?;
     let unfinished = run.flows.iter().filter(|f| f.total().is_some()).count();
     let all_limited = unfinished == run.flows.len();
     let mut open = unfinished;
     let limited: Vec<bool> = run.flows.iter().map(|f| f.total().is_some()).collect();
     let mut over = vec![false; run.flows.len()];
-    // Called after each process's turn: only in its own can it have come to its end.
+    // This is called after each process's turn, because a process can only finish in its own turn.
     let mut done = |processes: &[Process], called: ProcessId| {
         let (flow, role) = FlowEnds::whose(called);
         if role == Role::Client && !over[flow] && limited[flow] && processes[called.0 as usize].is_over() {

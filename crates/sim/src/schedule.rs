@@ -1,17 +1,17 @@
-//! The event queue: when each machine is to be called next, and the least of these times.
+//! The event queue: the next wake-up time of each machine, and the earliest of these times.
 //!
 //! The order is total: by time, then by the machine's number.
 //!
-//! Times stand in groups of eight, a cache line each. The least time of a group stands for it in a group of the level above,
-//! and so on up to a single group. A new time is carried up only as far as it changes the least of its group, and the
-//! machine that is next is found by following the least time down. Unlike in a heap nothing is moved, so that no list of
-//! where each machine stands needs to be kept.
+//! Times are in groups of eight, a cache line each. The earliest time of a group represents it in a group of the level
+//! above, and so on up to a single group. A new time is propagated upwards only as far as it changes the earliest of
+//! its group. The next machine is found by following the earliest time downwards. Unlike in a heap nothing moves, so no
+//! list of each machine's place is needed.
 
 use haltere_net::Time;
 
 const ARITY: usize = 8;
 
-/// Times of machines, or the least times of groups of the level below.
+/// Times of machines, or the earliest times of groups of the level below.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Group([Time; ARITY]);
@@ -23,35 +23,34 @@ impl Group {
     }
 }
 
-/// Which machine is to be called next, and when.
+/// The machine that is to be called next, and when.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// All levels, from the top. Places are numbered through all groups; group g + 1 is the one whose least time stands at
-    /// place g.
+    /// All levels, from the top. Places are numbered across all groups. The earliest time of group g + 1 is at place g.
     groups: Vec<Group>,
     /// The place of machine 0, in the first group of the lowest level.
     first: usize,
 }
 
 impl Schedule {
-    /// A schedule for machines 0 to `machines` - 1, none of which is to be called.
+    /// A schedule for machines 0 to `machines` - 1. None of them has a wake-up time.
     pub fn new(machines: usize) -> Schedule {
         let (mut above, mut lowest) = (0, 1);
         while lowest * ARITY < machines {
             above += lowest;
             lowest *= ARITY;
         }
-        // Groups of the lowest level that no machine needs are left out.
+        // Groups of the lowest level that no machine needs are not stored.
         let groups = above + machines.div_ceil(ARITY).max(1);
         Schedule { groups: vec![Group([Time::NEVER; ARITY]); groups], first: above * ARITY }
     }
 
-    /// How many machines there is room for.
+    /// The number of machines that fit.
     pub fn machines(&self) -> usize {
         self.groups.len() * ARITY - self.first
     }
 
-    /// Makes room for machines up to number `machines` - 1, and for as many again, so that growing one by one costs little.
+    /// Makes room for machines up to number `machines` - 1, and for as many again, so that growing one by one is cheap.
     pub fn grow(&mut self, machines: usize) {
         let had = self.machines();
         if machines <= had {
@@ -74,7 +73,7 @@ impl Schedule {
         }
         let mut place = 0;
         loop {
-            // The first of equal times is that of the lowest number.
+            // Of equal times, the first belongs to the lowest number.
             place += group.0.iter().position(|t| *t == least)?;
             match place.checked_sub(self.first) {
                 Some(machine) => return Some((least, machine as u32)),
@@ -91,7 +90,7 @@ impl Schedule {
         self.groups[place / ARITY].0[place % ARITY]
     }
 
-    /// Machine `m` is next to be called at `at`; [`Time::NEVER`] takes it out.
+    /// Sets the wake-up time of machine `m`; [`Time::NEVER`] removes it.
     #[inline]
     pub fn set(&mut self, m: u32, at: Time) {
         let (mut place, mut time) = (self.first + m as usize, at);

@@ -1,4 +1,4 @@
-//! Production stacks as the ends of a flow, and what they remember of an earlier connection.
+//! Production stacks as the ends of a flow, and the state they keep from an earlier connection.
 
 use crate::contender::Contender;
 #[cfg(feature = "stacks")]
@@ -9,22 +9,22 @@ use haltere_net::rng::Stream;
 #[cfg(feature = "stacks")]
 use haltere_transport::Role;
 
-/// A production stack as a list names it.
+/// A production stack's entry in a list.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// How contenders call it, such as `quic@quinn`.
+    /// Its name in contenders, such as `quic@quinn`.
     pub name: String,
-    /// What it is.
+    /// A description.
     pub summary: &'static str,
     /// The version that was built in.
     pub version: &'static str,
     /// Its own congestion controls.
     pub congestion: Vec<&'static str>,
-    /// Those that are refused, each with the reason.
+    /// The congestion controls that are refused, each with the reason.
     pub refused: &'static [(&'static str, &'static str)],
 }
 
-/// The stacks of this build, as far as they can run here.
+/// The stacks of this build that can run on this machine.
 pub fn catalogue() -> Vec<Entry> {
     #[cfg(not(feature = "stacks"))]
     return Vec::new();
@@ -42,7 +42,7 @@ pub fn catalogue() -> Vec<Entry> {
         .collect()
 }
 
-/// What the ends of a flow remember of an earlier connection. The model needs none to resume a session.
+/// The state that the ends of a flow keep from an earlier connection. The model needs none to resume a session.
 #[derive(Default)]
 pub(crate) struct Past {
     #[cfg(feature = "stacks")]
@@ -58,25 +58,25 @@ impl Past {
 
 #[cfg(feature = "stacks")]
 impl Past {
-    /// The past of a flow that begins at `start`: if its contender takes up a session, the ends have met before. `dice` are
-    /// the client's and the server's for that.
+    /// The earlier state for a flow that begins at `start`. If its contender resumes a session, the ends have met
+    /// before. `streams` are the random streams of the client and the server for that.
     pub fn of(
         subject: Subject,
         contender: &Contender,
         max_udp_payload: u16,
         start: Time,
-        dice: [Stream; 2],
+        streams: [Stream; 2],
     ) -> Result<Past, String> {
         use haltere_transport::quic::Session;
         let mut past = Past::default();
         if matches!(subject, Subject::Stack { .. }) && contender.session() != Session::New {
             let config = past.config(subject, contender, Role::Client, max_udp_payload)?;
-            past.memory = Some(haltere_stacks::earlier_connection(&config, dice, start).map_err(|e| e.to_string())?);
+            past.memory = Some(haltere_stacks::earlier_connection(&config, streams, start).map_err(|e| e.to_string())?);
         }
         Ok(past)
     }
 
-    /// How one end of a flow is configured whose subject is a stack.
+    /// How one end of a flow that runs on a stack is configured.
     fn config(
         &self,
         subject: Subject,
@@ -97,7 +97,7 @@ impl Past {
         Ok(config)
     }
 
-    /// One end of a flow whose subject is a stack: its configuration, and its handles without a log.
+    /// One end of a flow that runs on a stack: its configuration, and its handles without a log.
     pub fn end(
         &self,
         subject: Subject,

@@ -1,4 +1,4 @@
-//! TLS over TCP: what the flights of each handshake weigh, and which of them the request and the response go along with.
+//! TLS over TCP: the sizes of the flights of each handshake, and the flights that carry the request and the response.
 //!
 //! Messages that TLS 1.3 has in common with QUIC have the sizes of QUIC's CRYPTO frames ([`HandshakeSizes::CLASSICAL`]),
 //! so that the transports differ by their framing alone. All sizes are in bytes.
@@ -11,7 +11,7 @@ const RECORD_HEADER: u64 = 5;
 pub const RECORD_MAX: u64 = 1 << 14;
 /// A ChangeCipherSpec record; in TLS 1.3 that of middlebox compatibility mode (RFC 8446 appendix D.4).
 const CHANGE_CIPHER_SPEC: u64 = RECORD_HEADER + 1;
-/// Over TCP both hellos carry a session id for the sake of middleboxes (RFC 8446 appendix D.4).
+/// Over TCP both hellos carry a session id for compatibility with middleboxes (RFC 8446 appendix D.4).
 const SESSION_ID: u64 = 32;
 /// Two NewSessionTicket messages, sent by the server after the handshake.
 const SESSION_TICKETS: u64 = 2 * 240;
@@ -48,7 +48,7 @@ pub enum Version {
     V13,
 }
 
-/// What encryption adds to each record.
+/// The bytes that encryption adds to each record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seal(u64);
 
@@ -65,35 +65,35 @@ impl Seal {
         }
     }
 
-    /// Bytes of `plain` bytes in sealed records.
+    /// Size of `plain` bytes in encrypted records.
     pub const fn records(self, plain: u64) -> u64 {
         plain + plain.div_ceil(RECORD_MAX) * self.0
     }
 }
 
-/// The flights of a handshake. The client's flight k follows the server's flight k - 1, the server's flight k the client's
-/// flight k.
+/// The flights of a handshake. The client sends flight k after the server's flight k - 1. The server sends flight k
+/// after the client's flight k.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flights {
-    /// The client's, in order.
+    /// The client's flights, in order.
     pub client: Vec<u64>,
-    /// The server's, in order.
+    /// The server's flights, in order.
     pub server: Vec<u64>,
-    /// The client's flight with which the request goes.
+    /// The client's flight that carries the request.
     pub request: usize,
-    /// The server's flight with which the response goes.
+    /// The server's flight that carries the response.
     pub response: usize,
-    /// What encryption adds to what follows.
+    /// The encryption of the bytes that follow.
     pub seal: Seal,
 }
 
 impl Flights {
-    /// No TLS: the request opens, the response follows.
+    /// No TLS: the request comes first, then the response.
     pub fn none() -> Flights {
         Flights { client: vec![0], server: vec![0], request: 0, response: 0, seal: Seal::NONE }
     }
 
-    /// The flights of a version of TLS. TLS 1.2 has no early data; there a session is at most resumed.
+    /// The flights of a version of TLS. TLS 1.2 has no early data; a session is only resumed there.
     pub fn tls(version: Version, session: Session) -> Flights {
         match version {
             Version::V12 => Flights::tls12(session != Session::New),
@@ -108,8 +108,8 @@ impl Flights {
         let answer = RECORD_HEADER + u64::from(sizes.server_hello) + SESSION_ID;
         let server = answer + CHANGE_CIPHER_SPEC + seal.records(u64::from(sizes.server_flight()));
         let (tickets, finished) = (seal.records(SESSION_TICKETS), u64::from(sizes.finished));
-        if session == Session::Early {
-            // The ChangeCipherSpec stands before the early data (RFC 8446 appendix D.4); the tickets need not wait for the
+        if session == Session::EarlyData {
+            // The ChangeCipherSpec precedes the early data (RFC 8446 appendix D.4). The tickets need not wait for the
             // client's Finished (section 4.6.1).
             let last = seal.records(END_OF_EARLY_DATA) + seal.records(finished);
             let client = vec![hello + CHANGE_CIPHER_SPEC, last];
@@ -124,7 +124,7 @@ impl Flights {
         let plain = u64::from(HandshakeSizes::CLASSICAL.client_hello) - NEW_IN_13 + TICKET_EXTENSION;
         let finished = CHANGE_CIPHER_SPEC + seal.records(FINISHED_12);
         if resumed {
-            // RFC 5077 section 3.4: the client makes up a session id, to see by its return that the ticket was taken.
+            // RFC 5077 section 3.4: the client invents a session id. If the server returns it, the ticket was accepted.
             let hello = RECORD_HEADER + plain + SESSION_ID + u64::from(TICKET);
             let server = RECORD_HEADER + SERVER_HELLO_12 + SESSION_ID + finished;
             return Flights { client: vec![hello, finished], server: vec![server, 0], request: 1, response: 1, seal };

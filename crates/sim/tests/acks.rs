@@ -14,7 +14,8 @@ fn download(contender: &str, ack: Value) -> Value {
     json!({ "topology": { "kind": "point-to-point", "link": link }, "flows": [flow] })
 }
 
-/// Packets that the client sent, nearly all acknowledgements, for each that it got; and the completion time.
+/// The number of packets that the client sent, nearly all acknowledgements, for each that it received; and the
+/// completion time.
 fn share(contender: &str, ack: Value) -> (f64, f64) {
     let result = common::result(&download(contender, ack));
     assert_eq!(result.error, None);
@@ -29,7 +30,7 @@ fn every_nth_packet_is_acknowledged() {
             let mut ack = more.clone();
             ack["every"] = json!(every);
             let (share, completion) = share(contender, ack);
-            // Out of order, and at the end, one goes at once.
+            // An acknowledgement is sent at once for data out of order, and at the end.
             let ideal = 1.0 / f64::from(every);
             assert!(share > 0.9 * ideal && share < 1.25 * ideal + 0.01, "{contender} every {every}: {share}");
             assert!(completion < 3.0, "{contender} every {every}: {completion} s");

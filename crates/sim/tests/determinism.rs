@@ -64,7 +64,7 @@ fn dumbbell(flows: usize, loss: Value) -> Value {
     })
 }
 
-/// How many of the first packets offered to the bottleneck a loss of 2 % takes, and how many it took.
+/// The number of packets among the first offered to the bottleneck that a loss of 2 % drops, and how many were offered.
 fn losses(result: &RunResult, seed: u64) -> (u64, u64) {
     let link = result.links.iter().find(|l| (l.link.as_str(), l.direction) == ("bottleneck", "down")).unwrap();
     assert_eq!(link.dropped_queue, 0, "the loss process sees what is served");
@@ -73,8 +73,8 @@ fn losses(result: &RunResult, seed: u64) -> (u64, u64) {
     ((0..link.offered_packets).filter(|_| process.strikes()).count() as u64, link.dropped_loss)
 }
 
-/// The n-th packet offered to a link is lost or not, whoever sent it: a second flow takes part in the same losses and
-/// makes none of its own (common random numbers).
+/// Whether the n-th packet offered to a link is lost does not depend on its sender. A second flow shares the same
+/// losses and causes none of its own (common random numbers).
 #[test]
 fn another_flow_does_not_change_which_packets_of_a_link_are_lost() {
     for (seed, flows) in (0..10).flat_map(|seed| [(seed, 1), (seed, 2)]) {
@@ -96,7 +96,7 @@ fn listed_losses_strike_the_same_ordinals_whoever_sends() {
     }
 }
 
-/// A flow that comes when the first one is over leaves the first one's whole result as it was.
+/// A flow that starts after the first one has ended does not change the first one's result.
 #[test]
 fn a_later_flow_leaves_an_earlier_one_alone() {
     let alone = dumbbell(1, json!("2%"));
@@ -106,7 +106,7 @@ fn a_later_flow_leaves_an_earlier_one_alone() {
         let first = |given: &Value| {
             let result = run(&scenario(given), seed, 0).unwrap();
             assert_eq!(result.error, None);
-            // The run alone ends with the last byte, so that acknowledgements under way give no sample any more.
+            // The run alone ends with the last byte, so that later acknowledgements give no sample.
             let flow = FlowResult { mean_rtt_s: None, ..result.flows[0].clone() };
             serde_json::to_string(&flow).unwrap()
         };
@@ -114,7 +114,7 @@ fn a_later_flow_leaves_an_earlier_one_alone() {
     }
 }
 
-/// Jitter, duplication and the other direction's loss draw from streams of their own.
+/// Jitter, duplication and the other direction's loss have random streams of their own.
 #[test]
 fn one_impairment_does_not_shift_the_draws_of_another() {
     let extras = [("jitter", json!("3ms")), ("duplication", json!("5%")), ("up", json!({ "loss": "3%" }))];

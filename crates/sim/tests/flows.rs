@@ -1,4 +1,4 @@
-//! Flows given for many pairs at once, and starts that are spread.
+//! Flows for many pairs at once, and random starts.
 
 use haltere_net::rng::Streams;
 use haltere_sim::Scenario;

@@ -1,4 +1,4 @@
-//! What random scenarios and hostile ones once found wrong, each as a case of its own.
+//! Faults that random and hostile scenarios once found, each as a case of its own.
 
 mod common;
 
@@ -22,9 +22,10 @@ fn segments_longer_than_the_first_window_still_flow() {
     }
 }
 
-/// Probes go out whatever the pacer says, and were charged to it: it fell a second further behind with each second.
+/// Probes are sent regardless of the pacer, and were charged to it. The pacer fell one second further behind with each
+/// second.
 #[test]
-fn a_sender_that_lives_on_probes_is_let_go_again() {
+fn a_sender_that_only_sends_probes_is_not_blocked_by_the_pacer() {
     let up = json!({ "delay": "11.2ms", "duplication": "50%" });
     let link = json!({ "rate": "210228bit/s", "delay": "0.5ms", "queue": "1B",
         "jitter": { "spread": "220us", "reorder": false }, "up": up });
@@ -36,7 +37,7 @@ fn a_sender_that_lives_on_probes_is_let_go_again() {
 
 /// The sum of waiting times in a long queue on a slow link does not fit in 64 bits of nanoseconds.
 #[test]
-fn queueing_times_of_ages_are_summed_without_overflow() {
+fn very_long_queueing_times_are_summed_without_overflow() {
     let flow = json!({ "contender": "tcp/cubic", "size": "1MB" });
     let mut given = point_to_point(json!({ "rate": "1bit/s", "queue": "1000000p" }), flow.clone());
     given["flows"] = json!(vec![flow; 10_000]);
@@ -48,7 +49,7 @@ fn queueing_times_of_ages_are_summed_without_overflow() {
     assert_eq!(up.offered_packets, 10_000);
 }
 
-/// Hops were counted in eight bits.
+/// Hops used to be counted in eight bits.
 #[test]
 fn routes_are_as_long_as_hops_can_be_counted() {
     let chain = |n: usize| {
@@ -84,9 +85,9 @@ fn timestamps_may_wrap_around() {
     }
 }
 
-/// No time, no rate: neither infinite nor not a number, which JSON cannot say.
+/// Without elapsed time there is no rate: neither infinity nor NaN, which JSON cannot represent.
 #[test]
-fn nothing_is_divided_by_no_time_at_all() {
+fn nothing_is_divided_by_a_time_of_zero() {
     let mut given = point_to_point(json!({}), json!({ "contender": "tcp/cubic", "size": "1B", "app": "raw" }));
     assert_eq!(result(&given).flows[0].goodput_bps, None);
     given["duration"] = json!("0s");
@@ -102,7 +103,7 @@ fn text_after_the_scenario_is_an_error() {
     assert!(error.message.contains("trailing characters"), "{error}");
 }
 
-/// Links of one name would draw the same random numbers and stand in the results under the same name.
+/// Links of the same name would draw the same random numbers and have the same name in the results.
 #[test]
 fn links_of_one_name_are_refused() {
     let link = json!({ "from": "a", "to": "b", "link": { "loss": "1%" } });

@@ -1,4 +1,5 @@
-//! How many round trips each handshake takes before the first byte comes: the table of the papers, to the nanosecond.
+//! The number of round trips of each handshake before the first byte arrives: the table of the papers, to the
+//! nanosecond.
 //!
 //! TCP with TLS 1.2 can ask after 3 round trips, with TLS 1.3 after 2, QUIC after 1; with an earlier connection after 2,
 //! 1 (early data) and 0 (cantabria-2021 table 2.1; mpquic-2019 figures 4 and 5; ufpe-2020 figure 15). Fast Open saves one
@@ -8,7 +9,7 @@ mod common;
 
 use serde_json::{Value, json};
 
-/// Contenders with the round trips before their request can go.
+/// Contenders with the number of round trips before their request can be sent.
 const TABLE: [(&str, &str, u64); 27] = [
     ("tcp/cubic", "raw", 1),
     ("tcp/cubic+tfo", "raw", 0),
@@ -96,7 +97,7 @@ fn production_stacks_take_the_same_round_trips() {
     }
 }
 
-/// At a finite rate the time to the first byte is that of the bits that must pass one after the other.
+/// At a finite rate the time to the first byte grows by the time of the bits that must be sent one after the other.
 #[test]
 fn serialisation_comes_on_top() {
     for (contender, app, round_trips) in TABLE {
@@ -113,7 +114,7 @@ fn serialisation_comes_on_top() {
     }
 }
 
-/// A resumed session saves the bytes of the certificate and its proof, early data nothing more of note.
+/// A resumed session saves the bytes of the certificate and its proof. Early data saves hardly anything more.
 #[test]
 fn a_resumed_handshake_is_lighter_by_the_certificate() {
     let wire = |contender: &str| {
@@ -125,12 +126,12 @@ fn a_resumed_handshake_is_lighter_by_the_certificate() {
         let saved = wire(transport) - wire(&format!("{transport}+resumed"));
         assert!((3000..3600).contains(&saved), "{transport}: {saved}");
     }
-    // The first datagram is filled up to 1200 bytes all the same (RFC 9000 section 14.1).
+    // The first datagram is still padded to 1200 bytes (RFC 9000 section 14.1).
     let saved = wire("quic/cubic") - wire("quic/cubic+resumed");
     assert!((2400..2500).contains(&saved), "{saved}");
 }
 
-/// The n-th packet of either direction is lost: the transfer takes longer, no more.
+/// The n-th packet of either direction is lost. The transfer must only take longer.
 #[test]
 fn every_loss_of_one_packet_is_survived() {
     for (contender, app, _) in TABLE {
@@ -148,7 +149,7 @@ fn every_loss_of_one_packet_is_survived() {
 
 /// Everything arrives twice, and in any order.
 #[test]
-fn doubled_and_disordered_packets_are_survived() {
+fn duplicated_and_reordered_packets_are_survived() {
     for (contender, app, _) in TABLE {
         for seed in 0..20 {
             let jitter = json!({ "spread": "120ms", "reorder": true });

@@ -1,5 +1,5 @@
-//! Scenarios that nobody in their right mind would write: an error that names the field, or a result; never a panic,
-//! whatever the numbers.
+//! Invalid and extreme scenarios. Each must give an error that names the field, or a result; never a panic, whatever
+//! the numbers.
 
 mod common;
 
@@ -21,80 +21,80 @@ const QUANTITIES: [&[&str]; 5] = [
     &["0%", "100%", "101%", "0.5", "1e-300"],
 ];
 
-fn one_of<T: Clone>(of: &[T], dice: &mut Stream) -> T {
-    of[dice.below(of.len() as u64) as usize].clone()
+fn one_of<T: Clone>(of: &[T], random: &mut Stream) -> T {
+    of[random.below(of.len() as u64) as usize].clone()
 }
 
-/// What is put in the place of a value.
-fn nasty(dice: &mut Stream) -> Value {
+/// A replacement for a value.
+fn nasty(random: &mut Stream) -> Value {
     let numbers =
         [json!(0), json!(-1), json!(1), json!(255), json!(u64::MAX), json!(i64::MIN), json!(1e308), json!(0.5)];
-    match dice.below(8) {
+    match random.below(8) {
         0 => json!(null),
-        1 => json!(dice.below(2) == 0),
-        2 | 3 => one_of(&numbers, dice),
+        1 => json!(random.below(2) == 0),
+        2 | 3 => one_of(&numbers, random),
         4 => json!([]),
         5 => json!({}),
-        6 => json!(one_of(one_of(&QUANTITIES, dice), dice)),
-        _ => json!(one_of(&TEXTS, dice)),
+        6 => json!(one_of(one_of(&QUANTITIES, random), random)),
+        _ => json!(one_of(&TEXTS, random)),
     }
 }
 
 /// Another quantity of the same kind, if it is one.
-fn alike(text: &str, dice: &mut Stream) -> Option<Value> {
+fn alike(text: &str, random: &mut Stream) -> Option<Value> {
     let unit = |t: &str| t.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').chars().last();
     let kind = QUANTITIES.iter().find(|q| q.iter().any(|t| unit(t) == unit(text)))?;
-    Some(json!(one_of(kind, dice)))
+    Some(json!(one_of(kind, random)))
 }
 
-/// Goes down to a random place in the value and does something to it.
-fn mutate(value: &mut Value, dice: &mut Stream) {
-    let here = dice.below(4) == 0;
+/// Descends to a random place in the value and changes it.
+fn mutate(value: &mut Value, random: &mut Stream) {
+    let here = random.below(4) == 0;
     match value {
         Value::Object(map) if !here && !map.is_empty() => {
-            let key = map.keys().nth(dice.below(map.len() as u64) as usize).cloned().unwrap();
-            match dice.below(12) {
+            let key = map.keys().nth(random.below(map.len() as u64) as usize).cloned().unwrap();
+            match random.below(12) {
                 0 => {
                     map.remove(&key);
                 }
                 1 => {
                     let words = ["loss", "jitter", "delay", "queue", "mtu", "size", "pair", "every", "packets", "x"];
-                    map.insert(words[dice.below(10) as usize].to_string(), nasty(dice));
+                    map.insert(words[random.below(10) as usize].to_string(), nasty(random));
                 }
-                _ => mutate(&mut map[&key], dice),
+                _ => mutate(&mut map[&key], random),
             }
         }
         Value::Array(list) if !here && !list.is_empty() => {
-            let at = dice.below(list.len() as u64) as usize;
-            match dice.below(8) {
+            let at = random.below(list.len() as u64) as usize;
+            match random.below(8) {
                 0 => {
                     list.remove(at);
                 }
                 1 => list.push(list[at].clone()),
-                _ => mutate(&mut list[at], dice),
+                _ => mutate(&mut list[at], random),
             }
         }
-        Value::String(text) if dice.below(4) > 0 => *value = alike(text, dice).unwrap_or_else(|| nasty(dice)),
-        other => *other = nasty(dice),
+        Value::String(text) if random.below(4) > 0 => *value = alike(text, random).unwrap_or_else(|| nasty(random)),
+        other => *other = nasty(random),
     }
 }
 
 /// Breaks the text itself.
-fn garble(text: &str, dice: &mut Stream) -> String {
+fn garble(text: &str, random: &mut Stream) -> String {
     let mut bytes = text.as_bytes().to_vec();
-    for _ in 0..=dice.below(3) {
-        let at = dice.below(bytes.len() as u64) as usize;
-        match dice.below(4) {
+    for _ in 0..=random.below(3) {
+        let at = random.below(bytes.len() as u64) as usize;
+        match random.below(4) {
             0 => bytes.truncate(at.max(1)),
-            1 => bytes[at] = dice.below(256) as u8,
-            2 => bytes.insert(at, b"{}[]\",:0"[dice.below(8) as usize]),
+            1 => bytes[at] = random.below(256) as u8,
+            2 => bytes.insert(at, b"{}[]\",:0"[random.below(8) as usize]),
             _ => bytes.extend_from_within(at..),
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Runs what was accepted, cut down to what a test has time for.
+/// Runs an accepted scenario, reduced to the time that a test has.
 fn try_to_run(text: &str) -> bool {
     let Ok(mut scenario) = Scenario::from_json(text) else { return false };
     let second = Quantity(haltere_net::Span::from_secs(1));
@@ -120,27 +120,27 @@ fn try_to_run(text: &str) -> bool {
 fn mutated_scenarios_give_an_error_or_a_result() {
     let mut accepted = 0;
     for number in 0..30_000 {
-        let mut dice = Streams::new(number, 0).named("mutation");
+        let mut random = Streams::new(number, 0).named("mutation");
         let mut value = case(number % 1000).scenario;
-        for _ in 0..=dice.below(3) {
-            mutate(&mut value, &mut dice);
+        for _ in 0..=random.below(3) {
+            mutate(&mut value, &mut random);
         }
         accepted += u64::from(try_to_run(&value.to_string()));
     }
-    // Else nothing was tried but the parser.
+    // Otherwise only the parser was tested.
     assert!(accepted > 2_500, "{accepted} were accepted");
 }
 
 #[test]
 fn garbled_text_gives_an_error_or_a_result() {
     for number in 0..20_000 {
-        let mut dice = Streams::new(number, 1).named("mutation");
-        try_to_run(&garble(&case(number % 1000).scenario.to_string(), &mut dice));
+        let mut random = Streams::new(number, 1).named("mutation");
+        try_to_run(&garble(&case(number % 1000).scenario.to_string(), &mut random));
     }
 }
 
 #[test]
-fn nesting_without_end_is_an_error() {
+fn unlimited_nesting_is_an_error() {
     for (open, close) in [("[", "]"), ("{\"topology\":", "}"), ("{\"flows\":[", "]}")] {
         let deep = format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
         assert!(Scenario::from_json(&deep).is_err());

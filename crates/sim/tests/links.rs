@@ -60,7 +60,7 @@ fn what_is_wrong_with_a_queue_is_named_with_what_there_is() {
     }
 }
 
-/// The emulator and rigs read the very JSON that a scenario's link becomes.
+/// The emulator and rigs read the same JSON to which a scenario's link is converted.
 #[test]
 fn a_link_goes_to_the_emulator_as_it_is() {
     let spec = json!({ "rate": "1Mbit/s", "delay": "5ms", "queue": { "discipline": "head-drop", "limit": "2bdp" } });
@@ -84,7 +84,7 @@ fn rates_delays_and_outages_are_functions_of_time() {
     let outages = Outages::new(vec![period], InOutage::Drop, None);
     assert_eq!((config.rate_profile.clone(), config.delay_profile.clone()), (rate.ok(), delay.ok()));
     assert_eq!((config.outages.clone(), config.delay_reorders), (outages.ok(), true));
-    // Lengths in bandwidth-delay products count with the greatest of each.
+    // Lengths in bandwidth-delay products are computed from the largest value of each.
     assert_eq!((config.rate, config.delay), (Some(Rate::from_bps(10_000_000)), Span::from_millis(50)));
     let read: LinkConfig = serde_json::from_value(serde_json::to_value(&config).unwrap()).unwrap();
     assert_eq!(read, config);
@@ -125,7 +125,7 @@ fn a_bad_function_of_time_is_named_by_its_field() {
 }
 
 #[test]
-fn a_transfer_lives_through_a_link_that_changes() {
+fn a_transfer_completes_over_a_link_that_changes() {
     let scenario = json!({
         "topology": { "kind": "point-to-point", "link": {
             "delay": "10ms", "queue": "1bdp",

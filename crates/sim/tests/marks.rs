@@ -1,4 +1,4 @@
-//! Links that mark, and contenders that heed it, as scenarios say it.
+//! Links that mark packets, and contenders that react to marks, in scenarios.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! Every switch of the tables of mechanisms acts: switched away from its default, it changes the result of some scenario.
+//! Every switch of the tables of mechanisms has an effect: set to another value than its default, it changes the result
+//! of some scenario.
 
 mod common;
 
@@ -14,7 +15,7 @@ fn facts(row: &Row) -> Option<Facts> {
     if row.transport == "tcp" { tcp() } else { quic() }
 }
 
-/// Switches to compare: those of a base, and what is added to them so that the row's switch is not as it is by itself.
+/// Switches to compare: those of a base, and those added so that the row's switch differs from its default.
 fn away(row: &Row) -> (&'static str, String) {
     let chosen = [
         ("tcp", "initial-window", "", "+initial-window=30"),
@@ -58,7 +59,7 @@ fn away(row: &Row) -> (&'static str, String) {
     ("", other.unwrap_or_else(|| panic!("{name} of {}: choose another value in the list above", row.transport)))
 }
 
-/// Scenarios that between them ask something of every mechanism.
+/// Scenarios that together exercise every mechanism.
 fn scenarios(contender: &str) -> Vec<Json> {
     let bursts =
         json!({ "model": "gilbert-elliott", "good_to_bad": "0.3%", "bad_to_good": "20%", "loss_in_bad": "70%" });
@@ -95,7 +96,7 @@ fn outcome(scenario: &Json) -> Option<Json> {
     Some(result)
 }
 
-/// Whether what is added to a contender changes the outcome of any scenario.
+/// Whether the additions to a contender change the result of any scenario.
 fn acts(base: &str, changed: &str) -> bool {
     let pairs = scenarios(base).into_iter().zip(scenarios(changed));
     // TLS's switches are refused where there is no TLS.
@@ -129,7 +130,7 @@ fn what_is_for_production_stacks_is_refused_in_the_model() {
     }
 }
 
-/// What is given as it is by itself changes nothing, so that a default in the table is the one in force.
+/// Setting a switch to its default changes nothing, so the default in the table is the one in force.
 #[test]
 fn the_default_of_each_switch_given_as_its_value_changes_nothing() {
     for row in catalogue().into_iter().filter(|row| facts(row).is_some() && row.default != "auto") {
@@ -146,7 +147,7 @@ fn the_default_of_each_switch_given_as_its_value_changes_nothing() {
     }
 }
 
-/// A download of bare bytes across 20 Mbit/s and 40 ms whose data's direction is as `down` says.
+/// A download of plain bytes across 20 Mbit/s and 40 ms. `down` configures the direction of the data.
 fn download(contender: &str, size: &str, down: Json) -> haltere_sim::RunResult {
     let link = json!({ "rate": "20Mbit/s", "delay": "20ms", "queue": "1000p", "down": down });
     let flow = json!({ "contender": contender, "app": "raw", "size": size });
@@ -230,7 +231,7 @@ fn sizes_are_those_that_are_set() {
         };
         let ((before, packets), (after, same)) = (wire(""), wire(&format!("+header={header}B")));
         assert_eq!(packets, same, "{name}");
-        // The acknowledgement that may still be under way at the end has the same header.
+        // The acknowledgement that may still be in flight at the end has the same header.
         let added = after - before;
         assert!(
             added.is_multiple_of(more) && added.abs_diff(packets * more) <= 2 * more,
@@ -258,7 +259,7 @@ fn a_larger_initial_window_saves_round_trips_and_pacing_spares_queues() {
     assert!(queue("tcp/cubic+pacing-tso") < queue("tcp/cubic+pacing"));
 }
 
-/// Packets overtake each other by up to dozens; whoever waits longer retransmits less in vain.
+/// Packets overtake up to dozens of others. A sender that waits longer retransmits fewer packets needlessly.
 #[test]
 fn thresholds_say_how_much_reordering_is_taken_for_loss() {
     let down = json!({ "jitter": { "distribution": "normal", "spread": "8ms", "reorder": true } });
@@ -266,7 +267,7 @@ fn thresholds_say_how_much_reordering_is_taken_for_loss() {
         let flow = &download(contender, "3MB", down.clone()).flows[0];
         flow.retransmitted_packets
     };
-    // By number alone, by time alone, and by both as they are.
+    // By number alone, by time alone, and by both, as is the default.
     let (number, time, both) = (
         spurious("quic/cubic-time-threshold+packet-threshold=60"),
         spurious("quic/cubic-packet-threshold+time-threshold=24"),
@@ -292,7 +293,7 @@ fn ends(facts: &Facts) -> Vec<String> {
     texts
 }
 
-/// Whatever the switches: no panic, no storm of timers, no bytes from nowhere, and an end.
+/// With any switches there is no panic, no storm of timers, no bytes from nowhere, and the run ends.
 #[test]
 fn the_ends_of_all_ranges_alone_and_in_pairs_leave_connections_sound() {
     let mut dice = haltere_net::rng::Streams::new(7, 0).named("switches");
@@ -309,7 +310,7 @@ fn the_ends_of_all_ranges_alone_and_in_pairs_leave_connections_sound() {
             let algorithm = ["cubic", "bbr", "newreno", "copa", "bbr3"][i % 5];
             let contender = format!("{transport}/{algorithm}{text}");
             for given in scenarios(&contender).iter().skip(i % 4).step_by(6) {
-                // Some pairs contradict each other, and not every algorithm has a use for every switch.
+                // Some pairs contradict each other, and some algorithms ignore some switches.
                 let Ok(scenario) = Scenario::from_json(&given.to_string()) else { continue };
                 let result = run(&scenario, i as u64, 0).unwrap();
                 assert_eq!(common::flaw(given, &result), None, "{given}");

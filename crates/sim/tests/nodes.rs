@@ -34,7 +34,7 @@ impl Transports for Maker {
     }
 }
 
-/// Takes the messages of many devices, and answers each with one of the same length.
+/// Receives the messages of many devices, and answers each with one of the same length.
 #[derive(Default)]
 struct Broker {
     accepted: u32,
@@ -76,7 +76,7 @@ impl Application for Broker {
     }
 }
 
-/// Wakes up, connects, says a message, hears the answer, and sleeps again without a word to the broker.
+/// Wakes up, connects, sends a message, receives the answer, and sleeps again without notice to the broker.
 struct Device {
     broker: Remote,
     sleep: Span,
@@ -186,13 +186,13 @@ fn an_application_accepts_and_loses_many_connections_and_others_open_them_again(
         for device in &world.processes()[1..] {
             assert!(device.is_over());
             assert_eq!(value(&device.report(), "heard"), f64::from(rounds) * MESSAGE as f64);
-            // What its released sockets had counted is not lost.
+            // The counters of released sockets are not lost.
             assert!(device.stats().sent_packets >= u64::from(rounds));
             assert_eq!(device.sockets(), 0);
         }
-        // The devices left without a word: what the broker still says to them finds nobody.
+        // The devices left without notice: what the broker still sends to them reaches nobody.
         assert!(world.stray_packets() > 0);
-        // QUIC's broker notices by its idle timeout and lets go; TCP's has nothing more to say.
+        // QUIC's broker notices by its idle timeout and closes. TCP's broker has nothing more to send.
         let left = if tcp { devices * rounds } else { 0 };
         assert_eq!(world.processes()[0].sockets(), left as usize, "tcp: {tcp}");
     }
@@ -209,7 +209,7 @@ fn what_many_connections_do_repeats_to_the_packet() {
 }
 
 #[test]
-fn a_call_to_nobody_fails_and_one_to_nowhere_at_once() {
+fn a_connect_without_listener_fails_and_one_without_route_fails_at_once() {
     let mut net = Topology::new();
     let (a, b, apart) = (net.node("a"), net.node("b"), net.node("apart"));
     net.join("ab", a, b, config(1), config(1));
@@ -298,7 +298,7 @@ fn several_links_between_two_hosts_have_addresses_of_their_own() {
     let net = network(&scenario, &Streams::new(1, 0)).unwrap();
     let found: Vec<_> = net.flows[0].ways.iter().map(|w| (w.up.clone(), w.down.clone(), w.mtu)).collect();
     assert_eq!(found, [(vec![1], vec![0], 1500), (vec![3], vec![2], 1400)]);
-    // What has a single path takes the first.
+    // A transport with a single path uses the first.
     let result = haltere_sim::run(&scenario, 1, 0).unwrap();
     let links: Vec<_> = result.links.iter().map(|l| (l.link.as_str(), l.delivered_packets > 0)).collect();
     assert_eq!(links, [("path 0", true), ("path 0", true), ("path 1", false), ("path 1", false)]);

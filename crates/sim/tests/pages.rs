@@ -1,4 +1,4 @@
-//! Pages of many objects over HTTP/1.1, HTTP/2 and HTTP/3: what depends on what, what waits for what, what a loss holds up.
+//! Pages of many objects over HTTP/1.1, HTTP/2 and HTTP/3: dependencies, waiting, and head-of-line blocking by a loss.
 
 mod common;
 
@@ -22,7 +22,7 @@ fn loaded(given: &Value) -> RunResult {
     result
 }
 
-/// When each object had come, in ms.
+/// When each object was complete, in ms.
 fn times(flow: &FlowResult) -> Vec<f64> {
     let times = flow.objects_s.as_ref().unwrap();
     times.iter().map(|t| (t.unwrap() * 1e9).round() / 1e6).collect()
@@ -59,7 +59,7 @@ fn http1_asks_for_six_at_a_time_and_the_others_for_all() {
 
 #[test]
 fn early_data_and_fast_open_save_their_round_trips_for_pages_too() {
-    // What a server may say to an address that is not validated has room for them (RFC 9000 section 8.1).
+    // The bytes that a server may send to an unvalidated address have room for them (RFC 9000 section 8.1).
     let objects = json!(vec![json!({ "size": "600B" }); 3]);
     for (contender, app, round_trips) in [
         ("tcp/cubic+tfo", "http1", 1),
@@ -75,7 +75,7 @@ fn early_data_and_fast_open_save_their_round_trips_for_pages_too() {
     }
 }
 
-/// Ten objects of a packet each are asked for at once, and one of the packets is lost.
+/// Ten objects of a packet each are requested at once, and one of the packets is lost.
 #[test]
 fn a_loss_holds_up_everything_on_one_tcp_connection_and_one_stream_of_quic() {
     let objects = json!(vec![json!({ "size": "1kB" }); 10]);
@@ -87,10 +87,10 @@ fn a_loss_holds_up_everything_on_one_tcp_connection_and_one_stream_of_quic() {
         let pairs = times(&clean.flows[0]).into_iter().zip(times(&lossy.flows[0]));
         pairs.filter(|(before, after)| *after > before + 20.0).count()
     };
-    // Down go the SYN-ACK, three segments of the server's flight, an ACK or two, the tickets, then the responses.
+    // The server sends the SYN-ACK, three segments of its flight, an ACK or two, the tickets, then the responses.
     let tcp: Vec<usize> = (8..12).map(|n| late("tcp/cubic", "https", n)).collect();
     let quic: Vec<usize> = (6..14).map(|n| late("quic/cubic", "https", n)).collect();
-    // All that comes after the loss waits: the earlier it is, the more.
+    // All data after the loss waits: the earlier the loss, the more data.
     assert!(tcp[0] >= 7 && tcp.windows(2).all(|w| w[0] >= w[1]), "{tcp:?}");
     assert!(quic.iter().all(|&n| n <= 2) && quic.contains(&1), "{quic:?}");
 }
@@ -104,7 +104,7 @@ fn responses_under_way_take_turns() {
         let at = times(&result.flows[0]);
         // One after the other they would be 800 ms apart.
         assert!((at[0] - at[1]).abs() < 500.0, "{contender} {app}: {at:?}");
-        // The small one need not wait for the large ones.
+        // The small object need not wait for the large ones.
         assert!(at[2] < 1100.0, "{contender} {app}: {at:?}");
     }
 }
@@ -142,7 +142,7 @@ fn random_pages_arrive_whole_over_lossy_paths() {
         let result = loaded(&given);
         assert_eq!((result.flows[0].bytes, common::flaw(&given, &result)), (total, None), "{given}");
         assert_eq!(times(&result.flows[0]).len(), count as usize);
-        // Twice the same.
+        // The run gives the same result twice.
         let again = common::result(&given);
         assert_eq!(times(&again.flows[0]), times(&result.flows[0]));
     }

@@ -1,4 +1,4 @@
-//! Captures of links: what stands in the file is what the link delivered, and tshark reads it without a complaint.
+//! Captures of links: the file contains what the link delivered, and tshark reads it without warnings.
 
 mod common;
 #[path = "../../../tests/rust/skips.rs"]
@@ -75,7 +75,7 @@ fn headers_are_whole_and_their_checksums_right() {
         let header = ip.header();
         assert_eq!(header.header_checksum(), header.to_header().calc_header_checksum());
         assert_eq!(usize::from(header.total_len()), packet.bytes.len());
-        // One router is behind it.
+        // The packet has passed one router.
         assert_eq!(header.ttl(), 63);
         match &sliced.transport {
             Some(TransportSlice::Tcp(t)) => {
@@ -112,11 +112,12 @@ fn windows_sequence_numbers_and_options_mean_what_the_model_means() {
     let offers: Vec<String> = syn.options_iterator().map(|o| format!("{:?}", o.unwrap())).collect();
     assert!(offers.contains(&"MaximumSegmentSize(1460)".to_string()), "{offers:?}");
     assert!(offers.iter().any(|o| o == "SelectiveAcknowledgementPermitted"), "{offers:?}");
-    // 16 MiB of buffer, half of it offered at first; the largest window is 153/256 of 128 MiB, which takes a shift of 11.
+    // The buffer is 16 MiB, half of which is advertised at first. The largest window is 153/256 of 128 MiB, which needs
+    // a scale of 11.
     assert!(offers.contains(&"WindowScale(11)".to_string()), "{offers:?}");
     let window = u64::from(ack.window_size) << 11;
     assert!(window.abs_diff(8 << 20) <= 1 << 11, "{window}");
-    // The object comes down, and nothing is acknowledged that has not come.
+    // The object arrives, and nothing is acknowledged that has not arrived.
     let (mut data, mut end, mut acked) = (0, 0, 0);
     for (i, packet) in packets.iter().enumerate() {
         let (header, len) = segment(i);
@@ -152,7 +153,7 @@ fn a_link_that_is_not_there_is_answered_with_those_that_are() {
 const WARNING: u64 = 0x0060_0000;
 const ERROR: u64 = 0x0080_0000;
 
-/// A packet as tshark sees it, with the worst severity of what it says of it.
+/// A packet as tshark decodes it, with the worst severity of its expert information.
 #[derive(Debug)]
 struct Seen {
     interface: usize,
@@ -162,7 +163,7 @@ struct Seen {
     said: String,
 }
 
-/// What tshark sees with all checksums verified.
+/// The packets as tshark decodes them, with all checksums verified.
 fn tshark(run: &Traced, name: &str) -> Option<Vec<Seen>> {
     let mut command = Command::new("tshark");
     command.args(["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"]);
@@ -232,7 +233,7 @@ fn datagrams_of_a_production_stack_stand_there_byte_for_byte_and_can_be_decrypte
     ]);
     let output = command.arg(run.folder.path().join("link.pcapng")).output().unwrap();
     assert!(String::from_utf8(output.stdout).unwrap().lines().count() > 600);
-    // What the stack itself logs is passed on.
+    // The stack's own log is passed on.
     let log = String::from_utf8(run.file("flow-0-server-stack.sqlog")).unwrap();
     assert!(log.contains("packet_sent") && log.ends_with(['\n', '}']), "{}", log.len());
 }

@@ -1,4 +1,4 @@
-//! qlog files: a public reader (the crate `qlog`) takes every record, and they say what the run's counters say.
+//! qlog files: a public reader (the crate `qlog`) accepts every record, and they agree with the run's counters.
 
 mod common;
 
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 fn events(run: &Traced, name: &str) -> Vec<Event> {
     let bytes = run.file(name);
     let records = bytes.iter().filter(|b| **b == 0x1e).count();
-    // The reader takes the newline of the last record for part of the text; JSON does not mind.
+    // The reader includes the newline of the last record in the text, which is valid JSON.
     let reader = QlogSeqReader::new(Box::new(bytes.as_slice())).unwrap();
     assert_eq!((reader.qlog.qlog_version.as_str(), reader.qlog.qlog_format.as_str()), ("0.3", "JSON-SEQ"));
     let events: Vec<Event> = reader
@@ -44,7 +44,7 @@ fn a_public_reader_takes_every_record_and_counts_what_the_run_counts() {
             let sent = |e: &EventData| matches!(e, EventData::PacketSent(_));
             assert!(count(&server, sent) >= flow.sent_packets, "{what}");
             if contender.starts_with("tcp") {
-                // QUIC packets share datagrams.
+                // QUIC packets may share datagrams.
                 let received = count(&client, |e| matches!(e, EventData::PacketReceived(_)));
                 assert_eq!(received, result.data_packets, "{what}");
                 assert_eq!(count(&server, sent), result.links[0].offered_packets, "{what}");

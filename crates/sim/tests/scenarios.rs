@@ -1,4 +1,4 @@
-//! Ten thousand random scenarios: each ends well, or fails for the honest reason; no packet is made or lost without a
+//! Ten thousand random scenarios: each ends well, or fails for an expected reason; no packet is made or lost without a
 //! cause; nothing stalls.
 
 mod common;
@@ -25,7 +25,7 @@ fn cases(numbers: std::ops::Range<u64>) {
     assert!(wrong.is_empty(), "{} cases went wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-// In parts, so that they run side by side where there are cores.
+// In parts, so that they run in parallel.
 #[test]
 fn the_first_2500() {
     cases(0..2500);
@@ -46,7 +46,7 @@ fn the_fourth_2500() {
     cases(7500..10_000);
 }
 
-/// Else much is tried and little claimed.
+/// Otherwise the tests would run much and check little.
 #[test]
 fn most_scenarios_must_end_well_and_some_must_not() {
     let count = |hope| (0..10_000).filter(|&n| case(n).hope == hope).count();

@@ -1,13 +1,14 @@
-//! A small table of results guards the whole: whoever changes it sees what else has changed, and reviews it.
+//! A small table of results protects the whole. If a change alters results, the table shows which, and they are
+//! reviewed.
 //!
-//! To write the table anew: `HALTERE_BLESS=1 cargo test -p haltere-sim --test snapshot`
+//! To rewrite the table: `HALTERE_BLESS=1 cargo test -p haltere-sim --test snapshot`
 
 mod common;
 
 use serde_json::json;
 use std::fmt::Write;
 
-/// Medians of five replications of 2 MB over 20 Mbit/s, rounded, so that what changes no result changes no digit.
+/// Medians of five replications of 2 MB over 20 Mbit/s, rounded, so that only changes of results change digits.
 fn table() -> String {
     let mut table = String::from("# Regenerate: HALTERE_BLESS=1 cargo test -p haltere-sim --test snapshot\n");
     table.push_str("# 2 MB over 20 Mbit/s, queue 1bdp (at least 10 packets); medians of 5 replications\n");
@@ -36,7 +37,7 @@ fn cell(contender: &str, loss: &str, rtt: u32) -> (u64, u64) {
         of.sort_unstable();
         of[of.len() / 2]
     };
-    // To the ten milliseconds.
+    // Rounded to ten milliseconds.
     let completion = runs.iter().map(|r| 10 * (r.flows[0].completion_s.unwrap() * 100.0).round() as u64).collect();
     (median(completion), median(runs.iter().map(|r| r.flows[0].retransmitted_packets).collect()))
 }

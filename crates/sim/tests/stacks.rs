@@ -24,7 +24,7 @@ fn quinn_moves_a_megabyte_through_a_scenario() {
     let result = run(&point_to_point(&["quic@quinn/cubic"], "1MB", usual()));
     assert_eq!((result.status, result.error), ("ok", None));
     let flow = &result.flows[0];
-    // 80 ms of serialisation and four round trips of 20 ms: handshake, request, and what slow start costs.
+    // 80 ms of serialisation and four round trips of 20 ms: handshake, request, and the cost of slow start.
     assert!((0.1..0.4).contains(&flow.completion_s.unwrap()), "{flow:?}");
     assert!(flow.min_rtt_s.unwrap() >= 0.02 && flow.sent_packets > 680, "{flow:?}");
 }
@@ -65,7 +65,7 @@ fn quinn_shares_a_bottleneck_with_modelled_tcp() {
         "flows": [flow("quic@quinn/cubic", 0), flow("tcp/cubic", 1), flow("quic@model/cubic", 2)],
     });
     let result = run(&Scenario::from_json(&scenario.to_string()).unwrap());
-    // A run whose packets are not all accounted for has failed.
+    // A run fails if not all its packets are accounted for.
     assert_eq!((result.status, result.error), ("ok", None));
     let goodputs: Vec<f64> = result.flows.iter().map(|f| f.goodput_bps.unwrap()).collect();
     assert!(goodputs.iter().all(|g| *g > 3e6), "{goodputs:?}");

@@ -1,8 +1,8 @@
-//! Long-run windows and rates against what theory says of them.
+//! Long-run windows and rates compared with theory.
 //!
-//! Average windows are taken as throughput × RTT: the models behind the figures count packets in each cycle from loss to
-//! loss, and so does this. Rates are so high that only losses limit; the first cycles, with slow start and the way to
-//! the steady state, do not count.
+//! Average windows are computed as throughput × RTT. The models behind the figures count packets in each cycle from
+//! loss to loss, and so do these tests. Rates are so high that only losses limit them. The first cycles, with slow
+//! start and the approach to the steady state, are not counted.
 
 mod common;
 
@@ -68,7 +68,7 @@ fn assert_near(what: &str, got: f64, wanted: f64) {
 #[test]
 fn cubic_has_the_windows_of_rfc_9438_where_segments_are_small_beside_them() {
     let cells = [
-        // Six cycles pass until the window has come down from where slow start left it.
+        // It takes six cycles until the window has come down from the level at which slow start left it.
         (0.1, 1e-6, (8.0, 6.0)),
         (0.01, 1e-3, (20.0, 400.0)),
         (0.01, 1e-4, (10.0, 60.0)),
@@ -99,13 +99,13 @@ fn cubic_in_bytes_has_the_windows_of_rfc_9438() {
     }
 }
 
-/// The average window of CUBIC's rules followed by hand, one step a round trip, in whole segments as Linux counts, from a
+/// The average window of CUBIC's rules, computed one step per round trip, in whole segments as Linux counts, from a
 /// window far above the steady state.
 ///
-/// Linux computes its target in whole segments, so that the window is back at W_max as soon as the curve is less than
-/// one segment below it: (1/C)^(1/3) = 1.36 s before the plateau's middle. A loss at any time from then on finds
-/// W = W_max and leaves everything as it is. In place of one fixed point there is a band of them, and a window that
-/// comes down into it, as it does after slow start, stays near its upper edge. (From below it stays under the table.)
+/// Linux computes its target in whole segments. The window is therefore back at W_max as soon as the curve is less than
+/// one segment below it: (1/C)^(1/3) = 1.36 s before the middle of the plateau. A loss at any later time finds W =
+/// W_max and changes nothing. Instead of one fixed point there is a band of them. A window that comes down into the
+/// band, as it does after slow start, stays near its upper edge. (From below it stays under the table.)
 fn in_whole_segments(p: f64, rtt: f64) -> f64 {
     let (mut window, mut last_max) = ((3.0 * rfc_9438(p, rtt)).floor(), 0.0);
     let (mut packets, mut rounds) = (0.0, 0.0);
@@ -134,9 +134,9 @@ fn in_whole_segments(p: f64, rtt: f64) -> f64 {
     packets / rounds
 }
 
-/// Where a plateau of 1.36 s is much of a cycle, TCP's windows are up to a fifth above the table: see
-/// [`in_whole_segments`]. So they are where Reno's window and the curve cross, as the table takes the larger of two
-/// averages, the algorithm the larger of two windows at each instant.
+/// Where a plateau of 1.36 s is a large part of a cycle, TCP's windows are up to a fifth above the table: see
+/// [`in_whole_segments`]. The same happens where Reno's window and the curve cross, because the table takes the larger
+/// of two averages and the algorithm takes the larger of two windows at each instant.
 #[test]
 fn whole_segments_let_cubic_rest_above_the_table() {
     for (rtt, p, cycles) in
@@ -149,10 +149,10 @@ fn whole_segments_let_cubic_rest_above_the_table() {
     }
 }
 
-/// Windows of a dozen segments are below the table, which knows no recovery: of each cycle one round trip goes by in
-/// recovery, in which the window does not grow, and one until the window follows Reno's, which Linux looks at by whole
-/// segments. W = 0.7 peak to peak in 0.3 peak / alpha + 2 round trips. A sender of super-segments waits for up to a
-/// millisecond in each, so that the truth lies between the window and that over as much longer round trips.
+/// Windows of a dozen segments are below the table, which does not include recovery. In each cycle the window does not
+/// grow for one round trip in recovery, and for another until it follows Reno's, which Linux checks in whole segments.
+/// W = 0.7 peak to peak in 0.3 peak / alpha + 2 round trips. A sender of super-segments waits for up to a millisecond
+/// in each, so the true value is between the window and that over round trips longer by as much.
 #[test]
 fn small_windows_of_cubic_are_those_of_reno_with_two_round_trips_without_growth() {
     for rtt in [0.1, 0.01] {

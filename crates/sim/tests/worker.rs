@@ -43,7 +43,7 @@ fn quiche_shares_a_bottleneck_with_modelled_tcp_and_quinn() {
         "flows": [flow("quic@quiche/cubic", 0), flow("tcp/cubic", 1), flow("quic@quinn/cubic", 2)],
     });
     let result = run(&Scenario::from_json(&scenario.to_string()).unwrap());
-    // A run whose packets are not all accounted for has failed.
+    // A run fails if not all its packets are accounted for.
     assert_eq!((result.status, result.error), ("ok", None));
     let goodputs: Vec<f64> = result.flows.iter().map(|f| f.goodput_bps.unwrap()).collect();
     assert!(goodputs.iter().all(|g| *g > 2e6), "{goodputs:?}");
@@ -93,6 +93,6 @@ fn a_page_of_many_objects_loads() {
     let scenario = json!({ "topology": { "kind": "point-to-point", "link": link }, "flows": [flow] });
     let result = run(&Scenario::from_json(&scenario.to_string()).unwrap());
     assert_eq!((result.status, result.error), ("ok", None));
-    // More objects than the server allows streams at first.
+    // There are more objects than the server allows streams at first.
     assert!(result.flows[0].objects_s.as_ref().unwrap().iter().all(Option::is_some), "{:?}", result.flows[0]);
 }

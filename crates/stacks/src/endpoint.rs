@@ -347,7 +347,7 @@ impl<M: StackConnection> Endpoint for StackEndpoint<M> {
         self.events.pop_front()
     }
 
-    fn takes_early_data(&self) -> bool {
+    fn can_send_early_data(&self) -> bool {
         self.early_data
     }
 

@@ -45,7 +45,7 @@ mod kind {
         let session = match byte >> LEVEL {
             0 => Session::New,
             1 => Session::Resumed,
-            _ => Session::Early,
+            _ => Session::EarlyData,
         };
         (byte & ((1 << LEVEL) - 1), session)
     }
@@ -116,7 +116,7 @@ impl Handshake {
 
     /// Whether there are keys for 0-RTT packets. A client's are there from the start, until the server refuses them.
     pub fn early(&self) -> bool {
-        self.session == Session::Early && (self.is_client() || self.greeted)
+        self.session == Session::EarlyData && (self.is_client() || self.greeted)
     }
 
     pub fn is_handshaking(&self) -> bool {
@@ -201,7 +201,7 @@ impl Handshake {
                 let rest = match self.session {
                     Session::New => SERVER_NAME + AUTHENTICATION,
                     Session::Resumed => FINISHED,
-                    Session::Early => EARLY_DATA + FINISHED,
+                    Session::EarlyData => EARLY_DATA + FINISHED,
                 };
                 let len = ENCRYPTED_EXTENSIONS + own.len() + rest;
                 message(into, kind::with(kind::FLIGHT, self.session), len, &own);
@@ -222,7 +222,7 @@ impl Handshake {
         match self.session {
             Session::New => 0,
             Session::Resumed => resumed,
-            Session::Early => early,
+            Session::EarlyData => early,
         }
     }
 }
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_server_that_remembers_nothing_grants_nothing() {
-        let resumption = Resumption { session: Session::Early, ..Resumption::default() };
+        let resumption = Resumption { session: Session::EarlyData, ..Resumption::default() };
         resumption.parameters.keep(Some(vec![3; 70]));
         let mut client = Handshake::new(Role::Client, vec![1; 60], resumption);
         let mut server = Handshake::new(Role::Server, vec![2; 80], Resumption::default());
@@ -348,15 +348,16 @@ mod tests {
     /// Lengths of TLS's messages in turn: client's hello; server's hello, flight; client's end; server's tickets.
     fn of_tls(pair: &Pair, session: Session, client_parameters: usize, server_parameters: usize) -> [usize; 5] {
         let calendar = Calendar::default();
-        let (client, server) = (Arc::new(pair.client(&calendar, session == Session::Early)), pair.server(&calendar));
+        let (client, server) =
+            (Arc::new(pair.client(&calendar, session == Session::EarlyData)), pair.server(&calendar));
         let name = NAME.try_into().unwrap();
         let mut client = ClientConnection::new(client, Version::V1, name, vec![0; client_parameters]).unwrap();
         let mut server = ServerConnection::new(Arc::new(server), Version::V1, vec![0; server_parameters]).unwrap();
         let (mut hello, mut answer, mut flight, mut end, mut tickets) = (vec![], vec![], vec![], vec![], vec![]);
         assert!(client.write_hs(&mut hello).is_none());
-        assert_eq!(client.zero_rtt_keys().is_some(), session == Session::Early);
+        assert_eq!(client.zero_rtt_keys().is_some(), session == Session::EarlyData);
         server.read_hs(&hello).unwrap();
-        assert_eq!(server.zero_rtt_keys().is_some(), session == Session::Early);
+        assert_eq!(server.zero_rtt_keys().is_some(), session == Session::EarlyData);
         assert!(matches!(server.write_hs(&mut answer), Some(KeyChange::Handshake { .. })));
         assert!(matches!(server.write_hs(&mut flight), Some(KeyChange::OneRtt { .. })));
         client.read_hs(&answer).unwrap();
@@ -374,9 +375,9 @@ mod tests {
         let mut server = Handshake::new(Role::Server, vec![0; server_parameters], resumption.clone());
         let (mut hello, mut answer, mut flight, mut end, mut tickets) = (vec![], vec![], vec![], vec![], vec![]);
         assert!(client.write(&mut hello).is_none());
-        assert_eq!(client.early(), resumption.session == Session::Early);
+        assert_eq!(client.early(), resumption.session == Session::EarlyData);
         server.read(&hello).unwrap();
-        assert_eq!(server.early(), resumption.session == Session::Early);
+        assert_eq!(server.early(), resumption.session == Session::EarlyData);
         assert_eq!(server.write(&mut answer), Some(Level::Handshake));
         assert_eq!(server.write(&mut flight), Some(Level::Data));
         client.read(&answer).unwrap();
@@ -393,7 +394,7 @@ mod tests {
     fn the_null_cipher_says_as_much_as_tls() {
         for (client, server) in [(60, 80), (75, 101)] {
             let (pair, parameters) = (Pair::new().unwrap(), Parameters::default());
-            for session in [Session::New, Session::Resumed, Session::Early] {
+            for session in [Session::New, Session::Resumed, Session::EarlyData] {
                 let resumption = Resumption { session, parameters: parameters.clone() };
                 let (tls, null) = (of_tls(&pair, session, client, server), of_null(&resumption, client, server));
                 assert_eq!(tls, null, "{session:?}");

@@ -28,7 +28,7 @@ struct Variant {
 
 impl Variant {
     fn all() -> impl Iterator<Item = Variant> {
-        let sessions = [Session::New, Session::Resumed, Session::Early];
+        let sessions = [Session::New, Session::Resumed, Session::EarlyData];
         (0..48).map(move |n| Variant {
             stack: STACKS[n / 24],
             cipher: CIPHERS[n / 12 % 2],
@@ -78,7 +78,7 @@ impl Variant {
 
     /// Round trips before the request can go.
     fn round_trips(self) -> u64 {
-        u64::from(self.session != Session::Early) + u64::from(self.retry) + u64::from(self.unknown_version)
+        u64::from(self.session != Session::EarlyData) + u64::from(self.retry) + u64::from(self.unknown_version)
     }
 
     /// Whether the server knows the client's address from the start, by the token of the earlier connection.
@@ -171,7 +171,7 @@ fn each_variant_says_what_it_should() {
         assert_eq!(count(Form::Retry), u64::from(variant.retry), "{variant:?}");
         assert_eq!(count(Form::Negotiation), u64::from(variant.unknown_version), "{variant:?}");
         assert_eq!(count(Form::Draft), u64::from(variant.unknown_version), "{variant:?}");
-        assert_eq!(count(Form::Early) > 0, variant.session == Session::Early, "{variant:?}");
+        assert_eq!(count(Form::Early) > 0, variant.session == Session::EarlyData, "{variant:?}");
     }
 }
 
@@ -191,7 +191,7 @@ fn times_and_lengths_are_the_same_under_both_ciphers_and_in_every_run() {
 
 #[test]
 fn early_data_that_the_server_does_not_take_is_sent_again() {
-    for variant in Variant::all().filter(|v| v.session == Session::Early) {
+    for variant in Variant::all().filter(|v| v.session == Session::EarlyData) {
         let mut pair = variant.ends([variant.memory(), None], 3000);
         assert!(pair.run(Span::from_secs(300)), "still going: {variant:?}");
         pair.assert_complete();
@@ -202,7 +202,7 @@ fn early_data_that_the_server_does_not_take_is_sent_again() {
 
 #[test]
 fn a_client_that_remembers_nothing_begins_a_new_session() {
-    for variant in Variant::all().filter(|v| v.session == Session::Early) {
+    for variant in Variant::all().filter(|v| v.session == Session::EarlyData) {
         let mut pair = variant.ends([None, variant.memory()], 3000);
         assert!(pair.run(Span::from_secs(300)), "still going: {variant:?}");
         pair.assert_complete();

@@ -11,20 +11,20 @@ pub struct StreamId(pub u64);
 /// Which end of the connection this is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// It opens the connection.
+    /// The client: it opens the connection.
     Client,
-    /// It waits for one.
+    /// The server: it waits for a connection.
     Server,
 }
 
-/// Why a connection ended before its time.
+/// Why a connection ended early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CloseReason {
     /// The peer did not answer the opening packets.
     HandshakeTimeout,
-    /// Retransmissions were given up.
+    /// The sender retransmitted as often as it is allowed to, without an answer.
     RetransmissionTimeout,
-    /// Nothing was heard for the idle timeout.
+    /// No packet arrived for the idle timeout.
     IdleTimeout,
     /// The peer broke the protocol; the text says how.
     ProtocolViolation(&'static str),
@@ -48,37 +48,37 @@ impl CloseReason {
     }
 }
 
-/// What a connection tells its application.
+/// What a connection reports to its application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// The transport's handshake is over: streams may be written.
+    /// The transport's handshake is complete: the application may write to streams.
     Connected,
-    /// The stream has bytes to read; a stream opened by the peer shows itself so.
+    /// The stream has bytes to read. The first such event of an unknown stream means that the peer has opened it.
     Readable(StreamId),
-    /// Fewer bytes of the stream wait to be sent than [`Endpoint::wait_writable`] asked for.
+    /// Fewer bytes of the stream are unsent than [`Endpoint::wait_writable`] asked for.
     Writable(StreamId),
-    /// A stream can be opened after [`Endpoint::open`] had refused one.
+    /// A stream can be opened, after [`Endpoint::open`] had refused one.
     Openable,
-    /// Every byte of the stream was delivered to the application and the peer has finished it.
+    /// Every byte of the stream was delivered to the application, and the peer has finished the stream.
     Finished(StreamId),
-    /// The connection is closed in good order.
+    /// The connection was closed without an error.
     Closed,
     /// The connection failed.
     Failed(CloseReason),
 }
 
-/// What a connection counted, for results. Bytes of data are application bytes on streams (or in TCP's byte stream).
+/// Counters of a connection, for results. Bytes of data are application bytes on streams (or in TCP's byte stream).
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Stats {
     /// Packets sent that carried data or had to be acknowledged.
     pub sent_packets: u64,
-    /// Packets sent in all, acknowledgements included.
+    /// All packets sent, acknowledgements included.
     pub sent_all: u64,
-    /// Packets that carried data again.
+    /// Packets that carried retransmitted data.
     pub retransmitted_packets: u64,
     /// Packets declared lost.
     pub lost_packets: u64,
-    /// Losses that turned out not to be.
+    /// Losses that proved spurious.
     pub spurious_retransmissions: u64,
     /// Timeouts: retransmission timeouts (TCP), persistent congestion (QUIC).
     pub timeouts: u64,
@@ -86,7 +86,7 @@ pub struct Stats {
     pub probes: u64,
     /// Packets received.
     pub received_packets: u64,
-    /// Packets that were dropped because they were damaged, forged, or no part of the connection.
+    /// Packets that were dropped because they were damaged, forged, or not part of the connection.
     pub invalid_packets: u64,
     /// Bytes of the packets received on the wire, IP headers included.
     pub received_wire_bytes: u64,
@@ -96,12 +96,12 @@ pub struct Stats {
     pub rtt_sum_ns: u128,
     /// Number of RTT samples.
     pub rtt_samples: u64,
-    /// When the transport's handshake was over.
+    /// When the transport's handshake was complete.
     pub connected_at: Option<Time>,
 }
 
 impl Stats {
-    /// The counts of two connections together.
+    /// The sum of the counters of two connections.
     pub fn and(self, other: Stats) -> Stats {
         let earlier = |a: Option<Time>, b: Option<Time>| a.into_iter().chain(b).min();
         Stats {
@@ -135,11 +135,11 @@ impl Stats {
 
 /// One end of a connection.
 ///
-/// The driver's cycle: call [`on_packet`](Endpoint::on_packet) or [`on_wake`](Endpoint::on_wake), let the application
-/// take [`poll_event`](Endpoint::poll_event) until it is empty (it may read and write meanwhile), then take
-/// [`poll_transmit`](Endpoint::poll_transmit) until it is empty, then ask [`next_wake`](Endpoint::next_wake).
-/// Each call sees the same `cx.now`. Packets come out with `len`, `path`, `ecn` and `body` set; the driver fills in
-/// flow and route.
+/// The driver repeats four steps. It calls [`on_packet`](Endpoint::on_packet) or [`on_wake`](Endpoint::on_wake). It
+/// lets the application take events from [`poll_event`](Endpoint::poll_event) until there are none; the application may
+/// read and write meanwhile. It takes packets from [`poll_transmit`](Endpoint::poll_transmit) until there are none. It
+/// asks [`next_wake`](Endpoint::next_wake). All calls of one cycle have the same `cx.now`. Packets come out with `len`,
+/// `path`, `ecn` and `body` set; the driver fills in flow and route.
 pub trait Endpoint: Send {
     /// Begins the handshake (client only).
     fn connect(&mut self, cx: &mut Cx<'_>);
@@ -154,55 +154,57 @@ pub trait Endpoint: Send {
     /// The next event for the application.
     fn poll_event(&mut self) -> Option<Event>;
 
-    /// Whether the client may open streams and write before the handshake is over, for its first packets to carry
-    /// (TCP Fast Open, QUIC's 0-RTT).
-    fn takes_early_data(&self) -> bool {
+    /// Whether the client may open streams and write before the handshake is complete. Its first packets then carry the
+    /// data (TCP Fast Open, QUIC's 0-RTT).
+    fn can_send_early_data(&self) -> bool {
         false
     }
-    /// Opens a stream; `None` if the transport can have no further one now. TCP gives its only stream, once.
+    /// Opens a stream; `None` if the transport cannot open another one now. TCP returns its only stream, once.
     fn open(&mut self) -> Option<StreamId>;
     /// Appends `bytes` bytes to the stream's send buffer.
     fn write(&mut self, stream: StreamId, bytes: u64);
-    /// Bytes of the stream that were written and never sent. Only TCP knows: there what is written cannot be overtaken.
+    /// Bytes of the stream that were written and never sent. Only TCP knows them, because it sends in the order of
+    /// writing.
     fn unsent(&self, _: StreamId) -> u64 {
         0
     }
-    /// Asks for one [`Event::Writable`] as soon as fewer than `below` bytes of the stream are unsent.
+    /// Requests one [`Event::Writable`] for the time at which fewer than `below` bytes of the stream are unsent.
     fn wait_writable(&mut self, _: StreamId, _below: u64) {}
-    /// Ends the stream after what was written.
+    /// Ends the stream after the bytes written so far.
     fn finish(&mut self, stream: StreamId);
-    /// Takes at `now` the bytes that are ready in order, and returns how many.
+    /// Takes the bytes that are ready in order at `now`, and returns their number.
     fn read(&mut self, stream: StreamId, now: Time) -> u64;
-    /// Closes the connection once all that was written is delivered.
+    /// Closes the connection once everything written is delivered.
     fn close(&mut self);
 
-    /// TLS secrets that are new since this was last asked, in the lines of `SSLKEYLOGFILE`
-    /// (draft-ietf-tls-keylogfile); an endpoint without real cryptography has none.
+    /// The TLS secrets that were added since the last call, as lines of `SSLKEYLOGFILE` (draft-ietf-tls-keylogfile). An
+    /// endpoint without real cryptography has none.
     fn take_secrets(&mut self) -> String {
         String::new()
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     fn stats(&self) -> Stats;
-    /// Takes up a path. It carries data once the peer has answered on it; the peer takes it up with the first packet that comes.
+    /// Adds a path. It carries data once the peer has answered on it. The peer adds the path when the first packet
+    /// arrives on it.
     ///
     /// # Errors
-    /// Why it does not.
+    /// If the path cannot be added.
     fn add_path(&mut self, _path: PathId, _cx: &mut Cx<'_>) -> Result<(), PathError> {
         Err(PathError::SinglePath)
     }
-    /// Gives a path up: what is in flight on it is sent again on others. Its number is not used again.
+    /// Abandons a path. What is in flight on it is sent again on other paths. Its number is not used again.
     ///
     /// # Errors
-    /// Why it does not.
+    /// If the path cannot be abandoned.
     fn abandon_path(&mut self, _path: PathId, _cx: &mut Cx<'_>) -> Result<(), PathError> {
         Err(PathError::SinglePath)
     }
-    /// A path as it is now; `None` if the connection never had it, or does not tell.
+    /// The present state of a path; `None` if the connection never had the path, or does not report on it.
     fn path_view(&self, _path: PathId) -> Option<PathView> {
         None
     }
-    /// Number of paths the connection has, or has had and abandoned.
+    /// Number of paths of the connection, abandoned ones included.
     fn paths(&self) -> usize {
         1
     }

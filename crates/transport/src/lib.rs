@@ -1,10 +1,10 @@
-//! Transports as sans-IO state machines: packets and the time go in; packets, events and the next time the machine
-//! wants to be called come out.
+//! Transports as sans-IO state machines. The input is packets and the time. The output is packets, events and the time
+//! of the next wake-up.
 //!
-//! What transports share stands in [`cc`] (congestion control, one file an algorithm) and [`recovery`] (delivery rate,
-//! pacing, filters); which path of several a packet takes is decided in [`scheduler`]; what differs stands in [`tcp`] and
-//! [`quic`]. An application drives either through [`Endpoint`]. [`mechanisms`] lists every switch of both, with its default
-//! and its source.
+//! The parts that transports share are in [`cc`] (congestion control, one file per algorithm), [`recovery`] (delivery
+//! rate, pacing, filters) and [`scheduler`] (the choice among several paths). The parts that differ are in [`tcp`] and
+//! [`quic`]. An application drives either through [`Endpoint`]. [`mechanisms`] lists every switch of both, with its
+//! default and its source.
 
 pub mod cc;
 pub mod endpoint;

@@ -1,42 +1,45 @@
-//! What schedulers and coupled congestion controls are given of each path of a connection.
+//! What schedulers and coupled congestion controls can see of each path of a connection.
 
 use haltere_net::{PathId, Rate, Span, Time};
 
-/// In which part of its life a path is.
+/// The state of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum PathState {
-    /// It is not known yet whether the peer can be reached on it (RFC 9000 section 8.2); it carries no data.
+    /// Not validated yet: it is unknown whether the peer can be reached on it (RFC 9000 section 8.2). It carries no
+    /// data.
     Validating,
     /// It carries data.
     #[default]
     Active,
-    /// It is there to be used if no active path is left.
+    /// In reserve: it is used if no active path is left.
     Standby,
-    /// A timeout passed without an answer: it is probed, and carries no data until one comes while another path can.
+    /// A timeout passed without an answer. The path is probed. It carries no data before an answer arrives, unless no
+    /// other path can.
     Suspect,
-    /// It is given up, by either end, and will not come back.
+    /// Abandoned by either end. It does not come back.
     Abandoned,
 }
 
 impl PathState {
-    /// Whether a scheduler may put data on it.
+    /// Whether a scheduler may send data on it.
     pub const fn usable(self) -> bool {
         matches!(self, PathState::Active | PathState::Standby)
     }
 }
 
-/// A path as others see it, at one instant. Sizes are in bytes, as congestion control counts them.
+/// A snapshot of a path. Sizes are in bytes, as congestion control counts them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PathView {
-    /// Its number within the connection.
+    /// The path's number within the connection.
     pub id: PathId,
-    /// In which part of its life it is.
+    /// The path's state.
     pub state: PathState,
-    /// Whether it is the path of the controller that is given the view; never in what schedulers are given.
+    /// Whether this is the path of the controller that receives the view. Always false in the views that schedulers
+    /// receive.
     pub own: bool,
     /// Congestion window, bytes.
     pub window: u64,
-    /// Slow-start threshold, bytes; `u64::MAX` while there is none.
+    /// Slow-start threshold, bytes; `u64::MAX` if it is not set.
     pub ssthresh: u64,
     /// Bytes in flight.
     pub in_flight: u64,
@@ -50,15 +53,15 @@ pub struct PathView {
     pub rtt_variation: Span,
     /// The newest sample of the delivery rate, if there was one.
     pub delivery_rate: Option<Rate>,
-    /// The rate that its packets are paced at, if they are.
+    /// The pacing rate, if the path is paced.
     pub pacing_rate: Option<Rate>,
-    /// When pacing lets the next packet go; up to the present if it may go at once.
+    /// When pacing allows the next packet. A time that is not in the future means at once.
     pub paced_until: Time,
     /// Whether the window grows exponentially.
     pub in_slow_start: bool,
     /// Bytes acknowledged since the last loss.
     pub since_loss: u64,
-    /// Bytes acknowledged between the last two losses (with `since_loss`, what OLIA goes by).
+    /// Bytes acknowledged between the last two losses. OLIA uses it together with `since_loss`.
     pub between_losses: u64,
 }
 
@@ -68,29 +71,30 @@ impl PathView {
         self.in_flight + self.mss <= self.window
     }
 
-    /// Whether a full packet may go on it at `now`: the path is usable, and neither window nor pacing holds it back.
+    /// Whether a full packet may be sent on it at `now`: the path is usable, and neither the window nor pacing blocks
+    /// it.
     pub fn can_send(&self, now: Time) -> bool {
         self.state.usable() && self.has_room() && self.paced_until <= now
     }
 
-    /// Of what a coupled controller is given, its own path; `None` on a connection with a single path.
+    /// The controller's own path among those it receives; `None` on a connection with a single path.
     pub fn own(paths: &[PathView]) -> Option<&PathView> {
         paths.iter().find(|path| path.own)
     }
 }
 
-/// Why a connection does not take or give up a path.
+/// Why a connection cannot add or abandon a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathError {
-    /// The transport has one path, or is configured to have one.
+    /// The transport supports one path only, or is configured for one.
     SinglePath,
-    /// The peer has not agreed to have several, or the handshake is not over.
+    /// The peer has not agreed to several paths, or the handshake is not complete.
     NotNegotiated,
-    /// The connection has or had a path of this number; numbers are not used again.
+    /// The connection has, or had, a path with this number. Numbers are not used again.
     Taken,
-    /// More paths than either end allows.
+    /// There would be more paths than either end allows.
     TooMany,
-    /// There is no such path, or it is given up already.
+    /// There is no such path, or it is already abandoned.
     NoSuchPath,
     /// It is the only path left.
     LastPath,

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
-/// Ranges for which an idle set keeps room.
+/// The number of ranges for which an idle set keeps memory.
 const MANY: usize = 8;
 
-/// A set of disjoint, non-adjacent ranges `[start, end)`, ascending. Made for few ranges that come and go at the ends.
+/// A set of disjoint, non-adjacent ranges `[start, end)`, ascending. It is fast for a few ranges that change at the
+/// ends.
 #[derive(Clone, Default, Debug)]
 pub struct RangeSet {
     ranges: VecDeque<(u64, u64)>,
@@ -51,7 +52,7 @@ impl RangeSet {
         }
     }
 
-    /// Gives the memory of many ranges back once there is no more than one.
+    /// Frees the memory of many ranges once at most one is left.
     #[inline]
     fn release(&mut self) {
         if self.ranges.len() <= 1 && self.ranges.capacity() > MANY {
@@ -99,13 +100,13 @@ impl RangeSet {
         }
     }
 
-    /// How far the set reaches from 0 without a gap.
+    /// The length of the range that begins at 0; 0 if there is none.
     #[inline]
     pub fn prefix(&self) -> u64 {
         self.ranges.front().filter(|r| r.0 == 0).map_or(0, |r| r.1)
     }
 
-    /// Removes everything below `bound`.
+    /// Removes all positions below `bound`.
     pub fn remove_below(&mut self, bound: u64) {
         while self.ranges.front().is_some_and(|r| r.1 <= bound) {
             self.pop_first();
@@ -115,7 +116,7 @@ impl RangeSet {
         }
     }
 
-    /// The range that holds `position`.
+    /// The range that contains `position`.
     pub fn containing(&self, position: u64) -> Option<(u64, u64)> {
         let at = self.ranges.partition_point(|r| r.1 <= position);
         self.ranges.get(at).copied().filter(|r| r.0 <= position)
@@ -134,7 +135,7 @@ impl RangeSet {
     pub fn last(&self) -> Option<(u64, u64)> {
         self.ranges.back().copied()
     }
-    /// Takes out the lowest range.
+    /// Removes and returns the lowest range.
     pub fn pop_first(&mut self) -> Option<(u64, u64)> {
         let first = self.ranges.pop_front();
         self.release();
@@ -164,7 +165,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a plain set of numbers.
+        /// Compares the set with a plain set of numbers.
         #[test]
         fn a_range_set_is_a_set(operations in prop::collection::vec((0u64..60, 0u64..12, 0..3u8), 0..60)) {
             let mut set = RangeSet::default();

@@ -1,5 +1,5 @@
-//! Loss-based congestion controls against the numbers of their specifications: growth per RTT at given windows and RTTs,
-//! and what a loss takes. `Grain::Exact` follows the paper, `Grain::Linux` the kernel's module.
+//! Loss-based congestion controls compared with the numbers of their specifications: growth per RTT at given windows
+//! and RTTs, and the reduction by a loss. `Grain::Exact` follows the paper, `Grain::Linux` the kernel's module.
 
 mod common;
 
@@ -10,7 +10,7 @@ use haltere_transport::cc::{Algorithm, SlowStart, Trigger};
 const RTT: Span = Span::from_millis(100);
 const BOTH: [Grain; 2] = [Grain::Linux, Grain::Exact];
 
-/// All of this file's.
+/// All algorithms of this file.
 const NAMES: [&str; 11] =
     ["tahoe", "reno", "bic", "highspeed", "scalable", "htcp", "hybla", "illinois", "westwood", "veno", "yeah"];
 
@@ -95,7 +95,7 @@ mod tahoe {
                 seen.push(path.segments());
                 path.round();
             }
-            // QUIC's recovery lasts until the repair is acknowledged, and that is what lets two go.
+            // QUIC's recovery lasts until the repair is acknowledged, which allows two segments.
             let begin = usize::from(grain == Grain::Exact);
             assert_eq!(seen[begin..begin + 5], [2.0, 4.0, 8.0, 16.0, 32.0]);
             assert_near(seen[6], 33.0, 1.0);
@@ -138,7 +138,7 @@ mod highspeed {
 
     #[test]
     fn linux_backs_off_by_the_row_of_congestion_avoidance() {
-        // Out of slow start that is the first one.
+        // Out of slow start that is the first row.
         assert_near(kept("highspeed", Grain::Linux, 10_661), 0.5, 1e-4);
         let mut path = Rounds::after_loss("highspeed", Grain::Linux, 10_661, RTT);
         path.round();

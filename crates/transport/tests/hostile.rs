@@ -1,5 +1,6 @@
-//! Packets that are damaged, forged or guessed, given to an endpoint in any state: dropped and counted, never a panic, and
-//! the connection goes on. For packets that authenticate and yet break the protocol see `quic_robustness`.
+//! Packets that are damaged, forged or guessed, given to an endpoint in any state. They are dropped and counted, never
+//! cause a panic, and the connection continues. For packets that authenticate but violate the protocol see
+//! `quic_robustness`.
 
 mod common;
 
@@ -24,7 +25,8 @@ fn world<E: Endpoint>(client: E, server: E) -> Pair<E, E> {
     Pair::new(client, server, &link, &link, 1, Exchange { streams: vec![(3000, 60_000)] })
 }
 
-/// Runs the exchange and gives each end what `attack` says, at that time; all of it must be dropped and counted.
+/// Runs the exchange and gives each end the packets of `attack` at their times. All of them must be dropped and
+/// counted.
 fn survives<E: Endpoint>(mut pair: Pair<E, E>, attack: &[(u64, bool, Packet<Body>)]) -> Result<(), TestCaseError> {
     let mut attack: Vec<_> = attack.to_vec();
     attack.sort_by_key(|a| a.0);
@@ -38,7 +40,7 @@ fn survives<E: Endpoint>(mut pair: Pair<E, E>, attack: &[(u64, bool, Packet<Body
         };
         begun = true;
         pair.now = pair.now.max(Time::ZERO + until);
-        // An end that is over counts no more.
+        // An end that is closed counts no more.
         if pair.client_log.over() || pair.server_log.over() {
             break;
         }
@@ -87,7 +89,7 @@ fn segments() -> impl Strategy<Value = Segment> {
     )
 }
 
-/// What one who does not see the connection may send: damaged, or with positions far off.
+/// Packets that an off-path attacker may send: damaged, or with positions far off.
 fn guesses() -> impl Strategy<Value = Segment> {
     (segments(), 1u64 << 40..1 << 61, 1u64 << 40..1 << 61).prop_map(|(s, seq, ack)| {
         let kind = if s.kind == Kind::Syn && !s.damaged { Kind::Data } else { s.kind };
@@ -118,7 +120,7 @@ fn forgeries() -> impl Strategy<Value = QuicPacket> {
 fn quic_world(bits: u8) -> Pair<quic::Connection, quic::Connection> {
     let end = |role| {
         let mut config = quic::Config::new(role, Algorithm::Cubic, Streams::new(1, 0).named("cc"));
-        config.session = if bits & 1 > 0 { Session::Early } else { Session::New };
+        config.session = if bits & 1 > 0 { Session::EarlyData } else { Session::New };
         config.retry = bits & 2 > 0 && role == Role::Server;
         config.unknown_version = bits & 4 > 0 && role == Role::Client;
         quic::Connection::new(config)

@@ -1,6 +1,6 @@
-//! What a connection occupies while nothing happens on it: a server that holds many of them is made of such connections.
+//! The memory of an idle connection. A server may hold many of them.
 //!
-//! The allocator that counts belongs to the whole program, so that this file has one test only.
+//! The counting allocator belongs to the whole program, so this file has one test only.
 
 mod common;
 
@@ -17,11 +17,11 @@ use std::alloc::System;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// The most that a connection may occupy, bytes.
+/// The upper bound of the memory of a connection, bytes.
 const TCP_MOST: usize = 4_000;
 const QUIC_MOST: usize = 8_000;
 
-/// Bytes of an endpoint: itself, and what it gives back when it is dropped.
+/// Bytes of an endpoint: the value itself, and what it frees when it is dropped.
 fn bytes_of<E: Endpoint>(endpoint: E) -> usize {
     let held = || {
         let stats = ALLOCATOR.stats();
@@ -59,7 +59,7 @@ fn idle<E: Endpoint>(end: impl Fn(Role) -> E, sent: u64, queue: u64) -> [usize; 
 
 #[test]
 fn an_idle_connection_occupies_little() {
-    // The short queue holds half of what is under way on the path: losses leave gaps that are to be kept in mind.
+    // The short queue holds half of the data in flight: losses leave gaps that must be recorded.
     for (sent, queue, when) in [
         (0, 10_000, "after the handshake"),
         (4_000_000, 10_000, "after a transfer"),
@@ -77,7 +77,7 @@ fn an_idle_connection_occupies_little() {
         }
         println!("{when}: client and server of TCP {tcp_most:?}, of QUIC {quic_most:?} bytes at most");
         assert!(tcp_most.into_iter().max() < Some(TCP_MOST), "TCP {when}: {tcp_most:?} bytes");
-        // QUIC remembers lost packets until it is told of others some time later.
+        // QUIC keeps lost packets until some time after others are acknowledged.
         let quic_most = if when.ends_with("losses") { quic_most[0] } else { quic_most[0].max(quic_most[1]) };
         assert!(quic_most < QUIC_MOST, "QUIC {when}: {quic_most} bytes");
     }

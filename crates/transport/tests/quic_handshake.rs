@@ -1,4 +1,4 @@
-//! QUIC's handshake over a clean and a broken path: which datagrams go, how long they are, how many round trips it takes.
+//! QUIC's handshake over a clean and a lossy path: the datagrams, their lengths, and the number of round trips.
 
 mod common;
 
@@ -101,7 +101,7 @@ fn run_losing(client: Config, server: Config, up: &[u64], down: &[u64]) -> Pair<
         let direction = usize::from(!seen.from_client);
         sent[direction] += 1;
         let dropped = lost[direction].contains(&sent[direction]);
-        // What the client sends may arrive later than it is counted here, which only loosens the check a little.
+        // What the client sends may arrive later than it is counted here, which only makes the check a little weaker.
         if seen.from_client && !dropped {
             heard += u64::from(datagram.size());
             validated |= datagram.packets.iter().any(|p| p.space == SpaceId::Handshake);

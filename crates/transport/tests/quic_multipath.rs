@@ -1,4 +1,4 @@
-//! Connections with several paths: data flow over all of them, and every byte arrives once whatever becomes of a path.
+//! Connections with several paths: data is sent on all of them, and every byte arrives once whatever happens to a path.
 
 mod common;
 
@@ -70,7 +70,7 @@ fn finish(pair: &mut Pair<Connection, Connection>) {
     pair.assert_complete();
 }
 
-/// Nothing passes on a path from `since` on.
+/// Drops everything on a path from `since` on.
 fn cut(pair: &mut Pair<Connection, Connection>, path: u8, since: Span) {
     pair.censor = Some(Box::new(move |seen| seen.packet.path == PathId(path) && seen.at >= Time::ZERO + since));
 }
@@ -234,7 +234,7 @@ fn a_packet_on_a_path_that_does_not_exist_is_counted_and_dropped() {
     assert_eq!((pair.server.stats().invalid_packets, pair.server.paths()), (invalid + 2, 1));
 }
 
-/// Takes paths in turn.
+/// Uses the paths in turn.
 struct Turns(usize);
 
 impl PathScheduler for Turns {
@@ -281,7 +281,7 @@ fn a_scheduler_of_ones_own_decides() {
     assert!(first > ANSWER * 9 / 10 && second > ANSWER * 8 / 10, "{first} and {second} bytes");
 }
 
-/// What a coupled control saw: how many paths, and the sum of their windows against its own.
+/// What a coupled control saw: the number of paths, and the sum of their windows beside its own.
 type Sums = Arc<Mutex<Vec<(usize, u64, u64)>>>;
 
 /// A controller that grows by what its path has of the sum of all windows.
@@ -333,10 +333,10 @@ fn a_coupled_control_sees_all_windows_and_none_where_there_is_one_path() {
     let coupled: Vec<_> = seen.iter().filter(|(paths, _, _)| *paths == 2).collect();
     assert!(coupled.len() > 500 && coupled.iter().all(|(_, sum, own)| sum > own));
     let draws = first_draws.lock().unwrap();
-    assert!(draws.len() == 2 && draws[0] != draws[1], "each path has dice of its own");
+    assert!(draws.len() == 2 && draws[0] != draws[1], "each path has a random stream of its own");
 }
 
-/// What becomes of a path in a run.
+/// What happens to a path in a run.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     Lives,
@@ -346,7 +346,7 @@ enum Turn {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
-    /// Whatever becomes of one of two paths, and when, every byte arrives once and in order.
+    /// Whatever happens to one of two paths, and when, every byte arrives once and in order.
     #[test]
     fn every_byte_arrives_once(
         added in 100u64..1500,

@@ -1,5 +1,5 @@
-//! What may precede QUIC's handshake or go with it (Version Negotiation, Retry, 0-RTT), and what becomes of each variant
-//! when its packets are lost, doubled or late. The anti-amplification limit holds throughout.
+//! What may precede or accompany QUIC's handshake (Version Negotiation, Retry, 0-RTT), with packets lost, duplicated or
+//! late. The anti-amplification limit holds throughout.
 
 mod common;
 
@@ -23,7 +23,7 @@ struct Variant {
 
 impl Variant {
     fn all() -> impl Iterator<Item = Variant> {
-        [Session::New, Session::Resumed, Session::Early]
+        [Session::New, Session::Resumed, Session::EarlyData]
             .into_iter()
             .flat_map(|session| (0..4).map(move |n| Variant { session, retry: n & 1 > 0, unknown_version: n & 2 > 0 }))
     }
@@ -44,9 +44,9 @@ impl Variant {
         pair
     }
 
-    /// Round trips before the request can go.
+    /// Round trips before the request can be sent.
     fn round_trips(self) -> u64 {
-        u64::from(self.session != Session::Early) + u64::from(self.retry) + u64::from(self.unknown_version)
+        u64::from(self.session != Session::EarlyData) + u64::from(self.retry) + u64::from(self.unknown_version)
     }
 }
 
@@ -92,7 +92,7 @@ fn numbered(seen: &[Seen], from_client: bool) -> impl Iterator<Item = (usize, &S
     seen.iter().filter(move |s| s.from_client == from_client).enumerate().map(|(i, s)| (i + 1, s))
 }
 
-/// Runs with what befalls the n-th datagrams of each direction.
+/// Runs with these fates of the n-th datagrams of each direction.
 fn run(variant: Variant, events: Vec<(bool, usize, Fate)>) -> Pair<Connection, Connection> {
     let mut pair = variant.pair();
     let case = format!("{variant:?} {events:?}");
@@ -125,16 +125,16 @@ fn each_variant_takes_its_round_trips_and_says_what_it_should() {
         assert_eq!(count(Form::Retry), u64::from(variant.retry), "{variant:?}");
         assert_eq!(count(Form::VersionNegotiation), u64::from(variant.unknown_version), "{variant:?}");
         assert_eq!(count(Form::UnknownVersion), u64::from(variant.unknown_version), "{variant:?}");
-        assert_eq!(count(Form::ZeroRtt) > 0, variant.session == Session::Early, "{variant:?}");
+        assert_eq!(count(Form::ZeroRtt) > 0, variant.session == Session::EarlyData, "{variant:?}");
         // Nothing is lost, so nothing but what a Retry packet made worthless is sent again.
         let again = pair.client.stats().retransmitted_packets + pair.server.stats().retransmitted_packets;
-        assert!(again == 0 || (variant.retry && variant.session == Session::Early), "{variant:?}: {again}");
+        assert!(again == 0 || (variant.retry && variant.session == Session::EarlyData), "{variant:?}: {again}");
     }
 }
 
 #[test]
 fn tokens_and_numbers_are_as_section_17_2_5_wants_them() {
-    let pair = run(Variant { session: Session::Early, retry: true, unknown_version: false }, Vec::new());
+    let pair = run(Variant { session: Session::EarlyData, retry: true, unknown_version: false }, Vec::new());
     let first: Vec<_> = pair.seen.iter().filter(|s| s.from_client).flat_map(|s| datagram(s).packets.iter()).collect();
     let token = |space, number| first.iter().find(|p| p.space == space && p.number == number).map(|p| p.token);
     // Initial 0 goes without, Initial 1 with the token of 51 bytes: packet numbers go on.
@@ -181,7 +181,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn several_misfortunes_at_once_are_survived(
+    fn several_impairments_at_once_are_survived(
         variant in (0usize..12).prop_map(|n| Variant::all().nth(n).unwrap()),
         events in prop::collection::vec((any::<bool>(), 1usize..12, fates()), 1..6),
     ) {

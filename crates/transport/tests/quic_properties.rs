@@ -1,4 +1,4 @@
-//! Whatever a path does to packets, every byte arrives once and in order, the connection ends and timers keep quiet.
+//! Whatever a path does to packets, every byte arrives once and in order, the connection ends, and timers stop.
 
 mod common;
 

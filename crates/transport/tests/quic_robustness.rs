@@ -1,4 +1,4 @@
-//! What QUIC does with packets that no well-behaved peer would send: an error that names itself, never a panic.
+//! QUIC's reaction to packets that no correct peer would send: an error that names the violation, never a panic.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn end(role: Role, algorithm: Algorithm) -> Connection {
 /// The same with 0-RTT, Retry, Version Negotiation and the acknowledgement-frequency extension, each by a bit.
 fn variant(role: Role, algorithm: Algorithm, bits: u8) -> Connection {
     let mut config = Config::new(role, algorithm, Streams::new(5, 0).named("cc"));
-    config.session = if bits & 1 > 0 { Session::Early } else { Session::New };
+    config.session = if bits & 1 > 0 { Session::EarlyData } else { Session::New };
     config.retry = bits & 2 > 0 && role == Role::Server;
     config.unknown_version = bits & 4 > 0 && role == Role::Client;
     config.ack_frequency = bits & 8 > 0;
@@ -53,7 +53,7 @@ fn datagram(packets: Vec<QuicPacket>) -> Packet<Body> {
     Packet::new(len, Body::Quic(Box::new(datagram)))
 }
 
-/// What the connection says to a 1-RTT packet with this frame.
+/// The connection's reaction to a 1-RTT packet with this frame.
 fn answer(connection: &mut Connection, now: Time, frame: Frame) -> Option<CloseReason> {
     let mut cx = Cx::new(now, ComponentId(0));
     connection.on_packet(datagram(vec![packet(SpaceId::Data, 1 << 20, vec![frame])]), &mut cx);

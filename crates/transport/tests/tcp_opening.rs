@@ -1,4 +1,4 @@
-//! TCP's handshake, plain and with Fast Open (RFC 7413), when its segments are lost, doubled or late.
+//! TCP's handshake, plain and with Fast Open (RFC 7413), with segments lost, duplicated or late.
 
 mod common;
 mod trace;
@@ -29,7 +29,7 @@ fn pair(fast_open: bool, algorithm: Algorithm, request: u64) -> Pair<Connection,
     pair
 }
 
-/// Runs with what befalls the n-th segments of each direction.
+/// Runs with these fates of the n-th segments of each direction.
 fn run(
     fast_open: bool,
     algorithm: Algorithm,
@@ -149,7 +149,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn several_misfortunes_at_once_are_survived(
+    fn several_impairments_at_once_are_survived(
         fast_open in any::<bool>(), request in 1u64..5000, bbr in any::<bool>(),
         events in prop::collection::vec((any::<bool>(), 1usize..12, fates()), 1..6),
     ) {

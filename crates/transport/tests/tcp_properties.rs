@@ -1,4 +1,4 @@
-//! Whatever a path does to segments, every byte arrives once and in order, both ends close and timers keep quiet.
+//! Whatever a path does to segments, every byte arrives once and in order, both ends close, and timers stop.
 
 mod common;
 
@@ -59,7 +59,7 @@ fn links() -> impl Strategy<Value = LinkConfig> {
     )
 }
 
-/// Everything that can be switched; both ends are alike but for their role.
+/// All switches. Both ends have the same configuration except for their role.
 fn configs() -> impl Strategy<Value = Config> {
     let algorithm = prop::sample::select(Algorithm::ALL.to_vec());
     let slow_start = prop_oneof![
@@ -78,8 +78,8 @@ fn configs() -> impl Strategy<Value = Config> {
         |(algorithm, slow_start, mtu, tick, (quick_acks, ecn), switches, windows)| {
             let (timestamps, delayed_ack, paced, compressed, rfc) = switches;
             let (initial_window, receive_window, growth) = windows;
-            let dice = Streams::new(3, 0).named("tcp");
-            let mut config = Config::new(Role::Client, algorithm, dice);
+            let stream = Streams::new(3, 0).named("tcp");
+            let mut config = Config::new(Role::Client, algorithm, stream);
             (config.slow_start, config.mtu, config.initial_window) = (slow_start, mtu, initial_window);
             (config.timestamps, config.delayed_ack, config.paced) = (timestamps, delayed_ack, paced);
             (config.tick, config.quick_acks) = (Span::from_millis(tick), quick_acks);
@@ -92,14 +92,14 @@ fn configs() -> impl Strategy<Value = Config> {
             if rfc {
                 config.rto = RtoRule::RFC_6298;
             }
-            // More than chance takes at these rates of loss.
+            // More than happens by chance at these loss rates.
             config.syn_retries = 15;
             config
         },
     )
 }
 
-/// A connection whose application looks for data only now and then, so that the window closes meanwhile.
+/// A connection whose application reads only now and then, so that the window closes meanwhile.
 struct Lazy {
     connection: Connection,
     pause: Span,

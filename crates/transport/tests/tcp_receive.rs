@@ -1,4 +1,4 @@
-//! The receiving half: when it acknowledges, what its SACK blocks say, how its window moves.
+//! The receiving half: when it acknowledges, what its SACK blocks report, how its window changes.
 
 mod trace;
 
@@ -7,7 +7,7 @@ use haltere_transport::tcp::Config;
 use haltere_transport::{Endpoint, Role};
 use trace::{Bench, config, with_timestamps};
 
-/// A receiver beyond its quick acknowledgements.
+/// A receiver after its quick acknowledgements.
 fn receiver(adjust: impl FnOnce(&mut Config)) -> Bench {
     let mut config = config(Role::Server);
     config.quick_acks = 0;
@@ -46,7 +46,7 @@ fn two_small_segments_do_not_make_a_full_one() {
     receiver.at(200.0).data(0, 500);
     receiver.at(201.0).data(500, 500);
     receiver.at(202.0).data(1000, 500);
-    // More than a segment's worth has come.
+    // More than one full segment has arrived.
     assert_trace!(receiver, ["202 ack 1500"]);
 }
 

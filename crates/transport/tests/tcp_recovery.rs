@@ -1,8 +1,7 @@
-//! Losses found and repaired: RFC 5681, 6937, 8985, 3042, and what was no loss taken back: RFC 5682, 3522, 2883.
-
+//! Loss detection and repair: RFC 5681, 6937, 8985, 3042; and undo of spurious reductions: RFC 5682, 3522, 2883.
 //!
-//! Duplicates come 2 ms apart where each is to let a segment go: within a millisecond of the last one the sender waits for
-//! more (Linux: `tcp_tso_should_defer`).
+//! Where each duplicate should allow a segment, duplicates arrive 2 ms apart: within a millisecond of its last
+//! transmission the sender waits for more (Linux: `tcp_tso_should_defer`).
 
 mod trace;
 
@@ -139,7 +138,7 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
 
 /// At one instant the order of transmission decides, not the position: see `Rack::newest`.
 #[test]
-fn new_data_sent_at_the_instant_of_a_repair_does_not_condemn_it() {
+fn new_data_sent_at_the_instant_of_a_repair_does_not_mark_it_lost() {
     let mut server = busy();
     server.at(196.0).sack(0, &[(1000, 2000)]);
     server.at(198.0).sack(0, &[(1000, 3000)]);
@@ -288,7 +287,7 @@ fn a_timeout_that_repaired_a_loss_is_not_taken_back() {
     assert_eq!(server.metric(Metric::Ssthresh), 5000);
 }
 
-/// RFC 2883, RFC 3708: the repair was not needed.
+/// RFC 2883, RFC 3708: the retransmission was not needed.
 #[test]
 fn a_d_sack_takes_back_a_reduction() {
     let mut server = busy();
@@ -303,7 +302,7 @@ fn a_d_sack_takes_back_a_reduction() {
     assert!(server.window_in_segments() >= 10, "{}", server.window_in_segments());
 }
 
-/// With nothing in flight any more there is still a reduction to take back.
+/// The reduction can be undone even when nothing is in flight any more.
 #[test]
 fn a_d_sack_after_everything_is_acknowledged_counts_too() {
     let mut server = Bench::established(config(Role::Server));
@@ -316,7 +315,7 @@ fn a_d_sack_after_everything_is_acknowledged_counts_too() {
     assert!(server.window_in_segments() <= 6);
     server.at(304.0).sack(10_000, &[(0, 1000)]);
     assert_eq!(server.connection.stats().spurious_retransmissions, 1);
-    // Put back at the next opportunity to send.
+    // The window is restored at the next opportunity to send.
     server.write(1000);
     assert_eq!(server.window_in_segments(), 10);
 }

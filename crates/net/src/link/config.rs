@@ -1,4 +1,4 @@
-//! What one direction of a link is like, as data.
+//! The configuration of one direction of a link.
 
 use crate::loss::{JitterModel, LossModel};
 use crate::queue::{QueueConfig, Scale};
@@ -8,28 +8,29 @@ use crate::units::Rate;
 use crate::varying::{InOutage, Outages, Profile, VaryingError};
 use serde::{Deserialize, Serialize};
 
-/// What one direction of a link is like. Its JSON form has the units in the names: `{"rate_bps": 40000000, "delay_ns":
-/// 50000000, "mtu": 1500, "queue": "1000p", "loss": {"model": "uniform", "p": 0.01}}`; what is left out has its default.
+/// The configuration of one direction of a link. Its JSON form has the units in the names: `{"rate_bps": 40000000,
+/// "delay_ns": 50000000, "mtu": 1500, "queue": "1000p", "loss": {"model": "uniform", "p": 0.01}}`. Absent fields have
+/// their defaults.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinkConfig {
-    /// Serialisation rate; `None` sends in no time.
+    /// Serialisation rate; `None` serialises instantly.
     #[serde(rename = "rate_bps")]
     pub rate: Option<Rate>,
-    /// A recorded rate; takes the place of `rate`.
+    /// A recorded rate; replaces `rate`.
     #[serde(rename = "trace_ms", skip_serializing_if = "Option::is_none")]
     pub trace: Option<RateTrace>,
-    /// A rate that changes with time, bit/s; takes the place of `rate`.
+    /// A rate that changes with time, bit/s; replaces `rate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_profile: Option<Profile>,
     /// Propagation delay.
     #[serde(rename = "delay_ns")]
     pub delay: Span,
-    /// A propagation delay that changes with time, ns; takes the place of `delay`. A packet has the delay of the time at
-    /// which it has been serialised.
+    /// A propagation delay that changes with time, ns; replaces `delay`. A packet has the delay at the time when its
+    /// serialisation ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_profile: Option<Profile>,
-    /// Whether packets overtake those before them when the delay falls; else they arrive together with them.
+    /// Whether packets overtake earlier ones when the delay falls. Otherwise they arrive together with them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub delay_reorders: bool,
     /// When the link carries nothing.
@@ -37,8 +38,8 @@ pub struct LinkConfig {
     pub outages: Option<Outages>,
     /// Largest packet, in bytes with IP header.
     pub mtu: u32,
-    /// Who waits, who goes next, who is dropped. Lengths in bandwidth-delay products that nobody has turned into packets
-    /// are counted with this link's rate and twice its delay.
+    /// The queue discipline. Lengths in bandwidth-delay products that were not converted to packets before are computed
+    /// from this link's rate and twice its delay.
     pub queue: QueueConfig,
     /// Which packets are lost.
     pub loss: LossModel,
@@ -68,23 +69,24 @@ impl Default for LinkConfig {
 }
 
 impl LinkConfig {
-    /// What lengths in bandwidth-delay products are counted with on a path of this base RTT: the rate, the greatest rate
-    /// of a profile, or the mean rate of a trace.
+    /// The path from which lengths in bandwidth-delay products are computed, with this base RTT. The rate is the
+    /// constant rate, the largest rate of a profile, or the mean rate of a trace.
     pub fn scale(&self, rtt: Span) -> Scale {
         let profile = self.rate_profile.as_ref().map(|profile| Rate::from_bps(profile.greatest()));
         let trace = self.trace.as_ref().map(RateTrace::mean);
         Scale { rate: trace.or(profile).or(self.rate), rtt, mtu: self.mtu }
     }
 
-    /// The delay, or the greatest one of a profile.
+    /// The delay, or the largest one of a profile.
     pub fn greatest_delay(&self) -> Span {
         self.delay_profile.as_ref().map_or(self.delay, |profile| Span::from_nanos(profile.greatest()))
     }
 
-    /// Checks what no single field tells.
+    /// Checks the fields against each other.
     ///
     /// # Errors
-    /// With the field, and what would be right: a rate of zero, two rates, outages that hold beside a trace.
+    ///
+    /// With the field, and what would be right: a rate of zero, two rates, outages that hold packets beside a trace.
     pub fn check(&self) -> Result<(), VaryingError> {
         let zero = self.rate.is_some_and(|rate| rate.as_bps() == 0);
         if zero {

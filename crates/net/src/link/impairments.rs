@@ -7,15 +7,15 @@ use crate::rng::{Stream, Streams};
 use crate::time::{Span, Time};
 use crate::varying::{InOutage, Outages, Profile};
 
-/// Random impairments; a link without any has none of this to look at.
+/// Random impairments. A link without any has none of this state.
 pub(super) struct Impairments {
     loss: Loss,
     pub(super) jitter: Jitter,
     /// Outages whose packets are lost.
     outages: Option<Outages>,
-    /// A delay that changes, and the latest time to which it has brought a packet.
+    /// A delay that changes, and the latest arrival time it has caused so far.
     delay: Option<(Profile, Time)>,
-    /// Whether packets may overtake each other, by jitter or by a delay that falls.
+    /// Whether packets may overtake each other, by jitter or by a falling delay.
     pub(super) overtaking: bool,
     delay_reorders: bool,
     duplication: f64,
@@ -45,7 +45,7 @@ impl Impairments {
         })
     }
 
-    /// Why a packet that is sent from `start` to `out` does not arrive. The loss process sees every packet.
+    /// The reason why a packet that is sent from `start` to `out` does not arrive. The loss process sees every packet.
     pub(super) fn strike(&mut self, start: Time, out: Time) -> Option<DropReason> {
         let lost = self.loss.strikes();
         let outage = self.outages.as_ref().is_some_and(|outages| outages.strike(start, out));
@@ -55,7 +55,8 @@ impl Impairments {
         lost.then_some(DropReason::Loss)
     }
 
-    /// When a packet that is out at `out` is at the far end, without jitter; `delay` is the constant delay.
+    /// When a packet whose serialisation ends at `out` arrives at the far end, without jitter. `delay` is the constant
+    /// delay.
     pub(super) fn arrival(&mut self, out: Time, delay: Span) -> Time {
         let Some((profile, latest)) = &mut self.delay else { return out + delay };
         let arrival = out + Span::from_nanos(profile.value(out));
@@ -66,7 +67,7 @@ impl Impairments {
         arrival
     }
 
-    /// How many packets one becomes.
+    /// The number of copies of a packet that are sent.
     pub(super) fn copies(&mut self) -> u64 {
         if self.duplication > 0.0 && self.stream.chance(self.duplication) { 2 } else { 1 }
     }

@@ -1,10 +1,10 @@
 //! One direction of a link: a queue, a rate, a propagation delay and random impairments.
 //!
-//! A link is a state machine. [`Link::offer`] gives it a packet; [`Link::poll`] takes out those that have arrived at the
-//! far end by a given time; [`Link::next_wake`] says when the next one will. Calling `poll` at more instants than
+//! A link is a state machine. [`Link::offer`] takes a packet. [`Link::poll`] returns those that have arrived at the far
+//! end by a given time. [`Link::next_wake`] returns the time of the next arrival. Calling `poll` at more instants than
 //! needed, or late, changes neither which packets come out nor their timestamps.
 //!
-//! The order of things along a link: MTU check, queue, serialisation, loss, duplication, propagation with jitter.
+//! The stages of a link, in order: MTU check, queue, serialisation, loss, duplication, propagation with jitter.
 
 mod config;
 mod impairments;
@@ -21,7 +21,7 @@ use crate::time::Time;
 use std::collections::VecDeque;
 use wire::Wire;
 
-/// How packets wait. A drop-tail queue needs no store of its own: each departure is known on arrival.
+/// How packets wait. A drop-tail queue needs no store of its own, because each departure is known on arrival.
 enum Waiting<B> {
     DropTail { limit: Limit, mark: Option<Limit>, starts: VecDeque<(Time, u32)>, bytes: u64 },
     Discipline(Box<Served<B>>),
@@ -30,7 +30,7 @@ enum Waiting<B> {
 /// A queue that is served.
 struct Served<B> {
     queue: Box<dyn QueueDiscipline<B>>,
-    /// When the next packet is due to leave it: the serialiser is free and the discipline lets it go.
+    /// When the next packet is due to leave the queue: the serialiser is free and the discipline allows it.
     next: Time,
 }
 
@@ -52,7 +52,7 @@ impl<B: Clone> Served<B> {
             cx.record_at(at, Metric::Queue, self.queue.backlog().bytes);
         }
         let Some(packet) = packet else {
-            // What hands out nothing and has something ready all the same would be asked for ever.
+            // A discipline that returns nothing although something is ready would be asked forever.
             self.next = if ready <= at { Time::NEVER } else { ready };
             return;
         };
@@ -85,7 +85,7 @@ impl<B: Clone + Send + 'static> Link<B> {
         Link::with_discipline(config, name, streams, config.queue.build(&Place { scale, name, streams }))
     }
 
-    /// A link with this queue in the place of the configuration's, which decides on each packet when it goes.
+    /// A link with this queue instead of the configuration's. The queue decides on each packet when it leaves.
     pub fn with_discipline(
         config: &LinkConfig,
         name: &str,
@@ -152,7 +152,7 @@ impl<B: Clone + Send + 'static> Link<B> {
         Some(start)
     }
 
-    /// Takes those packets off the backlog whose serialisation has begun by now.
+    /// Removes from the backlog those packets whose serialisation has begun by now.
     #[inline]
     fn retire_started(&mut self, cx: &mut Cx<'_>) {
         let Waiting::DropTail { starts, bytes, .. } = &mut self.waiting else { return };
@@ -166,7 +166,7 @@ impl<B: Clone + Send + 'static> Link<B> {
         }
     }
 
-    // Kept out of line, so that the short cut of drop-tail needs few registers.
+    // This is not inlined, so that the fast path of drop-tail needs few registers.
     #[inline(never)]
     fn offer_served(&mut self, packet: Packet<B>, cx: &mut Cx<'_>) {
         let Waiting::Discipline(served) = &mut self.waiting else { return };
@@ -201,7 +201,7 @@ impl<B: Clone + Send + 'static> Link<B> {
         let arrival = self.wire.pipe.front().map_or(Time::NEVER, |(t, _)| *t);
         match &self.waiting {
             Waiting::DropTail { .. } => arrival,
-            // What leaves the queue arrives after all that is in the pipe: the queue can wait until then.
+            // Packets from the queue arrive after all those in the pipe, so the queue can wait until then.
             Waiting::Discipline(_) if !self.wire.pipe.is_empty() && !self.wire.overtaking => arrival,
             Waiting::Discipline(served) => arrival.min(served.next),
         }
@@ -219,11 +219,12 @@ impl<B: Clone + Send + 'static> Link<B> {
         }
         self.counters.delivered += 1;
         self.counters.delivered_bytes += u64::from(packet.len);
-        // Handed on as it is: a packet that is taken apart and put together again costs a copy in small pieces.
+        // The packet is returned unchanged. Taking it apart and putting it together again would cost a copy in small
+        // pieces.
         self.wire.pipe.pop_front()
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn counters(&self) -> LinkCounters {
         self.counters
     }
@@ -238,7 +239,7 @@ impl<B: Clone + Send + 'static> Link<B> {
         waiting + self.wire.pipe.len() as u64
     }
 
-    /// Whether no packet was made or lost but by a counted cause.
+    /// Whether every packet that was made or lost was counted with a cause.
     pub fn conserves(&self) -> bool {
         let c = &self.counters;
         c.offered + c.duplicated == c.delivered + c.dropped() + self.inside()

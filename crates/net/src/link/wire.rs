@@ -1,4 +1,4 @@
-//! What comes after the queue: serialisation, impairments, propagation.
+//! The stages after the queue: serialisation, impairments, propagation.
 
 use super::impairments::Impairments;
 use super::{LinkConfig, LinkCounters};
@@ -8,7 +8,7 @@ use crate::serialiser::Serialiser;
 use crate::time::{Span, Time};
 use std::collections::VecDeque;
 
-/// The way from the queue to the far end.
+/// The path from the queue to the far end.
 pub(super) struct Wire<B> {
     delay: Span,
     pub(super) serialiser: Serialiser,
@@ -16,7 +16,7 @@ pub(super) struct Wire<B> {
     /// Whether a packet may arrive before one that was sent earlier.
     pub(super) overtaking: bool,
     last_arrival: Time,
-    /// Packets with their times of arrival, in the order of these.
+    /// Packets with their times of arrival, in the order of these times.
     pub(super) pipe: VecDeque<(Time, Packet<B>)>,
 }
 
@@ -33,7 +33,7 @@ impl<B: Clone> Wire<B> {
         }
     }
 
-    /// Serialises a packet from `start` on and sends it down the pipe, unless it is lost.
+    /// Serialises a packet from `start` on and puts it into the pipe, unless it is lost.
     #[inline(always)]
     pub(super) fn serve(&mut self, start: Time, packet: Packet<B>, counters: &mut LinkCounters) {
         counters.served += 1;
@@ -46,7 +46,7 @@ impl<B: Clone> Wire<B> {
         self.pipe.push_back((arrival, packet));
     }
 
-    /// Loses, duplicates and delays a packet that is sent from `start` to `out`.
+    /// Applies loss, duplication and delay to a packet that is sent from `start` to `out`.
     fn impair(&mut self, start: Time, out: Time, packet: Packet<B>, counters: &mut LinkCounters) {
         let Some(i) = &mut self.impairments else { return };
         if let Some(reason) = i.strike(start, out) {

@@ -1,4 +1,4 @@
-//! Queue disciplines by name and with their parameters: the one form that scenarios, the emulator and rigs read.
+//! Queue disciplines by name and with their parameters: the one form that scenarios, the emulator and rigs use.
 //!
 //! In JSON and TOML a queue is a word or a table: `"1000p"` (drop-tail of this limit), `"head-drop"` (a discipline with
 //! its defaults), `{"discipline": "drop-tail", "limit": "1000p", "mark": "65p"}`. Values are text with a unit; plain
@@ -14,12 +14,12 @@ use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What is told of a discipline where disciplines are listed.
+/// A discipline's entry where disciplines are listed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Description {
     /// Its name in configurations.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// A description in one line.
     pub summary: &'static str,
     /// Where it is specified.
     pub reference: &'static str,
@@ -30,18 +30,18 @@ pub struct Description {
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// What it says.
+    /// What it means.
     pub summary: String,
     /// An example of a value.
     pub example: &'static str,
-    /// Its default; `None` if it is off unless given.
+    /// Its default; `None` if it is off by default.
     pub default: Option<String>,
 }
 
-/// Where a queue stands: what a discipline may need to be made.
+/// The surroundings of a queue, from which a discipline is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
-    /// What lengths in bandwidth-delay products are counted with, and the MTU.
+    /// The path from which lengths in bandwidth-delay products are computed, and the MTU.
     pub scale: Scale,
     /// The name of the link direction, with which the names of its random streams begin.
     pub name: &'a str,
@@ -56,13 +56,13 @@ impl Place<'_> {
     }
 }
 
-/// The value of a parameter: read from text, and shown as text.
+/// The value of a parameter. It can be parsed from text and formatted as text.
 pub(super) trait Value: Sized {
-    /// An example of how it is written.
+    /// An example of its text.
     const EXAMPLE: &'static str;
-    /// Reads it.
+    /// Parses it.
     fn parse(text: &str) -> Result<Self, QuantityError>;
-    /// Shows it so that it can be read; `None` for what is off.
+    /// Formats it so that it can be parsed again; `None` if it is off.
     fn text(&self) -> Option<String>;
     /// Turns bandwidth-delay products into packets.
     fn resolve(&mut self, _: &Scale) {}
@@ -136,19 +136,19 @@ impl<V: Value> Value for Option<V> {
     }
 }
 
-/// The parameters of a discipline, by their names.
+/// The parameters of a discipline, by name.
 pub(super) trait Parameters: Default {
-    /// All of them with their defaults.
+    /// All parameters with their defaults.
     fn list() -> Vec<Parameter>;
-    /// Sets one; `None` if there is none of this name.
+    /// Sets a parameter; `None` if there is none of this name.
     fn set(&mut self, name: &str, text: &str) -> Option<Result<(), QuantityError>>;
-    /// Those that are not off, in order.
+    /// The parameters that are not off, in order.
     fn texts(&self) -> Vec<(&'static str, String)>;
     /// Turns bandwidth-delay products into packets.
     fn resolve(&mut self, scale: &Scale);
 }
 
-/// Declares the parameters of a discipline: a struct, its defaults, and how they are read and shown.
+/// Declares the parameters of a discipline: a struct, its defaults, and how they are parsed and formatted.
 macro_rules! parameters {
     (
         $(#[$doc:meta])*
@@ -202,14 +202,14 @@ macro_rules! parameters {
 }
 pub(super) use parameters;
 
-/// Declares the disciplines: for each its module, which has `Config` and `DESCRIPTION`, and the discipline in it, which
-/// has `at(&Config, &Place)`.
+/// Declares the disciplines. Each entry names its module, which has `Config` and `DESCRIPTION`, and the discipline in
+/// it, which has `at(&Config, &Place)`.
 macro_rules! disciplines {
     ($($(#[$doc:meta])* $module:ident :: $discipline:ident,)*) => {
         $(mod $module; pub use $module::$discipline;)*
         use config::Parameters as _;
 
-        /// The disciplines there are.
+        /// All disciplines.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Discipline {
             $($(#[$doc])* $discipline,)*
@@ -248,7 +248,7 @@ macro_rules! disciplines {
                 }
             }
 
-            /// Which discipline it is.
+            /// The discipline's kind.
             pub const fn discipline(&self) -> Discipline {
                 match self {
                     $(QueueConfig::$discipline(_) => Discipline::$discipline,)*
@@ -292,7 +292,8 @@ impl Discipline {
     /// The discipline called `name`.
     ///
     /// # Errors
-    /// If there is none; names those that there are.
+    ///
+    /// If there is none; the error lists the names.
     pub fn named(name: &str) -> Result<Discipline, String> {
         let all = || Discipline::ALL.iter().map(|d| d.describe().name);
         let found = Discipline::ALL.iter().copied().find(|d| d.describe().name == name);
@@ -307,7 +308,8 @@ impl QueueConfig {
     /// Sets a parameter from text such as `64kB`.
     ///
     /// # Errors
-    /// If the discipline has no such parameter, or this is no value for it; says what would be right.
+    ///
+    /// If the discipline has no such parameter, or the value is invalid. The error says what would be right.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
         match self.try_set(name, text) {
             Some(set) => set.map_err(|wrong| format!("{name}: {wrong}")),
@@ -325,15 +327,16 @@ impl QueueConfig {
         self.texts().into_iter().find(|(its, _)| *its == name).map(|(_, text)| text)
     }
 
-    /// A drop-tail queue of this limit that marks what is ECN-capable from `mark` on.
+    /// A drop-tail queue of this limit that marks ECN-capable packets from `mark` on.
     pub fn drop_tail(limit: Limit, mark: Option<Limit>) -> QueueConfig {
         QueueConfig::DropTail(drop_tail::Config { limit: limit.into(), mark: mark.map(Length::from) })
     }
 
-    /// Reads a word: a discipline's name, or the limit of a drop-tail queue.
+    /// Parses a word: a discipline's name, or the limit of a drop-tail queue.
     ///
     /// # Errors
-    /// If it is neither; says what would be right.
+    ///
+    /// If it is neither. The error says what would be right.
     pub fn from_word(word: &str) -> Result<QueueConfig, String> {
         if word.trim().starts_with(|c: char| c.is_ascii_alphabetic()) {
             return Discipline::named(word.trim()).map(QueueConfig::of);
@@ -367,7 +370,7 @@ impl Serialize for QueueConfig {
     }
 }
 
-/// A value in a table: text, or what may stand without quotes.
+/// A value in a table: text, or a plain number or boolean.
 struct Text(String);
 
 impl<'de> Deserialize<'de> for Text {

@@ -1,4 +1,4 @@
-//! Drop-tail: first in, first out, and what finds the queue full is dropped.
+//! Drop-tail: first in, first out. A packet that finds the queue full is dropped.
 
 use super::config::{Description, Place, parameters};
 use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
@@ -6,7 +6,7 @@ use crate::packet::Packet;
 use crate::time::Time;
 use std::collections::VecDeque;
 
-/// What it is.
+/// The discipline's entry in the list.
 pub(super) const DESCRIPTION: Description = Description {
     name: "drop-tail",
     summary: "first in, first out; a packet that finds the queue full is dropped",
@@ -16,15 +16,15 @@ pub(super) const DESCRIPTION: Description = Description {
 parameters! {
     /// The parameters of drop-tail.
     pub struct Config {
-        /// How much may wait.
+        /// The limit of the queue.
         limit: Length = Length::Packets(1000),
-        /// ECN-capable packets that find this much waiting are marked; without it none is.
+        /// ECN-capable packets that find this much waiting are marked. Without it none are.
         mark: Option<Length> = None,
     }
 }
 
-/// First in, first out; a packet that finds the queue full is dropped, and one that finds more than a threshold can be
-/// marked.
+/// First in, first out. A packet that finds the queue full is dropped, and one that finds more than a threshold waiting
+/// can be marked.
 #[derive(Clone, Debug)]
 pub struct DropTail<B> {
     limit: Limit,
@@ -34,9 +34,9 @@ pub struct DropTail<B> {
 }
 
 impl<B> DropTail<B> {
-    /// An empty queue of this limit, which marks what would not find room below `mark`, if it is ECN-capable: the switch
-    /// of DCTCP, which marks by the instantaneous length, with one threshold (RFC 8257 section 3.1). What is not
-    /// ECN-capable passes.
+    /// An empty queue of this limit. It marks an ECN-capable packet that would not find room below `mark`. This is the
+    /// switch of DCTCP, which marks by the instantaneous length, with one threshold (RFC 8257 section 3.1). Other
+    /// packets pass unmarked.
     pub fn new(limit: Limit, mark: Option<Limit>) -> DropTail<B> {
         DropTail { limit, mark, packets: VecDeque::new(), bytes: 0 }
     }

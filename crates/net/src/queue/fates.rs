@@ -1,4 +1,4 @@
-//! What becomes of packets in a queue: the sink that a discipline tells it to.
+//! The fates of packets in a queue: a discipline reports each drop and mark to this sink.
 
 use crate::counters::LinkCounters;
 use crate::packet::{Ecn, Packet};
@@ -10,7 +10,7 @@ pub enum DropReason {
     QueueFull,
     /// The discipline dropped it before the queue was full, to signal congestion.
     Early,
-    /// The link's loss process struck.
+    /// The link's loss process dropped it.
     Loss,
     /// It was longer than the link's MTU.
     TooBig,
@@ -18,20 +18,20 @@ pub enum DropReason {
     Outage,
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Debug)]
 pub enum Fate<'a, B> {
     /// It was dropped.
     Dropped(&'a Packet<B>, DropReason),
-    /// It was marked for congestion, and stays.
+    /// It was marked for congestion, and stays in the queue.
     Marked(&'a Packet<B>),
 }
 
-/// Is told of each fate.
+/// A callback that receives each fate.
 pub type Listener<'a, B> = dyn FnMut(Fate<'_, B>) + 'a;
 
-/// Takes what a discipline tells of its packets: counts it, and passes it on to a listener if there is one. A host's
-/// transmit path listens, as it must know whose packets are gone.
+/// Receives the fates that a discipline reports: counts them, and passes them on to a listener if there is one. A
+/// host's transmit path has a listener, because it must know whose packets were dropped.
 pub struct Fates<'a, B> {
     counters: &'a mut LinkCounters,
     listener: Option<&'a mut Listener<'a, B>>,
@@ -44,12 +44,12 @@ impl<'a, B> Fates<'a, B> {
         Fates { counters, listener: None }
     }
 
-    /// A sink that counts and tells `listener`.
-    pub fn told(counters: &'a mut LinkCounters, listener: &'a mut Listener<'a, B>) -> Fates<'a, B> {
+    /// A sink that counts and calls `listener`.
+    pub fn with_listener(counters: &'a mut LinkCounters, listener: &'a mut Listener<'a, B>) -> Fates<'a, B> {
         Fates { counters, listener: Some(listener) }
     }
 
-    /// This packet, which need not be the one that came, is dropped.
+    /// Drops this packet, which need not be the one that arrived.
     #[inline]
     pub fn drop(&mut self, packet: Packet<B>, reason: DropReason) {
         self.counters.count_drop(reason);
@@ -59,7 +59,7 @@ impl<'a, B> Fates<'a, B> {
     }
 
     /// Marks a packet for congestion (RFC 3168 section 5) if it is ECN-capable and not marked yet. Returns whether it
-    /// carries a mark now: a discipline drops what it cannot mark.
+    /// carries a mark now. A discipline drops what it cannot mark.
     #[inline]
     pub fn mark(&mut self, packet: &mut Packet<B>) -> bool {
         if packet.ecn.can_be_marked() {

@@ -1,6 +1,6 @@
-//! Head drop: first in, first out, and what has waited longest makes room for what comes.
+//! Head drop: first in, first out. If the queue is full, the oldest packets are dropped to make room for a new one.
 //!
-//! A drop at the head tells the sender of the congestion sooner, by the time that a full queue takes to drain (Lakshman,
+//! A drop at the head signals congestion to the sender sooner, by the time that a full queue takes to drain (Lakshman,
 //! Neidhardt, Ott: The drop from front strategy in TCP and in TCP over ATM, INFOCOM 1996).
 
 use super::config::{Description, Place, parameters};
@@ -9,7 +9,7 @@ use crate::packet::Packet;
 use crate::time::Time;
 use std::collections::VecDeque;
 
-/// What it is.
+/// The discipline's entry in the list.
 pub(super) const DESCRIPTION: Description = Description {
     name: "head-drop",
     summary: "first in, first out; a packet that finds the queue full takes the place of the oldest",
@@ -19,12 +19,12 @@ pub(super) const DESCRIPTION: Description = Description {
 parameters! {
     /// The parameters of head drop.
     pub struct Config {
-        /// How much may wait.
+        /// The limit of the queue.
         limit: Length = Length::Packets(1000),
     }
 }
 
-/// First in, first out; a packet that finds the queue full takes the place of the oldest ones.
+/// First in, first out. A packet that finds the queue full replaces the oldest ones.
 #[derive(Clone, Debug)]
 pub struct HeadDrop<B> {
     limit: Limit,

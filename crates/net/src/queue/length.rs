@@ -1,4 +1,4 @@
-//! How much may wait: in packets, in bytes, or in bandwidth-delay products of the path.
+//! Queue lengths: in packets, in bytes, or in bandwidth-delay products of the path.
 
 use super::Backlog;
 use crate::time::Span;
@@ -6,7 +6,7 @@ use crate::units::{QuantityError, Rate, parse_bytes};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How much may wait in a queue; the packet being sent does not count. In JSON:
+/// The limit of a queue; the packet being sent does not count. In JSON:
 /// `{"packets": 1000}` or `{"bytes": 64000}`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -39,10 +39,10 @@ pub enum Length {
     Bdp(f64),
 }
 
-/// What a length in bandwidth-delay products is counted with.
+/// The path from which a length in bandwidth-delay products is computed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Scale {
-    /// The link's rate; a link without one has no bandwidth-delay product, and a length in them is one packet.
+    /// The link's rate. An unlimited link has no bandwidth-delay product; such a length is then one packet.
     pub rate: Option<Rate>,
     /// The path's base RTT.
     pub rtt: Span,
@@ -51,10 +51,11 @@ pub struct Scale {
 }
 
 impl Length {
-    /// Reads `1000p`, `64kB`, `1bdp`.
+    /// Parses `1000p`, `64kB`, `1bdp`.
     ///
     /// # Errors
-    /// If it is none of these; says what would be right.
+    ///
+    /// If it is none of these. The error says what would be right.
     pub fn parse(text: &str) -> Result<Length, QuantityError> {
         let expected =
             "a queue length: write packets (\"1000p\"), bytes (\"64kB\") or bandwidth-delay products (\"1bdp\")";
@@ -71,7 +72,7 @@ impl Length {
         parse_bytes(plain).map(|b| Length::Bytes(b.0)).map_err(|_| wrong())
     }
 
-    /// The limit that it stands for on a path.
+    /// The limit for a path.
     pub fn limit(self, scale: &Scale) -> Limit {
         match self {
             Length::Packets(n) => Limit::Packets(n),

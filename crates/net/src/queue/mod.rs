@@ -1,4 +1,5 @@
-//! Queue disciplines: which packet waits, which goes next, which is dropped. A discipline knows no rate and no link.
+//! Queue disciplines: they decide which packet waits, which leaves next and which is dropped. A discipline knows
+//! neither rate nor link.
 //!
 //! A new discipline is one new file here and one line in the list of `disciplines!`. The file has a `Config` with the
 //! discipline's parameters (declared by `parameters!`), a `DESCRIPTION` and the discipline itself, which implements
@@ -16,13 +17,13 @@ use crate::packet::Packet;
 use crate::time::Time;
 
 config::disciplines! {
-    /// First in, first out; what finds the queue full is dropped.
+    /// First in, first out. A packet that finds the queue full is dropped.
     drop_tail::DropTail,
-    /// First in, first out; what finds the queue full takes the place of the oldest.
+    /// First in, first out. A packet that finds the queue full replaces the oldest.
     head_drop::HeadDrop,
 }
 
-/// What waits in a queue.
+/// The packets that wait in a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Backlog {
     /// Packets waiting.
@@ -33,37 +34,38 @@ pub struct Backlog {
 
 /// A queue discipline.
 ///
-/// Whoever serves the queue (a link, a network interface) calls `enqueue` and `dequeue` in the order of time. Every
-/// packet that was enqueued is handed out by `dequeue` or dropped into `fates`, once. `fates` counts, so a discipline
-/// keeps no counters. Several packets may be dequeued at one instant, as a wireless frame that aggregates them does.
+/// The server of the queue (a link, a network interface) calls `enqueue` and `dequeue` in the order of time. Every
+/// packet that was enqueued is either returned by `dequeue` or dropped into `fates`, once. `fates` counts, so a
+/// discipline keeps no counters. Several packets may be dequeued at one instant, for instance by a wireless frame that
+/// aggregates them.
 ///
-/// What a discipline may look at: [`Packet::arrived`] is when the packet was offered (its sojourn time is the distance
-/// from there to `now`), [`Packet::flow`] is what a fair queue hashes, [`Packet::class`] what a queue with bands
-/// classifies by, [`Packet::ecn`] whether it can be marked.
+/// A discipline may use [`Packet::arrived`], when the packet was offered (its sojourn time is the time from there to
+/// `now`); [`Packet::flow`], which a fair queue hashes; [`Packet::class`], by which a queue with bands classifies; and
+/// [`Packet::ecn`], which says whether the packet can be marked.
 pub trait QueueDiscipline<B>: Send {
-    /// Takes a packet in at `now`. The packet, or others that wait, may be dropped or marked instead.
+    /// Enqueues a packet at `now`. The packet, or others that wait, may be dropped or marked.
     fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Fates<'_, B>);
 
-    /// Hands out the packet that goes next at `now`, which is not before [`QueueDiscipline::ready_at`]. It may drop and
-    /// mark packets on the way. `None` means that what was ready has been dropped.
+    /// Returns the packet that leaves at `now`, which is not before [`QueueDiscipline::ready_at`]. It may drop and mark
+    /// packets before. `None` means that everything that was ready has been dropped.
     fn dequeue(&mut self, now: Time, fates: &mut Fates<'_, B>) -> Option<Packet<B>>;
 
-    /// When the next packet may go: [`Time::NEVER`] if none waits, a past time if one may go at once, a later one if a
-    /// shaper holds it back. It changes by `enqueue` and `dequeue` alone.
+    /// When the next packet may leave: [`Time::NEVER`] if none waits, a past time if one may leave at once, a later
+    /// time if a shaper delays it. Only `enqueue` and `dequeue` change it.
     fn ready_at(&self) -> Time;
 
-    /// What waits.
+    /// The packets that wait.
     fn backlog(&self) -> Backlog;
 
-    /// `enqueue`, then `ready_at` and `backlog`: what a link asks for, in one call through the table of methods.
+    /// `enqueue`, then `ready_at` and `backlog`, in one call through the table of methods, as a link needs them.
     #[inline]
     fn put(&mut self, packet: Packet<B>, now: Time, fates: &mut Fates<'_, B>) -> (Time, Backlog) {
         self.enqueue(packet, now, fates);
         (self.ready_at(), self.backlog())
     }
 
-    /// `dequeue`, then `ready_at`, which is written to `ready`: a packet is handed on as it is, for what is put together
-    /// with it is copied with it.
+    /// `dequeue`, then `ready_at`, which is written to `ready`. The packet is returned by itself, because a value
+    /// combined with it would be copied together with it.
     #[inline]
     fn take(&mut self, now: Time, ready: &mut Time, fates: &mut Fates<'_, B>) -> Option<Packet<B>> {
         let packet = self.dequeue(now, fates);

@@ -11,7 +11,7 @@ pub(crate) use supply::Supply;
 
 use std::fmt;
 
-/// What is wrong with a function of time.
+/// An error in a function of time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VaryingError {
     /// Its field, such as `at`.

@@ -1,4 +1,4 @@
-//! Outages: times in which a link carries nothing.
+//! Outages: periods in which a link carries nothing.
 
 use super::VaryingError;
 use crate::time::{Span, Time};
@@ -9,7 +9,7 @@ const SHORTEST: Span = Span::from_millis(100);
 /// The latest time.
 const LATEST: Span = Span::from_secs(1_000_000_000);
 
-/// An outage: from its first instant to before its last.
+/// An outage. It includes its first instant, but not its last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Period {
@@ -21,16 +21,15 @@ pub struct Period {
     pub to: Span,
 }
 
-/// What becomes of packets in an outage.
+/// What happens to packets in an outage.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InOutage {
-    /// The link goes on sending, and what it sends is lost: every packet of whose serialisation a part falls into the
-    /// outage.
+    /// The link continues to send, and the packets are lost: every packet whose serialisation overlaps with the outage.
     #[default]
     Drop,
-    /// The link stands still, and packets wait in its queue. A packet that is being sent when the outage begins goes on
-    /// when it ends.
+    /// The link stops, and packets wait in its queue. A packet whose serialisation has begun before the outage is
+    /// continued after it.
     Hold,
 }
 
@@ -68,11 +67,12 @@ impl From<Outages> for Written {
 }
 
 impl Outages {
-    /// Outages at these times, which begin again after `repeat`.
+    /// Outages at these times, which repeat with the period `repeat`.
     ///
     /// # Errors
-    /// If one ends before it begins or begins before the one before it has ended, or if the period does not hold them all
-    /// and some time without outage, or is shorter than 100 ms.
+    ///
+    /// If an outage ends before it begins, or begins before the previous one has ended; or if the period does not
+    /// contain all of them and some time without an outage, or is shorter than 100 ms.
     pub fn new(periods: Vec<Period>, packets: InOutage, repeat: Option<Span>) -> Result<Outages, VaryingError> {
         let mut free = Span::ZERO;
         let mut out = Span::ZERO;
@@ -102,7 +102,7 @@ impl Outages {
         }
     }
 
-    /// What becomes of packets.
+    /// What happens to packets.
     pub fn packets(&self) -> InOutage {
         self.packets
     }

@@ -1,33 +1,33 @@
-//! A function of time by points: steps or ramps between them, once or again and again.
+//! A function of time given by points, with steps or ramps between them, once or repeated.
 
 use super::VaryingError;
 use crate::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Into how many stairs a ramp is cut where it must be constant for a while.
+/// The number of stairs into which a ramp is divided where it must be constant for a while.
 const STAIRS: u64 = 1000;
 /// The shortest period.
 const SHORTEST: Span = Span::from_millis(1);
 /// The latest time, 10^9 s: far beyond any run, and sums of it do not overflow.
 const LATEST: Span = Span::from_secs(1_000_000_000);
 
-/// What a function of time does from one point to the next.
+/// How a function of time changes from one point to the next.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Between {
     /// It keeps the value of the point before.
     #[default]
     Step,
-    /// It goes straight to the next one.
+    /// It changes linearly to the value of the next point.
     Ramp,
 }
 
 /// A function of time. In JSON: `{"at_ns": [0, 10000000000], "value": [10000000, 2000000], "between": "step",
 /// "repeat_ns": 20000000000}`.
 ///
-/// After the last point it keeps its value. With `repeat` it begins again after that time; a ramp then goes from the last
-/// point to the first one's value.
+/// After the last point it keeps its value. With `repeat` it repeats with that period; a ramp then goes from the last
+/// point to the value of the first.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Profile {
@@ -36,7 +36,7 @@ pub struct Profile {
     repeat: Option<u64>,
 }
 
-/// A profile as it is written.
+/// A profile as it is written in JSON.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -106,17 +106,17 @@ impl Profile {
         Ok(Profile { points, between, repeat: repeat.map(Span::as_nanos) })
     }
 
-    /// The least value.
+    /// The smallest value.
     pub fn least(&self) -> u64 {
         self.points.iter().map(|p| p.1).min().unwrap_or(0)
     }
 
-    /// The greatest value.
+    /// The largest value.
     pub fn greatest(&self) -> u64 {
         self.points.iter().map(|p| p.1).max().unwrap_or(0)
     }
 
-    /// After which time it repeats.
+    /// The period with which it repeats.
     pub(super) fn period(&self) -> Option<Span> {
         self.repeat.map(Span::from_nanos)
     }

@@ -3,7 +3,7 @@
 use super::{Outages, Profile};
 use crate::time::{Span, Time};
 
-/// What a rate does for packets, in bit-nanoseconds.
+/// The amount of serialisation that a rate allows, in bit-nanoseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Supply {
     rate: Rate,
@@ -14,12 +14,12 @@ pub(crate) struct Supply {
 enum Rate {
     Unlimited,
     Constant(u64),
-    /// The profile, its period, and what one period does.
+    /// The profile, its period, and the amount in one period.
     Varying(Profile, Option<(Span, u128)>),
 }
 
 impl Supply {
-    /// At `bps` (0: unlimited), or at a profile's rate; nothing happens during the outages `hold`.
+    /// A rate of `bps` (0: unlimited), or a profile's rate. Nothing is serialised during the outages `hold`.
     pub(crate) fn new(bps: u64, profile: Option<Profile>, hold: Option<Outages>) -> Supply {
         let rate = match (profile, bps) {
             (Some(profile), _) => {
@@ -32,8 +32,8 @@ impl Supply {
         Supply { rate, hold }
     }
 
-    /// When `work` bit-nanoseconds that begin at `start` are done, rounded down, and what is left of them then: less than
-    /// a nanosecond's.
+    /// When `work` bit-nanoseconds that begin at `start` are complete, rounded down, and the amount that is left then:
+    /// less than a nanosecond's.
     pub(crate) fn send(&self, start: Time, work: u64) -> (Time, u64) {
         let (mut t, mut work) = (start, u128::from(work));
         loop {
@@ -83,7 +83,7 @@ impl Supply {
     }
 }
 
-/// What a profile does in one period.
+/// The amount that a profile allows in one period.
 fn done_in(profile: &Profile, period: Span) -> u128 {
     let end = Time::ZERO + period;
     let (mut t, mut done) = (Time::ZERO, 0);

@@ -1,4 +1,4 @@
-//! Disciplines of the tests' own, which show what the trait can carry: a shaper, bands, drops and marks at dequeue.
+//! Disciplines of the tests, which show what the trait supports: a shaper, bands, drops and marks at dequeue.
 
 use haltere_net::queue::{Backlog, DropReason, Fates, QueueDiscipline};
 use haltere_net::{Packet, Rate, Span, Time};
@@ -64,8 +64,8 @@ impl<B: Send> QueueDiscipline<B> for TokenBucket<B> {
     }
 }
 
-/// Two bands: what has class 1 always goes first. What comes first and finds the queue full throws out the youngest of
-/// the other band.
+/// Two bands: packets of class 1 always leave first. If a packet of class 1 finds the queue full, the youngest of the
+/// other band is dropped.
 pub struct StrictPriority<B> {
     limit: usize,
     bands: [VecDeque<Packet<B>>; 2],
@@ -103,8 +103,8 @@ impl<B: Send> QueueDiscipline<B> for StrictPriority<B> {
     }
 }
 
-/// Deficit round robin over flows (Shreedhar, Varghese 1996) that drops from the longest flow when full, and at dequeue
-/// drops what is older than `age`, or marks it: what fair queues with sojourn times do.
+/// Deficit round robin over flows (Shreedhar, Varghese 1996). When full, it drops from the longest flow. At dequeue it
+/// drops or marks packets older than `age`, as fair queues with sojourn times do.
 pub struct FairAged<B> {
     limit: u64,
     age: Span,

@@ -1,4 +1,4 @@
-//! Two ends that talk on one stream as a script says; a download is the case in which the last thing said is the object.
+//! Two ends that exchange messages on one stream by a script. In a download, the last message is the object.
 
 use super::{Application, Fetch, Report, Serve};
 use crate::http::{Say, Script};
@@ -6,7 +6,7 @@ use crate::world::{Remote, SocketId, Sockets};
 use haltere_net::{Cx, Time};
 use haltere_transport::{Event, StreamId};
 
-/// What one end says, and how far it is.
+/// The messages of one end, and how many of them were sent.
 #[derive(Clone, Debug)]
 struct Part {
     says: Vec<Say>,
@@ -27,7 +27,7 @@ impl Part {
         }
     }
 
-    /// Says what is to be said now. The last thing said ends the stream.
+    /// Sends the messages that are due. The last message ends the stream.
     fn speak(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) {
         if self.says.get(self.said).is_none_or(|say| say.after > self.heard) {
             return;
@@ -43,12 +43,12 @@ impl Part {
     }
 }
 
-/// The end that asks, and hears the response in the end.
+/// The end that sends the request and receives the response.
 #[derive(Clone, Debug)]
 struct Asking {
     part: Part,
     server: Remote,
-    /// Where in what it hears the response begins and ends, bytes.
+    /// The positions at which the response begins and ends in the received bytes.
     response: u64,
     end: u64,
     fetch: Fetch,
@@ -80,7 +80,7 @@ impl Dialogue {
         Dialogue(End::Client(Asking { part, server, response: script.response, end: script.end, fetch }))
     }
 
-    /// The end that accepts it.
+    /// The end that accepts the connection.
     pub fn server(script: &Script) -> Dialogue {
         Dialogue(End::Server(Part::new(&script.server), Serve::default()))
     }
@@ -90,7 +90,7 @@ impl Application for Dialogue {
     fn on_start(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
         let End::Client(asking) = &mut self.0 else { return };
         match sockets.connect(asking.server, cx) {
-            Ok(socket) if sockets.get(socket).is_some_and(|c| c.takes_early_data()) => asking.open(socket, sockets),
+            Ok(socket) if sockets.get(socket).is_some_and(|c| c.can_send_early_data()) => asking.open(socket, sockets),
             Ok(_) => {}
             Err(reason) => asking.fetch.failed = Some(reason),
         }

@@ -1,7 +1,7 @@
 //! Applications: what runs on the nodes of a network and uses its transports.
 //!
-//! An application owns sockets, and may open, accept, lose and re-open as many as it likes. It is told what happens on each,
-//! and works on them through [`Sockets`].
+//! An application owns sockets. It may open, accept, lose and re-open any number of them. It receives the events of
+//! each, and uses them through [`Sockets`].
 
 mod dialogue;
 
@@ -13,41 +13,41 @@ use haltere_transport::{CloseReason, Event};
 
 /// A program on a node.
 pub trait Application: Send {
-    /// The time has come at which it starts; one that only accepts connections need not be started.
+    /// The start time has come. An application that only accepts connections need not be started.
     fn on_start(&mut self, _sockets: &mut Sockets<'_>, _cx: &mut Cx<'_>) {}
-    /// A connection was accepted on a port that it listens on.
+    /// A connection was accepted on a port on which the application listens.
     fn on_accept(&mut self, _socket: SocketId, _sockets: &mut Sockets<'_>, _cx: &mut Cx<'_>) {}
-    /// A socket has news.
+    /// A socket has an event.
     fn on_event(&mut self, socket: SocketId, event: Event, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>);
-    /// When it wants to be called without an event, or [`Time::NEVER`].
+    /// When the application wants to be called without an event, or [`Time::NEVER`].
     fn alarm(&self) -> Time {
         Time::NEVER
     }
-    /// That time has come.
+    /// The alarm time has come.
     fn on_alarm(&mut self, _sockets: &mut Sockets<'_>, _cx: &mut Cx<'_>) {}
-    /// Whether it has done what it was to do, or has failed. One that only answers others never is over.
+    /// Whether it has completed its task, or has failed. An application that only answers others never finishes.
     fn is_over(&self) -> bool {
         false
     }
-    /// What came of it so far.
+    /// Its report so far.
     fn report(&self) -> Report;
 }
 
-/// What an application reports of itself; each kind has what it alone can tell.
+/// An application's report on itself. Each kind has fields of its own.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Report {
     /// It fetched something.
     Fetch(Fetch),
-    /// It fetched the objects of a page; each with the time at which it had come whole.
+    /// It fetched the objects of a page. Each has the time at which it was complete.
     Page(Fetch, Vec<Option<Time>>),
     /// It answered others.
     Serve(Serve),
-    /// Named numbers of a kind of its own.
+    /// Another kind of application, with named numbers.
     Values(Vec<(&'static str, f64)>),
 }
 
 impl Report {
-    /// The fetch in it, if it is one.
+    /// The report of the fetch, if it is one.
     pub fn fetch(&self) -> Option<&Fetch> {
         match self {
             Report::Fetch(fetch) | Report::Page(fetch, _) => Some(fetch),
@@ -56,14 +56,14 @@ impl Report {
     }
 }
 
-/// How a fetch went.
+/// The outcome of a fetch.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Fetch {
     /// When the connection was ready for data.
     pub connected: Option<Time>,
     /// When the first byte of the response was read.
     pub first_byte: Option<Time>,
-    /// When the last byte was read.
+    /// When the last byte of the response was read.
     pub completed: Option<Time>,
     /// Bytes of the response that were read so far.
     pub received: u64,
@@ -72,13 +72,13 @@ pub struct Fetch {
 }
 
 impl Fetch {
-    /// Whether it is completed or has failed.
+    /// Whether the fetch is complete or has failed.
     pub fn is_over(&self) -> bool {
         self.completed.is_some() || self.failed.is_some()
     }
 }
 
-/// How answering went.
+/// The outcome of answering.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Serve {
     /// When a connection was ready for data for the first time.

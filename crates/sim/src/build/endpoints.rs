@@ -1,4 +1,4 @@
-//! The transport at each end of a flow, with the mechanisms its contender switches.
+//! The transport at each end of a flow, with the mechanisms that its contender sets.
 
 use crate::ack::AckSpec;
 use crate::contender::{Contender, Switch, Transport};
@@ -12,14 +12,14 @@ use haltere_net::rng::Stream;
 use haltere_transport::cc::Algorithm;
 use haltere_transport::{Endpoint, Role, mechanisms, quic, tcp};
 
-/// The program that all ends of a run share whose stacks need one.
+/// The worker program, which all ends of a run share whose stacks need one.
 #[cfg(feature = "stacks")]
 pub(super) type Worker = haltere_stacks::Worker;
 #[cfg(not(feature = "stacks"))]
 #[derive(Clone, Default)]
 pub(super) struct Worker;
 
-/// One end of a flow, as its endpoint is to be made.
+/// The configuration of one end of a flow, from which its endpoint is made.
 pub(super) struct End<'a> {
     pub contender: &'a Contender,
     pub ack: Option<AckSpec>,
@@ -42,7 +42,7 @@ pub(super) fn udp_payload(mtu: u32) -> u16 {
 }
 
 impl End<'_> {
-    /// The endpoint of a connection that draws from `stream`.
+    /// The endpoint of a connection that draws its random numbers from `stream`.
     pub fn endpoint(&self, subject: Subject, stream: Stream) -> Result<Box<dyn Endpoint>, String> {
         match subject {
             Subject::Model(algorithm) => Ok(self.model(algorithm, stream)),

@@ -1,4 +1,4 @@
-//! From a scenario to a world at time zero.
+//! Builds the world of a scenario at time zero.
 //!
 //! | file | holds |
 //! |---|---|
@@ -26,19 +26,19 @@ use std::sync::Arc;
 use talk::Talk;
 use transports::{Kit, Maker};
 
-/// A world with what is needed to make a result of it.
+/// A world and the data needed to make a result from it.
 pub(crate) struct Run {
     pub world: World,
     pub flows: Vec<Flow>,
     pub starts: Vec<Time>,
 }
 
-/// The two processes of a flow. This is the one place that says how they are numbered.
+/// The two processes of a flow. This is the only place that states how they are numbered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowEnds {
-    /// The one that fetches.
+    /// The client's process.
     pub client: ProcessId,
-    /// The one that answers.
+    /// The server's process.
     pub server: ProcessId,
 }
 
@@ -49,7 +49,7 @@ impl FlowEnds {
         FlowEnds { client: ProcessId(2 * flow as u32), server: ProcessId(2 * flow as u32 + 1) }
     }
 
-    /// The flow that a process is of, and which end of it.
+    /// The flow of a process, and which end of the flow it is.
     #[inline]
     pub const fn whose(process: ProcessId) -> (usize, Role) {
         let role = if process.0.is_multiple_of(2) { Role::Client } else { Role::Server };
@@ -65,7 +65,7 @@ pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioE
     Ok(())
 }
 
-/// What runs in the place of flow `i`.
+/// The implementation that runs flow `i`.
 fn subject(fidelity: Fidelity, i: usize, flow: &Flow, contender: &Contender) -> Result<Subject, ScenarioError> {
     let error = |field: &str, message| ScenarioError { path: format!("flows[{i}].{field}"), message };
     let subject = contender.at(fidelity).map_err(|message| error("contender", message))?;
@@ -81,7 +81,7 @@ pub fn world(scenario: &Scenario, seed: u64, replication: u64) -> Result<World, 
     Ok(build(Fidelity::Model, scenario, (seed, replication), None)?.world)
 }
 
-/// The world of a scenario at a fidelity at time zero; with `files`, one whose recorder keeps what happens.
+/// The world of a scenario at a fidelity at time zero. With `files`, its recorder writes them.
 pub(crate) fn build(
     fidelity: Fidelity,
     scenario: &Scenario,
@@ -91,7 +91,7 @@ pub(crate) fn build(
     let streams = &Streams::new(seed, replication);
     let Network { topology, flows } = network(scenario, streams)?;
     if files.is_some() {
-        // Before any file is made.
+        // This is checked before any file is created.
         check_at(fidelity, scenario)?;
     }
     let origin = recorder::Origin { seed, replication };
@@ -107,8 +107,8 @@ pub(crate) fn build(
         let FlowPath { contender, server, client, .. } = path;
         let subject = subject(fidelity, i, flow, &contender)?;
         let talk = Talk::of(flow, &contender);
-        let dice = |end: &str| streams.named(&format!("flow {i}/{end}/earlier"));
-        let earlier = [dice("client"), dice("server")];
+        let stream = |end: &str| streams.named(&format!("flow {i}/{end}/earlier"));
+        let earlier = [stream("client"), stream("server")];
         let past = Past::of(subject, &contender, udp_payload(mtu), start, earlier).map_err(wrong)?;
         let kit = Kit {
             contender,
@@ -146,11 +146,11 @@ pub(crate) fn build(
     Ok(Run { world, flows: scenario.flows.clone(), starts })
 }
 
-/// The grain of the phase: timestamps count milliseconds, so that their clock is the same at all phases.
+/// The granularity of the phase: timestamps count milliseconds, so their clock is the same at all phases.
 const PHASE_MILLIS: u64 = 4 * 512;
 
-/// How long after an edge of the coarsest grain of its hosts' timers a run begins: 512 ticks at HZ = 250. The hosts of a run
-/// share one clock, as namespaces of one kernel do.
+/// The time from an edge of the coarsest level of the hosts' timer wheels, 512 ticks at HZ = 250, to the start of the
+/// run. The hosts of a run share one clock, as namespaces of one kernel do.
 pub fn clock_phase(streams: &Streams) -> Span {
     Span::from_millis(streams.named("clock").below(PHASE_MILLIS))
 }

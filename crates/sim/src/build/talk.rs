@@ -1,4 +1,4 @@
-//! What the applications at the two ends of a flow say.
+//! The messages of the applications at the two ends of a flow.
 
 use crate::application::{Application, Dialogue};
 use crate::contender::{Contender, Switch, Transport};
@@ -8,10 +8,10 @@ use crate::scenario::{App, Flow};
 use crate::tls::{Flights, Version};
 use crate::world::Remote;
 
-/// What an unlimited flow is given to send, bytes: more than any run moves.
+/// The size of an unlimited flow, bytes: more than any run transfers.
 const UNLIMITED: u64 = 1 << 50;
 
-/// What is said on a flow's connections.
+/// The messages on a flow's connections.
 pub(super) enum Talk {
     One(Script),
     Page(Box<Visit>),

@@ -1,4 +1,4 @@
-//! Who makes the transports of a flow's process, one for each connection that it opens or accepts.
+//! Makes the transports of a flow's process, one for each connection that it opens or accepts.
 
 use super::endpoints::{End, Worker};
 use crate::ack::AckSpec;
@@ -12,7 +12,7 @@ use haltere_net::rng::Streams;
 use haltere_transport::{Endpoint, Role};
 use std::sync::Arc;
 
-/// What the transports of both ends of a flow have in common.
+/// The configuration that the transports of both ends of a flow share.
 #[derive(Clone)]
 pub(super) struct Kit {
     pub contender: Contender,
@@ -31,13 +31,13 @@ pub(super) struct Kit {
 pub(super) struct Maker {
     kit: Kit,
     role: Role,
-    /// The first one, which is made before the run, so that what is wrong with it is told before.
+    /// The first transport. It is made before the run, so that errors in its configuration are reported before the run.
     first: Option<Box<dyn Endpoint>>,
 }
 
 impl Maker {
     /// # Errors
-    /// What is wrong with the contender.
+    /// If the contender cannot be configured.
     pub fn new(kit: Kit, role: Role) -> Result<Maker, String> {
         let first = kit.make(role, 0)?;
         Ok(Maker { kit, role, first: Some(first) })
@@ -45,7 +45,7 @@ impl Maker {
 }
 
 impl Kit {
-    /// The transport of connection number `number` of this end. Each draws from a stream of its own.
+    /// The transport of this end's connection number `number`. Each connection has a random stream of its own.
     fn make(&self, role: Role, number: u32) -> Result<Box<dyn Endpoint>, String> {
         let flow = self.flow;
         let end = if role == Role::Client { "client" } else { "server" };
@@ -53,7 +53,7 @@ impl Kit {
             0 => format!("flow {flow}/{end}"),
             _ => format!("flow {flow}/{end}/{number}"),
         };
-        // A stack's own log is of the first connection.
+        // A stack writes its own log for the first connection only.
         let files = self.files.as_ref().filter(|_| number == 0);
         let Kit { contender, ack, mtu, phase, past, worker, .. } = self;
         let end = End { contender, ack: *ack, role, flow, mtu: *mtu, phase: *phase, files, past, worker };

@@ -6,7 +6,7 @@
 //! | `switch` | the switches of handshakes and of production stacks, and names for settings of mechanisms |
 //! | `parse` | how a contender is read |
 //!
-//! The mechanisms of the transports stand in [`haltere_transport::mechanisms`].
+//! The mechanisms of the transports are in [`haltere_transport::mechanisms`].
 
 mod parse;
 mod switch;
@@ -34,10 +34,10 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// All of them.
+    /// All transports.
     pub const ALL: [Transport; 2] = [Transport::Tcp, Transport::Quic];
 
-    /// Its name in contenders, and what it is.
+    /// Its name in contenders, and a description.
     pub const fn describe(self) -> (&'static str, &'static str) {
         match self {
             Transport::Tcp => ("tcp", "TCP as Linux does it; with TLS 1.3 and HTTP/2 when it carries https"),
@@ -52,28 +52,29 @@ pub struct Contender {
     text: String,
     /// The transport.
     pub transport: Transport,
-    /// The implementation after the `@`: `model`, or a real one such as `linux`; `None` leaves it to the fidelity.
+    /// The implementation after the `@`: `model`, or a real one such as `linux`. `None` leaves the choice to the
+    /// fidelity.
     pub implementation: Option<String>,
-    /// The name of the congestion control; real implementations have their own.
+    /// The name of the congestion control. Real implementations have names of their own.
     pub congestion: String,
-    /// What it switches of handshakes and production stacks.
+    /// Its switches of handshakes and production stacks.
     pub switches: Vec<Switch>,
     /// The mechanisms that it sets.
     pub mechanisms: Vec<(&'static str, Value)>,
 }
 
 impl Contender {
-    /// Reads a contender; the error says what is known. Whether the model has it, [`Contender::modelled`] tells.
+    /// Parses a contender. The error lists what is known. [`Contender::modelled`] says whether the model has it.
     pub fn parse(text: &str) -> Result<Contender, String> {
         parse::contender(text)
     }
 
-    /// The contender as it was written.
+    /// The contender as text, as it was given.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The model's algorithm; the error says what the model has.
+    /// The model's algorithm. The error lists the model's algorithms.
     pub fn modelled(&self) -> Result<Algorithm, String> {
         let name = self.transport.describe().0;
         if let Some(real) = self.implementation.as_ref().filter(|i| *i != "model") {
@@ -86,7 +87,7 @@ impl Contender {
         self.algorithm()
     }
 
-    /// Our algorithm of the contender's name; the error says what there is.
+    /// Our algorithm with the contender's name. The error lists the algorithms.
     pub(crate) fn algorithm(&self) -> Result<Algorithm, String> {
         Algorithm::named(&self.congestion).ok_or_else(|| {
             let known = join(Algorithm::ALL.iter().map(|a| a.describe().name));
@@ -94,10 +95,10 @@ impl Contender {
         })
     }
 
-    /// Whether a session is taken up again, and whether the request goes ahead of the handshake.
+    /// How TLS opens the connection: a full handshake, a resumed session, or early data.
     pub fn session(&self) -> Session {
         if self.has(Switch::EarlyData) || self.has(Switch::ZeroRtt) {
-            Session::Early
+            Session::EarlyData
         } else if self.has(Switch::Resumed) {
             Session::Resumed
         } else {
@@ -110,12 +111,12 @@ impl Contender {
         self.switches.contains(&switch)
     }
 
-    /// What a mechanism is set to, if the contender sets it.
+    /// The value to which the contender sets a mechanism, if it does.
     pub fn mechanism(&self, name: &str) -> Option<Value> {
         self.mechanisms.iter().find(|(n, _)| *n == name).map(|(_, value)| *value)
     }
 
-    /// Slow start's exit, if the contender sets it.
+    /// The exit of slow start that the contender sets, if it does.
     pub fn slow_start(&self) -> Option<SlowStart> {
         match self.mechanism("hystart")? {
             Value::Off => Some(SlowStart::Standard),
@@ -124,7 +125,7 @@ impl Contender {
         }
     }
 
-    /// All that it switches, by name, with the values in words; what is off by itself has the value `on`.
+    /// All its settings, by name, with their values as text. A switch that is off by default has the value `on`.
     pub fn switched(&self) -> BTreeMap<&'static str, String> {
         let switches = self.switches.iter().map(|s| (s.describe().name, "on".to_string()));
         let shown = |(name, value): &(&'static str, Value)| {
@@ -148,7 +149,7 @@ impl<'de> Deserialize<'de> for Contender {
     }
 }
 
-/// One row of the list of what a transport's contenders can switch.
+/// One row of the table of what contenders of a transport can set.
 #[derive(Serialize, Clone, Debug)]
 pub struct Row {
     /// The transport's name.
@@ -158,9 +159,9 @@ pub struct Row {
     /// The type of its value.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// What may be given.
+    /// The allowed values.
     pub values: String,
-    /// What it is by itself.
+    /// The default value.
     pub default: String,
     /// What it does.
     pub summary: &'static str,
@@ -168,11 +169,11 @@ pub struct Row {
     pub source: &'static str,
 }
 
-/// Everything that contenders can switch: for each transport its mechanisms, then what is switched beside them.
+/// Everything that contenders can set: for each transport its mechanisms, then its switches.
 pub fn catalogue() -> Vec<Row> {
-    let dice = || Streams::new(0, 0).named("catalogue");
-    let tcp = tcp::Config::new(Role::Server, Algorithm::Cubic, dice());
-    let quic = quic::Config::new(Role::Server, Algorithm::Cubic, dice());
+    let stream = || Streams::new(0, 0).named("catalogue");
+    let tcp = tcp::Config::new(Role::Server, Algorithm::Cubic, stream());
+    let quic = quic::Config::new(Role::Server, Algorithm::Cubic, stream());
     let of_switches = |transport: Transport| {
         let about = Switch::ALL.into_iter().map(Switch::describe).filter(move |a| a.transports.contains(&transport));
         about.map(move |about| Row {

@@ -1,4 +1,4 @@
-//! Reading contenders.
+//! Parses contenders.
 
 use super::switch::{SETTINGS, Switch};
 use super::{Contender, Transport};
@@ -6,7 +6,7 @@ use crate::ack::MIN_ACK_DELAY;
 use haltere_transport::cc::Algorithm;
 use haltere_transport::mechanisms::{self, Facts, QUIC, TCP, Value};
 
-/// A sign and what stands behind it, up to the next one.
+/// A sign and the text after it, up to the next sign.
 struct Word<'a> {
     sign: char,
     name: &'a str,
@@ -25,14 +25,14 @@ fn fact(transport: Transport, name: &str) -> Option<&'static Facts> {
     facts(transport).find(|f| f.name == name)
 }
 
-/// All names that may follow a sign, whatever the transport.
+/// All names that may follow a sign, of all transports.
 fn names() -> impl Iterator<Item = &'static str> {
     let mechanisms = Transport::ALL.into_iter().flat_map(|t| facts(t).map(|f| f.name));
     let switches = Switch::ALL.into_iter().map(|s| s.describe().name);
     mechanisms.chain(switches).chain(SETTINGS.iter().map(|s| s.name))
 }
 
-/// Splits what stands behind the congestion control. Names may hold a hyphen: the longest that is known counts.
+/// Splits the text after the congestion control. Names may contain a hyphen; the longest known name is taken.
 fn words(mut rest: &str) -> Vec<Word<'_>> {
     let ends = |rest: &str| rest.is_empty() || rest.starts_with(['+', '-', '=']);
     let mut words = Vec::new();
@@ -108,7 +108,7 @@ impl Contender {
             return Err(format!("gives {name:?} the value {value:?}, but that is on or off: write +{name}"));
         }
         if sign == '-' && !setting.is_some_and(|s| s.is_negative()) {
-            // What a hyphen meant before it switched off.
+            // The former meaning of a hyphen, before it came to mean "off".
             let instead = match setting.map(|s| s.sets) {
                 Some([(mechanism, Value::On)]) => format!(", or -{mechanism} for off"),
                 _ => ", or leave it out for off".into(),
@@ -122,7 +122,8 @@ impl Contender {
         Ok(())
     }
 
-    /// Sets a mechanism, unless it was set to something else before or the congestion control has no use for it.
+    /// Sets a mechanism. It is an error if the mechanism was set to something else before, or if the congestion control
+    /// ignores it.
     fn set(&mut self, name: &'static str, value: Value) -> Result<(), String> {
         let quic = self.transport == Transport::Quic;
         let reason = Algorithm::named(&self.congestion).and_then(|a| mechanisms::unfit(a, name, value, quic));
@@ -154,7 +155,7 @@ impl Contender {
         format!("has the unknown switch {name:?}: {own} knows {known}")
     }
 
-    /// What several switches together must not say.
+    /// Refuses combinations of switches that contradict each other.
     fn check(&self) -> Result<(), String> {
         if self.has(Switch::Tls12) && self.has(Switch::EarlyData) {
             return Err("asks for early data, which TLS 1.2 has not: leave tls12 or earlydata out".into());

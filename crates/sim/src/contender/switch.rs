@@ -1,17 +1,17 @@
-//! What a contender switches beside the mechanisms of its transport: the handshake, and what runs in its place.
+//! What a contender sets beside the mechanisms of its transport: the handshake, and the implementation that runs it.
 
 use super::Transport;
 use haltere_transport::mechanisms::Value;
 use haltere_transport::tcp::config::WINDOW_SHARE;
 
-/// Something switched on that is off by itself.
+/// A switch that is off by default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Switch {
     /// Buffers of an untuned host, or a production stack's own windows.
     StockBuffers,
     /// TLS 1.2 instead of TLS 1.3.
     Tls12,
-    /// A session of an earlier connection is taken up again.
+    /// A session of an earlier connection is resumed.
     Resumed,
     /// TCP Fast Open with the cookie of an earlier connection.
     FastOpen,
@@ -19,9 +19,9 @@ pub enum Switch {
     EarlyData,
     /// QUIC's 0-RTT packets.
     ZeroRtt,
-    /// The server has the client's address validated by a Retry packet.
+    /// The server validates the client's address with a Retry packet.
     Retry,
-    /// The client's first version is not the server's.
+    /// The client's first version differs from the server's.
     VersionNegotiation,
     /// Our congestion control inside a production stack.
     Haltere,
@@ -29,14 +29,14 @@ pub enum Switch {
     NullCipher,
 }
 
-/// What is told of a switch where switches are listed.
+/// A switch's entry where switches are listed.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
     /// The name in contenders.
     pub name: &'static str,
     /// The transports it applies to.
     pub transports: &'static [Transport],
-    /// What it does, in a line.
+    /// A description in one line.
     pub summary: &'static str,
     /// Where it is specified.
     pub source: &'static str,
@@ -47,7 +47,7 @@ const TCP: &[Transport] = &[Transport::Tcp];
 const QUIC: &[Transport] = &[Transport::Quic];
 
 impl Switch {
-    /// All of them.
+    /// All switches.
     pub const ALL: [Switch; 10] = [
         Switch::StockBuffers,
         Switch::Tls12,
@@ -61,7 +61,7 @@ impl Switch {
         Switch::NullCipher,
     ];
 
-    /// What it is.
+    /// The switch's entry.
     pub const fn describe(self) -> About {
         let (name, transports, summary, source) = match self {
             Switch::StockBuffers => (
@@ -120,8 +120,8 @@ pub struct Setting {
     pub sets: &'static [(&'static str, Value)],
 }
 
-/// All settings that have a name. Those whose names begin with "no" may be written with either sign, as they were before
-/// mechanisms could be switched off by one.
+/// All settings that have a name. Names that begin with "no" may follow either sign, as they did before a hyphen came
+/// to mean "off".
 pub const SETTINGS: &[Setting] = &[
     Setting { name: "nohystart", transports: BOTH, sets: &[("hystart", Value::Off)] },
     Setting { name: "hystartpp", transports: BOTH, sets: &[("hystart", Value::Word("rfc9406"))] },
@@ -133,7 +133,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "stockbuffers",
         transports: TCP,
-        // Half of 128 KiB, as a window without scaling; and what an untuned host offers of at most 6 MiB.
+        // Half of 128 KiB, as for a window without scaling; and the window of an untuned host, from at most 6 MiB.
         sets: &[
             ("receive-window", Value::Number(65_535)),
             ("max-receive-window", Value::Number((6 << 20) / 256 * WINDOW_SHARE)),
@@ -142,7 +142,7 @@ pub const SETTINGS: &[Setting] = &[
 ];
 
 impl Setting {
-    /// What it stands for, as contenders would write it.
+    /// The settings it stands for, as contenders write them.
     pub fn means(&self) -> String {
         let transport = self.transports.first().copied().unwrap_or(Transport::Tcp);
         let one = |(name, value): &(&'static str, Value)| match value {
@@ -156,7 +156,7 @@ impl Setting {
         self.sets.iter().map(one).collect()
     }
 
-    /// Whether it is the name of something left out.
+    /// Whether the name means that something is left out.
     pub fn is_negative(&self) -> bool {
         self.name.starts_with("no")
     }

@@ -40,7 +40,7 @@ fn older_names_mean_what_they_meant() {
     for (text, mechanisms) in cases {
         assert_eq!(Contender::parse(text).unwrap().mechanisms, mechanisms, "{text}");
     }
-    // A hyphen before one that is on would say the opposite of what it said.
+    // A hyphen before a mechanism that is on by default used to mean the opposite.
     for name in ["paced", "rto1s", "hystartpp", "stockbuffers", "tls12", "tfo"] {
         let error = refused(&format!("tcp/cubic-{name}"));
         assert!(error.contains(&format!("write +{name}")), "{error}");
@@ -126,7 +126,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
         let error = refused(given);
         assert!(error.contains(hint), "{given}: {error}");
     }
-    // What is said twice alike is no contradiction; an algorithm of a rate may go unpaced where a stack might.
+    // Repeating a setting is no contradiction. An algorithm with a pacing rate may be unpaced if a stack might run it.
     assert!(Contender::parse("tcp/cubic+nohystart-hystart").is_ok());
     assert!(Contender::parse("quic/bbr-pacing").is_ok());
 }

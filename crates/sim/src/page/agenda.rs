@@ -1,14 +1,14 @@
-//! Which object of a page is to be asked for when.
+//! The order of a page's requests: which object is requested when.
 
 use super::Page;
 use haltere_net::{Span, Time};
 use std::collections::BTreeSet;
 
-/// The progress of a page: what is due, what has come.
+/// The progress of a page: the objects that are due, and those that have arrived.
 #[derive(Clone, Debug)]
 pub(super) struct Agenda {
     delays: Vec<Span>,
-    /// Objects still awaited before this one, and those that await this one.
+    /// For each object, the number of objects that it still waits for, and the objects that wait for it.
     missing: Vec<usize>,
     awaiting: Vec<Vec<usize>>,
     due: BTreeSet<(Time, usize)>,
@@ -36,13 +36,13 @@ impl Agenda {
         }
     }
 
-    /// The visit begins.
+    /// Starts the visit.
     pub fn start(&mut self, now: Time) {
         let ready = (0..self.missing.len()).filter(|&i| self.missing[i] == 0);
         self.due.extend(ready.map(|i| (now + self.delays[i], i)));
     }
 
-    /// The next object to ask for now; of several due at the same time the one that stands first.
+    /// The next object to request now. Of several objects due at the same time, the first in the page is taken.
     pub fn next(&mut self, now: Time) -> Option<usize> {
         let first = self.due.first().copied().filter(|(at, _)| *at <= now)?;
         self.due.remove(&first);
@@ -54,7 +54,7 @@ impl Agenda {
         self.due.first().map_or(Time::NEVER, |d| d.0)
     }
 
-    /// An object has come whole; returns whether it was the last.
+    /// Records that an object is complete. Returns whether it was the last.
     pub fn done(&mut self, object: usize, now: Time) -> bool {
         if self.done[object].is_some() {
             return false;
@@ -70,7 +70,7 @@ impl Agenda {
         self.left == 0
     }
 
-    /// When each object had come.
+    /// When each object was complete.
     pub fn times(&self) -> &[Option<Time>] {
         &self.done
     }

@@ -10,7 +10,7 @@ use haltere_net::{Cx, Time};
 use haltere_transport::{CloseReason, Event, StreamId};
 use std::collections::VecDeque;
 
-/// Connections that browsers open to a host over HTTP/1.1 (Chromium: `kMaxSocketsPerGroup`, Firefox:
+/// The number of connections that browsers open to a host over HTTP/1.1 (Chromium: `kMaxSocketsPerGroup`, Firefox:
 /// `network.http.max-persistent-connections-per-server`).
 const MOST_CONNECTIONS: usize = 6;
 
@@ -19,15 +19,15 @@ const MOST_CONNECTIONS: usize = 6;
 struct Lane {
     socket: SocketId,
     stream: StreamId,
-    /// Whether requests may go.
+    /// Whether requests may be sent.
     ready: bool,
-    /// Over HTTP/1.1: the object that was asked for and has not come whole.
+    /// Over HTTP/1.1: the object that was requested and is not complete.
     asked: Option<usize>,
 }
 
-/// Asks for the objects of a page as they are due: over HTTP/2 and HTTP/3 at once, over HTTP/1.1 one at a time on each of
-/// up to six connections. A connection is opened only for a request that none is free for, and a request takes the first
-/// that is, as in Chromium.
+/// Requests the objects of a page when they are due: over HTTP/2 and HTTP/3 at once, over HTTP/1.1 one at a time on
+/// each of up to six connections. A new connection is opened only if no connection is free for a request. A request
+/// uses the first free connection, as in Chromium.
 pub struct Browser {
     visit: Visit,
     server: Remote,
@@ -53,7 +53,7 @@ impl Browser {
         &self.visit.page
     }
 
-    /// Asks for what is due, as far as there are streams for it.
+    /// Requests the objects that are due, as far as there are streams for them.
     fn ask(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
         while let Some(object) = self.agenda.next(cx.now) {
             self.queue.push_back(object);
@@ -117,7 +117,7 @@ impl Browser {
         true
     }
 
-    /// Says the client's flight number `k`.
+    /// Sends the client's flight number `k`.
     fn say_flight(&mut self, on: (SocketId, StreamId), k: usize, sockets: &mut Sockets<'_>) {
         let Some(&bytes) = self.visit.flights.client.get(k) else { return };
         if bytes > 0 {
@@ -172,7 +172,7 @@ impl Browser {
         }
     }
 
-    /// A connection takes requests.
+    /// A connection is ready for requests.
     fn use_connection(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) {
         self.usable = Some(socket);
         if self.visit.framing == Framing::Http2 && self.lanes.is_empty() {
@@ -181,7 +181,7 @@ impl Browser {
     }
 }
 
-/// The channel of a stream of a socket.
+/// The channel of a socket's stream.
 pub(super) fn channel((socket, stream): (SocketId, StreamId), sockets: &Sockets<'_>) -> Option<Channel> {
     sockets.connection(socket).map(|connection| (connection, stream))
 }
@@ -189,10 +189,10 @@ pub(super) fn channel((socket, stream): (SocketId, StreamId), sockets: &Sockets<
 impl Application for Browser {
     fn on_start(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
         self.agenda.start(cx.now);
-        // Over HTTP/1.1 each connection is opened for a request.
+        // Over HTTP/1.1 each connection is opened for a particular request.
         if self.visit.framing != Framing::Http1
             && let Some(socket) = self.connect(sockets, cx)
-            && sockets.get(socket).is_some_and(|c| c.takes_early_data())
+            && sockets.get(socket).is_some_and(|c| c.can_send_early_data())
         {
             self.use_connection(socket, sockets);
         }

@@ -1,4 +1,4 @@
-//! Pages: many objects, of which some are asked for only once others have come, over HTTP/1.1, HTTP/2 or HTTP/3.
+//! Pages: many objects, over HTTP/1.1, HTTP/2 or HTTP/3. Some objects are requested only after others are complete.
 //!
 //! | file | holds |
 //! |---|---|
@@ -25,16 +25,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// More objects than any page has.
+/// The largest number of objects in a page; real pages have fewer.
 const MOST_OBJECTS: usize = 10_000;
-/// The largest object, bytes: a page is no unlimited flow.
+/// The largest object, bytes. A page is not an unlimited flow.
 const LARGEST: u64 = 1 << 50;
 
 /// A page.
 #[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Page {
-    /// Its objects, each after those it depends on.
+    /// Its objects. An object may only depend on earlier ones.
     pub objects: Vec<PageObject>,
 }
 
@@ -47,10 +47,10 @@ pub struct PageObject {
     /// Bytes of the request's header (default: 400B over HTTP/1.1, 60B compressed over HTTP/2 and HTTP/3).
     #[serde(default)]
     pub request: Option<Quantity<Bytes>>,
-    /// The objects, counted from 0, that must have come whole before it is asked for (default none).
+    /// The objects, counted from 0, that must be complete before it is requested (default none).
     #[serde(default)]
     pub after: Vec<u32>,
-    /// How long after the last of them, or after the start, it is asked for (default 0s).
+    /// The time between the last of them, or the start, and the request (default 0s).
     #[serde(default)]
     pub delay: Option<Quantity<Span>>,
 }
@@ -61,7 +61,7 @@ impl Page {
         self.objects.iter().map(|o| o.size.0.0).sum()
     }
 
-    /// Whether it can be loaded; `path` is the field's.
+    /// Checks whether the page can be loaded; `path` is the path of the field.
     pub(crate) fn check(&self, path: &str) -> Result<(), ScenarioError> {
         let error = |path: String, message: String| Err(ScenarioError { path, message });
         if self.objects.is_empty() || self.objects.len() > MOST_OBJECTS {
@@ -84,23 +84,23 @@ impl Page {
     }
 }
 
-/// What both ends of a page's flow know.
+/// The data that both ends of a page's flow share.
 #[derive(Clone)]
 pub struct Visit {
     /// The page.
     pub page: Arc<Page>,
-    /// How it is asked for and answered.
+    /// The HTTP version.
     pub framing: Framing,
-    /// The flights of TLS over TCP that go before.
+    /// The flights of TLS over TCP that come before.
     pub flights: Flights,
-    /// What the client's bytes mean.
+    /// The meaning of the client's bytes.
     pub up: Transcript,
-    /// What the server's bytes mean.
+    /// The meaning of the server's bytes.
     pub down: Transcript,
 }
 
 impl Visit {
-    /// A page's flow before it begins.
+    /// A page's flow at its start.
     pub fn new(page: &Page, framing: Framing, flights: Flights) -> Visit {
         let (up, down) = Default::default();
         Visit { page: Arc::new(page.clone()), framing, flights, up, down }

@@ -10,11 +10,11 @@ use haltere_net::Cx;
 use haltere_transport::{Event, StreamId};
 use std::collections::VecDeque;
 
-/// Over HTTP/2, bytes that are written ahead of what the transport sends: what comes later cannot overtake them
-/// (`tcp_notsent_lowat`, which Linux's commit c9bee3b7fdec tries at 128 KiB).
+/// Over HTTP/2, the number of bytes written ahead of what the transport sends. Later bytes cannot overtake them
+/// (`tcp_notsent_lowat`; Linux's commit c9bee3b7fdec tries it at 128 KiB).
 const AHEAD: u64 = 128 << 10;
 
-/// A response of which not all is written.
+/// A response that is not completely written.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     object: usize,
@@ -22,11 +22,11 @@ struct Answer {
     begun: bool,
 }
 
-/// Answers requests in the order in which they come: over HTTP/1.1 and HTTP/3 each on its own stream; over HTTP/2 all on
-/// one, on which the responses under way take turns, a frame each.
+/// Answers requests in the order in which they arrive. Over HTTP/1.1 and HTTP/3 each response has its own stream. Over
+/// HTTP/2 all share one stream, on which the active responses take turns, one frame each.
 pub struct Origin {
     visit: Visit,
-    /// Over HTTP/2: the responses under way.
+    /// Over HTTP/2: the active responses.
     turns: VecDeque<Answer>,
     begun: bool,
     serve: Serve,
@@ -69,7 +69,7 @@ impl Origin {
         connection.write(on.1, bytes);
     }
 
-    /// Writes as much as may be written now.
+    /// Writes as much as is allowed now.
     fn answer(&mut self, on: (SocketId, StreamId), sockets: &mut Sockets<'_>) {
         let shared = self.visit.framing == Framing::Http2;
         while let Some(mut answer) = self.turns.pop_front() {

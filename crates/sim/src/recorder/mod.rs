@@ -1,7 +1,7 @@
-//! What is kept of a run beside its result: series of metrics, qlog files, captures of links.
+//! Records of a run beside its result: series of metrics, qlog files, captures of links.
 //!
-//! Components tell what they decide through [`Cx`](haltere_net::Cx); packets are seen at the doors, by the world: as a process
-//! sends or gets them, and as they arrive at a link's end. So no transport knows of a file.
+//! Components report their decisions through [`Cx`](haltere_net::Cx). The world reports packets: when a process sends
+//! or receives them, and when they arrive at a link's end. No transport therefore knows of a file.
 
 mod pcapng;
 mod places;
@@ -28,16 +28,16 @@ pub struct Files {
     pub pcap: Option<Pcap>,
 }
 
-/// Which links are captured, and where to.
+/// Which links are captured, and where the files are written.
 #[derive(Clone, Default, Debug)]
 pub struct Pcap {
     /// Folder for a pcapng file of each link.
     pub folder: PathBuf,
-    /// Names of the links; none means all.
+    /// Names of the links; an empty list means all links.
     pub links: Vec<String>,
 }
 
-/// What files say of the run they come from.
+/// The description of a run in its files.
 #[derive(Clone, Debug)]
 pub struct Origin {
     /// The run's seed.
@@ -55,10 +55,11 @@ impl Origin {
     }
 }
 
-/// The file for what a production stack itself logs, if qlog is asked for: beside ours, `flow-N-ROLE-stack.sqlog`.
+/// The file for the log of a production stack itself, if qlog is requested: beside ours, `flow-N-ROLE-stack.sqlog`.
 ///
 /// # Errors
-/// If it cannot be made.
+///
+/// If the file cannot be created.
 #[cfg(feature = "stacks")]
 pub(crate) fn stack_log(
     files: Option<&Files>,
@@ -71,10 +72,10 @@ pub(crate) fn stack_log(
     Ok(Some(Box::new(spool)))
 }
 
-/// Takes what components tell and the world sees. What the world calls is `cold`: nearly all runs have no recorder, and pay
-/// for a test of that alone.
+/// Receives what components report and what the world sees. The methods that the world calls are `cold`: nearly all
+/// runs have no recorder, and only test for one.
 pub struct Recorder {
-    /// Number of link directions: components after them are processes.
+    /// Number of link directions. Components with higher numbers are processes.
     links: u32,
     series: AllSeries,
     logs: Option<Logs>,
@@ -82,10 +83,11 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for these flows; its files are made here.
+    /// A recorder for these flows. It creates its files.
     ///
     /// # Errors
-    /// A link that is not there, or a file that cannot be made; the path is `pcap` or `qlog`.
+    ///
+    /// If a link does not exist, or a file cannot be created; the path is `pcap` or `qlog`.
     pub fn new(
         topology: &Topology,
         flows: &[Flow],
@@ -115,7 +117,7 @@ impl Recorder {
         }
     }
 
-    /// A process gets a packet; what it makes of it is told until [`done`](Self::done).
+    /// A process receives a packet. Its reports about the packet follow, until [`done`](Self::done).
     #[cold]
     pub fn received(&mut self, process: u32, at: Time, packet: &Packet<Body>) {
         if let Some(logs) = &mut self.logs {
@@ -123,7 +125,7 @@ impl Recorder {
         }
     }
 
-    /// A process has dealt with its packet or its timers, and has not sent anything yet.
+    /// A process has processed its packet or its timers, and has not sent anything yet.
     #[cold]
     pub fn done(&mut self, process: u32, at: Time) {
         if let Some(logs) = &mut self.logs {
@@ -142,15 +144,16 @@ impl Recorder {
         }
     }
 
-    /// A transport of a process told the application something.
+    /// A transport of a process reported an event to the application.
     #[cold]
-    pub fn told(&mut self, process: u32, at: Time, event: Event) {
+    pub fn application_event(&mut self, process: u32, at: Time, event: Event) {
         if let Some(logs) = &mut self.logs {
-            logs.told(process, at, event);
+            logs.application_event(process, at, event);
         }
     }
 
-    /// A process has new TLS secrets, in the lines of `SSLKEYLOGFILE`; they stand in captures before what they decrypt.
+    /// A process has new TLS secrets, as lines of `SSLKEYLOGFILE`. In captures they come before the packets that they
+    /// decrypt.
     #[cold]
     pub fn secrets(&mut self, lines: &str) {
         if let Some(captures) = &mut self.captures {
@@ -158,10 +161,11 @@ impl Recorder {
         }
     }
 
-    /// Completes the files and hands over the series, by component, path and metric.
+    /// Completes the files and returns the series, by component, path and metric.
     ///
     /// # Errors
-    /// The first thing that could not be written; the path is `pcap` or `qlog`.
+    ///
+    /// The first write that failed; the path is `pcap` or `qlog`.
     pub fn finish(self) -> Result<Vec<Series>, ScenarioError> {
         let wrong = |path: &str, message| ScenarioError { path: path.to_string(), message };
         self.captures.map_or(Ok(()), Captures::finish).map_err(|m| wrong("pcap", m))?;
@@ -173,7 +177,7 @@ impl Recorder {
 impl Probe for Recorder {
     fn record(&mut self, at: Time, who: ComponentId, path: PathId, metric: Metric, value: u64) {
         self.series.record(at, (who, path), metric, value);
-        // The events of qlog's recovery schema are of a connection with a single path.
+        // The events of qlog's recovery schema describe a connection with a single path.
         if let (Some(logs), Some(process), PathId(0)) = (&mut self.logs, who.0.checked_sub(self.links), path) {
             logs.changed(process, at, metric, value);
         }

@@ -7,7 +7,7 @@ use haltere_net::{ComponentId, Metric, PathId, Time};
 pub struct Series {
     /// The component.
     pub who: ComponentId,
-    /// The path of the connection; 0 for what has one, or none.
+    /// The path of the connection; 0 if it has a single path, or for components without paths.
     pub path: PathId,
     /// The metric.
     pub metric: Metric,
@@ -18,8 +18,8 @@ pub struct Series {
 }
 
 impl Series {
-    /// What the series is called where its component is called `who`: paths after the first are named too, as in
-    /// `flow 0 path 1`.
+    /// The name of the series if its component is called `who`. Paths after the first are included, as in `flow 0 path
+    /// 1`.
     pub fn name_of(&self, who: &str) -> String {
         if self.path.0 == 0 { who.to_string() } else { format!("{who} path {}", self.path.0) }
     }
@@ -32,13 +32,13 @@ pub struct AllSeries {
 }
 
 impl AllSeries {
-    /// What was recorded, by component, path and metric.
+    /// The recorded series, by component, path and metric.
     pub fn into_series(mut self) -> Vec<Series> {
         self.series.sort_by_key(|s| (s.who, s.path, s.metric));
         self.series
     }
 
-    /// Component `who` had `metric` of `path` change to `value` at `at`.
+    /// Records that `metric` of `path` of component `who` changed to `value` at `at`.
     pub fn record(&mut self, at: Time, (who, path): (ComponentId, PathId), metric: Metric, value: u64) {
         let position = self.series.iter().position(|s| (s.who, s.path, s.metric) == (who, path, metric));
         let index = position.unwrap_or_else(|| {
@@ -46,7 +46,7 @@ impl AllSeries {
             self.series.len() - 1
         });
         let series = &mut self.series[index];
-        // Several changes at one instant: the last one stands.
+        // Of several changes at one instant, the last is kept.
         if series.at.last() == Some(&at.as_nanos()) {
             if let Some(last) = series.value.last_mut() {
                 *last = value;

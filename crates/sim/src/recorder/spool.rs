@@ -1,16 +1,16 @@
-//! Files written piece by piece, any number at a time.
+//! Files that are written piece by piece, any number of them at a time.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes kept before they are written.
+/// The number of bytes that are buffered before they are written.
 const ENOUGH: usize = 1 << 16;
 
-/// A file that is open only while a piece is written to it: a run of thousands of flows has more files than a process may
-/// have open.
+/// A file that is open only while a piece is written to it. A run of thousands of flows has more files than a process
+/// may have open.
 ///
-/// The first failure is kept for [`finish`](Self::finish), and nothing is written after it.
+/// The first failure is kept for [`finish`](Self::finish); after it nothing is written.
 #[derive(Debug)]
 pub(super) struct Spool {
     path: PathBuf,
@@ -19,13 +19,13 @@ pub(super) struct Spool {
 }
 
 impl Spool {
-    /// An empty file, in the place of one that was there.
+    /// Creates an empty file, or empties an existing one.
     pub(super) fn new(path: PathBuf) -> Result<Spool, String> {
         File::create(&path).map_err(|e| unwritable(&path, &e))?;
         Ok(Spool { path, kept: Vec::new(), failure: None })
     }
 
-    /// A folder, made if it is not there.
+    /// A folder; it is created if it does not exist.
     pub(super) fn folder(path: &Path) -> Result<(), String> {
         std::fs::create_dir_all(path).map_err(|e| unwritable(path, &e))
     }
@@ -40,14 +40,14 @@ impl Spool {
         self.kept.clear();
     }
 
-    /// Writes what is left; tells what failed first.
+    /// Writes the rest; reports the first failure.
     pub(super) fn finish(mut self) -> Result<(), String> {
         self.write_out();
         self.failure.take().map_or(Ok(()), Err)
     }
 }
 
-/// A stack keeps its file until its end, and asks for nothing then.
+/// A stack keeps its file to its end, and reads no result from it.
 impl Drop for Spool {
     fn drop(&mut self) {
         if !self.kept.is_empty() {

@@ -1,4 +1,4 @@
-//! What a run leaves behind.
+//! The results of a run.
 
 mod summary;
 
@@ -10,11 +10,11 @@ use serde::Serialize;
 pub struct RunResult {
     /// `ok`, or `failed` if a transfer did not finish.
     pub status: &'static str,
-    /// Why it failed.
+    /// Why the run failed.
     pub error: Option<String>,
     /// Virtual time at the end, s.
     pub virtual_s: f64,
-    /// Calls of machines.
+    /// Number of calls of machines.
     pub events: u64,
     /// Packets with data delivered to clients.
     pub data_packets: u64,
@@ -35,11 +35,11 @@ pub struct FlowResult {
     pub pair: u32,
     /// When the client connected, s.
     pub start_s: f64,
-    /// From there to the last byte read, s.
+    /// Time from the connect to the last byte read, s.
     pub completion_s: Option<f64>,
-    /// From there to the end of the transport's handshake at the client, s.
+    /// Time from the connect to the end of the transport's handshake at the client, s.
     pub handshake_s: Option<f64>,
-    /// From there to the first byte of the response, s.
+    /// Time from the connect to the first byte of the response, s.
     pub first_byte_s: Option<f64>,
     /// Bytes of the object received (since `measure_from`).
     pub bytes: u64,
@@ -49,11 +49,11 @@ pub struct FlowResult {
     pub throughput_bps: Option<f64>,
     /// Bytes on the wire received by the client, IP headers included.
     pub wire_bytes: u64,
-    /// Of these, what is not the object.
+    /// The part of these bytes that is not the object.
     pub overhead_bytes: u64,
     /// Packets the server sent that carried data.
     pub sent_packets: u64,
-    /// Of these, retransmissions.
+    /// How many of these were retransmissions.
     pub retransmitted_packets: u64,
     /// Packets the server declared lost.
     pub lost_packets: u64,
@@ -65,11 +65,11 @@ pub struct FlowResult {
     pub min_rtt_s: Option<f64>,
     /// The mean of its RTT samples, s.
     pub mean_rtt_s: Option<f64>,
-    /// From the client's connect until each object of a page had come whole, s; null for one that has not.
+    /// Time from the client's connect until each object of a page was complete, s; null for an object that was not.
     pub objects_s: Option<Vec<Option<f64>>>,
     /// `ok` or `failed`.
     pub status: &'static str,
-    /// Why it failed.
+    /// Why the flow failed.
     pub error: Option<String>,
 }
 
@@ -78,7 +78,7 @@ pub struct FlowResult {
 pub struct TraceResult {
     /// The result.
     pub result: RunResult,
-    /// What changed when.
+    /// The recorded series.
     pub series: Vec<SeriesResult>,
 }
 

@@ -1,4 +1,4 @@
-//! From a world that has run to its result.
+//! Makes the result of a world that has run.
 
 use super::{FlowResult, LinkResult, RunResult};
 use crate::application::{Fetch, Report};
@@ -8,7 +8,8 @@ use haltere_net::element::Element;
 use haltere_net::{Span, Time};
 
 impl Run {
-    /// The result; `baseline` has the bytes of each flow that came before measuring began, `measured` is for how long it went on.
+    /// The result. `baseline` holds the bytes of each flow before the measured time; `measured` is the length of the
+    /// measured time.
     pub fn result(&self, outcome: Result<bool, Stall>, baseline: &[u64], measured: Option<Span>) -> RunResult {
         let now = self.world.now();
         let mut flows: Vec<FlowResult> =
@@ -62,7 +63,7 @@ impl Run {
             (None, _) => progress.received - baseline,
         };
         let wire_bytes = client.stats().received_wire_bytes;
-        // Where no time passes there is no rate.
+        // Without elapsed time there is no rate.
         let seconds = completion.or(measured.map(Span::as_secs_f64)).filter(|s| *s > 0.0);
         let refused = match server.report() {
             Report::Serve(serve) => serve.failed,

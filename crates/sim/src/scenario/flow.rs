@@ -1,4 +1,4 @@
-//! Flows as scenarios write them.
+//! Flows in scenarios.
 
 use super::quantity::Quantity;
 use super::{Kind, Scenario, ScenarioError, Topology, error};
@@ -16,10 +16,10 @@ pub struct Flow {
     /// `transport[@implementation]/congestion[+switch|-switch|+switch=value…]`.
     #[schemars(with = "String")]
     pub contender: Contender,
-    /// Dumbbell: which pair of hosts (default 0).
+    /// Dumbbell: the number of its pair of hosts (default 0).
     #[serde(default)]
     pub pair: Option<u32>,
-    /// Dumbbell: one such flow for each of these pairs, instead of `pair`.
+    /// Dumbbell: instead of `pair`, one such flow for each of these pairs.
     #[serde(default)]
     pub pairs: Option<Pairs>,
     /// Graph: the server's node.
@@ -28,13 +28,13 @@ pub struct Flow {
     /// Graph: the client's node.
     #[serde(default)]
     pub client: Option<String>,
-    /// What is said on the connection (default https).
+    /// The protocol on the connection (default https).
     #[serde(default)]
     pub app: App,
-    /// Size of the object; without it the flow is unlimited.
+    /// Size of the object. Without it the flow is unlimited.
     #[serde(default)]
     pub size: Option<Quantity<Bytes>>,
-    /// A page instead of one object. In a study also the name of a HAR file, as browsers export it.
+    /// A page instead of one object. A study may also give the name of a HAR file, which browsers export.
     #[serde(default)]
     pub page: Option<Page>,
     /// When the client connects (default 0s).
@@ -43,7 +43,7 @@ pub struct Flow {
     /// When its ends acknowledge.
     #[serde(default)]
     pub ack: Option<AckSpec>,
-    /// The client connects up to this much later, uniformly drawn in each replication (default 0s).
+    /// The largest random delay of the start, uniformly drawn in each replication (default 0s).
     #[serde(default)]
     pub start_spread: Option<Quantity<Span>>,
 }
@@ -52,16 +52,16 @@ pub struct Flow {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pairs {
-    /// All of them.
+    /// All pairs.
     All,
-    /// Every second one from pair 0 on.
+    /// Every second pair, from pair 0 on.
     Even,
-    /// Every second one from pair 1 on.
+    /// Every second pair, from pair 1 on.
     Odd,
 }
 
 impl Pairs {
-    /// Their numbers, of `count` pairs.
+    /// The numbers of these pairs, among `count` pairs.
     pub(super) fn numbers(self, count: u32) -> std::iter::StepBy<std::ops::Range<u32>> {
         match self {
             Pairs::All => (0..count).step_by(1),
@@ -71,21 +71,21 @@ impl Pairs {
     }
 }
 
-/// What is said on a connection.
+/// The protocol on a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum App {
-    /// One object: TLS 1.3 and HTTP/2 over TCP, HTTP/3 over QUIC.
+    /// TLS 1.3 and HTTP/2 over TCP, HTTP/3 over QUIC; all objects on one connection.
     #[default]
     Https,
-    /// TLS 1.3 and HTTP/1.1 over TCP; a page over up to six connections.
+    /// TLS 1.3 and HTTP/1.1 over TCP. A page uses up to six connections.
     Http1,
-    /// A one-byte request and the bytes back, with neither TLS nor HTTP.
+    /// A one-byte request and the object as plain bytes, with neither TLS nor HTTP.
     Raw,
 }
 
 impl Flow {
-    /// Bytes it moves in all, if it is not unlimited.
+    /// The number of bytes it transfers, if it is not unlimited.
     pub fn total(&self) -> Option<u64> {
         self.page.as_ref().map(Page::total).or(self.size.map(|s| s.0.0))
     }
@@ -101,7 +101,7 @@ impl Flow {
         page.check(&format!("{path}.page"))
     }
 
-    /// Whether the hosts it names are there.
+    /// Checks whether the hosts it names exist.
     fn check_place(&self, path: &str, topology: &Topology) -> Result<(), ScenarioError> {
         let graph = topology.kind == Kind::Graph;
         if let Some(pair) = self.pair {

@@ -1,5 +1,6 @@
-//! A topology drawn from measured paths, as scenarios write it. Before a run it becomes concrete: Python reads the
-//! paths, takes one of them by [`Share`] or at random, and puts a point-to-point link or a chain of links in its place.
+//! A topology drawn from measured paths, as scenarios write it. It becomes concrete before a run: Python reads the
+//! paths, selects one by [`Share`] or at random, and replaces the topology by a point-to-point link or a chain of
+//! links.
 
 use super::{LinkSpec, ScenarioError, error, read};
 use schemars::JsonSchema;
@@ -11,23 +12,23 @@ use std::borrow::Cow;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
-    /// Where the topology comes from.
+    /// The source of the topology.
     pub from: Origin,
-    /// Whose paths: a summary that is shipped (see `haltere paths summaries`), a summary's file, or a lake's folder.
+    /// The data set: a summary that is shipped (see `haltere paths summaries`), a summary's file, or a lake's folder.
     pub paths: String,
-    /// Which of them, in the order of their round-trip times (default random: each replication draws one).
+    /// Which of its paths, in the order of their round-trip times (default random: each replication draws one).
     #[serde(default)]
     pub quantile: Share,
-    /// What becomes of it (default point-to-point).
+    /// The topology made from the path (default point-to-point).
     #[serde(default)]
     pub kind: Shape,
-    /// The narrow link without its delay: all of a point-to-point path, the last hop to the client in a graph, whose other
-    /// links have a delay and this one's MTU alone.
+    /// The narrow link without its delay. In point-to-point it is the only link; in a graph it is the last hop to the
+    /// client, and the other links have a delay and this link's MTU only.
     #[serde(default)]
     pub link: LinkSpec,
 }
 
-/// Where a topology comes from.
+/// The source of a topology.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
@@ -35,25 +36,26 @@ pub enum Origin {
     Paths,
 }
 
-/// What becomes of a measured path.
+/// The topology made from a measured path.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
     /// One link with half the path's round-trip time each way.
     #[default]
     PointToPoint,
-    /// A chain from `server` to `client`, a link a hop, each with half of its hop's share of the round-trip time each way.
+    /// A chain from `server` to `client`, with one link per hop. Each direction of a link has half of its hop's share
+    /// of the round-trip time.
     Graph,
 }
 
-/// Which path of all in the order of their round-trip times: the one below or at which this share of them lies (the
-/// inverse of the empirical distribution function), or one at random.
+/// Selects one of the paths in the order of their round-trip times: the path at or below which this share of all paths
+/// lies (the inverse of the empirical distribution function), or a random one.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub enum Share {
     /// Each replication draws one.
     #[default]
     Random,
-    /// From 0, the least, to 1, the greatest.
+    /// From 0, the smallest, to 1, the largest.
     At(f64),
 }
 
@@ -108,7 +110,7 @@ impl JsonSchema for Share {
 }
 
 impl Measured {
-    /// Reads the table `topology` of a scenario from JSON and checks all but whether the paths are there.
+    /// Reads the table `topology` of a scenario from JSON and checks everything except whether the paths exist.
     pub fn from_json(json: &str) -> Result<Measured, ScenarioError> {
         let measured: Measured = read(json).map_err(|wrong| {
             let dot = if wrong.path.is_empty() { "" } else { "." };

@@ -1,6 +1,6 @@
 //! The scenario: one run as data. The schema is defined here and nowhere else.
 //!
-//! Quantities are strings with units; unknown fields are errors; an error names the field by its path, says what was
+//! Quantities are strings with units. Unknown fields are errors. An error names the field by its path and says what was
 //! given and what would be right.
 
 mod flow;
@@ -20,10 +20,10 @@ use haltere_net::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is wrong with a scenario.
+/// An error in a scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScenarioError {
-    /// Where, such as `topology.bottleneck.rate` or `flows[0].contender`.
+    /// The path of the field, such as `topology.bottleneck.rate` or `flows[0].contender`.
     pub path: String,
     /// What was given and what would be right.
     pub message: String,
@@ -47,17 +47,17 @@ pub struct Scenario {
     /// Virtual time after which a run with unfinished transfers has failed (default 1h).
     #[serde(default)]
     pub time_limit: Option<Quantity<Span>>,
-    /// Stop here, whether transfers are finished or not; unlimited flows need it.
+    /// Stop at this time, whether transfers are finished or not. Unlimited flows need it.
     #[serde(default)]
     pub duration: Option<Quantity<Span>>,
-    /// Count goodput from here on; goes with `duration`.
+    /// Count goodput from this time on. Needs `duration`.
     #[serde(default)]
     pub measure_from: Option<Quantity<Span>>,
-    /// Who makes the links of a real network: `kernel` (netem; the default) or `haltere` (its emulator). The model's links
-    /// are its own.
+    /// The implementation of the links of a real network: `kernel` (netem; the default) or `haltere` (its emulator).
+    /// The model always uses its own links.
     #[serde(default)]
     pub links: Links,
-    /// The network, as it is or drawn from measured paths.
+    /// The network, given directly or drawn from measured paths.
     #[schemars(with = "AnyTopology")]
     pub topology: Topology,
     /// The flows, each from a server to a client.
@@ -72,13 +72,13 @@ pub enum Kind {
     PointToPoint,
     /// n servers and n clients, each pair with its own access links, across one bottleneck.
     Dumbbell,
-    /// A server and a client with several links between them; each has an address on each link.
+    /// A server and a client with several links between them. Each has an address on each link.
     Multipath,
     /// Any nodes and links.
     Graph,
 }
 
-/// Who makes the links of a real network.
+/// The implementation of the links of a real network.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Links {
@@ -89,7 +89,7 @@ pub enum Links {
     Haltere,
 }
 
-/// What may stand as a scenario's topology in a file; a [`Measured`] one is replaced before a run.
+/// The forms of a scenario's topology in a file. A [`Measured`] one is replaced before a run.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[allow(dead_code)] // named by the schema alone
@@ -116,11 +116,11 @@ pub struct Topology {
     /// Dumbbell: the links from servers and clients to their routers (default 1Gbit/s without delay).
     #[serde(default)]
     pub access: Option<LinkSpec>,
-    /// Multipath: the links, each `down` from server to client; they are called `path 0`, `path 1`, … What has a single path
-    /// takes the first.
+    /// Multipath: the links, each `down` from server to client. They are called `path 0`, `path 1`, … A transport with
+    /// a single path uses the first.
     #[serde(default)]
     pub paths: Option<Vec<LinkSpec>>,
-    /// Graph: the links; nodes are what they name.
+    /// Graph: the links. The nodes are those that the links name.
     #[serde(default)]
     pub links: Option<Vec<GraphLink>>,
 }
@@ -136,18 +136,18 @@ pub struct GraphLink {
     pub from: String,
     /// The node at its second end.
     pub to: String,
-    /// What it is like.
+    /// The link's properties.
     #[serde(default)]
     pub link: LinkSpec,
 }
 
-/// The words of an error of serde_json without its position, which is one in a text the user never sees.
+/// The text of an error of serde_json without its position, which refers to a text that the user never sees.
 fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.as_str(), |(m, _)| m).to_string()
 }
 
-/// Reads JSON; an error has the path of the field.
+/// Parses JSON. An error has the path of the field.
 fn read<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, ScenarioError> {
     let mut deserializer = serde_json::Deserializer::from_str(json);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|e| {
@@ -158,13 +158,13 @@ fn read<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, ScenarioError> 
     Ok(value)
 }
 
-/// How many flows a scenario may have.
+/// The largest number of flows in a scenario.
 const MAX_FLOWS: usize = 100_000;
-/// How many paths there may be between a server and a client: more than any host has interfaces.
+/// The largest number of paths between a server and a client: more than any host has interfaces.
 const MAX_PATHS: usize = 64;
 
 impl Scenario {
-    /// Reads a scenario from JSON and checks all that can be checked without running it.
+    /// Parses a scenario from JSON and checks everything that can be checked without running it.
     pub fn from_json(json: &str) -> Result<Scenario, ScenarioError> {
         let mut scenario: Scenario = read(json)?;
         scenario.check()?;

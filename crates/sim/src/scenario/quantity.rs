@@ -1,4 +1,4 @@
-//! Quantities as scenarios write them: text with a unit.
+//! Quantities in scenarios: text with a unit.
 
 use haltere_net::queue::Length;
 use haltere_net::units::{self, QuantityError};
@@ -16,7 +16,7 @@ pub struct Quantity<T>(pub T);
 pub trait FromText: Sized {
     /// Its name in the schema, and an example.
     const SCHEMA: (&'static str, &'static str);
-    /// Reads it.
+    /// Parses the text.
     fn from_text(text: &str) -> Result<Self, QuantityError>;
 }
 

@@ -257,7 +257,7 @@ impl World {
                 at += 1;
                 while let Some(event) = p.table.poll_event(id) {
                     if let Some(recorder) = &mut self.recorder {
-                        recorder.told(process as u32, self.now, event);
+                        recorder.application_event(process as u32, self.now, event);
                     }
                     let mut cx = context(self.now, me, &mut self.recorder);
                     p.on_event(SocketId(id), event, process as u32, &mut self.exchange, &mut cx);

@@ -4,12 +4,12 @@ use haltere_net::rng::{Stream, Streams};
 use haltere_transport::cc::Algorithm;
 use serde_json::{Map, Value, json};
 
-/// What can be said of a scenario before it is run.
+/// What is known about a scenario before it is run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Hope {
     /// It must end well.
     Sure,
-    /// It may fail, with the honest reason.
+    /// It may fail, for an expected reason.
     Doubtful,
     /// It must fail.
     None,
@@ -23,7 +23,7 @@ pub struct Case {
 
 struct Draw {
     stream: Stream,
-    /// Dice for the handshakes alone: they leave the rest of a scenario as it is without them.
+    /// The random stream of the handshakes alone, so that they do not change the rest of a scenario.
     handshakes: Stream,
     hope: Hope,
     /// Of the slowest link, bit/s.
@@ -90,7 +90,7 @@ impl Draw {
             _ => self.graph(flows),
         };
         let load = self.largest_mtu * 80.0 * flows as f64 / self.slowest;
-        // Many losses in a row end a connection, and a newcomer finds a tiny queue full time and again.
+        // Many successive losses end a connection, and a new flow repeatedly finds a tiny queue full.
         let crowded = self.tiny_queue && (flows > 1 || self.loss > 0.03);
         if load > 4.0 || self.delay > 2.0 || self.loss > 0.1 || crowded {
             self.at_most(Hope::Doubtful);
@@ -141,7 +141,7 @@ impl Draw {
         (json!({ "kind": "graph", "links": links }), ends)
     }
 
-    /// A link; one of several on a path is kindlier, as their troubles add up.
+    /// A link. If it is one of several on a path it has fewer impairments, because those of all links add up.
     fn link(&mut self, one_of_several: bool) -> Value {
         let mut link = Map::new();
         if self.one_in(10) {
@@ -256,7 +256,7 @@ impl Draw {
             flow["start"] = json!(format!("{:.6}s", 2.0 * self.stream.unit()));
         }
         if !unlimited || self.one_in(3) {
-            // What two minutes carry, thirty megabytes at most.
+            // The bytes that two minutes carry, at most thirty megabytes.
             let most = libm::log10((self.slowest * 120.0 / 8.0).clamp(10.0, 3e7));
             flow["size"] = json!(format!("{:.0}B", self.magnitude(0.0, most)));
         }

@@ -22,7 +22,7 @@ pub fn link(contenders: &[&str], loss: &str, app: &str) -> Value {
     })
 }
 
-/// Runs a scenario with everything written down.
+/// Runs a scenario with all records.
 pub fn look(given: &Value, links: &[&str]) -> Traced {
     look_at(Fidelity::Model, given, links)
 }

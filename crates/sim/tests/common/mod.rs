@@ -1,4 +1,4 @@
-//! What the tests of the whole simulator share: random scenarios, each named by its number, and what must hold of
+//! Parts that the tests of the whole simulator share: random scenarios, each named by its number, and the checks of
 //! every result.
 #![allow(dead_code)]
 
@@ -8,18 +8,18 @@ pub mod inside;
 use haltere_sim::{RunResult, Scenario, run};
 use serde_json::Value;
 
-/// Reads a scenario that must be right.
+/// Parses a valid scenario.
 pub fn scenario(value: &Value) -> Scenario {
     let text = value.to_string();
     Scenario::from_json(&text).unwrap_or_else(|e| panic!("{e} in {text}"))
 }
 
-/// Runs a scenario that must be right.
+/// Runs a valid scenario.
 pub fn result(value: &Value) -> RunResult {
     run(&scenario(value), 1, 0).unwrap_or_else(|e| panic!("{e} in {value}"))
 }
 
-/// The words in which a run may say that a path was hopeless.
+/// The words with which a run may report a hopeless path.
 const HONEST: [&str; 4] = [
     "the handshake was given up after too many retransmissions",
     "retransmission was given up after too many timeouts",
@@ -27,7 +27,7 @@ const HONEST: [&str; 4] = [
     "not finished after",
 ];
 
-/// What holds of every result, whatever the scenario: the first thing that does not, in words.
+/// Checks what holds of every result, whatever the scenario. Returns the first violation in words.
 pub fn flaw(value: &Value, result: &RunResult) -> Option<String> {
     let claim = |holds: bool, words: &str| (!holds).then(|| words.to_string());
     let mut flaws = vec![claim(
@@ -54,7 +54,7 @@ pub fn flaw(value: &Value, result: &RunResult) -> Option<String> {
         flaws.push(claim(ordered, "handshake, first byte and completion are not in this order"));
         flaws.push(claim(flow.handshake_s.is_some() || flow.bytes == 0, "bytes without a handshake"));
     }
-    // A packet costs a call at each link and one at its end, and a handful of timers at most.
+    // A packet costs a call at each link, one at its end, and at most a few timers.
     let offered: u64 = result.links.iter().map(|l| l.offered_packets + l.duplicated_packets).sum();
     flaws.push(claim(result.events <= 6 * offered + 200 * result.flows.len() as u64, "a storm of timers"));
     flaws.into_iter().flatten().next()

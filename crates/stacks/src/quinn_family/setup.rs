@@ -43,7 +43,7 @@ pub(crate) fn parts(config: Config, handles: Handles) -> Result<Parts<Connection
         meter,
         max_udp_payload: config.max_udp_payload.max(1200),
         ordered: config.windows == Windows::Stock,
-        early_data: config.role == Role::Client && config.session == Session::Early,
+        early_data: config.role == Role::Client && config.session == Session::EarlyData,
     })
 }
 
@@ -138,7 +138,7 @@ impl Setup<'_> {
         let crypto: Arc<dyn p::crypto::ClientConfig> = match config.cipher {
             Cipher::Tls => {
                 let shared = memory.and_then(|m| m.tls.as_ref());
-                let of = |pair: &tls::Pair| Ok(pair.client(calendar, config.session == Session::Early));
+                let of = |pair: &tls::Pair| Ok(pair.client(calendar, config.session == Session::EarlyData));
                 let tls = shared.map_or_else(|| tls::client(calendar), of)?;
                 Arc::new(QuicClientConfig::try_from(tls).map_err(Error::new)?)
             }

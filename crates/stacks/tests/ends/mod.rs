@@ -39,8 +39,8 @@ impl Endpoint for Dyn {
         read(&mut self, stream: StreamId, now: Time) -> u64;
         close(&mut self);
     }
-    fn takes_early_data(&self) -> bool {
-        self.0.takes_early_data()
+    fn can_send_early_data(&self) -> bool {
+        self.0.can_send_early_data()
     }
     fn next_wake(&self) -> Time {
         self.0.next_wake()

@@ -1,15 +1,15 @@
 //! BBR version 1, as Linux has it (`tcp_bbr.c`, Linux 6.12).
 //!
 //! N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson, "BBR: Congestion-Based Congestion Control", ACM Queue
-//! 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00. Where those leave room, and wherever a number is rounded,
-//! this follows the kernel, whose names stand in the comments: transfers are compared with its own.
+//! 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00. Where these leave details open, and in all rounding,
+//! this follows the kernel, whose names are in the comments, because transfers are compared with the kernel's.
 //!
-//! Time is looked at as the kernel does: in microseconds for rates, at the edges of its clock's ticks for the ten-second
-//! and 200 ms timers. Windows are bytes in whole grains.
+//! Times are measured as in the kernel: in microseconds for rates, and in clock ticks for the ten-second and 200 ms
+//! timers. Windows are in bytes, in whole units of the granularity.
 //!
 //! The pacing rate counts bytes of data, as does the kernel's pacer (`mss_cache` in `bbr_rate_bytes_per_sec`,
-//! `skb->len` before headers in `tcp_update_skb_after_send`). That is why the packet's size on the wire does not occur
-//! here: a pacer that charged headers too would send 3.5 % too slowly.
+//! `skb->len` before headers in `tcp_update_skb_after_send`). The packet's size on the wire is therefore not used here:
+//! a pacer that counted headers too would send 3.5 % too slowly.
 
 mod aggregation;
 mod bandwidth;
@@ -36,7 +36,7 @@ pub(super) const DESCRIPTION: Description = Description {
 
 /// 2/ln 2, the smallest gain that doubles the rate each round (`bbr_high_gain`), rounded up.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
-/// The least window, segments (`bbr_cwnd_min_target`).
+/// The smallest window, segments (`bbr_cwnd_min_target`).
 const MIN_SEGMENTS: u64 = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,13 +61,13 @@ pub struct Bbr {
     pacing_gain: u64,
     window_gain: u64,
     max_bandwidth: WindowedMax,
-    /// The minimum RTT of the last ten seconds, us, and the tick it was seen at.
+    /// The minimum RTT of the last ten seconds, us, and the tick at which it was measured.
     min_rtt: Option<u64>,
     min_rtt_tick: u64,
-    /// The tick of the clock and how long after one the run begins, ns.
+    /// The clock's tick, and the time from a tick to the start of the run, ns.
     tick: u64,
     phase: u64,
-    /// The minimum RTT as loss recovery has it, us.
+    /// The minimum RTT of loss recovery, us.
     path_min_rtt: Option<u64>,
     rounds: u64,
     round_end: u64,
@@ -80,7 +80,7 @@ pub struct Bbr {
     probe_rtt_done: Option<u64>,
     probe_rtt_round_done: bool,
     marks_app_limited: bool,
-    /// The window before recovery or ProbeRTT cut it.
+    /// The window before recovery or ProbeRTT reduced it.
     prior_window: u64,
     prior_phase: Phase,
     conserving: bool,
@@ -147,7 +147,7 @@ impl Bbr {
         bbr
     }
 
-    /// Sets the clocks when the connection begins, be it by its handshake's end or by what is first heard of it.
+    /// Sets the clocks when the connection begins: at the end of its handshake, or at the first packet or ACK.
     fn begin(&mut self, now: Time) {
         if self.begun {
             return;
@@ -168,7 +168,7 @@ impl Bbr {
         Totals { delivered: self.delivered, lost: self.lost, millis: self.delivered_at / 1_000 }
     }
 
-    /// Bytes rounded up to whole grains: a part of a segment counts as one.
+    /// Bytes rounded up to whole units: a part of a segment counts as one.
     fn count(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.grain) * self.grain
     }
@@ -194,7 +194,7 @@ impl CongestionController for Bbr {
 
     fn on_sent(&mut self, sent: &Sent) {
         self.begin(sent.now);
-        // `CA_EVENT_TX_START`: after idle time, more speed than the path's is of no use.
+        // `CA_EVENT_TX_START`: after idle time there is no need to send faster than the path's bandwidth.
         if sent.in_flight == 0 && sent.app_limited {
             self.idle_restart = true;
             self.aggregation.restart(micros(sent.now));
@@ -217,7 +217,7 @@ impl CongestionController for Bbr {
         self.delivered = ack.total_delivered;
         self.lost = ack.total_lost;
         self.path_min_rtt = ack.min_rtt.map(|rtt| rtt.as_micros());
-        // What the handshake measured, if the transport did not say so by itself.
+        // The RTT of the handshake, if the transport did not report it.
         self.min_rtt = self.min_rtt.or(self.path_min_rtt);
         self.update_model(ack);
         self.pace(self.pacing_gain, ack.srtt.map(|rtt| rtt.as_micros()));
@@ -240,7 +240,7 @@ impl CongestionController for Bbr {
     }
 
     fn on_undo(&mut self) {
-        // The window comes back with the ACK after which the phase is open again.
+        // The window is restored with the ACK after which the phase is open again.
         self.full_bandwidth = Bandwidth(0);
         self.full_rounds = 0;
         self.long_term.reset(self.totals());

@@ -1,18 +1,18 @@
-//! BBR version 3 (draft-ietf-ccwg-bbr: the working group's text of August 2026, commit 007dbe1 of its repository, whose
-//! names stand in the comments).
+//! BBR version 3 (draft-ietf-ccwg-bbr: the working group's text of August 2026, commit 007dbe1 of its repository). The
+//! comments use the draft's names.
 //!
-//! A model of the path is kept on two time scales: in the long term the largest bandwidth of two probing cycles and the
-//! volume in flight at which losses exceeded 2 %; in the short term bounds that losses outside of probing lower by 30 % a
-//! round trip at most. Startup, Drain and the four states of ProbeBW turn it into a pacing rate and a window.
+//! The model of the path has two time scales. Its long-term part is the largest bandwidth of two probing cycles, and the
+//! volume in flight at which losses exceeded 2 %. Its short-term part is bounds that losses outside of probing lower, by
+//! at most 30 % per round trip. Startup, Drain and the four states of ProbeBW derive a pacing rate and a window from it.
 //!
-//! Nothing of it is fitted to Linux, whose mainline has no version 3. Bandwidths count bytes of data a second, as those
-//! of version 1 do ([`super::bbr`]). Where the draft's text leaves room:
-//! - Losses that end Startup are counted by runs of positions that do not touch (`StartupFullLossCnt`), and looked at
-//!   when a round ends in which losses were being repaired.
-//! - An ACK without a valid rate sample leaves the estimator of a full pipe as it is.
-//! - State is saved for an undo when a recovery begins, as the prose has it, not with each round's first loss, which the
-//!   pseudocode would do and so forget that it was the recovery that ended a probe.
-//! - The offload budget is three send quanta for a transport that counts whole segments, as TCP does, else one.
+//! Nothing is fitted to Linux, whose mainline has no version 3. Bandwidths count bytes of data a second, as in version 1
+//! ([`super::bbr`]). Where the draft leaves room:
+//! - Losses that end Startup are counted by runs of positions that do not touch (`StartupFullLossCnt`). They are examined
+//!   at the end of a round in which losses were being repaired.
+//! - An ACK without a valid rate sample does not change the estimator of a full pipe.
+//! - State is saved for an undo when a recovery begins, as the draft's prose says. Its pseudocode saves it at each round's
+//!   first loss, and would lose the information that the recovery ended a probe.
+//! - The offload budget is three send quanta for a transport that counts whole segments, as TCP does, and otherwise one.
 
 mod control;
 mod model;
@@ -38,7 +38,7 @@ const MIN_PIPE_SEGMENTS: u64 = 4;
 const LOSS_THRESHOLD: f64 = 0.02;
 /// `BBR.Beta`.
 const BETA: f64 = 0.7;
-/// The RTT supposed while there is none (`InitPacingRate`).
+/// The assumed RTT while there is none (`InitPacingRate`).
 const NOMINAL_RTT: Span = Span::from_millis(1);
 
 /// The states (section "State Machine Operation").
@@ -77,7 +77,7 @@ impl State {
     }
 }
 
-/// What ACKs tell of probing (`BBR.ack_phase`).
+/// The phase of probing that ACKs belong to (`BBR.ack_phase`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum AckPhase {
     Init,
@@ -87,7 +87,7 @@ enum AckPhase {
     ProbeStopping,
 }
 
-/// What is put back if losses prove to be none (section "Undo State"). Infinite bounds are `u64::MAX`.
+/// The state that is restored if losses prove spurious (section "Undo State"). Infinite bounds are `u64::MAX`.
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     state: Option<State>,
@@ -104,7 +104,7 @@ struct FullBandwidth {
     now: bool,
 }
 
-/// The part of a rate sample that decisions on losses are made by (`RS`).
+/// The part of a rate sample on which decisions about losses are based (`RS`).
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     /// `RS.delivery_rate`, bit/s; 0 if there is none.
@@ -149,11 +149,11 @@ pub struct Bbr3 {
     loss_round_end: u64,
     loss_round_start: bool,
     loss_in_round: bool,
-    /// Runs of lost positions in this round, and where the last of them ended.
+    /// Runs of lost positions in this round, and the end of the last run.
     loss_runs: u32,
     last_lost: u64,
     undo: Undo,
-    /// Whether that was saved in the present recovery.
+    /// Whether the state was saved in the present recovery.
     saved: bool,
     /// Whether losses were being repaired in this round.
     repaired_in_round: bool,
@@ -251,7 +251,7 @@ impl Bbr3 {
         bbr
     }
 
-    /// Sets the clocks when the connection begins, be it by its handshake's end or by what is first heard of it.
+    /// Sets the clocks when the connection begins: at the end of its handshake, or at the first packet or ACK.
     fn begin(&mut self, now: Time) {
         if !self.begun {
             self.begun = true;

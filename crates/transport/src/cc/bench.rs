@@ -1,4 +1,5 @@
-//! A closed loop for tests: a sender with any controller, a bottleneck with a drop-tail queue or a policer, a receiver.
+//! A closed loop for tests: a sender with any controller, a bottleneck with a drop-tail queue or a policer, and a
+//! receiver.
 
 use super::{Ack, Ask, Config, Congestion, CongestionController, Established, Lost, Phase, Sent, Trigger};
 use crate::recovery::{Pacer, RateSampler, TxState};
@@ -23,7 +24,7 @@ pub fn config() -> Config {
     }
 }
 
-/// A token bucket that drops what exceeds it.
+/// A token bucket that drops packets above its rate.
 #[derive(Clone, Copy)]
 pub struct Policer {
     pub rate: Rate,
@@ -34,10 +35,10 @@ pub struct Policer {
 pub struct Path {
     pub rate: Rate,
     pub rtt: Span,
-    /// Packets that may wait.
+    /// The number of packets that may wait.
     pub queue: usize,
     pub policer: Option<Policer>,
-    /// Packets acknowledged by one ACK.
+    /// The number of packets that one ACK acknowledges.
     pub stretch: usize,
 }
 
@@ -65,9 +66,9 @@ pub struct Bench<C> {
     pub in_flight: u64,
     pub max_queue: usize,
     pub srtt: Option<Span>,
-    /// Segments still to send; `None` is endless.
+    /// Segments still to send; `None` is unlimited.
     pub left: Option<u64>,
-    /// What the application gives, if that is less than everything, and since when.
+    /// The rate at which the application writes, if it is limited, and since when.
     pub supply: Option<(Rate, Time)>,
     /// Which packets the path loses, by number.
     pub lose: Option<fn(u64) -> bool>,
@@ -126,7 +127,7 @@ impl<C: CongestionController> Bench<C> {
         self.waiting.len()
     }
 
-    /// Runs for `span`, showing itself to `see` after each ACK; ends early when all is sent and acknowledged.
+    /// Runs for `span` and calls `see` after each ACK. Ends early when everything is sent and acknowledged.
     pub fn run(&mut self, span: Span, mut see: impl FnMut(&mut Bench<C>)) {
         let until = self.now + span;
         loop {
@@ -152,7 +153,7 @@ impl<C: CongestionController> Bench<C> {
         }
     }
 
-    /// From now on the application gives data at this rate only.
+    /// Limits the application to this rate from now on.
     pub fn limit(&mut self, rate: Rate) {
         self.supply = Some((rate, self.now));
     }
@@ -308,7 +309,7 @@ impl<C: CongestionController> Bench<C> {
     }
 }
 
-/// An ACK of one segment on a path of 100 ms in congestion avoidance, with what `alter` makes of it.
+/// An ACK of one segment on a path of 100 ms in congestion avoidance, changed by `alter`.
 pub fn ack(alter: impl FnOnce(&mut Ack)) -> Ack {
     let (now, rtt) = (Time::from_nanos(1_000_000_000), Span::from_millis(100));
     let rate = RateSampler::default().sample(None);

@@ -1,11 +1,10 @@
 //! BIC (L. Xu, K. Harfoush, I. Rhee, "Binary increase congestion control (BIC) for fast long-distance networks",
 //! INFOCOM 2004, section III).
-//!
-//! After a loss the window goes to the middle between where it is and where the loss was, again and again: by S_max an
-//! RTT at most, by S_min at least; beyond the old maximum it looks for a new one as slow start does, up to S_max an RTT.
-//! Linux departs from the paper in S_max = 16, a backoff to 0.8, a quarter of the distance instead of half,
-//! twenty RTTs for the last segments on either side of the maximum and growth that makes up for delayed ACKs, although it
-//! counts segments.
+//! After a loss the window moves to the middle between its present size and the size at the loss, repeatedly, by at
+//! most S_max and at least S_min per RTT. Beyond the old maximum it searches for a new one as slow start does, by up to
+//! S_max per RTT. Linux departs from the paper in S_max = 16, a backoff to 0.8, a quarter of the distance instead of
+//! half, twenty RTTs for the last segments on either side of the maximum, and growth that compensates for delayed ACKs,
+//! although it counts segments.
 
 use super::observed::{Cumulative, Ticks};
 use super::windows::Windows;
@@ -19,18 +18,18 @@ pub(super) const DESCRIPTION: Description = Description {
     slow_start: true,
 };
 
-/// Up to this many segments the window grows and shrinks as Reno's.
+/// Up to this many segments the window grows and shrinks like Reno's.
 const LOW_WINDOW: u64 = 14;
-/// Most and least growth, segments an RTT, and the decrease (section III.E).
+/// The largest and smallest growth, segments per RTT, and the decrease (section III.E).
 const S_MAX: f64 = 32.0;
 const S_MIN: f64 = 0.01;
 const BETA: f64 = 0.125;
 
-/// What the kernel's module has instead.
+/// The values of the kernel's module.
 const LINUX_S_MAX: u64 = 16;
 const LINUX_BETA: u64 = 819;
 const LINUX_BETA_DEN: u64 = 1024;
-/// The part of the distance to the maximum that an RTT makes good.
+/// The part of the distance to the maximum that is covered per RTT.
 const LINUX_B: u64 = 4;
 /// RTTs for the last `LINUX_B` segments before the maximum.
 const LINUX_SMOOTH: u64 = 20;
@@ -39,9 +38,9 @@ const LINUX_SMOOTH: u64 = 20;
 #[derive(Clone, Debug)]
 pub struct Bic {
     w: Windows,
-    /// The maximum searched for, bytes; none while it is unknown.
+    /// The maximum that is searched for, bytes; `None` while it is unknown.
     max: Option<u64>,
-    /// Growth beyond the old maximum, segments an RTT, and the window at which it doubles; none while searching.
+    /// Growth beyond the old maximum, segments per RTT, and the window at which it doubles; `None` while searching.
     probing: Option<(f64, u64)>,
     linux: Linux,
 }
@@ -52,9 +51,9 @@ struct Linux {
     ticks: Ticks,
     acked: Cumulative,
     phase: Phase,
-    /// Segments an ACK acknowledges, smoothed, in sixteenths.
+    /// The smoothed number of segments that an ACK acknowledges, in sixteenths.
     ack_ratio: u64,
-    /// Segments to deliver for one of growth, and the window and tick it was computed at.
+    /// The number of segments to deliver for one segment of growth, and the window and tick for which it was computed.
     per: u64,
     last: Option<(u64, u64)>,
 }
@@ -104,8 +103,8 @@ impl Bic {
         }
     }
 
-    /// Bytes to deliver for a segment of growth, as the kernel's module has it: looked at anew when the window has
-    /// changed or after 1/32 s.
+    /// The number of bytes to deliver for a segment of growth, as in the kernel's module. It is recomputed when the
+    /// window has changed or after 1/32 s.
     fn per_segment_linux(&mut self, now: Time) -> u64 {
         let window = self.w.segments();
         let tick = self.linux.ticks.at(now);
@@ -170,7 +169,7 @@ impl CongestionController for Bic {
         let window = self.w.window;
         let (beta, below) = if self.w.as_linux() {
             let kept = window * LINUX_BETA / LINUX_BETA_DEN;
-            // Fast convergence leaves the maximum between window and reduced window.
+            // Fast convergence puts the maximum between the window and the reduced window.
             (kept, whole(window * (LINUX_BETA_DEN + LINUX_BETA) / (2 * LINUX_BETA_DEN), self.w.grain))
         } else {
             let kept = (window as f64 * (1.0 - BETA)) as u64;
@@ -184,7 +183,7 @@ impl CongestionController for Bic {
         let low = window <= LOW_WINDOW * self.w.mss;
         self.w.reduce(event, if low { window / 2 } else { beta });
         if event.trigger == Trigger::Timeout {
-            // As in Linux, a timeout forgets the maximum.
+            // As in Linux, a timeout resets the maximum.
             self.max = None;
             self.linux.forget();
             self.linux.phase = Phase::Loss;

@@ -1,10 +1,10 @@
 //! CDG (D. A. Hayes, G. Armitage, "Revisiting TCP congestion control using delay gradients", IFIP Networking 2011; Linux
 //! 6.12 `tcp_cdg.c`).
 //!
-//! Reno that backs off before losses: by how much the least and the largest RTT of a round exceed those of the round
-//! before, smoothed over eight rounds, is the gradient g, and the window is cut to 0.7 of itself with probability
-//! 1 - e^(-g / 3 ms) (section 3.1). Five backoffs in vain suspend that, as they would where others fill the queue (3.3). A
-//! shadow window remembers what a backoff gave up, so that a loss does not take it once more (3.4).
+//! Reno that backs off before losses. The gradient g is the increase of the smallest and the largest RTT from one round
+//! to the next, smoothed over eight rounds. The window is cut to 0.7 of itself with probability 1 - e^(-g / 3 ms)
+//! (section 3.1). Five unsuccessful backoffs suspend this, as happens where other flows fill the queue (3.3). A shadow
+//! window records what a backoff gave up, so that a loss does not take it a second time (3.4).
 //!
 //! Linux differs by an exit from slow start of HyStart's kind, and by halving the window at every loss; the paper, and CDG
 //! over QUIC with it, does so only if the queue is full, as the gradients of least and largest RTT tell (3.2). In both the
@@ -32,15 +32,16 @@ const SCALE: f64 = 42e-6;
 /// The window after a backoff, in 1/1024: the root of a half in Linux, 0.7 in the paper.
 const BETA_LINUX: u64 = 724;
 const BETA: u64 = 717;
-/// Backoffs in vain that suspend more (`use_ineff`).
+/// The number of unsuccessful backoffs after which further ones are suspended (`use_ineff`).
 const IN_VAIN: u32 = 5;
-/// A sum of gradients below this, us, tells that backing off has helped.
+/// A sum of gradients below this, us, shows that backing off has helped.
 const HELPED: i64 = -32;
-/// Sums of gradients smaller than half of this, us, count as none where the queue is judged.
+/// Sums of gradients smaller than half of this, us, count as zero where the queue is estimated.
 const NOISE: i64 = 64;
-/// Delayed ACKs of late that make a lone one suspicious, at most.
+/// The largest count of recent delayed ACKs. While it is not 0, an ACK of one segment only lowers the smallest RTT.
 const DELAYED_MOST: u32 = 5;
-/// Slow start's exit: gap that ends a train of ACKs, least delay it goes by, and samples that a round needs.
+/// Slow start's exit: the gap that ends a train of ACKs, the smallest delay threshold, and the number of samples that a
+/// round needs.
 const TRAIN_GAP: Span = Span::from_millis(3);
 const LEAST_DELAY: i64 = 125;
 const SAMPLES: u32 = 8;
@@ -52,7 +53,7 @@ struct Extremes {
     largest: i64,
 }
 
-/// What is thought of the queue.
+/// The estimated state of the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Queue {
     Unknown,
@@ -80,15 +81,15 @@ pub struct Cdg {
     reduction: Reduction,
 }
 
-/// Where a reduction that CDG began stands.
+/// The state of a reduction that CDG began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reduction {
     None,
     /// The transport has been asked for it.
     Asked,
-    /// The window has been cut; this is to be acknowledged before the next round begins.
+    /// The window has been cut. This position must be acknowledged before the next round begins.
     Until(u64),
-    /// One has ended.
+    /// A reduction has ended.
     Over,
 }
 
@@ -149,7 +150,7 @@ impl Cdg {
         }
     }
 
-    /// Takes the ACK's RTT in, unless the receiver may have delayed it (`tcp_cdg_acked`).
+    /// Processes the ACK's RTT, unless the receiver may have delayed the ACK (`tcp_cdg_acked`).
     fn observe(&mut self, ack: &Ack) {
         let segments = self.acked.take(ack, self.w.mss);
         let Some(rtt) = ack.rtt.map(|rtt| rtt.as_micros() as i64).filter(|rtt| *rtt > 0) else { return };
@@ -195,7 +196,7 @@ impl Cdg {
         gradient
     }
 
-    /// Whether to back off, by the dice and by whether that has helped.
+    /// Whether to back off: a random decision that depends on whether earlier backoffs have helped.
     fn backs_off(&mut self, gradient: i64) -> bool {
         if gradient <= 0 || self.stream.unit() <= libm::exp(-SCALE * gradient as f64) {
             return false;
@@ -204,7 +205,7 @@ impl Cdg {
         self.in_vain <= IN_VAIN
     }
 
-    /// A round is over; returns whether the window is to be cut.
+    /// A round has ended. Returns whether the window is to be cut.
     fn end_round(&mut self, ack: &Ack) -> bool {
         let Some(round) = self.rtt.take() else { return false };
         let gradient = self.previous.map_or(0, |previous| self.gradient(round, previous));
@@ -233,7 +234,7 @@ impl Cdg {
         self.w.window * if self.w.as_linux() { BETA_LINUX } else { BETA } / 1024
     }
 
-    /// A reduction is over: rounds begin anew (`CA_EVENT_COMPLETE_CWR`).
+    /// A reduction has ended: rounds restart (`CA_EVENT_COMPLETE_CWR`).
     fn resume(&mut self, ack: &Ack) {
         self.reduction = Reduction::None;
         self.queue = Queue::Unknown;
@@ -265,7 +266,7 @@ impl CongestionController for Cdg {
         let before = self.w.window;
         self.w.restart_after(sent);
         if self.w.window < before {
-            // What was seen before an idle time is stale (`CA_EVENT_CWND_RESTART`).
+            // Measurements from before an idle time are out of date (`CA_EVENT_CWND_RESTART`).
             (self.rtt, self.previous, self.gradients) = (None, None, Default::default());
             (self.next, self.filled, self.in_vain, self.delayed) = (0, false, 0, 0);
             self.queue = Queue::Unknown;
@@ -417,7 +418,8 @@ mod tests {
         assert!(cc.backs_off(certain), "RTTs fell: it helped");
     }
 
-    /// Section 3.2: while RTTs rise all the way, or fall, the queue is not full, and a loss is none of congestion.
+    /// Section 3.2: while RTTs rise all the time, or fall, the queue is not full, and a loss is not caused by
+    /// congestion.
     #[test]
     fn over_quic_a_loss_with_a_queue_that_is_not_full_takes_nothing() {
         let lose = |cc: &mut Cdg| {

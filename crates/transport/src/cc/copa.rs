@@ -6,8 +6,8 @@
 //! empty for five RTTs, other flows are filling it: then 1/delta grows by one each RTT without a loss and is halved by
 //! one with a loss (section 2.2, competitive mode).
 //!
-//! Packets are paced at twice the rate (section 2.1). Losses do nothing else; after a timeout, of which the paper does
-//! not speak, slow start begins anew from two packets.
+//! Packets are paced at twice the rate (section 2.1). Losses have no other effect. After a timeout, which the paper
+//! does not treat, slow start restarts from two packets.
 
 use super::{Ack, Config, Congestion, CongestionController, Description, Established, PathView, Trigger, whole};
 use crate::recovery::{WindowedMax, WindowedMin};
@@ -22,18 +22,19 @@ pub(super) const DESCRIPTION: Description = Description {
 
 /// 1/delta in default mode, packets: delta = 0.5.
 const DEFAULT_INVERSE_DELTA: f64 = 2.0;
-/// What the least RTT is taken of.
+/// The time over which the smallest RTT is taken.
 const MIN_RTT_WINDOW: Span = Span::from_secs(10);
 /// Round trips in one direction before v doubles.
 const STEADY_ROUNDS: u32 = 3;
-/// RTTs over which the largest RTT is taken, and in which the queue must once be nearly empty.
+/// The number of RTTs over which the largest RTT is taken, and in which the queue must be nearly empty at least once.
 const MAX_RTT_RTTS: u64 = 4;
 const EMPTY_WITHIN_RTTS: u64 = 5;
 /// The queue is nearly empty when d_q is below this share of its range.
 const NEARLY_EMPTY: f64 = 0.1;
 const MIN_SEGMENTS: u64 = 2;
 const NOMINAL_RTT: Span = Span::from_millis(1);
-/// What may go back to back, of which the paper does not speak: a millisecond's worth, as Linux paces (`sk_pacing_shift`).
+/// The time whose data may be sent back to back: a millisecond, as in Linux's pacing (`sk_pacing_shift`). The paper
+/// does not say.
 const QUANTUM_SPAN: Span = Span::from_millis(1);
 const MAX_QUANTUM: u64 = 64_000;
 
@@ -115,13 +116,13 @@ impl Copa {
         }
     }
 
-    /// Once a round trip: velocity and, among competitors, delta.
+    /// Once per round trip: adapts the velocity and, in competitive mode, delta.
     fn end_round(&mut self, ack: &Ack) {
         let direction = if self.window > self.round_window { Direction::Up } else { Direction::Down };
         if direction == self.direction {
             self.steady_rounds += 1;
             if self.steady_rounds >= STEADY_ROUNDS {
-                // More than a window a round trip would be no control at all.
+                // More than a window per round trip would not be a control.
                 self.velocity = (2.0 * self.velocity).min((self.window / self.mss as f64 / self.inverse_delta).max(1.0));
             }
         } else {
@@ -228,7 +229,8 @@ mod tests {
         cc
     }
 
-    /// The change of the window, packets, by an ACK of one packet with an RTT of so many ms, which is its time too.
+    /// The change of the window, packets, by an ACK of one packet with an RTT of this many ms. The ACK arrives at the
+    /// same time.
     fn change(cc: &mut Copa, rtt: u64) -> f64 {
         let before = cc.window;
         let now = Time::from_nanos(1_000_000_000) + ms(rtt);

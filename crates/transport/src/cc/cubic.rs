@@ -1,8 +1,8 @@
 //! CUBIC (RFC 9438), with HyStart on by default as in Linux.
 //!
-//! The window follows W(t) = C (t - K)^3 + W_max from each loss on, and at least the window that Reno would have
-//! (section 4.3). Where windows are kept in whole segments, targets are too, as in Linux, which is what makes small
-//! windows behave as they do there.
+//! The window follows W(t) = C (t - K)^3 + W_max from each loss on, and is at least the window that Reno would have
+//! (section 4.3). Where windows are kept in whole segments, targets are too, as in Linux. This makes small windows
+//! behave as they do there.
 
 use super::windows::Windows;
 use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, SlowStart, Trigger, whole};
@@ -20,15 +20,15 @@ const C: f64 = 0.4;
 /// beta_cubic = 0.7 (section 4.6) as the binary fraction Linux uses.
 const BETA_NUM: u64 = 717;
 const BETA_DEN: u64 = 1024;
-/// Bytes delivered, in windows, for the Reno-friendly window to grow by a segment: 1/alpha = (1 + beta) / (3 (1 - beta))
-/// (section 4.3), in eighths as Linux rounds it.
+/// Bytes delivered, in windows, for the Reno-friendly window to grow by a segment: 1/alpha = (1 + beta) / (3 (1 -
+/// beta)) (section 4.3), in eighths as Linux rounds it.
 const RENO_EIGHTHS: u64 = 15;
-/// While the window stands still, the target is looked at again after this long, in whole ticks.
+/// While the window does not change, the target is recomputed after this time, in whole ticks.
 const REFRESH: Span = Span::from_nanos(1_000_000_000 / 32);
-/// RTT samples this soon after a reduction say more of the queue than of the path.
+/// RTT samples this soon after a reduction describe the queue more than the path.
 const SETTLE: Span = Span::from_secs(1);
 
-/// The time between two losses, in which one cubic curve is followed.
+/// The time between two losses, in which the window follows one cubic curve.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Time,
@@ -51,7 +51,7 @@ struct Epoch {
 #[derive(Clone, Debug)]
 pub struct Cubic {
     w: Windows,
-    /// W_max; 0 while there was no loss.
+    /// W_max; 0 before the first loss.
     last_max: u64,
     delay_min: Option<Span>,
     epoch: Option<Epoch>,
@@ -88,7 +88,7 @@ impl Cubic {
         }
     }
 
-    /// Section 4.2: the window wanted one minimum RTT, in whole ticks, from now.
+    /// Section 4.2: the target for one minimum RTT, in whole ticks, from now.
     fn target(&self, epoch: &Epoch, now: Time) -> u64 {
         let ahead = self.delay_min.map_or(0, |d| d.as_nanos().next_multiple_of(self.tick));
         let t = (now.since(epoch.start) + Span::from_nanos(ahead)).as_secs_f64() - epoch.k;
@@ -110,7 +110,7 @@ impl Cubic {
                 return epoch.per_segment;
             }
         }
-        // At most one look at the curve a tick.
+        // The curve is evaluated at most once per tick.
         if fresh || self.tick == 1 || now != epoch.last_update {
             epoch.last_window = window;
             epoch.last_update = now;
@@ -118,7 +118,7 @@ impl Cubic {
             let rise = target.saturating_sub(window);
             epoch.segments = window.checked_div(rise).unwrap_or(100 * window / mss);
             if self.last_max == 0 {
-                // No loss yet, so no curve: at least 5 % an RTT.
+                // There was no loss yet, so there is no curve: grow by at least 5 % per RTT.
                 epoch.segments = epoch.segments.min(20);
             }
         }
@@ -130,7 +130,7 @@ impl Cubic {
         if epoch.reno > window {
             epoch.segments = epoch.segments.min(window / (epoch.reno - window));
         }
-        // Never faster than half again an RTT.
+        // Never grow by more than half per RTT.
         epoch.segments = epoch.segments.max(2);
         epoch.per_segment = epoch.segments * mss;
         self.epoch = Some(epoch);
@@ -143,7 +143,7 @@ impl CongestionController for Cubic {
         self.w.restart_after(sent);
         let Some(idle) = sent.after_idle else { return };
         let now = self.clock(sent.now);
-        // After idle time the curve goes on where it stood.
+        // After idle time the curve continues where it stopped.
         if let Some(epoch) = &mut self.epoch {
             epoch.start = (epoch.start + idle).min(now);
         }
@@ -173,7 +173,7 @@ impl CongestionController for Cubic {
         }
         self.w.reduce(event, window * BETA_NUM / BETA_DEN);
         if event.trigger == Trigger::Timeout {
-            // As in Linux, a timeout forgets the curve altogether.
+            // As in Linux, a timeout discards the curve.
             self.last_max = 0;
             self.delay_min = None;
             self.epoch = None;

@@ -14,7 +14,7 @@ pub(super) const DESCRIPTION: Description = Description {
     slow_start: true,
 };
 
-/// The estimate that all bytes are marked (`DCTCP_MAX_ALPHA`).
+/// The estimate when all bytes are marked (`DCTCP_MAX_ALPHA`).
 const ALL: u64 = 1 << ALL_SHIFT;
 const ALL_SHIFT: u32 = 10;
 /// The gain g = 1/16 (section 4.2).
@@ -26,7 +26,7 @@ pub struct Dctcp {
     w: Windows,
     /// The estimated share of marked bytes, in 1/1024.
     alpha: u64,
-    /// The observation window ends when this is acknowledged.
+    /// The observation window ends when this position is acknowledged.
     window_end: u64,
     delivered: u64,
     marked: u64,
@@ -47,7 +47,7 @@ impl Dctcp {
         }
     }
 
-    /// What a mark takes from the window: window x alpha / 2, in whole grains.
+    /// The reduction by a mark: window x alpha / 2, in whole units of the granularity.
     fn cut(&self) -> u64 {
         let grains = self.w.window / self.w.grain;
         ((u128::from(grains) * u128::from(self.alpha)) >> (ALL_SHIFT + 1)) as u64 * self.w.grain
@@ -112,7 +112,7 @@ mod tests {
         cc.window()
     }
 
-    /// Round trips of 100 segments of which so many are marked.
+    /// Round trips of 100 segments of which this many are marked.
     fn observe(cc: &mut Dctcp, rounds: u64, marked: u64) {
         for _ in 0..rounds {
             let end = cc.window_end;
@@ -143,7 +143,7 @@ mod tests {
         let mut cc = with_window(100);
         cc.alpha = 512;
         assert_eq!(marks(&mut cc), 75 * MSS);
-        // What would be less than a segment is not taken.
+        // A reduction of less than a segment is not made.
         let mut cc = with_window(100);
         cc.alpha = 20;
         assert_eq!(marks(&mut cc), 100 * MSS);

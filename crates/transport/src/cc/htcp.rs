@@ -18,16 +18,16 @@ pub(super) const DESCRIPTION: Description = Description {
     slow_start: true,
 };
 
-/// Delta_L: so long after congestion H-TCP is Reno.
+/// Delta_L: H-TCP grows as Reno does for this time after congestion.
 const LEGACY: Span = Span::from_secs(1);
 /// Bounds of beta.
 const BETA_MIN: f64 = 0.5;
 const BETA_MAX: f64 = 0.8;
-/// Below this RTT a quotient of RTTs says little (Linux).
+/// Below this RTT a quotient of RTTs is inaccurate (Linux).
 const RTT_FLOOR: Span = Span::from_millis(10);
-/// By how much more than before an RTT may be to count as the largest (Linux).
+/// The largest increase of an RTT over the maximum that is accepted as the new maximum (Linux).
 const RTT_STEP: Span = Span::from_millis(20);
-/// What remains of the distance between largest and least RTT after each congestion, per cent (Linux).
+/// The share of the distance between largest and smallest RTT that is kept after each congestion, per cent (Linux).
 const RTT_MEMORY: u64 = 95;
 /// 1.0 in the kernel's fixed point.
 const ONE: u64 = 128;
@@ -38,7 +38,7 @@ fn increase(since: Span) -> f64 {
     1.0 + 10.0 * late + (late / 2.0) * (late / 2.0)
 }
 
-/// What congestion changes and an undo puts back.
+/// The state that congestion changes and an undo restores.
 #[derive(Clone, Copy, Debug)]
 struct Memory {
     last_congestion: Time,
@@ -55,7 +55,7 @@ pub struct Htcp {
     min_rtt: Option<Span>,
     memory: Memory,
     undo: Option<Memory>,
-    /// Whether a congestion with a steady rate came before (Linux).
+    /// Whether a congestion with a steady rate occurred before (Linux).
     steady: bool,
     phase: Phase,
     rate: Achieved,
@@ -79,7 +79,7 @@ impl Achieved {
         self.since = now;
     }
 
-    /// Takes a sample; the first ones after a backoff count in full.
+    /// Processes a sample. The first ones after a backoff count in full.
     fn sample(&mut self, rate: u64, soon: bool) {
         if soon {
             self.smoothed = rate;
@@ -108,12 +108,12 @@ impl Htcp {
         }
     }
 
-    /// A span as the algorithm's clock has it: in whole ticks, rounded up.
+    /// A time span by the algorithm's clock: in whole ticks, rounded up.
     fn measured(&self, span: Span) -> Span {
         if self.w.as_linux() { self.ticks.length() * self.ticks.of(span) } else { span }
     }
 
-    /// The time between two instants as the algorithm's clock has it.
+    /// The time between two instants by the algorithm's clock.
     fn between(&self, from: Time, to: Time) -> Span {
         if self.w.as_linux() {
             self.ticks.length() * self.ticks.at(to).saturating_sub(self.ticks.at(from))
@@ -189,7 +189,7 @@ impl Htcp {
         (self.beta * ONE as f64) as u64
     }
 
-    /// Whether RTTs may set beta: in Linux not at once, and not those too short for its clock.
+    /// Whether RTTs may set beta. In Linux this is not so at first, nor for RTTs that are too short for its clock.
     fn trusts(&self, min_rtt: Span) -> bool {
         !self.w.as_linux() || (self.steady && min_rtt > self.measured(RTT_FLOOR))
     }
@@ -228,7 +228,7 @@ impl CongestionController for Htcp {
         self.observe_rate(ack.now, acked);
         let before = std::mem::replace(&mut self.phase, ack.phase);
         if ack.phase == Phase::Open && self.undo.take().is_some() {
-            // Time counts from the end of recovery.
+            // The time counts from the end of recovery.
             self.memory.last_congestion = ack.now;
         }
         let delivered = self.w.consider_exit(ack, ack.min_rtt);
@@ -239,7 +239,7 @@ impl CongestionController for Htcp {
         } else if self.w.in_slow_start() {
             self.w.grow(ack, delivered);
         } else if ack.window_limited && ack.may_grow {
-            // Out of the ordinary every ACK counts for one segment.
+            // During disorder or loss, every ACK counts for one segment.
             self.grow_linux(ack.now, if before == Phase::Open { acked } else { self.w.mss });
         }
     }
@@ -247,7 +247,7 @@ impl CongestionController for Htcp {
     fn on_congestion(&mut self, event: &Congestion) {
         let window = self.w.window;
         if event.trigger != Trigger::Timeout {
-            // The ACK that told of it may have ended a sample.
+            // The ACK that showed the congestion may have ended a sample.
             self.observe_rate(event.now, 0);
         }
         if event.new_episode {
@@ -263,7 +263,7 @@ impl CongestionController for Htcp {
         self.w.reduce(event, (window as f64 * self.beta) as u64);
         self.undo = Some(self.memory);
         self.memory.last_congestion = event.now;
-        // The ACK that told of it is not to be measured by the new window.
+        // The ACK that showed the congestion is not measured by the new window.
         self.phase = if event.trigger == Trigger::Timeout { Phase::Loss } else { Phase::Recovery };
     }
 

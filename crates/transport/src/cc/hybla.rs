@@ -1,10 +1,10 @@
 //! Hybla (C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", International Journal of
 //! Satellite Communications and Networking 22, 2004).
 //!
-//! A connection of RTT rho times RTT_0 = 25 ms grows as fast in segments a second as one of RTT_0: a segment delivered
-//! adds 2^rho - 1 segments in slow start and rho^2 / window afterwards, and the initial window is rho times as large.
-//! rho is 1 at least and follows the least smoothed RTT. Linux begins with rho segments, counts ACKs instead of segments,
-//! so that delayed ACKs halve its growth, and is Reno while anything is amiss.
+//! A connection of RTT rho times RTT_0 = 25 ms grows as fast, in segments a second, as one of RTT_0: a delivered
+//! segment adds 2^rho - 1 segments in slow start and rho^2 / window afterwards, and the initial window is rho times as
+//! large. rho is at least 1 and follows the smallest smoothed RTT. Linux begins with rho segments, counts ACKs instead
+//! of segments, so that delayed ACKs halve its growth, and is Reno during disorder or loss.
 
 use super::windows::Windows;
 use super::{Ack, Config, Congestion, CongestionController, Description, Established, PathView, Phase, Sent, SlowStart};
@@ -17,10 +17,10 @@ pub(super) const DESCRIPTION: Description = Description {
     slow_start: true,
 };
 
-/// RTT_0, the RTT of the connection to be equalled.
+/// RTT_0, the RTT of the reference connection.
 const REFERENCE: Span = Span::from_millis(25);
-/// rho beyond which slow start grows no faster, and the largest window in segments: the kernel's bounds, without which
-/// both would grow beyond all measure on paths of seconds.
+/// The rho beyond which slow start grows no faster, and the largest window in segments. These are the kernel's bounds.
+/// Without them both would become extremely large on paths with an RTT of seconds.
 const RHO_MOST: u64 = 16;
 const WINDOW_MOST: u64 = 65_535;
 /// 1.0 in the kernel's fixed point.
@@ -80,8 +80,8 @@ impl Hybla {
         self.w.window = self.w.window.min(WINDOW_MOST * self.w.mss);
     }
 
-    /// The kernel's module: an ACK adds 2^rho - 1 segments in slow start, rho^2 / window afterwards, in 128ths. Of the
-    /// `delivered` bytes so many `count`, if slow start's exit holds growth back.
+    /// The kernel's module: an ACK adds 2^rho - 1 segments in slow start, rho^2 / window afterwards, in 128ths. If slow
+    /// start's exit limits growth, only `count` of the `delivered` bytes count.
     fn grow_linux(&mut self, delivered: u64, count: u64) {
         let in_slow_start = self.w.in_slow_start();
         let rho = self.rho_eighths;

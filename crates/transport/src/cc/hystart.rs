@@ -6,11 +6,11 @@
 use super::{Ack, SlowStart};
 use haltere_net::{Rate, Span, Time};
 
-/// Segments below which HyStart stays out of it.
+/// HyStart does not act below this many segments.
 const LOW_WINDOW: u64 = 16;
 /// RTT samples a round needs before its minimum counts (RFC 9406: `N_RTT_SAMPLE`).
 const MIN_SAMPLES: u32 = 8;
-/// ACKs closer than this belong to one train.
+/// ACKs with less time than this between them belong to one train.
 const TRAIN_GAP: Span = Span::from_millis(2);
 /// The delay threshold's bounds (RFC 9406: `MIN_RTT_THRESH`, `MAX_RTT_THRESH`).
 const THRESHOLD_MIN: Span = Span::from_millis(4);
@@ -20,7 +20,7 @@ const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
 /// RFC 9406: `L`, segments an ACK may add without pacing.
 const UNPACED_LIMIT: u64 = 8;
-/// The largest super-segment a host hands to its network card; bounds the bursts that blur an ACK train.
+/// The largest super-segment a host hands to its network card. It bounds the bursts that widen an ACK train.
 const SUPER_SEGMENT: u64 = 65_536;
 
 /// What slow start should do on an ACK.
@@ -44,7 +44,7 @@ pub(super) enum Exit {
     PlusPlus(HyStartPlusPlus),
 }
 
-/// What the exits look at besides the ACK.
+/// The state that the exits examine besides the ACK.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View {
     pub window: u64,
@@ -61,7 +61,7 @@ impl Exit {
         }
     }
 
-    /// Looks at an ACK that arrived in slow start.
+    /// Processes an ACK that arrived in slow start.
     pub(super) fn on_ack(&mut self, ack: &Ack, delay_min: Option<Span>, view: View) -> Advice {
         match self {
             Exit::Standard => Advice::Grow,
@@ -70,7 +70,7 @@ impl Exit {
         }
     }
 
-    /// Slow start begins anew after a timeout.
+    /// Slow start restarts after a timeout.
     pub(super) fn restart(&mut self) {
         match self {
             Exit::Standard => {}
@@ -81,7 +81,8 @@ impl Exit {
     }
 }
 
-/// One round of packets, from a position in the sequence to where the sender stood when it began.
+/// One round of packets: it begins at a position in the sequence and ends when the sender's position at that time is
+/// acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     start: Time,
@@ -112,7 +113,7 @@ impl HyStart {
             return Advice::Grow;
         }
         let round = match &mut self.round {
-            // The first round begins with the connection, when nothing was sent yet.
+            // The first round begins with the connection, before anything was sent.
             None => self.round.insert(Round { start: Time::ZERO, last_ack: Time::ZERO, end: 0, ..Round::at(ack) }),
             Some(round) => round,
         };
@@ -146,7 +147,7 @@ fn delay_threshold(base: Span) -> Span {
     (base / 8).clamp(THRESHOLD_MIN, THRESHOLD_MAX)
 }
 
-/// The time in which bursts of super-segments blur a train, at twice the window per RTT; at most 1 ms.
+/// The time by which bursts of super-segments widen a train, at twice the window per RTT; at most 1 ms.
 fn burst_cushion(ack: &Ack, view: View) -> Span {
     let rate = ack.srtt.and_then(|srtt| Rate::of(2 * view.window, srtt));
     rate.map_or(Span::ZERO, |r| r.time_for(4 * SUPER_SEGMENT).min(Span::from_millis(1)))
@@ -161,7 +162,7 @@ pub(super) struct HyStartPlusPlus {
     done: bool,
 }
 
-/// Conservative slow start: entered on a rise of the RTT, left when the rise proves false or after some rounds.
+/// Conservative slow start. It begins when the RTT rises. It ends when the rise proves false, or after some rounds.
 #[derive(Clone, Copy, Debug)]
 struct Css {
     baseline: Span,
@@ -218,7 +219,8 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// Feeds rounds of `samples` ACKs with the RTTs that `rtt(round)` gives, and returns each round's last advice, or its exit.
+    /// Feeds rounds of `samples` ACKs with the RTTs that `rtt(round)` gives. Returns each round's last advice, or its
+    /// exit.
     fn rounds(exit: &mut Exit, paced: bool, samples: u64, rtts: &[u64]) -> Vec<Advice> {
         let (mut advice, mut position, mut now) = (Vec::new(), 0, Time::ZERO);
         let base = Span::from_millis(rtts[0]);

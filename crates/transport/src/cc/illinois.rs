@@ -1,10 +1,10 @@
 //! Illinois (S. Liu, T. Basar, R. Srikant, "TCP-Illinois: a loss- and delay-based congestion control algorithm for
 //! high-speed networks", Performance Evaluation 65, 2008; VALUETOOLS 2006).
 //!
-//! Losses say when to back off; the mean queueing delay of the last round says how fast to grow between them, from 10
-//! segments an RTT on an empty queue down to 0.3 on a full one, and how far to back off, from an eighth to half
-//! (section 3, equations 1 to 5). Linux has a threshold of 15 segments instead of 10, counts in 128ths and 64ths, and
-//! lets growth cost all that was counted.
+//! Losses decide when to back off. The mean queueing delay of the last round decides how fast the window grows between
+//! them, from 10 segments per RTT with an empty queue down to 0.3 with a full one, and how far it backs off, from an
+//! eighth to half (section 3, equations 1 to 5). Linux has a threshold of 15 segments instead of 10, counts in 128ths
+//! and 64ths, and uses up everything counted at each step of growth.
 
 use super::observed::{Cumulative, Rounds};
 use super::windows::Windows;
@@ -23,7 +23,8 @@ const ALPHA_MIN: f64 = 0.3;
 const ALPHA_MAX: f64 = 10.0;
 const BETA_MIN: f64 = 0.125;
 const BETA_MAX: f64 = 0.5;
-/// Delays, as parts of the largest, below which alpha is largest and beta least, and above which beta is largest.
+/// Delays, as shares of the largest: below the first alpha is largest and beta smallest; above the second beta is
+/// largest.
 const ETA_1: f64 = 0.01;
 const ETA_2: f64 = 0.1;
 const ETA_3: f64 = 0.8;
@@ -35,7 +36,7 @@ const THRESHOLD_LINUX: u64 = 15;
 /// The kernel's fixed points of alpha and beta.
 const ALPHA_ONE: f64 = 128.0;
 const BETA_ONE: f64 = 64.0;
-/// RTTs are taken to be at most this (Linux: as much as its arithmetic holds).
+/// RTTs are limited to this (Linux: the limit of its arithmetic).
 const RTT_MOST: Span = Span::from_micros(3_355_443);
 
 /// The largest and the mean queueing delay, nanoseconds.
@@ -151,7 +152,7 @@ impl Illinois {
             return delays.increase(least);
         }
         if self.was_above {
-            // One round of low delay may be chance.
+            // One round of low delay may be an accident.
             self.low_rounds += 1;
             if self.low_rounds < PATIENCE {
                 return self.alpha;
@@ -162,7 +163,7 @@ impl Illinois {
         ALPHA_MAX
     }
 
-    /// The kernel's module: what was counted times alpha, once it is a window, adds a segment for each.
+    /// The kernel's module: when the count times alpha reaches a window, the window grows by a segment for each.
     fn grow_linux(&mut self, acked: u64) {
         self.w.credit += acked;
         let due = (self.w.credit / self.w.mss) as f64 * self.alpha;

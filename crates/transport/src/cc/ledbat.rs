@@ -1,9 +1,9 @@
 //! LEDBAT: Low Extra Delay Background Transport (RFC 6817).
 //!
 //! The window grows or shrinks in proportion to how far the queueing delay is below or above a target, at most as fast
-//! as Reno grows. The RFC measures one-way delays by a clock in each packet; what our transports know is the RTT, so
-//! the queue of the way back counts too, and so do delayed ACKs but for the filter (the RFC's appendix A leaves the
-//! protocol open; draft-irtf-iccrg-ledbat-plus-plus section 4.1 takes the RTT for this reason).
+//! as Reno grows. The RFC measures one-way delays by a clock in each packet. Our transports only know the RTT, so the
+//! queue on the return path counts too, and so do delayed ACKs, except for the filter (the RFC's appendix A leaves the
+//! protocol open; draft-irtf-iccrg-ledbat-plus-plus section 4.1 uses the RTT for this reason).
 //!
 //! There is no slow start: section 2.4.2 begins with two segments and adds at most one each RTT. The congestion timeout
 //! of that section is the transport's own.
@@ -19,21 +19,22 @@ pub(super) const DESCRIPTION: Description = Description {
     slow_start: false,
 };
 
-/// The queueing delay aimed at (section 2.5: 100 ms at most).
+/// The target of the queueing delay (section 2.5: 100 ms at most).
 const TARGET: Span = Span::from_millis(100);
 /// Segments gained an RTT when there is no queue (section 2.5: 1 at most).
 const GAIN: f64 = 1.0;
-/// Segments that the window may exceed what was in flight (section 2.5).
+/// The number of segments by which the window may exceed the bytes in flight (section 2.5).
 const ALLOWED_INCREASE: u64 = 1;
-/// The first and the least window, segments (section 2.5).
+/// The initial and the smallest window, segments (section 2.5).
 pub(super) const MIN_SEGMENTS: u64 = 2;
-/// Minutes whose least delays are remembered (section 2.5).
+/// The number of minutes whose smallest delays are kept (section 2.5).
 const BASE_HISTORY: usize = 10;
 const MINUTE: Span = Span::from_secs(60);
-/// Samples of which the least is the present delay (`CURRENT_FILTER`).
+/// The present delay is the smallest of this many samples (`CURRENT_FILTER`).
 const CURRENT_FILTER: usize = 4;
 
-/// Delays of late and the least ones of the last minutes (section 2.4.2, `update_base_delay`, `update_current_delay`).
+/// Recent delays, and the smallest ones of the last minutes (section 2.4.2, `update_base_delay`,
+/// `update_current_delay`).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Delays {
     base: [Option<Span>; BASE_HISTORY],
@@ -44,7 +45,7 @@ pub(super) struct Delays {
 }
 
 impl Delays {
-    /// Takes a sample.
+    /// Processes a sample.
     pub(super) fn sample(&mut self, now: Time, delay: Span) {
         if now >= self.minute_end {
             self.minute = (self.minute + 1) % BASE_HISTORY;
@@ -68,7 +69,7 @@ impl Delays {
     }
 }
 
-/// A window of at least two segments that keeps the fraction of its grain: what both LEDBATs move.
+/// A window of at least two segments that keeps fractions of its granularity. Both LEDBATs use it.
 #[derive(Clone, Debug)]
 pub(super) struct Exact {
     pub w: Windows,
@@ -154,7 +155,7 @@ impl CongestionController for Ledbat {
     fn on_congestion(&mut self, event: &Congestion) {
         self.exact.reduce(event, self.exact.w.window / 2);
         if event.trigger == Trigger::Timeout {
-            // Section 2.4.2: one segment, from which it is additive growth again.
+            // Section 2.4.2: one segment; additive growth starts again from there.
             self.exact.w.ssthresh = self.exact.w.window;
         }
     }

@@ -1,5 +1,5 @@
 //! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-06): LEDBAT with RTTs, slower growth on short paths, multiplicative
-//! decrease, a slow start that minds the queue, and slowdowns in which the base delay can be seen.
+//! decrease, a slow start that watches the queue, and slowdowns during which the base delay can be measured.
 
 use super::ledbat::{Delays, Exact};
 use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, Trigger};
@@ -12,16 +12,17 @@ pub(super) const DESCRIPTION: Description = Description {
     slow_start: false,
 };
 
-/// The queueing delay aimed at (section 4.5).
+/// The target of the queueing delay (section 4.5).
 const TARGET: Span = Span::from_millis(60);
 /// The gain is never below the inverse of this (section 4.2).
 const MAX_DIVISOR: u64 = 16;
-/// How hard the excess over the target weighs (section 4.3).
+/// The weight of the excess over the target (section 4.3).
 const CONSTANT: f64 = 1.0;
-/// RTTs from slow start's end to the first slowdown, and those a slowdown stays at its two segments (section 4.4).
+/// The number of RTTs from the end of slow start to the first slowdown, and that a slowdown stays at two segments
+/// (section 4.4).
 const SETTLING_RTTS: u64 = 2;
 const FROZEN_RTTS: u64 = 2;
-/// From one slowdown to the next passes this many times what the former took (section 4.4).
+/// The time between slowdowns, as a multiple of the duration of the previous one (section 4.4).
 const SLOWDOWN_PERIODS: u64 = 9;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +44,7 @@ pub struct LedbatPlusPlus {
     state: State,
     /// When the next slowdown is due, once slow start is over.
     next_slowdown: Option<Time>,
-    /// When the present one began.
+    /// When the present slowdown began.
     slowed: Option<Time>,
 }
 
@@ -64,14 +65,14 @@ impl LedbatPlusPlus {
         1.0 / (2 * TARGET.as_nanos()).div_ceil(base).min(MAX_DIVISOR) as f64
     }
 
-    /// Section 4.3: what a round trip adds to the window, segments.
+    /// Section 4.3: the change of the window in a round trip, segments.
     fn change(&self, queueing: Span) -> f64 {
         let window = self.exact.bytes / self.exact.w.mss as f64;
         let excess = queueing.as_secs_f64() / TARGET.as_secs_f64() - 1.0;
         if excess <= 0.0 { self.gain() } else { (self.gain() - CONSTANT * window * excess).max(-window / 2.0) }
     }
 
-    /// Slow start, the first or that of a slowdown, is over.
+    /// Slow start has ended: the first one, or that of a slowdown.
     fn avoid(&mut self, now: Time, srtt: Span) {
         self.state = State::Avoiding;
         self.next_slowdown = match (self.slowed.take(), self.next_slowdown) {
@@ -130,7 +131,7 @@ impl CongestionController for LedbatPlusPlus {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        // What is halved in a slowdown is the window that it goes back to.
+        // In a slowdown, the window to which it will return is halved.
         let window = if self.slowed.is_some() { self.exact.w.ssthresh } else { self.exact.w.window };
         self.exact.reduce(event, window / 2);
         let slow = matches!(event.trigger, Trigger::Timeout | Trigger::PersistentCongestion);
@@ -190,7 +191,7 @@ mod tests {
         cc.exact.bytes = 100.0 * MSS as f64;
         let change = |ms: u64| cc.change(Span::from_millis(ms));
         assert_eq!((change(0), change(60)), (1.0 / 6.0, 1.0 / 6.0));
-        // A tenth above the target takes a tenth of the window.
+        // A tenth above the target removes a tenth of the window.
         assert!((change(66) - (1.0 / 6.0 - 10.0)).abs() < 1e-6);
         assert_eq!(change(600), -50.0, "never more than half");
     }
@@ -220,7 +221,7 @@ mod tests {
         hear(&mut cc, 500, 120, 50 * MSS);
         assert_eq!((cc.window(), cc.state), (52 * MSS, State::Rising));
         hear(&mut cc, 610, 120, 50 * MSS);
-        // 400 ms after it began; the next is 3.6 s off.
+        // 400 ms after it began; the next one is due in 3.6 s.
         assert_eq!((cc.window(), cc.state, cc.next_slowdown), (100 * MSS, State::Avoiding, Some(ms(4_210))));
     }
 

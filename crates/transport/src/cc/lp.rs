@@ -1,16 +1,16 @@
 //! TCP-LP (A. Kuzmanovic, E. W. Knightly, "TCP-LP: a distributed algorithm for low priority data transfer", INFOCOM 2003).
 //!
-//! Reno that yields to others: when the smoothed one-way delay exceeds the least by 15 % of the range it has had, the window
-//! is halved and does not grow for three RTTs; told so again within them, it falls to one segment (section III). Slow start
-//! is Reno's: in it the range is learnt.
+//! Reno that yields to other traffic. When the smoothed one-way delay exceeds the smallest by 15 % of the range seen so
+//! far, the window is halved and does not grow for three RTTs. A second sign within them reduces it to one segment
+//! (section III). Slow start is Reno's; the range is learnt during it.
 //!
-//! The paper measures one-way delays by TCP's timestamps. QUIC has none, so that there the RTT stands for them (as in
-//! `ledbat.rs`). Where windows are in whole segments this is the kernel's module (Linux 6.12, `tcp_lp.c`), with its errors,
-//! because of which it yields to nobody: it takes the difference of two clocks' timestamps for a delay without taking its
-//! least value off. Since Linux 4.13 a host's timestamps begin at random, so that this is a number of up to 32 bits, of which
-//! 15 % are days; it is smoothed in eighths of 32 bits, which cut the upper three off, so that in seven connections of eight
-//! the smoothed delay is less than the least one, and in the eighth the window is halved once at the start. What is left is
-//! Reno.
+//! The paper measures one-way delays by TCP's timestamps. QUIC has none, so the RTT is used there (as in `ledbat.rs`).
+//! Where windows are in whole segments this is the kernel's module (Linux 6.12, `tcp_lp.c`) with its errors, because of
+//! which it does not yield. It takes the difference between the timestamps of two clocks for a delay, without
+//! subtracting its smallest value. Since Linux 4.13 a host's timestamps begin at random, so this difference is a number
+//! of up to 32 bits, and 15 % of it are days. The kernel smooths it in eighths of 32 bits, which cuts off the upper
+//! three. In seven connections of eight the smoothed delay is therefore less than the smallest one; in the eighth the
+//! window is halved once at the start. The result is Reno.
 
 use super::windows::Windows;
 use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart, Stamps, Trigger, whole};
@@ -27,9 +27,9 @@ pub(super) const DESCRIPTION: Description = Description {
 const THRESHOLD: u32 = 15;
 /// The weight of a new delay in the smoothed one (gamma = 1/8).
 const GAMMA_SHIFT: u32 = 3;
-/// How long the window rests after an early sign, RTTs.
+/// The number of RTTs for which the window does not grow after an early sign.
 const INFERENCE_RTTS: u64 = 3;
-/// What the kernel takes a clock of timestamps to have ticks a second.
+/// The ticks a second that the kernel assumes for a clock of timestamps.
 const CLOCK_HZ: u32 = 1000;
 
 /// TCP-LP.
@@ -54,7 +54,7 @@ impl Lp {
         }
     }
 
-    /// Takes a delay in; returns whether it is an early sign of congestion.
+    /// Processes a delay; returns whether it is an early sign of congestion.
     fn is_sign(&mut self, delay: Span) -> bool {
         let (least, largest) = self.range.map_or((delay, delay), |(a, b)| (a.min(delay), b.max(delay)));
         self.range = Some((least, largest));
@@ -73,7 +73,7 @@ impl Lp {
         if !self.is_sign(delay) || self.w.in_slow_start() {
             return !within;
         }
-        // The signs of one RTT are one: the queue needs as long to show what was done.
+        // All signs within one RTT count as one, because the effect of a reaction takes an RTT to be seen.
         if self.last_sign.is_none_or(|at| ack.now.since(at) >= srtt) {
             self.last_sign = Some(ack.now);
             let target = if within { 0 } else { whole(self.w.window / 2, self.w.grain) };
@@ -89,7 +89,7 @@ impl Lp {
     }
 }
 
-/// The kernel's module. Its arithmetic is of 32 bits that wrap.
+/// The kernel's module. Its arithmetic has 32 bits and wraps.
 #[derive(Clone, Copy, Debug)]
 struct Linux {
     /// Where the peer's timestamps begin.
@@ -155,7 +155,7 @@ impl Linux {
         };
     }
 
-    /// `tcp_lp_pkts_acked`: whether growth rests, and whether the window is to be cut.
+    /// `tcp_lp_pkts_acked`: whether growth pauses, and whether the window is to be cut.
     fn on_ack(&mut self, stamps: Option<Stamps>, has_rtt: bool) -> (bool, bool) {
         let Some(mut s) = stamps else { return (false, false) };
         s.value = s.value.wrapping_add(self.origin);
@@ -188,7 +188,7 @@ impl CongestionController for Lp {
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let may_grow = if self.w.as_linux() {
             let (rests, cuts) = self.linux.on_ack(ack.stamps, ack.rtt.is_some());
-            // While losses are repaired the window is PRR's, and what it was is not asked for afterwards.
+            // While losses are repaired PRR sets the window, and the window before is not used afterwards.
             if cuts && !matches!(ack.phase, Phase::Reducing | Phase::Recovery) {
                 self.w.window = if rests { 0 } else { whole(self.w.window / 2, self.w.grain) }.max(self.w.mss);
             }
@@ -276,7 +276,7 @@ mod tests {
         assert!(cc.w.window > halved, "growth after it");
     }
 
-    /// Delays of 50 ms by clocks of which the peer's begins at `origin`, then of 400 ms.
+    /// Delays of 50 ms, then of 400 ms. The peer's clock begins at `origin`.
     fn kernel(origin: u32) -> Vec<bool> {
         let mut linux = Linux::new(origin);
         let stamps = |i: u32, delay: u32| Stamps { now: 100 + 10 * i + 2 * delay, value: 100 + 10 * i + delay, echo: 100 + 10 * i };
@@ -285,7 +285,8 @@ mod tests {
 
     #[test]
     fn the_kernels_threshold_is_lost_in_the_origin_of_the_peers_clock() {
-        // Clocks that agree: a delay is a delay. The first of all is taken for a sign, as it is not below itself.
+        // With clocks that agree, the difference is a delay. The first delay counts as a sign, because it is not below
+        // itself.
         let agreed = kernel(0);
         assert!(agreed[1] && !agreed[2..50].contains(&true) && agreed[50..].contains(&true));
         // An origin below 2^29: halved once, and never again.

@@ -1,8 +1,8 @@
-//! Congestion control: one algorithm a file, shared by all transports.
+//! Congestion control: one algorithm per file, shared by all transports.
 //!
-//! A controller counts in bytes and knows nothing of TCP or QUIC. It is told events ([`Ack`], [`Congestion`]) and asked
-//! for a window and a pacing rate. Which packets are lost, how a window is approached during recovery (PRR) and what an
-//! ACK looks like are the transports' affair.
+//! A controller counts in bytes and knows nothing of TCP or QUIC. It receives events ([`Ack`], [`Congestion`]) and
+//! returns a window and a pacing rate. The transports decide which packets are lost and how the window is approached
+//! during recovery (PRR), and they translate their ACKs.
 //!
 //! A new algorithm is one new file here and one line in the list of `algorithms!`.
 
@@ -17,33 +17,33 @@ use crate::recovery::{RateSample, TxState};
 use haltere_net::rng::Stream;
 use haltere_net::{Rate, Span, Time};
 
-/// What a controller must know of its path at birth.
+/// The facts about its path that a controller is created with.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Segment size: the bytes of data in a full packet (TCP's SMSS, QUIC's maximum datagram size).
     pub mss: u64,
     /// Bytes of such a packet on the wire, IP header included.
     pub wire: u64,
-    /// The grain in which windows are kept: `mss` where the sender counts whole segments, as Linux does, or 1.
+    /// The granularity of windows: `mss` if the sender counts whole segments, as Linux does, otherwise 1.
     pub grain: u64,
     /// Initial window, bytes.
     pub initial_window: u64,
-    /// Slow start's early exit; `None` leaves it to the algorithm.
+    /// How slow start ends before the first loss; `None` leaves it to the algorithm.
     pub slow_start: Option<SlowStart>,
     /// Whether the transport paces window-based algorithms too, so that packets arrive spread over the RTT.
     pub paced: bool,
-    /// The tick of the clock that algorithms date their epochs by, as a kernel's jiffy; zero for an exact clock.
+    /// The tick of the clock that algorithms time their epochs with, like the kernel's jiffy; zero for an exact clock.
     pub tick: Span,
-    /// How long after a tick the run begins.
+    /// The time from the last tick to the start of the run.
     pub phase: Span,
-    /// Dice for algorithms that draw.
+    /// The random stream of algorithms that draw random numbers.
     pub stream: Stream,
 }
 
-/// How slow start ends before the first loss.
+/// How slow start ends early.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum SlowStart {
-    /// By loss only.
+    /// Only by a loss.
     #[default]
     Standard,
     /// HyStart (Ha, Rhee 2011) as Linux has it: ACK trains and delay increase.
@@ -52,10 +52,10 @@ pub enum SlowStart {
     HyStartPlusPlus,
 }
 
-/// In which phase of loss recovery the path is (Linux: the congestion-avoidance state).
+/// The phase of loss recovery of the path (Linux: the congestion-avoidance state).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub enum Phase {
-    /// Nothing is amiss.
+    /// No disorder and no loss.
     #[default]
     Open,
     /// Data arrived out of order; no loss is declared yet.
@@ -68,10 +68,10 @@ pub enum Phase {
     Loss,
 }
 
-/// The handshake is over and data may flow.
+/// The handshake is complete and data may flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Established {
-    /// When.
+    /// When that happened.
     pub now: Time,
     /// The RTT that the handshake's packets measured, if they did.
     pub rtt: Option<Span>,
@@ -86,7 +86,7 @@ pub struct Ack {
     pub delivered: u64,
     /// Bytes found lost with it.
     pub lost: u64,
-    /// The newest RTT sample it gave, peer's delay taken off.
+    /// The newest RTT sample that it gave, without the peer's delay.
     pub rtt: Option<Span>,
     /// Smoothed RTT.
     pub srtt: Option<Span>,
@@ -96,7 +96,7 @@ pub struct Ack {
     pub in_flight: u64,
     /// Bytes in flight before it.
     pub prior_in_flight: u64,
-    /// Whether the window, and not a lack of data, held the sender back lately.
+    /// Whether the window, and not a lack of data, limited the sender recently.
     pub window_limited: bool,
     /// Whether recovery lets the window grow on this ACK.
     pub may_grow: bool,
@@ -104,7 +104,7 @@ pub struct Ack {
     pub phase: Phase,
     /// A position in the sender's sequence (bytes or packet numbers): everything below it is acknowledged.
     pub acked_to: u64,
-    /// The position of the next thing to be sent.
+    /// The position that will be sent next.
     pub sent_to: u64,
     /// The delivery-rate sample.
     pub rate: RateSample,
@@ -112,10 +112,10 @@ pub struct Ack {
     pub total_delivered: u64,
     /// Bytes found lost since the start, by this ACK or otherwise.
     pub total_lost: u64,
-    /// When pacing lets the next packet go ([`crate::recovery::Pacer::next`]); up to `now` if it may go at once. What
-    /// is in flight now will have sunk by then.
+    /// When pacing allows the next packet ([`crate::recovery::Pacer::next`]); at or before `now` if it may go at once.
+    /// The bytes now in flight will have decreased by then.
     pub next_departure: Time,
-    /// Whether the data acknowledged was held back by the receiver's delayed-ACK timer rather than by the path.
+    /// Whether the receiver's delayed-ACK timer, and not the path, delayed the acknowledged data.
     pub delayed: bool,
     /// Timestamps, where the transport has them.
     pub stamps: Option<Stamps>,
@@ -124,64 +124,65 @@ pub struct Ack {
 /// Timestamps of an ACK (RFC 7323 section 3), milliseconds that wrap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stamps {
-    /// Now, by the sender's clock.
+    /// The present time, by the sender's clock.
     pub now: u32,
     /// When the ACK was sent, by the peer's clock.
     pub value: u32,
-    /// When that was sent which it answers, by the sender's clock.
+    /// When the segment was sent that the ACK answers, by the sender's clock.
     pub echo: u32,
 }
 
-/// What an algorithm asks of the transport.
+/// A request of the algorithm to the transport.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Ask {
-    /// Nothing.
+    /// No request.
     #[default]
     Nothing,
-    /// To mark delivery-rate samples as if data were short, as the algorithm holds the sender back so far
+    /// Mark delivery-rate samples as application-limited, because the algorithm has limited the sender so far
     /// ([`crate::recovery::RateSampler::on_app_limited`]).
     MarkAppLimited,
-    /// To reduce the window as for a mark, of its own accord ([`Trigger::Delay`]). Only TCP does: over QUIC, where windows
-    /// come down at once, an algorithm does so itself.
+    /// Reduce the window as for a mark, on the algorithm's own decision ([`Trigger::Delay`]). Only TCP does this. Over
+    /// QUIC, where windows are reduced at once, an algorithm reduces its window itself.
     Reduce,
 }
 
-/// An ACK of a connection that uses ECN, and what it delivered (RFC 8257 section 3.3 counts it before it looks).
+/// An ACK of a connection that uses ECN, and what it delivered (RFC 8257 section 3.3 counts it before other
+/// processing).
 #[derive(Clone, Copy, Debug)]
 pub struct Echo {
-    /// When.
+    /// When it arrived.
     pub now: Time,
     /// A position in the sender's sequence: everything below it is acknowledged.
     pub acked_to: u64,
-    /// The position of the next thing to be sent.
+    /// The position that will be sent next.
     pub sent_to: u64,
     /// Bytes delivered since the start.
     pub total_delivered: u64,
-    /// Of these, bytes whose ACKs told of marks.
+    /// How many of these bytes were acknowledged by ACKs that echoed marks.
     pub total_marked: u64,
 }
 
-/// A packet was found lost. All of an event's are told, in the order of their sending, before congestion is
-/// ([`Congestion`]) and before the ACK that showed them ([`Ack`]).
+/// A packet was found lost. All losses of one event are reported in the order in which the packets were sent, before
+/// the congestion ([`Congestion`]) and before the ACK that showed them ([`Ack`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Lost {
     /// When it was found.
     pub now: Time,
-    /// Its place in the sender's sequence: bytes or packet numbers from here...
+    /// Its range in the sender's sequence, in bytes or packet numbers: the start …
     pub from: u64,
-    /// ...to here.
+    /// … and the end.
     pub to: u64,
     /// Its size, bytes.
     pub bytes: u64,
-    /// What was true when it was sent.
+    /// The delivery state when it was sent.
     pub sent: TxState,
     /// Bytes delivered since the start.
     pub total_delivered: u64,
-    /// Bytes found lost since the start, with it.
+    /// Bytes found lost since the start, this packet included.
     pub total_lost: u64,
 }
 
-/// What told of congestion.
+/// The cause of a congestion event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trigger {
     /// Losses found by acknowledgements.
@@ -192,16 +193,16 @@ pub enum Trigger {
     PersistentCongestion,
     /// ECN marks.
     Ecn,
-    /// The algorithm itself, by delays ([`Ask::Reduce`]).
+    /// The algorithm itself, because of delays ([`Ask::Reduce`]).
     Delay,
 }
 
 /// Congestion was detected.
 #[derive(Clone, Copy, Debug)]
 pub struct Congestion {
-    /// When.
+    /// When it was detected.
     pub now: Time,
-    /// By what.
+    /// Its cause.
     pub trigger: Trigger,
     /// Whether it begins a new episode; a timeout within an episode does not reduce the target again.
     pub new_episode: bool,
@@ -214,60 +215,60 @@ pub struct Congestion {
 /// A packet is about to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// When.
+    /// When it is sent.
     pub now: Time,
     /// Bytes in flight before it.
     pub in_flight: u64,
     /// Bytes delivered since the start.
     pub total_delivered: u64,
-    /// Whether the path was idle for want of data and sends again now.
+    /// Whether the path was idle for lack of data and now sends again.
     pub after_idle: Option<Span>,
-    /// Whether the sender is in a phase short of data.
+    /// Whether the sender is in an application-limited phase.
     pub app_limited: bool,
-    /// The retransmission timeout (QUIC: PTO): a sender idle for longer starts from a restart window (RFC 5681
+    /// The retransmission timeout (QUIC: PTO). A sender that was idle for longer starts from a restart window (RFC 5681
     /// section 4.1).
     pub timeout: Span,
 }
 
 /// A congestion-control algorithm.
 pub trait CongestionController: Send {
-    /// The handshake is over. An algorithm that is not told begins with the first packet or ACK.
+    /// The handshake is complete. If this is never called, the algorithm begins with the first packet or ACK.
     fn on_established(&mut self, _event: &Established) {}
     /// A data packet is about to be sent.
     fn on_sent(&mut self, _sent: &Sent) {}
-    /// An ACK delivered data. `siblings` are all paths of the connection as they are after it, in the order of their numbers,
-    /// with [`PathView::own`] set on the controller's own; an algorithm that couples paths goes by them. The slice is empty
-    /// where the connection has a single path.
+    /// An ACK delivered data. `siblings` are all paths of the connection in their state after the ACK, in the order of
+    /// their numbers, with [`PathView::own`] set on the controller's own. A coupled algorithm uses them. The slice is
+    /// empty if the connection has a single path.
     fn on_ack(&mut self, ack: &Ack, siblings: &[PathView]);
-    /// An ACK arrived on a connection that uses ECN; it comes before [`on_congestion`](Self::on_congestion) is told of its
-    /// marks.
+    /// An ACK arrived on a connection that uses ECN. The call precedes [`on_congestion`](Self::on_congestion) for the
+    /// ACK's marks.
     fn on_echo(&mut self, _echo: &Echo) {}
     /// A packet was found lost.
     fn on_lost(&mut self, _lost: &Lost) {}
     /// Congestion was detected.
     fn on_congestion(&mut self, event: &Congestion);
-    /// The last congestion event turned out to be false: put back what it took.
+    /// The last congestion event proved spurious: undo its reduction.
     fn on_undo(&mut self);
     /// Recovery ended at `now` with its losses repaired.
     fn on_recovered(&mut self, _now: Time) {}
 
     /// The congestion window, bytes.
     fn window(&self) -> u64;
-    /// The slow-start threshold, bytes; `u64::MAX` while there is none.
+    /// The slow-start threshold, bytes; `u64::MAX` if it is not set.
     fn ssthresh(&self) -> u64;
-    /// The rate to pace at; `None` does not pace.
+    /// The pacing rate; `None` if the algorithm does not pace.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
-    /// How many bytes may go back to back when paced.
+    /// How many bytes may be sent back to back when paced.
     fn send_quantum(&self) -> u64 {
         0
     }
-    /// Whether the algorithm sets its window during recovery itself; otherwise the transport applies PRR.
+    /// Whether the algorithm sets its window during recovery itself. Otherwise the transport applies PRR.
     fn owns_recovery(&self) -> bool {
         false
     }
-    /// What the algorithm asks of the transport since the last ACK. Called after each [`on_ack`](Self::on_ack).
+    /// The algorithm's request since the last ACK. Called after each [`on_ack`](Self::on_ack).
     fn asks(&self) -> Ask {
         Ask::Nothing
     }
@@ -275,29 +276,29 @@ pub trait CongestionController: Send {
     fn in_slow_start(&self) -> bool {
         self.window() < self.ssthresh()
     }
-    /// The segment size changed, as when a larger path MTU was found.
+    /// The segment size changed, for instance because a larger path MTU was found.
     fn set_mss(&mut self, mss: u64, wire: u64);
 }
 
-/// What is told of an algorithm where algorithms are listed.
+/// An algorithm's entry where algorithms are listed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Description {
     /// The name in contenders.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// A description in one line.
     pub summary: &'static str,
     /// Where it is specified.
     pub reference: &'static str,
-    /// Whether it begins with slow start as such, whose early exit can then be chosen ([`SlowStart`]).
+    /// Whether it begins with the standard slow start, whose early exit can then be chosen ([`SlowStart`]).
     pub slow_start: bool,
 }
 
-/// Declares the algorithms: for each its module and the controller in it, which has `new(Config)`.
+/// Declares the algorithms. Each entry names its module and the controller in it, which has `new(Config)`.
 macro_rules! algorithms {
     ($($(#[$doc:meta])* $module:ident :: $controller:ident,)*) => {
         $(mod $module;)*
 
-        /// The algorithms there are.
+        /// All algorithms.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Algorithm {
             $($(#[$doc])* $controller,)*
@@ -331,7 +332,7 @@ algorithms! {
     cubic::Cubic,
     /// BBR version 1.
     bbr::Bbr,
-    // Reno and its forerunner.
+    // Reno and its predecessor.
     /// Tahoe.
     tahoe::Tahoe,
     /// Reno.
@@ -378,7 +379,7 @@ algorithms! {
 }
 
 impl Algorithm {
-    /// Whether it works by marks, so that its packets are always ECN-capable and marks are echoed one by one (Linux:
+    /// Whether it depends on marks, so that its packets are always ECN-capable and marks are echoed one by one (Linux:
     /// `TCP_CONG_NEEDS_ECN`).
     pub fn needs_ecn(self) -> bool {
         self == Algorithm::Dctcp
@@ -390,7 +391,7 @@ impl Algorithm {
     }
 }
 
-/// `bytes` rounded down to whole grains.
+/// `bytes` rounded down to whole units of the granularity.
 fn whole(bytes: u64, grain: u64) -> u64 {
     bytes / grain * grain
 }

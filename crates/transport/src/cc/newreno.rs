@@ -1,4 +1,4 @@
-//! NewReno: slow start and congestion avoidance of RFC 5681, one reduction an episode as in RFC 6582 and RFC 9002.
+//! NewReno: slow start and congestion avoidance of RFC 5681, one reduction per episode as in RFC 6582 and RFC 9002.
 //!
 //! Growth is by bytes delivered (RFC 3465), so that delayed ACKs do not slow it.
 
@@ -16,7 +16,7 @@ pub(super) const DESCRIPTION: Description = Description {
 #[derive(Clone, Debug)]
 pub struct NewReno {
     w: Windows,
-    /// What an ACK adds at most in slow start, segments.
+    /// The largest growth per ACK in slow start, segments.
     step: u64,
 }
 
@@ -25,7 +25,7 @@ impl NewReno {
         NewReno::with_step(config, u64::MAX)
     }
 
-    /// One that adds at most so many segments an ACK in slow start.
+    /// A controller that adds at most this many segments per ACK in slow start.
     pub(super) fn with_step(config: Config, segments: u64) -> NewReno {
         NewReno { w: Windows::new(&config, SlowStart::Standard), step: segments }
     }

@@ -1,14 +1,14 @@
 //! NV (L. Brakmo, "TCP-NV: congestion avoidance for data centers", Linux Plumbers Conference 2010 and netdev 2015; Linux 6.12
 //! `tcp_nv.c`).
 //!
-//! Vegas for paths whose RTTs are noisy. What a window carried, data delivered an RTT, is taken as the largest rate of a
-//! round; times the least RTT it is the window that the path needs, and 10 segments more may be queued. A window above
-//! that is cut by 30 % of what is too much, one at least 2 segments below may grow as Reno's does, and decisions wait for
-//! enough samples. The least RTT is forgotten every 4 to 6 seconds, at random so that flows do not do it together.
+//! Vegas for paths with noisy RTTs. The largest delivery rate of a round, times the smallest RTT, is the window that
+//! the path needs. 10 segments more may be queued. A window above that is cut by 30 % of the excess. A window at least
+//! 2 segments below may grow as Reno's does. Decisions wait for enough samples. The smallest RTT is discarded every 4
+//! to 6 seconds, at random so that flows do not do it together.
 //!
-//! There is no paper with numbers; the kernel's parameters stand for both transports. Over QUIC windows are not rounded to
-//! segments. The base RTT that a BPF program can give is left out, as is growth faster than Reno's, which the kernel has
-//! switched off (`nv_cwnd_growth_rate_pos`).
+//! There is no paper with numbers; both transports use the kernel's parameters. Over QUIC windows are not rounded to
+//! segments. The base RTT that a BPF program can give is left out, as is growth faster than Reno's, which the kernel
+//! has switched off (`nv_cwnd_growth_rate_pos`).
 
 use super::observed::Ticks;
 use super::windows::Windows;
@@ -23,25 +23,27 @@ pub(super) const DESCRIPTION: Description = Description {
     slow_start: true,
 };
 
-/// Segments that may be queued (`nv_pad`), and how near to that the window stops growing (`nv_pad_buffer`).
+/// The number of segments that may be queued (`nv_pad`), and the distance to that at which the window stops growing
+/// (`nv_pad_buffer`).
 const PAD: u64 = 10;
 const PAD_BUFFER: u64 = 2;
-/// The part of what is too much that is cut, in 1/128: 30 % (`nv_cong_dec_mult`).
+/// The part of the excess that is cut, in 1/128: 30 % (`nv_cong_dec_mult`).
 const CUT: u64 = 38;
-/// What a loss leaves, in 1/1024: 80 % (`nv_loss_dec_factor`).
+/// The share of the window that is left after a loss, in 1/1024: 80 % (`nv_loss_dec_factor`).
 const KEPT: u64 = 819;
 /// Samples before the window is cut, grows, or slow start ends (`nv_dec_eval_min_calls` and its like).
 const SAMPLES_CUT: u32 = 60;
 const SAMPLES_GROW: u32 = 20;
 const SAMPLES_SLOW_START: u32 = 30;
-/// RTTs before the window is cut (`nv_rtt_min_cnt`), and without a decision before it stops growing (`nv_stop_rtt_cnt`).
+/// The number of RTTs before the window is cut (`nv_rtt_min_cnt`), and without a decision before it stops growing
+/// (`nv_stop_rtt_cnt`).
 const ROUNDS_CUT: u32 = 2;
 const ROUNDS_STOP: u32 = 10;
 /// Decisions without congestion after which growth that timeouts have slowed doubles (`nv_cwnd_growth_rate_neg`), and how
 /// often it can be halved.
 const RECOVER: u32 = 8;
 const SLOWEST: u32 = 8;
-/// The least RTT is forgotten after 5 s x (3/4 … 5/4), first after 2 s (`nv_reset_period`).
+/// The smallest RTT is discarded after 5 s x (3/4 … 5/4), the first time after 2 s (`nv_reset_period`).
 const FORGET_S: u64 = 5;
 const FIRST_FORGET_S: u64 = 2;
 /// Windows below this, segments, make no decision where one ACK is all that an RTT brings; it grows by 2 up to 81.
@@ -59,23 +61,23 @@ pub struct Nv {
     stream: Stream,
     phase: Phase,
     may_grow: bool,
-    /// Set by congestion: what was seen is forgotten when it is over.
+    /// Set by congestion: the measurements are discarded when it is over.
     reset: bool,
-    /// By how many halvings timeouts have slowed growth.
+    /// The number of times that timeouts have halved the growth.
     slowed: u32,
     seen: Seen,
     /// Decisions in a row that found no congestion.
     clear: u32,
-    /// The least RTT that counts, and the one that will, us; none before a sample.
+    /// The smallest RTT in use, and the one that will replace it, us; `None` before a sample.
     least_rtt: u64,
     next_least_rtt: u64,
-    /// When the one becomes the other, ticks.
+    /// When the second replaces the first, ticks.
     forget_at: Option<u64>,
     /// `LEAST` as it stands, segments.
     least_window: u64,
 }
 
-/// What was seen since the last decision.
+/// Measurements since the last decision.
 #[derive(Clone, Copy, Default, Debug)]
 struct Seen {
     samples: u32,
@@ -146,7 +148,7 @@ impl Nv {
     fn end_round(&mut self, ack: &Ack, bytes: u64) {
         let mss = self.w.mss;
         if self.seen.samples == 1 && bytes >= (self.least_window - 1) * mss && self.least_window < LEAST_MOST {
-            // One ACK a round: the window is too small to tell anything.
+            // One ACK per round: the window is too small for a decision.
             self.least_window = (self.least_window + LEAST_STEP).min(LEAST_MOST);
             self.seen.round_end = ack.sent_to + self.least_window * mss;
             self.seen.samples = 0;
@@ -166,7 +168,7 @@ impl Nv {
         }
     }
 
-    /// Cuts a window that is larger than `most` if enough was seen; returns whether.
+    /// Cuts a window that is larger than `most` if there are enough samples. Returns whether it did.
     fn cut(&mut self, most: u64) -> bool {
         let mss = self.w.mss;
         let needed = if self.w.ssthresh == u64::MAX { SAMPLES_SLOW_START } else { SAMPLES_CUT };
@@ -259,7 +261,7 @@ mod tests {
     use crate::cc::bench::{Bench, MSS, Path, ack, config};
     use haltere_net::Span;
 
-    /// An NV in congestion avoidance with so many segments, on a path of 100 ms of which it has seen `samples`.
+    /// An NV in congestion avoidance with this many segments, on a path of 100 ms of which it has seen `samples`.
     fn avoiding(segments: u64, samples: u32) -> Nv {
         let mut cc = Nv::new(config());
         (cc.w.window, cc.w.ssthresh) = (segments * MSS, segments * MSS);
@@ -268,7 +270,7 @@ mod tests {
         cc
     }
 
-    /// By how many segments a decision changes the window, when the best round carried so many.
+    /// The number of segments by which a decision changes the window, if the best round carried this many.
     fn decided(mut cc: Nv, carried: u64) -> i64 {
         let before = cc.w.window;
         cc.on_ack(&ack(|a| {
@@ -280,9 +282,9 @@ mod tests {
 
     #[test]
     fn a_window_above_what_was_carried_and_ten_is_cut_by_a_third_of_the_rest() {
-        // 100 - (60 + 10) = 30 too many, of which 38/128.
+        // 100 - (60 + 10) = 30 in excess, of which 38/128.
         assert_eq!(decided(avoiding(100, 60), 60), -8);
-        // Two are cut at least, and at most what is too much.
+        // At least two are cut, and at most the excess.
         assert_eq!(decided(avoiding(100, 60), 86), -2);
         assert_eq!(decided(avoiding(100, 60), 89), -1);
         assert_eq!(decided(avoiding(100, 60), 90), 0);

@@ -1,5 +1,5 @@
-//! What several algorithms observe alike: a kernel's ticks, rounds, RTTs within a round, what was cumulatively
-//! acknowledged.
+//! Measurements that several algorithms share: a kernel's ticks, rounds, RTTs within a round, and the data acknowledged
+//! cumulatively.
 
 use super::{Ack, Config};
 use haltere_net::{Span, Time};
@@ -43,7 +43,7 @@ impl Ticks {
     }
 }
 
-/// Rounds: one ends when what had been sent at its beginning is acknowledged.
+/// Rounds: one ends when everything sent before its beginning is acknowledged.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Rounds {
     end: u64,
@@ -65,7 +65,7 @@ impl Rounds {
     }
 }
 
-/// The least RTT of all time, and the least and the number of RTTs since the last reset (Linux: `struct vegas`).
+/// The smallest RTT of all time, and the smallest and the number of RTTs since the last reset (Linux: `struct vegas`).
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Rtts {
     base: Option<Span>,
@@ -74,7 +74,7 @@ pub(super) struct Rtts {
 }
 
 impl Rtts {
-    /// Takes an ACK's RTT in.
+    /// Processes an ACK's RTT.
     pub(super) fn observe(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.is_zero()) {
             self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
@@ -83,17 +83,17 @@ impl Rtts {
         }
     }
 
-    /// Forgets the least RTT, though not how many there were.
+    /// Discards the smallest recent RTT, but keeps the number of RTTs.
     pub(super) fn forget_least(&mut self) {
         self.least = None;
     }
 
-    /// Forgets the path's least RTT.
+    /// Discards the path's smallest RTT.
     pub(super) fn forget_base(&mut self) {
         self.base = None;
     }
 
-    /// The path's least RTT, and the least of late; none before there are both.
+    /// The path's smallest RTT, and the smallest recent one; `None` before there are both.
     pub(super) fn both(&self) -> Option<(Span, Span)> {
         Some((self.base?, self.least?))
     }

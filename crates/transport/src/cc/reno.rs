@@ -1,10 +1,11 @@
 //! Reno (RFC 5681; V. Jacobson, "Modified TCP congestion avoidance algorithm", end2end-interest, 30 April 1990).
 //!
-//! What sets Reno apart from NewReno is loss recovery: the first ACK of new data ends it, so that several losses in a
-//! window cost several halvings or a timeout. Our transports know by selective acknowledgements (TCP: RFC 2018, QUIC:
-//! ACK ranges) what is missing, and repair all of it in one recovery; there Reno and NewReno are the same, as they are in
-//! Linux, whose module `reno` is this one. Where bytes are counted one difference is left: slow start adds at most one
-//! segment an ACK (RFC 5681 equation 2), where NewReno adds what was delivered (RFC 3465, RFC 9002).
+//! Reno and NewReno differ in loss recovery: Reno's recovery ends with the first ACK of new data, so that several
+//! losses in a window cause several halvings or a timeout. Our transports know from selective acknowledgements (TCP:
+//! RFC 2018, QUIC: ACK ranges) what is missing, and repair all of it in one recovery. With them Reno and NewReno are
+//! the same, as they are in Linux, whose module `reno` is this one. Where bytes are counted one difference is left:
+//! slow start adds at most one segment per ACK (RFC 5681 equation 2), where NewReno adds what was delivered (RFC 3465,
+//! RFC 9002).
 
 use super::newreno::NewReno;
 use super::{Config, Description};

@@ -1,10 +1,10 @@
 //! Tahoe (V. Jacobson, "Congestion avoidance and control", SIGCOMM 1988, section 3 and appendices): after any loss the
-//! window is one segment and slow start leads up to half of what it was.
+//! window is one segment, and slow start leads up to half of the former window.
 //!
-//! The sender of 1988 took everything in flight for gone. Ours know what is in flight, so that a window of one segment
-//! would hold even the repair back until the pipe has run dry. What was in flight at the loss is therefore added to the
-//! window until it has arrived: beyond it one segment may be out, then two, as with Tahoe. What arrived is not sent
-//! again, which a sender without selective acknowledgements did. A reduction is never undone.
+//! The sender of 1988 assumed that everything in flight was lost. Our senders know what is in flight, so that a window
+//! of one segment would delay even the repair until nothing is in flight. The bytes in flight at the loss are therefore
+//! added to the window until they have arrived. Beyond them one segment may be in flight, then two, as with Tahoe. Data
+//! that arrived is not sent again, which a sender without selective acknowledgements did. A reduction is never undone.
 
 use super::windows::Windows;
 use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart, Trigger};
@@ -42,12 +42,12 @@ impl CongestionController for Tahoe {
         if ack.phase < Phase::Recovery {
             self.stale = 0;
         }
-        // What the ACK that told of the loss delivered was no longer in flight.
+        // The data delivered by the ACK that showed the loss was no longer in flight.
         let delivered = if ack.now == self.counted { 0 } else { ack.delivered };
         let fresh = delivered.saturating_sub(self.stale);
         self.stale = self.stale.saturating_sub(delivered + ack.lost);
         let fresh = self.w.consider_exit(&Ack { delivered: fresh, ..*ack }, ack.min_rtt);
-        // Slow start goes on through recovery, by what was sent since the loss.
+        // Slow start continues through recovery, with the data sent since the loss.
         let ack = Ack { may_grow: ack.may_grow || self.owns_recovery(), ..*ack };
         if let Some(rest) = self.w.grow(&ack, fresh) {
             self.w.additive_reno(rest);
@@ -59,7 +59,8 @@ impl CongestionController for Tahoe {
         self.w.window = self.w.mss;
         self.counted = event.now;
         self.stale = match event.trigger {
-            // A timeout finds lost what is older than an RTT; the rest is given a window of its own alike.
+            // A timeout finds everything lost that is older than an RTT. The rest is added to the window in the same
+            // way.
             Trigger::Loss | Trigger::Ecn | Trigger::Delay | Trigger::Timeout => event.in_flight,
             Trigger::PersistentCongestion => 0,
         };
@@ -79,8 +80,8 @@ impl CongestionController for Tahoe {
         self.w.in_slow_start()
     }
 
-    /// TCP's PRR aims at the threshold. QUIC drops to the window at once and needs no help; there a loss among what was
-    /// sent since the last one is to be told.
+    /// TCP's PRR aims at the threshold. QUIC reduces the window at once and needs no PRR; there a loss of data sent
+    /// since the last one must be reported.
     fn owns_recovery(&self) -> bool {
         self.w.as_linux()
     }

@@ -1,12 +1,13 @@
 //! Vegas: L. Brakmo, L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC 13(8), 1995.
 //!
-//! Once a round trip the data that lies in queues is estimated from the least RTT of the round and the least RTT ever;
-//! the window grows or shrinks by a segment so as to keep between alpha and beta segments there.
+//! Once per round trip the data in queues is estimated from the smallest RTT of the round and the smallest RTT ever.
+//! The window grows or shrinks by a segment so that between alpha and beta segments are queued.
 //!
-//! Where windows are kept in whole segments this is the kernel's (`tcp_vegas.c`, Linux 6.12): alpha 2, beta 4, gamma 1,
-//! exponential growth in every round, the window set to what the path carried when slow start ends. With windows in
-//! bytes it is the paper's: alpha 1, beta 3 (section 3.2), growth in every other round of slow start (section 3.3).
-//! Losses halve the window in both, as RFC 5681 has it; the paper's own retransmission rules belong to the transport.
+//! Where windows are kept in whole segments this is the kernel's Vegas (`tcp_vegas.c`, Linux 6.12): alpha 2, beta 4,
+//! gamma 1, exponential growth in every round, and the window set to what the path carried when slow start ends. With
+//! windows in bytes it is the paper's: alpha 1, beta 3 (section 3.2), growth in every other round of slow start
+//! (section 3.3). Losses halve the window in both, as in RFC 5681. The paper's own retransmission rules belong to the
+//! transport.
 
 use super::windows::Windows;
 use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart};
@@ -18,10 +19,10 @@ pub(super) const DESCRIPTION: Description = Description {
     slow_start: false,
 };
 
-/// Samples a round must have for its least RTT to be none of a delayed ACK's (`cntRTT`).
+/// The number of samples after which a round's smallest RTT is not that of a delayed ACK (`cntRTT`).
 const FEW_SAMPLES: u32 = 2;
 
-/// Segments in the queue: to have at least, at most, and to leave slow start at.
+/// Segments in the queue: the smallest and the largest number, and the number at which slow start ends.
 #[derive(Clone, Copy, Debug)]
 struct Thresholds {
     alpha: u64,
@@ -37,15 +38,15 @@ const PAPER: Thresholds = Thresholds { alpha: 1, beta: 3, gamma: 1 };
 pub struct Vegas {
     w: Windows,
     thresholds: Thresholds,
-    /// The least RTT ever, us; never 0.
+    /// The smallest RTT ever, us; never 0.
     base: Option<u64>,
     /// The least RTT of this round, us, and its samples.
     least: Option<u64>,
     samples: u32,
-    /// The round ends when more than this is acknowledged.
+    /// The round ends when a position beyond this is acknowledged.
     round_end: u64,
     sent_to: u64,
-    /// Whether RTTs are looked at: not while losses are repaired.
+    /// Whether RTTs are used: not while losses are repaired.
     enabled: bool,
     phase: Phase,
     /// The paper's slow start: whether the window grows in this round.
@@ -74,7 +75,7 @@ impl Vegas {
         self.w.grain == self.w.mss
     }
 
-    /// Waits for a round of fresh samples (`vegas_enable`).
+    /// Waits for a round of new samples (`vegas_enable`).
     fn enable(&mut self) {
         self.enabled = true;
         self.round_end = self.sent_to;
@@ -93,8 +94,8 @@ impl Vegas {
         self.samples += 1;
     }
 
-    /// Bytes in the queue. The paper takes (expected - actual rate) x base RTT, the kernel the base RTT for the one the
-    /// window took, in whole segments.
+    /// Bytes in the queue: window (RTT - base RTT) / RTT in the paper. The kernel divides by the base RTT, and counts in
+    /// whole segments.
     fn queued(&self, base: u64, rtt: u64) -> u64 {
         let over = self.w.window.saturating_mul(rtt - base);
         if self.follows_kernel() { over / self.w.mss / base * self.w.mss } else { over / rtt }
@@ -106,7 +107,7 @@ impl Vegas {
         }
     }
 
-    /// A round is over: one look at the queue.
+    /// A round has ended: estimates the queue once.
     fn adjust(&mut self, ack: &Ack, base: u64, rtt: u64) {
         let (mss, t) = (self.w.mss, self.thresholds);
         let queued = self.queued(base, rtt);
@@ -136,7 +137,7 @@ impl Vegas {
 impl CongestionController for Vegas {
     fn on_sent(&mut self, sent: &Sent) {
         self.w.restart_after(sent);
-        // What was measured before an idle time is stale (`CA_EVENT_TX_START`).
+        // Measurements from before an idle time are out of date (`CA_EVENT_TX_START`).
         if sent.in_flight == 0 {
             self.base = None;
             self.enable();
@@ -206,7 +207,7 @@ mod tests {
         cc
     }
 
-    /// The window after a round whose least RTT leaves `queued` hundredths of a segment in the queue.
+    /// The window after a round whose smallest RTT means `queued` hundredths of a segment in the queue.
     fn after_round(mut cc: Vegas, hundredths: u64) -> i64 {
         let before = cc.w.window;
         // Diff = W (rtt - base) / base segments for the kernel, / rtt for the paper.
@@ -261,7 +262,8 @@ mod tests {
         let path = Path::new(20, 50);
         for grain in [MSS, 1] {
             let mut bench = Bench::with(Vegas::new(Config { grain, ..config() }), path);
-            // Slow start overshoots (the first ACKs of a round tell of no queue), and a segment an RTT is taken back.
+            // Slow start overshoots, because the first ACKs of a round show no queue. The excess is reduced by a
+            // segment per RTT.
             bench.run(Span::from_secs(90), |_| {});
             let (start, mut longest) = (bench.sampler.delivered(), 0);
             bench.run(Span::from_secs(10), |b| longest = longest.max(b.queued()));

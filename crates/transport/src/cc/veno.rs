@@ -1,10 +1,10 @@
 //! Veno (C. P. Fu, S. C. Liew, "TCP Veno: TCP enhancement for transmission over wireless access networks", IEEE JSAC
 //! 21(2), 2003, section II).
 //!
-//! The backlog N = window (RTT - BaseRTT) / RTT, as in Vegas, tells losses of congestion from random ones: with fewer
-//! than 3 segments waiting a loss takes a fifth only, and from 3 on the window grows by a segment in two RTTs. The paper
-//! takes the smoothed RTT and forgets BaseRTT at each loss; Linux takes the ACK's own RTT, and forgets BaseRTT when
-//! nothing is in flight.
+//! The backlog N = window (RTT - BaseRTT) / RTT, as in Vegas, separates losses by congestion from random ones. With
+//! fewer than 3 segments waiting a loss removes only a fifth of the window; from 3 on the window grows by a segment in
+//! two RTTs. The paper uses the smoothed RTT and discards BaseRTT at each loss. Linux uses the ACK's own RTT, and
+//! discards BaseRTT when nothing is in flight.
 
 use super::observed::Rtts;
 use super::windows::Windows;
@@ -17,9 +17,9 @@ pub(super) const DESCRIPTION: Description = Description {
     slow_start: true,
 };
 
-/// Segments waiting from which the path is congested.
+/// The number of waiting segments from which the path counts as congested.
 const BETA: u64 = 3;
-/// RTTs to have seen before Veno trusts them (Linux).
+/// The number of RTTs that Veno needs before it acts (Linux).
 const SAMPLES: u32 = 2;
 
 /// Veno.
@@ -27,10 +27,10 @@ const SAMPLES: u32 = 2;
 pub struct Veno {
     w: Windows,
     rtts: Rtts,
-    /// Whether the backlog is of `BETA` segments at least.
+    /// Whether the backlog is at least `BETA` segments.
     congested: bool,
     phase: Phase,
-    /// Linux: whether the next window delivered adds a segment, while congested.
+    /// Linux: whether the next delivered window adds a segment, while congested.
     every_other: bool,
 }
 
@@ -76,7 +76,7 @@ impl Veno {
         }
     }
 
-    /// The backlog in half segments, rounded up; without an RTT since the last look the path counts as congested.
+    /// The backlog in half segments, rounded up. Without an RTT since the last evaluation the path counts as congested.
     fn is_congested_linux(&self) -> bool {
         let window = 2 * self.w.segments();
         let free = self.rtts.both().map_or(0, |(base, least)| {
@@ -85,7 +85,7 @@ impl Veno {
         window.saturating_sub(free) >= 2 * BETA
     }
 
-    /// A segment for every other window; the kernel looks before it counts.
+    /// A segment for every other window. The kernel checks before it counts.
     fn grow_congested(&mut self, delivered: u64) {
         if self.w.credit < self.w.window {
             self.w.credit += delivered;

@@ -2,9 +2,9 @@
 //! MobiCom 2001; L. A. Grieco, S. Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP
 //! congestion control", ACM CCR 34(2), 2004).
 //!
-//! Reno, but a loss takes the window to what the path has proved to carry: the rate of acknowledgements, sampled once an
-//! RTT and smoothed, times the least RTT. Linux samples in ticks, over 50 ms at least, smooths twice by 7/8, heads for
-//! half the window during recovery and sets the estimate at its end.
+//! Reno, except that a loss sets the window to what the path has carried: the rate of acknowledgements, sampled once
+//! per RTT and smoothed, times the smallest RTT. Linux samples in ticks, over at least 50 ms, smooths twice by 7/8,
+//! aims at half the window during recovery and applies the estimate at its end.
 
 use super::observed::Ticks;
 use super::windows::Windows;
@@ -20,7 +20,7 @@ pub(super) const DESCRIPTION: Description = Description {
 
 /// The weight of the old estimate (Grieco, Mascolo, section 2.1).
 const MEMORY: f64 = 0.9;
-/// Samples span this at least (Linux).
+/// The shortest sample (Linux).
 const SAMPLE_LEAST: Span = Span::from_millis(50);
 
 /// Westwood+.
@@ -30,10 +30,10 @@ pub struct Westwood {
     bandwidth: Bandwidth,
     rtt: Option<Span>,
     least_rtt: Option<Span>,
-    /// Set when the least RTT is to be taken anew.
+    /// Set when the smallest RTT must be measured again.
     forget_rtt: bool,
     linux: Linux,
-    /// Whether losses found by ACKs are being repaired, and whether that has just ended.
+    /// Whether losses found by ACKs are being repaired, and whether the repair has just ended.
     recovering: bool,
     recovered: bool,
 }
@@ -64,7 +64,7 @@ impl Bandwidth {
     }
 }
 
-/// How the kernel's module counts.
+/// Counts as the kernel's module does.
 #[derive(Clone, Copy, Debug)]
 struct Linux {
     ticks: Ticks,
@@ -74,8 +74,8 @@ struct Linux {
 }
 
 impl Linux {
-    /// Bytes that an ACK delivered, by the cumulative ACK alone: a duplicate counts for a segment, which later
-    /// acknowledgements are not counted for again.
+    /// Bytes that an ACK delivered, from the cumulative ACK alone. A duplicate counts as a segment, for which later
+    /// acknowledgements do not count again.
     fn count(&mut self, ack: &Ack, mss: u64) -> u64 {
         let mut bytes = ack.acked_to.saturating_sub(self.acked_to);
         self.acked_to = self.acked_to.max(ack.acked_to);
@@ -147,7 +147,7 @@ impl Westwood {
         self.w.window = self.w.ssthresh;
     }
 
-    /// What the path carries: bandwidth times least RTT, bytes.
+    /// The capacity of the path: bandwidth times smallest RTT, bytes.
     fn capacity(&self) -> u64 {
         let least = self.least_rtt.unwrap_or(Span::ZERO);
         let span = if self.w.as_linux() { self.linux.ticks.of(least) as f64 } else { least.as_secs_f64() };

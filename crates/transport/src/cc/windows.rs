@@ -1,10 +1,10 @@
-//! What window-based algorithms share: slow start with its exits, additive increase, reduction, undo, restart.
+//! Parts that window-based algorithms share: slow start with its exits, additive increase, reduction, undo, restart.
 
 use super::hystart::{Advice, Exit, View};
 use super::{Ack, Config, Congestion, Sent, SlowStart, Trigger, whole};
 use haltere_net::Span;
 
-/// Where windows stand before an episode, to be put back if it proves false.
+/// The windows before an episode, which are restored if it proves spurious.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     window: u64,
@@ -27,7 +27,7 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// The windows of a path; slow start ends as the configuration says, else by `usual`.
+    /// The windows of a path. Slow start ends as the configuration says, otherwise by `usual`.
     pub(super) fn new(config: &Config, usual: SlowStart) -> Windows {
         Windows {
             window: whole(config.initial_window, config.grain).max(config.grain),
@@ -46,8 +46,8 @@ impl Windows {
         self.window < self.ssthresh
     }
 
-    /// Whether windows are kept in whole segments, as Linux keeps them; such a sender follows the kernel's module of
-    /// its algorithm where that departs from the paper.
+    /// Whether windows are kept in whole segments, as Linux keeps them. Such a sender follows the kernel's module of
+    /// its algorithm where the module departs from the paper.
     pub(super) fn as_linux(&self) -> bool {
         self.grain == self.mss
     }
@@ -57,8 +57,8 @@ impl Windows {
         self.window / self.mss
     }
 
-    /// Lets slow start's exit look at an ACK; returns the bytes that count for growth. `delay_min` is the algorithm's
-    /// own idea of the path's least delay.
+    /// Passes an ACK to slow start's exit; returns the bytes that count for growth. `delay_min` is the algorithm's own
+    /// estimate of the path's smallest delay.
     pub(super) fn consider_exit(&mut self, ack: &Ack, delay_min: Option<Span>) -> u64 {
         if !self.in_slow_start() {
             return ack.delivered;
@@ -75,7 +75,7 @@ impl Windows {
         }
     }
 
-    /// Grows as slow start does if growth is due at all; returns the bytes left for congestion avoidance, if any.
+    /// Grows as slow start does if growth is allowed; returns the bytes left for congestion avoidance, if any.
     pub(super) fn grow(&mut self, ack: &Ack, delivered: u64) -> Option<u64> {
         if !ack.window_limited || !ack.may_grow {
             return None;
@@ -96,7 +96,7 @@ impl Windows {
     pub(super) fn additive(&mut self, delivered: u64, per: u64) {
         let per = per.max(1);
         if self.credit >= per {
-            // Credit from a time when more was asked for a segment is good for one.
+            // Credit from a time when a segment of growth cost more is worth one segment.
             self.credit = 0;
             self.window += self.mss;
         }
@@ -111,14 +111,14 @@ impl Windows {
         self.additive(delivered, self.window);
     }
 
-    /// Sets the target after congestion and remembers what was before; after a timeout one segment more than what is
-    /// in flight may be out.
+    /// Sets the target after congestion and stores the former values. After a timeout one segment more than the data in
+    /// flight may be sent.
     pub(super) fn reduce(&mut self, event: &Congestion, ssthresh: u64) {
         if event.trigger == Trigger::Timeout {
             self.exit.restart();
         }
         if event.new_episode {
-            // An undone episode leaves a threshold of three quarters of the window at least (Linux).
+            // An undone episode leaves a threshold of at least three quarters of the window (Linux).
             let kept = self.ssthresh.max(self.window - self.window / 4);
             self.before = Some(Before { window: self.window, ssthresh: kept });
             self.ssthresh = whole(ssthresh, self.grain).max(2 * self.mss);
@@ -131,7 +131,7 @@ impl Windows {
         };
     }
 
-    /// Puts back what the last reduction took, if the window has not grown beyond it.
+    /// Restores the windows from before the last reduction, if the window has not grown beyond them.
     pub(super) fn undo(&mut self) {
         if let Some(before) = self.before.take() {
             self.window = self.window.max(before.window);
@@ -139,8 +139,8 @@ impl Windows {
         }
     }
 
-    /// After an idle time longer than the retransmission timeout the window says little of the path: it is halved for
-    /// each timeout that passed, down to the initial window (RFC 5681 section 4.1; RFC 7661's concern, Linux's form).
+    /// After an idle time longer than the retransmission timeout the window is out of date. It is halved for each
+    /// timeout that passed, down to the initial window (RFC 5681 section 4.1; RFC 7661; the form is Linux's).
     pub(super) fn restart_after(&mut self, sent: &Sent) {
         let Some(idle) = sent.after_idle.filter(|idle| *idle > sent.timeout && !sent.timeout.is_zero()) else { return };
         self.ssthresh = self.ssthresh.max(self.window - self.window / 4);
@@ -153,7 +153,7 @@ impl Windows {
         self.window = self.window.max(floor);
     }
 
-    /// A segment has another size; windows keep at least two of them.
+    /// The segment size changed. Windows keep at least two segments.
     pub(super) fn set_mss(&mut self, mss: u64) {
         if self.grain == self.mss {
             self.grain = mss;

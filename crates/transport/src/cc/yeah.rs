@@ -1,9 +1,10 @@
 //! YeAH (A. Baiocchi, A. P. Castellani, F. Vacirca, "YeAH-TCP: yet another highspeed TCP", PFLDnet 2007, section III).
 //!
-//! Once a round the queue Q = window (RTT - base RTT) / RTT is estimated, from the round's least RTT. With Q up to 80
-//! segments and an RTT less than an eighth above its base YeAH is fast and grows as Scalable TCP; else it is slow, grows
-//! as Reno, and takes Q from the window when that is above 80, down to the window that Reno would have. A loss takes Q,
-//! an eighth at least and half at most, or half if other greedy flows seem to be there: after 16 slow rounds.
+//! Once per round the queue Q = window (RTT - base RTT) / RTT is estimated from the round's smallest RTT. With Q up to
+//! 80 segments and an RTT less than an eighth above its base, YeAH is fast and grows as Scalable TCP does. Otherwise it
+//! is slow and grows as Reno does. When Q is above 80, it is subtracted from the window, down to the window that Reno
+//! would have. A loss subtracts Q, but at least an eighth and at most half of the window; or half, if other greedy
+//! flows seem to be present, that is, after 16 slow rounds.
 
 use super::observed::{Rounds, Rtts};
 use super::windows::Windows;
@@ -20,16 +21,16 @@ pub(super) const DESCRIPTION: Description = Description {
 const QUEUE_MOST: u64 = 80;
 /// phi: the queueing delay up to which YeAH is fast is this part of the base RTT.
 const PHI: u64 = 8;
-/// The largest part (epsilon) of the window that draining takes and the least part (delta) that a loss takes.
+/// The largest part (epsilon) of the window that draining removes, and the smallest part (delta) that a loss removes.
 const DRAINED_MOST: u64 = 2;
 const LOST_LEAST: u64 = 8;
-/// rho: slow rounds after which other flows are taken to compete.
+/// rho: the number of slow rounds after which other flows are assumed to compete.
 const COMPETING: u32 = 16;
-/// zeta: fast rounds after which Reno's window is forgotten.
+/// zeta: the number of fast rounds after which Reno's window is reset.
 const FORGET: u32 = 50;
 /// Segments to deliver for one of growth while fast, or a window if that is less.
 const PER_SEGMENT: u64 = 100;
-/// RTTs that a round must have seen.
+/// The number of RTT samples that a round needs.
 const SAMPLES: u32 = 2;
 
 /// YeAH.
@@ -39,7 +40,7 @@ pub struct Yeah {
     rtts: Rtts,
     rounds: Rounds,
     phase: Phase,
-    /// Slow rounds in a row, and fast ones since the last loss.
+    /// Successive slow rounds, and fast rounds since the last loss.
     slow: u32,
     fast: u32,
     /// The queue as last estimated, and the window that Reno would have, bytes.
@@ -72,7 +73,7 @@ impl Yeah {
         whole(self.w.window / 2, self.w.grain).max(2 * self.w.mss)
     }
 
-    /// A round is over: how long is the queue, and what to do about it?
+    /// A round has ended: estimates the queue and decides how to react.
     fn judge(&mut self) {
         let (Some((base, least)), Some(queue)) = (self.rtts.both(), self.rtts.backlog(self.w.window)) else { return };
         let queue = whole(queue, self.w.grain);
@@ -101,7 +102,7 @@ impl CongestionController for Yeah {
     fn on_sent(&mut self, sent: &Sent) {
         self.w.restart_after(sent);
         if sent.in_flight == 0 {
-            // After idle time the path may be another (as in Vegas).
+            // After idle time the path may have changed (as in Vegas).
             self.rtts.forget_base();
             self.forget_round();
             self.rounds = Rounds::default();

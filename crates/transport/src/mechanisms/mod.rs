@@ -1,9 +1,10 @@
 //! Mechanisms as tables: every switch of a transport by name, with its type, its default and its source.
 //!
-//! [`TCP`] and [`QUIC`] list them. A mechanism is one entry there and a field of the transport's configuration; an entry
-//! reads the field and writes it, so that its default is that of `Config::new` and stands nowhere else.
+//! [`TCP`] and [`QUIC`] list them. A mechanism is one entry in a list and one field of the transport's configuration.
+//! An entry reads and writes that field, so its default is the one of `Config::new` and is stated nowhere else.
 //!
-//! A contender writes `+name` for on, `-name` for off and `+name=value` for a value; `haltere algorithms` prints the tables.
+//! A contender writes `+name` for on, `-name` for off and `+name=value` for a value. `haltere algorithms` prints the
+//! tables.
 
 mod quic;
 mod tcp;
@@ -21,7 +22,7 @@ use std::fmt;
 pub enum Kind {
     /// On or off.
     OnOff,
-    /// A number without unit, from the first to the second.
+    /// A number without a unit, with its smallest and largest value.
     Count(u64, u64),
     /// A number of full segments (TCP) or datagrams (QUIC).
     Segments(u64, u64),
@@ -46,7 +47,7 @@ impl Kind {
         }
     }
 
-    /// Reads a value in the words of the type, without `on`, `off` and `auto`.
+    /// Parses a value of this type, except for `on`, `off` and `auto`.
     fn read(self, text: &str) -> Option<Value> {
         let number = |least: u64, most: u64, n: u64| (least <= n && n <= most).then_some(Value::Number(n));
         match self {
@@ -65,7 +66,7 @@ impl Kind {
     }
 }
 
-/// What may be given, as in "a time from 1ms to 120s".
+/// Describes the allowed values, as in "a time from 1ms to 120s".
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -82,13 +83,13 @@ impl fmt::Display for Kind {
 /// A mechanism's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Value {
-    /// As the path or the congestion control has it by itself.
+    /// The path or the congestion control decides.
     Auto,
     /// On.
     On,
     /// Off.
     Off,
-    /// A number, of what the type says.
+    /// A number, in the unit of the type.
     Number(u64),
     /// A time.
     Time(Span),
@@ -107,46 +108,46 @@ impl Value {
         self != Value::Off
     }
 
-    /// The number it holds; 0 if it is off.
+    /// The number; 0 if the mechanism is off.
     fn number(self) -> u64 {
         if let Value::Number(n) = self { n } else { 0 }
     }
 
-    /// The number it holds, as a configuration's smaller type.
+    /// The number, as `u32`.
     fn small(self) -> u32 {
         u32::try_from(self.number()).unwrap_or(u32::MAX)
     }
 
-    /// The time it holds; zero if it is off.
+    /// The time; zero if the mechanism is off.
     fn span(self) -> Span {
         if let Value::Time(span) = self { span } else { Span::ZERO }
     }
 }
 
-/// What of a mechanism does not depend on the transport's configuration.
+/// The facts about a mechanism that do not depend on the transport's configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     /// The name in contenders.
     pub name: &'static str,
     /// The type of its value.
     pub kind: Kind,
-    /// What it does, in a line.
+    /// What it does, in one line.
     pub summary: &'static str,
     /// Where it is specified: an RFC's section, a function or parameter of Linux, a paper.
     pub source: &'static str,
-    /// What `+name` alone sets, if not a value's absence is an error.
+    /// What `+name` alone sets; `None` if a value must be given.
     pub on: Option<Value>,
-    /// What `-name` sets, if it can be off.
+    /// What `-name` sets; `None` if the mechanism cannot be switched off.
     pub off: Option<Value>,
     /// Why the other transport does not have it.
     pub only: Option<&'static str>,
 }
 
 impl Facts {
-    /// The value of `+name` (`sign` is `+`), `-name`, or, with `given`, `+name=value`.
+    /// The value that `+name` (`sign` is `+`) or `-name` sets, or with `given`, `+name=value`.
     ///
     /// # Errors
-    /// If that cannot be; the error says what would be right.
+    /// If the mechanism does not take this value. The error says which values it takes.
     pub fn value(&self, sign: char, given: Option<&str>) -> Result<Value, String> {
         let Facts { name, kind, .. } = self;
         match (sign, given) {
@@ -162,7 +163,7 @@ impl Facts {
         }
     }
 
-    /// A value as contenders write it.
+    /// Formats a value as contenders write it.
     pub fn show(&self, value: Value) -> String {
         match (value, self.kind) {
             (Value::Auto, _) => "auto".into(),
@@ -176,20 +177,20 @@ impl Facts {
     }
 }
 
-/// How a mechanism is read from a configuration and set in it.
+/// Functions that read a mechanism from a configuration and set it there.
 type Access<C> = (fn(&C) -> Value, fn(&mut C, Value));
 
 /// A mechanism of a transport with the configuration `C`.
 #[derive(Debug)]
 pub struct Mechanism<C: 'static> {
-    /// What it is.
+    /// Its facts.
     pub facts: Facts,
     get: fn(&C) -> Value,
     set: fn(&mut C, Value),
 }
 
 impl<C: 'static> Mechanism<C> {
-    /// A mechanism; one that is on or off can be switched by its name alone.
+    /// A new entry. A mechanism of type on or off can be switched by its name alone.
     const fn new(
         name: &'static str,
         kind: Kind,
@@ -204,19 +205,19 @@ impl<C: 'static> Mechanism<C> {
         Mechanism { facts: Facts { name, kind, summary, source, on, off, only: None }, get, set }
     }
 
-    /// The same, which `+name` alone sets to `value`.
+    /// The same entry, where `+name` alone sets `value`.
     const fn on(mut self, value: Value) -> Mechanism<C> {
         self.facts.on = Some(value);
         self
     }
 
-    /// The same, which `-name` switches off.
+    /// The same entry, where `-name` switches the mechanism off.
     const fn off(mut self) -> Mechanism<C> {
         self.facts.off = Some(Value::Off);
         self
     }
 
-    /// The same, with the reason why the other transport does not have it.
+    /// The same entry, with the reason why the other transport does not have the mechanism.
     const fn only(mut self, reason: &'static str) -> Mechanism<C> {
         self.facts.only = Some(reason);
         self
@@ -233,12 +234,12 @@ impl<C: 'static> Mechanism<C> {
     }
 }
 
-/// Zero as off.
+/// Maps zero to off.
 fn off_at_zero(n: u64) -> Value {
     if n == 0 { Value::Off } else { Value::Number(n) }
 }
 
-/// Sets what mechanisms say, in the order of the table, so that the order in which they are given does not matter.
+/// Sets the mechanisms in the order of the table, so that the order in which they are given does not matter.
 pub fn apply<C>(table: &[Mechanism<C>], given: &[(&'static str, Value)], config: &mut C) {
     for mechanism in table {
         if let Some((_, value)) = given.iter().find(|(name, _)| *name == mechanism.facts.name) {
@@ -247,8 +248,9 @@ pub fn apply<C>(table: &[Mechanism<C>], given: &[(&'static str, Value)], config:
     }
 }
 
-/// Why a mechanism of that name cannot have this value with a congestion control, if it cannot: the algorithm would take no
-/// notice. Pacing at an algorithm's own rate can only be left out where `unpaced_too` says so.
+/// The reason why a mechanism cannot have this value with a congestion control; `None` if it can. The reason is always
+/// that the algorithm would ignore the value. Where an algorithm has a pacing rate of its own, pacing can be switched
+/// off only if `unpaced_too` is set.
 pub fn unfit(algorithm: Algorithm, name: &str, value: Value, unpaced_too: bool) -> Option<&'static str> {
     let fresh = || {
         algorithm.build(cc::Config {

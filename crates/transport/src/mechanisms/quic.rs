@@ -11,10 +11,10 @@ const fn ms(n: u64) -> Span {
     Span::from_millis(n)
 }
 
-/// Why TCP lacks what QUIC's acknowledgements have.
+/// Why TCP does not have what QUIC's acknowledgements have.
 const SACKS: &str =
     "TCP's acknowledgements are cumulative with SACK blocks: write +sack-blocks=…, -sack-compression or -delack";
-/// Why TCP lacks QUIC's flow-control windows.
+/// Why TCP does not have QUIC's flow-control windows.
 const WINDOWS: &str = "TCP has one window, of the connection: write +receive-window=… or +max-receive-window=…";
 
 /// Every mechanism of QUIC.

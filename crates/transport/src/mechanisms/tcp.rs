@@ -348,7 +348,7 @@ pub const TCP: &[Tcp] = &[
     .only("QUIC gives up by time: write +idle-timeout=…"),
 ];
 
-/// What an unset or set exit of slow start is called.
+/// The value for an exit of slow start that is set or unset.
 pub(super) fn of_slow_start(exit: Option<SlowStart>) -> Value {
     match exit {
         None => Value::Auto,
@@ -358,7 +358,7 @@ pub(super) fn of_slow_start(exit: Option<SlowStart>) -> Value {
     }
 }
 
-/// The exit of slow start of that name.
+/// The exit of slow start with that name.
 pub(super) fn to_slow_start(value: Value) -> Option<SlowStart> {
     match value {
         Value::Off => Some(SlowStart::Standard),

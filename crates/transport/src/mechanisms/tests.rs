@@ -16,7 +16,7 @@ fn all() -> impl Iterator<Item = Facts> {
     TCP.iter().map(|m| m.facts).chain(QUIC.iter().map(|m| m.facts))
 }
 
-/// Values that a type allows, at its ends and by its words.
+/// Values that a type allows: the ends of its range, and its words.
 fn values(facts: &Facts) -> Vec<Value> {
     let ends = match facts.kind {
         Kind::OnOff => vec![],
@@ -34,7 +34,7 @@ fn names_are_words_that_no_other_begins_with_and_a_sign() {
         assert_eq!(unique.len(), table.len());
         for name in &table {
             assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'), "{name}");
-            // `+ack-delay` is never `+ack` and `-delay`.
+            // `+ack-delay` must never be read as `+ack` and `-delay`.
             let read_otherwise = name
                 .match_indices('-')
                 .any(|(i, _)| table.contains(&&name[..i]) && table.iter().any(|other| name[i + 1..] == **other));
@@ -58,14 +58,15 @@ fn each_value_is_set_as_it_is_written_and_read_back() {
             assert!(expressible, "{}: {default:?}", facts.name);
         }
     }
-    // "delack" is another word for a count: on, it leaves the count.
+    // "delack" is an alias for a count: `on` leaves the count unchanged.
     check(TCP, tcp);
     let others: Vec<_> = QUIC.iter().map(|m| m.facts.name).filter(|n| *n != "delack").collect();
     assert_eq!(others.len() + 1, QUIC.len());
     check(QUIC, quic);
 }
 
-/// Defaults are those that the configurations document, and the settings that are on stay what they are by default.
+/// Defaults equal what the configurations document. A mechanism that is on by default has the value that `+name` alone
+/// sets.
 #[test]
 fn what_is_on_by_default_is_what_its_name_alone_gives() {
     let pairs = TCP.iter().map(|m| (m.facts, m.get(&tcp()))).chain(QUIC.iter().map(|m| (m.facts, m.get(&quic()))));
@@ -82,7 +83,7 @@ fn every_mechanism_says_what_it_does_and_where_from() {
     for facts in all() {
         assert!(!facts.source.is_empty() && facts.summary.len() > 10, "{}", facts.name);
     }
-    // One that a transport lacks says why.
+    // A mechanism that a transport lacks has a reason.
     let has = |name: &str| (TCP.iter().any(|m| m.facts.name == name), QUIC.iter().any(|m| m.facts.name == name));
     for facts in all() {
         assert_eq!(facts.only.is_none(), has(facts.name) == (true, true), "{}", facts.name);

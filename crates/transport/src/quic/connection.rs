@@ -390,8 +390,8 @@ impl Endpoint for Connection {
         self.events.pop_front()
     }
 
-    fn takes_early_data(&self) -> bool {
-        self.config.role == Role::Client && self.config.session == Session::Early
+    fn can_send_early_data(&self) -> bool {
+        self.config.role == Role::Client && self.config.session == Session::EarlyData
     }
 
     fn open(&mut self) -> Option<StreamId> {

@@ -32,7 +32,7 @@ impl Connection {
         self.progress.started = true;
         self.opening.since = self.now;
         self.opening.unknown_version = self.config.unknown_version;
-        if self.config.session == Session::Early {
+        if self.config.session == Session::EarlyData {
             let remembered = self.config.remembered.unwrap_or_else(|| self.config.parameters());
             self.streams.on_parameters(&remembered);
             // A session is of one version (RFC 9001 section 4.6): its ticket is of no use with another one.
@@ -82,7 +82,7 @@ impl Connection {
             Form::Plain => return true,
             Form::ZeroRtt => {
                 let expected = self.config.role == Role::Server
-                    && self.config.session == Session::Early
+                    && self.config.session == Session::EarlyData
                     && packet.space == SpaceId::Data;
                 if expected {
                     return true;
@@ -112,7 +112,8 @@ impl Connection {
         let rtt = self.round_trip();
         self.paths[0] = self.new_path(PathId(0));
         self.spaces = Spaces::new();
-        self.opening = Opening { early: self.config.session == Session::Early, since: self.now, ..Opening::default() };
+        self.opening =
+            Opening { early: self.config.session == Session::EarlyData, since: self.now, ..Opening::default() };
         self.queue_hello();
         self.learn(rtt);
         true

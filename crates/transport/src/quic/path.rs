@@ -14,7 +14,7 @@ use crate::Body;
 use crate::cc::{self, CongestionController, Sent};
 use crate::endpoint::Role;
 use crate::path::PathState;
-use crate::recovery::{BurstPacer, RateSampler, Told};
+use crate::recovery::{BurstPacer, RateSampler, Reported};
 use haltere_net::{Packet, PathId, Rate, Span, Time};
 
 /// What a path must know of the connection to set its timer (RFC 9002 section 6.2).
@@ -96,7 +96,7 @@ pub(super) struct Path {
     pub ip_udp: u32,
     pub packet_threshold: u64,
     idle_restart: bool,
-    pub told: Told,
+    pub reported: Reported,
 }
 
 impl Path {
@@ -149,7 +149,7 @@ impl Path {
             ip_udp: config.ip_udp,
             packet_threshold: config.packet_threshold,
             idle_restart: config.idle_restart,
-            told: Told::default(),
+            reported: Reported::default(),
         }
     }
 

@@ -346,7 +346,7 @@ impl Connection {
     fn on_client_hello(&mut self) -> Result<(), &'static str> {
         self.take_parameters(0)?;
         let messages = self.config.flights();
-        self.opening.early = self.config.session == Session::Early;
+        self.opening.early = self.config.session == Session::EarlyData;
         for (crypto, bytes) in self.crypto.iter_mut().zip([messages.server_hello, messages.server_flight()]) {
             crypto.send.write(u64::from(bytes));
             crypto.send.finish();

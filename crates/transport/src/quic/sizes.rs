@@ -53,7 +53,7 @@ pub enum Session {
     /// Yes, by a ticket (RFC 8446 section 2.2).
     Resumed,
     /// Yes, and the client sends early data (section 2.3), which the server accepts.
-    Early,
+    EarlyData,
 }
 
 /// The transport parameter `min_ack_delay` (draft-ietf-quic-ack-frequency section 3): its number 0xff04de1b 8, length 1, a
@@ -112,7 +112,7 @@ impl HandshakeSizes {
         let early = match session {
             Session::New => return self,
             Session::Resumed => 0,
-            Session::Early => EARLY_DATA,
+            Session::EarlyData => EARLY_DATA,
         };
         HandshakeSizes {
             client_hello: self.client_hello + PRE_SHARED_KEY + early,

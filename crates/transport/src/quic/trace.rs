@@ -2,7 +2,7 @@
 
 use super::path::Path;
 use super::space::Spaces;
-use crate::recovery::Told;
+use crate::recovery::Reported;
 use haltere_net::incident::{CongestionState, TimerName};
 use haltere_net::{Cx, Incident, Span, Time};
 
@@ -17,7 +17,7 @@ impl Path {
 
     #[cold]
     fn report_changes(&mut self, spaces: &Spaces, i: usize, cx: &mut Cx<'_>) {
-        let now = Told {
+        let now = Reported {
             window: self.window(),
             ssthresh: self.cc.ssthresh(),
             in_flight: self.in_flight,
@@ -25,7 +25,7 @@ impl Path {
             state: self.congestion_state(),
             timer: (self.timer != Time::NEVER).then(|| (timer_name(spaces, i), self.timer)),
         };
-        self.told.update(self.id, now, cx);
+        self.reported.update(self.id, now, cx);
     }
 
     /// Tells of an RTT sample.

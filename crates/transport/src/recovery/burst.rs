@@ -1,10 +1,10 @@
-//! When packets may leave: bursts of a few packets at the congestion controller's rate (RFC 9002 section 7.7).
+//! Pacing in bursts of a few packets at the congestion controller's rate (RFC 9002 section 7.7).
 
 use super::Pacer;
 use haltere_net::{Rate, Time};
 
-/// A path's pacer. A burst of up to a quantum leaves back to back and is then charged as a whole, so that there is one
-/// wake-up a burst and not one a packet.
+/// A path's pacer. A burst of up to a quantum leaves back to back and is then charged as a whole. One burst therefore
+/// needs one wake-up, and not one per packet.
 #[derive(Clone, Debug)]
 pub struct BurstPacer {
     pacer: Pacer,
@@ -14,12 +14,12 @@ pub struct BurstPacer {
 }
 
 impl BurstPacer {
-    /// A pacer that lets the first `free` bytes go at once.
+    /// A pacer that does not pace the first `free` bytes.
     pub fn new(free: u64) -> BurstPacer {
         BurstPacer { pacer: Pacer::new(free), burst: 0, burst_at: Time::ZERO, burst_rate: Rate::default() }
     }
 
-    /// Until when nothing may be sent.
+    /// The time until which pacing blocks the sender; `None` if it may send.
     #[inline]
     pub fn blocked(&mut self, now: Time) -> Option<Time> {
         if self.burst > 0 && self.burst_at < now {
@@ -28,7 +28,7 @@ impl BurstPacer {
         self.pacer.blocked(now)
     }
 
-    /// When the next datagram may go; the present burst counts as charged.
+    /// When the next datagram may go, if the present burst is charged now.
     pub fn next(&self) -> Time {
         if self.burst == 0 {
             return self.pacer.next();
@@ -43,7 +43,7 @@ impl BurstPacer {
         self.burst = 0;
     }
 
-    /// `bytes` go out at `rate`; a burst is over when it has reached `quantum` bytes, or when time has moved on.
+    /// Records that `bytes` go out at `rate`. A burst ends when it reaches `quantum` bytes, or when the time changes.
     #[inline]
     pub fn on_sent(&mut self, now: Time, bytes: u64, rate: Rate, quantum: u64) {
         if self.burst > 0 && self.burst_at < now {

@@ -1,7 +1,7 @@
-//! Running extremes over a sliding window in constant space.
+//! Running extremes over a sliding window, in constant space.
 //!
-//! Kathleen Nichols' algorithm: keep the best, the second best since then and the third best since that, and promote
-//! them as they leave the window. Linux uses it for BBR's bandwidth and for the minimum RTT.
+//! Kathleen Nichols' algorithm. It keeps the best value, the second best since then and the third best since that. They
+//! move up as the first leaves the window. Linux uses it for BBR's bandwidth and for the minimum RTT.
 
 use std::marker::PhantomData;
 
@@ -35,7 +35,7 @@ struct Sample {
     value: u64,
 }
 
-/// The best value within the last `window` ticks of whatever counts the caller's time (rounds, nanoseconds).
+/// The best value within the last `window` ticks. The caller chooses the tick (rounds, nanoseconds).
 #[derive(Clone, Copy, Debug)]
 pub struct Windowed<O> {
     best: Option<[Sample; 3]>,
@@ -59,13 +59,13 @@ impl<O: Order> Windowed<O> {
         self.best.map(|b| b[0].value)
     }
 
-    /// Forgets everything but `value`.
+    /// Discards all values and starts again from `value`.
     pub fn reset(&mut self, at: u64, value: u64) -> u64 {
         self.best = Some([Sample { at, value }; 3]);
         value
     }
 
-    /// Adds `value`, seen at `at`, and returns the best of the window.
+    /// Adds `value`, seen at `at`, and returns the best value of the window.
     pub fn update(&mut self, window: u64, at: u64, value: u64) -> u64 {
         let new = Sample { at, value };
         let Some(s) = self.best.as_mut() else { return self.reset(at, value) };

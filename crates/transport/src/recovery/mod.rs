@@ -1,15 +1,15 @@
-//! What loss recovery of every transport is made of: delivery-rate samples, windowed filters, pacing, PRR.
+//! Parts of loss recovery that all transports share: delivery-rate samples, windowed filters, pacing, PRR.
 
 pub mod burst;
 pub mod filter;
 pub mod pacer;
 pub mod prr;
 pub mod rate;
-mod told;
+mod reported;
 
 pub use burst::BurstPacer;
 pub use filter::{Windowed, WindowedMax, WindowedMin};
 pub use pacer::Pacer;
 pub use prr::Prr;
 pub use rate::{RateSample, RateSampler, TxState};
-pub use told::Told;
+pub use reported::Reported;

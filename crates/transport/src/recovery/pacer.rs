@@ -2,8 +2,8 @@
 
 use haltere_net::{Rate, Span, Time};
 
-/// Spreads packets in time at a given rate. Time that the sender was late by is credited, up to half of a burst's
-/// length, as Linux's internal pacing does.
+/// Spreads packets in time at a given rate. A sender that was late is credited with the lost time, up to half of the
+/// length of a burst, as in Linux's internal pacing.
 #[derive(Clone, Debug, Default)]
 pub struct Pacer {
     next: Time,
@@ -11,7 +11,7 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// A pacer that lets the first `free` bytes go unpaced.
+    /// A pacer that does not pace the first `free` bytes.
     pub fn new(free: u64) -> Pacer {
         Pacer { next: Time::ZERO, free }
     }
@@ -22,11 +22,11 @@ impl Pacer {
         self.next
     }
 
-    /// `bytes` (a packet, or a burst sent at once) went out at `now` while the rate was `rate`.
+    /// Records that `bytes` (a packet, or a burst sent at once) went out at `now` while the rate was `rate`.
     ///
-    /// What went out before its time, as a probe does, holds the next packet back by its own length from now, but is
-    /// not added to what is owed: a sender that lives on probes would owe more with each of them and never be let go
-    /// again.
+    /// A packet that goes out too early, as a probe does, delays the next packet by its own length, counted from now.
+    /// It does not add to an existing delay. Otherwise a sender that only sends probes would be delayed further by each
+    /// of them and never be allowed to send again.
     #[inline]
     pub fn on_sent(&mut self, now: Time, bytes: u64, rate: Rate) {
         if self.free > 0 {
@@ -39,24 +39,24 @@ impl Pacer {
         self.next = self.next.max(now + (length - credit.min(length / 2)));
     }
 
-    /// Something went out at `now` that is not paced: time before it gives no credit.
+    /// Records that something went out at `now` that is not paced. The time before it gives no credit.
     #[inline]
     pub fn pass(&mut self, now: Time) {
         self.next = self.next.max(now);
     }
 
-    /// Forgets what was owed, as after an idle period.
+    /// Starts anew without debt or credit, as after an idle period.
     pub fn restart(&mut self, now: Time) {
         self.next = self.next.min(now);
     }
 
-    /// Whether pacing holds a packet back at `now`, and until when.
+    /// The time until which pacing blocks a packet at `now`; `None` if it does not.
     #[inline]
     pub fn blocked(&self, now: Time) -> Option<Time> {
         (self.next > now).then_some(self.next)
     }
 
-    /// A lateness bound for tests: the largest credit of a burst of `bytes`.
+    /// The largest credit for a burst of `bytes`; a bound for tests.
     pub fn largest_credit(bytes: u64, rate: Rate) -> Span {
         rate.time_for(bytes) / 2
     }
@@ -83,7 +83,7 @@ mod tests {
         let mut pacer = Pacer::new(0);
         let rate = Rate::from_bps(8_000_000);
         for ms in 0..1000 {
-            // Two packets of a millisecond each, every half a millisecond, whatever the pacer says.
+            // Two packets of a millisecond each are sent every half a millisecond, although the pacer would block them.
             let now = Time::from_nanos(ms * 500_000);
             pacer.on_sent(now, 1000, rate);
             pacer.on_sent(now, 1000, rate);

@@ -1,6 +1,6 @@
 //! Proportional Rate Reduction (RFC 6937; RFC 9937), with the choices Linux makes.
 
-/// State of one recovery episode. All counts are in bytes; with segments of one size they are whole segments.
+/// State of one recovery episode. All counts are in bytes; if all segments have one size, they are whole segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Prr {
     ssthresh: u64,
@@ -10,44 +10,44 @@ pub struct Prr {
     window: u64,
 }
 
-/// What an ACK did, as PRR sees it.
+/// The effect of an ACK, as PRR needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct PrrAck {
     /// Bytes newly delivered, cumulatively or selectively.
     pub delivered: u64,
     /// Bytes in flight after the ACK (`pipe`).
     pub in_flight: u64,
-    /// Whether the cumulative ACK advanced and nothing was newly found lost (`SafeACK` of RFC 9937).
+    /// Whether the cumulative ACK advanced and no new loss was found (`SafeACK` of RFC 9937).
     pub safe: bool,
     /// Segment size.
     pub mss: u64,
 }
 
 impl Prr {
-    /// Begins an episode: the window before it was `recover_fs`, the target is `ssthresh`.
+    /// Begins an episode. The window before it was `recover_fs`; the target is `ssthresh`.
     pub fn new(recover_fs: u64, ssthresh: u64) -> Prr {
         Prr { ssthresh, recover_fs: recover_fs.max(1), delivered: 0, out: 0, window: recover_fs }
     }
 
-    /// `bytes` were sent during the episode, new or again.
+    /// Records that `bytes` were sent during the episode, new or retransmitted.
     pub fn on_sent(&mut self, bytes: u64) {
         self.out += bytes;
     }
 
-    /// Computes how much may be sent on this ACK. The first ACK always lets one segment go, so that a fast retransmit
-    /// is never held back.
+    /// Computes how much may be sent on this ACK. The first ACK always allows one segment, so that a fast retransmit is
+    /// never delayed.
     pub fn on_ack(&mut self, ack: PrrAck) {
         if ack.delivered == 0 {
             return;
         }
         self.delivered += ack.delivered;
         let mut budget = if ack.in_flight > self.ssthresh {
-            // Proportional part: as many segments out as the target's share of what was delivered.
+            // Proportional part: send the target's share of what was delivered.
             let share = u128::from(self.ssthresh) * u128::from(self.delivered);
             let segments = share.div_ceil(u128::from(self.recover_fs) * u128::from(ack.mss)) as u64;
             (segments * ack.mss).saturating_sub(self.out)
         } else {
-            // Slow-start part: catch up with the target, one segment more than delivered on a safe ACK.
+            // Slow-start part: catch up with the target. On a safe ACK send one segment more than was delivered.
             let limit = self.delivered.saturating_sub(self.out).max(ack.delivered);
             let limit = if ack.safe { limit + ack.mss } else { limit };
             limit.min(self.ssthresh - ack.in_flight)
@@ -58,7 +58,7 @@ impl Prr {
         self.window = ack.in_flight + budget;
     }
 
-    /// The window to send by until the next ACK, bytes.
+    /// The window that limits the sender until the next ACK, bytes.
     pub fn window(&self) -> u64 {
         self.window
     }
@@ -84,7 +84,7 @@ mod tests {
             sent.push(char::from_digit(n as u32, 10).unwrap_or('+'));
         }
         assert_eq!(&sent[..16], "1010101010101010");
-        // With the two of limited transmit ten segments went out, and the pipe has come down to the target.
+        // With the two segments of limited transmit, ten segments went out, and the pipe has come down to the target.
         assert_eq!(sent.matches('1').count() + 2, 10);
         assert_eq!(pipe + 1, 10);
     }

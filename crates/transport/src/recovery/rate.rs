@@ -1,50 +1,51 @@
 //! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation-02, as Linux takes them).
 //!
-//! Each packet remembers what had been delivered when it was sent ([`TxState`]); when it is acknowledged, the data
-//! delivered since then, over the longer of the sending and the acknowledging interval, is one sample of the path's
-//! rate. Samples of phases in which the sender had nothing to send are marked.
+//! Each packet records what had been delivered when it was sent ([`TxState`]). Its ACK gives one sample of the path's
+//! rate: the data delivered since then, over the longer of the sending and the acknowledging interval. Samples from
+//! phases in which the sender had nothing to send are marked as application-limited.
 
 use haltere_net::{Rate, Span, Time};
 
-/// What was true when a packet was sent; it travels with the packet's record and comes back with its ACK.
+/// The delivery state when a packet was sent. It is stored with the packet's record and returned with its ACK.
 #[derive(Clone, Copy, Debug)]
 pub struct TxState {
     /// Bytes delivered by then.
     pub delivered: u64,
     /// When that count last changed.
     pub delivered_time: Time,
-    /// When the first packet of the flight, to which the sample belongs, was sent.
+    /// When the first packet of the sample's flight was sent.
     pub first_sent: Time,
     /// Bytes lost by then.
     pub lost: u64,
-    /// Bytes in flight, this packet included; four gigabytes stand for all that is more.
+    /// Bytes in flight, this packet included; saturates at 4 GiB.
     pub in_flight: u32,
-    /// Whether the sender was short of data.
+    /// Whether the sender was application-limited.
     pub app_limited: bool,
 }
 
 impl TxState {
-    /// The same with the bytes in flight as congestion control counts them, where that is not what is outstanding.
+    /// The same state, with `bytes` in flight as congestion control counts them, where that differs from what is
+    /// outstanding.
     #[inline]
     pub fn with_in_flight(self, bytes: u64) -> TxState {
         TxState { in_flight: u32::try_from(bytes).unwrap_or(u32::MAX), ..self }
     }
 }
 
-/// One sample, made of all that one ACK acknowledged.
+/// One sample, made from all packets that one ACK acknowledged.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RateSample {
     /// Bytes delivered over the interval; 0 if there is no valid sample.
     pub delivered: u64,
     /// The interval; zero if there is no valid sample.
     pub interval: Span,
-    /// Total bytes delivered when the sampled packet was sent: tells rounds apart.
+    /// Total bytes delivered when the sampled packet was sent; it separates rounds.
     pub prior_delivered: u64,
     /// Bytes newly lost since the sampled packet was sent.
     pub lost: u64,
-    /// Bytes that were in flight when it was sent, itself included.
+    /// Bytes in flight when the sampled packet was sent, itself included.
     pub in_flight: u64,
-    /// Whether the sample was taken while the sender was short of data.
+    /// Whether the sender was application-limited when the sample was taken.
     pub app_limited: bool,
 }
 
@@ -64,7 +65,7 @@ impl RateSample {
     }
 }
 
-/// The connection's (or path's) side of the bookkeeping.
+/// The state of a connection (or path) from which samples are computed.
 #[derive(Clone, Debug)]
 pub struct RateSampler {
     delivered: u64,
@@ -89,7 +90,7 @@ impl Default for RateSampler {
 }
 
 impl RateSampler {
-    /// A packet goes out at `now`, `in_flight` bytes being outstanding before it.
+    /// Records that a packet goes out at `now`, while `in_flight` bytes are outstanding without it.
     #[inline]
     pub fn on_sent(&mut self, now: Time, in_flight: u64) -> TxState {
         if in_flight == 0 {
@@ -106,8 +107,8 @@ impl RateSampler {
         }
     }
 
-    /// A packet of `bytes`, sent at `sent`, is acknowledged. Of those that one ACK acknowledges, the newest makes the
-    /// sample.
+    /// Records that a packet of `bytes`, sent at `sent`, is acknowledged. The sample is that of the newest packet that
+    /// the ACK acknowledges.
     #[inline]
     pub fn on_delivered(&mut self, now: Time, bytes: u64, sent: Time, tx: TxState) {
         self.delivered += bytes;
@@ -122,18 +123,18 @@ impl RateSampler {
         }
     }
 
-    /// `bytes` are declared lost.
+    /// Records that `bytes` are declared lost.
     #[inline]
     pub fn on_lost(&mut self, bytes: u64) {
         self.lost += bytes;
     }
 
-    /// A loss turned out not to be one.
+    /// Records that a loss of `bytes` proved spurious.
     pub fn on_found(&mut self, bytes: u64) {
         self.lost = self.lost.saturating_sub(bytes);
     }
 
-    /// The sample of the ACK just processed; an interval shorter than `min_rtt` gives none.
+    /// The sample of the ACK just processed. An interval shorter than `min_rtt` gives no sample.
     #[inline]
     pub fn sample(&mut self, min_rtt: Option<Span>) -> RateSample {
         if self.app_limited_until.is_some_and(|until| self.delivered > until) {
@@ -157,19 +158,19 @@ impl RateSampler {
         RateSample { delivered: self.delivered - tx.delivered, interval, ..base }
     }
 
-    /// The sender has nothing more to send while `in_flight` bytes are outstanding: samples are marked until these
-    /// are delivered.
+    /// Records that the sender has nothing more to send while `in_flight` bytes are outstanding. Samples are marked
+    /// until these bytes are delivered.
     #[inline]
     pub fn on_app_limited(&mut self, in_flight: u64) {
         self.app_limited_until = Some((self.delivered + in_flight).max(1));
     }
 
-    /// Whether the sender is in a phase short of data.
+    /// Whether the sender is in an application-limited phase.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_until.is_some()
     }
-    /// Bytes that had been delivered when the newest packet acknowledged by the present ACK was sent, before
-    /// [`sample`](RateSampler::sample) is taken.
+    /// Bytes that had been delivered when the newest packet of the present ACK was sent. It is known until
+    /// [`sample`](RateSampler::sample) is called.
     pub fn pending_prior_delivered(&self) -> Option<u64> {
         self.newest.map(|(_, tx)| tx.delivered)
     }
@@ -177,7 +178,7 @@ impl RateSampler {
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
-    /// When that count last changed.
+    /// When [`delivered`](RateSampler::delivered) last changed.
     pub fn delivered_time(&self) -> Time {
         self.delivered_time
     }

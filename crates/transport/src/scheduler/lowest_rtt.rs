@@ -1,4 +1,4 @@
-//! Lowest RTT first, the scheduler that Linux's MPTCP had first and that most comparisons start from (C. Paasch et al.,
+//! Lowest RTT first. It was the first scheduler of Linux's MPTCP, and most comparisons start from it (C. Paasch et al.,
 //! "Experimental evaluation of multipath TCP schedulers", CSWS 2014, section 3).
 
 use super::{Description, PathScheduler, Pick};
@@ -23,11 +23,11 @@ impl LowestRtt {
 
 impl PathScheduler for LowestRtt {
     fn pick(&mut self, paths: &[PathView], _waiting: u64, now: Time) -> Pick {
-        // Standby paths serve only where no active path is left, whether or not an active one has room.
+        // Standby paths are used only if no active path is left, whether or not an active path has room.
         let active = paths.iter().any(|p| p.state == PathState::Active);
         let wanted = if active { PathState::Active } else { PathState::Standby };
         let open = || paths.iter().filter(|p| p.state == wanted && p.has_room());
-        // A path without a sample is tried after those that are known.
+        // Paths without an RTT sample come after those with one.
         let rtt = |p: &&PathView| (p.srtt.unwrap_or(Span::MAX), p.id);
         if let Some(path) = open().filter(|p| p.can_send(now)).min_by_key(rtt) {
             return Pick::On(path.id);

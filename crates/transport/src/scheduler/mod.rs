@@ -1,22 +1,22 @@
-//! Path schedulers: which path the next packet takes, one scheduler a file.
+//! Path schedulers: they choose the path of the next packet. One scheduler per file.
 //!
-//! A scheduler is asked only where a connection has several paths. What is in flight on a path that is lost is sent again
-//! on others without its doing.
+//! A scheduler is used only if a connection has several paths. When a path fails, the connection itself sends the data
+//! in flight on other paths.
 //!
 //! A new scheduler is one new file here and one line in the list of `schedulers!`.
 
 use crate::path::PathView;
 use haltere_net::{PathId, Time};
 
-/// What a scheduler decides.
+/// The decision of a scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pick {
-    /// The next packet goes on this path.
+    /// Send the next packet on this path.
     On(PathId),
-    /// Nothing goes now. The scheduler is asked again at this time, or earlier if an acknowledgement comes or a timer ends;
-    /// [`Time::NEVER`] leaves it to those.
+    /// Send nothing now. The scheduler is asked again at this time, or earlier if an acknowledgement arrives or a timer
+    /// expires. [`Time::NEVER`] sets no time.
     WaitUntil(Time),
-    /// The same data go on each of these paths.
+    /// Send the same data on each of these paths.
     Copies(PathSet),
 }
 
@@ -29,7 +29,7 @@ impl PathSet {
     pub fn insert(&mut self, path: PathId) {
         self.0[usize::from(path.0 / 64)] |= 1 << (path.0 % 64);
     }
-    /// Whether a path is in it.
+    /// Whether the set contains a path.
     pub fn contains(&self, path: PathId) -> bool {
         self.0[usize::from(path.0 / 64)] & 1 << (path.0 % 64) != 0
     }
@@ -45,29 +45,29 @@ impl FromIterator<PathId> for PathSet {
 
 /// A scheduler.
 pub trait PathScheduler: Send {
-    /// The path of the next packet of data, of which `waiting` bytes are there, at `now`. `paths` are all that the
-    /// connection has, in the order of their numbers. A pick that cannot send now ([`PathView::can_send`]) counts as
-    /// [`Pick::WaitUntil`] that path can.
+    /// Chooses the path of the next data packet at `now`. `waiting` is the number of bytes to be sent. `paths` holds
+    /// all paths of the connection, in the order of their numbers. If the chosen path cannot send now
+    /// ([`PathView::can_send`]), the pick means [`Pick::WaitUntil`] the time at which it can.
     fn pick(&mut self, paths: &[PathView], waiting: u64, now: Time) -> Pick;
 }
 
-/// What is told of a scheduler where schedulers are listed.
+/// A scheduler's entry where schedulers are listed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Description {
     /// Its name.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// A description in one line.
     pub summary: &'static str,
     /// Where it is specified.
     pub reference: &'static str,
 }
 
-/// Declares the schedulers: for each its module and the type in it, which has `new()`.
+/// Declares the schedulers. Each entry names its module and the type in it, which has `new()`.
 macro_rules! schedulers {
     ($($(#[$doc:meta])* $module:ident :: $scheduler:ident,)*) => {
         $(mod $module;)*
 
-        /// The schedulers there are.
+        /// All schedulers.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Scheduler {
             $($(#[$doc])* $scheduler,)*
@@ -100,7 +100,7 @@ schedulers! {
 }
 
 impl Scheduler {
-    /// The scheduler called `name`.
+    /// The scheduler with the name `name`.
     pub fn named(name: &str) -> Option<Scheduler> {
         Scheduler::ALL.iter().copied().find(|s| s.describe().name == name)
     }

@@ -1,18 +1,19 @@
-//! Which segments are part of the connection: RFC 9293 section 3.10.7, and RFC 5961 against those who guess.
+//! Decides which segments belong to the connection: RFC 9293 section 3.10.7, and RFC 5961 against blind attacks.
 //!
-//! What is not is dropped, counted and, where it might be the peer's after all, answered by an acknowledgement.
+//! Other segments are dropped and counted. If such a segment may still come from the peer, it is answered by an
+//! acknowledgement.
 
 use super::connection::{Connection, State};
 use super::segment::{Kind, Segment};
 use crate::endpoint::Role;
 
-/// Positions end here: more than any run moves, and far enough from the end of their type.
+/// The end of all positions: more than any run reaches, and far below the largest value of the type.
 const MOST_POSITION: u64 = 1 << 62;
-/// The largest window that can be told (RFC 7323 section 2.3).
+/// The largest window that can be advertised (RFC 7323 section 2.3).
 const MOST_WINDOW: u64 = 65_535 << 14;
 
 impl Connection {
-    /// Whether a segment that came in a packet of `len` bytes is to be read.
+    /// Whether a segment that arrived in a packet of `len` bytes is acceptable.
     #[inline]
     pub(super) fn accepts(&self, s: &Segment, len: u32) -> bool {
         if s.damaged || s.len > len || s.seq > MOST_POSITION || s.window > MOST_WINDOW {
@@ -25,11 +26,11 @@ impl Connection {
                 }
                 State::Idle | State::SynSent | State::Failed => false,
             },
-            // Later ones are duplicates if they begin where the stream does.
+            // A later SYN is a duplicate if it begins where the stream begins.
             Kind::Syn => self.config.role == Role::Server && s.seq == 0,
-            // RFC 9293 section 3.10.7.3: it must acknowledge nothing that was not sent.
+            // RFC 9293 section 3.10.7.3: it must not acknowledge anything that was not sent.
             Kind::SynAck => self.config.role == Role::Client && s.seq == 0 && s.ack <= self.tx.nxt,
-            // RFC 5961 section 3.2: exactly the next position; in SYN-SENT it must acknowledge the SYN.
+            // RFC 5961 section 3.2: the position must be exactly the next one; in SYN-SENT it must acknowledge the SYN.
             Kind::Reset => match self.state {
                 State::Idle | State::Failed => false,
                 State::SynSent => s.ack <= self.tx.nxt,
@@ -38,8 +39,8 @@ impl Connection {
         }
     }
 
-    /// What was not accepted is counted. If it is intact and within reason, the peer is told where the connection stands
-    /// (the challenge ACK of RFC 5961).
+    /// Counts a segment that was not accepted. If it is intact and plausible, the peer is sent the connection's present
+    /// position (the challenge ACK of RFC 5961).
     pub(super) fn refuse(&mut self, s: &Segment) {
         self.tx.stats.invalid_packets += 1;
         if !s.damaged && matches!(self.state, State::Established | State::Closed) {

@@ -1,4 +1,4 @@
-//! A TCP connection (or one subflow): handshake, timers, and the [`Endpoint`] interface over the two halves.
+//! A TCP connection (or one subflow): handshake, timers, and the [`Endpoint`] interface to the two halves.
 
 use super::config::Config;
 use super::echo::EchoRule;
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 /// Timeout of a SYN before there is an RTT (RFC 6298 section 2.1).
 const SYN_TIMEOUT: Span = Span::from_secs(1);
-/// How long a closed receive window is left before it is probed.
+/// The time from the closing of the receive window to the first probe.
 const PERSIST_MIN: Span = Span::from_millis(200);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,18 +26,18 @@ pub(super) enum State {
     Failed,
 }
 
-/// The three-way handshake's timer and counts.
+/// The timer and the counters of the three-way handshake.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Handshake {
     /// A SYN or SYN-ACK is to be sent.
     pub pending: bool,
-    /// An ACK of its own is to be sent before any data: the handshake's last, or that of data just received.
+    /// A separate ACK must be sent before any data: the last of the handshake, or that of data just received.
     pub ack: bool,
     first_sent: Option<Time>,
     pub tries: u32,
     /// When the SYN or SYN-ACK is sent again, or [`Time::NEVER`].
     timer: Time,
-    /// Server: data came with the SYN, and the application may answer before the handshake is over.
+    /// Server: data arrived with the SYN, and the application may answer before the handshake is complete.
     pub early: bool,
 }
 
@@ -50,7 +50,7 @@ pub struct Connection {
     pub(super) rx: Receiver,
     pub(super) events: VecDeque<Event>,
     opened: bool,
-    /// The application is to hear when fewer bytes than this are unsent; 0 for not.
+    /// The application is told when fewer bytes than this are unsent; 0 if it did not ask.
     low_water: u64,
     finish_told: bool,
     probe: bool,
@@ -61,7 +61,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection that is not open yet: a client waits for [`Endpoint::connect`], a server for a SYN.
+    /// A connection that is not open yet. A client waits for [`Endpoint::connect`], a server for a SYN.
     pub fn new(config: Config) -> Connection {
         let tx = Sender::new(&config, config.stream.clone());
         let ticks = tx.ticks;
@@ -113,7 +113,7 @@ impl Connection {
         }
     }
 
-    /// Only new data is ECN-capable (RFC 3168 sections 6.1.4 to 6.1.6) but for DCTCP, all of whose packets are (Linux:
+    /// Only new data is ECN-capable (RFC 3168 sections 6.1.4 to 6.1.6). With DCTCP all packets are (Linux:
     /// `tcp_ecn_send`).
     fn codepoint(&self, fresh: bool) -> Ecn {
         let all = self.config.ecn == Some(EchoRule::Dctcp);
@@ -123,7 +123,7 @@ impl Connection {
     fn data_packet(&mut self, out: Outgoing, now: Time) -> Packet<Body> {
         let Outgoing { seq, len, fin, fresh, cwr, push } = out;
         let timestamps = self.config.timestamps;
-        // Filled in where it stands, as it is large to be copied for each packet.
+        // The packet is filled in place, because it is too large to copy for each packet.
         let mut packet =
             Packet::new(0, Body::Tcp(Segment { seq, len, fin, cwr, push, ..self.segment(Kind::Data, now) }));
         if let Body::Tcp(segment) = &mut packet.body {
@@ -132,7 +132,7 @@ impl Connection {
                 segment.echo = 0;
             }
             packet.len = self.config.wire_len(segment);
-            // SACK blocks beside data must leave the segment within the MTU.
+            // Data and SACK blocks together must fit into the MTU.
             if segment.sacks > 0 && packet.len > self.config.mtu {
                 segment.sacks = 0;
                 packet.len = self.config.wire_len(segment);
@@ -170,7 +170,7 @@ impl Connection {
         self.handshake.pending = false;
         self.tx.stats.connected_at = Some(now);
         if std::mem::take(&mut self.handshake.early) {
-            // The application has long been told.
+            // The application was told long ago.
             return self.tx.confirm(rtt, now);
         }
         self.tx.open(window, rtt, now);
@@ -180,7 +180,8 @@ impl Connection {
     fn on_established(&mut self, s: &Segment, ecn: Ecn, cx: &mut Cx<'_>) {
         self.tx.on_ack(s, cx);
         self.rx.on_segment(s, ecn, cx.now, self.tx.rtt.srtt());
-        // The kernel acknowledges before the application hears of the data, and only data that waits already goes along.
+        // The kernel acknowledges before the application learns of the data. Only data that is already waiting is sent
+        // along.
         self.handshake.ack |= s.len > 0 && self.rx.due() == Due::Now && !self.tx.is_ready();
         self.persist_backoff = 0;
         if self.rx.readable() > 0 {
@@ -327,7 +328,7 @@ impl Endpoint for Connection {
             self.rx.acknowledge(&mut segment);
             // The window of a SYN is not scaled (RFC 7323 section 2.2).
             segment.window = segment.window.min(65_535);
-            // A SYN sent again asks for nothing that might have been why the first was lost (section 6.1.1.1).
+            // A retransmitted SYN does not ask for ECN, which may be why the first was lost (section 6.1.1.1).
             segment.cwr = kind == Kind::Syn && self.config.ecn.is_some() && self.handshake.tries == 1;
             segment.ece = segment.cwr || (kind == Kind::SynAck && self.tx.ecn);
             let ecn = self.codepoint(false);
@@ -366,7 +367,7 @@ impl Endpoint for Connection {
         self.events.pop_front()
     }
 
-    fn takes_early_data(&self) -> bool {
+    fn can_send_early_data(&self) -> bool {
         self.config.fast_open && self.config.role == Role::Client
     }
 

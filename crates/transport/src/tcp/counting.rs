@@ -1,5 +1,5 @@
-//! Losses found by counting: segments SACKed above (RFC 6675) where RACK is off, duplicate ACKs (RFC 6582) where there is no
-//! SACK.
+//! Loss detection by counting: segments SACKed above (RFC 6675) if RACK is off, duplicate ACKs (RFC 6582) if there is
+//! no SACK.
 
 use super::recovery::tell_lost;
 use super::scoreboard::Delivery;
@@ -8,8 +8,8 @@ use crate::cc::Phase;
 use haltere_net::{Span, Time};
 
 impl Sender {
-    /// RFC 6675 section 4 (`IsLost`): marks what has as many segments SACKed above it as the reordering degree. A
-    /// retransmission that is lost shows by a timeout only.
+    /// RFC 6675 section 4 (`IsLost`): marks each segment that has at least as many segments SACKed above it as the
+    /// reordering degree. The loss of a retransmission is only found by a timeout.
     pub(super) fn detect_loss_by_count(&mut self) -> Span {
         let Sender { board, rack, cc, sampler, stats, mss, episode, .. } = self;
         let now = rack.now;
@@ -17,14 +17,14 @@ impl Sender {
         Span::ZERO
     }
 
-    /// Without SACK (RFC 6582): a duplicate ACK tells of a segment beyond the head that has arrived; the third, and in recovery
-    /// an ACK that leaves a hole, of a head that is lost (Linux: `tcp_add_reno_sack`, `tcp_remove_reno_sacks`,
-    /// `tcp_newreno_mark_lost`).
+    /// Without SACK (RFC 6582): a duplicate ACK means that a segment beyond the head has arrived. The head is lost at
+    /// the third duplicate and, in recovery, at an ACK that leaves a hole (Linux: `tcp_add_reno_sack`,
+    /// `tcp_remove_reno_sacks`, `tcp_newreno_mark_lost`).
     pub(super) fn count_duplicates(&mut self, duplicate: bool, d: &mut Delivery, now: Time) {
         let before = self.board.sacked();
         let beyond = self.phase != Phase::Loss || self.nxt > self.episode.high_seq;
         if d.acked > 0 {
-            // One fills the hole, the others were told of by duplicates.
+            // One segment fills the hole; the others were already counted as duplicates.
             d.delivered = d.acked.saturating_sub(before).max(1);
             d.original_delivered &= !d.retransmitted_acked;
             let keep = self.phase >= Phase::Recovery && beyond;

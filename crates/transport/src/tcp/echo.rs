@@ -1,23 +1,24 @@
-//! The receiver's side of ECN: when an acknowledgement says that marks were seen.
+//! The receiver's side of ECN: when an acknowledgement reports that marks were seen.
 
 use haltere_net::Ecn;
 
 /// How marks are echoed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EchoRule {
-    /// From a mark on until the sender says that it has reduced its window (RFC 3168 section 6.1.3).
+    /// From a mark until the sender reports that it has reduced its window (RFC 3168 section 6.1.3).
     Rfc3168,
-    /// Each acknowledgement tells whether what it acknowledges was marked (RFC 8257 section 3.2).
+    /// Each acknowledgement reports whether the data it acknowledges was marked (RFC 8257 section 3.2).
     Dctcp,
 }
 
-/// What a mark, or its absence, asks of the acknowledgements.
+/// How a mark, or its absence, changes when acknowledgements are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Asks {
     Nothing,
-    /// The next few at once.
+    /// The next few are sent at once.
     Quick,
-    /// One at once. If one was being held back, it goes first, for this position and as the marks were before.
+    /// One is sent at once. If an acknowledgement is being delayed, it is sent first, with its position and with the
+    /// marks that were seen before.
     Now {
         before: u64,
         echo: bool,
@@ -30,9 +31,9 @@ pub(super) struct Echo {
     rule: Option<EchoRule>,
     /// Whether acknowledgements echo marks now (Linux: `TCP_ECN_DEMAND_CWR`).
     pub on: bool,
-    /// Whether an ECN-capable packet was seen.
+    /// Whether an ECN-capable packet has arrived.
     seen: bool,
-    /// What was expected next when the last packet had been taken in (Linux: `prior_rcv_nxt`).
+    /// The next expected position after the previous packet was processed (Linux: `prior_rcv_nxt`).
     next: u64,
 }
 
@@ -42,22 +43,22 @@ impl Echo {
         self.rule = Some(rule);
     }
 
-    /// A segment tells of a reduced window, or not (`cwr`).
+    /// Processes whether a segment reports a reduced window (`cwr`).
     pub(super) fn take_reduced(&mut self, cwr: bool) -> Asks {
         if !cwr || self.rule.is_none() {
             return Asks::Nothing;
         }
-        // DCTCP's echo follows the marks alone: the segment itself is about to tell.
+        // The echo of DCTCP depends on the marks alone, which are processed with the segment itself.
         self.on &= self.rule == Some(EchoRule::Dctcp);
-        // It may be down to a packet, which is not to wait for another (Linux: `tcp_ecn_accept_cwr`).
+        // The window may be as small as one packet, which must not wait for another (Linux: `tcp_ecn_accept_cwr`).
         Asks::Now { before: 0, echo: false }
     }
 
-    /// A data packet was taken in and `next` is expected now (Linux: `__tcp_ecn_check_ce`).
+    /// Processes a data packet, after which `next` is the next expected position (Linux: `__tcp_ecn_check_ce`).
     pub(super) fn take_mark(&mut self, ecn: Ecn, next: u64) -> Asks {
         let Some(rule) = self.rule else { return Asks::Nothing };
         if ecn == Ecn::NotEct {
-            // Not ECN-capable among others that are: most likely a retransmission.
+            // This packet is not ECN-capable, but others are: it is most likely a retransmission.
             return if self.seen { Asks::Quick } else { Asks::Nothing };
         }
         self.seen = true;
@@ -92,7 +93,8 @@ mod tests {
         assert_eq!(echo.take_mark(Ecn::NotEct, 3), Asks::Quick);
     }
 
-    /// Figure 1 of RFC 8257: a change of state sends an ACK at once, for what came before with the state before.
+    /// Figure 1 of RFC 8257: a change of state sends an ACK at once. It acknowledges the earlier data with the earlier
+    /// state.
     #[test]
     fn dctcps_echoes_follow_the_marks() {
         let mut echo = Echo::default();
@@ -105,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn word_of_a_reduced_window_is_acknowledged_at_once_under_both_rules() {
+    fn a_cwr_segment_is_acknowledged_at_once_under_both_rules() {
         for (rule, on) in [(EchoRule::Rfc3168, false), (EchoRule::Dctcp, true)] {
             let mut echo = Echo::default();
             echo.negotiated(rule);

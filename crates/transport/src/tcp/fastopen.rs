@@ -1,4 +1,4 @@
-//! TCP Fast Open (RFC 7413) once the client has a cookie: data in the SYN, and an answer before the handshake is over.
+//! TCP Fast Open (RFC 7413) with a known cookie: data in the SYN, and an answer before the handshake is complete.
 
 use super::connection::{Connection, State};
 use super::scoreboard::Scoreboard;
@@ -9,8 +9,8 @@ use crate::endpoint::{Event, Role, StreamId};
 use haltere_net::{Cx, Ecn, Time};
 
 impl Connection {
-    /// Client: the first SYN takes along what fits of what was written. One that is sent again goes without, in case a box
-    /// on the way drops such SYNs (section 4.1.3, "Client cookie handling"; Linux too).
+    /// Client: the first SYN carries as much of the written data as fits. A retransmitted SYN carries none, because a
+    /// middlebox may drop SYNs with data (section 4.1.3, "Client cookie handling"; Linux too).
     pub(super) fn put_syn_data(&mut self, segment: &mut Segment, now: Time) {
         segment.seq = 0;
         if segment.kind == Kind::SynAck || !self.config.fast_open || self.handshake.tries > 1 {
@@ -19,14 +19,14 @@ impl Connection {
         segment.len = self.tx.begin_in_syn(self.config.syn_data(), now);
     }
 
-    /// Client: the SYN-ACK acknowledges the SYN's data, or the SYN alone; then they go out again at once.
+    /// Client: the SYN-ACK acknowledges the SYN's data, or the SYN alone; then the data is retransmitted at once.
     pub(super) fn settle_syn_data(&mut self, ack: u64) {
         if self.config.fast_open {
             self.tx.settle_syn_data(ack);
         }
     }
 
-    /// Server: the cookie is right, so the application gets the data at once (section 4.2.2).
+    /// Server: the cookie is right, so the application receives the data at once (section 4.2.2).
     pub(super) fn take_syn_data(&mut self, s: &Segment, now: Time) {
         self.handshake.early = true;
         self.tx.offer(s.window);
@@ -35,7 +35,7 @@ impl Connection {
         self.events.extend([Event::Connected, Event::Readable(StreamId(0))]);
     }
 
-    /// Server: before its SYN-ACK is acknowledged nothing but that is sent again (Linux: `tcp_retransmit_timer`).
+    /// Server: before the SYN-ACK is acknowledged, only the SYN-ACK is retransmitted (Linux: `tcp_retransmit_timer`).
     pub(super) fn on_wake_early(&mut self, cx: &mut Cx<'_>) {
         debug_assert!(self.state == State::SynReceived && self.config.role == Role::Server);
         self.tx.postpone(cx.now);
@@ -43,7 +43,7 @@ impl Connection {
 }
 
 impl super::sender::Sender {
-    /// Sends at most `most` of the bytes written in a SYN; returns how many.
+    /// Sends up to `most` of the written bytes in a SYN; returns how many.
     fn begin_in_syn(&mut self, most: u64, now: Time) -> u32 {
         let len = self.written.min(most);
         if len > 0 {
@@ -55,8 +55,8 @@ impl super::sender::Sender {
         len as u32
     }
 
-    /// The SYN-ACK tells up to where they arrived: they count neither for the window nor for the delivery rate, which begin
-    /// with the connection (Linux: `tcp_init_transfer`).
+    /// The SYN-ACK acknowledges the data of the SYN up to a position. These bytes count neither for the window nor for
+    /// the delivery rate, which begin with the connection (Linux: `tcp_init_transfer`).
     fn settle_syn_data(&mut self, ack: u64) {
         let arrived = ack.min(self.nxt);
         self.stats.retransmitted_packets += u64::from(arrived < self.nxt);
@@ -66,7 +66,7 @@ impl super::sender::Sender {
         self.sampler = Default::default();
     }
 
-    /// Puts the timer off if it is due.
+    /// Rearms the timer if it is due.
     fn postpone(&mut self, now: Time) {
         if self.next_wake() <= now && self.timer().is_some() {
             self.set_timer(Timer::Rto, now, self.rtt.rto());

@@ -6,17 +6,17 @@
 //! |---|---|
 //! | [`config`] | every mechanism's switch, with defaults |
 //! | [`segment`] | segments and their sizes on the wire |
-//! | `acceptance` | which segments are part of the connection |
+//! | `acceptance` | which segments belong to the connection |
 //! | `connection` | handshake, the [`crate::Endpoint`] interface, timers |
-//! | `fastopen` | data in the SYN, and an answer before the handshake is over |
-//! | `sender` | what to send and when; acknowledgements taken in |
-//! | `supersegment` | how much new data goes out together, and when it waits for more |
+//! | `fastopen` | data in the SYN, and an answer before the handshake is complete |
+//! | `sender` | what to send and when; processing of acknowledgements |
+//! | `supersegment` | how much new data is sent together, and when it waits for more |
 //! | `scoreboard` | the record of each segment in flight: SACKed, lost, retransmitted |
 //! | `recovery` | the congestion states Open, Disorder, Reducing (by marks), Recovery, Loss, and undo |
 //! | `counting` | losses found by counting, without RACK or without SACK |
 //! | `rtt` | RTT estimation and the retransmission timeout |
 //! | `ticks` | the host's clock and timer wheel |
-//! | `trace` | what is told to whoever listens |
+//! | `trace` | reports to the probe |
 //! | `receiver` | reassembly, when to acknowledge, the receive window |
 //! | `echo` | how marks (ECN) are echoed: RFC 3168, or RFC 8257 for DCTCP |
 

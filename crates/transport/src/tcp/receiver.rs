@@ -9,11 +9,11 @@ use haltere_net::{Ecn, Span, Time};
 
 /// The delayed-ACK timer's lower bound (Linux: `TCP_DELACK_MIN`).
 const DELAY_MIN: Span = Span::from_millis(40);
-/// Duplicate ACKs that are never compressed.
+/// The number of duplicate ACKs that are never compressed.
 const UNCOMPRESSED: u32 = 3;
-/// Acknowledgements that follow a mark at once.
+/// The number of acknowledgements that are sent at once after a mark.
 const QUICK_AFTER_MARK: u32 = 2;
-/// Blocks that an ACK reports beside a new one for sure (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
+/// The number of blocks that an ACK is sure to report beside a new one (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_BLOCKS: usize = 2;
 
 /// Whether and when an acknowledgement is due.
@@ -21,7 +21,7 @@ const EXPECTED_BLOCKS: usize = 2;
 pub(super) enum Due {
     /// Nothing to acknowledge.
     No,
-    /// At this time at the latest.
+    /// By this time.
     At(Time),
     /// Now.
     Now,
@@ -38,17 +38,17 @@ pub(super) struct Receiver {
     /// Blocks to report, the most recent first.
     recent: Vec<(u64, u64)>,
     duplicate: Option<(u64, u64)>,
-    /// Blocks of a compressed acknowledgement that must go out before newer ones push them out of the list.
+    /// Blocks of a compressed acknowledgement. They must be sent before newer blocks displace them from the list.
     flush: Option<Vec<(u64, u64)>>,
     due: Due,
-    /// Whether the segment being taken in is to be acknowledged at once (Linux: `ICSK_ACK_NOW`).
+    /// Whether the segment in process is to be acknowledged at once (Linux: `ICSK_ACK_NOW`).
     now: bool,
-    /// Segments since the last acknowledgement that the peer pushed, or that are less than full: 0, 1 or more.
+    /// Segments since the last acknowledgement that the peer pushed, or that are smaller than full: 0, 1 or more.
     pushed: u8,
     /// `next` at the last acknowledgement sent.
     acked: u64,
-    /// Data bytes in a full segment of the peer, as far as one can tell from what arrived (Linux: `rcv_mss`): a window
-    /// that holds fewer than two keeps it from sending larger ones.
+    /// Data bytes in a full segment of the peer, estimated from arrivals (Linux: `rcv_mss`). A window of fewer than two
+    /// such segments keeps the peer from sending larger ones.
     mss: u64,
     delayed_ack: bool,
     quick: u32,
@@ -56,7 +56,7 @@ pub(super) struct Receiver {
     interactive: bool,
     delay: Span,
     delay_max: Span,
-    /// Bytes that may go unacknowledged, in full segments; one byte more makes an acknowledgement.
+    /// Bytes that may remain unacknowledged, in full segments. One more byte triggers an acknowledgement.
     tolerated: u64,
     hurried: bool,
     last_data: Option<Time>,
@@ -71,19 +71,19 @@ pub(super) struct Receiver {
     ticks: Ticks,
     recent_timestamp: u32,
     pub echo: Echo,
-    /// An acknowledgement that goes before any other: its position, and whether it echoes marks.
+    /// An acknowledgement that is sent before any other: its position, and whether it echoes marks.
     early: Option<(u64, bool)>,
     window: Window,
-    /// Bytes that wait behind a gap.
+    /// Bytes held behind a gap.
     held: u64,
 }
 
 /// Dynamic right-sizing of the receive window, as Linux does it.
 #[derive(Clone, Debug)]
 struct Window {
-    /// What is offered beyond what was read (Linux: `rcv_ssthresh`).
+    /// The window beyond what was read (Linux: `rcv_ssthresh`).
     space: u64,
-    /// What the buffer has room for (Linux: `window_clamp`); `space` grows towards it with each packet.
+    /// The window that the buffer has room for (Linux: `window_clamp`). `space` grows towards it with each packet.
     clamp: u64,
     max: u64,
     scale: u32,
@@ -119,7 +119,7 @@ impl Window {
         }
     }
 
-    /// A data segment echoed our timestamp: one sample of the RTT.
+    /// A data segment echoed our timestamp. It gives one sample of the RTT.
     fn sample(&mut self, now: Time, echo: u32) {
         if echo == 0 || echo == self.last_echo {
             return;
@@ -129,15 +129,16 @@ impl Window {
         self.rtt8 = if self.rtt8 == 0 { ms * 8_000_000 } else { self.rtt8 - self.rtt8 / 8 + ms * 1_000_000 };
     }
 
-    /// A data packet arrived: offers two segments more if the buffer has room beside the `held` bytes that wait behind a
-    /// gap; returns whether it did.
+    /// A data packet arrived: increases the window by two segments if the buffer has room for them and for the `held`
+    /// bytes behind a gap. Returns whether it did.
     fn grow(&mut self, mss: u64, held: u64) -> bool {
         let room = self.clamp.saturating_sub(held).saturating_sub(self.space);
         self.space += room.min(2 * mss);
         room > 0
     }
 
-    /// The application has read up to `read`: once an RTT, room is made for twice what it read in the last one.
+    /// The application has read up to `read`. Once per RTT the buffer is sized for twice the bytes read in the last
+    /// one.
     fn adjust(&mut self, now: Time, read: u64, mss: u64) {
         if self.rtt8 == 0 || now.since(self.since).as_nanos() < self.rtt8 / 8 {
             return;
@@ -196,8 +197,8 @@ impl Receiver {
         }
     }
 
-    /// Whether a segment lies within the window that was offered (RFC 9293 section 3.10.7.4; Linux: `tcp_sequence`), and
-    /// neither goes on after the end of the stream nor ends it anew.
+    /// Whether a segment lies within the advertised window (RFC 9293 section 3.10.7.4; Linux: `tcp_sequence`), does not
+    /// continue after the end of the stream and does not end the stream at another position.
     #[inline]
     pub(super) fn may_hold(&self, s: &Segment) -> bool {
         let beyond = s.seq > self.window.edge.max(self.next);
@@ -212,7 +213,7 @@ impl Receiver {
         !beyond && consistent
     }
 
-    /// Takes a segment's timestamp and data in. `srtt` is what the sending half knows of the path.
+    /// Processes a segment's timestamp and data. `srtt` is the smoothed RTT of the sending half.
     pub(super) fn on_segment(&mut self, s: &Segment, ecn: Ecn, now: Time, srtt: Option<Span>) {
         if s.timestamp != 0 && s.seq <= self.acked && is_older(self.recent_timestamp, s.timestamp) {
             self.recent_timestamp = s.timestamp;
@@ -227,7 +228,7 @@ impl Receiver {
         let asks = self.echo.take_reduced(s.cwr);
         self.grant(asks);
         if end <= self.next {
-            // Old data: the peer has missed our acknowledgement, or sent needlessly.
+            // Old data: the peer did not receive our acknowledgement, or sent the data unnecessarily.
             self.duplicate = Some((start, end));
             self.enter_quick();
             self.due = Due::Now;
@@ -262,7 +263,7 @@ impl Receiver {
         self.note_data(ecn, now, srtt);
         self.held -= released;
         if had_gap && self.out_of_order.is_empty() {
-            // RFC 5681 section 4.2: at once when a gap is filled.
+            // RFC 5681 section 4.2: acknowledge at once when a gap is filled.
             self.due = Due::Now;
         } else if had_gap {
             self.schedule_duplicate(now, srtt);
@@ -272,7 +273,7 @@ impl Receiver {
     }
 
     fn take_out_of_order(&mut self, start: u64, end: u64) {
-        // Blocks that the next ACK could no longer report go out with the one held back (Linux: `tcp_sack_new_ofo_skb`).
+        // If the next ACK cannot report all blocks, the withheld ACK is sent (Linux: `tcp_sack_new_ofo_skb`).
         let listed = self.recent.iter().position(|b| b.1 >= start && b.0 <= end).unwrap_or(self.recent.len());
         if listed >= EXPECTED_BLOCKS && self.compressed > 0 {
             self.flush = Some(self.recent.clone());
@@ -286,14 +287,14 @@ impl Receiver {
         }
         self.held += fresh;
         self.offer_more();
-        // RFC 2018 section 4: the block with the segment just received comes first.
+        // RFC 2018 section 4: the block with the newest segment comes first.
         let block = self.out_of_order.containing(start).unwrap_or((start, end));
         self.recent.retain(|b| b.1 <= block.0 || b.0 >= block.1);
         self.recent.insert(0, block);
         self.recent.truncate(4);
     }
 
-    /// Linux's `tcp_measure_rcv_mss`: after a full segment that was pushed, or a small one, no more may come for now.
+    /// Linux's `tcp_measure_rcv_mss`: after a full segment that was pushed, or a small one, the peer may pause.
     fn note_push(&mut self, s: &Segment) {
         if s.len > 0 && u64::from(s.len) < self.mss {
             self.pushed = (self.pushed + 1).min(2);
@@ -302,7 +303,7 @@ impl Receiver {
         }
     }
 
-    /// Linux's `tcp_event_data_recv`: how long acknowledgements may be delayed follows the pace of arrivals.
+    /// Linux's `tcp_event_data_recv`: the delay of acknowledgements follows the interval between arrivals.
     fn note_data(&mut self, ecn: Ecn, now: Time, srtt: Option<Span>) {
         match self.last_data {
             None => {
@@ -316,7 +317,7 @@ impl Receiver {
                 } else if gap < self.delay {
                     self.delay = self.delay / 2 + gap;
                 } else if srtt.is_some_and(|r| gap > r + self.delay_max) {
-                    // After a long silence the sender may have restarted from a small window.
+                    // After a long pause the sender may have restarted from a small window.
                     self.quick = self.quick_start;
                 }
             }
@@ -331,7 +332,7 @@ impl Receiver {
         self.grant(asks);
     }
 
-    /// Acknowledges as marks ask for.
+    /// Schedules acknowledgements as ECN marks require.
     fn grant(&mut self, asks: Asks) {
         match asks {
             Asks::Nothing => {}
@@ -349,13 +350,13 @@ impl Receiver {
         }
     }
 
-    /// Whether an acknowledgement goes before any other.
+    /// Whether an acknowledgement must be sent before any other.
     #[inline]
     pub(super) fn owes_early(&self) -> bool {
         self.early.is_some()
     }
 
-    /// Fills it in.
+    /// Fills in that acknowledgement.
     pub(super) fn acknowledge_early(&mut self, s: &mut Segment) {
         let Some((ack, echo)) = self.early.take() else { return };
         s.ack = ack;
@@ -364,7 +365,8 @@ impl Receiver {
         s.ece = echo;
     }
 
-    /// Grows the window with each data packet while there is room; the peer is told at once (Linux: `tcp_grow_window`).
+    /// Grows the window with each data packet while there is room. The peer is informed at once (Linux:
+    /// `tcp_grow_window`).
     fn offer_more(&mut self) {
         if self.window.grow(self.mss, self.held) && self.hurried {
             self.quick |= 1;
@@ -377,7 +379,7 @@ impl Receiver {
         self.delay = DELAY_MIN;
     }
 
-    /// Whether more has arrived than may go unacknowledged.
+    /// Whether more data has arrived than may remain unacknowledged.
     fn exceeds(&self) -> bool {
         self.next - self.acked > self.mss * self.tolerated
     }
@@ -386,7 +388,8 @@ impl Receiver {
         self.quick > 0 && !self.interactive
     }
 
-    /// RFC 5681 section 4.2, RFC 9293 section 3.8.6.3: every second full segment, at once in quick mode, else delayed.
+    /// RFC 5681 section 4.2, RFC 9293 section 3.8.6.3: acknowledges every second full segment; in quick mode at once,
+    /// otherwise delayed.
     fn schedule(&mut self, now: Time, srtt: Option<Span>) {
         if self.due == Due::Now {
             return;
@@ -407,7 +410,8 @@ impl Receiver {
         };
     }
 
-    /// Data arrived while there is a gap: at once, but compressed after some duplicates (Linux: `__tcp_ack_snd_check`).
+    /// Data arrived behind a gap: acknowledges at once, or compressed after some duplicates (Linux:
+    /// `__tcp_ack_snd_check`).
     fn schedule_duplicate(&mut self, now: Time, srtt: Option<Span>) {
         if self.due == Due::Now
             || std::mem::take(&mut self.now)
@@ -438,7 +442,7 @@ impl Receiver {
         }
     }
 
-    /// Our side sends data soon after it received some: a dialogue, in which ACKs ride on data.
+    /// Our side sends data soon after it received some. In such a dialogue, data segments carry the ACKs.
     pub(super) fn on_data_sent(&mut self, now: Time) {
         self.interactive |= self.last_data.is_some_and(|t| now.since(t) < self.delay);
     }
@@ -455,28 +459,28 @@ impl Receiver {
         }
     }
 
-    /// By how much windows are shifted in segments (RFC 7323 section 2).
+    /// The window scale of segments (RFC 7323 section 2).
     pub(super) fn window_scale(&self) -> u8 {
         self.window.scale as u8
     }
 
-    /// Asks for an acknowledgement at once.
+    /// Requests an acknowledgement at once.
     pub(super) fn acknowledge_now(&mut self) {
         self.due = Due::Now;
     }
 
-    /// Fills in the acknowledging part of a segment about to be sent.
+    /// Fills in the acknowledgement fields of a segment that is about to be sent.
     pub(super) fn acknowledge(&mut self, s: &mut Segment) {
         s.ack = self.next;
         s.ece = self.echo.on;
         self.window.edge = self.window.edge.max(self.read + self.window.space);
-        // Rounded up, as rounding down would take back what was offered (RFC 7323 section 2.4; Linux:
-        // `tcp_select_window`).
+        // The window is rounded up. Rounding down would withdraw part of what was advertised (RFC 7323 section 2.4;
+        // Linux: `tcp_select_window`).
         let unit = (1 << self.window.scale) - 1;
         s.window = (self.window.edge.saturating_sub(self.next) + unit) & !unit;
         self.window.edge = self.next + s.window;
         s.echo = self.recent_timestamp;
-        // With less than half of the buffer free the peer is not hurried (Linux: `__tcp_select_window`).
+        // If less than half of the buffer is free, the window is not increased (Linux: `__tcp_select_window`).
         if 2 * self.held > self.window.clamp {
             self.quick = 0;
         }
@@ -510,8 +514,8 @@ impl Receiver {
         self.next - fin - self.read
     }
 
-    /// Takes them; asks for a window update if that opened the window much, and for an acknowledgement if the last of them
-    /// was pushed, once and in no dialogue or more than once (Linux: `tcp_cleanup_rbuf`).
+    /// Takes these bytes. Requests a window update if that opened the window much. Requests an acknowledgement if the
+    /// last of them was pushed, either once outside a dialogue or more than once (Linux: `tcp_cleanup_rbuf`).
     pub(super) fn take(&mut self, now: Time) -> u64 {
         let bytes = self.readable();
         self.read += bytes;
@@ -527,12 +531,12 @@ impl Receiver {
         bytes
     }
 
-    /// Whether the peer has ended its stream and all of it was read.
+    /// Whether the peer has ended its stream and all of the stream was read.
     pub(super) fn finished(&self) -> bool {
         self.fin.is_some_and(|f| self.next >= f) && self.readable() == 0
     }
 
-    /// The peer's timestamp of its SYN.
+    /// The timestamp in the peer's SYN.
     pub(super) fn on_handshake(&mut self, timestamp: u32) {
         self.recent_timestamp = timestamp;
     }

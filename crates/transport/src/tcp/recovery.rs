@@ -1,5 +1,5 @@
 //! Loss detection and the congestion states: RACK-TLP (RFC 8985), F-RTO (RFC 5682) and undo by D-SACK and Eifel
-//! detection (RFC 3522), in the order in which Linux takes these decisions.
+//! detection (RFC 3522). The decisions are taken in the same order as in Linux.
 
 use super::scoreboard::{Delivery, Judgement, Marks, Record};
 use super::segment::Segment;
@@ -10,34 +10,34 @@ use crate::endpoint::Stats;
 use crate::recovery::{Prr, RateSampler, prr::PrrAck};
 use haltere_net::{Span, Time};
 
-/// The largest reordering degree kept (Linux: `tcp_max_reordering`).
+/// The upper bound of the reordering degree (Linux: `tcp_max_reordering`).
 const MAX_REORDERING: u32 = 300;
-/// Recoveries for which a widened reordering window is kept (RFC 8985 section 6.2 step 4).
+/// The number of recoveries for which a wider reordering window is kept (RFC 8985 section 6.2 step 4).
 const WINDOW_PERSIST: u32 = 16;
 
-/// A tail loss probe that is out.
+/// A tail loss probe in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tlp {
-    /// What had been sent, the probe included.
+    /// The next position to send when the probe had been sent.
     pub high_seq: u64,
-    /// Whether the probe sent old data again.
+    /// Whether the probe retransmitted old data.
     pub retransmission: bool,
 }
 
 /// The present (or last) episode of congestion.
 #[derive(Clone, Debug)]
 pub(super) struct Episode {
-    /// It ends when this is acknowledged.
+    /// The episode ends when this position is acknowledged.
     pub high_seq: u64,
-    /// Set while the reduction may be undone: where the window began.
+    /// The position of the head when the episode began; set while the reduction may be undone.
     undo_marker: Option<u64>,
-    /// Retransmissions not yet reported by D-SACK as needless; -1 before the first.
+    /// Retransmissions that D-SACK has not yet reported as spurious; -1 before the first.
     undo_retrans: i64,
-    /// Whether an undo gives the window back: not what marks took (Linux: `prior_ssthresh`).
+    /// Whether an undo restores the window. A reduction by marks is not restored (Linux: `prior_ssthresh`).
     revocable: bool,
     /// Timestamp of the first retransmission.
     retrans_stamp: Option<u32>,
-    /// F-RTO is under way.
+    /// Whether F-RTO is in progress.
     pub frto: bool,
     /// Largest degree of reordering seen, segments.
     pub reordering: u32,
@@ -45,7 +45,7 @@ pub(super) struct Episode {
 }
 
 impl Episode {
-    /// None yet, with this least degree of reordering.
+    /// No episode yet, with this smallest degree of reordering.
     pub(super) fn new(reordering: u32) -> Episode {
         Episode {
             high_seq: 0,
@@ -64,7 +64,8 @@ impl Episode {
         self.undo_retrans = self.undo_retrans.max(0) + 1;
     }
 
-    /// Whether the acknowledgement echoes a timestamp older than the first retransmission: the original arrived.
+    /// Whether the acknowledgement echoes a timestamp older than the first retransmission, which means that the
+    /// original arrived.
     fn original_arrived(&self, echo: u32) -> bool {
         self.retrans_stamp.is_none_or(|stamp| echo != 0 && is_older(echo, stamp))
     }
@@ -78,9 +79,9 @@ impl Episode {
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
     pub now: Time,
-    /// Place in the order of transmission of the most recently sent segment that was delivered. RFC 8985 compares times
-    /// and, where they are equal, positions; that takes a retransmission to be older than new data sent just before it
-    /// when several acknowledgements arrive at one instant, as they can on a link without a rate.
+    /// The place, in the order of transmission, of the most recently sent segment that was delivered. RFC 8985 compares
+    /// times and, if they are equal, positions. A retransmission then counts as older than new data sent just before
+    /// it, if several acknowledgements arrive at one instant, as they can on a link without a rate.
     newest: u64,
     rtt: Span,
     advanced: bool,
@@ -106,11 +107,11 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// Section 6.2 step 2: remembers the most recently sent of the segments that were delivered.
+    /// Section 6.2 step 2: records the most recently sent of the segments that were delivered.
     ///
-    /// Of a retransmission that seems to have taken less than the minimum RTT it was the original that arrived. The
-    /// RFC's other test, by timestamps, is left out as in Linux: while the first hole is open a receiver echoes an old
-    /// timestamp, so that every SACK of a retransmission would be taken for one of its original.
+    /// If a retransmission seems to have taken less than the minimum RTT, its original arrived. The RFC's other test,
+    /// by timestamps, is left out as in Linux: while the first hole is open, a receiver echoes an old timestamp, so
+    /// that every SACK of a retransmission would be attributed to its original.
     pub(super) fn advance(&mut self, r: &Record, min_rtt: Option<Span>) {
         let rtt = self.now.since(r.sent);
         if r.marks.has(Marks::EVER_RETRANS) && min_rtt.is_some_and(|min| rtt < min) {
@@ -121,7 +122,7 @@ impl Rack {
         self.newest = self.newest.max(r.order);
     }
 
-    /// Section 6.2 step 4: a D-SACK widens the reordering window by a quarter of the minimum RTT, once a round trip.
+    /// Section 6.2 step 4: a D-SACK widens the reordering window by a quarter of the minimum RTT, once per round trip.
     pub(super) fn update_window(&mut self, prior_delivered: Option<u64>, delivered: u64) {
         let Some(prior) = prior_delivered.filter(|p| *p > 0) else { return };
         if prior < self.last_delivered {
@@ -137,13 +138,13 @@ impl Rack {
         }
     }
 
-    /// How long ago the segment must have been sent to be lost.
+    /// A segment is lost if it was sent at least this long before.
     fn overdue(&self, r: &Record, window: Span) -> Span {
         (r.sent + self.rtt + window).since(self.now)
     }
 }
 
-/// Counts a segment that is newly lost and tells the controller of it.
+/// Counts a segment that is newly lost and informs the controller.
 pub(super) fn tell_lost(
     r: &Record,
     now: Time,
@@ -169,7 +170,7 @@ impl Sender {
         (quarter * self.rack.steps).min(self.rtt.srtt().unwrap_or(Span::MAX))
     }
 
-    /// Section 6.2 step 5: marks what is overdue; returns the longest wait of those that are not yet.
+    /// Section 6.2 step 5: marks overdue segments as lost; returns the longest remaining wait of the others.
     fn detect_loss(&mut self) -> Span {
         if !self.rules.rack {
             return self.detect_loss_by_count();
@@ -197,7 +198,7 @@ impl Sender {
         wait
     }
 
-    /// Looks for losses if the ACK brought news. Returns whether the timer was set for the reordering window.
+    /// Looks for losses if the ACK delivered something. Returns whether the timer was set for the reordering window.
     fn identify_loss(&mut self, now: Time) -> bool {
         if !std::mem::take(&mut self.rack.advanced) || self.board.is_empty() {
             return false;
@@ -210,7 +211,7 @@ impl Sender {
         true
     }
 
-    /// A D-SACK (RFC 2883): the first block lies below the ACK or within the second.
+    /// A D-SACK (RFC 2883): the first block lies below the ACK or within the second block.
     pub(super) fn take_duplicate_sack(&mut self, s: &Segment, prior_una: u64) -> Option<(u64, u64)> {
         let mut blocks = s.sack_blocks();
         let first = blocks.next()?;
@@ -234,7 +235,7 @@ impl Sender {
         Some(first)
     }
 
-    /// A segment that was never retransmitted was delivered below the highest one SACKed before: reordering.
+    /// A segment that was never retransmitted was delivered below the highest one SACKed before. This shows reordering.
     pub(super) fn check_reordering(&mut self, d: &Delivery, prior_highest: u64) {
         if let Some(from) = d.reordered_from.filter(|&r| r < prior_highest) {
             self.note_reordering(from, prior_highest);
@@ -247,8 +248,8 @@ impl Sender {
         self.episode.reordering_seen = true;
     }
 
-    /// RFC 8985 section 7.4: was the probe the repair of a loss? `plain` tells of an acknowledgement that brings no
-    /// other news: then both the original and the probe have arrived.
+    /// RFC 8985 section 7.4: decides whether the probe repaired a loss. `plain` means that the acknowledgement contains
+    /// no other news; both the original and the probe have then arrived.
     pub(super) fn take_probe_ack(&mut self, ack: u64, duplicate: Option<(u64, u64)>, plain: bool, now: Time) {
         let Some(tlp) = self.tlp.filter(|t| ack >= t.high_seq) else { return };
         if !tlp.retransmission || duplicate.is_some_and(|b| b.1 == tlp.high_seq) {
@@ -259,7 +260,7 @@ impl Sender {
             self.congestion(Trigger::Loss, true, now);
             self.cwr = true;
             self.prr = None;
-            // The probe was the repair: the reduction is over as soon as it has begun.
+            // The probe repaired a loss: the reduction ends as soon as it has begun.
             self.cc.on_recovered(now);
             self.keep_open();
         } else if plain {
@@ -297,8 +298,8 @@ impl Sender {
         }
     }
 
-    /// RFC 3168 section 6.1.2: marks reduce the window as a loss would, once a round trip (Linux: `tcp_enter_cwr`). So may the
-    /// algorithm of its own accord.
+    /// RFC 3168 section 6.1.2: marks reduce the window as a loss would, once per round trip (Linux: `tcp_enter_cwr`).
+    /// The algorithm may also request this itself.
     pub(super) fn begin_reduction(&mut self, trigger: Trigger, now: Time) {
         self.episode.revocable = false;
         if self.phase < Phase::Reducing {
@@ -308,7 +309,7 @@ impl Sender {
         }
     }
 
-    /// Lets the window come down to the target that the controller sets (Linux: `tcp_init_cwnd_reduction`).
+    /// Reduces the window step by step to the target that the controller sets (Linux: `tcp_init_cwnd_reduction`).
     fn reduce(&mut self, trigger: Trigger, now: Time) {
         let prior = self.cc.window();
         self.episode.high_seq = self.nxt;
@@ -353,7 +354,7 @@ impl Sender {
         true
     }
 
-    /// All of the episode is acknowledged.
+    /// All data of the episode is acknowledged.
     fn leave(&mut self, echo: u32, now: Time) {
         if self.episode.may_undo(echo) {
             self.undo(false);
@@ -371,7 +372,7 @@ impl Sender {
         }
         self.begin_undo();
         if self.phase == Phase::Reducing {
-            // The window is coming down already.
+            // A reduction of the window is already in progress.
             self.congestion(Trigger::Loss, false, now);
         } else {
             self.episode.revocable = !self.ece;
@@ -379,18 +380,19 @@ impl Sender {
         }
         self.phase = Phase::Recovery;
         if self.is_held() && self.board.head().is_some_and(|h| h.marks.has(Marks::LOST)) {
-            // RFC 6675 section 5 step 4.3: the first repair goes whatever the window, which is down already, says.
+            // RFC 6675 section 5 step 4.3: the first retransmission is sent regardless of the window, which is already
+            // reduced.
             self.force(Forced::Head);
         }
     }
 
-    /// Whether the window stands still where a reduction has put it at once, as there is no PRR.
+    /// Whether the window stays where a reduction has set it at once. This is so without PRR.
     pub(super) fn is_held(&self) -> bool {
         !self.rules.prr && matches!(self.phase, Phase::Reducing | Phase::Recovery) && !self.cc.owns_recovery()
     }
 
-    /// The congestion state machine, run for each ACK that is out of the ordinary. Returns whether the timer was set
-    /// for the reordering window.
+    /// The congestion state machine. It runs for each ACK that is not ordinary. Returns whether the timer was set for
+    /// the reordering window.
     pub(super) fn fast_retransmit_alert(
         &mut self,
         s: &Segment,
@@ -403,14 +405,14 @@ impl Sender {
         if self.phase == Phase::Open {
             self.episode.retrans_stamp = None;
         } else if !self.rules.sack && self.una == self.episode.high_seq && self.phase == Phase::Recovery {
-            // RFC 6582 section 4: without SACK the state is kept until more is acknowledged, lest duplicates of what was sent
-            // again seem to tell of another loss (Linux: `tcp_is_non_sack_preventing_reopen`).
+            // RFC 6582 section 4: without SACK the state is kept until more is acknowledged. Otherwise the duplicates
+            // of retransmitted data would look like another loss (Linux: `tcp_is_non_sack_preventing_reopen`).
             self.board.keep_duplicates(0);
             return false;
         } else if self.una >= self.episode.high_seq && self.phase == Phase::Recovery {
             self.leave(s.echo, now);
         } else if self.una > self.episode.high_seq && self.phase == Phase::Reducing {
-            // Something beyond is acknowledged, so that the peer has had word of the reduction.
+            // Data sent after the reduction is acknowledged, so the peer has received the CWR flag.
             self.prr = None;
             self.phase = Phase::Open;
             self.cc.on_recovered(now);
@@ -458,8 +460,8 @@ impl Sender {
         keep_timer
     }
 
-    /// A partial ACK in recovery that the original brought. Returns whether to leave it at that, as retransmissions
-    /// are still out.
+    /// A partial ACK in recovery that the original caused. Returns whether processing ends here because retransmissions
+    /// are still in flight.
     fn undo_partially(&mut self, echo: u32) -> bool {
         if self.episode.undo_marker.is_none() || !self.episode.original_arrived(echo) {
             return false;
@@ -514,7 +516,7 @@ impl Sender {
         self.cc.on_recovered(now);
     }
 
-    /// The reordering window is over.
+    /// The timer of the reordering window expired.
     pub(super) fn on_reordering_timeout(&mut self, now: Time) {
         let (before, lost) = (self.board.in_flight(), self.stats.lost_packets);
         self.detect_loss();

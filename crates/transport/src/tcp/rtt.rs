@@ -4,11 +4,12 @@ use super::config::RtoRule;
 use crate::recovery::WindowedMin;
 use haltere_net::{Span, Time};
 
-/// The timeout before there is a sample, that after a handshake which gave none (RFC 6298 section 5.7), and the largest.
+/// The timeout before there is a sample, the timeout after a handshake that gave none (RFC 6298 section 5.7), and the
+/// largest timeout.
 const RTO_INITIAL: Span = Span::from_secs(1);
 const RTO_FALLBACK: Span = Span::from_secs(3);
 const RTO_MAX: Span = Span::from_secs(120);
-/// How long Linux remembers the minimum RTT.
+/// How long Linux keeps the minimum RTT.
 const MIN_RTT_WINDOW: Span = Span::from_secs(300);
 
 /// The estimator of one path.
@@ -19,11 +20,11 @@ pub(super) struct Rtt {
     srtt8: u64,
     /// Mean deviation, in quarters of a nanosecond.
     mdev4: u64,
-    /// The largest deviation of the present RTT.
+    /// The largest deviation in the present RTT.
     mdev_max: u64,
     /// The variance term of the timeout, ns.
     rttvar: u64,
-    /// The round in which `mdev_max` is taken ends when this is acknowledged.
+    /// The round of `mdev_max` ends when this position is acknowledged.
     round_end: u64,
     min: WindowedMin,
     backoff: u32,
@@ -37,7 +38,7 @@ impl Rtt {
         Rtt { rule, srtt8: 0, mdev4: 0, mdev_max: 0, rttvar: 0, round_end: 0, min, backoff: 0, initial }
     }
 
-    /// Takes a sample; `acked_to` and `sent_to` tell rounds apart.
+    /// Processes a sample. `acked_to` and `sent_to` separate rounds.
     pub(super) fn sample(&mut self, rtt: Span, acked_to: u64, sent_to: u64) {
         let m = rtt.as_nanos().max(1);
         match self.rule {
@@ -59,8 +60,8 @@ impl Rtt {
         self.rttvar = self.mdev4;
     }
 
-    /// Linux: the variance term is the largest deviation of the last rounds; it rises at once and falls by a quarter a
-    /// round, and a falling RTT moves the deviation with an eighth of the gain.
+    /// Linux's rule: the variance term is the largest deviation of the last rounds. It rises at once and falls by a
+    /// quarter per round. If the RTT falls, the deviation changes with an eighth of the usual gain.
     fn sample_linux(&mut self, m: u64, floor: u64, acked_to: u64, sent_to: u64) {
         if self.srtt8 == 0 {
             self.srtt8 = 8 * m;
@@ -90,12 +91,12 @@ impl Rtt {
         }
     }
 
-    /// The handshake had to be retransmitted, so it gave no sample.
+    /// The handshake was retransmitted, so it gave no sample.
     pub(super) fn fall_back(&mut self) {
         self.initial = RTO_FALLBACK;
     }
 
-    /// Takes a sample for the minimum.
+    /// Processes a sample for the minimum RTT.
     pub(super) fn sample_min(&mut self, now: Time, rtt: Span) {
         self.min.update(MIN_RTT_WINDOW.as_nanos(), now.as_nanos(), rtt.as_nanos().max(1));
     }
@@ -113,7 +114,7 @@ impl Rtt {
         self.min.get().map(Span::from_nanos)
     }
 
-    /// The retransmission timeout, backed off.
+    /// The retransmission timeout with its backoff.
     pub(super) fn rto(&self) -> Span {
         let base = match (self.srtt8, self.rule) {
             (0, _) => self.initial,
@@ -123,7 +124,7 @@ impl Rtt {
         (base.min(RTO_MAX) * (1 << self.backoff.min(20))).min(RTO_MAX)
     }
 
-    /// The least the timeout's variance term counts, which also allows for the peer's delayed ACK.
+    /// The lower bound of the timeout's variance term, which also covers the peer's delayed ACK.
     pub(super) fn floor(&self) -> Span {
         match self.rule {
             RtoRule::Linux { floor } => floor,

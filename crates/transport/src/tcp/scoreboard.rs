@@ -1,4 +1,4 @@
-//! The record of each segment in flight, and the counts that follow from it.
+//! The record of each segment in flight, and the counts derived from these records.
 //!
 //! Counts are in segments, as in Linux: `in flight = out - (sacked + lost) + retransmitted`.
 
@@ -8,20 +8,20 @@ use haltere_net::Time;
 use haltere_net::incident::LossSign;
 use std::collections::VecDeque;
 
-/// What happened to a segment, as a set of bits.
+/// The history of a segment, as a set of bits.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Marks(u8);
 
 impl Marks {
-    /// The peer reported it.
+    /// The peer reported it by SACK.
     pub(super) const SACKED: Marks = Marks(1);
-    /// Its last transmission is thought lost.
+    /// Its last transmission is considered lost.
     pub(super) const LOST: Marks = Marks(2);
     /// A retransmission of it is in flight.
     pub(super) const RETRANS: Marks = Marks(4);
-    /// It was retransmitted at some time.
+    /// It was retransmitted at least once.
     pub(super) const EVER_RETRANS: Marks = Marks(8);
-    /// It was pushed, and is whenever it is sent again.
+    /// It was sent with PSH, and every retransmission will be.
     const PUSHED: Marks = Marks(16);
 
     pub(super) fn has(self, other: Marks) -> bool {
@@ -36,7 +36,7 @@ impl Marks {
 }
 
 const NONE: u32 = u32::MAX;
-/// Records that an idle connection keeps room for: enough for the requests of a dialogue.
+/// The number of records for which an idle connection keeps memory: enough for the requests of a dialogue.
 const KEPT: usize = 8;
 
 /// One segment in flight.
@@ -45,7 +45,7 @@ pub(super) struct Record {
     pub seq: u64,
     pub end: u64,
     pub fin: bool,
-    /// Whether it does not lie together with the segment before it, as in a super-segment.
+    /// Whether it begins a new super-segment, so that it cannot be retransmitted together with the segment before it.
     pub begins: bool,
     pub marks: Marks,
     /// When it was last sent.
@@ -58,13 +58,13 @@ pub(super) struct Record {
     newer: u32,
 }
 
-/// What one acknowledgement did to the scoreboard.
+/// The effect of one acknowledgement on the scoreboard.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Delivery {
-    /// Send times of the first and last segment newly SACKed that were never retransmitted.
+    /// Send times of the first and last newly SACKed segments that were never retransmitted.
     pub first_sacked: Option<Time>,
     pub last_sacked: Option<Time>,
-    /// The same of those newly acknowledged cumulatively.
+    /// Send times of the first and last segments that are newly acknowledged cumulatively and were never retransmitted.
     pub first_acked: Option<Time>,
     pub last_acked: Option<Time>,
     /// Segments acknowledged cumulatively.
@@ -75,13 +75,13 @@ pub(super) struct Delivery {
     pub delivered: u32,
     /// A retransmitted segment was acknowledged cumulatively.
     pub retransmitted_acked: bool,
-    /// A segment below `high_seq` that was never retransmitted was delivered (F-RTO's evidence).
+    /// A segment below `high_seq` that was never retransmitted was delivered. F-RTO uses this.
     pub original_delivered: bool,
     /// Lowest position of a never-retransmitted segment that was delivered out of order.
     pub reordered_from: Option<u64>,
 }
 
-/// The sender's record of what is in flight.
+/// The sender's record of the segments in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Scoreboard {
     records: VecDeque<Record>,
@@ -91,16 +91,16 @@ pub(super) struct Scoreboard {
     newest: u32,
     sacked_ranges: RangeSet,
     sacked: u32,
-    /// Duplicate ACKs of a connection without SACK: so many segments beyond the head have arrived (Linux counts them as
-    /// `sacked_out` too).
+    /// Duplicate ACKs of a connection without SACK. Each stands for a segment beyond the head that has arrived (Linux
+    /// counts them as `sacked_out` too).
     duplicates: u32,
     lost: u32,
     retransmitted: u32,
-    /// Transmissions so far.
+    /// The number of transmissions so far.
     transmissions: u64,
-    /// No segment numbered below this one waits for retransmission.
+    /// No record with a smaller number waits for retransmission.
     hint: u32,
-    /// Positions of segments found lost and by what, kept while somebody listens.
+    /// Positions of the segments found lost and how each was found. They are kept only if a probe records losses.
     news: Option<Vec<(u64, LossSign)>>,
 }
 
@@ -136,7 +136,7 @@ impl Scoreboard {
     pub(super) fn retransmitted(&self) -> u32 {
         self.retransmitted
     }
-    /// Segments believed to be in the network.
+    /// The number of segments believed to be in the network.
     pub(super) fn in_flight(&self) -> u32 {
         (self.out() + self.retransmitted).saturating_sub(self.sacked + self.duplicates + self.lost)
     }
@@ -168,7 +168,7 @@ impl Scoreboard {
         self.follow(n);
     }
 
-    /// Makes record `n` the newest, of which it knows already.
+    /// Links the newest record to record `n`, whose own link to it is set, and makes `n` the newest.
     fn follow(&mut self, n: u32) {
         let newest = self.newest;
         match self.at_mut(newest) {
@@ -186,7 +186,7 @@ impl Scoreboard {
         self.bridge(n, older, newer);
     }
 
-    /// Makes neighbours of those that record `n`, which leaves the order of transmission, stood between.
+    /// Links the two neighbours of record `n`, which leaves the order of transmission.
     fn bridge(&mut self, n: u32, older: u32, newer: u32) {
         if older == NONE && newer == NONE && self.oldest != n {
             return;
@@ -203,7 +203,7 @@ impl Scoreboard {
         }
     }
 
-    /// A new segment was sent.
+    /// Records a new segment.
     pub(super) fn push(&mut self, (seq, end): (u64, u64), fin: bool, begins: bool, sent: Time, tx: TxState) {
         let n = self.base.wrapping_add(self.records.len() as u32);
         let marks = Marks::default();
@@ -213,7 +213,7 @@ impl Scoreboard {
         self.follow(n);
     }
 
-    /// The newest segment was pushed.
+    /// Marks the newest segment as pushed.
     pub(super) fn mark_pushed(&mut self) {
         if let Some(record) = self.records.back_mut() {
             record.marks.set(Marks::PUSHED);
@@ -226,7 +226,7 @@ impl Scoreboard {
         self.base.wrapping_add(at as u32)
     }
 
-    /// Takes a SACK block in. `visit` sees each newly SACKed record as it was before.
+    /// Processes a SACK block. `visit` sees each newly SACKed record in its earlier state.
     pub(super) fn sack(
         &mut self,
         block: (u64, u64),
@@ -253,7 +253,7 @@ impl Scoreboard {
     fn mark_sacked(&mut self, n: u32, record: &Record, high_seq: u64, highest: u64, out: &mut Delivery) {
         let mut marks = record.marks;
         if marks.has(Marks::RETRANS) {
-            // Not thought lost again: the retransmission may still arrive, and counts as in flight.
+            // The segment is not marked lost again: the retransmission may still arrive, and counts as in flight.
             if marks.has(Marks::LOST) {
                 marks.clear(Marks::LOST);
                 marks.clear(Marks::RETRANS);
@@ -284,7 +284,8 @@ impl Scoreboard {
         }
     }
 
-    /// A D-SACK says that this old or still outstanding segment arrived twice: its retransmission is not in flight.
+    /// Processes a D-SACK: this segment, old or still outstanding, arrived twice, so its retransmission is not in
+    /// flight.
     pub(super) fn duplicate(&mut self, block: (u64, u64)) {
         let mut n = self.find(block.0);
         while let Some(record) = self.at_mut(n).filter(|r| r.seq < block.1) {
@@ -296,7 +297,7 @@ impl Scoreboard {
         }
     }
 
-    /// Everything below `una` is acknowledged. `visit` sees each record that leaves.
+    /// Removes everything below `una`, which is acknowledged. `visit` sees each record that is removed.
     pub(super) fn acknowledge(&mut self, una: u64, high_seq: u64, out: &mut Delivery, mut visit: impl FnMut(&Record)) {
         while let Some(record) = self.records.front().filter(|r| r.end <= una) {
             let n = self.base;
@@ -308,7 +309,7 @@ impl Scoreboard {
                 out.retransmitted_acked = true;
             } else if !marks.has(Marks::SACKED) {
                 if out.first_acked.is_none() {
-                    // Those that follow lie higher.
+                    // The records that follow are higher.
                     out.first_acked = Some(record.sent);
                     out.reordered_from = Some(out.reordered_from.map_or(record.seq, |r| r.min(record.seq)));
                     out.original_delivered |= record.end <= high_seq;
@@ -335,24 +336,24 @@ impl Scoreboard {
         self.sacked_ranges.remove_below(una);
     }
 
-    /// Gives the memory of a long flight back, if nothing is in flight.
+    /// Frees the memory of a long flight if nothing is in flight.
     pub(super) fn release(&mut self) {
         if self.records.is_empty() && self.records.capacity() > KEPT {
             self.records.shrink_to(KEPT);
         }
     }
 
-    /// From now on remembers what is found lost, for [`take_news`](Self::take_news).
+    /// Starts to record what is found lost, for [`take_news`](Self::take_news).
     pub(super) fn listen(&mut self) {
         self.news.get_or_insert_default();
     }
 
-    /// What was found lost since this was last asked.
+    /// Takes the losses recorded since the last call.
     pub(super) fn take_news(&mut self) -> Vec<(u64, LossSign)> {
         self.news.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Marks record `n` lost; returns whether that is news.
+    /// Marks record `n` lost; returns whether it was not lost before.
     fn mark_lost(&mut self, n: u32, sign: LossSign) -> bool {
         let base = self.base;
         let Some(record) = self.at_mut(n) else { return false };
@@ -379,8 +380,8 @@ impl Scoreboard {
         news
     }
 
-    /// Goes through the records in the order of transmission until `judge` says to stop; those it finds lost are
-    /// marked, and those that are newly lost handed over.
+    /// Visits the records in the order of transmission until `judge` says to stop. Marks those lost that `judge` finds
+    /// lost, and passes those that are newly lost on.
     pub(super) fn detect_lost(&mut self, mut judge: impl FnMut(&Record) -> Judgement, mut news: impl FnMut(&Record)) {
         let mut n = self.oldest;
         while n != NONE {
@@ -399,19 +400,20 @@ impl Scoreboard {
         }
     }
 
-    /// A duplicate ACK without SACK: one more segment beyond the head has arrived.
+    /// Records a duplicate ACK without SACK: one more segment beyond the head has arrived.
     pub(super) fn count_duplicate(&mut self) {
         self.duplicates += 1;
         self.keep_duplicates(u32::MAX);
     }
 
-    /// Keeps at most so many duplicate ACKs, and fewer than segments are out (Linux: `tcp_limit_reno_sacked`).
+    /// Limits the count of duplicate ACKs to this number and to less than the segments outstanding (Linux:
+    /// `tcp_limit_reno_sacked`).
     pub(super) fn keep_duplicates(&mut self, most: u32) {
         let room = self.out().saturating_sub(self.lost.max(1));
         self.duplicates = self.duplicates.min(most).min(room);
     }
 
-    /// Marks the first segment lost, if it is not yet, and hands it over.
+    /// Marks the first segment lost and passes it on, unless it is already marked.
     pub(super) fn mark_head_lost(&mut self, news: impl FnOnce(&Record)) {
         let head = self.head().copied().filter(|r| !r.marks.has(Marks::LOST));
         if let Some(record) = head.filter(|_| self.mark_lost(self.base, LossSign::Reordering)) {
@@ -420,7 +422,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks lost what was not sent again and has at least `threshold` segments SACKed above it; hands over each.
+    /// Marks each segment lost that was not retransmitted and has at least `threshold` segments SACKed above it; passes
+    /// each of them on.
     pub(super) fn detect_lost_below(&mut self, threshold: u32, mut news: impl FnMut(&Record)) {
         let sacked = self.records.iter().rev().enumerate().filter(|(_, r)| r.marks.has(Marks::SACKED));
         let Some((above, _)) = sacked.into_iter().nth(threshold.max(1) as usize - 1) else { return };
@@ -434,8 +437,8 @@ impl Scoreboard {
         }
     }
 
-    /// After a timeout: marks every record lost that `judge` finds so, the head in any case, and hands over those that are
-    /// newly lost.
+    /// After a timeout: marks the head lost, and every other record that `judge` finds lost. Passes those that are
+    /// newly lost on.
     pub(super) fn mark_all_lost(&mut self, judge: impl Fn(&Record) -> bool, mut news: impl FnMut(&Record)) {
         for i in 0..self.records.len() as u32 {
             let n = self.base.wrapping_add(i);
@@ -447,22 +450,22 @@ impl Scoreboard {
         self.hint = self.base;
     }
 
-    /// Takes all loss marks back.
+    /// Removes all loss marks.
     pub(super) fn unmark_lost(&mut self) {
         for i in 0..self.records.len() as u32 {
             let n = self.base.wrapping_add(i);
             let Some(record) = self.at_mut(n) else { continue };
             if record.marks.has(Marks::LOST) {
                 record.marks.clear(Marks::LOST);
-                // Linux leaves such segments out of the order of transmission until they are sent again; they can be
-                // found lost only by a timeout.
+                // Linux leaves such segments out of the order of transmission until they are retransmitted. Only a
+                // timeout can find them lost.
             }
         }
         self.lost = 0;
         self.hint = self.base;
     }
 
-    /// The next segment to retransmit: the lowest that is lost and not in flight again.
+    /// The next segment to retransmit: the lowest that is lost and has no retransmission in flight.
     pub(super) fn next_lost(&mut self) -> Option<Record> {
         if self.retransmitted >= self.lost {
             return None;
@@ -477,8 +480,8 @@ impl Scoreboard {
         None
     }
 
-    /// How many segments, the next to retransmit and those that lie together with it, can be retransmitted as one; at most
-    /// `most`. What is left over begins anew.
+    /// How many segments can be retransmitted together, at most `most`: the next one to retransmit and those that
+    /// follow it in the same super-segment. The rest begins a super-segment of its own.
     pub(super) fn lost_together(&mut self, most: u64) -> u64 {
         let waits = |m: Marks| m.has(Marks::LOST) && !m.has(Marks::SACKED) && !m.has(Marks::RETRANS);
         let mut count = 1;
@@ -495,7 +498,8 @@ impl Scoreboard {
         u64::from(count)
     }
 
-    /// The segment at `seq` was sent again, as a repair or a probe, and pushed now or before. Returns whether.
+    /// Records that the segment at `seq` was retransmitted, as a repair or a probe, with PSH if `push` is set. Returns
+    /// whether it carries PSH, which a segment that was ever sent with PSH always does.
     pub(super) fn send_again(&mut self, seq: u64, push: bool, now: Time, tx: TxState) -> bool {
         let n = self.find(seq);
         self.transmissions += 1;
@@ -514,7 +518,7 @@ impl Scoreboard {
         pushed
     }
 
-    /// What was sent again at `seq` was a repair, which is in flight now.
+    /// Records that the retransmission at `seq` was a repair, which is in flight now.
     pub(super) fn mark_retransmitted(&mut self, seq: u64) {
         let n = self.find(seq);
         let Some(record) = self.at_mut(n) else { return };
@@ -527,7 +531,7 @@ impl Scoreboard {
         self.records.back()
     }
 
-    /// Whether counts agree with marks; for tests.
+    /// Checks the counts against the marks; for tests.
     #[cfg(test)]
     pub(super) fn is_consistent(&self) -> bool {
         let count = |m: Marks| self.records.iter().filter(|r| r.marks.has(m)).count() as u32;
@@ -539,14 +543,14 @@ impl Scoreboard {
     }
 }
 
-/// What a loss detector thinks of a segment.
+/// A loss detector's verdict on a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Judgement {
     /// Lost.
     Lost,
-    /// Perhaps, later.
+    /// Not lost yet; it may be later.
     Wait,
-    /// Neither this one nor any sent after it.
+    /// Neither this one nor any segment sent after it is lost.
     Stop,
 }
 

@@ -1,19 +1,20 @@
-//! TCP segments as the simulator carries them: positions instead of bytes, exact sizes on the wire.
+//! TCP segments as the simulator represents them: positions instead of bytes, exact sizes on the wire.
 
-/// IPv4 and TCP headers without options.
+/// Bytes of the IPv4 and TCP headers without options.
 pub const BASE_HEADER: u32 = 40;
-/// The timestamp option, padded.
+/// Bytes of the timestamp option, padded.
 pub const TIMESTAMP_OPTION: u32 = 12;
-/// All options of a SYN: MSS, SACK permitted, timestamps, window scale.
+/// Bytes of all options of a SYN: MSS, SACK permitted, timestamps, window scale.
 pub const SYN_OPTIONS: u32 = 20;
-/// A SYN's options with a Fast Open cookie of 8 bytes (RFC 7413 section 4.1.1: 2 + 8), padded. Only a SYN with data has one.
+/// Bytes of a SYN's options with a Fast Open cookie of 8 bytes (RFC 7413 section 4.1.1: 2 + 8), padded. Only a SYN with
+/// data has a cookie.
 pub const FAST_OPEN_OPTIONS: u32 = 32;
-/// The most that options can take (RFC 9293 section 3.1).
+/// The largest size of all options (RFC 9293 section 3.1).
 pub const MAX_OPTIONS: u32 = 40;
-/// SACK blocks that fit beside timestamps.
+/// The number of SACK blocks that fit beside timestamps.
 pub const MAX_SACK_BLOCKS: usize = 3;
 
-/// What kind of segment it is.
+/// The kind of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Opens a connection.
@@ -39,18 +40,18 @@ impl SackBlock {
         let offset = |x: u64| (x.wrapping_sub(ack) as i64).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
         SackBlock { start: offset(start), end: offset(end) }
     }
-    /// The block's positions, given the segment's acknowledgement number.
+    /// The block's positions, computed from the segment's acknowledgement number.
     pub fn range(self, ack: u64) -> (u64, u64) {
         (ack.saturating_add_signed(i64::from(self.start)), ack.saturating_add_signed(i64::from(self.end)))
     }
 }
 
-/// A TCP segment. Positions are offsets in the byte stream that never wrap; the FIN takes one position after the data.
+/// A TCP segment. Positions are offsets in the byte stream that never wrap. The FIN takes one position after the data.
 #[derive(Clone, Debug)]
 pub struct Segment {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Whether it ends the stream.
+    /// Whether it ends the stream (FIN).
     pub fin: bool,
     /// Position of its first byte.
     pub seq: u64,
@@ -60,18 +61,18 @@ pub struct Segment {
     pub ack: u64,
     /// Receive window, bytes from `ack` on (scaling applied).
     pub window: u64,
-    /// Timestamp, ms of the sender's clock, 0 if there is none.
+    /// Timestamp, ms of the sender's clock; 0 if there is none.
     pub timestamp: u32,
-    /// The peer's timestamp echoed, 0 if there is none.
+    /// The echo of the peer's timestamp; 0 if there is none.
     pub echo: u32,
     /// Number of SACK blocks.
     pub sacks: u8,
-    /// Whether marks are echoed (ECE; RFC 3168 section 6.1). On a SYN, with `cwr`, it asks for ECN; on its answer, alone, it
-    /// grants it.
+    /// Whether it echoes marks (ECE; RFC 3168 section 6.1). A SYN with this and `cwr` asks for ECN; a SYN-ACK with this
+    /// alone grants it.
     pub ece: bool,
     /// Whether the sender has reduced its window (CWR).
     pub cwr: bool,
-    /// Whether it ends what was written or goes out together (PSH).
+    /// Whether it ends the written data, or a group of segments sent together (PSH).
     pub push: bool,
     /// SACK blocks.
     pub sack: [SackBlock; MAX_SACK_BLOCKS],
@@ -85,7 +86,7 @@ impl Segment {
         self.sack.iter().take(usize::from(self.sacks)).map(|b| b.range(self.ack))
     }
 
-    /// Reports these blocks, as many as fit; `ack` must be set.
+    /// Reports as many of these blocks as fit. `ack` must be set before.
     pub fn set_sack(&mut self, blocks: impl Iterator<Item = (u64, u64)>) {
         self.sacks = 0;
         for (slot, (start, end)) in self.sack.iter_mut().zip(blocks) {
@@ -94,7 +95,7 @@ impl Segment {
         }
     }
 
-    /// Position after the last byte, FIN included.
+    /// The position after the last byte, FIN included.
     pub fn end(&self) -> u64 {
         self.seq + u64::from(self.len) + u64::from(self.fin)
     }

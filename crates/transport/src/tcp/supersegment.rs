@@ -1,62 +1,64 @@
-//! Super-segments, which the segments of a sender with segmentation offload leave in: how much new data goes out together,
-//! and when less than a whole one waits for more (Linux: `tcp_write_xmit`, `tcp_tso_autosize`, `tcp_tso_should_defer`).
+//! Super-segments: groups of segments that a sender with segmentation offload sends together. This file decides how
+//! much new data goes out together, and when less than a whole super-segment waits for more (Linux: `tcp_write_xmit`,
+//! `tcp_tso_autosize`, `tcp_tso_should_defer`).
 //!
-//! On the wire there are segments as ever, one right after the other. What shows is where a sender waits for a
-//! millisecond's worth to go at once, up to the next acknowledgement, and what it paces as one.
+//! On the wire there are ordinary segments, back to back. The effect is visible in two places: a sender may wait, at
+//! most until the next acknowledgement, to send a millisecond's worth at once; and it paces the group as one.
 
 use super::sender::Sender;
 use crate::cc::Phase;
 use haltere_net::{Span, Time};
 
-/// Bytes of a super-segment at most: 64 KiB less one and the headers' room.
+/// The largest number of bytes in a super-segment: 64 KiB less one and the room for headers.
 const LARGEST: u64 = 65_536 - 1 - 320;
-/// A super-segment is what the pacing rate gives in 2^-10 s (`sk_pacing_shift`) …
+/// A super-segment holds the bytes that the pacing rate gives in 2^-10 s (`sk_pacing_shift`).
 const SHIFT: u32 = 10;
-/// … and on short paths more: an allowance that halves with each 2^9 us of RTT (`tcp_tso_rtt_log`).
+/// On short paths an allowance is added. It halves with each 2^9 us of RTT (`tcp_tso_rtt_log`).
 const SHORT_PATH_SHIFT: u32 = 9;
-/// What an ACK that is expected later than this would bring is not waited for, nor after so long without sending.
+/// A partial super-segment waits for the next ACK only if that is expected within this time, and only if the last
+/// transmission was no longer ago than this.
 const PATIENCE: Span = Span::from_millis(1);
 
-/// The super-segment at the head of what is to be sent.
+/// The super-segment at the head of the send queue.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct SuperSegment {
-    /// Segments of it that are still to go out now.
+    /// The number of its segments that are still to be sent now.
     left: u64,
-    /// Bytes of it that went out.
+    /// The number of its bytes that were sent.
     bytes: u64,
-    /// Whether it is sent again.
+    /// Whether it is a retransmission.
     again: bool,
-    /// Where the data at the head of the queue ends, that is, the part of it that lies together in memory.
+    /// The position at which the contiguous part of the data at the head of the queue ends.
     end: u64,
-    /// Where the first whole chunk of the data begins, and whether data is being written that goes out at once.
+    /// The position of the first whole chunk of the data; and whether the data being written is sent at once.
     origin: u64,
     fresh: bool,
-    /// Whether it is the congestion window that held the last one back.
+    /// Whether the congestion window blocked the last super-segment.
     waits: bool,
 }
 
 impl SuperSegment {
-    /// Whether it has begun to go out, and not ended.
+    /// Whether some, but not all, of its segments were sent.
     pub(super) fn is_begun(&self) -> bool {
         self.left > 0
     }
 
-    /// Whether it is retransmitted.
+    /// Whether it is a retransmission.
     pub(super) fn is_again(&self) -> bool {
         self.again
     }
 
-    /// Whether its first segment is the next.
+    /// Whether its first segment is the next to be sent.
     pub(super) fn begins(&self) -> bool {
         self.bytes == 0
     }
 
-    /// Whether it was the congestion window that held the last one back; told once.
+    /// Whether the congestion window blocked the last super-segment. The call clears the flag.
     pub(super) fn waited_for_window(&mut self) -> bool {
         std::mem::take(&mut self.waits)
     }
 
-    /// Data is written after what ended at `end`; `idle` if that has all gone.
+    /// Data is written after the data that ended at `end`; `idle` if all of that was sent.
     pub(super) fn extend(&mut self, end: u64, idle: bool) {
         if self.end == end {
             self.end = 0;
@@ -64,19 +66,21 @@ impl SuperSegment {
         self.fresh |= idle;
     }
 
-    /// What could go at once has gone, up to `nxt`. What was left of a chunk that went out as it was written is filled up.
+    /// Everything that could be sent at once was sent, up to `nxt`. New data fills the rest of a chunk that was sent
+    /// while it was written.
     pub(super) fn settle(&mut self, nxt: u64) {
         if std::mem::take(&mut self.fresh) {
             (self.origin, self.end) = (nxt, 0);
         }
     }
 
-    /// Whether the segment that goes next is the last of several.
+    /// Whether the next segment is the last of several.
     pub(super) fn ends_several(&self) -> bool {
         self.left == 1 && self.bytes > 0
     }
 
-    /// A segment with `len` bytes of data was sent. Returns the bytes of the whole if it was the last.
+    /// Records that a segment with `len` bytes of data was sent. If it was the last, returns the bytes of the whole
+    /// super-segment.
     pub(super) fn charge(&mut self, len: u64) -> Option<u64> {
         self.bytes += len;
         self.left = self.left.saturating_sub(1);
@@ -86,15 +90,15 @@ impl SuperSegment {
 }
 
 impl Sender {
-    /// Whether new data goes out now, given that the congestion window has room for some segments; if so, how much together
-    /// is noted.
+    /// Whether new data is sent now, if the congestion window has room for some segments. If so, stores how many
+    /// segments go together.
     pub(super) fn begin_together(&mut self, window: u64, room: u64, now: Time) -> bool {
         let mss = self.mss;
         let most = self.largest_together(window);
-        // Two of them at least are to be on their way at a time.
+        // At least two super-segments should be in flight at a time.
         let quota = room.min((window / mss / 2).max(1)).min(most);
         let (origin, chunk) = (self.together.origin, (LARGEST / mss).max(1) * mss);
-        // The application's data lies in chunks; what is too small is filled from the next one.
+        // The application's data is stored in chunks. Data that is too small is filled up from the next chunk.
         let next_end = |at: u64| (origin + ((at - origin) / chunk + 1) * chunk).min(self.written);
         if self.together.end <= self.nxt {
             self.together.end = next_end(self.nxt);
@@ -112,7 +116,8 @@ impl Sender {
         true
     }
 
-    /// The next lost segment is to be retransmitted, and with it what was lost together (`tcp_xmit_retransmit_queue`).
+    /// The next lost segment is to be retransmitted, together with lost segments of the same group
+    /// (`tcp_xmit_retransmit_queue`).
     pub(super) fn begin_again(&mut self) {
         let window = self.window();
         let room = window.saturating_sub(self.in_flight()) / self.mss;
@@ -121,7 +126,7 @@ impl Sender {
         self.together.again = true;
     }
 
-    /// Segments of a super-segment at most (`tcp_tso_segs`).
+    /// The largest number of segments in a super-segment (`tcp_tso_segs`).
     fn largest_together(&self, window: u64) -> u64 {
         let (limit, least) = (self.rules.tso, self.rules.tso_least);
         if limit < self.mss {
@@ -136,8 +141,8 @@ impl Sender {
         ((paced + short_path).min(limit) / self.mss).max(least)
     }
 
-    /// `tcp_tso_should_defer`: `room` bytes of the congestion window are free, a whole super-segment has `most`, and the
-    /// data at the head `len`.
+    /// `tcp_tso_should_defer`: `room` bytes of the congestion window are free, a whole super-segment has `most` bytes,
+    /// and the data at the head has `len`.
     fn waits_for_more(&mut self, window: u64, room: u64, most: u64, len: u64, now: Time) -> bool {
         let divisor = self.rules.tso_defer;
         if divisor == 0 || self.phase >= Phase::Recovery || now.since(self.last_send.max(self.pacer.next())) > PATIENCE

@@ -1,11 +1,12 @@
-//! The host's clocks: timers set in whole ticks and fired at the edges of a timer wheel, and the clock of timestamps.
+//! The host's clocks: timers that are set in whole ticks and expire at the edges of a timer wheel, and the timestamp
+//! clock.
 
 use haltere_net::{Span, Time};
 
-/// What a host whose clock ticks adds to probe and reordering timers (Linux: `TCP_TIMEOUT_MIN_US`).
+/// The time that a host with a ticking clock adds to probe and reordering timers (Linux: `TCP_TIMEOUT_MIN_US`).
 const TIMEOUT_MIN: Span = Span::from_millis(2);
 
-/// Clock ticks of the host: timers are set in whole ticks and fire at the edges of its timer wheel.
+/// Clock ticks of the host: timers are set in whole ticks and expire at the edges of its timer wheel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ticks {
     tick: Span,
@@ -13,18 +14,18 @@ pub(super) struct Ticks {
 }
 
 impl Ticks {
-    /// `phase` places the run's start within the host's count of ticks.
+    /// `phase` is the position of the run's start within the host's tick count.
     pub(super) fn new(tick: Span, phase: u64) -> Ticks {
         Ticks { tick, phase }
     }
 
-    /// What is added to timers that would rather fire late than early; nothing on an exact clock.
+    /// The time added to timers that should expire late rather than early; zero on an exact clock.
     pub(super) fn slack(&self) -> Span {
         if self.tick.is_zero() { Span::ZERO } else { TIMEOUT_MIN }
     }
 
-    /// When a timer set at `now` for `span` fires: never early, and rounded up to the grain of the wheel's level, which
-    /// is 1, 8, 64 … ticks for spans from 0, 63, 504 … ticks (Linux, `kernel/time/timer.c`).
+    /// When a timer that is set at `now` for `span` expires. It is never early. It is rounded up to the granularity of
+    /// the wheel's level, which is 1, 8, 64 … ticks for spans from 0, 63, 504 … ticks (Linux, `kernel/time/timer.c`).
     pub(super) fn deadline(&self, now: Time, span: Span) -> Time {
         let tick = self.tick.as_nanos();
         if tick == 0 {
@@ -41,7 +42,8 @@ impl Ticks {
     }
 }
 
-/// The timestamp option's clock: milliseconds, from 1 and never 0, which means none. It wraps after 49.7 days.
+/// The clock of the timestamp option: milliseconds, starting at 1. It is never 0, which means that there is none. It
+/// wraps after 49.7 days.
 pub(super) fn timestamp(now: Time) -> u32 {
     ((now.as_nanos() / 1_000_000) as u32).wrapping_add(1).max(1)
 }
@@ -61,7 +63,7 @@ mod tests {
         let at = |ms: u64, span: u64| ticks.deadline(Time::ZERO + Span::from_millis(ms), Span::from_millis(span));
         assert_eq!(at(0, 40), Time::ZERO + Span::from_millis(44));
         assert_eq!(at(3, 40), Time::ZERO + Span::from_millis(44));
-        // 1 s is 250 ticks: the second level, whose grain is 8 ticks.
+        // 1 s is 250 ticks. It belongs to the second level, whose granularity is 8 ticks.
         assert_eq!(at(0, 1000), Time::ZERO + Span::from_millis(1024));
         for (now, span) in [(1, 1), (7, 251), (13, 252), (100, 2016), (5, 60_000)] {
             assert!(at(now, span) >= Time::ZERO + Span::from_millis(now + span));

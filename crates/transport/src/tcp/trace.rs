@@ -1,13 +1,13 @@
-//! What a sender tells whoever listens; nothing here bears on what it does.
+//! Reports of a sender to the probe. They do not affect what the sender does.
 
 use super::sender::{Sender, Timer};
 use crate::cc::Phase;
-use crate::recovery::Told;
+use crate::recovery::Reported;
 use haltere_net::incident::{CongestionState, PacketName, TimerName};
 use haltere_net::{Cx, Incident, Span};
 
 impl Sender {
-    /// Tells what changed.
+    /// Reports the changes of the sender's state.
     #[inline]
     pub(super) fn trace(&mut self, cx: &mut Cx<'_>) {
         if cx.probing() {
@@ -19,7 +19,7 @@ impl Sender {
     fn trace_all(&mut self, cx: &mut Cx<'_>) {
         self.board.listen();
         self.tell_losses(cx);
-        let now = Told {
+        let now = Reported {
             window: self.window(),
             ssthresh: self.cc.ssthresh(),
             in_flight: self.in_flight(),
@@ -27,10 +27,10 @@ impl Sender {
             state: self.congestion_state(),
             timer: self.due_timer(),
         };
-        self.told.update(haltere_net::PathId(0), now, cx);
+        self.reported.update(haltere_net::PathId(0), now, cx);
     }
 
-    /// Tells of the segments found lost since the last time.
+    /// Reports the segments found lost since the last call.
     #[inline]
     pub(super) fn tell_losses(&mut self, cx: &mut Cx<'_>) {
         if cx.probing() {
@@ -45,7 +45,7 @@ impl Sender {
         }
     }
 
-    /// Tells of an RTT sample.
+    /// Reports an RTT sample.
     pub(super) fn tell_rtt(&self, latest: Span, cx: &mut Cx<'_>) {
         if let (true, Some(smoothed)) = (cx.probing(), self.rtt.srtt()) {
             let min = self.rtt.min().unwrap_or(latest);
@@ -63,7 +63,7 @@ impl Sender {
     }
 }
 
-/// The name under which a timer is told of.
+/// The name of a timer in traces.
 pub(super) fn name(timer: Timer) -> TimerName {
     match timer {
         Timer::Reordering => TimerName::Loss,

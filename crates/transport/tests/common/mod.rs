@@ -1,4 +1,5 @@
-//! Two endpoints, a link each way and an application at each end: the smallest world a transport can be tested in.
+//! Two endpoints, one link in each direction and an application at each end: the smallest network in which a transport
+//! can be tested.
 //!
 //! It works for any pair of [`Endpoint`]s. Each test binary uses the part of it that it needs. [`rounds`] drives a
 //! congestion control alone.
@@ -11,7 +12,7 @@ use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Metric, Packet, PathId, Probe, Span, Time};
 use haltere_transport::{Body, CloseReason, Endpoint, Event, StreamId};
 
-/// What an application did and saw.
+/// What an application did and received.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
     pub connected: u32,
@@ -70,17 +71,17 @@ impl Probe for Last {
     }
 }
 
-/// Which packets a test drops on their way: true drops.
+/// Decides which packets a test drops: true drops.
 pub type Censor = Box<dyn FnMut(&Seen) -> bool>;
 
-/// What becomes of a packet on its way.
+/// The fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     Passes,
     Lost,
     /// It arrives a second time, right after.
     Twice,
-    /// It is so much later, and others overtake it.
+    /// It arrives this much later, and others overtake it.
     Late(Span),
 }
 
@@ -103,7 +104,7 @@ pub struct Pair<C, S> {
     pub keep: bool,
     pub censor: Option<Censor>,
     pub fortune: Option<Fortune>,
-    /// Packets that are late: when they go on, and from whom.
+    /// Late packets: when they are sent on, and their sender.
     late: Vec<(Time, bool, Packet<Body>)>,
     /// Calls of `on_wake`.
     pub wakes: u64,
@@ -160,7 +161,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
         done
     }
 
-    /// Runs from the start until nothing is left to happen or `limit` is reached; true if nothing is left.
+    /// Runs from the start until nothing is left to do or `limit` is reached; true if nothing is left.
     pub fn run(&mut self, limit: Span) -> bool {
         let mut cx = Cx::new(self.now, CLIENT);
         self.client.connect(&mut cx);
@@ -168,7 +169,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
         self.go_on(limit)
     }
 
-    /// Goes on until nothing is left to happen or `limit` (since the start) is reached.
+    /// Continues until nothing is left to do or `limit` (since the start) is reached.
     pub fn go_on(&mut self, limit: Span) -> bool {
         let end = Time::ZERO + limit;
         let mut same = 0;
@@ -195,7 +196,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
         }
     }
 
-    /// The client closes, whatever has arrived.
+    /// The client closes, whether or not everything has arrived.
     pub fn close_client(&mut self) {
         self.client.close();
         self.settle_client();
@@ -273,7 +274,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
             self.on_client_event(event);
         }
         // The peer may have allowed more streams, of which there is no event.
-        if (self.client_log.connected > 0 || self.client.takes_early_data()) && !self.client_log.over() {
+        if (self.client_log.connected > 0 || self.client.can_send_early_data()) && !self.client_log.over() {
             self.open_more();
         }
         let mut sent = 0;

@@ -1,5 +1,5 @@
-//! A controller on a path of a given RTT: packets go out as its window allows, ACKs come back one RTT later, and the
-//! test says what they show. It has no bottleneck of its own: what the controller is told is what the test sets.
+//! A controller on a path of a given RTT. Packets are sent as its window allows, ACKs return one RTT later, and the
+//! test sets what they report. There is no bottleneck.
 
 use haltere_net::rng::Streams;
 use haltere_net::{Span, Time};
@@ -9,7 +9,7 @@ use haltere_transport::cc::{
 use haltere_transport::recovery::RateSample;
 use std::collections::VecDeque;
 
-/// In what windows are counted.
+/// The unit of windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grain {
     /// Whole segments and a clock of 4 ms, as the model of Linux's TCP has them.
@@ -18,7 +18,7 @@ pub enum Grain {
     Exact,
 }
 
-/// A segment that is out: where it ends, when it went, what had been delivered then.
+/// A segment in flight: its end, when it was sent, and what had been delivered then.
 type Flying = (u64, Time, u64);
 
 /// A controller and its path.
@@ -31,9 +31,9 @@ pub struct Rounds {
     pub rtt: Span,
     /// Segments that an ACK acknowledges.
     pub per_ack: u64,
-    /// The phase that ACKs tell of.
+    /// The phase that ACKs report.
     pub phase: Phase,
-    /// Whether the sender has always more to send.
+    /// Whether the sender always has more to send.
     pub window_limited: bool,
     min_rtt: Span,
     srtt: Span,
@@ -190,7 +190,7 @@ impl Rounds {
         }
     }
 
-    /// Tells of congestion.
+    /// Reports congestion.
     pub fn congestion(&mut self, trigger: Trigger, new_episode: bool) {
         let in_flight = (self.sent_to - self.acked_to).saturating_sub(self.mss);
         self.lost += self.mss;

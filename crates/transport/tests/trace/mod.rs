@@ -1,4 +1,4 @@
-//! One TCP endpoint on the bench: the test plays the peer and the clock, and reads what comes out as a packet trace.
+//! One TCP endpoint alone: the test plays the peer and the clock, and reads the endpoint's output as a packet trace.
 //!
 //! Segments carry 1000 bytes and timers are exact, so that traces are easy to check by hand. A line of a trace is a time
 //! in ms, then `S`, `S.` (SYN, SYN-ACK), `0..1000` (data; `F` for a FIN) or `ack 1000` with the SACK blocks.
@@ -46,7 +46,7 @@ pub fn config(role: Role) -> Config {
     config.mtu = 1040;
     config.timestamps = false;
     config.tick = Span::ZERO;
-    // All that the buffer has room for is offered from the start, so that nothing is acknowledged to offer more.
+    // The whole buffer is advertised from the start, so that no acknowledgement is sent to advertise more.
     config.initial_receive_window = 65_535;
     config.max_receive_window = 65_535;
     config
@@ -88,7 +88,7 @@ impl Bench {
         bench
     }
 
-    /// Lets time pass; timers run when they are due.
+    /// Advances the time; timers run when they are due.
     pub fn at(&mut self, at: f64) -> &mut Bench {
         let at = ms(at);
         assert!(at >= self.now, "time goes forward");
@@ -121,7 +121,7 @@ impl Bench {
         }
     }
 
-    /// The client's call.
+    /// The client connects.
     pub fn connect(&mut self) -> &mut Bench {
         self.connection.connect(&mut Cx::new(self.now, ME));
         self.pump();
@@ -142,7 +142,7 @@ impl Bench {
         self
     }
 
-    /// The application reads what is there.
+    /// The application reads what is ready.
     pub fn read(&mut self) -> u64 {
         let bytes = self.connection.read(StreamId(0), self.now);
         self.pump();

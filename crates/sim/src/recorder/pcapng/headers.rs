@@ -1,7 +1,7 @@
-//! Packets as bytes: IPv4, TCP and UDP headers that say what the model's packets mean, then zeros in the place of data;
-//! a production stack's datagrams as they are.
+//! Packets as bytes: IPv4, TCP and UDP headers that represent the model's packets, followed by zeros in the place of
+//! data. A production stack's datagrams are written unchanged.
 //!
-//! The length is that of the model's packet, always: options that the model counts and does not name become padding.
+//! The length is always that of the model's packet. Options that the model counts but does not name become padding.
 
 use etherparse::{IpEcn, IpNumber, Ipv4Header, PacketBuilder, TcpHeader};
 use haltere_net::{Ecn, Packet};
@@ -14,23 +14,23 @@ use std::net::SocketAddrV4;
 const IP: usize = 20;
 const TCP: usize = 20;
 const UDP: usize = 8;
-/// Where TCP's header has its checksum.
+/// The position of the checksum in TCP's header.
 const TCP_CHECKSUM: usize = 16;
-/// The most bytes of TCP options (RFC 9293 section 3.1).
+/// The largest number of bytes of TCP options (RFC 9293 section 3.1).
 const MOST_OPTIONS: usize = 40;
-/// The TTL that hosts begin with (Linux: `ip_default_ttl`).
+/// The initial TTL of hosts (Linux: `ip_default_ttl`).
 const TTL: u8 = 64;
 
-/// What a host's SYN offers.
+/// The offers of a host's SYN.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Handshake {
     /// Maximum segment size, bytes.
     pub mss: u16,
-    /// Shift of its windows.
+    /// The scale of its windows.
     pub window_scale: u8,
 }
 
-/// Appends the packet's bytes to `bytes`, all of them but those of a payload longer than IP's largest packet.
+/// Appends the packet's bytes to `bytes`. If a payload is longer than IP's largest packet, its rest is left out.
 pub(super) fn write(
     packet: &Packet<Body>,
     from: SocketAddrV4,
@@ -73,8 +73,8 @@ pub(super) fn write(
     written.map_err(|e| e.to_string())
 }
 
-/// The header of a segment with so many bytes of options. Positions start at 1 behind the SYN, which takes 0: initial
-/// sequence numbers are 0.
+/// The header of a segment with this many bytes of options. Initial sequence numbers are 0, so the SYN has position 0
+/// and the data begins at 1.
 fn tcp_header(segment: &Segment, from: u16, to: u16, offers: Handshake, options: usize) -> Result<TcpHeader, String> {
     let syn = matches!(segment.kind, Kind::Syn | Kind::SynAck);
     let scale = if syn { 0 } else { offers.window_scale };
@@ -92,7 +92,7 @@ fn tcp_header(segment: &Segment, from: u16, to: u16, offers: Handshake, options:
         header.acknowledgment_number = segment.ack.wrapping_add(1) as u32;
     }
     let mut list = option_bytes(segment, syn, offers);
-    // Behind the end of the list come zeros (RFC 9293 section 3.1).
+    // The end of the list is followed by zeros (RFC 9293 section 3.1).
     list.resize(options, 0);
     header.set_options_raw(&list).map_err(|e| e.to_string())?;
     Ok(header)
@@ -120,7 +120,7 @@ fn option_bytes(segment: &Segment, syn: bool, offers: Handshake) -> Vec<u8> {
     if syn {
         list.extend([NOP, 3, 3, offers.window_scale]);
         if segment.len > 0 {
-            // A Fast Open cookie (RFC 7413 section 4.1.1): no SYN has data without one.
+            // A Fast Open cookie (RFC 7413 section 4.1.1). Every SYN with data has one.
             list.extend([34, 10, 0, 0, 0, 0, 0, 0, 0, 0, NOP, NOP]);
         }
     } else if segment.sacks > 0 {

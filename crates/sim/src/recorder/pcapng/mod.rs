@@ -1,7 +1,8 @@
-//! Captures of links: a pcapng file each, with the packets as they arrive at the far end of either direction.
+//! Captures of links: one pcapng file each, with the packets in the order in which they arrive at the far end of either
+//! direction.
 //!
-//! What is dropped does not arrive, so it is not in the file; a duplicate is in it twice. As every packet is stamped with
-//! its arrival, no answer stands before what it answers. Format: draft-ietf-opsawg-pcapng.
+//! A dropped packet does not arrive, so it is not in the file. A duplicated packet is in it twice. Every packet has the
+//! time of its arrival, so no answer comes before what it answers. Format: draft-ietf-opsawg-pcapng.
 
 mod headers;
 
@@ -28,12 +29,12 @@ const SECRETS_BLOCK: u32 = 0x0000_000a;
 const TLS_KEY_LOG: u32 = 0x544c_534b;
 /// `if_tsresol`: nanoseconds.
 const NANOSECONDS: u8 = 9;
-/// Names of links in an error before the rest is counted.
+/// The number of link names in an error before the rest is only counted.
 const NAMES_SHOWN: usize = 20;
 
 /// One link's file.
 struct Capture {
-    /// Position of the link's first direction among the topology's edges; the second one follows it.
+    /// Position of the link's first direction among the topology's edges. The second direction follows it.
     first_edge: u32,
     file: PcapNgWriter<Spool>,
 }
@@ -41,16 +42,16 @@ struct Capture {
 /// The captures of a run.
 pub(super) struct Captures {
     captures: Vec<Capture>,
-    /// What each process's SYN offers next, and what that of each end of a connection offered.
+    /// The offers of each process's next SYN, and those of the SYN of each end of a connection.
     offers: BTreeMap<u32, Handshake>,
     handshakes: BTreeMap<FlowKey, Handshake>,
-    /// The packet at hand, kept for its memory.
+    /// The present packet; the buffer is reused.
     bytes: Vec<u8>,
     failure: Option<String>,
 }
 
 impl Captures {
-    /// Makes the files of the links that are asked for.
+    /// Creates the files of the requested links.
     pub(super) fn new(pcap: &Pcap, topology: &Topology, origin: &Origin) -> Result<Captures, String> {
         let names: Vec<&str> = topology.edges().iter().step_by(2).map(|e| e.name.as_str()).collect();
         if let Some(unknown) = pcap.links.iter().find(|l| !names.contains(&l.as_str())) {
@@ -77,14 +78,14 @@ impl Captures {
         Ok(Captures { captures, offers, handshakes, bytes: Vec::new(), failure: None })
     }
 
-    /// A process told something: what its windows mean is only in its SYN.
+    /// A process reported something. The scale of its windows is only in its SYN.
     pub(super) fn happened(&mut self, process: u32, incident: Incident) {
         if let Incident::Options { mss, window_scale, .. } = incident {
             self.offers.insert(process, Handshake { mss, window_scale });
         }
     }
 
-    /// A process sends a packet: the next one after it told of a SYN is that SYN.
+    /// A process sends a packet. The first packet after the report of a SYN is that SYN.
     pub(super) fn sent(&mut self, process: u32, packet: &Packet<Body>) {
         if let Some(offer) = self.offers.remove(&process) {
             self.handshakes.insert(packet.flow, offer);
@@ -112,7 +113,7 @@ impl Captures {
         }
     }
 
-    /// Puts TLS secrets into all files.
+    /// Writes TLS secrets into all files.
     pub(super) fn secrets(&mut self, lines: &str) {
         let mut value = Vec::with_capacity(lines.len() + 12);
         value.extend_from_slice(&TLS_KEY_LOG.to_le_bytes());
@@ -169,7 +170,7 @@ fn interface(edge: &Edge, names: &[String]) -> InterfaceDescriptionBlock<'static
         InterfaceDescriptionOption::IfDescription(description.into()),
         InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
     ];
-    // A recorded rate is none that one number could tell.
+    // A recorded trace of a rate cannot be given as one number.
     if let (Some(rate), None) = (edge.config.rate, &edge.config.trace) {
         options.push(InterfaceDescriptionOption::IfSpeed(Rate::as_bps(rate)));
     }

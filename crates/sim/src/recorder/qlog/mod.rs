@@ -1,7 +1,7 @@
-//! qlog: what each end of a connection sees and decides, an event a line (RFC 7464).
+//! qlog: what each end of a connection sees and decides, one event per line (RFC 7464).
 //!
-//! QUIC's events are those of the schema; TCP's are said in the same words, so that the same tools read them, with what
-//! has no place in them added as fields of its own. `docs/looking-inside.md` has the table.
+//! QUIC's events are those of the schema. TCP's events use the same schema, so that the same tools read them; data that
+//! the schema has no field for is added in extra fields. `docs/looking-inside.md` has the table.
 
 mod packets;
 mod schema;
@@ -22,7 +22,7 @@ use vantage::{Identity, Vantage};
 pub(super) struct Logs(Vec<Vantage>);
 
 impl Logs {
-    /// Makes two files for each flow, `flow-N-client.sqlog` and `flow-N-server.sqlog`.
+    /// Creates two files for each flow, `flow-N-client.sqlog` and `flow-N-server.sqlog`.
     pub(super) fn new(folder: &Path, flows: &[Flow], paths: &[FlowPath], origin: &Origin) -> Result<Logs, String> {
         Spool::folder(folder)?;
         let mut logs = Vec::with_capacity(2 * flows.len());
@@ -59,7 +59,7 @@ impl Logs {
     pub(super) fn sent(&mut self, process: u32, at: Time, packet: &Packet<Body>) {
         self.of(process, |v| v.sent(at, packet));
     }
-    pub(super) fn told(&mut self, process: u32, at: Time, event: Event) {
+    pub(super) fn application_event(&mut self, process: u32, at: Time, event: Event) {
         self.of(process, |v| v.application(at, event));
     }
     pub(super) fn changed(&mut self, process: u32, at: Time, metric: Metric, value: u64) {

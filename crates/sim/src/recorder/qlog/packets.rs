@@ -1,4 +1,4 @@
-//! From the model's packets to qlog's.
+//! Converts the model's packets to qlog's.
 
 use super::schema::{Datagrams, Frame, Header, Packet, ParametersSet, Raw, TcpHeader};
 use haltere_net::Span;
@@ -55,7 +55,7 @@ pub(super) fn quic(datagram: &Datagram) -> impl Iterator<Item = (PacketName, Pac
     })
 }
 
-/// A production stack's datagram, of which the stack itself knows what is in it.
+/// A production stack's datagram. Only the stack itself knows its contents.
 pub(super) fn datagram(payload: &[u8]) -> Datagrams {
     let length = payload.len() as u32;
     Datagrams { count: 1, raw: [Raw { length, payload_length: length }] }
@@ -129,7 +129,7 @@ fn frame(frame: &quic::Frame) -> Frame {
     }
 }
 
-/// The code of a transport error whose text begins with its name (RFC 9000 section 20.1).
+/// The code of a transport error, by the name with which its text begins (RFC 9000 section 20.1).
 fn error_code(text: &str) -> Option<u64> {
     const NAMES: [&str; 17] = [
         "NO_ERROR",
@@ -154,14 +154,14 @@ fn error_code(text: &str) -> Option<u64> {
     NAMES.iter().position(|n| *n == name).map(|code| code as u64)
 }
 
-/// TCP has no packet numbers: a segment goes by the position of its first byte, so that a retransmission has its
-/// original's number, as in TCP. SYN and SYN-ACK are a space of their own.
+/// TCP has no packet numbers. A segment is numbered by the position of its first byte, so that a retransmission has the
+/// number of its original. SYN and SYN-ACK have a number space of their own.
 pub(super) fn tcp_header(number: u64, syn: bool) -> Header {
     Header { packet_type: packet_type(if syn { 0 } else { 2 }), packet_number: number }
 }
 
-/// A segment as a packet: data as a STREAM frame, what is acknowledged as an ACK frame of positions, of which `acked` are
-/// known already and left out.
+/// A segment as a packet: data as a STREAM frame, and acknowledgements as an ACK frame of positions. Positions below
+/// `acked` are already known and left out.
 pub(super) fn tcp(segment: &Segment, len: u32, connection: u32, acked: &mut u64) -> Packet {
     let syn = matches!(segment.kind, Kind::Syn | Kind::SynAck);
     let data = segment.len;

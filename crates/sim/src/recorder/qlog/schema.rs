@@ -1,11 +1,11 @@
 //! The part of the qlog schema that is written: version 0.3 (draft-ietf-quic-qlog-main-schema-02 with
-//! draft-ietf-quic-qlog-quic-events-01), in which public readers and production stacks agree.
+//! draft-ietf-quic-qlog-quic-events-01), which public readers and production stacks support.
 //!
 //! Times are in milliseconds, sizes in bytes, rates in bit/s.
 
 use serde::Serialize;
 
-/// The version, and the form: JSON text sequences (RFC 7464).
+/// The version and the format: JSON text sequences (RFC 7464).
 pub(super) const VERSION: &str = "0.3";
 pub(super) const FORMAT: &str = "JSON-SEQ";
 
@@ -87,11 +87,11 @@ pub(super) struct ParametersSet {
     pub initial_max_stream_data_bidi_local: u64,
     pub initial_max_stream_data_bidi_remote: u64,
     pub initial_max_streams_bidi: u64,
-    /// Readers want it, though it is empty.
+    /// Readers require it, although it is empty.
     pub unknown_parameters: [u8; 0],
 }
 
-/// What a SYN offers; TCP's counterpart, which the schema has not.
+/// The offers of a SYN. The schema has nothing for them, so this is TCP's counterpart of transport parameters.
 #[derive(Serialize)]
 pub(super) struct TcpParametersSet {
     pub owner: &'static str,
@@ -118,7 +118,7 @@ pub(super) struct Raw {
     pub payload_length: u32,
 }
 
-/// Of a packet that was sent, received, kept or dropped.
+/// An event about a packet that was sent, received, buffered or dropped.
 #[derive(Clone, Serialize)]
 pub(super) struct Packet {
     pub header: Header,
@@ -129,7 +129,7 @@ pub(super) struct Packet {
     pub trigger: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<&'static str>,
-    /// What TCP's header says; not in the schema, which lets fields be added.
+    /// The fields of TCP's header. They are not in the schema, which allows extra fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpHeader>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,7 +138,7 @@ pub(super) struct Packet {
 
 #[derive(Clone, Serialize)]
 pub(super) struct TcpHeader {
-    /// Which of a bundle of connections it belongs to, if not the first.
+    /// The number of its connection in a bundle of connections, if it is not the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection: Option<u32>,
     pub flags: String,
@@ -203,7 +203,7 @@ pub(super) enum Frame {
         limit: u64,
     },
     HandshakeDone,
-    /// Of an extension that the schema does not know.
+    /// A frame of an extension that is not in the schema.
     Unknown {
         raw_frame_type: u64,
     },
@@ -216,7 +216,7 @@ pub(super) enum Frame {
     },
 }
 
-/// Of a datagram of a production stack.
+/// An event about a datagram of a production stack.
 #[derive(Serialize)]
 pub(super) struct Datagrams {
     pub count: u16,
@@ -229,7 +229,7 @@ pub(super) struct PacketLost {
     pub trigger: &'static str,
 }
 
-/// What changed at one instant.
+/// The metrics that changed at one instant.
 #[derive(Clone, Copy, Default, Serialize)]
 pub(super) struct MetricsUpdated {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -20,7 +20,7 @@ use std::net::SocketAddrV4;
 const SEPARATOR: u8 = 0x1e;
 const END: u8 = b'\n';
 
-/// Which connection, and which end of it.
+/// The connection of a file, and which end of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Identity<'a> {
     pub flow: usize,
@@ -33,10 +33,10 @@ pub(super) struct Identity<'a> {
     pub server: SocketAddrV4,
 }
 
-/// One end's file.
+/// The file of one end.
 ///
-/// What a component tells while a packet is made is written behind that packet's event, and what it tells while one is
-/// taken in behind that one's: `told` holds it until then.
+/// What a component reports while a packet is made is written after that packet's event. What it reports while a packet
+/// is processed is written after the event of that packet. `pending` holds these lines until then.
 pub(super) struct Vantage {
     file: Spool,
     started: bool,
@@ -44,15 +44,15 @@ pub(super) struct Vantage {
     client: SocketAddrV4,
     server: SocketAddrV4,
     protocol: &'static str,
-    told: Vec<u8>,
+    pending: Vec<u8>,
     metrics: MetricsUpdated,
     /// When the metrics changed.
     changed: Option<Time>,
     state: CongestionState,
-    /// Packets of the datagram at hand of which nothing was told yet, and packets kept for later.
+    /// Packets of the present datagram without a report yet, and packets that are buffered for later.
     arrived: Vec<(PacketName, schema::Packet)>,
     kept: Vec<(PacketName, schema::Packet)>,
-    /// TCP: each connection of the process, and up to where acknowledgements sent and received went on it.
+    /// TCP: each connection of the process, and the highest acknowledgements sent and received on it.
     acked: Vec<(ConnectionId, [u64; 2])>,
     tcp: bool,
 }
@@ -86,7 +86,7 @@ impl Vantage {
             client: who.client,
             server: who.server,
             protocol: who.protocol,
-            told: Vec::new(),
+            pending: Vec::new(),
             metrics: MetricsUpdated::default(),
             changed: None,
             state: CongestionState::default(),
@@ -97,26 +97,26 @@ impl Vantage {
         })
     }
 
-    /// Writes an event behind all that was told before.
+    /// Writes an event after all earlier ones.
     fn event<D: Serialize>(&mut self, at: Time, name: &'static str, data: D) {
         self.settle();
-        record(&mut self.told, &schema::Event { time: millis(at.since(Time::ZERO)), name, data });
+        record(&mut self.pending, &schema::Event { time: millis(at.since(Time::ZERO)), name, data });
     }
 
-    /// Makes an event of what changed.
+    /// Writes an event with the metrics that changed.
     fn settle(&mut self) {
         let Some(at) = self.changed.take() else { return };
         let data = std::mem::take(&mut self.metrics);
         let event = schema::Event { time: millis(at.since(Time::ZERO)), name: "recovery:metrics_updated", data };
-        record(&mut self.told, &event);
+        record(&mut self.pending, &event);
     }
 
-    /// Writes out what was told.
+    /// Writes the pending lines.
     fn flush(&mut self) {
         self.settle();
-        // The spool keeps its first failure for the end.
-        let _ = self.file.write_all(&self.told);
-        self.told.clear();
+        // The spool keeps its first failure until the end.
+        let _ = self.file.write_all(&self.pending);
+        self.pending.clear();
     }
 
     fn start(&mut self, at: Time) {
@@ -165,10 +165,10 @@ impl Vantage {
         }
     }
 
-    /// The packet or timer at hand was dealt with.
+    /// The present packet or timer was processed.
     pub(super) fn done(&mut self, at: Time) {
         for (_, mut packet) in std::mem::take(&mut self.arrived) {
-            // The connection did not look at it.
+            // The connection ignored the packet.
             packet.trigger = Some("general");
             packet.details = Some("the connection is closing or over");
             self.event(at, "transport:packet_dropped", packet);
@@ -179,7 +179,7 @@ impl Vantage {
     /// A packet leaves.
     pub(super) fn sent(&mut self, at: Time, packet: &Packet<Body>) {
         self.settle();
-        let told = std::mem::take(&mut self.told);
+        let pending = std::mem::take(&mut self.pending);
         self.start(at);
         match &packet.body {
             Body::Quic(datagram) => {
@@ -196,7 +196,7 @@ impl Vantage {
             }
             Body::Udp(payload) => self.event(at, "transport:datagrams_sent", packets::datagram(payload)),
         }
-        self.told.extend(told);
+        self.pending.extend(pending);
         self.flush();
     }
 
@@ -212,13 +212,13 @@ impl Vantage {
             Metric::Ssthresh => m.ssthresh = Some(value),
             Metric::BytesInFlight => m.bytes_in_flight = Some(value),
             Metric::PacingRate => m.pacing_rate = Some(value),
-            // The RTT comes with its estimates; the schema has no delivery rate.
+            // The RTT is written with its estimates. The schema has no delivery rate.
             _ => return,
         }
         self.changed = Some(at);
     }
 
-    /// The application is told something.
+    /// The application receives an event.
     pub(super) fn application(&mut self, at: Time, event: Event) {
         let (reason, trigger) = match event {
             Event::Connected => {
@@ -241,7 +241,7 @@ impl Vantage {
         }
     }
 
-    /// The transport tells something.
+    /// The transport reports an incident.
     pub(super) fn happened(&mut self, at: Time, incident: Incident) {
         match incident {
             Incident::Received(name, reception) => self.taken(at, name, reception),
@@ -292,7 +292,7 @@ impl Vantage {
         if self.tcp { packets::tcp_header(name.number, false) } else { quic_header(name) }
     }
 
-    /// A QUIC packet was read, kept or dropped; its event comes before those of what it brings about.
+    /// A QUIC packet was read, buffered or dropped. This event comes before the events that the packet causes.
     fn taken(&mut self, at: Time, name: PacketName, reception: Reception) {
         let found = [&mut self.arrived, &mut self.kept].into_iter().find_map(|list| {
             let at = list.iter().position(|(n, _)| *n == name)?;
@@ -332,7 +332,7 @@ fn state_name(state: CongestionState) -> &'static str {
     }
 }
 
-/// Appends a record. Numbers and strings are all it has, so that nothing can fail.
+/// Appends a record. It consists of numbers and strings only, so that nothing can fail.
 fn record<T: Serialize>(text: &mut Vec<u8>, value: &T) {
     text.push(SEPARATOR);
     let from = text.len();

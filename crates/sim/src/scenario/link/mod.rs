@@ -1,4 +1,4 @@
-//! Links as scenarios write them, with their losses and jitter.
+//! Links in scenarios, with their losses and jitter.
 
 mod model;
 mod varying;
@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use std::borrow::Cow;
 
-/// Reads either a string or a table, and leaves a table's own error its words.
+/// Parses a string or a table, and keeps the error message of a table's own parser.
 macro_rules! text_or_table {
     ($type:ty, $table:ty, $text:expr, $schema_name:literal) => {
         impl<'de> Deserialize<'de> for $type {
@@ -57,12 +57,12 @@ pub struct LinkSpec {
     /// When the link carries nothing (default: never).
     #[serde(default)]
     pub outage: Option<OutageSpec>,
-    /// Who waits, who goes next, who is dropped (default 1000p).
+    /// The queue discipline and its limit (default 1000p).
     #[serde(default)]
     #[schemars(with = "Option<QueueSchema>")]
     pub queue: Option<QueueConfig>,
-    /// Marks ECN-capable packets that find this much waiting, as DCTCP's switch does (RFC 8257; default: none); the same
-    /// as `mark` in the queue's table.
+    /// Marks ECN-capable packets that find this much waiting, as DCTCP's switch does (RFC 8257; default: none). The
+    /// same as `mark` in the queue's table.
     #[serde(default)]
     pub mark: Option<Quantity<Length>>,
     /// Largest packet with IP header (default 1500B).
@@ -77,7 +77,7 @@ pub struct LinkSpec {
     /// Probability that a packet arrives twice.
     #[serde(default)]
     pub duplication: Option<Quantity<Probability>>,
-    /// Fields of the direction from the link's first end to its second: the data direction.
+    /// Fields of the data direction, from the link's first end to its second.
     #[serde(default)]
     pub down: Option<DirectionSpec>,
     /// Fields of the other direction.
@@ -85,7 +85,7 @@ pub struct LinkSpec {
     pub up: Option<DirectionSpec>,
 }
 
-/// One direction's own fields.
+/// Fields of one direction alone.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DirectionSpec {
@@ -98,7 +98,7 @@ pub struct DirectionSpec {
     /// When the link carries nothing.
     #[serde(default)]
     pub outage: Option<OutageSpec>,
-    /// Who waits, who goes next, who is dropped.
+    /// The queue discipline and its limit.
     #[serde(default)]
     #[schemars(with = "Option<QueueSchema>")]
     pub queue: Option<QueueConfig>,
@@ -132,7 +132,7 @@ pub enum LossSpec {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LossTable {
-    /// Which one.
+    /// The name of the model.
     pub model: LossName,
     /// uniform: the probability.
     #[serde(default)]
@@ -214,7 +214,7 @@ text_or_table!(
 text_or_table!(JitterSpec, JitterTable, |t: &str| units::parse_span(t).map(JitterSpec::Spread), "Jitter");
 
 impl LinkSpec {
-    /// Reads a link from JSON, a table such as `topology.link`, and checks it.
+    /// Parses a link from JSON, a table such as `topology.link`, and checks it.
     pub fn from_json(json: &str) -> Result<LinkSpec, ScenarioError> {
         let spec: LinkSpec = read(json)?;
         spec.check("").map_err(|wrong| error(wrong.path.trim_start_matches('.'), wrong.message))?;
@@ -242,7 +242,7 @@ impl LinkSpec {
         Ok(())
     }
 
-    /// One direction's fields: its own where it has them, else the link's.
+    /// One direction's fields. Where it has none of its own, the link's fields apply.
     pub fn direction(&self, own: Option<&DirectionSpec>) -> DirectionSpec {
         let none = DirectionSpec::default();
         let own = own.unwrap_or(&none);
@@ -261,7 +261,7 @@ impl LinkSpec {
 }
 
 impl DirectionSpec {
-    /// The queue with what stands beside it: `mark`.
+    /// The queue, with the field `mark` beside it.
     pub(crate) fn whole_queue(&self) -> Result<QueueConfig, String> {
         let mut queue = self.queue.clone().unwrap_or_default();
         if let Some(Quantity(mark)) = self.mark {

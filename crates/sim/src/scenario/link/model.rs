@@ -1,4 +1,4 @@
-//! From a link as a scenario writes it to what the network below knows of it.
+//! Converts a link of a scenario to the configuration of a link in the network crate.
 
 use super::{DirectionSpec, Distribution, JitterSpec, LossName, LossSpec};
 use crate::scenario::ScenarioError;
@@ -8,11 +8,11 @@ use haltere_net::link::LinkConfig;
 use haltere_net::loss::{JitterModel, LossModel};
 
 impl DirectionSpec {
-    /// This direction with all defaults filled in; lengths in bandwidth-delay products stay such.
-    /// Of a rate or a delay that changes, `rate` and `delay` have the greatest value.
+    /// This direction with all defaults filled in. Lengths in bandwidth-delay products are kept. If a rate or a delay
+    /// changes with time, `rate` and `delay` have its largest value.
     ///
     /// # Errors
-    /// If a function of time is none; the error's path begins with `path`.
+    /// If a function of time is invalid. The error's path begins with `path`.
     pub fn config(&self, path: &str) -> Result<LinkConfig, ScenarioError> {
         let speed = self.rate.as_ref().map(|rate| rate.speed(&format!("{path}.rate"))).transpose()?.unwrap_or_default();
         let course = self.delay.as_ref().map(|delay| delay.course(&format!("{path}.delay"))).transpose()?;
@@ -27,7 +27,7 @@ impl DirectionSpec {
             delay_reorders,
             outages,
             mtu: self.mtu.map_or(1500, |q| q.0.0 as u32),
-            // Whether the mark beside the queue fits it is checked before anything runs.
+            // Whether `mark` beside the queue is allowed is checked before anything runs.
             queue: self.whole_queue().unwrap_or_default(),
             loss: loss_model(self.loss.as_ref()),
             jitter: jitter_model(self.jitter.as_ref()),

@@ -1,4 +1,4 @@
-//! Rates, delays and outages as functions of time, as scenarios write them.
+//! Rates, delays and outages as functions of time in scenarios.
 
 use super::text_or_table;
 use crate::scenario::quantity::Quantity;
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 /// A rate: a constant, a function of time, or a recorded trace.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RateSpec {
-    /// The same all the time.
+    /// A constant rate.
     Constant(Rate),
     /// A function of time or a trace.
     Model(RateTable),
@@ -30,14 +30,14 @@ pub struct RateTable {
     /// The rate from each of them on.
     #[serde(default)]
     pub value: Option<Vec<Quantity<Rate>>>,
-    /// What happens from one point to the next (default step).
+    /// How the rate changes from one point to the next (default step).
     #[serde(default)]
     pub between: Option<Course>,
-    /// After which time it begins again (default: never; the last value stays).
+    /// The period with which the function repeats (default: never; the last value stays).
     #[serde(default)]
     pub repeat: Option<Quantity<Span>>,
-    /// A packet-delivery trace of mahimahi in the place of points: milliseconds, each an opportunity to deliver 1504 bytes.
-    /// In a study the name of a file.
+    /// A packet-delivery trace of mahimahi instead of points: milliseconds, each an opportunity to deliver 1504 bytes.
+    /// A study gives the name of a file.
     #[serde(default)]
     #[schemars(with = "Option<Vec<u64>>")]
     pub trace: Option<RateTrace>,
@@ -46,7 +46,7 @@ pub struct RateTable {
 /// A propagation delay: a constant, or a function of time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DelaySpec {
-    /// The same all the time.
+    /// A constant delay.
     Constant(Span),
     /// A function of time.
     Model(DelayTable),
@@ -60,25 +60,25 @@ pub struct DelayTable {
     pub at: Vec<Quantity<Span>>,
     /// The delay from each of them on.
     pub value: Vec<Quantity<Span>>,
-    /// What happens from one point to the next (default step).
+    /// How the delay changes from one point to the next (default step).
     #[serde(default)]
     pub between: Option<Course>,
-    /// After which time it begins again (default: never; the last value stays).
+    /// The period with which the function repeats (default: never; the last value stays).
     #[serde(default)]
     pub repeat: Option<Quantity<Span>>,
-    /// Whether packets overtake those before them when the delay falls (default false: they arrive together with them).
+    /// Whether packets overtake earlier ones when the delay falls (default false: they arrive together with them).
     #[serde(default)]
     pub reorder: bool,
 }
 
-/// What happens from one point of a function of time to the next.
+/// How a function of time changes from one point to the next.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Course {
-    /// The value of the point before stays.
+    /// It keeps the value of the point before.
     #[default]
     Step,
-    /// It goes straight to the value of the next.
+    /// It changes linearly to the value of the next point.
     Ramp,
 }
 
@@ -86,16 +86,16 @@ pub enum Course {
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutageSpec(pub OutageTable);
 
-/// Outages with all that can be said of them.
+/// Outages with all parameters.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutageTable {
     /// When the link is out, in order.
     pub periods: Vec<OutagePeriod>,
-    /// What becomes of packets (default drop).
+    /// What happens to packets (default drop).
     #[serde(default)]
     pub packets: PacketsInOutage,
-    /// After which time it begins again (default: never).
+    /// The period with which the outages repeat (default: never).
     #[serde(default)]
     pub repeat: Option<Quantity<Span>>,
 }
@@ -110,14 +110,14 @@ pub struct OutagePeriod {
     pub to: Quantity<Span>,
 }
 
-/// What becomes of packets in an outage.
+/// What happens to packets in an outage.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PacketsInOutage {
-    /// The link goes on sending, and what it sends is lost.
+    /// The link continues to send, and the packets are lost.
     #[default]
     Drop,
-    /// The link stands still, and packets wait.
+    /// The link stops, and packets wait.
     Hold,
 }
 
@@ -163,7 +163,7 @@ fn profile(
     Profile::new(&at, value, between, repeat.map(|q| q.0))
 }
 
-/// What a rate is for a link.
+/// A link's rate.
 #[derive(Default)]
 pub(super) struct Speed {
     pub(super) rate: Option<Rate>,
@@ -172,7 +172,7 @@ pub(super) struct Speed {
 }
 
 impl RateSpec {
-    /// What it is for a link; of a function of time `rate` is the greatest.
+    /// The link's rate. If it is a function of time, `rate` is its largest value.
     pub(super) fn speed(&self, path: &str) -> Result<Speed, ScenarioError> {
         let table = match self {
             RateSpec::Constant(rate) => return Ok(Speed { rate: Some(*rate), ..Speed::default() }),
@@ -200,7 +200,7 @@ impl RateSpec {
 }
 
 impl DelaySpec {
-    /// The delay, of a function of time the greatest one; that function; whether it reorders.
+    /// The delay, which for a function of time is the largest; that function; and whether it reorders.
     pub(super) fn course(&self, path: &str) -> Result<(Span, Option<Profile>, bool), ScenarioError> {
         match self {
             DelaySpec::Constant(delay) => Ok((*delay, None, false)),

@@ -1,8 +1,8 @@
 //! The estimator of ACK aggregation (`tcp_bbr.c`: `extra_acked`).
 //!
-//! Links and receivers that gather ACKs deliver them in lumps, with silences between. How far a lump exceeds what the
-//! bandwidth accounts for is added to the window, so that sending goes on through the silence. The maximum is kept over
-//! the present and the previous window of five rounds each.
+//! Links and receivers that aggregate ACKs deliver them in bursts with pauses between. The amount by which a burst
+//! exceeds what the bandwidth explains is added to the window, so that the sender can continue through the pause. The
+//! maximum is kept over the present and the previous window of five rounds each.
 
 use super::bandwidth::Bandwidth;
 
@@ -10,13 +10,13 @@ use super::bandwidth::Bandwidth;
 const WINDOW_ROUNDS: u32 = 5;
 /// An epoch ends once it holds this many segments (`bbr_ack_epoch_acked_reset_thresh`).
 const EPOCH_SEGMENTS: u64 = 1 << 20;
-/// No more is added to the window than is delivered in this time, us (`bbr_extra_acked_max_us`).
+/// The largest addition to the window: what is delivered in this time, us (`bbr_extra_acked_max_us`).
 const MAX_MICROS: u64 = 100_000;
 
-/// What the estimator is told of an ACK.
+/// The input of the estimator from one ACK.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
-    /// When, us.
+    /// When it arrived, us.
     pub micros: u64,
     /// Bytes newly delivered.
     pub acked: u64,
@@ -47,7 +47,7 @@ impl Aggregation {
         self.epoch_acked = 0;
     }
 
-    /// Takes an ACK that came with a valid rate sample.
+    /// Processes an ACK that came with a valid rate sample.
     pub(super) fn on_ack(&mut self, ack: &Arrival) {
         if ack.round_start {
             self.rounds += 1;
@@ -80,8 +80,8 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// An ACK of `segments`, 100 ms after the last, of a path that delivers 10 segments a millisecond; returns what is
-    /// then allowed for. Each ACK is a round, and slow enough to begin an epoch.
+    /// An ACK of `segments`, 100 ms after the last, of a path that delivers 10 segments a millisecond. Returns the
+    /// addition to the window. Each ACK is a round, and slow enough to begin an epoch.
     fn round(aggregation: &mut Aggregation, micros: &mut u64, segments: u64) -> u64 {
         let bandwidth = Bandwidth::of(10 * MSS, MSS, 1_000).unwrap_or_default();
         *micros += 100_000;
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_lump_is_allowed_for_over_five_to_ten_rounds() {
+    fn the_largest_burst_is_allowed_for_over_five_to_ten_rounds() {
         let (mut aggregation, mut micros) = (Aggregation::default(), 0);
         let allowed: Vec<u64> =
             [40, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2].map(|segments| round(&mut aggregation, &mut micros, segments)).into();
@@ -102,7 +102,7 @@ mod tests {
     fn what_comes_faster_than_the_bandwidth_adds_up() {
         let (mut aggregation, mut micros) = (Aggregation::default(), 0);
         round(&mut aggregation, &mut micros, 30);
-        // A millisecond later, when 10 (9.99) were expected: 60 are there.
+        // A millisecond later 10 (9.99) were expected and 60 arrived.
         micros -= 99_000;
         assert_eq!(round(&mut aggregation, &mut micros, 30), 60 - 9);
     }

@@ -1,13 +1,13 @@
 //! BBR's fixed-point numbers: gains in 1/256 and bandwidth in segments a microsecond, scaled by 2^24.
 //!
-//! The divisions round where Linux rounds (`tcp_bbr.c`: `BW_SCALE`, `BBR_SCALE`), so that a window computed here is the
-//! kernel's to the segment.
+//! The divisions round where Linux rounds (`tcp_bbr.c`: `BW_SCALE`, `BBR_SCALE`), so that a window computed here equals
+//! the kernel's to the segment.
 
 /// The gain 1 (`BBR_UNIT`).
 pub(super) const UNIT: u64 = 1 << GAIN_SHIFT;
 const GAIN_SHIFT: u32 = 8;
 const BANDWIDTH_SHIFT: u32 = 24;
-/// The share of the estimated bandwidth that is paced at, per cent (`bbr_pacing_margin_percent` is the rest).
+/// The pacing rate as a share of the estimated bandwidth, per cent (`bbr_pacing_margin_percent` is the rest).
 const PACED_PERCENT: u64 = 99;
 const MICROS_PER_SEC: u64 = 1_000_000;
 
@@ -27,8 +27,8 @@ impl Bandwidth {
         self.0.saturating_mul(micros) >> BANDWIDTH_SHIFT
     }
 
-    /// `gain` times the segments delivered in `micros`, rounded up: to round down would let a small window shrink the
-    /// bandwidth it is computed from.
+    /// `gain` times the segments delivered in `micros`, rounded up. Rounding down would let a small window reduce the
+    /// bandwidth from which the window is computed.
     pub(super) fn segments_ceil(self, micros: u64, gain: u64) -> u64 {
         let scaled = self.0.saturating_mul(micros).saturating_mul(gain) >> GAIN_SHIFT;
         scaled.div_ceil(1 << BANDWIDTH_SHIFT)

@@ -1,4 +1,4 @@
-//! BBR's model of its path and the states it goes through: bandwidth, minimum RTT, Startup to ProbeRTT.
+//! BBR's model of its path and its states: bandwidth, minimum RTT, Startup to ProbeRTT.
 
 use super::aggregation::Arrival;
 use super::bandwidth::{Bandwidth, UNIT};
@@ -6,20 +6,21 @@ use super::policer::{Finding, Observation};
 use super::{Ack, Bbr, HIGH_GAIN, MIN_SEGMENTS, Mode};
 use haltere_net::Time;
 
-/// Its inverse, which drains in a round what Startup left in the queue (`bbr_drain_gain`).
+/// The inverse of the high gain. It drains in one round the queue that Startup built (`bbr_drain_gain`).
 pub(super) const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
-/// Room for delayed and stretched ACKs (`bbr_cwnd_gain`).
+/// The gain of the window, with room for delayed and stretched ACKs (`bbr_cwnd_gain`).
 const WINDOW_GAIN: u64 = UNIT * 2;
-/// Probe, drain, cruise (`bbr_pacing_gain`).
+/// The gains of a cycle: probe, drain, cruise (`bbr_pacing_gain`).
 pub(super) const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// A cycle begins in one of this many phases: any but the draining one (`bbr_cycle_rand`).
+/// A cycle begins in a random one of this many phases: any but the draining one (`bbr_cycle_rand`).
 const CYCLE_STARTS: u64 = 7;
-/// Rounds the bandwidth's maximum is kept for (`bbr_bw_rtts`).
+/// The number of rounds for which the maximum bandwidth is kept (`bbr_bw_rtts`).
 const BANDWIDTH_ROUNDS: u64 = 10;
-/// Ticks the minimum RTT is kept for (`bbr_min_rtt_win_sec`), and spent in ProbeRTT (`bbr_probe_rtt_mode_ms`).
+/// The number of ticks for which the minimum RTT is kept (`bbr_min_rtt_win_sec`), and that ProbeRTT lasts
+/// (`bbr_probe_rtt_mode_ms`).
 const MIN_RTT_TICKS: u64 = 10_000;
 const PROBE_RTT_TICKS: u64 = 200;
-/// The pipe is full after three rounds of less growth than this (`bbr_full_bw_thresh`, `bbr_full_bw_cnt`).
+/// The pipe is full after three rounds with less growth than this (`bbr_full_bw_thresh`, `bbr_full_bw_cnt`).
 const FULL_GROWTH: u64 = UNIT * 5 / 4;
 const FULL_ROUNDS: u32 = 3;
 
@@ -46,7 +47,7 @@ impl Bbr {
             self.conserving = false;
         }
         self.look_for_policer(ack.lost > 0, sample.app_limited);
-        // A sample short of data tells of the application, unless it tells of more than is known.
+        // An application-limited sample describes the application, not the path, unless it exceeds the estimate.
         if !sample.app_limited || bandwidth >= self.max_bandwidth() {
             self.max_bandwidth.update(BANDWIDTH_ROUNDS, self.rounds, bandwidth.0);
         }
@@ -98,7 +99,7 @@ impl Bbr {
         }
         let flight = self.flight_at_departure(ack, ack.prior_in_flight);
         if self.pacing_gain > UNIT {
-            // Probing goes on until the path holds more, unless it shows by losses that it does not.
+            // Probing continues until the path holds more data or loses packets.
             return full_length && (ack.lost > 0 || flight >= self.flight_at(self.pacing_gain));
         }
         full_length || flight <= self.flight_at(UNIT)
@@ -147,7 +148,7 @@ impl Bbr {
         let now = self.millis(ack.now);
         let expired = now > self.min_rtt_tick + MIN_RTT_TICKS;
         if let Some(rtt) = ack.rtt.map(|rtt| rtt.as_micros()) {
-            // An expired minimum is not replaced by an RTT in which the receiver's timer is contained.
+            // An expired minimum is not replaced by an RTT that includes the receiver's delayed-ACK timer.
             if self.min_rtt.is_none_or(|min| rtt < min) || (expired && !ack.delayed) {
                 self.min_rtt = Some(rtt);
                 self.min_rtt_tick = now;
@@ -167,7 +168,7 @@ impl Bbr {
         }
     }
 
-    /// Keeps the flight at its least for 200 ms and a round.
+    /// Keeps the flight at its minimum for 200 ms and one round.
     fn probe_rtt(&mut self, ack: &Ack) {
         if self.probe_rtt_done.is_some() {
             self.probe_rtt_round_done |= self.round_start;

@@ -1,22 +1,22 @@
 //! The long-term bandwidth sampler, which finds token-bucket policers (`tcp_bbr.c`: `lt_bw`).
 //!
-//! A policer lets a burst through and then drops what exceeds its rate, so the maximum filter remembers the burst. Two
-//! intervals in a row with a fifth of the packets lost and nearly the same delivery rate are taken for its doing; their
-//! mean is then used in place of the filter for some rounds. Policers: T. Flach et al., "An Internet-Wide Analysis of
-//! Traffic Policing", SIGCOMM 2016.
+//! A policer lets a burst through and then drops what exceeds its rate, so the maximum filter keeps the rate of the
+//! burst. Two successive intervals with a fifth of the packets lost and nearly the same delivery rate are attributed to
+//! a policer. Their mean then replaces the filter for some rounds. Policers: T. Flach et al., "An Internet-Wide
+//! Analysis of Traffic Policing", SIGCOMM 2016.
 
 use super::bandwidth::{Bandwidth, UNIT};
 
-/// Rounds an interval lasts at least (`bbr_lt_intvl_min_rtts`), and four times that at most.
+/// The smallest number of rounds in an interval (`bbr_lt_intvl_min_rtts`). The largest is four times that.
 const MIN_ROUNDS: u32 = 4;
 const MAX_ROUNDS: u32 = 4 * MIN_ROUNDS;
-/// Lost to delivered from which an interval is lossy, in 1/256 (`bbr_lt_loss_thresh`).
+/// The ratio of lost to delivered data from which an interval counts as lossy, in 1/256 (`bbr_lt_loss_thresh`).
 const LOSS_THRESHOLD: u64 = 50;
-/// Two intervals agree if they differ by at most this share of the earlier (`bbr_lt_bw_ratio`)...
+/// Two intervals agree if they differ by at most this share of the earlier one (`bbr_lt_bw_ratio`) …
 const AGREEMENT: u64 = UNIT / 8;
-/// ...or by 4 kbit/s, here in bytes a second (`bbr_lt_bw_diff`).
+/// … or by at most 4 kbit/s, here in bytes a second (`bbr_lt_bw_diff`).
 const AGREEMENT_BYTES: u64 = 4000 / 8;
-/// Rounds after which a policer is looked for anew (`bbr_lt_bw_max_rtts`).
+/// The number of rounds after which the search for a policer restarts (`bbr_lt_bw_max_rtts`).
 const USE_ROUNDS: u32 = 48;
 
 /// The connection's counts when its delivered count last changed.
@@ -30,14 +30,14 @@ pub(super) struct Totals {
     pub millis: u64,
 }
 
-/// What an ACK, or a timeout, says of policing.
+/// The input from one ACK or timeout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observation {
     /// The counts after it.
     pub totals: Totals,
     /// Whether it found losses.
     pub losses: bool,
-    /// Whether the sender was short of data.
+    /// Whether the sender was application-limited.
     pub app_limited: bool,
     /// Whether it begins a round.
     pub round_start: bool,
@@ -47,14 +47,14 @@ pub(super) struct Observation {
     pub mss: u64,
 }
 
-/// What follows from it for the rest of BBR.
+/// The consequence for the rest of BBR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Finding {
-    /// Nothing new.
+    /// No change.
     Nothing,
-    /// The path is policed: gains go to 1.
+    /// The path is policed: gains become 1.
     Policed,
-    /// The rate was used for long enough: gain cycling begins again.
+    /// The rate was used for long enough: gain cycling restarts.
     Expired,
 }
 
@@ -74,7 +74,7 @@ impl LongTerm {
         self.in_use.then_some(self.bandwidth)
     }
 
-    /// Forgets everything.
+    /// Resets the sampler.
     pub(super) fn reset(&mut self, totals: Totals) {
         *self = LongTerm { start: totals, ..LongTerm::default() };
     }
@@ -84,13 +84,13 @@ impl LongTerm {
         self.rounds = 0;
     }
 
-    /// Looks at an ACK or a timeout.
+    /// Processes an ACK or a timeout.
     pub(super) fn observe(&mut self, seen: &Observation) -> Finding {
         if self.in_use {
             return self.use_up(seen);
         }
         if !self.sampling {
-            // What comes before the first loss is the bucket's burst and would tell of too high a rate.
+            // Data before the first loss is the bucket's burst and would give too high a rate.
             if !seen.losses {
                 return Finding::Nothing;
             }
@@ -109,7 +109,7 @@ impl LongTerm {
             self.reset(seen.totals);
             return Finding::Nothing;
         }
-        // An interval ends with a loss, when the bucket is empty; to end it sooner would tell of too low a rate.
+        // An interval ends with a loss, when the bucket is empty. An earlier end would give too low a rate.
         if !seen.losses {
             return Finding::Nothing;
         }
@@ -158,7 +158,7 @@ impl LongTerm {
         Finding::Nothing
     }
 
-    /// Segments have another size.
+    /// The segment size changed.
     pub(super) fn resize(&mut self, from: u64, to: u64) {
         self.bandwidth = self.bandwidth.resized(from, to);
     }
@@ -168,7 +168,7 @@ impl LongTerm {
 mod tests {
     use super::*;
 
-    /// Feeds rounds of 100 ms in which `delivered` segments arrive and `lost` do not, and returns what was found.
+    /// Feeds rounds of 100 ms in which `delivered` segments arrive and `lost` are lost. Returns the result.
     fn rounds(sampler: &mut LongTerm, totals: &mut Totals, n: u32, delivered: u64, lost: u64) -> Finding {
         let mut finding = Finding::Nothing;
         for _ in 0..n {

@@ -1,4 +1,4 @@
-//! Tests of BBR: what single ACKs do, by hand; what a transfer does, in a closed loop.
+//! Tests of BBR: the effect of single ACKs, fed by hand, and of transfers in a closed loop.
 
 mod transfers;
 
@@ -16,7 +16,7 @@ impl Bench<Bbr> {
     }
 }
 
-/// A BBR that is fed ACKs by hand, each of a round of its own.
+/// A BBR that is fed ACKs by hand, one per round.
 struct Hand {
     cc: Bbr,
     now: Time,
@@ -55,7 +55,7 @@ impl Hand {
         Hand { cc, now, ack }
     }
 
-    /// A round of `segments` segments ends, with what `alter` makes of its ACK.
+    /// A round of `segments` segments ends, with an ACK changed by `alter`.
     fn round(&mut self, segments: u64, alter: impl FnOnce(&mut Ack)) {
         self.now += RTT;
         let ack = &mut self.ack;
@@ -72,7 +72,7 @@ impl Hand {
         self.cc.on_ack(&altered, &[]);
     }
 
-    /// Brings the pipe to its full at 100 segments a round and drains it.
+    /// Fills the pipe at 100 segments a round and drains it.
     fn reach_probe_bandwidth(&mut self) {
         for _ in 0..4 {
             self.round(100, |ack| ack.in_flight = 400 * MSS);
@@ -103,7 +103,7 @@ fn the_first_pacing_rate_is_the_kernels() {
         cc.on_established(&Established { now: Time::ZERO, rtt: Some(Span::from_micros(rtt)) });
         assert_eq!(cc.pacing_rate(), Some(Rate::from_bytes_per_sec(rate)));
     }
-    // Until an RTT is known it is taken for a millisecond; then it counts, though the rate falls.
+    // While no RTT is known, a millisecond is assumed. A known RTT counts even though the rate falls.
     let mut hand = Hand::new();
     hand.cc = Bbr::new(config());
     let nominal = hand.cc.pacing_rate();
@@ -122,7 +122,7 @@ fn startup_ends_after_three_flat_rounds_and_sets_ssthresh() {
         assert!(n == 4 || hand.cc.pacing + 2 >= 2 * rate);
         rate = hand.cc.pacing;
     }
-    // 24 % more is flat, rounds short of data do not count.
+    // 24 % more counts as no growth; application-limited rounds do not count.
     for _ in 0..2 {
         hand.round(158, |ack| ack.in_flight = 400 * MSS);
         hand.round(158, |ack| {
@@ -134,7 +134,7 @@ fn startup_ends_after_three_flat_rounds_and_sets_ssthresh() {
     hand.round(158, |ack| ack.in_flight = 400 * MSS);
     assert_eq!((hand.cc.mode, hand.cc.pacing_gain), (Mode::Drain, DRAIN_GAIN));
     assert_eq!(hand.cc.pacing, hand.cc.max_bandwidth().paced(MSS, DRAIN_GAIN));
-    // 158 segments and three super-segments of 8, which is what Startup's last pacing rate sends in a millisecond.
+    // 158 segments and three super-segments of 8. Each holds what Startup's last pacing rate sends in a millisecond.
     assert_eq!(hand.cc.ssthresh(), (158 + 3 * 8) * MSS);
 }
 
@@ -144,7 +144,8 @@ fn until_the_pipe_is_full_the_pacing_rate_only_rises() {
     hand.round(40, |_| {});
     let rate = hand.cc.pacing;
     for _ in 0..2 {
-        // Ten rounds and more later the filter has forgotten; app-limited rounds leave the pipe's state open.
+        // More than ten rounds later the filter has discarded the value. Application-limited rounds do not change the
+        // estimator of a full pipe.
         for _ in 0..12 {
             hand.round(10, |ack| ack.rate.app_limited = true);
         }
@@ -213,8 +214,8 @@ fn cruising_paces_a_hundredth_below_the_bandwidth_with_a_window_of_two_bdp() {
         probing.flight_at(UNIT)
     });
     assert_eq!(probe, cruise + 2 * MSS);
-    // 2 * 100 segments, 3 super-segments of 2, and for aggregation 101: a round's single ACK brings 100, and of those of
-    // the round before the bandwidth, being rounded down, expected 99. Made even.
+    // 2 * 100 segments, 3 super-segments of 2, and 101 for aggregation: the single ACK of a round brings 100, and 99 of
+    // those of the round before were expected, as the bandwidth is rounded down. The sum is made even.
     assert_eq!(hand.segments(), 200 + 6 + 101 + 1);
 }
 
@@ -231,7 +232,7 @@ fn recovery_conserves_packets_for_a_round_then_grows_then_restores() {
         ack.phase = Phase::Recovery;
         ack.in_flight = 80 * MSS;
     };
-    // A sample from before the round, so that recovery's first round goes on.
+    // A sample from before the round, so that the first round of recovery continues.
     for n in [1, 5] {
         hand.round(n, |ack| {
             repair(ack);
@@ -239,7 +240,7 @@ fn recovery_conserves_packets_for_a_round_then_grows_then_restores() {
             ack.rate.prior_delivered = 0;
         });
         assert!(hand.cc.conserving);
-        // What is delivered may be sent again, however much was lost.
+        // The sender may send as much as is delivered, however much was lost.
         assert_eq!(hand.segments(), (80 + n).max(81 - 10));
     }
     hand.round(2, repair);
@@ -249,8 +250,8 @@ fn recovery_conserves_packets_for_a_round_then_grows_then_restores() {
     assert!(hand.segments() >= before, "{} < {before}", hand.segments());
 }
 
-/// QUIC counts bytes: a recovery that begins with the ACK of a 34-byte packet and nothing else in flight once left a
-/// window of 34 bytes, through which no packet ever went again.
+/// QUIC counts bytes. A recovery that began with the ACK of a 34-byte packet and nothing else in flight once left a
+/// window of 34 bytes, and no packet was ever sent again.
 #[test]
 fn recovery_after_a_tiny_packet_still_lets_a_full_one_out() {
     let mut hand = Hand { cc: Bbr::new(Config { grain: 1, ..config() }), ..Hand::new() };
@@ -366,11 +367,11 @@ fn another_segment_size_leaves_the_rate_as_it_is() {
 #[test]
 fn no_quantity_in_an_ack_makes_it_panic() {
     let mut hand = Hand::new();
-    let mut dice = Streams::new(3, 0).named("extremes");
+    let mut random = Streams::new(3, 0).named("extremes");
     for _ in 0..20_000 {
-        let size = |dice: &mut Stream| dice.bits() >> (dice.below(50) + 14) as u32;
-        let (a, b, c, d) = (size(&mut dice), size(&mut dice), size(&mut dice), size(&mut dice));
-        let phase = [Phase::Open, Phase::Disorder, Phase::Recovery, Phase::Loss][dice.below(4) as usize];
+        let size = |random: &mut Stream| random.bits() >> (random.below(50) + 14) as u32;
+        let (a, b, c, d) = (size(&mut random), size(&mut random), size(&mut random), size(&mut random));
+        let phase = [Phase::Open, Phase::Disorder, Phase::Recovery, Phase::Loss][random.below(4) as usize];
         hand.now += Span::from_nanos(c);
         hand.round(1, |ack| {
             (ack.delivered, ack.lost, ack.in_flight, ack.prior_in_flight, ack.phase) = (a, b, c, d, phase);

@@ -1,25 +1,26 @@
-//! What BBR makes of its model: the pacing rate, the targets for data in flight, the window.
+//! Values derived from BBR's model: the pacing rate, the targets for data in flight, the window.
 
 use super::bandwidth::{Bandwidth, UNIT};
 use super::{Ack, Bbr, HIGH_GAIN, MIN_SEGMENTS, Mode, Phase};
 
 /// The window while no RTT is known, segments (`TCP_INIT_CWND`).
 const INITIAL_SEGMENTS: u64 = 10;
-/// Below this pacing rate, bytes a second, segments go one by one (`bbr_min_tso_rate`).
+/// Below this pacing rate, bytes a second, segments are sent one by one (`bbr_min_tso_rate`).
 const SINGLE_SEGMENT_RATE: u64 = 1_200_000 / 8;
-/// Bytes of a super-segment at most: `GSO_LEGACY_MAX_SIZE` less one and `MAX_TCP_HEADER`, 320 on common configurations.
+/// The largest number of bytes in a super-segment: `GSO_LEGACY_MAX_SIZE` less one and `MAX_TCP_HEADER`, 320 on common
+/// configurations.
 const SUPER_SEGMENT: u64 = 65_536 - 1 - 320;
-/// A super-segment is what is paced in about a millisecond (`sk_pacing_shift`).
+/// A super-segment holds what is paced in about a millisecond (`sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
-/// Its allowance on short paths halves with each 2^9 us of RTT (`tcp_tso_rtt_log`).
+/// The allowance on short paths halves with each 2^9 us of RTT (`tcp_tso_rtt_log`).
 const SHORT_PATH_SHIFT: u32 = 9;
-/// The most segments BBR provides for in a super-segment (`bbr_tso_segs_goal`).
+/// The largest super-segment for which BBR reserves room, segments (`bbr_tso_segs_goal`).
 const GOAL_SEGMENTS: u64 = 127;
-/// The RTT supposed while none is known, us.
+/// The assumed RTT while none is known, us.
 const NOMINAL_RTT_MICROS: u64 = 1_000;
 
 impl Bbr {
-    /// High gain times the window an RTT (`bbr_init_pacing_rate_from_rtt`).
+    /// High gain times the window per RTT (`bbr_init_pacing_rate_from_rtt`).
     pub(super) fn pace_first(&mut self, srtt: Option<u64>) {
         self.has_seen_rtt |= srtt.is_some();
         let rtt = srtt.map_or(NOMINAL_RTT_MICROS, |us| us.max(1));
@@ -43,8 +44,8 @@ impl Bbr {
         if self.pacing < SINGLE_SEGMENT_RATE { 1 } else { 2 }
     }
 
-    /// Segments that `tcp_tso_autosize` sends back to back; unlike [`Bbr::super_segment_goal`] it allows more on short
-    /// paths.
+    /// The number of segments that `tcp_tso_autosize` sends back to back. Unlike [`Bbr::super_segment_goal`] it allows
+    /// more on short paths.
     pub(super) fn super_segment(&self) -> u64 {
         let halvings = self.path_min_rtt.map_or(u64::MAX, |us| us >> SHORT_PATH_SHIFT);
         let short_path = if halvings < 32 { SUPER_SEGMENT >> halvings } else { 0 };
@@ -52,7 +53,7 @@ impl Bbr {
         (bytes / self.mss).max(self.min_super_segment())
     }
 
-    /// Segments of a super-segment, as BBR provides for them in its window (`bbr_tso_segs_goal`).
+    /// The size of a super-segment for which BBR reserves room in its window, segments (`bbr_tso_segs_goal`).
     fn super_segment_goal(&self) -> u64 {
         let bytes = (self.pacing >> PACING_SHIFT).min(SUPER_SEGMENT);
         (bytes / self.mss).max(self.min_super_segment()).min(GOAL_SEGMENTS)
@@ -63,8 +64,8 @@ impl Bbr {
         self.min_rtt.map_or(INITIAL_SEGMENTS, |rtt| bandwidth.segments_ceil(rtt, gain))
     }
 
-    /// Room for super-segments at both ends, made even to suit delayed ACKs, and two segments more where a small BDP
-    /// would leave no room to probe in (`bbr_quantization_budget`).
+    /// Adds room for super-segments at both ends, makes the number even to suit delayed ACKs, and adds two segments if
+    /// a small BDP would leave no room to probe (`bbr_quantization_budget`).
     fn with_budget(&self, segments: u64) -> u64 {
         let even = (segments + 3 * self.super_segment_goal()).next_multiple_of(2);
         if self.mode == Mode::ProbeBandwidth && self.cycle_index == 0 { even + 2 } else { even }
@@ -75,7 +76,7 @@ impl Bbr {
         self.with_budget(self.bdp(self.max_bandwidth(), gain)) * self.mss
     }
 
-    /// Bytes in the network when pacing next lets something go (`bbr_packets_in_net_at_edt`).
+    /// Bytes in the network at the time of the next paced transmission (`bbr_packets_in_net_at_edt`).
     pub(super) fn flight_at_departure(&self, ack: &Ack, in_flight: u64) -> u64 {
         let wait = ack.next_departure.since(ack.now).as_micros();
         let departing = if self.pacing_gain > UNIT { self.super_segment_goal() } else { 0 };
@@ -83,16 +84,17 @@ impl Bbr {
         (self.count(in_flight) + departing * self.mss).saturating_sub(sunk.saturating_mul(self.mss))
     }
 
-    /// Notes the last window that nothing had cut (`bbr_save_cwnd`).
+    /// Stores the last window that was not reduced (`bbr_save_cwnd`).
     pub(super) fn save_window(&mut self) {
         let cut = matches!(self.prior_phase, Phase::Recovery | Phase::Loss) || self.mode == Mode::ProbeRtt;
         self.prior_window = if cut { self.prior_window.max(self.window) } else { self.window };
     }
 
-    /// Conserves packets in recovery's first round and restores the window after its last; whether the former is what
-    /// sets the window now (`bbr_set_cwnd_to_recover_or_restore`).
+    /// Conserves packets in recovery's first round and restores the window after its last. Returns whether packet
+    /// conservation sets the window now (`bbr_set_cwnd_to_recover_or_restore`).
     fn recover_or_restore(&mut self, ack: &Ack) -> bool {
-        // At least one full packet: where bytes are counted, what a small packet delivered would let none out again.
+        // At least one full packet: if bytes are counted, the bytes that a small packet delivered would not allow a
+        // full one.
         let out = (self.count(ack.in_flight) + self.count(ack.delivered)).max(self.mss);
         let repairs = |phase| matches!(phase, Phase::Recovery | Phase::Loss);
         self.window = self.window.saturating_sub(self.count(ack.lost)).max(self.mss);

@@ -1,14 +1,14 @@
-//! What BBR makes of its model (section "Updating Control Parameters"): pacing rate, send quantum, window.
+//! Values derived from BBR's model (section "Updating Control Parameters"): pacing rate, send quantum, window.
 
 use super::{Ack, Bbr3, NOMINAL_RTT, State};
 use haltere_net::{Rate, Span};
 
-/// What is left of a bandwidth by `BBR.PacingMarginPercent`.
+/// The share of a bandwidth that `BBR.PacingMarginPercent` leaves.
 const PACED: f64 = 0.99;
-/// A send quantum is what is paced in this time, 64 KB at most (`SetSendQuantum`).
+/// A send quantum is what is paced in this time, at most 64 KB (`SetSendQuantum`).
 const QUANTUM_SPAN: Span = Span::from_millis(1);
 const MAX_QUANTUM: u64 = 64_000;
-/// Quanta that a transport with segmentation offload provides for (`UpdateOffloadBudget`).
+/// The number of quanta for which a transport with segmentation offload has room (`UpdateOffloadBudget`).
 const OFFLOAD_QUANTA: u64 = 3;
 /// `BBR.Headroom`.
 const HEADROOM: f64 = 0.15;

@@ -3,7 +3,7 @@
 use super::{Ack, AckPhase, BETA, Bbr3, LOSS_THRESHOLD, Lost, Sample, State};
 use haltere_net::{Rate, Time};
 
-/// Rounds that the aggregation's maximum is kept for (`BBR.ExtraAckedFilterLen`), and in Startup.
+/// The number of rounds for which the maximum of aggregation is kept (`BBR.ExtraAckedFilterLen`), and in Startup.
 const EXTRA_ACKED_ROUNDS: u64 = 10;
 const EXTRA_ACKED_STARTUP_ROUNDS: u64 = 1;
 
@@ -22,7 +22,7 @@ impl Sample {
         self.lost as f64 > self.tx_in_flight as f64 * LOSS_THRESHOLD
     }
 
-    /// `InflightAtLoss`: the volume at which losses crossed the threshold, within a lost packet of this size.
+    /// `InflightAtLoss`: the volume at which losses crossed the threshold, computed within a lost packet of this size.
     pub(super) fn inflight_at_loss(&self, size: u64) -> u64 {
         let before = self.tx_in_flight.saturating_sub(size) as f64;
         let lost_before = self.lost.saturating_sub(size) as f64;
@@ -88,7 +88,7 @@ impl Bbr3 {
         }
     }
 
-    /// `AdvanceMaxBwFilter`: what is left of the filter are this cycle's samples. A cycle without any leaves it.
+    /// `AdvanceMaxBwFilter`: the filter keeps this cycle's samples. A cycle without samples does not change it.
     pub(super) fn advance_max_bw(&mut self) {
         if self.max_bw[1] > 0 {
             self.max_bw = [self.max_bw[1], 0];
@@ -152,7 +152,7 @@ impl Bbr3 {
     /// `HandleInflightTooHigh`.
     pub(super) fn handle_inflight_too_high(&mut self, now: Time, sample: Sample) {
         self.prev_probe_too_high = true;
-        // Only one reaction to each probe.
+        // Each probe is answered by one reaction only.
         self.bw_probe_sample = false;
         if !sample.app_limited {
             let least = (self.target_inflight() as f64 * BETA) as u64;
@@ -164,7 +164,7 @@ impl Bbr3 {
         }
     }
 
-    /// `AdaptLongTermModel`; whether it decided on a transition.
+    /// `AdaptLongTermModel`; returns whether it decided on a transition.
     pub(super) fn adapt_long_term_model(&mut self, ack: &Ack, sample: &Sample) -> bool {
         if self.round_start && self.ack_phase == AckPhase::ProbeStarting {
             self.ack_phase = AckPhase::ProbeFeedback;
@@ -175,7 +175,7 @@ impl Bbr3 {
             if self.state.probes_bandwidth() && !sample.app_limited {
                 self.advance_max_bw();
             }
-            // Precautionary probing: the risky volume did no harm.
+            // Precautionary probing: the higher volume caused no losses.
             if self.state.probes_bandwidth() && self.prev_probe_precautionary && !self.prev_probe_too_high {
                 self.start_refill();
                 return true;

@@ -1,14 +1,14 @@
-//! BBR's states and how it goes from one to the next (section "State Machine Operation").
+//! BBR's states and the transitions between them (section "State Machine Operation").
 
 use super::{Ack, AckPhase, Bbr3, FullBandwidth, Phase, Sample, State};
 use haltere_net::{Span, Time};
 
-/// The pipe is full after this many rounds of less growth than a quarter (`CheckFullBWReached`).
+/// The pipe is full after this many rounds with less growth than a quarter (`CheckFullBWReached`).
 const FULL_ROUNDS: u32 = 3;
 const FULL_GROWTH: f64 = 1.25;
 /// Runs of lost packets in a round that end Startup (`BBRStartupFullLossCnt`).
 const STARTUP_LOSS_RUNS: u32 = 6;
-/// Rounds after which Drain ends in any case.
+/// The number of rounds after which Drain ends in any case.
 const DRAIN_ROUNDS: u64 = 3;
 /// `BBR.MinRTTFilterLen`, which is `BBR.ProbeRTTInterval`, and `BBR.ProbeRTTDuration`.
 const MIN_RTT_FILTER: Span = Span::from_secs(10);
@@ -43,7 +43,7 @@ impl Bbr3 {
         }
     }
 
-    /// `CheckStartupHighLoss`: a round of recovery is over, in which more than 2 % were lost, in six places.
+    /// `CheckStartupHighLoss`: a round of recovery has ended in which more than 2 % were lost, in six places.
     fn check_startup_loss(&mut self, ack: &Ack, sample: &Sample) {
         let recovering = ack.phase == Phase::Recovery;
         self.repaired_in_round |= recovering;
@@ -143,7 +143,7 @@ impl Bbr3 {
             return true;
         }
         if ack.window_limited && self.window >= self.inflight_longterm {
-            // It is this bound that holds the bandwidth back.
+            // This bound limits the bandwidth.
             self.full = FullBandwidth { base: sample.rate, ..FullBandwidth::default() };
             return false;
         }
@@ -156,7 +156,8 @@ impl Bbr3 {
     pub(super) fn update_min_rtt(&mut self, ack: &Ack) {
         self.min_rtt_expired = ack.now > self.min_rtt_at + MIN_RTT_FILTER;
         if self.min_rtt_expired && self.state != State::ProbeRtt {
-            // `SaveProbeRTTCwnd`: by the minimum that held so far, not by the one of a full queue that takes its place.
+            // `SaveProbeRTTCwnd`: uses the minimum that was valid so far, not the new one, which was measured with a
+            // full queue.
             let half = self.bdp(self.bw, State::ProbeRtt.gains().1);
             self.probe_rtt_window = half.max(self.min_pipe());
         }

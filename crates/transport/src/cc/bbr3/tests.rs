@@ -1,5 +1,5 @@
-//! The example test cases of the draft's appendix "BBR Example Test Cases", each named as there: those on what single
-//! ACKs do, by hand, here; those on whole transfers, in a closed loop, in `transfers`.
+//! The example test cases of the draft's appendix "BBR Example Test Cases", with the draft's names. Cases about single
+//! ACKs are here, with ACKs fed by hand. Cases about whole transfers, in a closed loop, are in `transfers`.
 
 mod transfers;
 
@@ -9,7 +9,7 @@ use crate::recovery::{RateSample, TxState};
 
 const RTT: Span = Span::from_millis(50);
 
-/// A BBR that is fed ACKs by hand, each of a round of its own.
+/// A BBR that is fed ACKs by hand, one per round.
 struct Hand {
     cc: Bbr3,
     ack: Ack,
@@ -26,7 +26,7 @@ impl Hand {
         Hand { cc, ack }
     }
 
-    /// A round of `segments` segments ends, with what `alter` makes of its ACK.
+    /// A round of `segments` segments ends, with an ACK changed by `alter`.
     fn round(&mut self, segments: u64, alter: impl FnOnce(&mut Ack)) {
         let ack = &mut self.ack;
         ack.now += RTT;
@@ -170,7 +170,7 @@ fn drain_ends_when_the_flight_is_the_bdp() {
     assert_eq!(target.div_ceil(MSS), 100);
     hand.round(100, |ack| ack.in_flight = target + 1);
     assert_eq!(hand.cc.state, State::Drain);
-    // The queue being gone, ProbeBW begins with its second state.
+    // The queue is gone, so ProbeBW begins with its second state.
     hand.round(100, |ack| ack.in_flight = target);
     assert_eq!(hand.cc.state, State::Cruise);
 }
@@ -285,13 +285,13 @@ fn the_minimum_rtt_is_probed_with_half_of_the_bdp_before_it_expired() {
         hand.round(100, |ack| (ack.rtt, ack.in_flight) = (Some(queued), 200 * MSS));
         assert!(hand.ack.now < Time::from_nanos(12_000_000_000));
     }
-    // Ten seconds after the handshake, which samples that were no less did not renew.
+    // Ten seconds after the handshake. Later samples were not smaller and did not renew the minimum.
     assert_eq!(hand.ack.now.since(Time::from_nanos(1_000_000_000)).as_millis(), 10_000 + 50);
     assert_eq!(hand.cc.min_rtt, Some(queued));
     let window = bdp / 2;
     assert_eq!((hand.cc.probe_rtt_window, hand.cc.window()), (window, window.next_multiple_of(MSS)));
     assert_eq!(hand.cc.asks(), Ask::MarkAppLimited);
-    // The flight sinks to it; 200 ms and a round count from there.
+    // The flight falls to that; then 200 ms and a round begin.
     hand.round(50, |ack| (ack.rtt, ack.in_flight) = (Some(queued), window));
     for _ in 0..4 {
         hand.round(50, |ack| (ack.rtt, ack.in_flight) = (Some(RTT), window));
@@ -379,7 +379,7 @@ fn loss_while_probing_cuts_the_bound_by_beta_at_most() {
     hand.lose(2, 20, 1);
     let least = (hand.cc.target_inflight() as f64 * 0.7) as u64;
     assert_eq!((hand.cc.state, hand.cc.inflight_longterm), (State::Down, least));
-    // The next probe stops where this one did harm; a round later, none being done, it goes on from there.
+    // The next probe stops where this one caused losses. A round later, without losses, it continues from there.
     hand.cc.inflight_longterm = 100 * MSS;
     hand.cc.start_refill();
     hand.round(100, |ack| ack.rate.in_flight = 90 * MSS);

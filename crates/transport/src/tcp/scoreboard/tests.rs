@@ -1,4 +1,4 @@
-//! The scoreboard against a plain list that does the same without counts, hints and links.
+//! Compares the scoreboard with a plain list that does the same without counts, hints and links.
 
 use super::*;
 use crate::recovery::RateSampler;
@@ -9,21 +9,21 @@ const SIZE: u64 = 100;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Operation {
-    /// Send so many new segments.
+    /// Sends this many new segments.
     Push(u64),
-    /// The peer reports these segments, counted from the first in flight.
+    /// The peer SACKs these segments, counted from the first in flight.
     Sack(u64, u64),
-    /// The peer acknowledges so many.
+    /// The peer acknowledges this many.
     Acknowledge(u64),
-    /// What was sent at least so many transmissions ago is lost.
+    /// Every segment is lost that was sent at least this many transmissions ago.
     Detect(u64),
-    /// A timeout: every segment is lost that was sent at least so many transmissions ago.
+    /// A timeout: every segment is lost that was sent at least this many transmissions ago.
     Timeout(u64),
-    /// No loss was one.
+    /// All losses prove spurious.
     Unmark,
-    /// Repair what is lost, so many segments at most.
+    /// Retransmits lost segments, at most this many.
     Repair(u64),
-    /// Probe with the last segment.
+    /// Probes with the last segment.
     Probe,
     /// A D-SACK of one segment.
     Duplicate(u64),
@@ -37,7 +37,7 @@ struct Plain {
     lost: bool,
     again: bool,
     ever_again: bool,
-    /// In the order of transmission, out of which a loss takes it.
+    /// In the order of transmission. A lost segment leaves this order.
     listed: bool,
 }
 

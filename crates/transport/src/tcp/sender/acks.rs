@@ -1,4 +1,4 @@
-//! What acknowledgements do.
+//! Processing of acknowledgements.
 
 use super::{Order, Sender};
 use crate::cc::{self, Ask, Phase, Stamps, Trigger};
@@ -9,14 +9,14 @@ use crate::tcp::ticks::timestamp;
 use haltere_net::{Cx, Metric, Span, Time};
 
 impl Sender {
-    /// Whether the peer may acknowledge this: neither what was never sent, nor what is older than any window it offered (RFC
-    /// 5961 section 5.2).
+    /// Whether the peer may acknowledge this position: not one that was never sent, and not one older than any window
+    /// it offered (RFC 5961 section 5.2).
     #[inline]
     pub(in crate::tcp) fn may_acknowledge(&self, ack: u64) -> bool {
         ack <= self.nxt && ack.saturating_add(self.largest_window) >= self.una
     }
 
-    /// Takes the acknowledgement of a segment in.
+    /// Processes the acknowledgement of a segment.
     pub(in crate::tcp) fn on_ack(&mut self, s: &Segment, cx: &mut Cx<'_>) {
         let now = cx.now;
         if s.ack > self.nxt {
@@ -64,7 +64,7 @@ impl Sender {
         let (rtt, delayed) = self.take_rtt(s, &d, prior_una, prior_sacked, cx);
         let mut set_timer = d.acked > 0;
         if d.acked == 0 {
-            // A SACK of something sent after the head tells that the path is alive.
+            // A SACK of something sent after the head shows that the path works.
             if let (Some(sent), Some(head)) = (d.first_sacked, self.board.head()) {
                 set_timer |= sent < head.sent;
             }
@@ -94,7 +94,7 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement with nothing in flight: it may still tell of a repair or a probe that was not needed.
+    /// An acknowledgement with nothing in flight. It may still report that a repair or a probe was unnecessary.
     fn take_late_duplicate(&mut self, s: &Segment, window_update: bool, now: Time) {
         let duplicate = self.take_duplicate_sack(s, self.una);
         if duplicate.is_some() {
@@ -103,7 +103,7 @@ impl Sender {
         self.take_probe_ack(s.ack, duplicate, s.len == 0 && !window_update, now);
     }
 
-    /// An acknowledgement that delivered so many bytes counts towards the share of marks, even with nothing in flight.
+    /// Counts the bytes that an acknowledgement delivered for the share of marks, even with nothing in flight.
     fn tell_echo(&mut self, delivered: u64, now: Time) {
         if !self.ecn {
             return;
@@ -135,7 +135,7 @@ impl Sender {
         }
     }
 
-    /// Apart from the rest, whose many values would leave its loop without registers.
+    /// This is a separate function because its many values would leave the caller's loop without registers.
     #[inline(never)]
     fn take_cumulative(&mut self, d: &mut Delivery) {
         let high_seq = if self.phase == Phase::Open { self.nxt } else { self.episode.high_seq };
@@ -151,7 +151,7 @@ impl Sender {
         });
     }
 
-    /// Takes RTT samples; returns the controller's sample and whether the ACK may have been delayed.
+    /// Takes RTT samples. Returns the controller's sample and whether the ACK may have been delayed.
     fn take_rtt(
         &mut self,
         s: &Segment,
@@ -172,9 +172,9 @@ impl Sender {
             newest = Some(now.since(last));
         }
         if sequence.is_none() && s.echo != 0 && d.acked > 0 {
-            // Karn's rule holds but for timestamps, whose clock ticks in milliseconds.
+            // Karn's rule applies, except with timestamps, whose clock ticks in milliseconds.
             let ms = timestamp(now).wrapping_sub(s.echo).max(1);
-            // One that was never sent lies in the future (Linux: `tcp_rtt_tsopt_us`).
+            // An echo of a timestamp that was never sent lies in the future (Linux: `tcp_rtt_tsopt_us`).
             sequence = (ms < 1 << 31).then(|| Span::from_millis(u64::from(ms)));
             newest = sequence;
         }
@@ -193,7 +193,7 @@ impl Sender {
         (newest, delayed)
     }
 
-    /// Hands the ACK to congestion control, or to PRR while it rules.
+    /// Passes the ACK to congestion control, or to PRR during a reduction.
     #[allow(clippy::too_many_arguments)]
     fn control(
         &mut self,

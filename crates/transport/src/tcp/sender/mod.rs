@@ -1,4 +1,5 @@
-//! The sending half of a connection: what may go out. What acknowledgements do stands in `acks`, the timers in `timers`.
+//! The sending half of a connection: what may be sent. Acknowledgements are processed in `acks`; the timers are in
+//! `timers`.
 
 mod acks;
 mod timers;
@@ -11,10 +12,11 @@ use super::supersegment::SuperSegment;
 use super::ticks::Ticks;
 use crate::cc::{self, CongestionController, Phase, SlowStart};
 use crate::endpoint::Stats;
-use crate::recovery::{Pacer, Prr, RateSampler, Told};
+use crate::recovery::{Pacer, Prr, RateSampler, Reported};
 use haltere_net::{Cx, Rate, Span, Time};
 
-/// What a retransmission timer is set for. There is one timer, as in Linux: setting it for one thing unsets the others.
+/// The purpose of the retransmission timer. There is one timer, as in Linux: arming it for one purpose disarms the
+/// others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Timer {
     /// Retransmission timeout.
@@ -25,16 +27,16 @@ pub(super) enum Timer {
     Reordering,
 }
 
-/// Which of lost and new data goes first.
+/// Whether lost or new data is sent first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Order {
     /// Retransmissions, then new data.
     LostFirst,
-    /// F-RTO's step 2b: new data only, retransmissions if there is none.
+    /// F-RTO's step 2b: new data only; retransmissions if there is none.
     NewOnly,
 }
 
-/// What goes out whatever window and pacing say.
+/// A segment that is sent regardless of window and pacing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Forced {
     /// A tail loss probe.
@@ -49,22 +51,22 @@ pub(super) struct Outgoing {
     pub seq: u64,
     pub len: u32,
     pub fin: bool,
-    /// Whether it carries data that were not sent before.
+    /// Whether it carries data that was not sent before.
     pub fresh: bool,
-    /// Whether it tells of a reduced window (CWR).
+    /// Whether it reports a reduced window (CWR).
     pub cwr: bool,
-    /// Whether it is to be pushed (PSH).
+    /// Whether it is sent with PSH.
     pub push: bool,
 }
 
 impl Outgoing {
-    /// A segment without data, or of data that was sent before.
+    /// A segment without data, or with retransmitted data.
     pub(super) fn plain(seq: u64, len: u32, fin: bool) -> Outgoing {
         Outgoing { seq, len, fin, fresh: false, cwr: false, push: false }
     }
 }
 
-/// How far the window was used lately (Linux: `tcp_cwnd_validate`).
+/// How much of the window was used recently (Linux: `tcp_cwnd_validate`).
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
     limited: bool,
@@ -82,9 +84,9 @@ pub(super) struct Sender {
     pub(super) pacer: Pacer,
     paced: bool,
     pub(super) rules: Rules,
-    /// The data that goes out together, and is paced together.
+    /// The data that is sent together, and is paced together.
     pub(super) together: SuperSegment,
-    /// When pacing lets the next segment go, if something waits for that; else [`Time::NEVER`].
+    /// When pacing allows the next segment, if one waits for that; otherwise [`Time::NEVER`].
     pacing_wake: Time,
     /// First position not acknowledged.
     pub una: u64,
@@ -112,10 +114,10 @@ pub(super) struct Sender {
     pub(super) ece: bool,
     /// Bytes delivered by acknowledgements that echoed marks.
     marked: u64,
-    /// The next new segment is to tell of a reduced window.
+    /// Whether the next new segment reports a reduced window.
     pub(super) cwr: bool,
     pub(super) last_send: Time,
-    pub(super) told: Told,
+    pub(super) reported: Reported,
     pub stats: Stats,
 }
 
@@ -168,25 +170,26 @@ impl Sender {
             marked: 0,
             cwr: false,
             last_send: Time::ZERO,
-            told: Told::default(),
+            reported: Reported::default(),
             stats: Stats::default(),
         }
     }
 
-    /// The handshake is over: the peer's window, and the RTT it showed unless a packet was sent twice.
+    /// The handshake is complete: sets the peer's window and the RTT of the handshake, unless a packet was
+    /// retransmitted.
     pub(super) fn open(&mut self, window: u64, rtt: Option<Span>, now: Time) {
         self.offer(window);
         self.confirm(rtt, now);
         self.cc.on_established(&cc::Established { now, rtt });
     }
 
-    /// The peer lets so many bytes go, from the first on.
+    /// The peer's first window allows this many bytes.
     pub(super) fn offer(&mut self, window: u64) {
         self.window_end = self.una + window;
         self.largest_window = window;
     }
 
-    /// What the handshake tells of the RTT.
+    /// Processes the RTT of the handshake.
     pub(super) fn confirm(&mut self, rtt: Option<Span>, now: Time) {
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt, 0, 0);
@@ -198,7 +201,8 @@ impl Sender {
     }
 
     pub(super) fn write(&mut self, bytes: u64) {
-        // Linux asks at each write whether the sender had run dry (draft-cheng-iccrg-delivery-rate-estimation 3.4).
+        // Linux checks at each write whether the sender had run out of data (draft-cheng-iccrg-delivery-rate-estimation
+        // 3.4).
         if self.unsent() < self.mss
             && self.in_flight() < self.window()
             && self.board.lost() <= self.board.retransmitted()
@@ -213,7 +217,7 @@ impl Sender {
         self.fin = true;
     }
 
-    /// Position after all that was written, FIN included.
+    /// The position after all that was written, FIN included.
     fn write_end(&self) -> u64 {
         self.written + u64::from(self.fin)
     }
@@ -227,14 +231,14 @@ impl Sender {
         self.fin && self.una == self.write_end()
     }
 
-    /// Data bytes that one segment may carry: never more than half of the largest window the peer has offered, else a
-    /// sender of large segments and a receiver of small windows would wait for each other for ever (RFC 9293 section
+    /// Data bytes that one segment may carry. It is at most half of the largest window the peer has offered. Otherwise
+    /// a sender of large segments and a receiver of small windows would wait for each other forever (RFC 9293 section
     /// 3.8.6.2.1; Linux: `tcp_bound_to_half_wnd`).
     fn largest_segment(&self) -> u64 {
         self.mss.min((self.largest_window / 2).max(1))
     }
 
-    /// Whether only the peer's window holds data back, with nothing in flight that would bring an update.
+    /// Whether only the peer's window blocks data while nothing is in flight that would bring a window update.
     pub(super) fn is_blocked_by_peer(&self) -> bool {
         let data = self.written.saturating_sub(self.nxt).min(self.largest_segment());
         data > 0 && self.board.is_empty() && data > self.window_end.saturating_sub(self.nxt)
@@ -255,12 +259,12 @@ impl Sender {
         self.forced = Some(what);
     }
 
-    /// Whether there is new data that the peer's window lets go.
+    /// Whether there is new data that the peer's window allows.
     pub(super) fn can_send_new(&self) -> bool {
         self.unsent() > 0 && self.window_end > self.nxt
     }
 
-    /// Whether new data can go out at once.
+    /// Whether new data can be sent at once.
     pub(super) fn is_ready(&self) -> bool {
         self.can_send_new() && self.has_room()
     }
@@ -274,8 +278,9 @@ impl Sender {
         if self.paced { self.nominal_rate() } else { None }
     }
 
-    /// Linux's pacing rate, which sizes super-segments of all senders. For window-based algorithms it is twice the window
-    /// an RTT in slow start, 1.2 times afterwards; what is out counts if it is more (`tcp_update_pacing_rate`).
+    /// Linux's pacing rate, which determines the super-segments of all senders. For window-based algorithms it is twice
+    /// the window per RTT in slow start, and 1.2 times afterwards. If the bytes in flight exceed the window, they count
+    /// instead (`tcp_update_pacing_rate`).
     pub(super) fn nominal_rate(&self) -> Option<Rate> {
         self.cc.pacing_rate().or_else(|| self.window_rate(self.window()))
     }
@@ -287,7 +292,7 @@ impl Sender {
         Rate::of(window.max(out), self.rtt.srtt()?).map(|r| r.scaled(percent, 100))
     }
 
-    /// The next segment that may go out now; it counts as sent.
+    /// The next segment that may be sent now. It counts as sent.
     pub(super) fn poll(&mut self, cx: &mut Cx<'_>) -> Option<Outgoing> {
         self.pacing_wake = Time::NEVER;
         let out = if self.may_pace(cx.now) { self.pick(cx) } else { None };
@@ -304,7 +309,7 @@ impl Sender {
         out
     }
 
-    /// Whether pacing lets a segment go; if not, remembers when it will.
+    /// Whether pacing allows a segment; if not, stores when it will.
     fn may_pace(&mut self, now: Time) -> bool {
         if !self.paced || self.forced.is_some() || self.together.is_begun() {
             return true;
@@ -321,8 +326,8 @@ impl Sender {
         }
     }
 
-    /// Paces what goes out together as one, each retransmission for itself. The first segments go free, and with them
-    /// what goes out together with the last but one (`tcp_update_skb_after_send`).
+    /// Paces data that is sent together as one, and each retransmission separately. The first segments are not paced,
+    /// nor is the data sent together with the last but one of them (`tcp_update_skb_after_send`).
     fn charge(&mut self, now: Time, len: u64) {
         let Some(bytes) = self.together.charge(len) else { return };
         match self.pacing_rate() {
@@ -378,7 +383,7 @@ impl Sender {
         self.send_next(now)
     }
 
-    /// Sends the next new segment, whatever the congestion window says.
+    /// Sends the next new segment regardless of the congestion window.
     fn send_next(&mut self, now: Time) -> Option<Outgoing> {
         let room = self.window_end.saturating_sub(self.nxt);
         let data = (self.written.saturating_sub(self.nxt)).min(self.largest_segment());
@@ -418,7 +423,7 @@ impl Sender {
         });
     }
 
-    /// Sends a segment once more; whether that counts as a repair is the caller's affair.
+    /// Retransmits a segment. The caller decides whether that counts as a repair.
     fn send_again(&mut self, seq: u64, end: u64, fin: bool, now: Time) -> Outgoing {
         self.tell_sent(now, None);
         let outstanding = u64::from(self.board.out()) * self.mss;
@@ -442,8 +447,8 @@ impl Sender {
         out
     }
 
-    /// A tail loss probe (RFC 8985 section 7.3): new data if there is any, else the last segment again. As in Linux
-    /// that is no repair of a loss: it neither counts as in flight nor bears on undo.
+    /// A tail loss probe (RFC 8985 section 7.3): new data if there is any, otherwise the last segment again. As in
+    /// Linux, it is not a repair of a loss: it neither counts as in flight nor affects undo.
     fn send_probe(&mut self, now: Time) -> Option<Outgoing> {
         let new = self.send_next(now);
         let out = match new {
@@ -461,7 +466,7 @@ impl Sender {
         out
     }
 
-    /// After a train of segments: note how far the window was used, and arm the timers.
+    /// After a group of segments: records how much of the window was used, and arms the timers.
     fn settle(&mut self, now: Time) {
         self.together.settle(self.nxt);
         let sent = std::mem::take(&mut self.sent_new);

@@ -1,4 +1,4 @@
-//! The retransmission timer and what stands in for it.
+//! The retransmission timer, and the probe timer that replaces it.
 
 use super::{Forced, Order, Sender, Timer};
 use crate::cc::Phase;
@@ -16,7 +16,7 @@ impl Sender {
         self.timer.map(|(kind, _)| kind)
     }
 
-    /// When the sender wants to be called.
+    /// When the sender must be called.
     pub(in crate::tcp) fn next_wake(&self) -> Time {
         let timer = self.timer.map_or(Time::NEVER, |(_, at)| at);
         timer.min(self.pacing_wake)
@@ -45,12 +45,12 @@ impl Sender {
         false
     }
 
-    /// The timer that is set, under the name it is told of.
+    /// The armed timer, with its name in traces.
     pub(in crate::tcp) fn due_timer(&self) -> Option<(TimerName, Time)> {
         self.timer.map(|(kind, at)| (trace::name(kind), at))
     }
 
-    /// Arms the probe timer if the state calls for it, else the retransmission timer.
+    /// Arms the probe timer if the state requires it, otherwise the retransmission timer.
     pub(in crate::tcp) fn set_xmit_timer(&mut self, now: Time) {
         if !self.schedule_probe(now, true) {
             self.rearm_rto(now);
@@ -63,7 +63,7 @@ impl Sender {
             return false;
         }
         let mut span = match self.rtt.srtt() {
-            // One segment alone may meet a delayed ACK.
+            // A single segment may meet a delayed ACK.
             Some(srtt) if self.board.out() == 1 => srtt * 2 + self.rtt.floor(),
             Some(srtt) => srtt * 2 + self.ticks.slack(),
             None => Span::from_secs(1),
@@ -76,7 +76,7 @@ impl Sender {
         true
     }
 
-    /// Time until the retransmission timeout of the head.
+    /// The time until the retransmission timeout of the head.
     fn rto_left(&self, now: Time) -> Span {
         let sent = self.board.head().map_or(now, |h| h.sent);
         (sent + self.rtt.rto()).since(now)

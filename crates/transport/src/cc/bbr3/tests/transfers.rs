@@ -63,7 +63,7 @@ fn a_long_transfer_uses_the_path_and_keeps_the_queue_short() {
 
 /// "Achieving Expected STARTUP Bandwidth on a Link With Aggregation" and the same of Cruise.
 #[test]
-fn gathered_acks_neither_hide_the_bandwidth_nor_stall_the_sender() {
+fn aggregated_acks_neither_hide_the_bandwidth_nor_stall_the_sender() {
     let mut bench = bench(Path { stretch: 8, ..Path::new(40, 50) });
     assert!(run_until(&mut bench, Span::from_secs(20), |b| b.cc.state == State::Drain));
     let extra = bench.cc.extra_acked.get().unwrap_or(0);

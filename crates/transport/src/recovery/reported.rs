@@ -1,30 +1,30 @@
-//! What a sender's state was when it was last told to whoever listens.
+//! The sender's state as last reported to the probe.
 
 use haltere_net::incident::{CongestionState, TimerChange, TimerName};
 use haltere_net::{Cx, Incident, Metric, PathId, Rate, Time};
 
-/// A sender's state as far as it is told of.
+/// The part of a sender's state that is reported to the probe.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Told {
+pub struct Reported {
     /// Congestion window, bytes.
     pub window: u64,
-    /// Slow-start threshold, bytes; `u64::MAX` while there is none.
+    /// Slow-start threshold, bytes; `u64::MAX` if it is not set.
     pub ssthresh: u64,
     /// Bytes in flight.
     pub in_flight: u64,
     /// Pacing rate.
     pub pacing_rate: Option<Rate>,
-    /// State of congestion control.
+    /// Phase of congestion control.
     pub state: CongestionState,
-    /// The timer that is set, and when it ends.
+    /// The timer that is armed, and when it expires.
     pub timer: Option<(TimerName, Time)>,
 }
 
-impl Told {
-    /// Tells in what `now` differs from what was told before of a path, and remembers it.
-    pub fn update(&mut self, path: PathId, now: Told, cx: &mut Cx<'_>) {
+impl Reported {
+    /// Reports to the probe where `now` differs from the last report of the path, and stores `now`.
+    pub fn update(&mut self, path: PathId, now: Reported, cx: &mut Cx<'_>) {
         let old = std::mem::replace(self, now);
-        let rate = |told: &Told| told.pacing_rate.map_or(0, Rate::as_bps);
+        let rate = |reported: &Reported| reported.pacing_rate.map_or(0, Rate::as_bps);
         let metrics = [
             (Metric::Cwnd, old.window, now.window),
             (Metric::Ssthresh, old.ssthresh, now.ssthresh),
@@ -41,7 +41,7 @@ impl Told {
         }
         if old.timer != now.timer {
             let set = now.timer.map(|(name, at)| Incident::Timer(name, TimerChange::Set(at)));
-            // One that ran out was told of when it did.
+            // The expiry of a timer was reported when it happened.
             let gone = old.timer.filter(|(_, at)| *at > cx.now);
             let gone = gone.map(|(name, _)| Incident::Timer(name, TimerChange::Cancelled));
             if let Some(incident) = set.or(gone) {
