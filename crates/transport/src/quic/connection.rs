@@ -158,7 +158,10 @@ impl Connection {
     /// The idle timeout in force: the smaller of both ends', but not below three probe timeouts (section 10.1).
     pub(super) fn restart_idle(&mut self) {
         let peer = self.peer.map_or(Span::MAX, |p| p.max_idle_timeout);
-        let pto = self.paths.iter().map(|p| p.rtt.pto()).max().unwrap_or(Span::ZERO);
+        let pto = match &self.paths[..] {
+            [path] => path.rtt.pto(),
+            paths => paths.iter().map(|p| p.rtt.pto()).max().unwrap_or(Span::ZERO),
+        };
         self.idle_deadline = self.now + self.config.idle_timeout.min(peer).max(pto * 3);
     }
 
@@ -265,9 +268,8 @@ impl Connection {
         if self.fates.acked.is_empty() && self.fates.lost.is_empty() {
             return;
         }
-        let mut fates = std::mem::take(&mut self.fates);
-        for record in fates.acked.drain(..) {
-            match record {
+        for record in &self.fates.acked {
+            match *record {
                 Record::Stream { id, offset, len, fin } => self.streams.on_acked(id, offset, len, fin),
                 Record::Ack { largest } => self.spaces.of_mut(id, i).received.on_ack_acked(largest),
                 Record::AckFrequency { sequence } => self.frequency.on_acked(sequence),
@@ -279,8 +281,16 @@ impl Connection {
                 _ => {}
             }
         }
-        for record in fates.lost.drain(..) {
-            match record {
+        self.fates.acked.clear();
+        if !self.fates.lost.is_empty() {
+            self.on_records_lost(id);
+        }
+    }
+
+    #[inline(never)]
+    fn on_records_lost(&mut self, id: SpaceId) {
+        for record in &self.fates.lost {
+            match *record {
                 Record::Stream { id, offset, len, fin } => self.streams.on_lost(id, offset, len, fin),
                 Record::Crypto { offset, len, last } => {
                     if let Some(crypto) = self.crypto.get_mut(id as usize) {
@@ -303,7 +313,7 @@ impl Connection {
                 Record::Ack { .. } => {}
             }
         }
-        self.fates = fates;
+        self.fates.lost.clear();
     }
 
     /// Discards the keys of a space and all that goes with them (RFC 9001 section 4.9).
@@ -376,8 +386,11 @@ impl Endpoint for Connection {
         if self.state != State::Open {
             return Time::NEVER;
         }
+        if let ([path], [data], None) = (&self.paths[..], &self.spaces.data[..], &self.multi) {
+            return path.next_wake(data).min(self.idle_deadline);
+        }
         let waits = self.multi.as_ref().map_or(Time::NEVER, |m| m.wait_until);
-        let of_path = |(p, data): (&Path, &Space)| p.timer.min(p.paced_until).min(p.ack_deadline(data));
+        let of_path = |(path, data): (&Path, &Space)| path.next_wake(data);
         self.paths.iter().zip(&self.spaces.data).map(of_path).fold(self.idle_deadline, Time::min).min(waits)
     }
 

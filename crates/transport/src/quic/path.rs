@@ -336,6 +336,12 @@ impl Path {
         self.earliest_pto((spaces, i), now, about).map(|(_, id)| (id, false))
     }
 
+    /// When the path next has something to do by itself.
+    #[inline]
+    pub fn next_wake(&self, data: &Space) -> Time {
+        self.timer.min(self.paced_until).min(self.ack_deadline(data))
+    }
+
     /// When an acknowledgement must go out by itself.
     #[inline]
     pub fn ack_deadline(&self, data: &Space) -> Time {

@@ -3,7 +3,7 @@
 use super::connection::{Connection, State};
 use super::ecn::EcnCounts;
 use super::frame::{Ack, Frame, TransportParameters, VARINT_MAX};
-use super::packet::{Form, QuicPacket, SpaceId};
+use super::packet::{Datagram, Form, QuicPacket, SpaceId};
 use super::received::AckPolicy;
 use super::sizes::{MIN_DATAGRAM, Session};
 use crate::Body;
@@ -19,11 +19,8 @@ const MAX_EARLY: usize = 16;
 const MAX_CRYPTO: u64 = 1 << 16;
 
 /// Initial and Handshake packets are acknowledged at once (RFC 9000 section 13.2.1).
-fn policy_of(id: SpaceId, policy: &AckPolicy) -> AckPolicy {
-    match id {
-        SpaceId::Data => *policy,
-        _ => AckPolicy { every: 1, max_delay: Span::ZERO, reordering: 1, ..*policy },
-    }
+fn handshake_policy(policy: &AckPolicy) -> AckPolicy {
+    AckPolicy { every: 1, max_delay: Span::ZERO, reordering: 1, ..*policy }
 }
 
 /// Whether a space's packets can be read.
@@ -47,12 +44,23 @@ impl Connection {
             self.now = cx.now;
             self.place_of_arrival(packet.path, &datagram)
         };
-        let Some(i) = place else {
-            self.stats.invalid_packets += 1;
-            return;
-        };
+        match place {
+            Some(0) => self.receive_on(0, (packet.len, packet.ecn), datagram, cx),
+            Some(i) => self.receive_on_other(i, (packet.len, packet.ecn), datagram, cx),
+            None => self.stats.invalid_packets += 1,
+        }
+    }
+
+    /// The same on another path than the first: apart, so that the common case does not look paths up.
+    #[inline(never)]
+    fn receive_on_other(&mut self, i: usize, of: (u32, Ecn), datagram: Box<Datagram>, cx: &mut Cx<'_>) {
+        self.receive_on(i, of, datagram, cx);
+    }
+
+    #[inline(always)]
+    fn receive_on(&mut self, i: usize, (len, ecn): (u32, Ecn), datagram: Box<Datagram>, cx: &mut Cx<'_>) {
         self.stats.received_packets += 1;
-        self.stats.received_wire_bytes += u64::from(packet.len);
+        self.stats.received_wire_bytes += u64::from(len);
         match &mut self.state {
             State::Over => return,
             State::Closing { until, quiet } => {
@@ -65,19 +73,22 @@ impl Connection {
             }
             State::Open => {}
         }
-        let size = packet.len.saturating_sub(self.config.ip_udp);
+        let size = len.saturating_sub(self.config.ip_udp);
         if self.config.role == Role::Server && !self.progress.confirmed && self.answers_statelessly(&datagram, size) {
             return;
         }
         self.paths[i].validation.received += u64::from(size);
-        let ecn = packet.ecn;
         for quic in datagram.packets.iter() {
             // Section 14.1: a server drops Initial packets in datagrams smaller than 1200 bytes.
             if quic.space == SpaceId::Initial && self.config.role == Role::Server && size < MIN_DATAGRAM {
                 self.stats.invalid_packets += 1;
                 continue;
             }
-            self.on_quic_packet(i, quic, (cx.now, ecn), cx);
+            if i == 0 {
+                self.on_packet_of_first(quic, (cx.now, ecn), cx);
+            } else {
+                self.on_quic_packet(i, quic, (cx.now, ecn), cx);
+            }
         }
         self.spare = Some(datagram);
         self.close_if_done();
@@ -136,7 +147,19 @@ impl Connection {
         goes_on
     }
 
-    fn on_quic_packet(&mut self, i: usize, packet: &QuicPacket, (arrived, ecn): (Time, Ecn), cx: &mut Cx<'_>) {
+    /// A packet on the first path.
+    #[inline(never)]
+    fn on_packet_of_first(&mut self, packet: &QuicPacket, arrived: (Time, Ecn), cx: &mut Cx<'_>) {
+        self.on_packet_of(0, packet, arrived, cx);
+    }
+
+    #[inline(never)]
+    fn on_quic_packet(&mut self, i: usize, packet: &QuicPacket, arrived: (Time, Ecn), cx: &mut Cx<'_>) {
+        self.on_packet_of(i, packet, arrived, cx);
+    }
+
+    #[inline(always)]
+    fn on_packet_of(&mut self, i: usize, packet: &QuicPacket, (arrived, ecn): (Time, Ecn), cx: &mut Cx<'_>) {
         if self.state != State::Open {
             return;
         }
@@ -171,9 +194,16 @@ impl Connection {
                 return;
             }
         }
-        let policy = policy_of(id, &self.acks);
+        let at_once;
+        let policy = match id {
+            SpaceId::Data => &self.acks,
+            _ => {
+                at_once = handshake_policy(&self.acks);
+                &at_once
+            }
+        };
         let received = &mut self.spaces.of_mut(id, i).received;
-        received.on_packet(number, eliciting, arrived, cx.now, &policy);
+        received.on_packet(number, eliciting, arrived, cx.now, policy);
         received.on_ecn(ecn, eliciting);
         self.sent_since_heard = false;
         self.restart_idle();
@@ -200,6 +230,7 @@ impl Connection {
         }
     }
 
+    #[inline(always)]
     fn on_frame(&mut self, i: usize, id: SpaceId, frame: &Frame, cx: &mut Cx<'_>) -> Result<(), &'static str> {
         if id != SpaceId::Data && !frame.allowed_in_handshake() {
             return Err("PROTOCOL_VIOLATION: a frame that this packet type must not carry");
@@ -211,8 +242,8 @@ impl Connection {
                 self.streams.on_stream_frame(id, offset, u64::from(len), fin, clock, &mut self.events)?;
             }
             // For path 0, whichever path they come on.
-            Frame::Ack(ref ack) => self.on_ack_frame(0, id, ack, None, cx)?,
-            Frame::AckEcn(ref both) => self.on_ack_frame(0, id, &both.ack, Some(both.counts), cx)?,
+            Frame::Ack(ref ack) => self.on_ack_of_first(id, ack, None, cx)?,
+            Frame::AckEcn(ref both) => self.on_ack_of_first(id, &both.ack, Some(both.counts), cx)?,
             Frame::AckFrequency(ref asked) => self.on_ack_frequency(asked)?,
             Frame::ImmediateAck => self.spaces.of_mut(id, i).received.hurry(),
             Frame::Crypto { offset, len, last, ref parameters } => {
@@ -231,7 +262,7 @@ impl Connection {
                 };
                 // What was in flight on an abandoned path is forgotten.
                 if self.paths[of].state != PathState::Abandoned {
-                    self.on_ack_frame(of, id, &both.ack, both.counts, cx)?;
+                    self.on_ack_of_path(of, id, &both.ack, both.counts, cx)?;
                 }
             }
             Frame::PathAbandon(path) => self.on_path_abandon(path)?,
@@ -254,6 +285,32 @@ impl Connection {
         Ok(())
     }
 
+    /// An ACK for packets on the first path.
+    #[inline(never)]
+    fn on_ack_of_first(
+        &mut self,
+        id: SpaceId,
+        ack: &Ack,
+        counts: Option<EcnCounts>,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), &'static str> {
+        self.on_ack_frame(0, id, ack, counts, cx)
+    }
+
+    /// An ACK for packets on any path.
+    #[inline(never)]
+    fn on_ack_of_path(
+        &mut self,
+        i: usize,
+        id: SpaceId,
+        ack: &Ack,
+        counts: Option<EcnCounts>,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), &'static str> {
+        self.on_ack_frame(i, id, ack, counts, cx)
+    }
+
+    #[inline(always)]
     fn on_ack_frame(
         &mut self,
         i: usize,

@@ -187,11 +187,14 @@ impl Streams {
         let Some(stream) = self.get_mut(id) else { return 0 };
         let bytes = stream.recv.read();
         stream.told_readable = false;
+        let exhausted = stream.recv.exhausted();
         if stream.window.consume(bytes, now, rtt) {
             self.update_limit(id);
         }
         self.max_data_pending |= self.window.consume(bytes, now, rtt);
-        self.tell_finished(id, events);
+        if exhausted {
+            self.tell_finished(id, events);
+        }
         bytes
     }
 
@@ -207,6 +210,7 @@ impl Streams {
         }
     }
 
+    #[inline(never)]
     fn tell_finished(&mut self, id: u64, events: &mut VecDeque<Event>) {
         if let Some(stream) = self.get_mut(id)
             && stream.recv.exhausted()
@@ -342,6 +346,7 @@ impl Streams {
         }
     }
 
+    #[inline]
     fn credit(&self) -> u64 {
         self.max_data - self.data_sent.min(self.max_data)
     }
@@ -354,9 +359,12 @@ impl Streams {
     /// Whether any stream may send now.
     #[inline]
     pub fn sendable(&self) -> bool {
-        !self.active.is_empty() && self.any_sendable()
+        let Some(&first) = self.active.front() else { return false };
+        let credit = self.credit();
+        self.get(first).is_some_and(|s| Self::chunk(s, credit).is_some()) || self.any_sendable()
     }
 
+    #[inline(never)]
     fn any_sendable(&self) -> bool {
         let credit = self.credit();
         self.active.iter().any(|&id| self.get(id).is_some_and(|s| Self::chunk(s, credit).is_some()))

@@ -224,10 +224,14 @@ impl Connection {
     /// 1-RTT packets, which the server cannot acknowledge before it has the client's Finished.
     #[inline]
     fn handshake_pending(&self) -> bool {
-        !self.progress.confirmed
-            && [SpaceId::Initial, SpaceId::Handshake]
-                .into_iter()
-                .any(|id| self.can_send(id) && self.crypto[id as usize].send.next(u64::MAX).is_some())
+        !self.progress.confirmed && self.any_crypto_pending()
+    }
+
+    #[inline(never)]
+    fn any_crypto_pending(&self) -> bool {
+        [SpaceId::Initial, SpaceId::Handshake]
+            .into_iter()
+            .any(|id| self.can_send(id) && self.crypto[id as usize].send.next(u64::MAX).is_some())
     }
 
     /// Whether there is anything to send in 1-RTT packets that the peer would have to acknowledge.
@@ -251,13 +255,26 @@ impl Connection {
     #[inline]
     fn build(&mut self, i: usize, load: Load<'_>, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         match self.progress.confirmed {
+            true if i == 0 => self.build_data_on_first(load, cx),
             true => self.build_data(i, load, cx),
             false => self.build_all(i, !matches!(load, Load::Acks), cx),
         }
     }
 
+    /// The same on the first path: apart, so that the common case does not look paths up.
+    #[inline(never)]
+    fn build_data_on_first(&mut self, load: Load<'_>, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        self.build_data_on(0, load, cx)
+    }
+
     /// A datagram of one 1-RTT packet: all there is once the handshake is confirmed.
+    #[inline(never)]
     pub(super) fn build_data(&mut self, i: usize, load: Load<'_>, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        self.build_data_on(i, load, cx)
+    }
+
+    #[inline(always)]
+    fn build_data_on(&mut self, i: usize, load: Load<'_>, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let (id, now) = (SpaceId::Data, cx.now);
         let space = &self.spaces.data[i];
         let number = space.next_number;
@@ -380,6 +397,7 @@ impl Connection {
         Some(self.paths[i].wrap(datagram, used))
     }
 
+    #[inline]
     fn after_sending(&mut self, i: usize, used: u32, eliciting: bool) {
         self.stats.sent_all += 1;
         self.paths[i].validation.sent += u64::from(used);
