@@ -186,10 +186,15 @@ impl Connection {
     /// Closes if that is wanted and everything written was delivered.
     #[inline]
     pub(super) fn close_if_done(&mut self) {
-        if self.close_wanted && self.state == State::Open && self.progress.complete && self.streams.delivered() {
+        if self.close_wanted && self.may_close() {
             self.events.push_back(Event::Closed);
             self.begin_closing();
         }
+    }
+
+    #[inline(never)]
+    fn may_close(&self) -> bool {
+        self.state == State::Open && self.progress.complete && self.streams.delivered()
     }
 
     fn on_idle_timeout(&mut self) {

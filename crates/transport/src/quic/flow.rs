@@ -56,8 +56,16 @@ impl ReceiveWindow {
     pub fn new(size: u64, max: u64) -> ReceiveWindow {
         let max = max.max(size);
         let round = Round::default();
-        let mut window =
-            ReceiveWindow { size, max, limit: size, consumed: 0, renewed: None, round, no_growth_below: 0, renewal_at: 0 };
+        let mut window = ReceiveWindow {
+            size,
+            max,
+            limit: size,
+            consumed: 0,
+            renewed: None,
+            round,
+            no_growth_below: 0,
+            renewal_at: 0,
+        };
         window.precompute();
         window
     }

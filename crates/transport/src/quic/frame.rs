@@ -109,9 +109,7 @@ impl Ack {
         let mut ranges = ranges.into_iter();
         // An ACK without ranges is ill-formed, as is one with an empty range.
         let first = ranges.next().unwrap_or(0..0);
-        let lower = ranges.next().map(|second| {
-            Box::new(LowerRanges(std::iter::once(second).chain(ranges).collect()))
-        });
+        let lower = ranges.next().map(|second| Box::new(LowerRanges(std::iter::once(second).chain(ranges).collect())));
         let delay_units = u32::try_from(delay.as_nanos() / ACK_DELAY_UNIT_NS).unwrap_or(u32::MAX);
         Ack { first, lower, delay_units }
     }
@@ -340,7 +338,8 @@ mod tests {
 
     #[test]
     fn frames_have_the_sizes_of_section_19() {
-        let ack = |ranges: &[Range<u64>], us| Frame::Ack(Ack::new(ranges.iter().cloned(), Span::from_micros(us))).size();
+        let ack =
+            |ranges: &[Range<u64>], us| Frame::Ack(Ack::new(ranges.iter().cloned(), Span::from_micros(us))).size();
         // Type, largest 9, delay 0, no further range, 10 packets.
         assert_eq!(ack(std::slice::from_ref(&(0..10)), 0), 5);
         // Largest and delay of two bytes each; one gap and range more.

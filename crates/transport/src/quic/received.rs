@@ -67,11 +67,11 @@ impl Received {
     }
 
     /// A packet was processed that arrived at `at`.
-    #[inline]
+    #[inline(always)]
     pub fn on_packet(&mut self, number: u64, eliciting: bool, at: Time, now: Time, policy: &AckPolicy) {
         let gap = self.ranges.last().is_some_and(|last| number != last.1);
-        self.ranges.insert(number, number + 1, |_, _| {});
-        while self.ranges.len() > policy.max_ranges.max(1) {
+        self.ranges.insert_all(number, number + 1);
+        while self.ranges.len() > 1 && self.ranges.len() > policy.max_ranges {
             if let Some(oldest) = self.ranges.pop_first() {
                 self.floor = self.floor.max(oldest.1);
             }

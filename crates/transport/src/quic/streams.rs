@@ -246,7 +246,7 @@ impl Streams {
     ///
     /// # Errors
     /// The transport error it makes (RFC 9000 section 20.1).
-    #[inline]
+    #[inline(always)]
     pub fn on_stream_frame(
         &mut self,
         id: u64,
@@ -462,18 +462,18 @@ impl Streams {
     }
 
     /// Whether a flow-control frame waits to be sent.
-    #[inline]
+    #[inline(always)]
     pub fn control_pending(&self) -> bool {
         self.max_data_pending
             || self.max_streams_pending
             || self.streams_blocked_pending
             || !self.limit_updates.is_empty()
             || !self.blocked.is_empty()
-            || self.data_blocked().is_some()
+            || (self.data_sent >= self.max_data && self.data_blocked().is_some())
     }
 
     /// The limit that blocks the connection, if the peer was not told yet.
-    #[inline]
+    #[inline(never)]
     fn data_blocked(&self) -> Option<u64> {
         let blocked = self.data_sent >= self.max_data && !self.active.is_empty();
         (blocked && self.told_data_blocked != Some(self.max_data) && !self.sendable()).then_some(self.max_data)
@@ -512,6 +512,7 @@ impl Streams {
     }
 
     /// Whether everything written on every stream is acknowledged.
+    #[inline(never)]
     pub fn delivered(&self) -> bool {
         self.tables.iter().flatten().flatten().all(|s| s.send.delivered())
     }
