@@ -122,14 +122,8 @@ impl Ack {
 
     /// The ranges below the first.
     #[inline]
-    pub(super) fn lower(&self) -> &[Range<u64>] {
+    fn lower(&self) -> &[Range<u64>] {
         self.lower.as_ref().map_or(&[], |lower| &lower.0)
-    }
-
-    /// The range with the largest packet number.
-    #[inline]
-    pub(super) fn first(&self) -> &Range<u64> {
-        &self.first
     }
 
     /// How long the acknowledgement was held back.

@@ -173,7 +173,7 @@ impl Path {
     }
 
     /// Whether pacing lets a full datagram go now, for which the window has room.
-    #[inline]
+    #[inline(always)]
     pub fn paced(&mut self, now: Time) -> Clearance {
         match self.pacing.as_mut().and_then(|p| p.blocked(now)) {
             Some(until) => Clearance::Paced(until),
@@ -183,6 +183,7 @@ impl Path {
 
     /// Numbers a packet that goes out and keeps what it carries. `paced` bytes of UDP payload are charged to the pacer.
     #[allow(clippy::too_many_arguments)]
+    #[inline(always)]
     pub fn on_sent(
         &mut self,
         space: &mut Space,

@@ -4,7 +4,7 @@ use super::ecn::EcnCounts;
 use super::frame::Ack;
 use super::packet::SpaceId;
 use super::path::{Episode, Path, Situation};
-use super::sent::{Record, SentPacket};
+use super::sent::Record;
 use super::space::Space;
 use crate::cc::{self, Ask, Congestion, Lost, Phase, Trigger};
 use crate::endpoint::Stats;
@@ -97,25 +97,23 @@ impl Path {
         let Path { sampler, in_flight, .. } = self;
         let sent = &mut space.sent;
         // Lowest first: most of a frame's ranges are below what is still outstanding and cost nothing.
-        let mut take = |number: u64, packet: &SentPacket| {
-            newly.packets += 1;
-            newly.eliciting |= packet.ack_eliciting;
-            newly.largest = newly.largest.max(Some((number, packet.sent)));
-            if packet.in_flight {
-                let size = u64::from(packet.size);
-                newly.bytes += size;
-                *in_flight = in_flight.saturating_sub(size);
-                sampler.on_delivered(now, size, packet.sent, packet.tx);
-            }
-            if packet.mtu_probe {
-                newly.mtu_probe = Some(packet.size);
-            }
-            packet.records.iter().for_each(|record| fates.acked.push(*record));
-        };
-        for range in ack.lower().iter().rev() {
-            sent.acknowledge_lower(range, &mut take);
+        for range in ack.ranges().rev() {
+            sent.acknowledge(range, |number, packet| {
+                newly.packets += 1;
+                newly.eliciting |= packet.ack_eliciting;
+                newly.largest = newly.largest.max(Some((number, packet.sent)));
+                if packet.in_flight {
+                    let size = u64::from(packet.size);
+                    newly.bytes += size;
+                    *in_flight = in_flight.saturating_sub(size);
+                    sampler.on_delivered(now, size, packet.sent, packet.tx);
+                }
+                if packet.mtu_probe {
+                    newly.mtu_probe = Some(packet.size);
+                }
+                packet.records.iter().for_each(|record| fates.acked.push(*record));
+            });
         }
-        sent.acknowledge(ack.first(), take);
         newly
     }
 

@@ -177,12 +177,6 @@ impl SentPackets {
         }
     }
 
-    /// The same, for ranges below the first of an ACK: apart, so that the common case stays in one piece.
-    #[inline(never)]
-    pub fn acknowledge_lower(&mut self, range: &Range<u64>, f: &mut dyn FnMut(u64, &SentPacket)) {
-        self.acknowledge(range, f);
-    }
-
     /// Whether any packet that was given up for lost is remembered.
     #[inline]
     pub fn remembers_losses(&self) -> bool {

@@ -43,6 +43,13 @@ impl Draft {
         self.frames.push(frame);
     }
 
+    /// Adds a STREAM frame, by far the most frequent one.
+    #[inline(always)]
+    fn push_stream(&mut self, id: u64, offset: u64, len: u32, fin: bool, explicit_len: bool) {
+        self.payload += stream_header(id, offset) + if explicit_len { varint_len(u64::from(len)) } else { 0 } + len;
+        self.eliciting = true;
+        self.frames.push(Frame::Stream { id, offset, len, fin, explicit_len });
+    }
     #[inline]
     fn pad(&mut self, bytes: u32) {
         if bytes > 0 {
@@ -235,7 +242,7 @@ impl Connection {
     }
 
     /// Whether there is anything to send in 1-RTT packets that the peer would have to acknowledge.
-    #[inline]
+    #[inline(always)]
     pub(super) fn data_pending(&self) -> bool {
         (self.progress.complete || self.opening.early)
             && (self.handshake_done_pending
@@ -500,7 +507,7 @@ impl Connection {
             let super::streams::StreamFrame { id, offset, len, fin, explicit_len, again } = chunk;
             draft.again |= again;
             draft.records.push(Record::Stream { id, offset, len, fin });
-            draft.push(Frame::Stream { id, offset, len, fin, explicit_len });
+            draft.push_stream(id, offset, len, fin, explicit_len);
         }
         if self.frequency.relaxed() && draft.payload < room && !self.streams.sendable() {
             // Section 8.1 of the extension's draft: nothing follows that would make the peer acknowledge.
