@@ -76,8 +76,6 @@ pub struct Ack {
     /// Time from the receipt of the largest to the sending of this frame, in units of 8 us. The largest value stands for
     /// everything above it, which is more than nine hours.
     delay_units: u32,
-    /// Whether there are ranges below the first. [`Frame`] keeps its variant in the unused values of this byte.
-    several: bool,
 }
 
 /// The ranges of an ACK frame below its first; boxed as a whole, so that a frame without them is small.
@@ -113,7 +111,7 @@ impl Ack {
         let first = ranges.next().unwrap_or(0..0);
         let lower = ranges.next().map(|second| Box::new(LowerRanges(std::iter::once(second).chain(ranges).collect())));
         let delay_units = u32::try_from(delay.as_nanos() / ACK_DELAY_UNIT_NS).unwrap_or(u32::MAX);
-        Ack { first, delay_units, several: lower.is_some(), lower }
+        Ack { first, lower, delay_units }
     }
 
     /// Acknowledged packet numbers, highest range first.
@@ -125,10 +123,7 @@ impl Ack {
     /// The ranges below the first.
     #[inline]
     fn lower(&self) -> &[Range<u64>] {
-        match &self.lower {
-            Some(lower) if self.several => &lower.0,
-            _ => &[],
-        }
+        self.lower.as_ref().map_or(&[], |lower| &lower.0)
     }
 
     /// How long the acknowledgement was held back.
