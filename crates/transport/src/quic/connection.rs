@@ -85,7 +85,7 @@ pub struct Connection {
     pub(super) events: VecDeque<Event>,
     pub(super) stats: Stats,
     /// Packets that came before the keys to read them (RFC 9000 section 5.2.1), with their path and time of arrival.
-    pub(super) early: Vec<(usize, QuicPacket, (Time, Ecn))>,
+    pub(super) kept: Vec<(usize, QuicPacket, (Time, Ecn))>,
     pub(super) fates: Fates,
     /// A datagram that was read, whose memory the next one to be sent takes.
     pub(super) spare: Option<Box<Datagram>>,
@@ -133,7 +133,7 @@ impl Connection {
             handshake_done_pending: false,
             events: VecDeque::new(),
             stats: Stats::default(),
-            early: Vec::new(),
+            kept: Vec::new(),
             fates: Fates::default(),
             spare: None,
             idle_deadline: Time::NEVER,
@@ -258,7 +258,7 @@ impl Connection {
             self.apply_fates(i, id);
         }
         // RFC 9002 section 6.2.4: other spaces with something in flight are probed too.
-        if self.opening.early && self.spaces.data[i].sent.awaits() {
+        if self.opening.early_keys && self.spaces.data[i].sent.awaits() {
             let space = &mut self.spaces.data[i];
             space.probes = 2;
             space.sent.oldest(2, &mut self.fates.lost);

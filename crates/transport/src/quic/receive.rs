@@ -14,7 +14,7 @@ use haltere_net::incident::{PacketName, Reception};
 use haltere_net::{Cx, Ecn, Incident, Packet, Span, Time};
 
 /// Packets kept that came before their keys.
-const MAX_EARLY: usize = 16;
+const MAX_KEPT: usize = 16;
 /// Handshake bytes beyond what was read that are kept (RFC 9000 section 7.5: at least 4096).
 const MAX_CRYPTO: u64 = 1 << 16;
 
@@ -106,7 +106,7 @@ impl Connection {
             SpaceId::Initial => (true, progress.initial_discarded),
             SpaceId::Handshake => (progress.handshake_keys, progress.handshake_discarded),
             // RFC 9001 section 5.7: 1-RTT packets are not read before the handshake is complete.
-            SpaceId::Data => (progress.complete || (form == Form::ZeroRtt && self.opening.early), false),
+            SpaceId::Data => (progress.complete || (form == Form::ZeroRtt && self.opening.early_keys), false),
         };
         match (present, discarded) {
             (_, true) => Keys::Discarded,
@@ -124,7 +124,7 @@ impl Connection {
         }
         match self.keys(id, form) {
             Keys::Discarded => Reception::Dropped("its keys are discarded"),
-            Keys::NotYet if self.early.len() >= MAX_EARLY => {
+            Keys::NotYet if self.kept.len() >= MAX_KEPT => {
                 Reception::Dropped("its keys are not there yet, and enough packets are kept for later")
             }
             Keys::NotYet => Reception::Kept,
@@ -135,7 +135,7 @@ impl Connection {
         }
     }
 
-    /// Takes in a packet that is not plain, unless it goes on as one; returns whether it does.
+    /// Handles a packet of a special form. Returns whether it is then to be handled like a plain one.
     fn goes_on(&mut self, packet: &QuicPacket, name: PacketName, cx: &mut Cx<'_>) -> bool {
         let invalid = self.stats.invalid_packets;
         let goes_on = self.admits(packet);
@@ -174,7 +174,7 @@ impl Connection {
         match reception {
             Reception::Dropped(_) => return,
             Reception::Kept => {
-                self.early.push((i, packet.clone(), (arrived, ecn)));
+                self.kept.push((i, packet.clone(), (arrived, ecn)));
                 return;
             }
             Reception::Read => {}
@@ -224,7 +224,7 @@ impl Connection {
             self.discard(SpaceId::Initial);
         }
         if (before.handshake_keys, before.complete) != (self.progress.handshake_keys, self.progress.complete) {
-            for (i, packet, arrived) in std::mem::take(&mut self.early) {
+            for (i, packet, arrived) in std::mem::take(&mut self.kept) {
                 self.on_quic_packet(i, &packet, arrived, cx);
             }
         }
@@ -403,7 +403,7 @@ impl Connection {
     fn on_client_hello(&mut self) -> Result<(), &'static str> {
         self.take_parameters(0)?;
         let messages = self.config.flights();
-        self.opening.early = self.config.session == Session::Early;
+        self.opening.early_keys = self.config.session == Session::Early;
         for (crypto, bytes) in self.crypto.iter_mut().zip([messages.server_hello, messages.server_flight()]) {
             crypto.send.write(u64::from(bytes));
             crypto.send.finish();
@@ -435,7 +435,7 @@ impl Connection {
     fn complete(&mut self) {
         self.progress.complete = true;
         // RFC 9001 section 4.9.3: the client is done with 0-RTT keys, the server still reads what comes late.
-        self.opening.early &= self.config.role == Role::Server;
+        self.opening.early_keys &= self.config.role == Role::Server;
         self.stats.connected_at = Some(self.now);
         for path in &mut self.paths {
             path.cc.on_established(&Established { now: self.now, rtt: path.rtt.smoothed() });

@@ -153,12 +153,12 @@ impl Received {
         self.unanswered = if eliciting { 0 } else { self.unanswered + 1 };
     }
 
-    /// The peer has an ACK of ours whose largest was `largest`: what that told need not be told again (section 13.2.4).
+    /// The peer has an ACK of ours whose largest was `largest`: what it reported need not be reported again (section 13.2.4).
     /// The highest range stays, for an ACK must name the largest.
     pub fn on_ack_acked(&mut self, largest: u64) {
         while self.ranges.len() > 1 && self.ranges.first().is_some_and(|r| r.1 <= largest + 1) {
-            if let Some(told) = self.ranges.pop_first() {
-                self.floor = self.floor.max(told.1);
+            if let Some(lowest) = self.ranges.pop_first() {
+                self.floor = self.floor.max(lowest.1);
             }
         }
     }

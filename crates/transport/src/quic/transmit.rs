@@ -244,7 +244,7 @@ impl Connection {
     /// Whether there is anything to send in 1-RTT packets that the peer would have to acknowledge.
     #[inline(always)]
     pub(super) fn data_pending(&self) -> bool {
-        (self.progress.complete || self.opening.early)
+        (self.progress.complete || self.opening.early_keys)
             && (self.handshake_done_pending
                 || self.streams.sendable()
                 || self.streams.control_pending()
@@ -255,7 +255,7 @@ impl Connection {
         match id {
             SpaceId::Initial => !self.progress.initial_discarded,
             SpaceId::Handshake => self.progress.handshake_keys && !self.progress.handshake_discarded,
-            SpaceId::Data => (self.progress.data_keys && self.progress.complete) || self.opening.early,
+            SpaceId::Data => (self.progress.data_keys && self.progress.complete) || self.opening.early_keys,
         }
     }
 
