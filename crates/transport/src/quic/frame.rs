@@ -339,7 +339,7 @@ mod tests {
         // Largest and delay of two bytes each; one gap and range more.
         assert_eq!(ack(&[90..100, 0..80], 25_000), 1 + 2 + 2 + 1 + 1 + 1 + 2);
         let counts = EcnCounts { ect0: 63, ect1: 0, ce: 64 };
-        let plain = Ack::new([0..10], Span::ZERO);
+        let plain = Ack::new(std::iter::once(0..10), Span::ZERO);
         assert_eq!(Frame::AckEcn(Box::new(AckEcn { ack: plain, counts })).size(), 5 + 1 + 1 + 2);
         let stream = |offset, explicit_len| Frame::Stream { id: 0, offset, len: 1000, fin: true, explicit_len }.size();
         assert_eq!(stream(0, false), 1002);
