@@ -51,7 +51,7 @@ fn ack(u: &mut Unstructured<'_>) -> Result<Ack> {
         let start = number(u)?;
         ranges.push(start..start.saturating_add(number(u)?));
     }
-    Ok(Ack { ranges: ranges.into(), delay_units: number(u)? })
+    Ok(Ack::new(ranges, Span::from_nanos(number(u)?)))
 }
 
 fn ecn(u: &mut Unstructured<'_>) -> Result<Ecn> {

@@ -52,6 +52,20 @@ impl RangeSet {
         }
     }
 
+    /// Adds `[start, end)`, whatever of it was in the set.
+    #[inline]
+    pub fn insert_all(&mut self, start: u64, end: u64) {
+        match self.ranges.back_mut() {
+            Some(highest) if highest.0 <= start && start <= highest.1 => highest.1 = highest.1.max(end),
+            _ => self.insert_apart(start, end),
+        }
+    }
+
+    #[inline(never)]
+    fn insert_apart(&mut self, start: u64, end: u64) {
+        self.insert(start, end, |_, _| {});
+    }
+
     /// Frees the memory of many ranges once at most one is left.
     #[inline]
     fn release(&mut self) {

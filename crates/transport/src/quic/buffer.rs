@@ -87,7 +87,7 @@ impl SendBuffer {
         if !self.lost.is_empty() {
             self.lost.remove(range.start, range.end);
         }
-        self.acked.insert(range.start, range.end, |_, _| {});
+        self.acked.insert_all(range.start, range.end);
         if fin {
             self.fin = Fin::Acked;
         }
@@ -132,7 +132,7 @@ impl RecvBuffer {
     ///
     /// # Errors
     /// The name of the transport error (RFC 9000 section 20.1) if they contradict the stream's final size.
-    #[inline]
+    #[inline(always)]
     pub fn on_frame(&mut self, offset: u64, len: u64, fin: bool) -> Result<u64, &'static str> {
         let end = offset.saturating_add(len);
         if end > VARINT_MAX {
@@ -148,7 +148,7 @@ impl RecvBuffer {
             }
             self.final_size = Some(end);
         }
-        self.received.insert(offset, end, |_, _| {});
+        self.received.insert_all(offset, end);
         let grown = end.saturating_sub(self.highest);
         self.highest += grown;
         Ok(grown)

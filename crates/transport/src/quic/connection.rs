@@ -85,7 +85,7 @@ pub struct Connection {
     pub(super) events: VecDeque<Event>,
     pub(super) stats: Stats,
     /// Packets that came before the keys to read them (RFC 9000 section 5.2.1), with their path and time of arrival.
-    pub(super) early: Vec<(usize, QuicPacket, (Time, Ecn))>,
+    pub(super) kept: Vec<(usize, QuicPacket, (Time, Ecn))>,
     pub(super) fates: Fates,
     /// A datagram that was read, whose memory the next one to be sent takes.
     pub(super) spare: Option<Box<Datagram>>,
@@ -133,7 +133,7 @@ impl Connection {
             handshake_done_pending: false,
             events: VecDeque::new(),
             stats: Stats::default(),
-            early: Vec::new(),
+            kept: Vec::new(),
             fates: Fates::default(),
             spare: None,
             idle_deadline: Time::NEVER,
@@ -158,7 +158,10 @@ impl Connection {
     /// The idle timeout in force: the smaller of both ends', but not below three probe timeouts (section 10.1).
     pub(super) fn restart_idle(&mut self) {
         let peer = self.peer.map_or(Span::MAX, |p| p.max_idle_timeout);
-        let pto = self.paths.iter().map(|p| p.rtt.pto()).max().unwrap_or(Span::ZERO);
+        let pto = match &self.paths[..] {
+            [path] => path.rtt.pto(),
+            paths => paths.iter().map(|p| p.rtt.pto()).max().unwrap_or(Span::ZERO),
+        };
         self.idle_deadline = self.now + self.config.idle_timeout.min(peer).max(pto * 3);
     }
 
@@ -183,10 +186,15 @@ impl Connection {
     /// Closes if that is wanted and everything written was delivered.
     #[inline]
     pub(super) fn close_if_done(&mut self) {
-        if self.close_wanted && self.state == State::Open && self.progress.complete && self.streams.delivered() {
+        if self.close_wanted && self.may_close() {
             self.events.push_back(Event::Closed);
             self.begin_closing();
         }
+    }
+
+    #[inline(never)]
+    fn may_close(&self) -> bool {
+        self.state == State::Open && self.progress.complete && self.streams.delivered()
     }
 
     fn on_idle_timeout(&mut self) {
@@ -250,7 +258,7 @@ impl Connection {
             self.apply_fates(i, id);
         }
         // RFC 9002 section 6.2.4: other spaces with something in flight are probed too.
-        if self.opening.early && self.spaces.data[i].sent.awaits() {
+        if self.opening.early_keys && self.spaces.data[i].sent.awaits() {
             let space = &mut self.spaces.data[i];
             space.probes = 2;
             space.sent.oldest(2, &mut self.fates.lost);
@@ -265,9 +273,8 @@ impl Connection {
         if self.fates.acked.is_empty() && self.fates.lost.is_empty() {
             return;
         }
-        let mut fates = std::mem::take(&mut self.fates);
-        for record in fates.acked.drain(..) {
-            match record {
+        for record in &self.fates.acked {
+            match *record {
                 Record::Stream { id, offset, len, fin } => self.streams.on_acked(id, offset, len, fin),
                 Record::Ack { largest } => self.spaces.of_mut(id, i).received.on_ack_acked(largest),
                 Record::AckFrequency { sequence } => self.frequency.on_acked(sequence),
@@ -279,8 +286,16 @@ impl Connection {
                 _ => {}
             }
         }
-        for record in fates.lost.drain(..) {
-            match record {
+        self.fates.acked.clear();
+        if !self.fates.lost.is_empty() {
+            self.on_records_lost(id);
+        }
+    }
+
+    #[inline(never)]
+    fn on_records_lost(&mut self, id: SpaceId) {
+        for record in &self.fates.lost {
+            match *record {
                 Record::Stream { id, offset, len, fin } => self.streams.on_lost(id, offset, len, fin),
                 Record::Crypto { offset, len, last } => {
                     if let Some(crypto) = self.crypto.get_mut(id as usize) {
@@ -303,7 +318,7 @@ impl Connection {
                 Record::Ack { .. } => {}
             }
         }
-        self.fates = fates;
+        self.fates.lost.clear();
     }
 
     /// Discards the keys of a space and all that goes with them (RFC 9001 section 4.9).
@@ -376,8 +391,11 @@ impl Endpoint for Connection {
         if self.state != State::Open {
             return Time::NEVER;
         }
+        if let ([path], [data], None) = (&self.paths[..], &self.spaces.data[..], &self.multi) {
+            return path.next_wake(data).min(self.idle_deadline);
+        }
         let waits = self.multi.as_ref().map_or(Time::NEVER, |m| m.wait_until);
-        let of_path = |(p, data): (&Path, &Space)| p.timer.min(p.paced_until).min(p.ack_deadline(data));
+        let of_path = |(path, data): (&Path, &Space)| path.next_wake(data);
         self.paths.iter().zip(&self.spaces.data).map(of_path).fold(self.idle_deadline, Time::min).min(waits)
     }
 

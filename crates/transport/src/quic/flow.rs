@@ -20,6 +20,10 @@ pub(super) struct ReceiveWindow {
     consumed: u64,
     renewed: Option<Time>,
     round: Round,
+    /// While a round lasts, bytes below this offset are no reason for a larger window.
+    no_growth_below: u64,
+    /// Consumption from which a new limit is worth a frame.
+    renewal_at: u64,
 }
 
 /// What arrives in an RTT.
@@ -51,7 +55,31 @@ impl Round {
 impl ReceiveWindow {
     pub fn new(size: u64, max: u64) -> ReceiveWindow {
         let max = max.max(size);
-        ReceiveWindow { size, max, limit: size, consumed: 0, renewed: None, round: Round::default() }
+        let round = Round::default();
+        let mut window = ReceiveWindow {
+            size,
+            max,
+            limit: size,
+            consumed: 0,
+            renewed: None,
+            round,
+            no_growth_below: 0,
+            renewal_at: 0,
+        };
+        window.precompute();
+        window
+    }
+
+    /// Works out when the next arrival can matter; to be called after every change of size, limit or round.
+    fn precompute(&mut self) {
+        let room = (self.size / ROUNDS).checked_sub(self.round.last);
+        self.no_growth_below = match room {
+            _ if self.size >= self.max => u64::MAX,
+            None => 0,
+            // A round has at most these bytes and those of the round before.
+            Some(room) => self.round.offset.saturating_add(room).saturating_add(1),
+        };
+        self.renewal_at = self.limit.saturating_add((self.size / 4).max(1)).saturating_sub(self.size);
     }
 
     /// The offset the peer may send up to.
@@ -64,10 +92,17 @@ impl ReceiveWindow {
     #[inline]
     pub fn on_received(&mut self, offset: u64, now: Time, rtt: Option<Span>) -> bool {
         let Some(rtt) = rtt else { return false };
-        // While a round lasts, it has at most these bytes: where that is no reason for a larger window, the rest is not
-        // worked out.
-        let most = offset.saturating_sub(self.round.offset).saturating_add(self.round.last);
-        if most.saturating_mul(ROUNDS) > self.size || now.since(self.round.start) >= rtt {
+        let round_over = now.since(self.round.start) >= rtt;
+        // The common case: nothing changes.
+        if offset < self.no_growth_below && self.consumed < self.renewal_at && !round_over {
+            return false;
+        }
+        self.grow(offset, now, rtt, round_over)
+    }
+
+    #[inline(never)]
+    fn grow(&mut self, offset: u64, now: Time, rtt: Span, round_over: bool) -> bool {
+        if offset >= self.no_growth_below || round_over {
             let wanted = self.round.on_received(offset, now, rtt).saturating_mul(ROUNDS).min(self.max);
             self.size = self.size.max(wanted);
         }
@@ -78,20 +113,25 @@ impl ReceiveWindow {
             self.renewed = Some(now);
             self.limit = limit;
         }
+        self.precompute();
         worth
     }
 
     /// The application took `bytes`; returns whether the peer should be told a new limit.
+    #[inline]
     pub fn consume(&mut self, bytes: u64, now: Time, rtt: Option<Span>) -> bool {
         self.consumed += bytes;
-        if self.limit.saturating_sub(self.consumed) > self.size / 2 {
-            return false;
-        }
+        self.limit.saturating_sub(self.consumed) <= self.size / 2 && self.renew(now, rtt)
+    }
+
+    #[inline(never)]
+    fn renew(&mut self, now: Time, rtt: Option<Span>) -> bool {
         if matches!((self.renewed, rtt), (Some(renewed), Some(rtt)) if now.since(renewed) < rtt * 2) {
             self.size = (self.size * 2).min(self.max);
         }
         self.renewed = Some(now);
         self.limit = self.limit.max(self.consumed.saturating_add(self.size));
+        self.precompute();
         true
     }
 }

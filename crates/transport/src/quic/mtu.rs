@@ -37,7 +37,7 @@ impl MtuSearch {
     }
 
     /// The size to probe now, if any.
-    #[inline]
+    #[inline(always)]
     pub fn wants(&self) -> Option<u32> {
         if self.in_flight.is_some() || self.upper < self.current + if self.halving { GRAIN } else { 1 } {
             return None;

@@ -19,7 +19,7 @@ pub(super) struct Opening {
     token: u8,
     /// There are 0-RTT keys: the client writes with them until it has others; the server reads with them, and answers
     /// before the handshake is complete.
-    pub early: bool,
+    pub early_keys: bool,
     /// Server: what is to be sent in answer to a packet that makes no connection.
     pub answer: Option<Form>,
     /// When this attempt began.
@@ -36,7 +36,7 @@ impl Connection {
             let remembered = self.config.remembered.unwrap_or_else(|| self.config.parameters());
             self.streams.on_parameters(&remembered);
             // A session is of one version (RFC 9001 section 4.6): its ticket is of no use with another one.
-            self.opening.early = !self.opening.unknown_version;
+            self.opening.early_keys = !self.opening.unknown_version;
         }
         self.queue_hello();
         self.restart_idle();
@@ -113,7 +113,7 @@ impl Connection {
         self.paths[0] = self.new_path(PathId(0));
         self.spaces = Spaces::new();
         self.opening =
-            Opening { early: self.config.session == Session::EarlyData, since: self.now, ..Opening::default() };
+            Opening { early_keys: self.config.session == Session::EarlyData, since: self.now, ..Opening::default() };
         self.queue_hello();
         self.learn(rtt);
         true

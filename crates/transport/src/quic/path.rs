@@ -173,7 +173,7 @@ impl Path {
     }
 
     /// Whether pacing lets a full datagram go now, for which the window has room.
-    #[inline]
+    #[inline(always)]
     pub fn paced(&mut self, now: Time) -> Clearance {
         match self.pacing.as_mut().and_then(|p| p.blocked(now)) {
             Some(until) => Clearance::Paced(until),
@@ -183,6 +183,7 @@ impl Path {
 
     /// Numbers a packet that goes out and keeps what it carries. `paced` bytes of UDP payload are charged to the pacer.
     #[allow(clippy::too_many_arguments)]
+    #[inline(always)]
     pub fn on_sent(
         &mut self,
         space: &mut Space,
@@ -334,6 +335,12 @@ impl Path {
             return (at <= now).then_some((id, true));
         }
         self.earliest_pto((spaces, i), now, about).map(|(_, id)| (id, false))
+    }
+
+    /// When the path next has something to do by itself.
+    #[inline]
+    pub fn next_wake(&self, data: &Space) -> Time {
+        self.timer.min(self.paced_until).min(self.ack_deadline(data))
     }
 
     /// When an acknowledgement must go out by itself.

@@ -3,7 +3,7 @@
 use super::connection::{Connection, State};
 use super::ecn::EcnCounts;
 use super::frame::{Ack, Frame, TransportParameters, VARINT_MAX};
-use super::packet::{Form, QuicPacket, SpaceId};
+use super::packet::{Datagram, Form, QuicPacket, SpaceId};
 use super::received::AckPolicy;
 use super::sizes::{MIN_DATAGRAM, Session};
 use crate::Body;
@@ -14,16 +14,13 @@ use haltere_net::incident::{PacketName, Reception};
 use haltere_net::{Cx, Ecn, Incident, Packet, Span, Time};
 
 /// Packets kept that came before their keys.
-const MAX_EARLY: usize = 16;
+const MAX_KEPT: usize = 16;
 /// Handshake bytes beyond what was read that are kept (RFC 9000 section 7.5: at least 4096).
 const MAX_CRYPTO: u64 = 1 << 16;
 
 /// Initial and Handshake packets are acknowledged at once (RFC 9000 section 13.2.1).
-fn policy_of(id: SpaceId, policy: &AckPolicy) -> AckPolicy {
-    match id {
-        SpaceId::Data => *policy,
-        _ => AckPolicy { every: 1, max_delay: Span::ZERO, reordering: 1, ..*policy },
-    }
+fn handshake_policy(policy: &AckPolicy) -> AckPolicy {
+    AckPolicy { every: 1, max_delay: Span::ZERO, reordering: 1, ..*policy }
 }
 
 /// Whether a space's packets can be read.
@@ -47,12 +44,23 @@ impl Connection {
             self.now = cx.now;
             self.place_of_arrival(packet.path, &datagram)
         };
-        let Some(i) = place else {
-            self.stats.invalid_packets += 1;
-            return;
-        };
+        match place {
+            Some(0) => self.receive_on(0, (packet.len, packet.ecn), datagram, cx),
+            Some(i) => self.receive_on_other(i, (packet.len, packet.ecn), datagram, cx),
+            None => self.stats.invalid_packets += 1,
+        }
+    }
+
+    /// The same on another path than the first: apart, so that the common case does not look paths up.
+    #[inline(never)]
+    fn receive_on_other(&mut self, i: usize, of: (u32, Ecn), datagram: Box<Datagram>, cx: &mut Cx<'_>) {
+        self.receive_on(i, of, datagram, cx);
+    }
+
+    #[inline(always)]
+    fn receive_on(&mut self, i: usize, (len, ecn): (u32, Ecn), datagram: Box<Datagram>, cx: &mut Cx<'_>) {
         self.stats.received_packets += 1;
-        self.stats.received_wire_bytes += u64::from(packet.len);
+        self.stats.received_wire_bytes += u64::from(len);
         match &mut self.state {
             State::Over => return,
             State::Closing { until, quiet } => {
@@ -65,19 +73,22 @@ impl Connection {
             }
             State::Open => {}
         }
-        let size = packet.len.saturating_sub(self.config.ip_udp);
+        let size = len.saturating_sub(self.config.ip_udp);
         if self.config.role == Role::Server && !self.progress.confirmed && self.answers_statelessly(&datagram, size) {
             return;
         }
         self.paths[i].validation.received += u64::from(size);
-        let ecn = packet.ecn;
         for quic in datagram.packets.iter() {
             // Section 14.1: a server drops Initial packets in datagrams smaller than 1200 bytes.
             if quic.space == SpaceId::Initial && self.config.role == Role::Server && size < MIN_DATAGRAM {
                 self.stats.invalid_packets += 1;
                 continue;
             }
-            self.on_quic_packet(i, quic, (cx.now, ecn), cx);
+            if i == 0 {
+                self.on_packet_of_first(quic, (cx.now, ecn), cx);
+            } else {
+                self.on_quic_packet(i, quic, (cx.now, ecn), cx);
+            }
         }
         self.spare = Some(datagram);
         self.close_if_done();
@@ -95,7 +106,7 @@ impl Connection {
             SpaceId::Initial => (true, progress.initial_discarded),
             SpaceId::Handshake => (progress.handshake_keys, progress.handshake_discarded),
             // RFC 9001 section 5.7: 1-RTT packets are not read before the handshake is complete.
-            SpaceId::Data => (progress.complete || (form == Form::ZeroRtt && self.opening.early), false),
+            SpaceId::Data => (progress.complete || (form == Form::ZeroRtt && self.opening.early_keys), false),
         };
         match (present, discarded) {
             (_, true) => Keys::Discarded,
@@ -113,7 +124,7 @@ impl Connection {
         }
         match self.keys(id, form) {
             Keys::Discarded => Reception::Dropped("its keys are discarded"),
-            Keys::NotYet if self.early.len() >= MAX_EARLY => {
+            Keys::NotYet if self.kept.len() >= MAX_KEPT => {
                 Reception::Dropped("its keys are not there yet, and enough packets are kept for later")
             }
             Keys::NotYet => Reception::Kept,
@@ -124,7 +135,7 @@ impl Connection {
         }
     }
 
-    /// Takes in a packet that is not plain, unless it goes on as one; returns whether it does.
+    /// Handles a packet of a special form. Returns whether it is then to be handled like a plain one.
     fn goes_on(&mut self, packet: &QuicPacket, name: PacketName, cx: &mut Cx<'_>) -> bool {
         let invalid = self.stats.invalid_packets;
         let goes_on = self.admits(packet);
@@ -136,7 +147,19 @@ impl Connection {
         goes_on
     }
 
-    fn on_quic_packet(&mut self, i: usize, packet: &QuicPacket, (arrived, ecn): (Time, Ecn), cx: &mut Cx<'_>) {
+    /// A packet on the first path.
+    #[inline(never)]
+    fn on_packet_of_first(&mut self, packet: &QuicPacket, arrived: (Time, Ecn), cx: &mut Cx<'_>) {
+        self.on_packet_of(0, packet, arrived, cx);
+    }
+
+    #[inline(never)]
+    fn on_quic_packet(&mut self, i: usize, packet: &QuicPacket, arrived: (Time, Ecn), cx: &mut Cx<'_>) {
+        self.on_packet_of(i, packet, arrived, cx);
+    }
+
+    #[inline(always)]
+    fn on_packet_of(&mut self, i: usize, packet: &QuicPacket, (arrived, ecn): (Time, Ecn), cx: &mut Cx<'_>) {
         if self.state != State::Open {
             return;
         }
@@ -151,7 +174,7 @@ impl Connection {
         match reception {
             Reception::Dropped(_) => return,
             Reception::Kept => {
-                self.early.push((i, packet.clone(), (arrived, ecn)));
+                self.kept.push((i, packet.clone(), (arrived, ecn)));
                 return;
             }
             Reception::Read => {}
@@ -171,9 +194,16 @@ impl Connection {
                 return;
             }
         }
-        let policy = policy_of(id, &self.acks);
+        let at_once;
+        let policy = match id {
+            SpaceId::Data => &self.acks,
+            _ => {
+                at_once = handshake_policy(&self.acks);
+                &at_once
+            }
+        };
         let received = &mut self.spaces.of_mut(id, i).received;
-        received.on_packet(number, eliciting, arrived, cx.now, &policy);
+        received.on_packet(number, eliciting, arrived, cx.now, policy);
         received.on_ecn(ecn, eliciting);
         self.sent_since_heard = false;
         self.restart_idle();
@@ -194,12 +224,13 @@ impl Connection {
             self.discard(SpaceId::Initial);
         }
         if (before.handshake_keys, before.complete) != (self.progress.handshake_keys, self.progress.complete) {
-            for (i, packet, arrived) in std::mem::take(&mut self.early) {
+            for (i, packet, arrived) in std::mem::take(&mut self.kept) {
                 self.on_quic_packet(i, &packet, arrived, cx);
             }
         }
     }
 
+    #[inline(always)]
     fn on_frame(&mut self, i: usize, id: SpaceId, frame: &Frame, cx: &mut Cx<'_>) -> Result<(), &'static str> {
         if id != SpaceId::Data && !frame.allowed_in_handshake() {
             return Err("PROTOCOL_VIOLATION: a frame that this packet type must not carry");
@@ -211,8 +242,8 @@ impl Connection {
                 self.streams.on_stream_frame(id, offset, u64::from(len), fin, clock, &mut self.events)?;
             }
             // For path 0, whichever path they come on.
-            Frame::Ack(ref ack) => self.on_ack_frame(0, id, ack, None, cx)?,
-            Frame::AckEcn(ref both) => self.on_ack_frame(0, id, &both.ack, Some(both.counts), cx)?,
+            Frame::Ack(ref ack) => self.on_ack_of_first(id, ack, None, cx)?,
+            Frame::AckEcn(ref both) => self.on_ack_of_first(id, &both.ack, Some(both.counts), cx)?,
             Frame::AckFrequency(ref asked) => self.on_ack_frequency(asked)?,
             Frame::ImmediateAck => self.spaces.of_mut(id, i).received.hurry(),
             Frame::Crypto { offset, len, last, ref parameters } => {
@@ -231,7 +262,7 @@ impl Connection {
                 };
                 // What was in flight on an abandoned path is forgotten.
                 if self.paths[of].state != PathState::Abandoned {
-                    self.on_ack_frame(of, id, &both.ack, both.counts, cx)?;
+                    self.on_ack_of_path(of, id, &both.ack, both.counts, cx)?;
                 }
             }
             Frame::PathAbandon(path) => self.on_path_abandon(path)?,
@@ -254,6 +285,32 @@ impl Connection {
         Ok(())
     }
 
+    /// An ACK for packets on the first path.
+    #[inline(never)]
+    fn on_ack_of_first(
+        &mut self,
+        id: SpaceId,
+        ack: &Ack,
+        counts: Option<EcnCounts>,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), &'static str> {
+        self.on_ack_frame(0, id, ack, counts, cx)
+    }
+
+    /// An ACK for packets on any path.
+    #[inline(never)]
+    fn on_ack_of_path(
+        &mut self,
+        i: usize,
+        id: SpaceId,
+        ack: &Ack,
+        counts: Option<EcnCounts>,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), &'static str> {
+        self.on_ack_frame(i, id, ack, counts, cx)
+    }
+
+    #[inline(always)]
     fn on_ack_frame(
         &mut self,
         i: usize,
@@ -346,7 +403,7 @@ impl Connection {
     fn on_client_hello(&mut self) -> Result<(), &'static str> {
         self.take_parameters(0)?;
         let messages = self.config.flights();
-        self.opening.early = self.config.session == Session::EarlyData;
+        self.opening.early_keys = self.config.session == Session::EarlyData;
         for (crypto, bytes) in self.crypto.iter_mut().zip([messages.server_hello, messages.server_flight()]) {
             crypto.send.write(u64::from(bytes));
             crypto.send.finish();
@@ -378,7 +435,7 @@ impl Connection {
     fn complete(&mut self) {
         self.progress.complete = true;
         // RFC 9001 section 4.9.3: the client is done with 0-RTT keys, the server still reads what comes late.
-        self.opening.early &= self.config.role == Role::Server;
+        self.opening.early_keys &= self.config.role == Role::Server;
         self.stats.connected_at = Some(self.now);
         for path in &mut self.paths {
             path.cc.on_established(&Established { now: self.now, rtt: path.rtt.smoothed() });

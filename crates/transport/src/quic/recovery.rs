@@ -97,7 +97,7 @@ impl Path {
         let Path { sampler, in_flight, .. } = self;
         let sent = &mut space.sent;
         // Lowest first: most of a frame's ranges are below what is still outstanding and cost nothing.
-        for range in ack.ranges.iter().rev() {
+        for range in ack.ranges().rev() {
             sent.acknowledge(range, |number, packet| {
                 newly.packets += 1;
                 newly.eliciting |= packet.ack_eliciting;
@@ -111,7 +111,7 @@ impl Path {
                 if packet.mtu_probe {
                     newly.mtu_probe = Some(packet.size);
                 }
-                fates.acked.extend(packet.records.iter());
+                packet.records.iter().for_each(|record| fates.acked.push(*record));
             });
         }
         newly
@@ -122,7 +122,7 @@ impl Path {
     fn find_spurious(&mut self, space: &mut Space, ack: &Ack, fates: &mut Fates, stats: &mut Stats, now: Time) {
         let Path { sampler, episode, .. } = self;
         let sent = &mut space.sent;
-        for range in &ack.ranges {
+        for range in ack.ranges() {
             sent.find_lost(range, |packet| {
                 fates.acked.extend(packet.records.iter());
                 if packet.congestion {

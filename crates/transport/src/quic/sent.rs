@@ -22,9 +22,9 @@ pub(super) enum Record {
     MaxStreamData { id: u64 },
     /// The number of streams.
     MaxStreams,
-    /// Told of being blocked, on a stream or the connection.
+    /// A report that a stream (or, without one, the connection) is blocked by flow control.
     Blocked { id: Option<u64> },
-    /// Told of having no stream left below this limit.
+    /// A report that this limit lets no further stream be opened.
     StreamsBlocked { limit: u64 },
     /// The handshake is confirmed.
     HandshakeDone,

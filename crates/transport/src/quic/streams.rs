@@ -15,13 +15,13 @@ struct Stream {
     send: SendBuffer,
     /// The peer's limit on what is sent.
     send_limit: u64,
-    /// The limit at which the peer was last told of being blocked.
+    /// The limit that the last STREAM_DATA_BLOCKED frame reported.
     told_blocked: Option<u64>,
     /// Whether it stands in the queue of streams with something to send.
     queued: bool,
     recv: RecvBuffer,
     window: ReceiveWindow,
-    /// Whether the peer is to be told a new limit.
+    /// Whether a MAX_STREAM_DATA frame is to be sent.
     limit_pending: bool,
     told_readable: bool,
     told_finished: bool,
@@ -58,7 +58,7 @@ pub(super) struct Streams {
     /// Streams we let the peer open.
     max_streams: u64,
     closed_by_peer: u64,
-    /// Streams whose new limit the peer is to be told.
+    /// Streams for which a MAX_STREAM_DATA frame is to be sent.
     limit_updates: VecDeque<u64>,
     /// Frames to be sent whatever the streams do.
     pub max_data_pending: bool,
@@ -112,7 +112,7 @@ impl Streams {
         usize::from(self.role == Role::Server)
     }
 
-    /// The handshake told the peer's limits.
+    /// The handshake brought the limits that the peer sets.
     pub fn on_parameters(&mut self, parameters: &TransportParameters) {
         self.max_data = self.max_data.max(parameters.initial_max_data);
         self.peer_max_streams = self.peer_max_streams.max(parameters.initial_max_streams);
@@ -187,11 +187,14 @@ impl Streams {
         let Some(stream) = self.get_mut(id) else { return 0 };
         let bytes = stream.recv.read();
         stream.told_readable = false;
+        let exhausted = stream.recv.exhausted();
         if stream.window.consume(bytes, now, rtt) {
             self.update_limit(id);
         }
         self.max_data_pending |= self.window.consume(bytes, now, rtt);
-        self.tell_finished(id, events);
+        if exhausted {
+            self.tell_finished(id, events);
+        }
         bytes
     }
 
@@ -207,6 +210,7 @@ impl Streams {
         }
     }
 
+    #[inline(never)]
     fn tell_finished(&mut self, id: u64, events: &mut VecDeque<Event>) {
         if let Some(stream) = self.get_mut(id)
             && stream.recv.exhausted()
@@ -242,7 +246,7 @@ impl Streams {
     ///
     /// # Errors
     /// The transport error it makes (RFC 9000 section 20.1).
-    #[inline]
+    #[inline(always)]
     pub fn on_stream_frame(
         &mut self,
         id: u64,
@@ -342,6 +346,7 @@ impl Streams {
         }
     }
 
+    #[inline]
     fn credit(&self) -> u64 {
         self.max_data - self.data_sent.min(self.max_data)
     }
@@ -354,9 +359,12 @@ impl Streams {
     /// Whether any stream may send now.
     #[inline]
     pub fn sendable(&self) -> bool {
-        !self.active.is_empty() && self.any_sendable()
+        let Some(&first) = self.active.front() else { return false };
+        let credit = self.credit();
+        self.get(first).is_some_and(|s| Self::chunk(s, credit).is_some()) || self.any_sendable()
     }
 
+    #[inline(never)]
     fn any_sendable(&self) -> bool {
         let credit = self.credit();
         self.active.iter().any(|&id| self.get(id).is_some_and(|s| Self::chunk(s, credit).is_some()))
@@ -431,12 +439,12 @@ impl Streams {
         }
     }
 
-    /// A MAX_STREAM_DATA frame was lost: its stream's limit, as it is by then, is told again.
+    /// A MAX_STREAM_DATA frame was lost: its stream's limit, as it is by then, is sent again.
     pub fn on_limit_lost(&mut self, id: u64) {
         self.update_limit(id);
     }
 
-    /// A frame that told of being blocked was lost; it is told again if it is still so.
+    /// A frame that reported a blocked stream or connection was lost. It is sent again if that is still the case.
     pub fn on_blocked_lost(&mut self, id: Option<u64>) {
         match id {
             None => self.told_data_blocked = None,
@@ -454,18 +462,18 @@ impl Streams {
     }
 
     /// Whether a flow-control frame waits to be sent.
-    #[inline]
+    #[inline(always)]
     pub fn control_pending(&self) -> bool {
         self.max_data_pending
             || self.max_streams_pending
             || self.streams_blocked_pending
             || !self.limit_updates.is_empty()
             || !self.blocked.is_empty()
-            || self.data_blocked().is_some()
+            || (self.data_sent >= self.max_data && self.data_blocked().is_some())
     }
 
-    /// The limit that blocks the connection, if the peer was not told yet.
-    #[inline]
+    /// The limit that blocks the connection, if no DATA_BLOCKED frame has reported it yet.
+    #[inline(never)]
     fn data_blocked(&self) -> Option<u64> {
         let blocked = self.data_sent >= self.max_data && !self.active.is_empty();
         (blocked && self.told_data_blocked != Some(self.max_data) && !self.sendable()).then_some(self.max_data)
@@ -504,6 +512,7 @@ impl Streams {
     }
 
     /// Whether everything written on every stream is acknowledged.
+    #[inline(never)]
     pub fn delivered(&self) -> bool {
         self.tables.iter().flatten().flatten().all(|s| s.send.delivered())
     }

@@ -1,4 +1,4 @@
-//! What a path tells whoever listens; nothing here bears on what it does.
+//! What a path reports to probes. Nothing here affects its behaviour.
 
 use super::path::Path;
 use super::space::Spaces;

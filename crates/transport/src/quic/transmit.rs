@@ -43,6 +43,13 @@ impl Draft {
         self.frames.push(frame);
     }
 
+    /// Adds a STREAM frame, by far the most frequent one.
+    #[inline(always)]
+    fn push_stream(&mut self, id: u64, offset: u64, len: u32, fin: bool, explicit_len: bool) {
+        self.payload += stream_header(id, offset) + if explicit_len { varint_len(u64::from(len)) } else { 0 } + len;
+        self.eliciting = true;
+        self.frames.push(Frame::Stream { id, offset, len, fin, explicit_len });
+    }
     #[inline]
     fn pad(&mut self, bytes: u32) {
         if bytes > 0 {
@@ -224,16 +231,20 @@ impl Connection {
     /// 1-RTT packets, which the server cannot acknowledge before it has the client's Finished.
     #[inline]
     fn handshake_pending(&self) -> bool {
-        !self.progress.confirmed
-            && [SpaceId::Initial, SpaceId::Handshake]
-                .into_iter()
-                .any(|id| self.can_send(id) && self.crypto[id as usize].send.next(u64::MAX).is_some())
+        !self.progress.confirmed && self.any_crypto_pending()
+    }
+
+    #[inline(never)]
+    fn any_crypto_pending(&self) -> bool {
+        [SpaceId::Initial, SpaceId::Handshake]
+            .into_iter()
+            .any(|id| self.can_send(id) && self.crypto[id as usize].send.next(u64::MAX).is_some())
     }
 
     /// Whether there is anything to send in 1-RTT packets that the peer would have to acknowledge.
-    #[inline]
+    #[inline(always)]
     pub(super) fn data_pending(&self) -> bool {
-        (self.progress.complete || self.opening.early)
+        (self.progress.complete || self.opening.early_keys)
             && (self.handshake_done_pending
                 || self.streams.sendable()
                 || self.streams.control_pending()
@@ -244,20 +255,33 @@ impl Connection {
         match id {
             SpaceId::Initial => !self.progress.initial_discarded,
             SpaceId::Handshake => self.progress.handshake_keys && !self.progress.handshake_discarded,
-            SpaceId::Data => (self.progress.data_keys && self.progress.complete) || self.opening.early,
+            SpaceId::Data => (self.progress.data_keys && self.progress.complete) || self.opening.early_keys,
         }
     }
 
     #[inline]
     fn build(&mut self, i: usize, load: Load<'_>, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         match self.progress.confirmed {
+            true if i == 0 => self.build_data_on_first(load, cx),
             true => self.build_data(i, load, cx),
             false => self.build_all(i, !matches!(load, Load::Acks), cx),
         }
     }
 
+    /// The same on the first path: apart, so that the common case does not look paths up.
+    #[inline(never)]
+    fn build_data_on_first(&mut self, load: Load<'_>, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        self.build_data_on(0, load, cx)
+    }
+
     /// A datagram of one 1-RTT packet: all there is once the handshake is confirmed.
+    #[inline(never)]
     pub(super) fn build_data(&mut self, i: usize, load: Load<'_>, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        self.build_data_on(i, load, cx)
+    }
+
+    #[inline(always)]
+    fn build_data_on(&mut self, i: usize, load: Load<'_>, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let (id, now) = (SpaceId::Data, cx.now);
         let space = &self.spaces.data[i];
         let number = space.next_number;
@@ -380,6 +404,7 @@ impl Connection {
         Some(self.paths[i].wrap(datagram, used))
     }
 
+    #[inline]
     fn after_sending(&mut self, i: usize, used: u32, eliciting: bool) {
         self.stats.sent_all += 1;
         self.paths[i].validation.sent += u64::from(used);
@@ -482,7 +507,7 @@ impl Connection {
             let super::streams::StreamFrame { id, offset, len, fin, explicit_len, again } = chunk;
             draft.again |= again;
             draft.records.push(Record::Stream { id, offset, len, fin });
-            draft.push(Frame::Stream { id, offset, len, fin, explicit_len });
+            draft.push_stream(id, offset, len, fin, explicit_len);
         }
         if self.frequency.relaxed() && draft.payload < room && !self.streams.sendable() {
             // Section 8.1 of the extension's draft: nothing follows that would make the peer acknowledge.

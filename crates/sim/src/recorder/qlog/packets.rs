@@ -90,7 +90,7 @@ pub(super) fn parameters_set(p: &TransportParameters, owner: &'static str) -> Pa
 fn acknowledgement(ack: &quic::Ack, counts: Option<EcnCounts>) -> Frame {
     Frame::Ack {
         ack_delay: millis(ack.delay()),
-        acked_ranges: ack.ranges.iter().map(|r| (r.start, r.end.saturating_sub(1))).collect(),
+        acked_ranges: ack.ranges().map(|r| (r.start, r.end.saturating_sub(1))).collect(),
         ect0: counts.map(|c| c.ect0),
         ect1: counts.map(|c| c.ect1),
         ce: counts.map(|c| c.ce),
