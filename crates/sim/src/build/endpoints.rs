@@ -17,7 +17,7 @@ use haltere_transport::{Endpoint, Role, mechanisms, quic, tcp};
 pub(super) type Worker = haltere_stacks::Worker;
 #[cfg(not(feature = "stacks"))]
 #[derive(Clone, Default)]
-pub(super) struct Worker;
+pub(super) struct Worker(());
 
 /// The configuration of one end of a flow, from which its endpoint is made.
 pub(super) struct End<'a> {

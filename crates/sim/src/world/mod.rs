@@ -5,25 +5,25 @@
 //! | `mod` | the loop, and what goes between elements and processes |
 //! | `process` | an application with its sockets |
 //! | `sockets` | the ends of connections, and what an application does with them |
-//! | `exchange` | addresses, routes, listeners, and which connection is whose |
+//! | `tables` | addresses, routes, listeners, and which connection is whose |
 
-mod exchange;
 mod process;
 mod sockets;
+mod tables;
 
-pub use exchange::{Port, Remote};
 pub use process::{Process, ProcessId, Spawn};
 pub use sockets::{SocketId, Sockets, Transports};
+pub use tables::{Port, Remote};
 
 use crate::recorder::Recorder;
 use crate::schedule::Schedule;
-use exchange::{End, Exchange, Hop, Party};
 use haltere_net::element::{AnyElement, Element, Port as Entry};
 use haltere_net::link::Link;
 use haltere_net::topology::{NodeId, Topology};
 use haltere_net::{ComponentId, Cx, FlowKey, Packet, PathId, Probe, Time};
 use haltere_transport::{Body, Role};
 use sockets::SocketPath;
+use tables::{ConnectionEnd, Hop, SocketRef, Tables};
 
 /// Calls at one instant after which the world gives up: no model needs as many, so two must be calling each other.
 const STORM: u64 = 50_000_000;
@@ -62,7 +62,7 @@ impl Elements {
 pub struct World {
     elements: Vec<AnyElement<Body>>,
     processes: Vec<Process>,
-    exchange: Exchange,
+    tables: Tables,
     schedule: Schedule,
     now: Time,
     events: u64,
@@ -85,11 +85,11 @@ impl World {
         let Elements { elements, entries } = elements;
         let mut schedule = Schedule::new(elements.len() + spawns.len());
         let reserved = spawns.iter().filter_map(|s| s.connection).map(|c| c.0 + 1).max().unwrap_or(0);
-        let mut exchange = Exchange::new(topology, entries, reserved);
+        let mut tables = Tables::new(topology, entries, reserved);
         let mut processes = Vec::with_capacity(spawns.len());
         for (number, spawn) in (0..).zip(spawns) {
             if let Some(port) = spawn.port {
-                exchange.listen(spawn.node, port, number);
+                tables.listen(spawn.node, port, number);
             }
             let process = Process::new(spawn);
             schedule.set(elements.len() as u32 + number, process.wake());
@@ -98,7 +98,7 @@ impl World {
         World {
             elements,
             processes,
-            exchange,
+            tables,
             schedule,
             now: Time::ZERO,
             events: 0,
@@ -161,22 +161,22 @@ impl World {
         };
         self.schedule.set(machine, element.next_wake());
         if let Some(recorder) = &mut self.recorder {
-            let route = self.exchange.at(packet.route);
-            let sender = self.exchange.sender(packet.flow.connection, route.to);
+            let route = self.tables.at(packet.route);
+            let sender = self.tables.sender(packet.flow.connection, route.to);
             recorder.arrived(route.hops[usize::from(packet.hop)].edge, at, &packet, sender);
         }
         packet.hop += 1;
-        let route = self.exchange.at(packet.route);
+        let route = self.tables.at(packet.route);
         if let Some(&next) = route.hops.get(usize::from(packet.hop)) {
             self.offer(next, packet);
             return None;
         }
         self.received += 1;
         let node = route.to;
-        match self.exchange.party(packet.flow.connection, node) {
-            Party::Taken(end) => Some(self.deliver(end, packet)),
-            Party::Open => self.accept(node, packet),
-            Party::Gone => {
+        match self.tables.end(packet.flow.connection, node) {
+            ConnectionEnd::Claimed(end) => Some(self.deliver(end, packet)),
+            ConnectionEnd::Unclaimed => self.accept(node, packet),
+            ConnectionEnd::Released => {
                 self.stray += 1;
                 None
             }
@@ -184,7 +184,7 @@ impl World {
     }
 
     #[inline(always)]
-    fn deliver(&mut self, end: End, packet: Packet<Body>) -> usize {
+    fn deliver(&mut self, end: SocketRef, packet: Packet<Body>) -> usize {
         let process = end.process as usize;
         if let Some(recorder) = &mut self.recorder {
             recorder.received(end.process, self.now, &packet);
@@ -195,7 +195,7 @@ impl World {
             let path = usize::from(packet.path.0);
             if !matches!(socket.paths.get(path), Some(Some(_))) {
                 let (flow, back) = (packet.flow, reverse(packet.flow));
-                if let Some((route, first)) = self.exchange.route(flow.destination, flow.source) {
+                if let Some((route, first)) = self.tables.route(flow.destination, flow.source) {
                     sockets::learn(&mut socket.paths, packet.path, SocketPath { route, first, flow: back });
                 }
             }
@@ -210,7 +210,7 @@ impl World {
     #[cold]
     fn accept(&mut self, node: NodeId, packet: Packet<Body>) -> Option<usize> {
         let connection = packet.flow.connection;
-        let made = self.exchange.listener(connection, node).and_then(|process| {
+        let made = self.tables.listener(connection, node).and_then(|process| {
             let table = &mut self.processes[process as usize].table;
             Some((process, table.make(Role::Server, connection).ok()?))
         });
@@ -218,11 +218,11 @@ impl World {
             self.stray += 1;
             return None;
         };
-        let end = End { process, socket: socket.0 };
-        self.exchange.accept(connection, end);
+        let end = SocketRef { process, socket: socket.0 };
+        self.tables.accept(connection, end);
         let me = self.elements.len() as u32 + process;
         let mut cx = context(self.now, me, &mut self.recorder);
-        self.processes[process as usize].on_accept(socket, process, &mut self.exchange, &mut cx);
+        self.processes[process as usize].on_accept(socket, process, &mut self.tables, &mut cx);
         Some(self.deliver(end, packet))
     }
 
@@ -243,7 +243,7 @@ impl World {
             return;
         }
         let mut cx = context(self.now, me, &mut self.recorder);
-        self.processes[process].on_wake(process as u32, &mut self.exchange, &mut cx);
+        self.processes[process].on_wake(process as u32, &mut self.tables, &mut cx);
         self.pump(process);
     }
 
@@ -260,7 +260,7 @@ impl World {
                         recorder.application_event(process as u32, self.now, event);
                     }
                     let mut cx = context(self.now, me, &mut self.recorder);
-                    p.on_event(SocketId(id), event, process as u32, &mut self.exchange, &mut cx);
+                    p.on_event(SocketId(id), event, process as u32, &mut self.tables, &mut cx);
                     // What the application did may have given others something to say.
                     at = 0;
                 }
@@ -317,7 +317,7 @@ impl World {
     }
     /// The network.
     pub fn topology(&self) -> &Topology {
-        self.exchange.topology()
+        self.tables.topology()
     }
     /// Packets that came to a node for a connection that nobody there has or would accept.
     pub fn stray_packets(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! Processes: an application on a node, with its sockets.
 
-use super::exchange::{Exchange, Port};
 use super::sockets::{SocketId, SocketTable, Sockets, Transports};
+use super::tables::{Port, Tables};
 use crate::application::{Application, Report};
 use haltere_net::topology::NodeId;
 use haltere_net::{ConnectionId, Cx, Time};
@@ -55,41 +55,34 @@ impl Process {
     fn act(
         &mut self,
         me: u32,
-        exchange: &mut Exchange,
+        tables: &mut Tables,
         cx: &mut Cx<'_>,
         f: impl FnOnce(&mut dyn Application, &mut Sockets<'_>, &mut Cx<'_>),
     ) {
-        let mut sockets = Sockets { table: &mut self.table, exchange, process: me, node: self.node };
+        let mut sockets = Sockets { table: &mut self.table, tables, process: me, node: self.node };
         f(self.application.as_mut(), &mut sockets, cx);
         self.alarm = self.application.alarm();
     }
 
     /// Its time has come: it starts, its alarm rings, or timers of its sockets are due.
-    pub(super) fn on_wake(&mut self, me: u32, exchange: &mut Exchange, cx: &mut Cx<'_>) {
+    pub(super) fn on_wake(&mut self, me: u32, tables: &mut Tables, cx: &mut Cx<'_>) {
         if self.start.is_some_and(|t| t <= cx.now) {
             self.start = None;
-            self.act(me, exchange, cx, |application, sockets, cx| application.on_start(sockets, cx));
+            self.act(me, tables, cx, |application, sockets, cx| application.on_start(sockets, cx));
         } else if self.alarm <= cx.now {
-            self.act(me, exchange, cx, |application, sockets, cx| application.on_alarm(sockets, cx));
+            self.act(me, tables, cx, |application, sockets, cx| application.on_alarm(sockets, cx));
         } else {
             self.table.on_wake(cx);
         }
     }
 
-    pub(super) fn on_accept(&mut self, socket: SocketId, me: u32, exchange: &mut Exchange, cx: &mut Cx<'_>) {
-        self.act(me, exchange, cx, |application, sockets, cx| application.on_accept(socket, sockets, cx));
+    pub(super) fn on_accept(&mut self, socket: SocketId, me: u32, tables: &mut Tables, cx: &mut Cx<'_>) {
+        self.act(me, tables, cx, |application, sockets, cx| application.on_accept(socket, sockets, cx));
     }
 
     #[inline]
-    pub(super) fn on_event(
-        &mut self,
-        socket: SocketId,
-        event: Event,
-        me: u32,
-        exchange: &mut Exchange,
-        cx: &mut Cx<'_>,
-    ) {
-        self.act(me, exchange, cx, |application, sockets, cx| application.on_event(socket, event, sockets, cx));
+    pub(super) fn on_event(&mut self, socket: SocketId, event: Event, me: u32, tables: &mut Tables, cx: &mut Cx<'_>) {
+        self.act(me, tables, cx, |application, sockets, cx| application.on_event(socket, event, sockets, cx));
     }
 
     /// The node it runs on.

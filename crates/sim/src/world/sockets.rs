@@ -1,6 +1,6 @@
 //! Sockets: the connections of a process, and how its application works with them.
 
-use super::exchange::{End, Exchange, Hop, Port, Remote};
+use super::tables::{Hop, Port, Remote, SocketRef, Tables};
 use crate::schedule::Schedule;
 use haltere_net::topology::NodeId;
 use haltere_net::{Address, ConnectionId, Cx, FlowKey, PathId, Time};
@@ -226,7 +226,7 @@ impl SocketTable {
 /// The sockets of a process in the hands of its application.
 pub struct Sockets<'a> {
     pub(super) table: &'a mut SocketTable,
-    pub(super) exchange: &'a mut Exchange,
+    pub(super) tables: &'a mut Tables,
     pub(super) process: u32,
     pub(super) node: NodeId,
 }
@@ -237,16 +237,16 @@ impl Sockets<'_> {
     /// # Errors
     /// If no links lead there, or if there is no transport to be had.
     pub fn connect(&mut self, to: Remote, cx: &mut Cx<'_>) -> Result<SocketId, CloseReason> {
-        let own = self.exchange.topology().addresses(self.node).to_vec();
-        let route = own.into_iter().find_map(|from| Some((from, self.exchange.route(from, to.address)?)));
+        let own = self.tables.topology().addresses(self.node).to_vec();
+        let route = own.into_iter().find_map(|from| Some((from, self.tables.route(from, to.address)?)));
         let (source, (route, first)) = route.ok_or(CloseReason::Unreachable)?;
         let connection = match self.table.first.take() {
             Some(connection) => connection,
-            None => self.exchange.reserve(),
+            None => self.tables.reserve(),
         };
         let flow = FlowKey { source, destination: to.address, connection };
         let socket = self.table.make(Role::Client, connection).map_err(|_| CloseReason::NoTransport)?;
-        self.exchange.open(connection, End { process: self.process, socket: socket.0 }, self.node, to.port);
+        self.tables.open(connection, SocketRef { process: self.process, socket: socket.0 }, self.node, to.port);
         if let Some(made) = self.table.get_mut(socket.0) {
             made.paths.push(Some(SocketPath { route, first, flow }));
             made.endpoint.connect(cx);
@@ -265,8 +265,8 @@ impl Sockets<'_> {
         to: Address,
         cx: &mut Cx<'_>,
     ) -> Result<PathId, PathError> {
-        let own = self.exchange.topology().addresses(self.node).contains(&from);
-        let way = if own { self.exchange.route(from, to) } else { None };
+        let own = self.tables.topology().addresses(self.node).contains(&from);
+        let way = if own { self.tables.route(from, to) } else { None };
         let (route, first) = way.ok_or(PathError::Unreachable)?;
         let socket = self.table.open(socket.0).ok_or(PathError::NoSuchPath)?;
         let path = PathId(u8::try_from(socket.paths.len()).map_err(|_| PathError::TooMany)?);
@@ -286,7 +286,7 @@ impl Sockets<'_> {
 
     /// Accepts connections to a port of this node from now on.
     pub fn listen(&mut self, port: Port) {
-        self.exchange.listen(self.node, port, self.process);
+        self.tables.listen(self.node, port, self.process);
     }
 
     /// The transport of a socket, to read, write, open streams and close. `None` if the socket was released.
@@ -303,7 +303,7 @@ impl Sockets<'_> {
     /// Forgets a socket, whatever its state: nothing is sent any more, and what comes for it is dropped and counted.
     pub fn release(&mut self, socket: SocketId) {
         if let Some(connection) = self.table.release(socket.0) {
-            self.exchange.close(connection, End { process: self.process, socket: socket.0 });
+            self.tables.close(connection, SocketRef { process: self.process, socket: socket.0 });
         }
     }
 }

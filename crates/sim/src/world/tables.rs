@@ -41,20 +41,20 @@ pub(super) struct Route {
 
 /// A socket of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct End {
+pub(super) struct SocketRef {
     pub process: u32,
     pub socket: u32,
 }
 
-/// One of the two ends of a connection.
+/// Which socket is one of the two ends of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Party {
-    /// Nobody has taken it yet.
-    Open,
-    /// It is this socket.
-    Taken(End),
-    /// It was there, and was released.
-    Gone,
+pub(super) enum ConnectionEnd {
+    /// None yet: no process has accepted the connection.
+    Unclaimed,
+    /// This one.
+    Claimed(SocketRef),
+    /// None any more: it was released.
+    Released,
 }
 
 /// A connection of a run.
@@ -64,11 +64,11 @@ struct Connection {
     client: NodeId,
     port: Port,
     /// Who opened it, and who accepted it.
-    parties: [Party; 2],
+    ends: [ConnectionEnd; 2],
 }
 
 /// Addresses, routes, listeners and connections.
-pub(super) struct Exchange {
+pub(super) struct Tables {
     topology: Topology,
     router: Router,
     /// What each link direction of the topology is an entry to.
@@ -79,10 +79,10 @@ pub(super) struct Exchange {
     connections: Vec<Option<Connection>>,
 }
 
-impl Exchange {
-    /// An exchange in which the first `reserved` connections have their numbers already.
-    pub fn new(topology: Topology, entries: Vec<(u32, Entry)>, reserved: u32) -> Exchange {
-        Exchange {
+impl Tables {
+    /// Tables in which the first `reserved` connections have their numbers already.
+    pub fn new(topology: Topology, entries: Vec<(u32, Entry)>, reserved: u32) -> Tables {
+        Tables {
             topology,
             router: Router::new(),
             entries,
@@ -135,17 +135,17 @@ impl Exchange {
     }
 
     /// A connection is being opened.
-    pub fn open(&mut self, connection: ConnectionId, by: End, client: NodeId, port: Port) {
-        let opened = Connection { client, port, parties: [Party::Taken(by), Party::Open] };
+    pub fn open(&mut self, connection: ConnectionId, by: SocketRef, client: NodeId, port: Port) {
+        let opened = Connection { client, port, ends: [ConnectionEnd::Claimed(by), ConnectionEnd::Unclaimed] };
         self.connections[connection.0 as usize] = Some(opened);
     }
 
     /// Whose a packet of a connection is that arrived at a node.
     #[inline]
-    pub fn party(&self, connection: ConnectionId, at: NodeId) -> Party {
+    pub fn end(&self, connection: ConnectionId, at: NodeId) -> ConnectionEnd {
         match &self.connections[connection.0 as usize] {
-            Some(known) => known.parties[usize::from(known.client != at)],
-            None => Party::Gone,
+            Some(known) => known.ends[usize::from(known.client != at)],
+            None => ConnectionEnd::Released,
         }
     }
 
@@ -162,17 +162,17 @@ impl Exchange {
     }
 
     /// A connection was accepted.
-    pub fn accept(&mut self, connection: ConnectionId, by: End) {
+    pub fn accept(&mut self, connection: ConnectionId, by: SocketRef) {
         if let Some(known) = &mut self.connections[connection.0 as usize] {
-            known.parties[1] = Party::Taken(by);
+            known.ends[1] = ConnectionEnd::Claimed(by);
         }
     }
 
     /// An end of a connection was released.
-    pub fn close(&mut self, connection: ConnectionId, end: End) {
+    pub fn close(&mut self, connection: ConnectionId, end: SocketRef) {
         if let Some(known) = &mut self.connections[connection.0 as usize] {
-            for party in known.parties.iter_mut().filter(|p| **p == Party::Taken(end)) {
-                *party = Party::Gone;
+            for end in known.ends.iter_mut().filter(|p| **p == ConnectionEnd::Claimed(end)) {
+                *end = ConnectionEnd::Released;
             }
         }
     }
