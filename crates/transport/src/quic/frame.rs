@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_frame_is_a_small_value() {
-        assert!(std::mem::size_of::<Frame>() <= 40, "{}", std::mem::size_of::<Frame>());
+        assert!(std::mem::size_of::<Frame>() <= 32, "{}", std::mem::size_of::<Frame>());
     }
 
     #[test]
