@@ -76,6 +76,8 @@ pub struct Ack {
     /// Time from the receipt of the largest to the sending of this frame, in units of 8 us. The largest value stands for
     /// everything above it, which is more than nine hours.
     delay_units: u32,
+    /// Whether there are ranges below the first. [`Frame`] keeps its variant in the unused values of this byte.
+    several: bool,
 }
 
 /// The ranges of an ACK frame below its first; boxed as a whole, so that a frame without them is small.
@@ -111,7 +113,7 @@ impl Ack {
         let first = ranges.next().unwrap_or(0..0);
         let lower = ranges.next().map(|second| Box::new(LowerRanges(std::iter::once(second).chain(ranges).collect())));
         let delay_units = u32::try_from(delay.as_nanos() / ACK_DELAY_UNIT_NS).unwrap_or(u32::MAX);
-        Ack { first, lower, delay_units }
+        Ack { first, delay_units, several: lower.is_some(), lower }
     }
 
     /// Acknowledged packet numbers, highest range first.
@@ -123,7 +125,10 @@ impl Ack {
     /// The ranges below the first.
     #[inline]
     fn lower(&self) -> &[Range<u64>] {
-        self.lower.as_ref().map_or(&[], |lower| &lower.0)
+        match &self.lower {
+            Some(lower) if self.several => &lower.0,
+            _ => &[],
+        }
     }
 
     /// How long the acknowledgement was held back.
