@@ -81,7 +81,10 @@ def find(scenario: Any, folder: Path) -> Measured | None:
         ScenarioProblem: if its topology is wrong, or its paths cannot be had.
     """
     topology = scenario.get("topology") if isinstance(scenario, Mapping) else None
-    if not isinstance(topology, Mapping) or not {"from", "paths", "quantile"} & topology.keys():
+    # A list of `paths` is that of several links between two hosts.
+    if not isinstance(topology, Mapping) or not (
+        {"from", "quantile"} & topology.keys() or ("paths" in topology and not isinstance(topology["paths"], list))
+    ):
         return None
     said = core.measured_topology(topology)
     from haltere.paths import summary
@@ -113,9 +116,18 @@ def _narrow(link: Mapping[str, Any], path: MeasuredPath) -> dict[str, Any]:
     config = core.link_config({**link, "delay": f"{500 * path.rtt_us}ns"})
 
     def counted(fields: Mapping[str, Any], way: str) -> dict[str, Any]:
-        lengths = {key: fields[key] for key in ("queue", "mark") if str(fields.get(key, "")).strip().endswith("bdp")}
-        return {**fields, **{key: f"{config[way][key]['packets']}p" for key in lengths}}
+        lengths = [*_texts(fields.get("queue")), *_texts(fields.get("mark"))]
+        if not any(text.strip().endswith("bdp") for text in lengths):
+            return dict(fields)
+        rest = {key: value for key, value in fields.items() if key not in ("queue", "mark")}
+        return rest | {"queue": config[way]["queue"]}
 
     narrow = {key: value for key, value in link.items() if key not in ("queue", "mark")}
     common = {key: link[key] for key in ("queue", "mark") if key in link}
     return narrow | {way: counted({**common, **(link.get(way) or {})}, way) for way in _DIRECTIONS}
+
+
+def _texts(value: object) -> list[str]:
+    """The texts in a queue's word or table."""
+    values = value.values() if isinstance(value, Mapping) else [value]
+    return [text for text in values if isinstance(text, str)]

@@ -175,9 +175,9 @@ def test_the_narrow_links_fields_stay_where_they_are(tmp_path: Path) -> None:
         22_500_000,
     )
     assert {way["mtu"] for link in (first, middle, last) for way in (link["down"], link["up"])} == {1400}
-    assert last["up"]["queue"] == {"packets": round(2 * 1e6 / 8 * 0.1 / 1400)}
-    assert last["down"]["queue"] == {"packets": 1000}
-    assert last["down"]["mark"] == {"packets": 20}
+    queue = {"discipline": "drop-tail", "mark": "20p"}
+    assert last["up"]["queue"] == queue | {"limit": f"{round(2 * 1e6 / 8 * 0.1 / 1400)}p"}
+    assert last["down"]["queue"] == queue | {"limit": "1000p"}
     assert last["down"]["loss"]["model"] == "uniform"
     assert first["down"]["loss"] == middle["up"]["loss"] == {"model": "none"}
 
