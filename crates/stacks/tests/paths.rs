@@ -77,8 +77,8 @@ fn pair(client: Box<dyn Endpoint>, stack: Stack, cipher: Cipher) -> Both {
     let wire = link(20, DELAY, 100_000);
     let server = end(Role::Server, stack, cipher);
     let exchange = Exchange { streams: vec![(500, 2_000_000)] };
-    let mut pair = Pair::new(Dyn(client), Dyn(server), &wire, &wire, 1, exchange).and_path(&wire, &wire, 1);
-    pair.keep = true;
+    let mut pair = Pair::new(Dyn(client), Dyn(server), &wire, &wire, 1, exchange);
+    (pair.keep, pair.one_link) = (true, true);
     pair
 }
 

@@ -90,7 +90,8 @@ mod tests {
         pacing.on_sent(Time::ZERO, 1000, rate, 2000);
         let later = Time::ZERO + Span::from_secs(1);
         pacing.on_sent(later, 1000, rate, 2000);
-        assert_eq!(pacing.blocked(later + Span::from_micros(1)), Some(later + Span::from_millis(1)));
+        // Half of its length: the sender was late, and the pacer credits no more.
+        assert_eq!(pacing.blocked(later + Span::from_micros(1)), Some(later + Span::from_micros(500)));
     }
 
     #[test]

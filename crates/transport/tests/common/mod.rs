@@ -97,6 +97,8 @@ pub struct Pair<C, S> {
     pub down: Link<Body>,
     /// Links up and down of the paths after the first.
     pub more: Vec<[Link<Body>; 2]>,
+    /// Whether further paths take the links of the first, as those of a client behind a NAT that rebinds it.
+    pub one_link: bool,
     pub client_log: Log,
     pub server_log: Log,
     /// Packets in the order in which they were sent, if `keep` is set.
@@ -130,6 +132,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
             up: Link::new(up, "up", &streams),
             down: Link::new(down, "down", &streams),
             more: Vec::new(),
+            one_link: false,
             client_log: Log::default(),
             server_log: Log::default(),
             seen: Vec::new(),
@@ -325,6 +328,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
         let mut cx = Cx::new(self.now, ComponentId(2));
         let links = match usize::from(packet.path.0).checked_sub(1) {
             None => [&mut self.up, &mut self.down],
+            Some(_) if self.one_link => [&mut self.up, &mut self.down],
             Some(k) => self.more[k].each_mut(),
         };
         let [up, down] = links;
