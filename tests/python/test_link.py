@@ -62,7 +62,7 @@ def test_options_become_the_simulators_link() -> None:
     assert spec["down"]["rate_bps"] == 40_000_000
     assert spec["down"]["loss"] == {"model": "uniform", "p": 0.01}
     assert spec["up"]["loss"] == {"model": "none"}
-    assert (spec["up"]["rate_bps"], spec["up"]["queue"]) == (1_000_000, {"bytes": 64_000})
+    assert (spec["up"]["rate_bps"], spec["up"]["queue"]) == (1_000_000, {"discipline": "drop-tail", "limit": "64000B"})
     assert (spec["down"]["delay_ns"], spec["up"]["delay_ns"]) == (12_500_000, 12_500_000)
 
 

@@ -58,7 +58,6 @@ impl Figures {
 pub fn all() -> Result<Vec<Figures>, ScenarioError> {
     // Memory comes first: what earlier cases had freed would be taken for none.
     let memory = memory::cases()?;
-    let idle = memory::idle()?;
     let mut figures = Vec::new();
     for (case, scenario) in speed_cases() {
         let scenario = Scenario::from_json(&scenario.to_string())?;
@@ -74,7 +73,6 @@ pub fn all() -> Result<Vec<Figures>, ScenarioError> {
         figures.push(repeat(floor.name(), || Ok(floor.run()))?);
     }
     figures.extend(memory);
-    figures.extend(idle);
     Ok(figures)
 }
 
