@@ -124,6 +124,8 @@ fn drive(mut engine: Engine, mut kernel: Kernel, manner: Manner) -> Report {
     let _ = nix::sys::prctl::set_timerslack(1);
     let realtime = manner.realtime && sys::realtime().is_ok();
     while engine.turn(&mut kernel) {}
+    kernel.look_everywhere();
+    engine.finish(&mut kernel);
     let elapsed = kernel.now().since(Time::ZERO);
     Report::new(&engine, Thread { elapsed, cpu: thread_cpu(), realtime, calls: kernel.calls })
 }

@@ -18,6 +18,9 @@ use std::sync::Arc;
 
 /// How many units are read at one port before the clock is read.
 const READS: usize = 8;
+/// How many rounds are made after the end: as many as empty a full device, and no more, since somebody may go on
+/// sending.
+const LAST_ROUNDS: usize = crate::tun::WAITING as usize / READS + 1;
 /// How many runs are written to one port before it is read again.
 const WRITES: usize = 16;
 
@@ -114,16 +117,26 @@ impl Engine {
             busy |= self.read(port, io);
         }
         let now = io.now();
-        let mut read = std::mem::take(&mut self.read);
-        for (port, unit) in read.drain(..) {
-            self.offer(port, now, unit);
-        }
-        self.read = read;
+        self.offer_all(now);
         for lane in 0..self.lanes.len() {
             busy |= self.deliver(lane, now, io);
         }
         let next = self.next_wake();
         if busy || next <= now { io.wait(Time::ZERO) } else { io.wait(next) }
+    }
+
+    /// The end: what had been sent before it is still offered, and what is due is handed on. Without this the counters
+    /// would depend on how soon this thread learns of the end. What is under way stays on its link.
+    pub fn finish(&mut self, io: &mut impl Io) {
+        for _ in 0..LAST_ROUNDS {
+            let more = (0..self.lanes.len()).fold(false, |more, port| self.read(port, io) | more);
+            let now = io.now();
+            self.offer_all(now);
+            let due = (0..self.lanes.len()).fold(false, |due, lane| self.deliver(lane, now, io) | due);
+            if !more && !due {
+                break;
+            }
+        }
     }
 
     /// When the next packet departs.
@@ -142,6 +155,15 @@ impl Engine {
             self.read.push((port, Arc::new(unit)));
         }
         true
+    }
+
+    /// Offers what this round has read.
+    fn offer_all(&mut self, now: Time) {
+        let mut read = std::mem::take(&mut self.read);
+        for (port, unit) in read.drain(..) {
+            self.offer(port, now, unit);
+        }
+        self.read = read;
     }
 
     fn offer(&mut self, port: usize, now: Time, unit: Arc<Unit>) {

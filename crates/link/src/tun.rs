@@ -17,7 +17,7 @@ use std::sync::Arc;
 const DEVICE: &str = "/dev/net/tun";
 /// How many packets may wait at a device. Beyond that the kernel drops packets without counting them, so this is more
 /// than any burst. Linux 6.12 accepts no greater value.
-const WAITING: u32 = 32_767;
+pub(crate) const WAITING: u32 = 32_767;
 
 /// A network namespace.
 #[derive(Clone, Debug)]

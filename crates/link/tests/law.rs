@@ -193,6 +193,22 @@ fn the_losses_of_a_seed_are_the_simulators_even_within_a_super_packet() {
 }
 
 #[test]
+fn packets_sent_before_the_end_count() {
+    let config = LinkConfig { loss: LossModel::Uniform { p: 0.3 }, ..LinkConfig::default() };
+    let mut engine = Engine::new(&spec(&config, true));
+    // All were sent at once, and the end comes after one round, which reads but a part of them.
+    let arrivals = (0..100).map(|n| (0, packet(n, 100))).collect();
+    let mut world = Virtual { now: 0, arrivals, wakes: VecDeque::new(), pending: vec![], read: vec![], sent: vec![] };
+    engine.turn(&mut world);
+    assert!(engine.lanes()[0].link.counters().offered < 100);
+    engine.finish(&mut world);
+    assert_eq!(engine.lanes()[0].link.counters().offered, 100);
+    let kept: Vec<usize> = world.sent.iter().map(|(_, bytes)| number(bytes)).collect();
+    let expected: Vec<usize> = simulated(&config, &[(0, 100); 100]).iter().map(|e| e.1).collect();
+    assert_eq!(kept, expected);
+}
+
+#[test]
 fn a_frame_is_small_to_copy() {
     let frame = Frame { unit: Arc::new(packet(0, 1500)), piece: 0 };
     assert!(std::mem::size_of_val(&frame) <= 16);
