@@ -1,4 +1,4 @@
-//! ECN end to end over a queue that marks: RFC 3168 and RFC 8257 for TCP, RFC 9000 section 13.4 for QUIC.
+//! ECN end to end over a queue that marks: RFC 3168, RFC 8257 and RFC 9768 for TCP, RFC 9000 section 13.4 for QUIC.
 
 mod common;
 
@@ -185,4 +185,81 @@ fn dctcp_over_quic_keeps_the_queue_at_the_threshold_too() {
     assert_eq!(pair.server.stats().lost_packets, 0);
     let delay = counters.queueing_ns as f64 * 1e-6 / counters.served as f64;
     assert!((7.0..13.5).contains(&delay), "{delay} ms in the mean");
+}
+
+/// The flags of the handshake's packets: AE, CWR, ECE and the codepoint.
+fn ace(pair: &Pair<tcp::Connection, tcp::Connection>, kind: Kind) -> Option<(u8, Ecn)> {
+    segments(&pair.seen).find(|(_, s)| s.kind == kind).map(|(p, s)| (s.ace(), p.packet.ecn))
+}
+
+/// RFC 9768 section 3.1.1: the SYN asks with all three flags, the SYN-ACK and the ACK reflect the codepoint of what they
+/// answer, and from then on every segment carries the count, which begins with 5.
+#[test]
+fn accurate_ecn_is_agreed_on_and_counts_every_mark() {
+    let mut pair = tcp_pair(Algorithm::NewReno, Some(EchoRule::Accurate), &marking());
+    pair.keep = true;
+    let pair = ends(pair);
+    assert_eq!(ace(&pair, Kind::Syn), Some((0b111, Ecn::NotEct)));
+    assert_eq!(ace(&pair, Kind::SynAck), Some((0b010, Ecn::NotEct)));
+    assert_eq!(ace(&pair, Kind::Data), Some((0b010, Ecn::Ect0)), "the ACK of the SYN-ACK");
+    let from_server = segments(&pair.seen).filter(|(p, s)| !p.from_client && s.kind == Kind::Data);
+    assert!(
+        from_server.into_iter().all(|(p, s)| s.ace() == 5 && p.packet.ecn == Ecn::Ect0),
+        "nothing is marked upward"
+    );
+    // Every step of the field is a mark; no ACK here covers more than 7 packets.
+    let counts = segments(&pair.seen).filter(|(p, s)| p.from_client && s.kind == Kind::Data).skip(1);
+    let (_, counted) = counts.fold((5, 0), |(last, sum), (_, s)| (s.ace(), sum + u64::from((s.ace() + 8 - last) % 8)));
+    let marked = pair.down.counters().marked;
+    assert!(marked > 20);
+    assert_eq!(counted, marked);
+    assert_eq!(pair.server.stats().lost_packets, 0, "marks keep the queue from overflowing");
+    assert!(pair.down.counters().max_queue_packets < 120);
+}
+
+#[test]
+fn an_end_with_accurate_ecn_takes_what_the_other_has() {
+    let server = |rule| {
+        let mut config = tcp::Config::new(Role::Server, Algorithm::NewReno, Streams::new(3, 0).named("cc"));
+        config.ecn = rule;
+        tcp::Connection::new(config)
+    };
+    // RFC 3168's server answers with ECE alone; marks are then echoed by the flag.
+    let mut pair = tcp_pair(Algorithm::NewReno, Some(EchoRule::Accurate), &marking());
+    pair.server = server(Some(EchoRule::Rfc3168));
+    let pair = ends(pair);
+    assert_eq!(ace(&pair, Kind::SynAck), Some((0b001, Ecn::NotEct)));
+    assert!(segments(&pair.seen).any(|(p, s)| p.from_client && s.kind == Kind::Data && s.ace() == 0b001));
+    assert!(pair.down.counters().marked > 20 && pair.server.stats().lost_packets == 0);
+    // A client of RFC 3168 asks without AE.
+    let mut pair = tcp_pair(Algorithm::NewReno, Some(EchoRule::Rfc3168), &marking());
+    pair.server = server(Some(EchoRule::Accurate));
+    let pair = ends(pair);
+    assert_eq!(ace(&pair, Kind::SynAck), Some((0b001, Ecn::NotEct)));
+    // RFC 9331 section 4.1: without the count there is no ECT(1).
+    let mut pair = tcp_pair(Algorithm::Prague, None, &marking());
+    pair.server = server(Some(EchoRule::Rfc3168));
+    let pair = ends(pair);
+    assert!(segments(&pair.seen).all(|(p, _)| p.packet.ecn != Ecn::Ect1 || !p.from_client));
+}
+
+/// The queue of one flow at a step threshold stays there, at full rate.
+#[test]
+fn prague_keeps_the_queue_at_the_threshold() {
+    let pair = ends(tcp_pair(Algorithm::Prague, None, &marking()));
+    let counters = pair.down.counters();
+    assert_eq!(pair.server.stats().lost_packets, 0);
+    let data = segments(&pair.seen).filter(|(p, s)| !p.from_client && s.kind == Kind::Data);
+    assert!(data.into_iter().all(|(p, _)| p.packet.ecn == Ecn::Ect1));
+    let delay = counters.queueing_ns as f64 * 1e-6 / counters.served as f64;
+    assert!((6.0..13.5).contains(&delay), "{delay} ms in the mean");
+    let seconds = pair.client_log.streams[0].3.map_or(f64::NAN, |t| t.as_secs_f64());
+    let ideal = 10_000_000.0 * 8.0 / 20e6 * 1500.0 / 1448.0;
+    assert!(seconds < ideal * 1.04, "{seconds} s of {ideal}");
+    let quic = ends(quic_pair(Algorithm::Prague, false));
+    assert_eq!(quic.server.stats().lost_packets, 0);
+    assert!(quic.seen.iter().all(|p| p.packet.ecn == Ecn::Ect1), "validation holds to the end");
+    let counters = quic.down.counters();
+    let delay = counters.queueing_ns as f64 * 1e-6 / counters.served as f64;
+    assert!((6.0..13.5).contains(&delay), "QUIC: {delay} ms in the mean");
 }

@@ -70,7 +70,12 @@ fn configs() -> impl Strategy<Value = Config> {
     ];
     let mtu = prop_oneof![3 => Just(1500u32), 1 => 576u32..9000];
     let ticks = prop_oneof![Just(4u64), Just(0), Just(10)];
-    let ecn = prop_oneof![Just(None), Just(Some(EchoRule::Rfc3168)), Just(Some(EchoRule::Dctcp))];
+    let ecn = prop_oneof![
+        Just(None),
+        Just(Some(EchoRule::Rfc3168)),
+        Just(Some(EchoRule::Dctcp)),
+        Just(Some(EchoRule::Accurate))
+    ];
     let quick = (prop_oneof![Just(16u32), Just(0)], ecn);
     let switches = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let windows = (1u32..20, 1000u64..65_536, 0u64..8);

@@ -71,6 +71,7 @@ _CONGESTION = {
     "newreno": "NewReno",
     "nv": "NV",
     "olia": "OLIA",
+    "prague": "Prague",
     "reno": "Reno",
     "scalable": "Scalable",
     "tahoe": "Tahoe",

@@ -140,6 +140,7 @@ impl Endpoint for FixedWindow {
             sacks: 0,
             ece: false,
             cwr: false,
+            ae: false,
             push: false,
             sack: Default::default(),
             damaged: false,

@@ -376,13 +376,20 @@ algorithms! {
     bbr3::Bbr3,
     /// DCTCP.
     dctcp::Dctcp,
+    /// Prague.
+    prague::Prague,
 }
 
 impl Algorithm {
     /// Whether it depends on marks, so that its packets are always ECN-capable and marks are echoed one by one (Linux:
     /// `TCP_CONG_NEEDS_ECN`).
     pub fn needs_ecn(self) -> bool {
-        self == Algorithm::Dctcp
+        matches!(self, Algorithm::Dctcp | Algorithm::Prague)
+    }
+
+    /// Whether its packets ask the network for L4S treatment (ECT(1); RFC 9331).
+    pub fn is_l4s(self) -> bool {
+        self == Algorithm::Prague
     }
 
     /// The algorithm called `name`.

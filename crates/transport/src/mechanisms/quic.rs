@@ -145,9 +145,16 @@ pub const QUIC: &[Quic] = &[
     Quic::new(
         "ecn",
         Kind::OnOff,
-        "packets are ECN-capable and marks heeded; always for dctcp",
+        "packets are ECN-capable and marks heeded; always for dctcp and prague",
         "RFC 9000 section 13.4",
         (|c| Value::switch(c.ecn), |c, v| c.ecn = v.is_on()),
+    ),
+    Quic::new(
+        "l4s",
+        Kind::OnOff,
+        "packets are sent as ECT(1) where ECN is used: queues such as dualpi2 give them L4S treatment",
+        "RFC 9331 section 4.1",
+        (|c| Value::switch(c.l4s), |c, v| c.l4s = v.is_on()),
     ),
     Quic::new(
         "delack",

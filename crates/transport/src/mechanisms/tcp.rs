@@ -233,19 +233,21 @@ pub const TCP: &[Tcp] = &[
     .only("QUIC has no such option"),
     Tcp::new(
         "ecn",
-        Kind::OneOf(&["rfc3168", "dctcp"]),
-        "packets are ECN-capable, marks heeded and echoed by this rule; dctcp has its own always",
-        "RFC 3168, RFC 8257; tcp_ecn",
+        Kind::OneOf(&["rfc3168", "dctcp", "accurate"]),
+        "packets are ECN-capable, marks heeded and echoed by this rule; dctcp and prague have their own always",
+        "RFC 3168, RFC 8257, RFC 9768; tcp_ecn",
         (
             |c| match c.ecn {
                 None => Value::Off,
                 Some(EchoRule::Rfc3168) => Value::Word("rfc3168"),
                 Some(EchoRule::Dctcp) => Value::Word("dctcp"),
+                Some(EchoRule::Accurate) => Value::Word("accurate"),
             },
             |c, v| {
                 c.ecn = match v {
                     Value::Off => None,
                     Value::Word("dctcp") => Some(EchoRule::Dctcp),
+                    Value::Word("accurate") => Some(EchoRule::Accurate),
                     Value::Word(_) => Some(EchoRule::Rfc3168),
                     _ => c.ecn.or(Some(EchoRule::Rfc3168)),
                 }
@@ -254,6 +256,13 @@ pub const TCP: &[Tcp] = &[
     )
     .on(Value::On)
     .off(),
+    Tcp::new(
+        "l4s",
+        Kind::OnOff,
+        "packets are sent as ECT(1) where ECN is used: queues such as dualpi2 give them L4S treatment",
+        "RFC 9331 section 4.1",
+        (|c| Value::switch(c.l4s), |c, v| c.l4s = v.is_on()),
+    ),
     Tcp::new(
         "delack",
         Kind::OnOff,

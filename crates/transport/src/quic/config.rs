@@ -25,6 +25,8 @@ pub struct Config {
     /// Whether packets are ECN-capable and marks heeded (RFC 9000 section 13.4). Default false but for algorithms that need
     /// it.
     pub ecn: bool,
+    /// Packets are sent as ECT(1), which asks the network for L4S treatment (RFC 9331). Default: the algorithm's.
+    pub l4s: bool,
     /// Dice for congestion control: path 0 has them, each other path a part of its own, `path 1` and so on.
     pub stream: Stream,
     /// The initial window in datagrams; in bytes it is bounded as RFC 9002 section 7.2 says. Default 10.
@@ -106,6 +108,7 @@ impl Config {
             algorithm,
             slow_start: None,
             ecn: algorithm.needs_ecn(),
+            l4s: algorithm.is_l4s(),
             stream,
             initial_window: 10,
             max_udp_payload: 1472,

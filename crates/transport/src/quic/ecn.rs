@@ -1,6 +1,6 @@
 //! ECN (RFC 9000 section 13.4): what was received with which codepoint, and whether what the peer reports can be true.
 //!
-//! A path sends ECT(0) from its first packet on, and for ever unless validation fails; the testing period of appendix A.4,
+//! A path sends ECT(0), or ECT(1) for L4S (RFC 9331 section 4.1), from its first packet on, and for ever unless validation fails; the testing period of appendix A.4,
 //! which guards against paths that drop ECN-capable packets, is left out, as no link here does.
 
 use super::packet::SpaceId;
@@ -32,7 +32,8 @@ impl EcnCounts {
 /// A path's use of ECN.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marking {
-    on: bool,
+    /// The codepoint of packets; not ECN-capable if ECN is off.
+    codepoint: Ecn,
     /// ECN-capable packets sent in each packet number space.
     sent: [u64; 3],
     /// What the peer has reported of each.
@@ -42,41 +43,49 @@ pub(super) struct Marking {
 }
 
 impl Marking {
-    pub fn new(on: bool) -> Marking {
-        Marking { on, sent: [0; 3], reported: [EcnCounts::default(); 3], bytes: 0 }
+    /// A path whose packets are sent with this codepoint; `None` if they are not ECN-capable.
+    pub fn new(codepoint: Option<Ecn>) -> Marking {
+        let codepoint = codepoint.unwrap_or(Ecn::NotEct);
+        Marking { codepoint, sent: [0; 3], reported: [EcnCounts::default(); 3], bytes: 0 }
     }
 
     /// Whether packets are ECN-capable.
     #[inline]
     pub fn is_on(&self) -> bool {
-        self.on
+        self.codepoint != Ecn::NotEct
     }
 
     /// The codepoint of packets sent now.
     #[inline]
     pub fn codepoint(&self) -> Ecn {
-        if self.on { Ecn::Ect0 } else { Ecn::NotEct }
+        self.codepoint
     }
 
     #[inline]
     pub fn on_sent(&mut self, id: SpaceId) {
-        self.sent[id as usize] += u64::from(self.on);
+        self.sent[id as usize] += u64::from(self.is_on());
     }
 
     /// An ACK with a new largest number acknowledged `newly` packets: how many more are marked. If its counts cannot be
     /// true (section 13.4.2.1), the path uses ECN no more.
     pub fn on_ack(&mut self, id: SpaceId, counts: Option<EcnCounts>, newly: u64) -> u64 {
-        if !self.on {
+        if !self.is_on() {
             return 0;
         }
         let (before, sent) = (self.reported[id as usize], self.sent[id as usize]);
         let more = counts.and_then(|now| {
-            let (ect0, ce) = (now.ect0.checked_sub(before.ect0)?, now.ce.checked_sub(before.ce)?);
-            let seen = now.ect0.checked_add(now.ce)?;
-            (now.ect1 == 0 && ect0 + ce >= newly && seen <= sent).then_some((now, ce))
+            // What was sent with one codepoint does not arrive with the other.
+            let capable = |counts: EcnCounts| match self.codepoint {
+                Ecn::Ect1 => (counts.ect1, counts.ect0),
+                _ => (counts.ect0, counts.ect1),
+            };
+            let ((own, other), (own_before, _)) = (capable(now), capable(before));
+            let (more, ce) = (own.checked_sub(own_before)?, now.ce.checked_sub(before.ce)?);
+            let seen = own.checked_add(now.ce)?;
+            (other == 0 && more + ce >= newly && seen <= sent).then_some((now, ce))
         });
         let Some((now, ce)) = more else {
-            self.on = false;
+            self.codepoint = Ecn::NotEct;
             return 0;
         };
         self.reported[id as usize] = now;
@@ -93,7 +102,7 @@ mod tests {
     }
 
     fn ten_sent() -> Marking {
-        let mut marking = Marking::new(true);
+        let mut marking = Marking::new(Some(Ecn::Ect0));
         (0..10).for_each(|_| marking.on_sent(SpaceId::Data));
         marking
     }

@@ -15,7 +15,7 @@ use crate::cc::{self, CongestionController, Sent};
 use crate::endpoint::Role;
 use crate::path::PathState;
 use crate::recovery::{BurstPacer, RateSampler, Reported};
-use haltere_net::{Packet, PathId, Rate, Span, Time};
+use haltere_net::{Ecn, Packet, PathId, Rate, Span, Time};
 
 /// What a path must know of the connection to set its timer (RFC 9002 section 6.2).
 #[derive(Clone, Copy, Debug)]
@@ -142,7 +142,7 @@ impl Path {
             paced_until: Time::NEVER,
             window_limited: false,
             undo: config.undo,
-            marking: Marking::new(config.ecn),
+            marking: Marking::new(config.ecn.then_some(if config.l4s { Ecn::Ect1 } else { Ecn::Ect0 })),
             // Section 7.7: bursts of the size of the initial window are allowed.
             pacing: config.pacing.then(|| BurstPacer::new(config.unpaced.map_or(initial_window, |n| n * mss))),
             burst: config.burst,

@@ -109,6 +109,8 @@ pub struct Config {
     /// ECN, and how marks are echoed. It is used if the peer has it too. The default is `None`, except for algorithms
     /// that need it (Linux: `tcp_ecn = 2`).
     pub ecn: Option<EchoRule>,
+    /// Packets are sent as ECT(1), which asks the network for L4S treatment (RFC 9331). Default: the algorithm's.
+    pub l4s: bool,
     /// The retransmission timeout.
     pub rto: RtoRule,
     /// Granularity of the retransmission and delayed-ACK timers: the kernel's tick (HZ = 250 gives 4 ms).
@@ -178,7 +180,8 @@ impl Config {
             frto: true,
             undo: true,
             timestamps: true,
-            ecn: algorithm.needs_ecn().then_some(EchoRule::Dctcp),
+            ecn: algorithm.needs_ecn().then(|| if algorithm.is_l4s() { EchoRule::Accurate } else { EchoRule::Dctcp }),
+            l4s: algorithm.is_l4s(),
             rto: RtoRule::LINUX,
             tick: Span::from_millis(4),
             phase: Span::ZERO,

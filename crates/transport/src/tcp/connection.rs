@@ -1,5 +1,6 @@
 //! A TCP connection (or one subflow): handshake, timers, and the [`Endpoint`] interface to the two halves.
 
+use super::accurate;
 use super::config::Config;
 use super::echo::EchoRule;
 use super::receiver::{Due, Receiver};
@@ -39,6 +40,8 @@ pub(super) struct Handshake {
     timer: Time,
     /// Server: data arrived with the SYN, and the application may answer before the handshake is complete.
     pub early: bool,
+    /// The codepoint with which the peer's packet of the handshake arrived, to be reflected (RFC 9768 section 3.1.1).
+    reflect: Option<Ecn>,
 }
 
 /// One end of a TCP connection.
@@ -77,6 +80,7 @@ impl Connection {
                 tries: 0,
                 timer: Time::NEVER,
                 early: false,
+                reflect: None,
             },
             events: VecDeque::new(),
             opened: false,
@@ -107,17 +111,25 @@ impl Connection {
             sacks: 0,
             ece: false,
             cwr: false,
+            ae: false,
             push: false,
             sack: Default::default(),
             damaged: false,
         }
     }
 
-    /// Only new data is ECN-capable (RFC 3168 sections 6.1.4 to 6.1.6). With DCTCP all packets are (Linux:
-    /// `tcp_ecn_send`).
+    /// Only new data is ECN-capable (RFC 3168 sections 6.1.4 to 6.1.6). With DCTCP all packets are, and with accurate
+    /// ECN all but those of the handshake (Linux: `tcp_ecn_send`).
     fn codepoint(&self, fresh: bool) -> Ecn {
-        let all = self.config.ecn == Some(EchoRule::Dctcp);
-        if all || (fresh && self.tx.ecn) { Ecn::Ect0 } else { Ecn::NotEct }
+        let capable = match self.tx.ecn {
+            Some(EchoRule::Accurate) => true,
+            agreed => self.config.ecn == Some(EchoRule::Dctcp) || (fresh && agreed.is_some()),
+        };
+        match (capable, self.config.l4s) {
+            (false, _) => Ecn::NotEct,
+            (true, false) => Ecn::Ect0,
+            (true, true) => Ecn::Ect1,
+        }
     }
 
     fn data_packet(&mut self, out: Outgoing, now: Time) -> Packet<Body> {
@@ -148,11 +160,22 @@ impl Connection {
         self.data_packet(Outgoing::plain(self.tx.nxt, 0, false), now)
     }
 
-    /// Both ends have agreed on ECN.
-    fn use_ecn(&mut self) {
-        if let Some(rule) = self.config.ecn {
-            self.tx.ecn = true;
-            self.rx.echo.negotiated(rule);
+    /// Both ends have agreed on ECN, by this rule.
+    fn use_ecn(&mut self, rule: EchoRule) {
+        self.tx.ecn = Some(rule);
+        self.tx.estimated.begin(self.config.role);
+        self.rx.echo.negotiated(rule);
+    }
+
+    /// The rule by which both ends use ECN, if the peer has accurate ECN (`accurate`) or a flag that echoes marks. An end
+    /// that is configured for accurate ECN takes RFC 3168's from a peer that has no better (RFC 9768 section 3.1.1),
+    /// unless it sends ECT(1): L4S needs the count (RFC 9331 section 4.1).
+    fn agreed(&self, accurate: bool) -> Option<EchoRule> {
+        match self.config.ecn? {
+            EchoRule::Accurate if accurate => Some(EchoRule::Accurate),
+            EchoRule::Accurate if self.config.l4s => None,
+            EchoRule::Accurate => Some(EchoRule::Rfc3168),
+            rule => Some(rule),
         }
     }
 
@@ -178,6 +201,7 @@ impl Connection {
     }
 
     fn on_established(&mut self, s: &Segment, ecn: Ecn, cx: &mut Cx<'_>) {
+        self.rx.echo.count(ecn);
         self.tx.on_ack(s, cx);
         self.rx.on_segment(s, ecn, cx.now, self.tx.rtt.srtt());
         // The kernel acknowledges before the application learns of the data. Only data that is already waiting is sent
@@ -247,8 +271,12 @@ impl Endpoint for Connection {
                 self.rx.on_handshake(s.timestamp);
                 self.state = State::SynReceived;
                 self.handshake.pending = true;
-                if s.ece && s.cwr {
-                    self.use_ecn();
+                if s.ece
+                    && s.cwr
+                    && let Some(rule) = self.agreed(s.ae)
+                {
+                    self.use_ecn(rule);
+                    self.handshake.reflect = Some(ecn);
                 }
                 if self.config.fast_open && s.len > 0 {
                     self.take_syn_data(s, cx.now);
@@ -257,8 +285,13 @@ impl Endpoint for Connection {
             (State::SynReceived, Kind::Syn) => self.handshake.pending = true,
             (State::SynSent, Kind::SynAck) => {
                 self.rx.on_handshake(s.timestamp);
-                if s.ece && !s.cwr {
-                    self.use_ecn();
+                let accurate = self.config.ecn == Some(EchoRule::Accurate) && accurate::grants(s.ace());
+                let classic = s.ece && !s.cwr && !s.ae;
+                if (accurate || classic)
+                    && let Some(rule) = self.agreed(accurate)
+                {
+                    self.use_ecn(rule);
+                    self.handshake.reflect = Some(ecn).filter(|_| accurate);
                 }
                 self.settle_syn_data(s.ack);
                 self.establish(s.window, cx.now);
@@ -266,6 +299,7 @@ impl Endpoint for Connection {
             }
             (State::Established, Kind::SynAck) => self.rx.acknowledge_now(),
             (State::SynReceived, Kind::Data) => {
+                self.handshake.reflect = None;
                 self.establish(s.window, cx.now);
                 self.on_established(s, ecn, cx);
             }
@@ -329,9 +363,17 @@ impl Endpoint for Connection {
             // The window of a SYN is not scaled (RFC 7323 section 2.2).
             segment.window = segment.window.min(65_535);
             // A retransmitted SYN does not ask for ECN, which may be why the first was lost (section 6.1.1.1).
-            segment.cwr = kind == Kind::Syn && self.config.ecn.is_some() && self.handshake.tries == 1;
-            segment.ece = segment.cwr || (kind == Kind::SynAck && self.tx.ecn);
-            let ecn = self.codepoint(false);
+            if kind == Kind::Syn {
+                let asks = self.config.ecn.filter(|_| self.handshake.tries == 1);
+                (segment.cwr, segment.ece) = (asks.is_some(), asks.is_some());
+                segment.ae = asks == Some(EchoRule::Accurate);
+            } else {
+                match (self.tx.ecn, self.handshake.reflect) {
+                    (Some(EchoRule::Accurate), Some(syn)) => segment.set_ace(accurate::reflected(syn)),
+                    (agreed, _) => segment.set_ace(u8::from(agreed.is_some())),
+                }
+            }
+            let ecn = if self.tx.ecn == Some(EchoRule::Accurate) { Ecn::NotEct } else { self.codepoint(false) };
             return Some(self.packet(segment, ecn));
         }
         if !matches!(self.state, State::Established | State::Closed) && !self.handshake.early {
@@ -344,7 +386,11 @@ impl Endpoint for Connection {
             return Some(self.packet(early, ecn));
         }
         if std::mem::take(&mut self.handshake.ack) {
-            return Some(self.bare_ack(now));
+            let mut ack = self.bare_ack(now);
+            if let (Body::Tcp(segment), Some(syn_ack)) = (&mut ack.body, self.handshake.reflect.take()) {
+                segment.set_ace(accurate::reflected(syn_ack));
+            }
+            return Some(ack);
         }
         if let Some(out) = self.tx.poll(cx) {
             self.rx.on_data_sent(now);

@@ -1,5 +1,7 @@
 //! The receiver's side of ECN: when an acknowledgement reports that marks were seen.
 
+use super::accurate::Counted;
+use super::segment::Segment;
 use haltere_net::Ecn;
 
 /// How marks are echoed.
@@ -9,6 +11,8 @@ pub enum EchoRule {
     Rfc3168,
     /// Each acknowledgement reports whether the data it acknowledges was marked (RFC 8257 section 3.2).
     Dctcp,
+    /// Each segment carries the count of marked packets (RFC 9768).
+    Accurate,
 }
 
 /// How a mark, or its absence, changes when acknowledgements are sent.
@@ -35,6 +39,8 @@ pub(super) struct Echo {
     seen: bool,
     /// The next expected position after the previous packet was processed (Linux: `prior_rcv_nxt`).
     next: u64,
+    /// The count of marked packets, with accurate ECN.
+    counted: Counted,
 }
 
 impl Echo {
@@ -43,9 +49,22 @@ impl Echo {
         self.rule = Some(rule);
     }
 
+    /// Counts a packet of any kind, for accurate ECN.
+    pub(super) fn count(&mut self, ecn: Ecn) {
+        self.counted.count(ecn);
+    }
+
+    /// Fills in what a segment reports of marks.
+    pub(super) fn report(&mut self, s: &mut Segment) {
+        match self.rule {
+            Some(EchoRule::Accurate) => s.set_ace(self.counted.report()),
+            _ => s.ece = self.on,
+        }
+    }
+
     /// Processes whether a segment reports a reduced window (`cwr`).
     pub(super) fn take_reduced(&mut self, cwr: bool) -> Asks {
-        if !cwr || self.rule.is_none() {
+        if !cwr || matches!(self.rule, None | Some(EchoRule::Accurate)) {
             return Asks::Nothing;
         }
         // The echo of DCTCP depends on the marks alone, which are processed with the segment itself.
@@ -57,7 +76,7 @@ impl Echo {
     /// Processes a data packet, after which `next` is the next expected position (Linux: `__tcp_ecn_check_ce`).
     pub(super) fn take_mark(&mut self, ecn: Ecn, next: u64) -> Asks {
         let Some(rule) = self.rule else { return Asks::Nothing };
-        if ecn == Ecn::NotEct {
+        if ecn == Ecn::NotEct && rule != EchoRule::Accurate {
             // This packet is not ECN-capable, but others are: it is most likely a retransmission.
             return if self.seen { Asks::Quick } else { Asks::Nothing };
         }
@@ -74,6 +93,8 @@ impl Echo {
                 let echo = std::mem::replace(&mut self.on, marked);
                 if echo == marked { Asks::Nothing } else { Asks::Now { before, echo } }
             }
+            EchoRule::Accurate if self.counted.presses() => Asks::Now { before: 0, echo: false },
+            EchoRule::Accurate => Asks::Nothing,
         }
     }
 }

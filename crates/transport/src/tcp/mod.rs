@@ -18,9 +18,11 @@
 //! | `ticks` | the host's clock and timer wheel |
 //! | `trace` | reports to the probe |
 //! | `receiver` | reassembly, when to acknowledge, the receive window |
-//! | `echo` | how marks (ECN) are echoed: RFC 3168, or RFC 8257 for DCTCP |
+//! | `echo` | how marks (ECN) are echoed: RFC 3168, RFC 8257 for DCTCP, or RFC 9768 |
+//! | `accurate` | accurate ECN: the count of marks, and how it is read (RFC 9768) |
 
 mod acceptance;
+mod accurate;
 pub mod config;
 mod connection;
 mod counting;

@@ -472,7 +472,7 @@ impl Receiver {
     /// Fills in the acknowledgement fields of a segment that is about to be sent.
     pub(super) fn acknowledge(&mut self, s: &mut Segment) {
         s.ack = self.next;
-        s.ece = self.echo.on;
+        self.echo.report(s);
         self.window.edge = self.window.edge.max(self.read + self.window.space);
         // The window is rounded up. Rounding down would withdraw part of what was advertised (RFC 7323 section 2.4;
         // Linux: `tcp_select_window`).

@@ -72,6 +72,8 @@ pub struct Segment {
     pub ece: bool,
     /// Whether the sender has reduced its window (CWR).
     pub cwr: bool,
+    /// With `cwr` and `ece`, the count of accurate ECN ([`Segment::ace`]; AE, RFC 9768).
+    pub ae: bool,
     /// Whether it ends the written data, or a group of segments sent together (PSH).
     pub push: bool,
     /// SACK blocks.
@@ -141,6 +143,7 @@ mod tests {
             sacks: 0,
             ece: false,
             cwr: false,
+            ae: false,
             push: false,
             sack: Default::default(),
             damaged: false,

@@ -163,6 +163,7 @@ impl Bench {
             sacks: 0,
             ece: false,
             cwr: false,
+            ae: false,
             push: false,
             sack: Default::default(),
             damaged: false,

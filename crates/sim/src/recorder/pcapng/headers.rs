@@ -87,6 +87,8 @@ fn tcp_header(segment: &Segment, from: u16, to: u16, offers: Handshake, options:
     header.ack = segment.kind != Kind::Syn;
     header.ece = segment.ece;
     header.cwr = segment.cwr;
+    // The bit that RFC 9768 calls AE was the nonce sum.
+    header.ns = segment.ae;
     header.psh = segment.push;
     if header.ack {
         header.acknowledgment_number = segment.ack.wrapping_add(1) as u32;

@@ -184,6 +184,7 @@ pub(super) fn tcp(segment: &Segment, len: u32, connection: u32, acked: &mut u64)
         (segment.kind != Kind::Syn, 'A'),
         (segment.ece, 'E'),
         (segment.cwr, 'C'),
+        (segment.ae, 'N'),
     ];
     let flags = set.iter().filter(|(on, _)| *on).map(|(_, letter)| letter).collect();
     let connection = (connection > 0).then_some(connection);

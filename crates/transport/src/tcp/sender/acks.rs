@@ -3,6 +3,7 @@
 use super::{Order, Sender};
 use crate::cc::{self, Ask, Phase, Stamps, Trigger};
 use crate::recovery::prr::PrrAck;
+use crate::tcp::echo::EchoRule;
 use crate::tcp::scoreboard::{Delivery, Marks};
 use crate::tcp::segment::Segment;
 use crate::tcp::ticks::timestamp;
@@ -32,6 +33,7 @@ impl Sender {
             self.largest_window = self.largest_window.max(s.window);
         }
         if self.board.is_empty() {
+            self.take_count(s, 0);
             self.tell_echo(0, now);
             if s.sacks > 0 || self.tlp.is_some() {
                 self.take_late_duplicate(s, window_update, now);
@@ -46,7 +48,7 @@ impl Sender {
             self.una = s.ack;
             self.retransmits = 0;
         }
-        self.ece = self.ecn && s.ece;
+        self.ece = self.echoes() && s.ece;
         let mut d = Delivery::default();
         let mut duplicate = None;
         if s.sacks > 0 {
@@ -71,6 +73,7 @@ impl Sender {
         }
         let prior_delivered = self.sampler.pending_prior_delivered();
         self.rack.update_window(prior_delivered, self.sampler.delivered());
+        self.take_count(s, u64::from(d.delivered));
         self.tell_echo(u64::from(d.delivered) * self.mss, now);
         let plain = !(advanced || s.len > 0 || window_update);
         if self.tlp.is_some() {
@@ -103,12 +106,26 @@ impl Sender {
         self.take_probe_ack(s.ack, duplicate, s.len == 0 && !window_update, now);
     }
 
+    /// Whether the peer echoes marks by a flag.
+    fn echoes(&self) -> bool {
+        self.ecn.is_some_and(|rule| rule != EchoRule::Accurate)
+    }
+
+    /// With accurate ECN: reads the count of marks from an acknowledgement that delivers this many packets.
+    fn take_count(&mut self, s: &Segment, packets: u64) {
+        if self.ecn == Some(EchoRule::Accurate) {
+            let more = self.estimated.take((s.ace(), s.timestamp), packets);
+            self.ece = more > 0;
+            self.marked += more * self.mss;
+        }
+    }
+
     /// Counts the bytes that an acknowledgement delivered for the share of marks, even with nothing in flight.
     fn tell_echo(&mut self, delivered: u64, now: Time) {
-        if !self.ecn {
+        if self.ecn.is_none() {
             return;
         }
-        self.marked += if self.ece { delivered } else { 0 };
+        self.marked += if self.ece && self.echoes() { delivered } else { 0 };
         self.cc.on_echo(&cc::Echo {
             now,
             acked_to: self.una,

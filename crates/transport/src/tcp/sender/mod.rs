@@ -4,7 +4,9 @@
 mod acks;
 mod timers;
 
+use super::accurate::Estimated;
 use super::config::{Config, Rules};
+use super::echo::EchoRule;
 use super::recovery::{Episode, Rack, Tlp};
 use super::rtt::Rtt;
 use super::scoreboard::Scoreboard;
@@ -109,8 +111,10 @@ pub(super) struct Sender {
     forced: Option<Forced>,
     usage: Usage,
     sent_new: bool,
-    /// Whether the connection uses ECN, and whether the present acknowledgement echoes marks.
-    pub ecn: bool,
+    /// How marks are echoed if the connection uses ECN, the count of accurate ECN, and whether the present
+    /// acknowledgement reports marks.
+    pub ecn: Option<EchoRule>,
+    pub(super) estimated: Estimated,
     pub(super) ece: bool,
     /// Bytes delivered by acknowledgements that echoed marks.
     marked: u64,
@@ -165,7 +169,8 @@ impl Sender {
             forced: None,
             usage: Usage::default(),
             sent_new: false,
-            ecn: false,
+            ecn: None,
+            estimated: Estimated::default(),
             ece: false,
             marked: 0,
             cwr: false,
@@ -408,7 +413,7 @@ impl Sender {
         if let Some(prr) = &mut self.prr {
             prr.on_sent(self.mss);
         }
-        let cwr = self.ecn && std::mem::take(&mut self.cwr);
+        let cwr = self.ecn.is_some() && std::mem::take(&mut self.cwr);
         Some(Outgoing { seq, len: data as u32, fin, fresh: data > 0, cwr, push })
     }
 
