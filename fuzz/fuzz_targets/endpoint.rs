@@ -40,6 +40,7 @@ fn segment(u: &mut Unstructured<'_>) -> Result<Segment> {
         sack,
         ece: u.arbitrary()?,
         cwr: u.arbitrary()?,
+        ae: u.arbitrary()?,
         push: u.arbitrary()?,
         damaged: u.ratio(1, 8)?,
     })

@@ -68,9 +68,9 @@ fn segments() -> impl Strategy<Value = Segment> {
         prop_oneof![1 => Just(Kind::Syn), 1 => Just(Kind::SynAck), 5 => Just(Kind::Data), 1 => Just(Kind::Reset)];
     let block = || (numbers(), numbers(), numbers()).prop_map(|(s, e, a)| SackBlock::new(s, e, a));
     let len = prop_oneof![3 => 0u32..1500, 1 => any::<u32>()];
-    let fields = (kind, any::<[bool; 4]>(), numbers(), len, numbers(), numbers());
+    let fields = (kind, any::<[bool; 5]>(), numbers(), len, numbers(), numbers());
     (fields, any::<(u32, u32)>(), any::<u8>(), [block(), block(), block()], any::<bool>()).prop_map(
-        |((kind, [fin, ece, cwr, push], seq, len, ack, window), (timestamp, echo), sacks, sack, damaged)| Segment {
+        |((kind, [fin, ece, cwr, ae, push], seq, len, ack, window), (timestamp, echo), sacks, sack, damaged)| Segment {
             kind,
             fin,
             seq,
@@ -81,6 +81,7 @@ fn segments() -> impl Strategy<Value = Segment> {
             echo,
             ece,
             cwr,
+            ae,
             push,
             sacks,
             sack,
