@@ -1,0 +1,125 @@
+"""Five claims of L4S, each judged from the results by a rule that was fixed before there were any.
+
+Rates are goodputs after the first ten seconds. The delay of a flow's packets is the mean of its RTT samples less the
+RTT of the empty path. Ratios are geometric means over rates and RTTs, compared within each replication; intervals are
+at 95 % over replications.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from haltere.figures import quantities
+from haltere.figures.metrics import METRICS
+from haltere.figures.tables import Tables, from_scale
+from haltere.report.claims import Evidence, MissingDataError, Verdict, all_of, claim, exceeds, remark
+from haltere.stats import Interval, mean
+
+Numbers = NDArray[np.float64]
+
+BESIDE = "Prague beside CUBIC"
+RATES = ["10Mbit/s", "40Mbit/s", "200Mbit/s"]
+RTTS = ["10ms", "50ms"]
+RFC = "RFC 9332"
+RISK = "RFC 9331 section 6.1"
+
+
+def column(tables: Tables, flows: str, queue: str, rate: str, rtt: str, what: pl.Expr) -> tuple[Numbers, Numbers]:
+    """A value of the first flow and of the second, replication by replication."""
+    runs = tables.experiment_runs("side-by-side").filter(
+        pl.col("status") == "ok",
+        pl.col("flows") == flows, pl.col("queue") == queue, pl.col("rate") == rate, pl.col("rtt") == rtt,
+    )  # fmt: skip
+    found = runs.join(tables.flows.select("run_id", "flow", what.alias("value")), on="run_id").sort(
+        "replication", "flow"
+    )
+    first, second = (found.filter(pl.col("flow") == flow)["value"].to_numpy() for flow in (0, 1))
+    if len(first) < 2 or len(first) != len(second):
+        raise MissingDataError(f"side-by-side holds {len(first)} replications of {flows} with {queue}, {rate}, {rtt}")
+    return first, second
+
+
+def shares(tables: Tables, flows: str, queue: str, rates: list[str] = RATES, rtts: list[str] = RTTS) -> Numbers:
+    """The logarithm of the first flow's rate over the second's, averaged over rates and RTTs."""
+    parts = [column(tables, flows, queue, rate, rtt, pl.col("goodput_bps")) for rate in rates for rtt in rtts]
+    return np.mean([np.log(first / second) for first, second in parts], axis=0)
+
+
+def delays(tables: Tables, flows: str, queue: str, rate: str, rtt: str) -> tuple[Numbers, Numbers]:
+    """Mean queueing delays of both flows, ms."""
+    base = quantities.value(rtt) or 0.0
+    return column(tables, flows, queue, rate, rtt, (pl.col("mean_rtt_s") - base) * 1e3)
+
+
+def ratio(logarithms: Numbers) -> Interval:
+    """A geometric mean of ratios with its interval."""
+    return from_scale(mean(logarithms), METRICS["goodput"])
+
+
+def within_factor(what: str, logarithms: Numbers, factor: float) -> list[Evidence]:
+    """The parts "not more than `factor` times" and "not less than one part in `factor`"."""
+    return [
+        exceeds(f"{what}; above 1/{factor:g}", ratio(logarithms), 1 / factor),
+        exceeds(f"The inverse; above 1/{factor:g}", ratio(-logarithms), 1 / factor),
+    ]
+
+
+@claim("Under DualPI2 a Prague flow and a CUBIC flow get about the same rate.", source=RFC)
+def about_the_same_rate(tables: Tables) -> Verdict:
+    """For each rate and RTT, Prague's goodput over CUBIC's must lie between 1/2 and 2."""
+    parts: list[Evidence] = []
+    for rate in RATES:
+        for rtt in RTTS:
+            found = shares(tables, BESIDE, "DualPI2", [rate], [rtt])
+            parts += within_factor(f"Prague ÷ CUBIC at {quantities.text(rate)}, {quantities.text(rtt)}", found, 2.0)
+    return all_of(*parts)
+
+
+@claim("Under DualPI2 the packets of a Prague flow wait about a millisecond, beside a CUBIC flow too.", source=RFC)
+def a_millisecond(tables: Tables) -> Verdict:
+    """Beside CUBIC and beside itself, for each rate and RTT, Prague's mean delay must be below 2 ms, or below the time
+    of three packets where that is longer."""
+    parts = []
+    for flows in (BESIDE, "Prague beside itself"):
+        for rate in RATES:
+            bound = max(2.0, 3 * 1500 * 8 / (quantities.value(rate) or 1.0) * 1e3)
+            for rtt in RTTS:
+                first, _ = delays(tables, flows, "DualPI2", rate, rtt)
+                name = f"{bound:g} ms less the delay, {flows}, {quantities.text(rate)}, {quantities.text(rtt)}, ms"
+                parts.append(exceeds(name, mean(bound - first), 0.0, "±"))
+    return all_of(*parts)
+
+
+@claim("Under DualPI2 the packets of a CUBIC flow wait about the target of 15 ms, not more.", source=RFC)
+def the_target(tables: Tables) -> Verdict:
+    """Beside Prague, for each rate and RTT, CUBIC's mean delay must be below 20 ms."""
+    parts = []
+    for rate in RATES:
+        for rtt in RTTS:
+            _, second = delays(tables, BESIDE, "DualPI2", rate, rtt)
+            name = f"20 ms less CUBIC's delay at {quantities.text(rate)}, {quantities.text(rtt)}, ms"
+            parts.append(exceeds(name, mean(20.0 - second), 0.0, "±"))
+    return all_of(*parts)
+
+
+@claim("In one queue that marks as RFC 3168 says, Prague takes most of a classic flow's rate.", source=RISK)
+def starves_in_one_queue(tables: Tables) -> Verdict:
+    """Under CoDel with ECN, Prague's goodput must be more than twice CUBIC's, over all rates and RTTs."""
+    found = shares(tables, "Prague beside CUBIC with ECN", "CoDel with ECN")
+    parts = [exceeds("Prague ÷ CUBIC with ECN", ratio(found), 2.0)]
+    for rate in RATES:
+        for rtt in RTTS:
+            one = ratio(shares(tables, "Prague beside CUBIC with ECN", "CoDel with ECN", [rate], [rtt]))
+            parts.append(remark(f"at {quantities.text(rate)}, {quantities.text(rtt)}", f"{one.value:.1f}"))
+    return all_of(*parts)
+
+
+@claim(
+    "Where each flow has a queue of its own, Prague and CUBIC get the same rate.",
+    source="RFC 8290; RFC 9331 section 6.1",
+)
+def same_in_flow_queues(tables: Tables) -> Verdict:
+    """Under FQ-CoDel, Prague's goodput over CUBIC's must lie between 0.8 and 1.25 over all rates and RTTs."""
+    return all_of(*within_factor("Prague ÷ CUBIC", shares(tables, BESIDE, "FQ-CoDel"), 1.25))
