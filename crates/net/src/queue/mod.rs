@@ -5,9 +5,11 @@
 //! discipline's parameters (declared by `parameters!`), a `DESCRIPTION` and the discipline itself, which implements
 //! [`QueueDiscipline`]. Scenarios, the emulator and rigs then know it by its name.
 
+mod codel_control;
 mod config;
 mod fates;
 mod length;
+mod store;
 
 pub use config::{Description, Parameter, Place};
 pub use fates::{DropReason, Fate, Fates, Listener};
@@ -21,6 +23,8 @@ config::disciplines! {
     drop_tail::DropTail,
     /// First in, first out. A packet that finds the queue full replaces the oldest.
     head_drop::HeadDrop,
+    /// Controlled delay (RFC 8289).
+    codel::Codel,
 }
 
 /// The packets that wait in a queue.
