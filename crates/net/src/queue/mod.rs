@@ -8,6 +8,7 @@
 mod codel_control;
 mod config;
 mod fates;
+mod flows;
 mod length;
 mod store;
 
@@ -25,6 +26,8 @@ config::disciplines! {
     head_drop::HeadDrop,
     /// Controlled delay (RFC 8289).
     codel::Codel,
+    /// Fair queueing with CoDel on each flow (RFC 8290).
+    fq_codel::FqCodel,
 }
 
 /// The packets that wait in a queue.
