@@ -10,6 +10,7 @@ mod config;
 mod fates;
 mod flows;
 mod length;
+mod pie_control;
 mod store;
 
 pub use config::{Description, Parameter, Place};
@@ -28,6 +29,8 @@ config::disciplines! {
     codel::Codel,
     /// Fair queueing with CoDel on each flow (RFC 8290).
     fq_codel::FqCodel,
+    /// Proportional integral controller enhanced (RFC 8033).
+    pie::Pie,
 }
 
 /// The packets that wait in a queue.
