@@ -6,7 +6,7 @@
 use super::config::Value;
 use super::store::Fifo;
 use crate::packet::FlowKey;
-use crate::units::QuantityError;
+use crate::units::{Bytes, QuantityError};
 
 /// The end of a list.
 const NONE: u32 = u32::MAX;
@@ -206,6 +206,12 @@ impl Buckets {
         }
         *flow - 1
     }
+}
+
+/// The quantum of deficit round robin, bytes: the one given, at least 256, or the MTU.
+pub(super) fn quantum(given: Option<Bytes>, mtu: u32) -> i64 {
+    let bytes = given.map_or(u64::from(mtu), |bytes| bytes.0);
+    bytes.clamp(256, 1 << 20) as i64
 }
 
 /// A number of buckets: 1 to 65 536, as Linux allows.

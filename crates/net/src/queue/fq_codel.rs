@@ -8,7 +8,7 @@
 
 use super::codel_control::{Control, State};
 use super::config::{Description, Place, parameters};
-use super::flows::{Buckets, FlowCount, Flows};
+use super::flows::{Buckets, FlowCount, Flows, quantum};
 use super::store::Store;
 use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
 use crate::packet::Packet;
@@ -44,12 +44,6 @@ parameters! {
         /// The most packets that are dropped at once when the limit is exceeded.
         drop_batch: u64 = 64,
     }
-}
-
-/// The quantum of deficit round robin, bytes: the one given, at least 256, or the MTU.
-pub(super) fn quantum(given: Option<Bytes>, mtu: u32) -> i64 {
-    let bytes = given.map_or(u64::from(mtu), |bytes| bytes.0);
-    bytes.clamp(256, 1 << 20) as i64
 }
 
 /// Deficit round robin over flows with CoDel on each.

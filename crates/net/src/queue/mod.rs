@@ -31,6 +31,8 @@ config::disciplines! {
     fq_codel::FqCodel,
     /// Proportional integral controller enhanced (RFC 8033).
     pie::Pie,
+    /// Fair queueing with PIE on each flow.
+    fq_pie::FqPie,
 }
 
 /// The packets that wait in a queue.
