@@ -3,10 +3,10 @@
 //!
 //! The lists are linked by indices into a vector, which grows with the number of buckets that were ever used.
 
-use super::config::Value;
 use super::store::Fifo;
+use super::whole::FlowCount;
 use crate::packet::FlowKey;
-use crate::units::{Bytes, QuantityError};
+use crate::units::Bytes;
 
 /// The end of a list.
 const NONE: u32 = u32::MAX;
@@ -212,27 +212,6 @@ impl Buckets {
 pub(super) fn quantum(given: Option<Bytes>, mtu: u32) -> i64 {
     let bytes = given.map_or(u64::from(mtu), |bytes| bytes.0);
     bytes.clamp(256, 1 << 20) as i64
-}
-
-/// A number of buckets: 1 to 65 536, as Linux allows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FlowCount(u32);
-
-impl FlowCount {
-    /// The default of Linux.
-    pub(super) const DEFAULT: FlowCount = FlowCount(1024);
-}
-
-impl Value for FlowCount {
-    const EXAMPLE: &'static str = "1024";
-    fn parse(text: &str) -> Result<FlowCount, QuantityError> {
-        let count = text.trim().parse().ok().filter(|count| (1..=65_536).contains(count));
-        let wrong = || QuantityError { given: text.to_string(), expected: "a whole number from 1 to 65536" };
-        count.map(FlowCount).ok_or_else(wrong)
-    }
-    fn text(&self) -> Option<String> {
-        Some(self.0.to_string())
-    }
 }
 
 #[cfg(test)]

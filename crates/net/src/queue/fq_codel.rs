@@ -8,8 +8,9 @@
 
 use super::codel_control::{Control, State};
 use super::config::{Description, Place, parameters};
-use super::flows::{Buckets, FlowCount, Flows, quantum};
+use super::flows::{Buckets, Flows, quantum};
 use super::store::Store;
+use super::whole::FlowCount;
 use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
 use crate::packet::Packet;
 use crate::time::{Span, Time};
@@ -30,7 +31,7 @@ parameters! {
         /// The memory of the packets, as Linux accounts it: 2304 bytes for one of 1500.
         memory_limit: Bytes = Bytes(32 << 20),
         /// The number of buckets into which flows are hashed.
-        flows: FlowCount = FlowCount::DEFAULT,
+        flows: FlowCount = FlowCount(1024),
         /// The delay that may stand in a flow's queue.
         target: Span = Span::from_millis(5),
         /// How long the delay may be above the target before the first drop: the greatest usual RTT.

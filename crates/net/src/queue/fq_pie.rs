@@ -8,9 +8,10 @@
 //! packets that exceed it but drops none; it is left out here.
 
 use super::config::{Description, Place, parameters};
-use super::flows::{Buckets, FlowCount, Flows, quantum};
+use super::flows::{Buckets, Flows, quantum};
 use super::pie_control::{Control, State, gain, in_ticks};
 use super::store::Store;
+use super::whole::FlowCount;
 use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
 use crate::packet::Packet;
 use crate::rng::Stream;
@@ -30,7 +31,7 @@ parameters! {
         /// The limit of all flows together.
         limit: Length = Length::Packets(10_240),
         /// The number of buckets into which flows are hashed.
-        flows: FlowCount = FlowCount::DEFAULT,
+        flows: FlowCount = FlowCount(1024),
         /// The delay that each controller holds.
         target: Span = Span::from_millis(15),
         /// The period of the controllers, rounded up to ticks of 4ms as in Linux.

@@ -12,6 +12,7 @@ mod flows;
 mod length;
 mod pie_control;
 mod store;
+mod whole;
 
 pub use config::{Description, Parameter, Place};
 pub use fates::{DropReason, Fate, Fates, Listener};
@@ -33,6 +34,8 @@ config::disciplines! {
     pie::Pie,
     /// Fair queueing with PIE on each flow.
     fq_pie::FqPie,
+    /// Dual-queue coupled AQM for L4S (RFC 9332).
+    dualpi2::DualPi2,
 }
 
 /// The packets that wait in a queue.

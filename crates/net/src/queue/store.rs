@@ -101,6 +101,11 @@ impl<B> Store<B> {
         }
         Some(packet)
     }
+
+    /// The first packet of a queue.
+    pub(super) fn front(&self, fifo: &Fifo) -> Option<&Packet<B>> {
+        self.slots.get(fifo.head as usize)?.packet.as_ref()
+    }
 }
 
 impl Fifo {
@@ -135,6 +140,7 @@ mod tests {
             let bodies = |store: &mut Store<u32>, fifo: &mut Fifo| -> Vec<u32> {
                 std::iter::from_fn(|| store.pop(fifo).map(|packet| packet.body)).collect()
             };
+            assert_eq!(store.front(&b).map(|packet| packet.body), Some(round * 10 + 1));
             assert_eq!(bodies(&mut store, &mut a), [round * 10, round * 10 + 2]);
             assert_eq!(bodies(&mut store, &mut b), [round * 10 + 1, round * 10 + 3]);
             assert_eq!((store.backlog(), store.memory()), (Backlog::default(), 0));
