@@ -6,7 +6,7 @@ mod disciplines;
 use disciplines::{FairAged, StrictPriority, TokenBucket};
 use haltere_net::link::{Link, LinkConfig, LinkCounters};
 use haltere_net::loss::{JitterModel, LossModel};
-use haltere_net::queue::{DropTail, HeadDrop, Limit, QueueConfig, QueueDiscipline};
+use haltere_net::queue::{Discipline, DropTail, HeadDrop, Limit, Place, QueueConfig, QueueDiscipline};
 use haltere_net::rng::Streams;
 use haltere_net::trace::RateTrace;
 use haltere_net::varying::{Between, InOutage, Outages, Period, Profile};
@@ -32,10 +32,45 @@ enum Queue {
     TokenBucket,
     StrictPriority,
     FairAged,
+    /// Any discipline, with parameters that make it act within the few milliseconds of a test.
+    Quick(Discipline),
 }
 
-const QUEUES: [Queue; 6] =
-    [Queue::Configured, Queue::Served, Queue::HeadDrop, Queue::TokenBucket, Queue::StrictPriority, Queue::FairAged];
+fn queues() -> Vec<Queue> {
+    let mut all = vec![
+        Queue::Configured,
+        Queue::Served,
+        Queue::HeadDrop,
+        Queue::TokenBucket,
+        Queue::StrictPriority,
+        Queue::FairAged,
+    ];
+    all.extend(Discipline::ALL.iter().map(|&discipline| Queue::Quick(discipline)));
+    all
+}
+
+/// A discipline whose times are a few milliseconds and whose limits are a few packets.
+fn quick(discipline: Discipline) -> QueueConfig {
+    let mut config = QueueConfig::of(discipline);
+    let settings = [
+        ("limit", "12p"),
+        ("memlimit", "20kB"),
+        ("target", "1ms"),
+        ("interval", "3ms"),
+        ("rtt", "3ms"),
+        ("tupdate", "1ms"),
+        ("step_thresh", "500us"),
+        ("bandwidth", "5Mbit/s"),
+        ("quantum", "600B"),
+        ("ecn", "true"),
+    ];
+    for (name, text) in settings {
+        if discipline.parameters().iter().any(|parameter| parameter.name == name) {
+            assert_eq!(config.set(name, text), Ok(()));
+        }
+    }
+    config
+}
 
 fn make(config: &LinkConfig, queue: Queue) -> Link<u32> {
     let streams = Streams::new(11, 2);
@@ -49,6 +84,7 @@ fn make(config: &LinkConfig, queue: Queue) -> Link<u32> {
         Queue::TokenBucket => Box::new(TokenBucket::new(Rate::from_bps(3_000_000), 3000, 9)),
         Queue::StrictPriority => Box::new(StrictPriority::new(7)),
         Queue::FairAged => Box::new(FairAged::new(8, Span::from_millis(3))),
+        Queue::Quick(discipline) => quick(discipline).build(&Place { scale, name: "l", streams: &streams }),
     };
     Link::with_discipline(config, "l", &streams, built)
 }
@@ -214,7 +250,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn extra_instants_change_nothing(config in configs(), offers in offers(), extra in prop::collection::vec(0u64..100_000_000, 0..60), queue in prop::sample::select(&QUEUES[..])) {
+    fn extra_instants_change_nothing(config in configs(), offers in offers(), extra in prop::collection::vec(0u64..100_000_000, 0..60), queue in prop::sample::select(queues())) {
         let once = drive_and_count(make(&config, queue), &offers, &[]);
         let often = drive_and_count(make(&config, queue), &offers, &extra);
         prop_assert_eq!(&once, &often);

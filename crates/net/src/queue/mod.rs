@@ -5,9 +5,14 @@
 //! discipline's parameters (declared by `parameters!`), a `DESCRIPTION` and the discipline itself, which implements
 //! [`QueueDiscipline`]. Scenarios, the emulator and rigs then know it by its name.
 
+mod codel_control;
 mod config;
 mod fates;
+mod flows;
 mod length;
+mod pie_control;
+mod store;
+mod whole;
 
 pub use config::{Description, Parameter, Place};
 pub use fates::{DropReason, Fate, Fates, Listener};
@@ -21,6 +26,16 @@ config::disciplines! {
     drop_tail::DropTail,
     /// First in, first out. A packet that finds the queue full replaces the oldest.
     head_drop::HeadDrop,
+    /// Controlled delay (RFC 8289).
+    codel::Codel,
+    /// Fair queueing with CoDel on each flow (RFC 8290).
+    fq_codel::FqCodel,
+    /// Proportional integral controller enhanced (RFC 8033).
+    pie::Pie,
+    /// Fair queueing with PIE on each flow.
+    fq_pie::FqPie,
+    /// Dual-queue coupled AQM for L4S (RFC 9332).
+    dualpi2::DualPi2,
 }
 
 /// The packets that wait in a queue.
