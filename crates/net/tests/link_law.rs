@@ -17,7 +17,7 @@ type Arrival = (u64, u32);
 
 fn packet(n: u32, len: u32) -> Packet<u32> {
     let flow = FlowKey { connection: ConnectionId(n * n % 5), ..FlowKey::default() };
-    let ecn = if n.is_multiple_of(3) { Ecn::NotEct } else { Ecn::Ect0 };
+    let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][n as usize % 3];
     Packet { ecn, flow, class: u8::from(n.is_multiple_of(4)), ..Packet::new(len, n) }
 }
 
@@ -247,7 +247,7 @@ fn offers() -> impl Strategy<Value = Vec<(u64, u32)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(2048))]
 
     #[test]
     fn extra_instants_change_nothing(config in configs(), offers in offers(), extra in prop::collection::vec(0u64..100_000_000, 0..60), queue in prop::sample::select(queues())) {

@@ -8,7 +8,7 @@ use haltere_net::queue::{Backlog, Discipline, Fate, Fates, Place, QueueConfig, Q
 use haltere_net::rng::Streams;
 use haltere_net::{ConnectionId, Ecn, FlowKey, Packet, Rate, Span, Time};
 use proptest::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The next action of a test, after this many ns.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +40,11 @@ fn all() -> Vec<(String, Box<dyn QueueDiscipline<u32>>)> {
     all
 }
 
+/// The ECN field with which a packet comes.
+fn ecn(n: u32) -> Ecn {
+    [Ecn::Ect0, Ecn::NotEct, Ecn::Ect1, Ecn::NotEct][n as usize % 4]
+}
+
 proptest! {
     #[test]
     fn any_interleaving_conserves_packets_and_bounds(
@@ -52,6 +57,7 @@ proptest! {
             let (mut now, mut counters) = (Time::ZERO, LinkCounters::default());
             let mut waiting: BTreeSet<u32> = BTreeSet::new();
             let mut bytes = std::collections::HashMap::new();
+            let mut last: BTreeMap<_, u32> = BTreeMap::new();
             for (n, &(later, step)) in steps.iter().enumerate() {
                 now += Span::from_nanos(later);
                 let n = n as u32;
@@ -68,8 +74,8 @@ proptest! {
                 match step {
                     Step::Enqueue(len) => {
                         let flow = FlowKey { connection: ConnectionId(n % 3), ..FlowKey::default() };
-                        let ecn = if n.is_multiple_of(2) { Ecn::Ect0 } else { Ecn::NotEct };
-                        let packet = Packet { flow, ecn, class: (n % 2) as u8, arrived: now, ..Packet::new(len, n) };
+                        let class = (n % 2) as u8;
+                        let packet = Packet { flow, ecn: ecn(n), class, arrived: now, ..Packet::new(len, n) };
                         waiting.insert(n);
                         bytes.insert(n, u64::from(len));
                         queue.enqueue(packet, now, &mut fates);
@@ -78,6 +84,9 @@ proptest! {
                         if let Some(packet) = queue.dequeue(now, &mut fates) {
                             prop_assert!(waiting.remove(&packet.body), "{}: {} comes out twice", name, packet.body);
                             prop_assert!(packet.arrived <= now);
+                            // Packets of a flow stay in order if they are of one class and alike in their ECN field.
+                            let before = last.insert((packet.flow, packet.class, ecn(packet.body)  == Ecn::Ect1), packet.body);
+                            prop_assert!(before.is_none_or(|n| n < packet.body), "{}: {} overtakes", name, packet.body);
                         }
                     }
                     Step::Dequeue => prop_assert!(queue.ready_at() > now),

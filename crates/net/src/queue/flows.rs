@@ -18,6 +18,8 @@ pub(super) enum Chain {
     New,
     /// Flows that have used up a quantum.
     Old,
+    /// Empty flows whose state has not come to rest (`cake`).
+    Decaying,
 }
 
 /// A flow with its queue and the state `S` of what manages it.
@@ -37,12 +39,12 @@ pub(super) struct Flow<S> {
 pub(super) struct Flows<S> {
     flows: Vec<Flow<S>>,
     /// The first and last flow of each list.
-    chains: [(u32, u32); 2],
+    chains: [(u32, u32); 3],
 }
 
 impl<S> Flows<S> {
     pub(super) fn new() -> Flows<S> {
-        Flows { flows: Vec::new(), chains: [(NONE, NONE); 2] }
+        Flows { flows: Vec::new(), chains: [(NONE, NONE); 3] }
     }
 
     /// Adds a flow, which is empty and on no list, and returns its index.
@@ -56,6 +58,12 @@ impl<S> Flows<S> {
     #[inline]
     pub(super) fn at(&mut self, flow: u32) -> &mut Flow<S> {
         &mut self.flows[flow as usize]
+    }
+
+    /// The same to look at.
+    #[inline]
+    pub(super) fn get(&self, flow: u32) -> &Flow<S> {
+        &self.flows[flow as usize]
     }
 
     /// The first flow of a list.

@@ -5,6 +5,9 @@
 //! discipline's parameters (declared by `parameters!`), a `DESCRIPTION` and the discipline itself, which implements
 //! [`QueueDiscipline`]. Scenarios, the emulator and rigs then know it by its name.
 
+mod cake_shaper;
+mod cake_tin;
+mod cobalt;
 mod codel_control;
 mod config;
 mod fates;
@@ -36,6 +39,8 @@ config::disciplines! {
     fq_pie::FqPie,
     /// Dual-queue coupled AQM for L4S (RFC 9332).
     dualpi2::DualPi2,
+    /// A shaper with classes and fairness between hosts and flows.
+    cake::Cake,
 }
 
 /// The packets that wait in a queue.
