@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -42,8 +43,17 @@ def _main(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            envvar="HALTERE_KERNEL",
+            help="The kernel of fidelity `linux`, by its name or version (see `haltere kernel list`).",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
-    pass
+    if kernel:
+        os.environ["HALTERE_KERNEL"] = kernel
 
 
 Contenders = Annotated[

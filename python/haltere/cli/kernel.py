@@ -25,7 +25,7 @@ def build(source: str | None, suite: str | None, hz: int, jobs: int | None, *, i
     if unknown:
         console.print(escape(f"this source does not know: {', '.join(unknown)}"), style="yellow")
     if (first := kernel.built()[0]) != built:
-        console.print(escape(f"the default is {first.name}; `--kernel {built.version}` chooses this one"))
+        console.print(escape(f"the default is {first.name}; `haltere --kernel {built.version} ...` uses this one"))
     console.print("next: haltere validate tcp/cubic --rate 40Mbit/s --rtt 50ms", markup=False)
 
 
@@ -53,7 +53,7 @@ def _print(built: list[kernel.Kernel]) -> None:
         mark = "used" if one == chosen else ""
         table.add_row(mark, one.name, one.version, str(one.hz), ", ".join(kernel.unknown_options(one)) or "–")
     console.print(table)
-    console.print("`--kernel NAME`, or the variable HALTERE_KERNEL, chooses another by its name or version", markup=False)
+    console.print("`haltere --kernel NAME ...`, or the variable HALTERE_KERNEL, chooses by name or version", markup=False)
 
 
 def check(*, as_json: bool) -> None:
