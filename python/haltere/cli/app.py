@@ -40,7 +40,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _main(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 (its callback does it)
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
     kernel: Annotated[
@@ -413,8 +413,8 @@ def kernel_build(
 ) -> None:
     """Build a user-mode Linux with time travel from Debian's source package or any kernel tree; some minutes, no root.
 
-    It goes into the user's cache folder. Several versions stand side by side. A version that is not installed is fetched
-    from the mirror that this machine's apt is configured for; its signature is checked.
+    It goes into the user's cache folder. Several versions stand side by side. A version that is not installed is
+    fetched from the mirror that this machine's apt is configured for; its signature is checked.
 
     `haltere kernel build`
 

@@ -53,7 +53,9 @@ def _print(built: list[kernel.Kernel]) -> None:
         mark = "used" if one == chosen else ""
         table.add_row(mark, one.name, one.version, str(one.hz), ", ".join(kernel.unknown_options(one)) or "–")
     console.print(table)
-    console.print("`haltere --kernel NAME ...`, or the variable HALTERE_KERNEL, chooses by name or version", markup=False)
+    console.print(
+        "`haltere --kernel NAME ...`, or the variable HALTERE_KERNEL, chooses by name or version", markup=False
+    )
 
 
 def check(*, as_json: bool) -> None:
@@ -77,7 +79,5 @@ def check(*, as_json: bool) -> None:
         console.print(escape(f"to build one: apt-get install {packages} (missing: {', '.join(tools)})"))
     else:
         sources = ", ".join(path.name.removesuffix(".tar.xz") for path in kernel.packaged_sources())
-        console.print(
-            escape(f"building is possible; sources here: {sources or 'none, apt-get fetches one'}")
-        )
+        console.print(escape(f"building is possible; sources here: {sources or 'none, apt-get fetches one'}"))
     console.print(escape(f"fidelity testbed: {'possible' if here is None else here}"))

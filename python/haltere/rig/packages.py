@@ -88,7 +88,9 @@ def _suites(only: str | None) -> list[Suite]:
     """List the suites to search on the mirrors that the machine's apt is configured for, its own suites first."""
     configured = list(_configured())
     if not configured:
-        raise InputError("this machine's apt is configured for no repository", right=f"a Debian mirror, or {_OTHERWISE}")
+        raise InputError(
+            "this machine's apt is configured for no repository", right=f"a Debian mirror, or {_OTHERWISE}"
+        )
     # The security archive has suites of its own and no backports.
     mirrors = list(dict.fromkeys(s.uri for s in configured if not s.name.endswith("-security")))
     later = [Suite(uri, name) for uri in mirrors for name in ((only,) if only else LATER_SUITES)]
@@ -97,9 +99,9 @@ def _suites(only: str | None) -> list[Suite]:
 
 
 def _configured() -> Iterator[Suite]:
+    form = "$(REPO_URI)|$(RELEASE)|$(COMPONENT)"
     answer = subprocess.run(
-        ["apt-get", "indextargets", "--no-release-info", "--format", "$(REPO_URI)|$(RELEASE)|$(COMPONENT)"]
-        + ["Created-By: Packages"],
+        ["apt-get", "indextargets", "--no-release-info", "--format", form, "Created-By: Packages"],
         capture_output=True,
         text=True,
         check=False,
