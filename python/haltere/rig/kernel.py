@@ -46,6 +46,12 @@ class Kernel:
     config: str
     """The first digits of the SHA-256 of its whole configuration."""
 
+    @property
+    def series(self) -> tuple[int, int]:
+        """The first two numbers of its version."""
+        first, second, *_ = [int(number) for number in re.findall(r"\d+", self.version)] + [0, 0]
+        return first, second
+
     def about(self) -> dict[str, str | int]:
         """Return what results record of it."""
         return {"name": self.name, "version": self.version, "hz": self.hz, "config": self.config}
@@ -59,8 +65,8 @@ def cache() -> Path:
 def built() -> list[Kernel]:
     """Return the kernels there are; the first one is the default.
 
-    The newest comes first, but those that are newer than `AGREED` come last. Among equals the one with the default timer
-    frequency is first.
+    The newest comes first, but those that are newer than `AGREED` come last. Among equals the one with the default
+    timer frequency is first.
     """
     found = []
     for about in cache().glob("*/about.json"):
@@ -256,11 +262,14 @@ def _make(tree: Path, work: Path, targets: list[str], on_progress: Progress | No
         raise HaltereError("the kernel does not build:\n" + "\n".join(f"  {line}" for line in said))
 
 
+def options(kernel: Kernel) -> frozenset[str]:
+    """Return the options that are on in a built kernel, without `CONFIG_`."""
+    lines = (kernel.path.parent / "config").read_text().splitlines()
+    return frozenset(line.removesuffix("=y").removeprefix("CONFIG_") for line in lines if line.endswith("=y"))
+
+
 def unknown_options(kernel: Kernel) -> list[str]:
     """Return the options of the project's configuration that a built kernel does not have."""
-    config = set((kernel.path.parent / "config").read_text().splitlines())
-    return [
-        line.removesuffix("=y").removeprefix("CONFIG_")
-        for line in CONFIG.read_text().splitlines()
-        if line.endswith("=y") and line not in config
-    ]
+    there = options(kernel)
+    wanted = [line.removesuffix("=y") for line in CONFIG.read_text().splitlines() if line.endswith("=y")]
+    return [name for line in wanted if (name := line.removeprefix("CONFIG_")) not in there]
