@@ -61,8 +61,6 @@ def test_losses_are_those_of_the_simulator() -> None:
         ({"flow": {"contender": "quic/cubic+0rtt", "app": "https"}}, ["0rtt", 'fidelity "model"']),
         ({"flow": {"contender": "tcp/cubic", "ack": {"every": 4}}}, ["ack", 'fidelity "model"']),
         ({"bottleneck": {"jitter": "3ms"}}, ["jitter", 'links = "haltere"']),
-        ({"bottleneck": {"queue": "64kB"}}, ["bytes", 'links = "haltere"']),
-        ({"bottleneck": {"queue": "head-drop"}}, ["queue discipline head-drop", 'links = "haltere"']),
         ({"bottleneck": {"mark": "5p"}}, ["marks", 'links = "haltere"']),
         ({"bottleneck": {"rate": {"trace": [1, 2]}}}, ["recorded rate", 'links = "haltere"']),
         ({"bottleneck": {"outage": [{"from": "1s", "to": "2s"}]}}, ["outages", 'links = "haltere"']),

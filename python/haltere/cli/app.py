@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -39,11 +40,20 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _main(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 (its callback does it)
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            envvar="HALTERE_KERNEL",
+            help="The kernel of fidelity `linux`, by its name or version (see `haltere kernel list`).",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
-    pass
+    if kernel:
+        os.environ["HALTERE_KERNEL"] = kernel
 
 
 Contenders = Annotated[
@@ -380,7 +390,16 @@ def kernel_build(
     source: Annotated[
         str | None,
         typer.Option(
-            help="A kernel tree, a packed one, or a version that Debian packages, such as 6.1 (default: the newest).",
+            help="A kernel tree, a packed one, or a version that Debian packages, such as 7.3 (default: 6.12, or the "
+            "package that is installed).",
+            show_default=False,
+        ),
+    ] = None,
+    suite: Annotated[
+        str | None,
+        typer.Option(
+            help="The suite of Debian that a version is fetched from, such as trixie-backports (default: several are "
+            "searched).",
             show_default=False,
         ),
     ] = None,
@@ -394,15 +413,26 @@ def kernel_build(
 ) -> None:
     """Build a user-mode Linux with time travel from Debian's source package or any kernel tree; some minutes, no root.
 
-    It goes into the user's cache folder. Several versions stand side by side.
+    It goes into the user's cache folder. Several versions stand side by side. A version that is not installed is
+    fetched from the mirror that this machine's apt is configured for; its signature is checked.
 
     `haltere kernel build`
+
+    `haltere kernel build --source 7.3`
 
     `haltere kernel build --source 6.1 --hz 1000`
     """
     from haltere.cli.kernel import build
 
-    build(source, hz, jobs, if_missing=if_missing)
+    build(source, suite, hz, jobs, if_missing=if_missing)
+
+
+@kernels.command("list")
+def kernel_list(as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False) -> None:
+    """List the kernels that were built, and which of them is used."""
+    from haltere.cli.kernel import list_kernels
+
+    list_kernels(as_json=as_json)
 
 
 @kernels.command("check")

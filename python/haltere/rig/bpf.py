@@ -1,4 +1,6 @@
-"""Two small programs for the kernel: one sends packets on by another interface, one drops those on a list first.
+"""Small programs for the kernel, which send packets on by another interface.
+
+One leaves them as they are, one treats them as a router does, and one drops those on a list first.
 
 A link's losses are drawn beforehand, from the simulator's own stream, and handed to the kernel as bits: whether a
 packet is lost depends on its ordinal alone. So one seed gives one loss pattern, in the kernel as in the simulator.
@@ -18,7 +20,11 @@ _SYS_BPF = {"x86_64": 321, "aarch64": 280, "riscv64": 280}.get(os.uname().machin
 _MAP_CREATE, _PROG_LOAD = 0, 5
 _MAP_ARRAY, _MMAPABLE = 2, 1 << 10
 _SCHED_CLS = 3
-_LOOKUP, _REDIRECT = 1, 23
+_LOOKUP, _CLONE_REDIRECT, _REDIRECT = 1, 13, 23
+_TYPE_OF_SERVICE = 14 + 1
+"""Where the byte stands in an Ethernet frame (RFC 791)."""
+_PRIORITY = 32
+"""Offset in `struct __sk_buff`."""
 _SHOT = 2  # TC_ACT_SHOT: drop
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -85,6 +91,32 @@ def _program(instructions: bytes) -> int:
 def redirect(interface: int) -> int:
     """Return a program that sends each packet out of the interface with this index."""
     return _program(_send_on(interface))
+
+
+def route(interface: int) -> int:
+    """Return a program that sends each packet out of the interface as a router does.
+
+    A packet no longer belongs to its sender's socket, which otherwise would wait for it (TCP small queues): a copy of
+    its header goes on. It has the priority of its type of service: 0, 2, 6 or 4 by the two bits above the last three
+    (`ip_tos2prio` of Linux, net/ipv4/route.c), which `pfifo_fast` and `prio` use.
+    """
+    return _program(
+        _instruction(0xBF, 6, 1)
+        + _instruction(0x30, value=_TYPE_OF_SERVICE)  # r0 = the byte of the packet that r6 points to
+        + _instruction(0x77, 0, value=3)
+        + _instruction(0x57, 0, value=3)
+        + _instruction(0xBF, 1, 0)
+        + _instruction(0x77, 1, value=1)
+        + _instruction(0xAF, 0, 1)
+        + _instruction(0x67, 0, value=1)  # r0 = 2 * (bits ^ bits >> 1)
+        + _instruction(0x63, 6, 0, _PRIORITY)
+        + _instruction(0xBF, 1, 6)
+        + _instruction(0xB7, 2, value=interface)
+        + _instruction(0xB7, 3)
+        + _instruction(0x85, value=_CLONE_REDIRECT)
+        + _instruction(0xB7, 0, value=_SHOT)
+        + _instruction(0x95)
+    )
 
 
 @dataclass

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from haltere.core import ScenarioProblem
-from haltere.rig import hosts, programs
-from haltere.rig.plan import Flow, plan
+from haltere.rig import disciplines, hosts, kernel, programs
+from haltere.rig.plan import Flow, Plan, plan
 
 KERNEL_CONGESTION = (
     "reno",
@@ -35,6 +35,8 @@ def check(fidelity: str, scenario_json: str) -> None:
     what = plan(scenario_json)
     if fidelity == "testbed" and what.made_by == "kernel" and not _kernel_has_netem():
         raise ScenarioProblem('this machine\'s kernel has no netem to make links of: set links = "haltere"', "links")
+    if fidelity == "linux":
+        _check_queues(what)
     known = KERNEL_CONGESTION if fidelity == "linux" else tuple(_available())
     for flow in what.flows:
         path = f"flows[{flow.number}].contender"
@@ -52,6 +54,27 @@ def check(fidelity: str, scenario_json: str) -> None:
         hosts.metrics(what.flows)
     except ValueError as error:
         raise ScenarioProblem(str(error), "flows") from None
+
+
+def _check_queues(what: Plan) -> None:
+    """Refuse queue disciplines that the kernel in use was built without."""
+    if not kernel.built():
+        return
+    found = kernel.find()
+    options = kernel.options(found)
+    for link in what.links if what.made_by == "kernel" else ():
+        for name, direction in link.directions:
+            if not direction.shaped:
+                continue
+            discipline, _ = disciplines.named(direction.queue)
+            missing = [option for option in discipline.needs if option not in options]
+            if missing:
+                raise ScenarioProblem(
+                    f"the link {link.name!r} has the queue discipline {discipline.kind} {name}, which Linux "
+                    f"{found.version} was built without ({', '.join(missing)}): build it again, or choose another of "
+                    '`haltere kernel list`, such as 7.3, which has dualpi2; or fidelity "model"',
+                    "topology",
+                )
 
 
 def _check_implementation(fidelity: str, flow: Flow, path: str, kernel: tuple[str, ...]) -> None:

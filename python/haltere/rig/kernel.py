@@ -21,10 +21,13 @@ from pathlib import Path
 
 from haltere.errors import HaltereError, InputError
 from haltere.files import write_whole
+from haltere.rig import packages
 
 CONFIG = Path(__file__).with_name("kernel.config")
 DEFAULT_HZ = 250
 """The timer frequency of Debian's and most servers' kernels, which the model follows."""
+AGREED = (6, 12)
+"""The newest series of kernels that the model was shown to agree with (`studies/agreement-linux`): the default."""
 SOURCES = Path("/usr/src")
 STEPS = 1700
 """About how many files a build compiles and links: for the progress bar."""
@@ -43,6 +46,12 @@ class Kernel:
     config: str
     """The first digits of the SHA-256 of its whole configuration."""
 
+    @property
+    def series(self) -> tuple[int, int]:
+        """The first two numbers of its version."""
+        first, second, *_ = [int(number) for number in re.findall(r"\d+", self.version)] + [0, 0]
+        return first, second
+
     def about(self) -> dict[str, str | int]:
         """Return what results record of it."""
         return {"name": self.name, "version": self.version, "hz": self.hz, "config": self.config}
@@ -54,7 +63,11 @@ def cache() -> Path:
 
 
 def built() -> list[Kernel]:
-    """Return the kernels there are, the newest version first; among equals the one with the default timer frequency."""
+    """Return the kernels there are; the first one is the default.
+
+    The newest comes first, but those that are newer than `AGREED` come last. Among equals the one with the default
+    timer frequency is first.
+    """
     found = []
     for about in cache().glob("*/about.json"):
         with contextlib.suppress(OSError, ValueError, KeyError):
@@ -62,7 +75,7 @@ def built() -> list[Kernel]:
             program = about.parent / "linux"
             if os.access(program, os.X_OK):
                 found.append(Kernel(about.parent.name, program, data["version"], int(data["hz"]), data["config"]))
-    return sorted(found, key=lambda k: (_order(k.version), k.hz == DEFAULT_HZ, k.name), reverse=True)
+    return sorted(found, key=lambda k: (*_order(k.version), k.hz == DEFAULT_HZ, k.name), reverse=True)
 
 
 def find(name: str | None = None) -> Kernel:
@@ -92,25 +105,34 @@ def missing_tools() -> dict[str, str]:
 
 
 def packaged_sources() -> list[Path]:
-    """Return Debian's packaged kernel sources, the newest first."""
+    """Return Debian's packaged kernel sources; a build takes the first one if it is not told which."""
     return sorted(SOURCES.glob("linux-source-*.tar.xz"), key=lambda p: _order(p.name), reverse=True)
 
 
-def _order(text: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", text))
+def _order(text: str) -> tuple[bool, list[int]]:
+    """A version's place: those up to `AGREED` after newer ones."""
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    return tuple(numbers[:2]) <= AGREED, numbers
 
 
 Progress = Callable[[int, int], None]
 
 
 def build(
-    source: str | None = None, *, hz: int = DEFAULT_HZ, jobs: int | None = None, on_progress: Progress | None = None
+    source: str | None = None,
+    *,
+    suite: str | None = None,
+    hz: int = DEFAULT_HZ,
+    jobs: int | None = None,
+    on_progress: Progress | None = None,
 ) -> Kernel:
     """Build a kernel and put it into the cache.
 
     Args:
         source: a kernel tree, a packed one (`linux-source-6.12.tar.xz`), or a version that Debian packages (`6.12`);
-            without it the newest of Debian's packages that is installed, or can be fetched.
+            without it the first of `packaged_sources()`, or else the series `AGREED`, which is fetched.
+        suite: where a version that is not installed is fetched from, such as `trixie-backports`; without it several are
+            searched (`packages.fetch`).
         hz: ticks a second.
         jobs: compilers at once (default: one a CPU).
         on_progress: called with (steps done, about how many there are).
@@ -129,7 +151,7 @@ def build(
         )
     home = cache()
     home.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".build-", dir=home) as folder, _tree(source, Path(folder)) as tree:
+    with tempfile.TemporaryDirectory(prefix=".build-", dir=home) as folder, _tree(source, suite, Path(folder)) as tree:
         work = Path(folder) / "work"
         work.mkdir()
         version = _configure(tree, work, hz)
@@ -151,12 +173,12 @@ def build(
 
 
 @contextlib.contextmanager
-def _tree(source: str | None, folder: Path) -> Iterator[Path]:
+def _tree(source: str | None, suite: str | None, folder: Path) -> Iterator[Path]:
     """Yield the source tree: the user's own, or one that is unpacked for the duration of the build."""
     if source is not None and Path(source).is_dir():
         yield _checked(Path(source).resolve())
         return
-    packed = Path(source) if source is not None and Path(source).is_file() else _packaged(source, folder)
+    packed = Path(source) if source is not None and Path(source).is_file() else _packaged(source, suite, folder)
     unpacked = folder / "source"
     unpacked.mkdir()
     answer = subprocess.run(
@@ -178,22 +200,22 @@ def _checked(tree: Path) -> Path:
     return tree
 
 
-def _packaged(version: str | None, folder: Path) -> Path:
+def _packaged(version: str | None, suite: str | None, folder: Path) -> Path:
     """Find Debian's package in /usr/src, or fetch it, which needs no root."""
-    installed = packaged_sources()
-    for file in installed:
+    for file in [] if suite else packaged_sources():
         if version is None or file.name == f"linux-source-{version}.tar.xz":
             return file
-    package = f"linux-source-{version or '6.12'}"
-    hint = f"apt-get install {package}, or give a kernel tree: {HOW} --source FOLDER"
-    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        raise InputError("there is no kernel source here", given=version, right=hint)
-    steps = (["apt-get", "download", "-qq", package], ["sh", "-c", "exec dpkg-deb -x ./*.deb ."])
-    for step in steps:
-        answer = subprocess.run(step, cwd=folder, capture_output=True, text=True, check=False)
-        if answer.returncode != 0:
-            raise InputError(f"the package {package} cannot be had: {answer.stderr.strip()[-200:]}", right=hint)
-    return folder / "usr" / "src" / f"{package}.tar.xz"
+    wanted = version or ".".join(str(number) for number in AGREED)
+    if not re.fullmatch(r"\d+\.\d+", wanted):
+        raise InputError(
+            "is neither a folder, nor a file, nor a version that Debian packages",
+            field="--source",
+            given=wanted,
+            right="such as 6.12, linux-source-6.12.tar.xz, or the folder of a kernel tree",
+        )
+    apt = folder / "apt"
+    apt.mkdir()
+    return packages.fetch(wanted, apt, suite)
 
 
 def _configure(tree: Path, work: Path, hz: int) -> str:
@@ -240,11 +262,14 @@ def _make(tree: Path, work: Path, targets: list[str], on_progress: Progress | No
         raise HaltereError("the kernel does not build:\n" + "\n".join(f"  {line}" for line in said))
 
 
+def options(kernel: Kernel) -> frozenset[str]:
+    """Return the options that are on in a built kernel, without `CONFIG_`."""
+    lines = (kernel.path.parent / "config").read_text().splitlines()
+    return frozenset(line.removesuffix("=y").removeprefix("CONFIG_") for line in lines if line.endswith("=y"))
+
+
 def unknown_options(kernel: Kernel) -> list[str]:
     """Return the options of the project's configuration that a built kernel does not have."""
-    config = set((kernel.path.parent / "config").read_text().splitlines())
-    return [
-        line.removesuffix("=y").removeprefix("CONFIG_")
-        for line in CONFIG.read_text().splitlines()
-        if line.endswith("=y") and line not in config
-    ]
+    there = options(kernel)
+    wanted = [line.removesuffix("=y") for line in CONFIG.read_text().splitlines() if line.endswith("=y")]
+    return [name for line in wanted if (name := line.removeprefix("CONFIG_")) not in there]

@@ -8,6 +8,11 @@ link through its own socket, and rate with queue is kept apart from delay and lo
 
     node a ── x: netem rate, limit ── y: losses, netem delay ── node b
 
+A queue that is not drop-tail in packets is a qdisc of the kernel. It stands below a shaper that takes packets from it
+at the link's rate, and serialisation is a place of its own behind it (`queues.build`):
+
+    node a ── x: htb with the qdisc ── s: netem rate ── y: losses, netem delay ── node b
+
 Every interface has the same hardware address and asks nobody for one (NOARP); none has an IP address. Each node has one
 address, on its loopback interface.
 """
@@ -17,6 +22,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import itertools
 import os
 import socket
 import struct
@@ -29,7 +35,7 @@ from pyroute2 import IPRoute
 from pyroute2.netlink.rtnl.tcmsg import sched_netem
 
 from haltere import core
-from haltere.rig import bpf
+from haltere.rig import bpf, queues, tc
 from haltere.rig.plan import Direction, Link, Plan, Route
 
 MAC = "02:00:00:00:00:01"
@@ -93,6 +99,7 @@ class Namespace:
         self.fd = new_namespace()
         with inside(self.fd):
             self.route = IPRoute()
+            self.netlink = tc.Socket()
         self._count = 0
         self.taps: list[str] = []
 
@@ -114,6 +121,7 @@ class Namespace:
     def close(self) -> None:
         """Let it go."""
         self.route.close()
+        self.netlink.close()
         os.close(self.fd)
 
 
@@ -148,6 +156,17 @@ class Rig:
     """(link, direction) to where it is watched; empty with the emulator's links, which count for themselves."""
     emulated: list[dict[str, Any]] = field(default_factory=list)
     droppers: list[bpf.Dropper] = field(default_factory=list)
+    shaped: dict[tuple[int, str], Interface] = field(default_factory=dict)
+    """(link, direction) to the interface that has a queue discipline of the kernel below a shaper."""
+
+    def counts(self) -> dict[tuple[int, str], queues.Counts]:
+        """Return what the queue disciplines have counted, by (link, direction)."""
+        return {
+            (number, way): queues.counts(
+                place.namespace.netlink, place.index, dict(self.plan.links[number].directions)[way].queue
+            )
+            for (number, way), place in self.shaped.items()
+        }
 
     def close(self) -> None:
         """Take it down."""
@@ -291,68 +310,78 @@ def _kernel_link(rig: Rig, link: Link, scenario_json: str, seed: int, replicatio
         raise AssertionError("kernel links need the namespace of wires")
     a, b = (rig.nodes[n] for n in link.ends)
     mtu = max(link.down.mtu, link.up.mtu)
-    limited = any(d.rate_bps for _, d in link.directions)
-    wire = any(d.wire for _, d in link.directions)
-    if not limited and not wire:
-        end_a, end_b = veth(a, b, mtu)
-        chain = [end_a, end_b]
-    else:
-        end_a, x0 = veth(a, wires, mtu)
-        if limited and wire:
-            x1, y1 = veth(wires, wires, mtu)
-            y0, end_b = veth(wires, b, mtu)
-            chain = [end_a, x0, x1, y1, y0, end_b]
-        else:
-            y0, end_b = veth(wires, b, mtu)
-            chain = [end_a, x0, y0, end_b]
-    rig.ends[link.number, link.ends[0]] = end_a
-    rig.ends[link.number, link.ends[1]] = end_b
+    stages = [
+        stage
+        for stage, asked in (
+            ("queue", any(d.rate_bps for _, d in link.directions)),
+            ("serialiser", any(d.shaped for _, d in link.directions)),
+            ("wire", any(d.wire for _, d in link.directions)),
+        )
+        if asked
+    ]
+    places = [a, *([wires] * len(stages)), b]
+    chain = [end for pair in itertools.pairwise(places) for end in veth(*pair, mtu)]
+    rig.ends[link.number, link.ends[0]] = chain[0]
+    rig.ends[link.number, link.ends[1]] = chain[-1]
     for way, (name, direction) in enumerate(link.directions):
         path = chain if way == 0 else chain[::-1]
         bits = b""
         if direction.lossy:
             bits = core.losses(scenario_json, seed, replication, 2 * link.number + way, rig.plan.packets())
-        _kernel_direction(rig, path, direction, bits)
+        # Both directions have the same stages, each in the order in which its packets pass them.
+        for number, stage in enumerate(stages):
+            _stage(rig, stage, path[2 * number + 1], path[2 * number + 2], direction, bits)
+        if direction.shaped:
+            rig.shaped[link.number, name] = path[2]
         departed = None
-        if len(path) == 6 or (len(path) == 4 and direction.rate_bps and not direction.wire):
-            departed = (path[3], "incoming")
+        if stages and stages != ["wire"]:
+            behind = path[2 * len(stages) - 1 if stages[-1] == "wire" else -1]
+            if behind is not path[-1] or direction.rate_bps:
+                departed = (behind, "incoming")
         rig.taps[link.number, name] = LinkTaps((path[0], "outgoing"), departed, (path[-1], "incoming"))
 
 
-def _kernel_direction(rig: Rig, path: list[Interface], direction: Direction, bits: bytes) -> None:
-    """Set queue disciplines and forwarding along a chain of veth ends, which is walked in the direction of packets."""
-    if len(path) == 2:
-        return
-    crossings = [(path[i], path[i + 1]) for i in range(1, len(path) - 1, 2)]
-    for number, (inward, outward) in enumerate(crossings):
-        last = number == len(crossings) - 1
-        # Packets are lost behind the queue: in the second of two crossings, or in the only one.
-        if bits and last:
-            dropper = bpf.Dropper.make(bits, outward.index)
-            rig.droppers.append(dropper)
-            program = dropper.fd
-        else:
-            program = bpf.redirect(outward.index)
-        inward.namespace.route.tc("add", "clsact", inward.index)
-        inward.namespace.route.tc(
-            "add-filter",
-            "bpf",
-            inward.index,
-            ":1",
-            fd=program,
-            name="haltere",
-            parent="ffff:fff2",
-            classid=1,
-            direct_action=True,
-        )
-        if not (bits and last):
-            os.close(program)
-        if direction.rate_bps and number == 0:
-            _netem(
-                outward, limit=direction.queue_packets + 1, rate=f"{direction.rate_bps}bit", packet_overhead=_IP_ONLY
-            )
-        if direction.delay_ns and last:
-            _netem(outward, limit=_NO_LIMIT, delay=direction.delay_ns / 1000)
+def _stage(rig: Rig, stage: str, inward: Interface, outward: Interface, direction: Direction, bits: bytes) -> None:
+    """Set forwarding and queue discipline at one place of a link, for one direction.
+
+    Packets come in by `inward` and leave by `outward`. `bits` are the direction's losses.
+    """
+    shaped = stage == "queue" and direction.shaped
+    if bits and stage == "wire":
+        dropper = bpf.Dropper.make(bits, outward.index)
+        rig.droppers.append(dropper)
+        program = dropper.fd
+    else:
+        program = bpf.route(outward.index) if shaped else bpf.redirect(outward.index)
+    inward.namespace.route.tc("add", "clsact", inward.index)
+    inward.namespace.route.tc(
+        "add-filter",
+        "bpf",
+        inward.index,
+        ":1",
+        fd=program,
+        name="haltere",
+        parent="ffff:fff2",
+        classid=1,
+        direct_action=True,
+    )
+    if not (bits and stage == "wire"):
+        os.close(program)
+    if shaped:
+        length = queues.interface_queue(direction.queue)
+        if length is not None:
+            outward.namespace.route.link("set", index=outward.index, txqlen=length)
+        queues.build(outward.namespace.netlink, outward.index, direction.queue, direction.ends)
+    elif stage == "queue" and direction.rate_bps:
+        _rate(outward, direction.rate_bps, direction.queue_packets + 1)
+    elif stage == "serialiser" and direction.shaped and direction.rate_bps:
+        _rate(outward, direction.rate_bps, _NO_LIMIT)
+    elif stage == "wire" and direction.delay_ns:
+        _netem(outward, limit=_NO_LIMIT, delay=direction.delay_ns / 1000)
+
+
+def _rate(interface: Interface, bps: int, limit: int) -> None:
+    _netem(interface, limit=limit, rate=f"{bps}bit", packet_overhead=_IP_ONLY)
 
 
 def _netem(interface: Interface, **parameters: Any) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from haltere import core
+from haltere.rig import disciplines
 
 Json = dict[str, Any]
 FIRST_PORT = 5000
@@ -36,21 +37,38 @@ class Direction:
         return number if limit.endswith("p") else -(-number // self.mtu)
 
     @property
+    def plain(self) -> bool:
+        """Whether the queue is drop-tail with a limit in packets, which the qdisc that makes the rate has."""
+        return self.queue["discipline"] == "drop-tail" and str(self.queue["limit"]).endswith("p")
+
+    @property
+    def shaped(self) -> bool:
+        """Whether the queue is a discipline of the kernel of its own, below a shaper."""
+        return self.rate_bps is not None and not self.plain
+
+    @property
+    def ends(self) -> disciplines.Link:
+        """What a queue discipline is told of this direction."""
+        return disciplines.Link(self.rate_bps or 0, self.mtu)
+
+    @property
     def beyond_kernel(self) -> str | None:
         """What of this the kernel's links here cannot do, in words."""
         discipline = self.queue["discipline"]
         cannot = {
             "jitter": self.jittery,
             "duplication": self.duplication > 0,
-            f"the queue discipline {discipline}": discipline != "drop-tail",
-            "a queue that marks": "mark" in self.queue,
-            "a queue counted in bytes": str(self.queue.get("limit", "")).endswith("B") and self.rate_bps is not None,
+            "a queue that marks at a length": discipline == "drop-tail" and "mark" in self.queue,
+            f"a {discipline} without a link's rate": self.rate_bps is None and discipline in ("tbf", "cake"),
             "a recorded rate": self.trace_ms is not None,
             "a rate that changes": self.rate_profile is not None,
             "a delay that changes": self.delay_profile is not None,
             "outages": self.outages is not None,
         }
-        return next((what for what, asked in cannot.items() if asked), None)
+        wrong = next((what for what, asked in cannot.items() if asked), None)
+        if wrong is None and self.shaped and (why := disciplines.refusal(self.queue, self.ends)) is not None:
+            return f"a queue ({why})"
+        return wrong
 
     @property
     def lossy(self) -> bool:

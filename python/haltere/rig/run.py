@@ -83,6 +83,7 @@ def _measured(rig: Rig, job: Json, emulator: Any) -> Json:
         answer = transfers.make(rig, sample_ns=job.get("sample_ns"), phase_ns=phase)
     finally:
         seen = json.loads(capture.stop())
+    _count_queues(rig, seen["links"])
     packets = {"taps": spec["flows"], "packets": seen["packets"]} if spec["packets"] else {}
     if emulator is None:
         return result(what, answer, seen, seen["links"]) | packets
@@ -94,6 +95,22 @@ def _measured(rig: Rig, job: Json, emulator: Any) -> Json:
         "endpoints_cpu_s": max(0.0, _cpu_s() - cpu - report["cpu_s"]),
         **packets,
     }
+
+
+def _count_queues(rig: Rig, links: list[Json]) -> None:
+    """Add to what the taps saw of links what queue disciplines have counted: marks, and which drops were early ones.
+
+    A tap sees packets that the queue did not give out, but not why.
+    """
+    counts = rig.counts()
+    for link, place in zip(links, rig.taps, strict=True):
+        if (counted := counts.get(place)) is not None:
+            early = min(counted.early, link["dropped_queue"])
+            link |= {
+                "marked_packets": counted.marks,
+                "dropped_early": early,
+                "dropped_queue": link["dropped_queue"] - early,
+            }
 
 
 def _cpu_s() -> float:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import fcntl
 import os
 import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from haltere.rig.agent import RUNS
 from haltere.rig.kernel import Kernel
 
 MEMORY = "2G"
+SECCOMP = (6, 16)
+"""The first series of kernels that can run their processes with seccomp(2) instead of ptrace(2)."""
 _PDEATHSIG = 1
 
 
@@ -28,11 +33,21 @@ def python_path() -> str:
     return os.pathsep.join([own, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
-def boot(kernel: Kernel, folder: Path, worker: str, work: str = RUNS) -> subprocess.Popen[bytes]:
+def boot(
+    kernel: Kernel, folder: Path, worker: str, work: str = RUNS, *, pinned: bool = True, seccomp: bool = True
+) -> subprocess.Popen[bytes]:
     """Start a kernel whose agent works off the jobs in a folder. Its console goes to `folder/WORKER.log`.
 
     It needs no privilege and has no network; the host's file system is its root, read-only. Only `folder` can be
     written.
+
+    Args:
+        kernel: which one.
+        folder: the jobs.
+        worker: the agent's name.
+        work: `MODULE:FUNCTION` that makes the runs.
+        pinned: whether it gets a processor of its own, if one is free (`_own_processor`).
+        seccomp: whether a kernel that can (`SECCOMP`) runs its processes with seccomp(2), where the host allows it.
     """
     folder = folder.resolve()
     script = folder / f"{worker}.init"
@@ -58,18 +73,54 @@ def boot(kernel: Kernel, folder: Path, worker: str, work: str = RUNS) -> subproc
         "console=tty0",
         "quiet",
         "panic=-1",
+        *(["seccomp=auto"] if seccomp and kernel.series >= SECCOMP else []),
     ]
+    cpu, lock = _own_processor() if pinned else (None, None)
+
+    def prepare() -> None:
+        die_with_parent()
+        if cpu is not None:
+            os.sched_setaffinity(0, {cpu})
+
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "TMPDIR": _memory(folder)}
-    with (folder / f"{worker}.log").open("wb") as log:
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            start_new_session=True,
-            preexec_fn=die_with_parent,
-        )
+    try:
+        with (folder / f"{worker}.log").open("wb") as log:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,
+                preexec_fn=prepare,
+                pass_fds=() if lock is None else (lock,),
+            )
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _own_processor() -> tuple[int | None, int | None]:
+    """Choose a processor that no other kernel of this user has, of those that this process may use.
+
+    A kernel and its processes take turns at every system call, and wake each other fastest on one processor.
+
+    Returns:
+        Its number, and a descriptor with the lock on it (flock(2)), which lasts as long as a process has the
+        descriptor. None and None if all are taken; then the scheduler decides.
+    """
+    folder = Path(tempfile.gettempdir()) / f"haltere-processors-{os.geteuid()}"
+    for cpu in sorted(os.sched_getaffinity(0)):
+        with contextlib.suppress(OSError):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            lock = os.open(folder / str(cpu), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(lock)
+                continue
+            return cpu, lock
+    return None, None
 
 
 def _memory(folder: Path) -> str:

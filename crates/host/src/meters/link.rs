@@ -2,7 +2,8 @@
 
 use haltere_net::{Rate, Span, Time};
 use serde::Serialize;
-use std::collections::{HashMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use std::net::Ipv4Addr;
 
 /// A packet whose service starts this short a time after it was offered did not wait: the clocks and the rounded
@@ -152,14 +153,19 @@ pub fn measure(
     counts
 }
 
-/// The queue's length and the time spent in it, of packets with their departures in the order of offer.
+/// The queue's length and the time spent in it, of packets with their departures in the order of offer. A discipline may
+/// serve them in another order.
 fn queue<'a>(rate: Rate, delay: Span, served: impl Iterator<Item = (&'a Event, &'a Event)>, counts: &mut LinkCounts) {
-    let mut waiting: VecDeque<(Time, u32)> = VecDeque::new();
+    let mut waiting: BinaryHeap<Reverse<(Time, u32)>> = BinaryHeap::new();
     let (mut bytes, mut number, mut waited, mut longest) = (0u64, 0u64, 0u128, Span::ZERO);
     for (offer, departure) in served {
         number += 1;
-        let started = waiting.iter().take_while(|(start, _)| *start <= offer.at).count();
-        bytes -= waiting.drain(..started).map(|(_, length)| u64::from(length)).sum::<u64>();
+        while let Some(&Reverse((start, length))) = waiting.peek()
+            && start <= offer.at
+        {
+            waiting.pop();
+            bytes -= u64::from(length);
+        }
         let start = departure.at.saturating_sub(delay).saturating_sub(rate.time_for(u64::from(offer.length)));
         let wait = start.since(offer.at);
         if wait <= ROUNDING {
@@ -167,7 +173,7 @@ fn queue<'a>(rate: Rate, delay: Span, served: impl Iterator<Item = (&'a Event, &
         }
         waited += u128::from(wait.as_nanos());
         longest = longest.max(wait);
-        waiting.push_back((start, offer.length));
+        waiting.push(Reverse((start, offer.length)));
         bytes += u64::from(offer.length);
         counts.max_queue_packets = counts.max_queue_packets.max(waiting.len() as u64);
         counts.max_queue_bytes = counts.max_queue_bytes.max(bytes);

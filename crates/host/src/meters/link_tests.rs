@@ -103,3 +103,18 @@ fn no_events_give_zeros() {
     let counts = measure(Known { rate: Some(RATE), delay: DELAY }, &[], Some(&[]), &[], Time::NEVER);
     assert_eq!(counts, LinkCounts::default());
 }
+
+#[test]
+fn a_queue_that_serves_in_another_order_is_as_long_as_it_was() {
+    // Four packets of 1250 bytes, 1 ms each, come at once; the first is served last. By the time of the fifth, which
+    // comes at 2.5 ms, three have begun.
+    let at = |tenths: u64| Time::from_nanos(1_000_000_000 + tenths * 100_000);
+    let offered: Vec<Event> = [0, 0, 0, 0, 25].iter().zip(1..).map(|(&t, i)| event(at(t), i, 1250)).collect();
+    let served = [(10, 2), (20, 3), (30, 4), (40, 1), (50, 5)];
+    let arrived: Vec<Event> = served.iter().map(|&(t, i)| event(at(t), i, 1250)).collect();
+    let known = Known { rate: Some(RATE), delay: Span::ZERO };
+    let counts = measure(known, &offered, None, &arrived, Time::NEVER);
+    assert_eq!((counts.max_queue_packets, counts.max_queue_bytes), (3, 3 * 1250));
+    // 0 + 1 + 2 + 3 + 1.5 ms.
+    assert!((counts.mean_queueing_delay_s - 7.5e-3 / 5.0).abs() < 1e-9, "{counts:?}");
+}
