@@ -8,6 +8,7 @@
 mod config;
 mod fates;
 mod length;
+mod word;
 
 pub use config::{Description, Parameter, Place};
 pub use fates::{DropReason, Fate, Fates, Listener};
@@ -47,7 +48,8 @@ pub trait QueueDiscipline<B>: Send {
     fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Fates<'_, B>);
 
     /// Returns the packet that leaves at `now`, which is not before [`QueueDiscipline::ready_at`]. It may drop and mark
-    /// packets before. `None` means that everything that was ready has been dropped.
+    /// packets before. `None` means that everything that was ready has been dropped, or is delayed until the time that
+    /// `ready_at` says then.
     fn dequeue(&mut self, now: Time, fates: &mut Fates<'_, B>) -> Option<Packet<B>>;
 
     /// When the next packet may leave: [`Time::NEVER`] if none waits, a past time if one may leave at once, a later
