@@ -5,9 +5,12 @@
 //! discipline's parameters (declared by `parameters!`), a `DESCRIPTION` and the discipline itself, which implements
 //! [`QueueDiscipline`]. Scenarios, the emulator and rigs then know it by its name.
 
+mod bands;
 mod config;
 mod fates;
 mod length;
+#[cfg(test)]
+mod testing;
 mod word;
 
 pub use config::{Description, Parameter, Place};
@@ -22,6 +25,12 @@ config::disciplines! {
     drop_tail::DropTail,
     /// First in, first out. A packet that finds the queue full replaces the oldest.
     head_drop::HeadDrop,
+    /// Three bands by the ToS field with strict priority between them.
+    pfifo_fast::PfifoFast,
+    /// Bands by the ToS field with strict priority between them.
+    prio::Prio,
+    /// A token bucket in front of a FIFO.
+    tbf::Tbf,
 }
 
 /// The packets that wait in a queue.
