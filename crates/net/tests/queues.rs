@@ -26,6 +26,9 @@ fn word(discipline: Discipline) -> (String, u64) {
         "pfifo_fast" => ("", 3),
         "prio" => (",bands=2,priomap=1 1 1 1 1 1 0 0 1 1 1 1 1 1 1 1", 2),
         "tbf" => (",rate=3Mbit/s,burst=3000B,peakrate=4Mbit/s", 1),
+        // The three flows of the test are in a class each, if they are not together.
+        "drr" => ("", 3),
+        "sfq" => (",depth=5,flows=2,divisor=4,quantum=300B,perturb=2ms", 1),
         _ => ("", 1),
     };
     (format!("{}:limit={LIMIT}p{parameters}", discipline.describe().name), queues * LIMIT)

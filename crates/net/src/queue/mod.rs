@@ -8,7 +8,9 @@
 mod bands;
 mod config;
 mod fates;
+mod hash;
 mod length;
+mod store;
 #[cfg(test)]
 mod testing;
 mod word;
@@ -31,6 +33,10 @@ config::disciplines! {
     prio::Prio,
     /// A token bucket in front of a FIFO.
     tbf::Tbf,
+    /// Deficit round robin over classes of flows.
+    drr::Drr,
+    /// Stochastic fairness queueing.
+    sfq::Sfq,
 }
 
 /// The packets that wait in a queue.
