@@ -29,6 +29,7 @@ fn word(discipline: Discipline) -> (String, u64) {
         // The three flows of the test are in a class each, if they are not together.
         "drr" => ("", 3),
         "sfq" => (",depth=5,flows=2,divisor=4,quantum=300B,perturb=2ms", 1),
+        "red" => (",min=1500B,max=4500B,probability=0.5,ecn=true,adaptive=true,gentle=true", 1),
         _ => ("", 1),
     };
     (format!("{}:limit={LIMIT}p{parameters}", discipline.describe().name), queues * LIMIT)

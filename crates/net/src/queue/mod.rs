@@ -37,6 +37,8 @@ config::disciplines! {
     drr::Drr,
     /// Stochastic fairness queueing.
     sfq::Sfq,
+    /// Random early detection.
+    red::Red,
 }
 
 /// The packets that wait in a queue.

@@ -2,7 +2,7 @@
 
 use super::{Backlog, Fate, Fates, Place, QueueConfig, QueueDiscipline, Scale};
 use crate::counters::LinkCounters;
-use crate::packet::{ConnectionId, FlowKey, Packet};
+use crate::packet::{ConnectionId, Ecn, FlowKey, Packet};
 use crate::rng::Streams;
 use crate::time::{Span, Time};
 use crate::units::Rate;
@@ -12,11 +12,17 @@ pub(super) fn packet(n: u32, len: u32, flow: u32) -> Packet<u32> {
     Packet { flow: FlowKey { connection: ConnectionId(flow), ..FlowKey::default() }, ..Packet::new(len, n) }
 }
 
+/// The same, ECN-capable.
+pub(super) fn capable(n: u32, len: u32, flow: u32) -> Packet<u32> {
+    Packet { ecn: Ecn::Ect0, ..packet(n, len, flow) }
+}
+
 /// A discipline under test on a link of 8 Mbit/s with packets of up to 1500 bytes.
 pub(super) struct Bench {
     pub(super) queue: Box<dyn QueueDiscipline<u32>>,
     pub(super) counters: LinkCounters,
     dropped: Vec<u32>,
+    marked: Vec<u32>,
 }
 
 impl Bench {
@@ -28,14 +34,14 @@ impl Bench {
         let config = QueueConfig::from_word(word).unwrap();
         let scale = Scale { rate: Some(Rate::from_bps(8_000_000)), rtt: Span::from_millis(100), mtu: 1500 };
         let queue = config.build(&Place { scale, name: "l/down", streams: &Streams::new(seed, 0) });
-        Bench { queue, counters: LinkCounters::default(), dropped: Vec::new() }
+        Bench { queue, counters: LinkCounters::default(), dropped: Vec::new(), marked: Vec::new() }
     }
 
     fn with<T>(&mut self, act: impl FnOnce(&mut dyn QueueDiscipline<u32>, &mut Fates<'_, u32>) -> T) -> T {
-        let dropped = &mut self.dropped;
+        let (dropped, marked) = (&mut self.dropped, &mut self.marked);
         let mut listener = |fate: Fate<'_, u32>| match fate {
             Fate::Dropped(packet, _) => dropped.push(packet.body),
-            Fate::Marked(_) => {}
+            Fate::Marked(packet) => marked.push(packet.body),
         };
         act(&mut *self.queue, &mut Fates::with_listener(&mut self.counters, &mut listener))
     }
@@ -74,5 +80,10 @@ impl Bench {
     /// The numbers of the packets that were dropped since the last call.
     pub(super) fn dropped(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.dropped)
+    }
+
+    /// The numbers of the packets that were marked since the last call.
+    pub(super) fn marked(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.marked)
     }
 }
