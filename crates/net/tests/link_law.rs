@@ -44,6 +44,8 @@ const BANDS: Queue = Queue::Word("pfifo_fast:limit=5p");
 
 fn queues() -> Vec<Queue> {
     let mut all = vec![Queue::Configured, Queue::Served, Queue::FairAged, HEAD_DROP, SHAPER, BANDS];
+    all.extend(["fq:maxrate=3Mbit/s,quantum=300B", "sfq:perturb=2ms,divisor=2"].map(Queue::Word));
+    all.push(Queue::Word("red:min=1kB,max=5kB,avpkt=1000B,adaptive=true,gentle=true,ecn=true"));
     all.extend(Discipline::ALL.iter().map(|&discipline| Queue::Small(discipline)));
     all
 }

@@ -19,20 +19,22 @@ enum Step {
 
 const LIMIT: u64 = 9;
 
-/// Parameters of disciplines beside the limit that make more happen, and by how many queues of its own the limit of a
-/// discipline counts: bands and classes have one each.
+/// Parameters of disciplines beside the limit that make more happen, and how many packets may wait: bands and classes have
+/// the limit each.
 fn word(discipline: Discipline) -> (String, u64) {
-    let (parameters, queues) = match discipline.describe().name {
-        "pfifo_fast" => ("", 3),
-        "prio" => (",bands=2,priomap=1 1 1 1 1 1 0 0 1 1 1 1 1 1 1 1", 2),
-        "tbf" => (",rate=3Mbit/s,burst=3000B,peakrate=4Mbit/s", 1),
+    let (parameters, bound) = match discipline.describe().name {
+        "pfifo_fast" => ("", 3 * LIMIT),
+        "prio" => (",bands=2,priomap=1 1 1 1 1 1 0 0 1 1 1 1 1 1 1 1", 2 * LIMIT),
+        "tbf" => (",rate=3Mbit/s,burst=3000B,peakrate=4Mbit/s", LIMIT),
         // The three flows of the test are in a class each, if they are not together.
-        "drr" => ("", 3),
-        "sfq" => (",depth=5,flows=2,divisor=4,quantum=300B,perturb=2ms", 1),
-        "red" => (",min=1500B,max=4500B,probability=0.5,ecn=true,adaptive=true,gentle=true", 1),
-        _ => ("", 1),
+        "drr" => ("", 3 * LIMIT),
+        "sfq" => (",depth=5,flows=2,divisor=4,quantum=300B,perturb=2ms", LIMIT),
+        // Three bands have the limit; eight packets can stand before them.
+        "fq" => (",flow_limit=7p,quantum=300B,initial_quantum=600B,ce_threshold=2ms", 3 * LIMIT + 8),
+        "red" => (",min=1500B,max=4500B,probability=0.5,ecn=true,adaptive=true,gentle=true", LIMIT),
+        _ => ("", LIMIT),
     };
-    (format!("{}:limit={LIMIT}p{parameters}", discipline.describe().name), queues * LIMIT)
+    (format!("{}:limit={LIMIT}p{parameters}", discipline.describe().name), bound)
 }
 
 /// All disciplines, with a small limit, followed by those of the tests; and how many packets may wait in each.
@@ -45,6 +47,9 @@ fn all() -> Vec<(String, u64, Box<dyn QueueDiscipline<u32>>)> {
         (word, bound, queue)
     });
     let mut all: Vec<_> = built.collect();
+    for (word, bound) in [("fq:limit=9p,maxrate=2Mbit/s", 3 * LIMIT), ("sfq:limit=9p,depth=4,headdrop=true", LIMIT)] {
+        all.push((word.into(), bound, QueueConfig::from_word(word).unwrap().build(&place)));
+    }
     all.push(("fair".into(), LIMIT, Box::new(FairAged::new(LIMIT, Span::from_millis(3)))));
     all
 }

@@ -17,6 +17,25 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 33)
 }
 
+/// Hashes flows in tables. It needs no secret key: nobody attacks a simulation, and results must repeat.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct FlowHasher(u64);
+
+impl std::hash::Hasher for FlowHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u32(byte.into()));
+    }
+    fn write_u32(&mut self, n: u32) {
+        self.0 = mix(self.0 ^ u64::from(n));
+    }
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A table of flows.
+pub(super) type FlowTable<T> = std::collections::HashMap<FlowKey, T, std::hash::BuildHasherDefault<FlowHasher>>;
+
 /// The slots of buckets that are in use. A slot is taken when a bucket's first packet comes and given back when its
 /// last one has gone.
 #[derive(Clone, Debug)]

@@ -39,6 +39,8 @@ config::disciplines! {
     sfq::Sfq,
     /// Random early detection.
     red::Red,
+    /// Fair queueing of flows, with a limit of their rate.
+    fq::Fq,
 }
 
 /// The packets that wait in a queue.
