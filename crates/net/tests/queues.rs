@@ -133,3 +133,19 @@ proptest! {
         }
     }
 }
+
+/// Memory is taken for what waits, not for what may.
+#[test]
+fn a_limit_of_a_hundred_million_packets_costs_nothing_by_itself() {
+    let scale = Scale { rate: None, rtt: Span::ZERO, mtu: 1500 };
+    let place = Place { scale, name: "l/down", streams: &Streams::new(3, 0) };
+    let mut counters = LinkCounters::default();
+    for &discipline in Discipline::ALL {
+        let mut config = QueueConfig::of(discipline);
+        assert_eq!(config.set("limit", "100000000p"), Ok(()));
+        // A thousand queues with room for that many packets of this size would take 2 petabytes.
+        let mut queues: Vec<_> = (0..1000).map(|_| config.build::<[u64; 3]>(&place)).collect();
+        queues[0].enqueue(Packet::new(100, [0; 3]), Time::ZERO, &mut Fates::new(&mut counters));
+        assert_eq!(queues[0].backlog().packets, 1);
+    }
+}
