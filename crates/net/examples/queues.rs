@@ -1,12 +1,15 @@
 //! Measures the cost of a queue's general path relative to drop-tail's fast path: the same packets over the same link,
-//! alternating in pairs, and the median of the ratios.
+//! alternating in pairs, and the median of the ratios. `operations` measures how many packets a second go through each
+//! discipline (or those that are named) at a steady backlog, in turn with a bare `VecDeque` of the same packets.
 //!
-//! usage: queues [PAIRS] · queues once cut|served (for Callgrind)
+//! usage: queues [PAIRS] · queues once cut|served (for Callgrind) · queues operations [DISCIPLINE...]
 
+use haltere_net::counters::LinkCounters;
 use haltere_net::link::{Link, LinkConfig};
-use haltere_net::queue::{DropTail, Limit};
+use haltere_net::queue::{Discipline, DropTail, Fates, Limit, Place, QueueConfig, QueueDiscipline, Scale};
 use haltere_net::rng::Streams;
-use haltere_net::{ComponentId, Cx, Packet, Rate, Span, Time};
+use haltere_net::{Address, ComponentId, ConnectionId, Cx, FlowKey, Packet, Rate, Span, Time};
+use std::collections::VecDeque;
 use std::process::ExitCode;
 
 /// A body as large as the simulator's.
@@ -58,10 +61,113 @@ fn drive(served: bool) -> u64 {
 }
 
 #[allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-fn timed(served: bool) -> f64 {
+fn timed<T>(act: impl FnOnce() -> T) -> f64 {
     let start = std::time::Instant::now();
-    std::hint::black_box(drive(served));
+    std::hint::black_box(act());
     start.elapsed().as_secs_f64()
+}
+
+/// Flows and packets of a backlog.
+const BACKLOGS: [(u32, u32); 2] = [(1, 100), (10_000, 20_000)];
+/// Packets that go through in one measurement, measurements, and the time from one packet to the next, in which no
+/// discipline finds that packets wait for long.
+const OPERATIONS: u32 = 200_000;
+const MEASUREMENTS: usize = 31;
+const APART: Span = Span::from_nanos(100);
+
+/// A discipline that lets all packets of the measurement pass.
+fn word(discipline: Discipline) -> String {
+    let name = discipline.describe().name;
+    let more = match name {
+        "tbf" => ",rate=10000Gbit/s,burst=1GB",
+        "drr" => ",flows=65536",
+        "sfq" => ",flows=65408,divisor=65536",
+        "fq" => ",flow_limit=100000p",
+        _ => "",
+    };
+    let limit = if name == "red" { "100GB" } else { "100000p" };
+    format!("{name}:limit={limit}{more}")
+}
+
+fn packet(n: u32, flows: u32, now: Time) -> Packet<Body> {
+    let flow = FlowKey { source: Address(1), destination: Address(2), connection: ConnectionId(n % flows) };
+    Packet { flow, arrived: now, ..Packet::new(1500, [n.into(); 8]) }
+}
+
+/// Sends `OPERATIONS` packets through a queue: each comes, and then one leaves.
+fn operate(queue: &mut dyn QueueDiscipline<Body>, flows: u32, clock: &mut Time, n: &mut u32) -> u64 {
+    let (mut counters, mut sum) = (LinkCounters::default(), 0);
+    let mut ready = Time::ZERO;
+    for _ in 0..OPERATIONS {
+        *clock += APART;
+        let mut fates = Fates::new(&mut counters);
+        queue.put(packet(*n, flows, *clock), *clock, &mut fates);
+        *n = n.wrapping_add(1);
+        if let Some(packet) = queue.take(*clock, &mut ready, &mut fates) {
+            sum ^= packet.body[0];
+        }
+    }
+    sum
+}
+
+fn operate_bare(queue: &mut VecDeque<Packet<Body>>, flows: u32, clock: &mut Time, n: &mut u32) -> u64 {
+    let mut sum = 0;
+    for _ in 0..OPERATIONS {
+        *clock += APART;
+        queue.push_back(packet(*n, flows, *clock));
+        *n = n.wrapping_add(1);
+        if let Some(packet) = queue.pop_front() {
+            sum ^= packet.body[0];
+        }
+    }
+    sum
+}
+
+/// Millions of operations a second of a discipline, and their rate as a share of that of a bare `VecDeque`: medians.
+fn rates(discipline: Discipline, flows: u32, backlog: u32) -> Result<(f64, f64), String> {
+    let scale = Scale { rate: None, rtt: Span::from_millis(10), mtu: 1500 };
+    let place = Place { scale, name: "l/down", streams: &Streams::new(1, 0) };
+    let word = word(discipline);
+    let mut queue = QueueConfig::from_word(&word)?.build::<Body>(&place);
+    let (mut bare, mut counters) = (VecDeque::new(), LinkCounters::default());
+    for n in 0..backlog {
+        queue.enqueue(packet(n, flows, Time::ZERO), Time::ZERO, &mut Fates::new(&mut counters));
+        bare.push_back(packet(n, flows, Time::ZERO));
+    }
+    let (mut clock, mut clock_bare, mut n, mut n_bare) = (Time::ZERO, Time::ZERO, backlog, backlog);
+    let (mut times, mut shares) = (Vec::new(), Vec::new());
+    for _ in 0..MEASUREMENTS {
+        let floor = timed(|| operate_bare(&mut bare, flows, &mut clock_bare, &mut n_bare));
+        let own = timed(|| operate(&mut *queue, flows, &mut clock, &mut n));
+        times.push(own);
+        shares.push(floor / own);
+    }
+    if queue.backlog().packets != u64::from(backlog) {
+        return Err(format!("{word} dropped packets of {flows} flows: the backlog was not steady"));
+    }
+    let median = |values: &mut Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    Ok((f64::from(OPERATIONS) / median(&mut times) / 1e6, median(&mut shares)))
+}
+
+fn operations(names: &[&str]) -> Result<(), String> {
+    let mut disciplines: Vec<Discipline> =
+        names.iter().map(|name| Discipline::named(name)).collect::<Result<_, _>>()?;
+    if disciplines.is_empty() {
+        disciplines = Discipline::ALL.to_vec();
+    }
+    println!("millions of packets a second in and out, and as a share of a bare VecDeque of the same packets");
+    for discipline in disciplines {
+        let mut line = format!("{:12}", discipline.describe().name);
+        for (flows, backlog) in BACKLOGS {
+            let (rate, share) = rates(discipline, flows, backlog)?;
+            line += &format!("  {flows:5} flows, {backlog:5} waiting: {rate:6.1} ({share:.2})");
+        }
+        println!("{line}");
+    }
+    Ok(())
 }
 
 fn main() -> ExitCode {
@@ -69,17 +175,24 @@ fn main() -> ExitCode {
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["once", "cut"] => println!("{}", drive(false)),
         ["once", "served"] => println!("{}", drive(true)),
+        ["operations", ref names @ ..] => {
+            if let Err(wrong) = operations(names) {
+                eprintln!("{wrong}");
+                return ExitCode::from(2);
+            }
+        }
         [] | [_] => {
             let pairs = words.first().map_or(Ok(51), |n| n.parse::<usize>());
             let Ok(pairs @ 1..) = pairs else {
-                eprintln!("usage: queues [PAIRS] | queues once cut|served");
+                eprintln!("usage: queues [PAIRS] | queues once cut|served | queues operations [DISCIPLINE...]");
                 return ExitCode::from(2);
             };
             if drive(false) != drive(true) {
                 eprintln!("the two ways do not deliver the same packets at the same times");
                 return ExitCode::FAILURE;
             }
-            let mut ratios: Vec<f64> = (0..pairs).map(|_| (timed(false), timed(true))).map(|(a, b)| b / a).collect();
+            let mut ratios: Vec<f64> =
+                (0..pairs).map(|_| (timed(|| drive(false)), timed(|| drive(true)))).map(|(a, b)| b / a).collect();
             ratios.sort_by(f64::total_cmp);
             let at = |share: f64| ratios[((pairs - 1) as f64 * share).round() as usize];
             println!(
@@ -90,7 +203,7 @@ fn main() -> ExitCode {
             );
         }
         _ => {
-            eprintln!("usage: queues [PAIRS] | queues once cut|served");
+            eprintln!("usage: queues [PAIRS] | queues once cut|served | queues operations [DISCIPLINE...]");
             return ExitCode::from(2);
         }
     }

@@ -62,7 +62,8 @@ pub struct Packet<B> {
     pub hop: u8,
     /// ECN mark.
     pub ecn: Ecn,
-    /// Traffic class, for disciplines that treat classes differently.
+    /// Traffic class, for disciplines that treat classes differently: the DiffServ codepoint (RFC 2474), which is the
+    /// ToS byte without its two lowest bits.
     pub class: u8,
     /// The path of its connection that it travels on.
     pub path: PathId,

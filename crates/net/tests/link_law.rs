@@ -3,10 +3,10 @@
 
 mod disciplines;
 
-use disciplines::{FairAged, StrictPriority, TokenBucket};
+use disciplines::FairAged;
 use haltere_net::link::{Link, LinkConfig, LinkCounters};
 use haltere_net::loss::{JitterModel, LossModel};
-use haltere_net::queue::{Discipline, DropTail, HeadDrop, Limit, Place, QueueConfig, QueueDiscipline};
+use haltere_net::queue::{Discipline, DropTail, Limit, Place, QueueConfig, QueueDiscipline};
 use haltere_net::rng::Streams;
 use haltere_net::trace::RateTrace;
 use haltere_net::varying::{Between, InOutage, Outages, Period, Profile};
@@ -15,10 +15,13 @@ use proptest::prelude::*;
 
 type Arrival = (u64, u32);
 
+/// The DiffServ codepoint of the ToS byte 0x10.
+const MINIMISE_DELAY: u8 = 4;
+
 fn packet(n: u32, len: u32) -> Packet<u32> {
     let flow = FlowKey { connection: ConnectionId(n * n % 5), ..FlowKey::default() };
     let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][n as usize % 3];
-    Packet { ecn, flow, class: u8::from(n.is_multiple_of(4)), ..Packet::new(len, n) }
+    Packet { ecn, flow, class: if n.is_multiple_of(4) { MINIMISE_DELAY } else { 0 }, ..Packet::new(len, n) }
 }
 
 /// The queue of a link in a test.
@@ -28,23 +31,21 @@ enum Queue {
     Configured,
     /// The same drop-tail queue on the general path of all other disciplines.
     Served,
-    HeadDrop,
-    TokenBucket,
-    StrictPriority,
     FairAged,
+    /// A discipline, by its word.
+    Word(&'static str),
     /// Any discipline, with parameters that make it act within the few milliseconds of a test.
     Quick(Discipline),
 }
 
+const HEAD_DROP: Queue = Queue::Word("head-drop:limit=3p");
+const SHAPER: Queue = Queue::Word("tbf:rate=3Mbit/s,burst=3000B,limit=9p");
+const BANDS: Queue = Queue::Word("pfifo_fast:limit=5p");
+
 fn queues() -> Vec<Queue> {
-    let mut all = vec![
-        Queue::Configured,
-        Queue::Served,
-        Queue::HeadDrop,
-        Queue::TokenBucket,
-        Queue::StrictPriority,
-        Queue::FairAged,
-    ];
+    let mut all = vec![Queue::Configured, Queue::Served, Queue::FairAged, HEAD_DROP, SHAPER, BANDS];
+    all.extend(["fq:maxrate=3Mbit/s,quantum=300B", "sfq:perturb=2ms,divisor=2"].map(Queue::Word));
+    all.push(Queue::Word("red:min=1kB,max=5kB,avpkt=1000B,adaptive=true,gentle=true,ecn=true"));
     all.extend(Discipline::ALL.iter().map(|&discipline| Queue::Quick(discipline)));
     all
 }
@@ -80,10 +81,10 @@ fn make(config: &LinkConfig, queue: Queue) -> Link<u32> {
     let built: Box<dyn QueueDiscipline<u32>> = match queue {
         Queue::Configured => return Link::new(config, "l", &streams),
         Queue::Served => Box::new(DropTail::new(limit, c.mark.map(|m| m.limit(&scale)))),
-        Queue::HeadDrop => Box::new(HeadDrop::new(limit)),
-        Queue::TokenBucket => Box::new(TokenBucket::new(Rate::from_bps(3_000_000), 3000, 9)),
-        Queue::StrictPriority => Box::new(StrictPriority::new(7)),
         Queue::FairAged => Box::new(FairAged::new(8, Span::from_millis(3))),
+        Queue::Word(word) => {
+            QueueConfig::from_word(word).unwrap().build(&Place { scale, name: "l", streams: &streams })
+        }
         Queue::Quick(discipline) => quick(discipline).build(&Place { scale, name: "l", streams: &streams }),
     };
     Link::with_discipline(config, "l", &streams, built)
@@ -313,7 +314,7 @@ fn bodies(arrivals: &[Arrival]) -> Vec<u32> {
 /// The packet that is dropped is not the one that arrived.
 #[test]
 fn head_drop_drops_the_oldest() {
-    let (out, counters) = drive_and_count(make(&slow(), Queue::HeadDrop), &[(0, 1000); 7], &[]);
+    let (out, counters) = drive_and_count(make(&slow(), HEAD_DROP), &[(0, 1000); 7], &[]);
     assert_eq!(bodies(&out), [0, 4, 5, 6]);
     assert_eq!((counters.dropped_queue, counters.max_queue_packets), (3, 3));
     assert_eq!(counters.max_queueing, Span::from_millis(3));
@@ -324,7 +325,7 @@ fn head_drop_drops_the_oldest() {
 #[test]
 fn a_shaper_holds_packets_back_and_the_link_sleeps_meanwhile() {
     let config = LinkConfig::default();
-    let (out, counters) = drive_by_wakes(make(&config, Queue::TokenBucket), &[(0, 1000); 6]);
+    let (out, counters) = drive_by_wakes(make(&config, SHAPER), &[(0, 1000); 6]);
     let times: Vec<u64> = out.iter().map(|a| a.0).collect();
     assert_eq!(times, [0, 0, 0, 2_666_667, 5_333_334, 8_000_000]);
     assert_eq!((counters.delivered, counters.max_queue_packets), (6, 3));
@@ -332,8 +333,8 @@ fn a_shaper_holds_packets_back_and_the_link_sleeps_meanwhile() {
 
 #[test]
 fn the_first_band_overtakes_and_its_sojourn_times_are_its_own() {
-    let (out, counters) = drive_and_count(make(&slow(), Queue::StrictPriority), &[(0, 1000); 9], &[]);
-    // 0 is being sent; 4 and 8 are of class 1; 7 made room for 8.
+    let (out, counters) = drive_and_count(make(&slow(), BANDS), &[(0, 1000); 9], &[]);
+    // 0 is being sent; 4 and 8 are to have little delay; 7 finds its band full.
     assert_eq!(bodies(&out), [0, 4, 8, 1, 2, 3, 5, 6]);
     assert_eq!((counters.dropped_queue, counters.served), (1, 8));
     assert_eq!(counters.queueing_ns, (1..=7).map(|ms| ms * 1_000_000).sum::<u128>());

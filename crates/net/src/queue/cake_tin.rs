@@ -4,7 +4,8 @@
 //! that is taken, so that flows share a queue only if a whole set is taken. Hosts are found the same way.
 
 use super::cobalt;
-use super::flows::{Chain, Flows, hash, hash_flow};
+use super::flows::{Chain, Flows};
+use super::hash::{flow_hash, pair_hash};
 use crate::packet::FlowKey;
 use crate::rng::Stream;
 use crate::time::Time;
@@ -42,13 +43,14 @@ impl FlowMode {
 
     /// The hashes of a flow's queue and of its two hosts.
     fn hashes(self, perturbation: u64, key: &FlowKey) -> (u32, [u32; 2]) {
-        let hosts = [hash(perturbation, key.source.0, 1) as u32, hash(perturbation, key.destination.0, 2) as u32];
+        let hosts =
+            [pair_hash(key.source.0, 1, perturbation) as u32, pair_hash(key.destination.0, 2, perturbation) as u32];
         let queue = match self {
             FlowMode::Flowblind => 0,
             FlowMode::SrcHost => hosts[0],
             FlowMode::DstHost => hosts[1],
             FlowMode::Hosts => hosts[0] ^ hosts[1],
-            _ => hash_flow(perturbation, key) as u32,
+            _ => flow_hash(key, perturbation) as u32,
         };
         (queue, hosts)
     }

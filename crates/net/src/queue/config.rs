@@ -1,8 +1,8 @@
 //! Queue disciplines by name and with their parameters: the one form that scenarios, the emulator and rigs use.
 //!
 //! In JSON and TOML a queue is a word or a table: `"1000p"` (drop-tail of this limit), `"head-drop"` (a discipline with
-//! its defaults), `{"discipline": "drop-tail", "limit": "1000p", "mark": "65p"}`. Values are text with a unit; plain
-//! numbers and booleans may stand without quotes.
+//! its defaults), `"drop-tail:limit=1000p,mark=65p"` (with parameters), `{"discipline": "drop-tail", "limit": "1000p",
+//! "mark": "65p"}`. Values are text with a unit; in a table plain numbers and booleans may stand without quotes.
 
 use super::length::{Length, Limit, Scale};
 use super::{Discipline, QueueConfig, drop_tail};
@@ -146,15 +146,22 @@ pub(super) trait Parameters: Default {
     fn texts(&self) -> Vec<(&'static str, String)>;
     /// Turns bandwidth-delay products into packets.
     fn resolve(&mut self, scale: &Scale);
+    /// Checks the parameters against their ranges and against each other. The error names the parameter and says what
+    /// would be right.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
-/// Declares the parameters of a discipline: a struct, its defaults, and how they are parsed and formatted.
+/// Declares the parameters of a discipline: a struct, its defaults, and how they are parsed and formatted. After the
+/// struct may stand `check(FUNCTION)`, a function that checks the whole of it.
 macro_rules! parameters {
     (
         $(#[$doc:meta])*
         pub struct $config:ident {
             $($(#[doc = $summary:literal])+ $field:ident: $type:ty = $default:expr,)*
         }
+        $(check($check:path))?
     ) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Debug)]
@@ -197,6 +204,9 @@ macro_rules! parameters {
                 use $crate::queue::config::Value;
                 $(self.$field.resolve(scale);)*
             }
+            $(fn check(&self) -> Result<(), String> {
+                $check(self)
+            })?
         }
     };
 }
@@ -262,7 +272,18 @@ macro_rules! disciplines {
                 }
             }
 
-            /// An empty queue of this discipline.
+            /// Checks the parameters against their ranges and against each other.
+            ///
+            /// # Errors
+            ///
+            /// If one is out of its range. The error names it and says what would be right.
+            pub fn check(&self) -> Result<(), String> {
+                match self {
+                    $(QueueConfig::$discipline(config) => config.check(),)*
+                }
+            }
+
+            /// An empty queue of this discipline. Values that `check` refuses are brought into their ranges.
             pub fn build<B: Send + 'static>(&self, place: &Place<'_>) -> Box<dyn QueueDiscipline<B>> {
                 match self {
                     $(QueueConfig::$discipline(config) => Box::new($discipline::at(config, place)),)*
@@ -331,19 +352,6 @@ impl QueueConfig {
     pub fn drop_tail(limit: Limit, mark: Option<Limit>) -> QueueConfig {
         QueueConfig::DropTail(drop_tail::Config { limit: limit.into(), mark: mark.map(Length::from) })
     }
-
-    /// Parses a word: a discipline's name, or the limit of a drop-tail queue.
-    ///
-    /// # Errors
-    ///
-    /// If it is neither. The error says what would be right.
-    pub fn from_word(word: &str) -> Result<QueueConfig, String> {
-        if word.trim().starts_with(|c: char| c.is_ascii_alphabetic()) {
-            return Discipline::named(word.trim()).map(QueueConfig::of);
-        }
-        let limit = Length::parse(word).map_err(|wrong| wrong.to_string())?;
-        Ok(QueueConfig::DropTail(drop_tail::Config { limit, ..drop_tail::Config::default() }))
-    }
 }
 
 impl Default for QueueConfig {
@@ -407,7 +415,10 @@ impl<'de> Deserialize<'de> for QueueConfig {
         impl<'de> Visitor<'de> for Queue {
             type Value = QueueConfig;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a queue: a limit such as \"1000p\", or a table with discipline and parameters")
+                f.write_str(
+                    "a queue: a limit such as \"1000p\", a discipline such as \"head-drop:limit=100p\", or a table with \
+                     discipline and parameters",
+                )
             }
             fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<QueueConfig, E> {
                 QueueConfig::from_word(word).map_err(E::custom)
@@ -430,6 +441,7 @@ impl<'de> Deserialize<'de> for QueueConfig {
                 for (name, text) in given {
                     config.set(&name, &text).map_err(A::Error::custom)?;
                 }
+                config.check().map_err(A::Error::custom)?;
                 Ok(config)
             }
         }

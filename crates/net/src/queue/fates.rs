@@ -12,7 +12,7 @@ pub enum DropReason {
     Early,
     /// The link's loss process dropped it.
     Loss,
-    /// It was longer than the link's MTU.
+    /// It was longer than the link's MTU, or than a shaper's bucket.
     TooBig,
     /// The link was out.
     Outage,

@@ -1,8 +1,8 @@
-//! Flow queues: the flows of a discipline, the lists on which they wait for their turn, and the hash by which packets find
-//! them. The shared part of the disciplines with a queue for each flow (`fq_codel`, `fq_pie`, `cake`).
+//! Flow queues: the flows of a discipline and the lists on which they wait for their turn. The shared part of the disciplines with a queue for each flow (`fq_codel`, `fq_pie`, `cake`).
 //!
 //! The lists are linked by indices into a vector, which grows with the number of buckets that were ever used.
 
+use super::hash::flow_hash;
 use super::store::Fifo;
 use super::whole::FlowCount;
 use crate::packet::FlowKey;
@@ -164,28 +164,6 @@ impl<S> Flows<S> {
     }
 }
 
-/// Mixes 64 bits: the finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
-/// OOPSLA 2014).
-#[inline]
-fn mix(z: u64) -> u64 {
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// A hash of two words under a perturbation.
-#[inline]
-pub(super) fn hash(perturbation: u64, first: u32, second: u32) -> u64 {
-    mix(perturbation ^ (u64::from(first) << 32 | u64::from(second)))
-}
-
-/// The hash of a flow under a perturbation.
-#[inline]
-pub(super) fn hash_flow(perturbation: u64, flow: &FlowKey) -> u64 {
-    let addresses = hash(perturbation, flow.source.0, flow.destination.0);
-    mix(addresses ^ u64::from(flow.connection.0).wrapping_mul(0x9e37_79b9_7f4a_7c15))
-}
-
 /// Buckets into which flows are hashed. Flows with one hash share a bucket.
 #[derive(Clone, Debug)]
 pub(super) struct Buckets {
@@ -207,7 +185,7 @@ impl Buckets {
         if self.table.is_empty() {
             self.table = vec![0; self.count as usize];
         }
-        let bucket = ((hash_flow(self.perturbation, key) >> 32) * u64::from(self.count)) >> 32;
+        let bucket = ((flow_hash(key, self.perturbation) >> 32) * u64::from(self.count)) >> 32;
         let flow = &mut self.table[bucket as usize];
         if *flow == 0 {
             *flow = flows.add(S::default()) + 1;
@@ -257,6 +235,6 @@ mod tests {
         // 1000 balls into 1024 boxes fill 1024 (1 - exp(-1000/1024)) = 638 of them.
         assert!((600..676).contains(&flows.flows.len()), "{}", flows.flows.len());
         let other = Buckets::new(FlowCount(1024), 8);
-        assert_ne!(hash_flow(other.perturbation, &key(1)), hash_flow(buckets.perturbation, &key(1)));
+        assert_ne!(flow_hash(&key(1), other.perturbation), flow_hash(&key(1), buckets.perturbation));
     }
 }

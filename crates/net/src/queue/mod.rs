@@ -5,6 +5,7 @@
 //! discipline's parameters (declared by `parameters!`), a `DESCRIPTION` and the discipline itself, which implements
 //! [`QueueDiscipline`]. Scenarios, the emulator and rigs then know it by its name.
 
+mod bands;
 mod cake_shaper;
 mod cake_tin;
 mod cobalt;
@@ -12,10 +13,14 @@ mod codel_control;
 mod config;
 mod fates;
 mod flows;
+mod hash;
 mod length;
 mod pie_control;
 mod store;
+#[cfg(test)]
+mod testing;
 mod whole;
+mod word;
 
 pub use config::{Description, Parameter, Place};
 pub use fates::{DropReason, Fate, Fates, Listener};
@@ -29,6 +34,22 @@ config::disciplines! {
     drop_tail::DropTail,
     /// First in, first out. A packet that finds the queue full replaces the oldest.
     head_drop::HeadDrop,
+    // Bands, a shaper, turns.
+    /// Three bands by the ToS field with strict priority between them.
+    pfifo_fast::PfifoFast,
+    /// Bands by the ToS field with strict priority between them.
+    prio::Prio,
+    /// A token bucket in front of a FIFO.
+    tbf::Tbf,
+    /// Deficit round robin over classes of flows.
+    drr::Drr,
+    /// Stochastic fairness queueing.
+    sfq::Sfq,
+    /// Fair queueing of flows, with a limit of their rate.
+    fq::Fq,
+    // Active queue management.
+    /// Random early detection.
+    red::Red,
     /// Controlled delay (RFC 8289).
     codel::Codel,
     /// Fair queueing with CoDel on each flow (RFC 8290).
@@ -67,7 +88,8 @@ pub trait QueueDiscipline<B>: Send {
     fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Fates<'_, B>);
 
     /// Returns the packet that leaves at `now`, which is not before [`QueueDiscipline::ready_at`]. It may drop and mark
-    /// packets before. `None` means that everything that was ready has been dropped.
+    /// packets before. `None` means that everything that was ready has been dropped, or is delayed until the time that
+    /// `ready_at` says then.
     fn dequeue(&mut self, now: Time, fates: &mut Fates<'_, B>) -> Option<Packet<B>>;
 
     /// When the next packet may leave: [`Time::NEVER`] if none waits, a past time if one may leave at once, a later

@@ -27,11 +27,12 @@ pub(super) struct Store<B> {
 #[derive(Clone, Debug)]
 struct Slot<B> {
     next: u32,
+    previous: u32,
     packet: Option<Packet<B>>,
 }
 
-/// A queue of packets in a [`Store`]: first in, first out.
-#[derive(Clone, Debug)]
+/// A queue of packets in a [`Store`]: first in, first out, and the last one can be taken back.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Fifo {
     head: u32,
     tail: u32,
@@ -60,15 +61,16 @@ impl<B> Store<B> {
     pub(super) fn push(&mut self, fifo: &mut Fifo, packet: Packet<B>) {
         let bytes = u64::from(packet.len);
         self.memory += memory(packet.len);
+        let new = Slot { next: NONE, previous: fifo.tail, packet: Some(packet) };
         let slot = match self.slots.get_mut(self.free as usize) {
             Some(slot) => {
                 let at = self.free;
                 self.free = slot.next;
-                *slot = Slot { next: NONE, packet: Some(packet) };
+                *slot = new;
                 at
             }
             None => {
-                self.slots.push(Slot { next: NONE, packet: Some(packet) });
+                self.slots.push(new);
                 (self.slots.len() - 1) as u32
             }
         };
@@ -90,16 +92,37 @@ impl<B> Store<B> {
         let slot = self.slots.get_mut(at as usize)?;
         let packet = slot.packet.take()?;
         fifo.head = std::mem::replace(&mut slot.next, self.free);
-        if fifo.head == NONE {
-            fifo.tail = NONE;
-        }
         self.free = at;
+        match self.slots.get_mut(fifo.head as usize) {
+            Some(next) => next.previous = NONE,
+            None => fifo.tail = NONE,
+        }
+        self.uncount(fifo, &packet);
+        Some(packet)
+    }
+
+    /// Takes the last packet of a queue.
+    pub(super) fn pop_last(&mut self, fifo: &mut Fifo) -> Option<Packet<B>> {
+        let at = fifo.tail;
+        let slot = self.slots.get_mut(at as usize)?;
+        let packet = slot.packet.take()?;
+        fifo.tail = slot.previous;
+        slot.next = std::mem::replace(&mut self.free, at);
+        match self.slots.get_mut(fifo.tail as usize) {
+            Some(last) => last.next = NONE,
+            None => fifo.head = NONE,
+        }
+        self.uncount(fifo, &packet);
+        Some(packet)
+    }
+
+    #[inline]
+    fn uncount(&mut self, fifo: &mut Fifo, packet: &Packet<B>) {
         self.memory -= memory(packet.len);
         for backlog in [&mut fifo.backlog, &mut self.backlog] {
             backlog.packets -= 1;
             backlog.bytes -= u64::from(packet.len);
         }
-        Some(packet)
     }
 
     /// The first packet of a queue.
@@ -117,6 +140,11 @@ impl Fifo {
     #[inline]
     pub(super) fn backlog(&self) -> Backlog {
         self.backlog
+    }
+
+    /// Whether no packet waits in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.head == NONE
     }
 }
 
@@ -146,5 +174,25 @@ mod tests {
             assert_eq!((store.backlog(), store.memory()), (Backlog::default(), 0));
         }
         assert_eq!(store.slots.len(), 4);
+    }
+
+    #[test]
+    fn the_last_packet_of_a_queue_can_be_taken_back() {
+        let (mut store, mut a, mut b) = (Store::new(), Fifo::new(), Fifo::new());
+        for n in 0..6u32 {
+            store.push(if n % 2 == 0 { &mut a } else { &mut b }, Packet::new(100 + n, n));
+        }
+        let bodies = |p: Option<Packet<u32>>| p.map(|p| p.body);
+        assert_eq!([bodies(store.pop(&mut a)), bodies(store.pop_last(&mut a))], [Some(0), Some(4)]);
+        assert_eq!([bodies(store.pop_last(&mut a)), bodies(store.pop(&mut a))], [Some(2), None]);
+        assert!(a.is_empty() && store.pop_last(&mut a).is_none());
+        for n in 6..9 {
+            store.push(&mut a, Packet::new(1, n));
+        }
+        assert_eq!(store.slots.len(), 6);
+        let left: Vec<u32> = std::iter::from_fn(|| bodies(store.pop(&mut a))).collect();
+        assert_eq!(left, [6, 7, 8]);
+        let left: Vec<u32> = std::iter::from_fn(|| bodies(store.pop_last(&mut b))).collect();
+        assert_eq!(left, [5, 3, 1]);
     }
 }

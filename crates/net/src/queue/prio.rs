@@ -1,0 +1,151 @@
+//! `prio`: bands with strict priority between them, from 2 to 16.
+//!
+//! Source: Linux net/sched/sch_prio.c, tc-prio(8). Each band is a drop-tail queue (`pfifo`), which is what the kernel
+//! puts there unless told otherwise. Filters, which could classify packets by something other than their priority, are
+//! not modelled.
+
+use super::bands::{Bands, PrioMap};
+use super::config::{Description, Place, parameters};
+use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
+use crate::packet::Packet;
+use crate::time::Time;
+use std::collections::VecDeque;
+
+/// The discipline's entry in the list.
+pub(super) const DESCRIPTION: Description = Description {
+    name: "prio",
+    summary: "bands by the ToS field with strict priority between them; each is a drop-tail queue",
+    reference: "Linux net/sched/sch_prio.c; tc-prio(8)",
+};
+
+parameters! {
+    /// The parameters of `prio`.
+    pub struct Config {
+        /// The number of bands, from 2 to 16.
+        bands: Bands = Bands(3),
+        /// The band of each priority from 0 to 15; band 0 is served first.
+        priomap: PrioMap = PrioMap::LINUX,
+        /// The limit of each band.
+        limit: Length = Length::Packets(1000),
+    }
+    check(check)
+}
+
+fn check(config: &Config) -> Result<(), String> {
+    let bands = u64::from(config.bands.0);
+    match config.priomap.0.iter().find(|&&band| band >= bands) {
+        Some(band) => Err(format!("priomap: there is no band {band}: {bands} bands are numbered 0 to {}", bands - 1)),
+        None => Ok(()),
+    }
+}
+
+/// Bands with strict priority between them.
+#[derive(Clone, Debug)]
+pub struct Prio<B>(Banded<B>);
+
+impl<B> Prio<B> {
+    pub(super) fn at(config: &Config, place: &Place<'_>) -> Prio<B> {
+        Prio(Banded::new(config.bands.0.into(), config.priomap, config.limit.limit(&place.scale)))
+    }
+}
+
+impl<B: Send> QueueDiscipline<B> for Prio<B> {
+    fn enqueue(&mut self, packet: Packet<B>, _: Time, fates: &mut Fates<'_, B>) {
+        self.0.push(packet, fates);
+    }
+
+    fn dequeue(&mut self, _: Time, _: &mut Fates<'_, B>) -> Option<Packet<B>> {
+        self.0.pop()
+    }
+
+    fn ready_at(&self) -> Time {
+        self.0.ready_at()
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.0.backlog()
+    }
+}
+
+/// Drop-tail queues with strict priority between them.
+#[derive(Clone, Debug)]
+pub(super) struct Banded<B> {
+    limit: Limit,
+    map: PrioMap,
+    bands: Vec<Band<B>>,
+    backlog: Backlog,
+}
+
+#[derive(Clone, Debug)]
+struct Band<B> {
+    packets: VecDeque<Packet<B>>,
+    bytes: u64,
+}
+
+impl<B> Banded<B> {
+    pub(super) fn new(bands: usize, map: PrioMap, limit: Limit) -> Banded<B> {
+        let bands = (0..bands.max(1)).map(|_| Band { packets: VecDeque::new(), bytes: 0 }).collect();
+        Banded { limit, map, bands, backlog: Backlog::default() }
+    }
+
+    pub(super) fn push(&mut self, packet: Packet<B>, fates: &mut Fates<'_, B>) {
+        let band = self.map.band(packet.class, self.bands.len() - 1);
+        let band = &mut self.bands[band];
+        let waiting = Backlog { packets: band.packets.len() as u64, bytes: band.bytes };
+        if !self.limit.admits(waiting, packet.len) {
+            return fates.drop(packet, DropReason::QueueFull);
+        }
+        let len = u64::from(packet.len);
+        band.bytes += len;
+        self.backlog.bytes += len;
+        self.backlog.packets += 1;
+        band.packets.push_back(packet);
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Packet<B>> {
+        let band = self.bands.iter_mut().find(|band| !band.packets.is_empty())?;
+        let packet = band.packets.pop_front()?;
+        let len = u64::from(packet.len);
+        band.bytes -= len;
+        self.backlog.bytes -= len;
+        self.backlog.packets -= 1;
+        Some(packet)
+    }
+
+    pub(super) fn ready_at(&self) -> Time {
+        if self.backlog.packets == 0 { Time::NEVER } else { Time::ZERO }
+    }
+
+    pub(super) fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::queue::testing::{Bench, packet};
+
+    /// Classes are DiffServ codepoints: 4 is the ToS byte 0x10 (minimise delay), 2 is 0x08 (maximise throughput).
+    #[test]
+    fn bands_are_served_in_strict_order_and_each_has_the_limit() {
+        for word in ["pfifo_fast:limit=2p", "prio:limit=2p"] {
+            let mut queue = Bench::new(word);
+            for (n, class) in [2, 0, 4, 2, 0, 4, 2, 0, 4].into_iter().enumerate() {
+                queue.put(0, crate::Packet { class, ..packet(n as u32, 100, 0) });
+            }
+            assert_eq!(queue.dropped(), [6, 7, 8], "{word}");
+            assert_eq!(queue.drain(0), [2, 5, 1, 4, 0, 3], "{word}");
+        }
+    }
+
+    #[test]
+    fn a_map_of_ones_own_says_which_band_is_first() {
+        let mut queue = Bench::new("prio:bands=2,priomap=0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1");
+        for (n, class) in [4, 2, 0].into_iter().enumerate() {
+            queue.put(0, crate::Packet { class, ..packet(n as u32, 100, 0) });
+        }
+        assert_eq!(queue.drain(0), [2, 0, 1]);
+        let refused = crate::queue::QueueConfig::from_word("prio:bands=2").unwrap_err();
+        assert_eq!(refused, "priomap: there is no band 2: 2 bands are numbered 0 to 1");
+    }
+}
