@@ -9,7 +9,7 @@
 //! the root by one Newton step a drop, which makes its second gap 50 ms long instead of 70.7 ms and those from the third
 //! on right within 3 %.
 
-use super::store::{Fifo, Store};
+use super::packets::{Fifo, Store};
 use super::{DropReason, Fates};
 use crate::packet::Packet;
 use crate::time::{Span, Time};

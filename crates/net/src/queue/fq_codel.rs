@@ -9,7 +9,7 @@
 use super::codel_control::{Control, State};
 use super::config::{Description, Place, parameters};
 use super::flows::{Buckets, Flows, quantum};
-use super::store::Store;
+use super::packets::Store;
 use super::whole::FlowCount;
 use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
 use crate::packet::Packet;

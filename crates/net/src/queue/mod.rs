@@ -13,8 +13,8 @@ mod config;
 mod fates;
 mod flows;
 mod length;
+mod packets;
 mod pie_control;
-mod store;
 mod whole;
 
 pub use config::{Description, Parameter, Place};
