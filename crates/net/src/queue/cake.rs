@@ -9,7 +9,7 @@
 //!   share of the rate goes first, else the one that is so soonest. Without, tins take turns by their weights.
 //! - Flows take turns as in FQ-CoDel, with a quantum that is divided by the number of flows with a queue of their busier
 //!   host ([`cake_tin`](super::cake_tin)).
-//! - Target and interval grow with the time of a packet at the tin's rate ([`cobalt`](super::cobalt)).
+//! - Target and interval grow with the time of a packet at the tin's rate ([`cobalt`]).
 //! - If the memory is exceeded, the head of the queue with the most bytes of all tins is dropped. There is no limit in
 //!   packets. The last packet of a queue is never dropped by COBALT.
 //!
