@@ -9,7 +9,7 @@
 //!   share of the rate goes first, else the one that is so soonest. Without, tins take turns by their weights.
 //! - Flows take turns as in FQ-CoDel, with a quantum that is divided by the number of flows with a queue of their busier
 //!   host ([`cake_tin`](super::cake_tin)).
-//! - Target and interval grow with the time of a packet at the tin's rate ([`cobalt`](super::cobalt)).
+//! - Target and interval grow with the time of a packet at the tin's rate ([`cobalt`]).
 //! - If the memory is exceeded, the head of the queue with the most bytes of all tins is dropped. There is no limit in
 //!   packets. The last packet of a queue is never dropped by COBALT.
 //!
@@ -21,7 +21,7 @@ use super::cake_shaper::{Framing, Line, Shaper};
 use super::cake_tin::{FlowMode, Tin};
 use super::cobalt;
 use super::config::{Description, Place, Value, parameters};
-use super::store::Store;
+use super::packets::Store;
 use super::{Backlog, DropReason, Fates, QueueDiscipline};
 use crate::packet::Packet;
 use crate::rng::Stream;
@@ -48,9 +48,9 @@ parameters! {
         /// The interval of COBALT: the greatest usual RTT. The target is a twentieth of it.
         rtt: Span = Span::from_millis(100),
         /// Bytes that the line adds to an IP packet, from -64B to 256B.
-        overhead: Overhead = Overhead(0),
-        /// The smallest packet on the line.
-        mpu: Bytes = Bytes(0),
+        overhead: LineBytes<-64> = LineBytes(0),
+        /// The size on the line of the smallest packet, up to 256B.
+        mpu: LineBytes<0> = LineBytes(0),
         /// The framing of the line: noatm, atm or ptm.
         atm: Framing = Framing::Noatm,
         /// Packets that are dropped count for the rate as well, as those do that came over the line in front of the shaper.
@@ -99,17 +99,19 @@ impl Tins {
     }
 }
 
-/// What the line adds to a packet, in bytes.
+/// Bytes on the line, from `LEAST` to 256.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Overhead(i16);
+pub struct LineBytes<const LEAST: i16>(i16);
 
-impl Value for Overhead {
+impl<const LEAST: i16> Value for LineBytes<LEAST> {
     const EXAMPLE: &'static str = "18B";
-    fn parse(text: &str) -> Result<Overhead, QuantityError> {
+    fn parse(text: &str) -> Result<LineBytes<LEAST>, QuantityError> {
         let plain = text.trim();
         let number = plain.strip_suffix('B').unwrap_or(plain).trim_end().parse().ok();
-        let wrong = || QuantityError { given: text.to_string(), expected: "a number of bytes from -64B to 256B" };
-        number.filter(|bytes| (-64..=256).contains(bytes)).map(Overhead).ok_or_else(wrong)
+        let expected =
+            if LEAST < 0 { "a number of bytes from -64B to 256B" } else { "a number of bytes from 0B to 256B" };
+        let wrong = || QuantityError { given: text.to_string(), expected };
+        number.filter(|bytes| (LEAST..=256).contains(bytes)).map(LineBytes).ok_or_else(wrong)
     }
     fn text(&self) -> Option<String> {
         Some(format!("{}B", self.0))
@@ -186,7 +188,7 @@ impl<B> Cake<B> {
         };
         Cake {
             classes: config.diffserv,
-            line: Line { overhead: i64::from(config.overhead.0), mpu: config.mpu.0, framing: config.atm },
+            line: Line { overhead: i64::from(config.overhead.0), mpu: i64::from(config.mpu.0).unsigned_abs(), framing: config.atm },
             ingress: config.ingress,
             memory_limit: memory_limit(config, rate, place.scale.mtu),
             shaper: Shaper::new(rate),

@@ -7,7 +7,7 @@
 
 use super::codel_control::{Control, State};
 use super::config::{Description, Place, parameters};
-use super::store::{Fifo, Store};
+use super::packets::{Fifo, Store};
 use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
 use crate::packet::Packet;
 use crate::time::{Span, Time};

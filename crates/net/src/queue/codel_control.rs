@@ -3,13 +3,13 @@
 //! It is the algorithm of Linux (`include/net/codel_impl.h`), which adds two things to the RFC's pseudocode (section 5):
 //! a mark takes the place of a drop if ECN is on, and a packet that waited longer than `ce_threshold` is marked in any
 //! case. Where the two differ, Linux is followed: the first drop needs a delay that is above the target for *longer* than
-//! an interval, and a new episode takes over the last one's rate of drops if it begins within 16 intervals.
+//! an interval, in the RFC for as long.
 //!
 //! The control law is the RFC's, with an exact square root: `interval / sqrt(count)` (section 3.3). Linux approximates
 //! the root by one Newton step a drop, which makes its second gap 50 ms long instead of 70.7 ms and those from the third
 //! on right within 3 %.
 
-use super::store::{Fifo, Store};
+use super::packets::{Fifo, Store};
 use super::{DropReason, Fates};
 use crate::packet::Packet;
 use crate::time::{Span, Time};

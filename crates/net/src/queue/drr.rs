@@ -9,7 +9,7 @@
 
 use super::config::{Description, Place, parameters};
 use super::hash::{Slots, flow_hash};
-use super::store::{Fifo, Store};
+use super::packets::{Fifo, Store};
 use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
 use crate::packet::Packet;
 use crate::time::Time;

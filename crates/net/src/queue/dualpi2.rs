@@ -18,7 +18,7 @@
 //! or leaves, each at its own time.
 
 use super::config::{Description, Place, Value, parameters};
-use super::store::{Fifo, Store, memory};
+use super::packets::{Fifo, Store, memory};
 use super::whole::{Factor, Percent};
 use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
 use crate::packet::{Ecn, Packet};
@@ -212,6 +212,8 @@ impl<B> DualPi2<B> {
         let delay = self.delay(at);
         let seconds = |a: Span, b: Span| a.as_secs_f64() - b.as_secs_f64();
         let change = self.alpha * seconds(delay, self.target) + self.beta * seconds(delay, self.last_delay);
+        // Gains beyond any sense can be infinite together.
+        let change = if change.is_nan() { 0.0 } else { change };
         self.last_delay = delay;
         let most = if self.drop_on_overload { 1.0 } else { 1.0 / self.coupling };
         self.probability = (self.probability + change).clamp(0.0, most);

@@ -3,7 +3,7 @@
 //! The lists are linked by indices into a vector, which grows with the number of buckets that were ever used.
 
 use super::hash::flow_hash;
-use super::store::Fifo;
+use super::packets::Fifo;
 use super::whole::FlowCount;
 use crate::packet::FlowKey;
 use crate::units::Bytes;

@@ -11,7 +11,7 @@ use super::bands::{Numbers, PrioMap};
 use super::config::{Description, Place, parameters};
 use super::drr::{check_quantum, quantum};
 use super::hash::FlowTable;
-use super::store::{Fifo, Store};
+use super::packets::{Fifo, Store};
 use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
 use crate::packet::{FlowKey, Packet};
 use crate::time::{Span, Time};

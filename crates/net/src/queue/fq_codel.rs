@@ -4,12 +4,13 @@
 //! The behaviour and the defaults are those of Linux (`net/sched/sch_fq_codel.c`): packets are dropped, or marked, at
 //! dequeue. If the limit or the memory is exceeded, packets are dropped at the head of the flow with the most bytes: half
 //! of them, at most `drop_batch` (RFC 8290 section 4.1 drops half, at most 64). CoDel drops nothing while the packets of
-//! *all* flows are no more than one MTU. The control of a flow's queue is that of `codel`, with ECN on.
+//! *all* flows are no more than one MTU. Sizes are those of IP packets, so that the quantum is the MTU; in Linux both count
+//! an Ethernet header of 14 bytes as well. The control of a flow's queue is that of `codel`, with ECN on.
 
 use super::codel_control::{Control, State};
 use super::config::{Description, Place, parameters};
 use super::flows::{Buckets, Flows, quantum};
-use super::store::Store;
+use super::packets::Store;
 use super::whole::FlowCount;
 use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
 use crate::packet::Packet;

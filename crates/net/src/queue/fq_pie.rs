@@ -10,7 +10,7 @@
 use super::config::{Description, Place, parameters};
 use super::flows::{Buckets, Flows, quantum};
 use super::pie_control::{Control, State, gain, in_ticks};
-use super::store::Store;
+use super::packets::Store;
 use super::whole::FlowCount;
 use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
 use crate::packet::Packet;

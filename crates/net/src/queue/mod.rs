@@ -15,8 +15,8 @@ mod fates;
 mod flows;
 mod hash;
 mod length;
+mod packets;
 mod pie_control;
-mod store;
 #[cfg(test)]
 mod testing;
 mod whole;

@@ -7,7 +7,7 @@
 
 use super::config::{Description, Place, parameters};
 use super::pie_control::{Control, State, gain, in_ticks};
-use super::store::{Fifo, Store};
+use super::packets::{Fifo, Store};
 use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
 use crate::packet::Packet;
 use crate::rng::Stream;

@@ -10,7 +10,7 @@
 use super::config::{Description, Place, parameters};
 use super::drr::{check_quantum, quantum};
 use super::hash::{Slots, flow_hash};
-use super::store::{Fifo, Store};
+use super::packets::{Fifo, Store};
 use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
 use crate::packet::Packet;
 use crate::rng::Stream;
