@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ import pytest
 
 from haltere import core
 from haltere.rig import disciplines, kernel, queues, tc, virtual
+from haltere.rig.check import check_queues
 from haltere.rig.disciplines import Link, Unsupported
 from haltere.rig.executor import RigExecutor
+from haltere.rig.plan import plan
 from haltere.runner.executor import Task
 from kernel_queues import WORK
 from rigs import link, needs_kernel, scenario
@@ -156,6 +159,24 @@ def test_red_is_set_as_its_paper_computes_it() -> None:
     assert table[int(half) >> cells] in (0, 1)
     assert table[int(2.5 * half) >> cells] == 2
     assert all(a <= b <= 31 for a, b in itertools.pairwise(table))
+
+
+def test_a_kernel_without_a_discipline_is_refused_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("HALTERE_KERNEL", raising=False)
+    folder = kernel.cache() / "6.12.117-hz250-abc"
+    folder.mkdir(parents=True)
+    (folder / "linux").touch(mode=0o755)
+    (folder / "about.json").write_text(json.dumps({"version": "6.12.117", "hz": 250, "config": "abc"}))
+    (folder / "config").write_text("CONFIG_NET_SCH_CODEL=y\n# CONFIG_NET_SCH_DUALPI2 is not set\n")
+    made = plan(core.canonical(scenario()))
+    for queue, wrong in (({"discipline": "codel"}, None), ({"discipline": "dualpi2"}, "NET_SCH_DUALPI2")):
+        links = tuple(replace(one, down=replace(one.down, queue=queue)) for one in made.links)
+        if wrong is None:
+            check_queues(replace(made, links=links))
+            continue
+        with pytest.raises(core.ScenarioProblem, match=wrong):
+            check_queues(replace(made, links=links))
 
 
 @needs_kernel

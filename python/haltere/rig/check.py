@@ -36,7 +36,7 @@ def check(fidelity: str, scenario_json: str) -> None:
     if fidelity == "testbed" and what.made_by == "kernel" and not _kernel_has_netem():
         raise ScenarioProblem('this machine\'s kernel has no netem to make links of: set links = "haltere"', "links")
     if fidelity == "linux":
-        _check_queues(what)
+        check_queues(what)
     known = KERNEL_CONGESTION if fidelity == "linux" else tuple(_available())
     for flow in what.flows:
         path = f"flows[{flow.number}].contender"
@@ -56,7 +56,7 @@ def check(fidelity: str, scenario_json: str) -> None:
         raise ScenarioProblem(str(error), "flows") from None
 
 
-def _check_queues(what: Plan) -> None:
+def check_queues(what: Plan) -> None:
     """Refuse queue disciplines that the kernel in use was built without."""
     if not kernel.built():
         return
@@ -70,9 +70,9 @@ def _check_queues(what: Plan) -> None:
             missing = [option for option in discipline.needs if option not in options]
             if missing:
                 raise ScenarioProblem(
-                    f"the link {link.name!r} has the queue discipline {discipline.kind} {name}, which Linux "
-                    f"{found.version} was built without ({', '.join(missing)}): build it again, or choose another of "
-                    '`haltere kernel list`, such as 7.3, which has dualpi2; or fidelity "model"',
+                    f"the link {link.name!r} has the queue discipline {discipline.kind} ({name}), which Linux "
+                    f"{found.version} here is without ({', '.join(missing)}): build it again by `haltere kernel build`, "
+                    'choose a newer one (dualpi2 is in 7.3), or fidelity "model"',
                     "topology",
                 )
 

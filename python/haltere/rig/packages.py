@@ -52,17 +52,19 @@ def fetch(version: str, folder: Path, suite: str | None = None) -> Path:
     """
     keyring = _keyring()
     package = f"linux-source-{version}"
-    said: list[str] = []
+    lacking: list[str] = []
+    unread: dict[str, list[str]] = {}
     for number, one in enumerate(_suites(suite)):
         apt = _Apt(folder / f"apt{number}", one, keyring)
         wrong = apt.update()
         if wrong is not None:
-            said.append(f"{one.name}: {wrong}")
+            unread.setdefault(wrong, []).append(one.name)
             continue
         if version not in (there := apt.versions()):
-            said.append(f"{one.name} has {', '.join(there) or 'no kernel source'}")
+            lacking.append(f"{one.name} has {', '.join(there) or 'no kernel source'}")
             continue
         return _unpacked(apt.download(package), package)
+    said = [*lacking, *(f"{', '.join(names)}: {wrong}" for wrong, names in unread.items())]
     raise InputError(
         f"the package {package} cannot be fetched ({'; '.join(said)})",
         right=f"a version that a suite has, --suite NAME for another suite, or {_OTHERWISE}",

@@ -7,6 +7,7 @@ otherwise than tc(8) does.
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
@@ -130,7 +131,9 @@ class Socket:
             for _ in self._send(message, _ACK | _CREATE | _EXCLUSIVE, body):
                 pass
         except OSError as error:
-            raise OSError(error.errno, f"{kind}: {error.strerror}") from None
+            absent = error.errno == errno.ENOENT and message == _NEWQDISC
+            why = "this kernel was built without it" if absent else error.strerror
+            raise OSError(error.errno, f"the queue discipline {kind}: {why}") from None
 
     def _send(self, message: int, flags: int, body: bytes) -> Iterator[tuple[int, bytes]]:
         self._number += 1
