@@ -22,6 +22,7 @@ class Direction:
     loss: Json
     jitter: Json
     duplication: float
+    ring: Json | None = None
     trace_ms: list[int] | None = None
     rate_profile: Json | None = None
     delay_profile: Json | None = None
@@ -45,6 +46,7 @@ class Direction:
             f"the queue discipline {discipline}": discipline != "drop-tail",
             "a queue that marks": "mark" in self.queue,
             "a queue counted in bytes": str(self.queue.get("limit", "")).endswith("B") and self.rate_bps is not None,
+            "a ring": self.ring is not None,
             "a recorded rate": self.trace_ms is not None,
             "a rate that changes": self.rate_profile is not None,
             "a delay that changes": self.delay_profile is not None,

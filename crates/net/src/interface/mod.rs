@@ -274,7 +274,11 @@ impl<B: Clone + Send + 'static> Element<B> for Interface<B> {
     fn poll_credit(&mut self, until: Time) -> Option<(Time, Credit)> {
         // Metrics are recorded by `poll`, which a driver that records calls first.
         self.advance(until, &mut Cx::new(until, ComponentId(0)));
-        self.credits.as_mut()?.pop_front_if(|(at, _)| *at <= until)
+        let credits = self.credits.as_mut()?;
+        if credits.front()?.0 > until {
+            return None;
+        }
+        credits.pop_front()
     }
 
     fn admission(&self) -> Admission {
