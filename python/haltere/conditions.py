@@ -24,6 +24,7 @@ LINK, RUNS = "The link", "How"
 SHARE_MEASURED_FROM = "10s"
 STAGGER_MS = 100
 _NANOSECONDS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_SWITCHED = {"true": True, "false": False}
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)\s*")
 
 
@@ -55,6 +56,8 @@ class PathConditions:
     up_delay: Annotated[str | None, About("Delay from client to server.", LINK, at="up.delay")] = None
     loss: Annotated[str, About("Random loss from server to client.", LINK, at="down.loss")] = "0%"
     queue: Annotated[str, About("Packets (1000p), bytes (64kB) or 1bdp.", LINK, at="queue")] = "1000p"
+    ring: Annotated[str | None, About("Packets of the driver's ring behind the queue (256p).", LINK, at="ring")] = None
+    bql: Annotated[bool | None, About("Byte queue limits keep the ring short (default: yes).", LINK, at="bql")] = None
     mtu: Annotated[str, About("Largest IP packet.", LINK, at="mtu")] = "1500B"
 
     @classmethod
@@ -78,9 +81,11 @@ class PathConditions:
                 problem = f"{key} is given twice"
             elif not value:
                 problem = f"{key} has no value"
+            elif key == "bql" and value not in _SWITCHED:
+                problem = f"{key} is neither true nor false"
             if problem:
                 raise InputError(problem, field="--path", given=text, right=right)
-            given[keys[key]] = value
+            given[keys[key]] = _SWITCHED[value] if key == "bql" else value
         return PathConditions(**given)
 
     def delays(self) -> tuple[str, str]:

@@ -116,6 +116,17 @@ def test_a_path_is_written_as_keys_and_values() -> None:
     assert PathConditions.parse(" rate = 5Mbit/s , down-delay=40ms,loss=1%,mtu=1280B") == TWO_PATHS[1]
 
 
+def test_a_ring_is_a_condition_of_a_path(haltere: Haltere) -> None:
+    path = PathConditions.parse("ring=64p,bql=false")
+    assert path == PathConditions(ring="64p", bql=False)
+    assert {key: path.link()[key] for key in ("ring", "bql")} == {"ring": "64p", "bql": False}
+    assert not {"ring", "bql"} & PathConditions().link().keys()
+    with pytest.raises(InputError, match="bql is neither true nor false"):
+        PathConditions.parse("ring=64p,bql=no")
+    wrong = haltere("compare", "tcp/cubic", *QUICK, "--no-bql", "--replications", "1")
+    assert (wrong.returncode, "--bql: byte queue limits are of a ring" in wrong.stderr) == (2, True)
+
+
 def test_paths_stand_alone() -> None:
     with pytest.raises(InputError, match=r"--rate, --loss: is given besides --path"):
         Conditions(rate="5Mbit/s", loss="1%", paths=TWO_PATHS)

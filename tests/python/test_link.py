@@ -40,6 +40,8 @@ def options(**changed: object) -> Options:
         "rate": None,
         "rtt": None,
         "queue": "1000p",
+        "ring": None,
+        "bql": None,
         "mtu": "1500B",
         "down": Side(),
         "up": Side(),
@@ -64,6 +66,14 @@ def test_options_become_the_simulators_link() -> None:
     assert spec["up"]["loss"] == {"model": "none"}
     assert (spec["up"]["rate_bps"], spec["up"]["queue"]) == (1_000_000, {"discipline": "drop-tail", "limit": "64000B"})
     assert (spec["down"]["delay_ns"], spec["up"]["delay_ns"]) == (12_500_000, 12_500_000)
+
+
+def test_a_ring_stands_behind_both_queues() -> None:
+    spec = options(ring="64p", bql=False).spec()
+    assert [spec[way]["ring"] for way in ("down", "up")] == [{"packets": 64, "bql": False}] * 2
+    assert "ring" not in options().spec()["down"]
+    with pytest.raises(InputError, match="--bql: byte queue limits are of a ring"):
+        options(bql=True).spec()
 
 
 def test_a_trace_is_the_rate_of_its_direction(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@
 use crate::report::Lateness;
 use crate::spec::{EmulatorSpec, Manner};
 use crate::unit::Unit;
-use haltere_net::link::Link;
+use haltere_net::element::{AnyElement, Element, Port};
+use haltere_net::interface::Crediting;
 use haltere_net::rng::Streams;
 use haltere_net::topology::Direction;
 use haltere_net::{ComponentId, Cx, Ecn, Packet, Time};
@@ -51,8 +52,8 @@ pub struct Lane {
     pub name: String,
     /// Which direction.
     pub direction: Direction,
-    /// The link itself.
-    pub link: Link<Frame>,
+    /// The link itself, or an interface with a ring.
+    pub link: AnyElement<Frame>,
     /// How late its packets were handed on.
     pub lateness: Lateness,
     /// The port it writes to.
@@ -89,7 +90,7 @@ impl Engine {
                 lanes.push(Lane {
                     name: link.name.clone(),
                     direction,
-                    link: Link::new(config, &name, &streams),
+                    link: AnyElement::of(config, &name, &streams, Crediting::Off),
                     lateness: Lateness::default(),
                     to: lanes.len() ^ 1,
                     behind: false,
@@ -173,7 +174,7 @@ impl Engine {
             let body = Frame { unit: Arc::clone(&unit), piece };
             let len = body.unit.len(piece);
             let packet = Packet { flow, ecn, class, ..Packet::new(len, body) };
-            self.lanes[port].link.offer(packet, &mut cx);
+            self.lanes[port].link.offer(Port(0), packet, &mut cx);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use haltere_net::Span;
+use haltere_net::element::Element;
 use haltere_net::report::LinkResult;
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -136,7 +137,8 @@ impl Report {
         let links = engine.lanes().iter().map(|lane| {
             all.add(&lane.lateness);
             LaneReport {
-                counters: LinkResult::new(&lane.name, lane.direction, lane.link.counters()),
+                counters: LinkResult::new(&lane.name, lane.direction, lane.link.counters())
+                    .with_stages(lane.link.stages()),
                 lateness_s: lane.lateness.summary(),
             }
         });

@@ -219,6 +219,8 @@ mod tests {
             (r#", "down": {"trace_ms": [1], "rate_profile": {"at_ns": [0], "value": [9]}}"#, "links[0].down.trace_ms"),
             (r#", "down": {"rate_profile": {"at_ns": [0], "value": [0]}}"#, "links[0].down.rate_profile"),
             (r#", "down": {"delay_profile": {"at_ns": [1], "value": [0]}}"#, "links[0].down.delay_profile"),
+            (r#", "up": {"ring": {"packets": 0}}"#, "links[0].up.ring"),
+            (r#", "up": {"ring": {"bytes": 1}}"#, "links[0].up.ring.bytes"),
             (r#", "up": {"queue": {"discipline": "fifo"}}"#, "links[0].up.queue"),
             (r#", "up": {"outages": {"periods": [{"from_ns": 2, "to_ns": 1}]}}"#, "links[0].up.outages"),
             (r#", "side": {}"#, "links[0].side"),

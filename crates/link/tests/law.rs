@@ -1,11 +1,13 @@
-//! The emulator's own loop against the simulator's link: however late and however often it wakes up, it hands on the
+//! The emulator's own loop against the simulator's link or network interface: however late and however often it wakes up, it hands on the
 //! same packets, and each one not before the link's own time for it; and for a seed it loses the same packets.
 #![cfg(target_os = "linux")]
 
 use haltere_link::EmulatorSpec;
 use haltere_link::engine::{Engine, Frame, Io};
 use haltere_link::unit::Unit;
-use haltere_net::link::{Link, LinkConfig};
+use haltere_net::element::{AnyElement, Element, Port};
+use haltere_net::interface::{Crediting, Ring};
+use haltere_net::link::LinkConfig;
 use haltere_net::loss::{JitterModel, LossModel};
 use haltere_net::queue::{Limit, QueueConfig};
 use haltere_net::rng::Streams;
@@ -86,12 +88,12 @@ fn spec(config: &LinkConfig, coalesce: bool) -> EmulatorSpec {
 
 /// What the simulator's link makes of the packets, offered at these times.
 fn simulated(config: &LinkConfig, offers: &[(u64, u32)]) -> Vec<(u64, usize)> {
-    let mut link: Link<usize> = Link::new(config, "l/down", &Streams::new(11, 2));
+    let mut link: AnyElement<usize> = AnyElement::of(config, "l/down", &Streams::new(11, 2), Crediting::On);
     let packet = |n, len| Packet::new(len, n);
     let mut out = Vec::new();
     for (n, &(t, len)) in offers.iter().enumerate() {
         let mut cx = Cx::new(Time::from_nanos(t), ComponentId(0));
-        link.offer(packet(n, len), &mut cx);
+        link.offer(Port(0), packet(n, len), &mut cx);
     }
     let end = Time::from_nanos(u64::MAX / 2);
     while let Some((at, p)) = link.poll(end, &mut Cx::new(end, ComponentId(0))) {
@@ -112,8 +114,10 @@ fn configs() -> impl Strategy<Value = LinkConfig> {
     ];
     let queue = prop_oneof![(1u64..20).prop_map(Limit::Packets), (1600u64..20_000).prop_map(Limit::Bytes)];
     let rate = prop_oneof![Just(None), (1_000_000u64..1_000_000_000).prop_map(|r| Some(Rate::from_bps(r)))];
-    (rate, 0u64..5_000_000, queue, loss, jitter, prop_oneof![Just(0.0), Just(0.1)]).prop_map(
-        |(rate, delay, queue, loss, jitter, duplication)| LinkConfig {
+    let ring = prop::option::of((1u64..9, any::<bool>()).prop_map(|(packets, bql)| Ring { packets, bql }));
+    (rate, 0u64..5_000_000, (queue, ring), loss, jitter, prop_oneof![Just(0.0), Just(0.1)]).prop_map(
+        |(rate, delay, (queue, ring), loss, jitter, duplication)| LinkConfig {
+            ring,
             rate,
             delay: Span::from_nanos(delay),
             queue: QueueConfig::drop_tail(queue, Some(Limit::Packets(2))),

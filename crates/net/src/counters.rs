@@ -1,6 +1,6 @@
 //! The counters of a network element.
 
-use crate::queue::DropReason;
+use crate::queue::{Backlog, DropReason};
 use crate::time::{Span, Time};
 
 /// The counters of a link, or of another element. `offered + duplicated = delivered + dropped + inside`, always.
@@ -63,5 +63,44 @@ impl LinkCounters {
         let wait = start.since(arrived);
         self.queueing_ns += u128::from(wait.as_nanos());
         self.max_queueing = self.max_queueing.max(wait);
+    }
+}
+
+/// What the two stages of a network interface held: its queue discipline and its driver's ring.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Stages {
+    /// The largest backlog of the queue discipline, in packets.
+    pub max_qdisc_packets: u64,
+    /// The same in bytes.
+    pub max_qdisc_bytes: u64,
+    /// The most packets in the ring, with the one being sent.
+    pub max_ring_packets: u64,
+    /// Packets that entered the ring.
+    pub ringed: u64,
+    /// The sum of their times in the queue discipline, ns.
+    pub qdisc_ns: u128,
+    /// The longest of these times.
+    pub max_qdisc: Span,
+    /// The sum of their times in the ring until their serialisation began, ns.
+    pub ring_ns: u128,
+    /// The longest of these times.
+    pub max_ring: Span,
+}
+
+impl Stages {
+    /// Counts a packet that arrived at `arrived`, enters the ring at `now`, and whose serialisation begins at `start`.
+    pub(crate) fn count(&mut self, arrived: Time, now: Time, start: Time) {
+        let (qdisc, ring) = (now.since(arrived), start.since(now));
+        self.ringed += 1;
+        self.qdisc_ns += u128::from(qdisc.as_nanos());
+        self.max_qdisc = self.max_qdisc.max(qdisc);
+        self.ring_ns += u128::from(ring.as_nanos());
+        self.max_ring = self.max_ring.max(ring);
+    }
+
+    /// Records a backlog of the queue discipline.
+    pub(crate) fn hold(&mut self, qdisc: Backlog) {
+        self.max_qdisc_packets = self.max_qdisc_packets.max(qdisc.packets);
+        self.max_qdisc_bytes = self.max_qdisc_bytes.max(qdisc.bytes);
     }
 }

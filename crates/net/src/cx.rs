@@ -25,11 +25,17 @@ pub enum Metric {
     PacingRate,
     /// Bytes waiting in a queue, without the packet being sent.
     Queue,
+    /// Bytes waiting in the queue discipline of a network interface with a ring.
+    Qdisc,
+    /// Packets waiting there.
+    QdiscPackets,
+    /// Packets in the ring of a network interface, with the one being sent.
+    RingPackets,
 }
 
 impl Metric {
     /// All metrics, in the order in which figures show them.
-    pub const ALL: [Metric; 7] = [
+    pub const ALL: [Metric; 10] = [
         Metric::Cwnd,
         Metric::Ssthresh,
         Metric::BytesInFlight,
@@ -37,6 +43,9 @@ impl Metric {
         Metric::DeliveryRate,
         Metric::PacingRate,
         Metric::Queue,
+        Metric::Qdisc,
+        Metric::QdiscPackets,
+        Metric::RingPackets,
     ];
 
     /// The column's name.
@@ -49,12 +58,16 @@ impl Metric {
             Metric::DeliveryRate => "delivery_rate",
             Metric::PacingRate => "pacing_rate",
             Metric::Queue => "queue",
+            Metric::Qdisc => "qdisc",
+            Metric::QdiscPackets => "qdisc_packets",
+            Metric::RingPackets => "ring_packets",
         }
     }
     /// The column's unit in tables.
     pub const fn unit(self) -> &'static str {
         match self {
-            Metric::Cwnd | Metric::Ssthresh | Metric::BytesInFlight | Metric::Queue => "B",
+            Metric::Cwnd | Metric::Ssthresh | Metric::BytesInFlight | Metric::Queue | Metric::Qdisc => "B",
+            Metric::QdiscPackets | Metric::RingPackets => "packets",
             Metric::Rtt => "s",
             Metric::DeliveryRate | Metric::PacingRate => "bit/s",
         }

@@ -16,20 +16,22 @@
 //! A link takes every packet and drops those that do not fit. A host's transmit path does not work like that: a socket
 //! stops when it has enough below it, and goes on when a packet has left. So an element may *credit*: each packet that
 //! was offered comes back once as a [`Credit`], when it has left what its sender waits for, or was dropped there. How a
-//! transmit path of two stages is written as one element (queue discipline → driver ring → wire):
+//! transmit path of two stages is written as one element (queue discipline → driver ring → wire) shows
+//! [`Interface`](crate::interface::Interface):
 //!
 //! - `offer` enqueues into a [`QueueDiscipline`](crate::queue::QueueDiscipline) with a listener
 //!   ([`Fates::with_listener`](crate::queue::Fates::with_listener)), which credits at once what the discipline drops. Then packets move to
 //!   the ring while it has room: its limit in bytes is what byte queue limits (BQL) adapt.
 //! - When a packet is serialised its bytes leave the ring, the next ones move down, and its credit falls due at that
 //!   time. `next_wake` covers it even if the packet itself arrives much later.
+//! - `admission` tells the sender at once what became of the packet that it offered last.
 //! - TCP small queues: the host adds up what each flow has offered and takes off what is credited to it
 //!   ([`Credit::flow`]). A flow whose sum is above its limit is not asked for packets until a credit brings it below.
 //! - A driver that must not offer more than fits, such as a discipline above a ring, asks `room` before it offers.
 //!
 //! Credits that are due are taken before the next packet is offered: what is credited and not taken is still held.
 
-use crate::counters::LinkCounters;
+use crate::counters::{LinkCounters, Stages};
 use crate::cx::Cx;
 use crate::link::Link;
 use crate::packet::{FlowKey, Packet};
@@ -48,6 +50,19 @@ pub struct Credit {
     pub flow: FlowKey,
     /// Its length, bytes.
     pub bytes: u32,
+}
+
+/// What became of a packet that was just offered, as far as its sender is told: the return codes of Linux's
+/// `dev_queue_xmit`.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Admission {
+    /// It was taken (`NET_XMIT_SUCCESS`).
+    #[default]
+    Taken,
+    /// It was taken, and another packet of its flow was dropped for it (`NET_XMIT_CN`).
+    Congested,
+    /// It was dropped (`NET_XMIT_DROP`).
+    Refused,
 }
 
 /// A network element. See the [module](self) for the law that joins its methods, and for credit.
@@ -77,8 +92,18 @@ pub trait Element<B>: Send {
         u64::MAX
     }
 
+    /// What became of the packet that was offered last.
+    fn admission(&self) -> Admission {
+        Admission::Taken
+    }
+
     /// The counters so far.
     fn counters(&self) -> LinkCounters;
+
+    /// What each stage held, if the element has a queue discipline and a ring.
+    fn stages(&self) -> Option<Stages> {
+        None
+    }
 
     /// Packets inside: waiting, being sent, propagating.
     fn inside(&self) -> u64;
@@ -167,6 +192,19 @@ impl<B: Clone + Send + 'static> Element<B> for AnyElement<B> {
         match self {
             AnyElement::Link(_) => u64::MAX,
             AnyElement::Other(element) => element.room(port),
+        }
+    }
+    #[inline]
+    fn admission(&self) -> Admission {
+        match self {
+            AnyElement::Link(_) => Admission::Taken,
+            AnyElement::Other(element) => element.admission(),
+        }
+    }
+    fn stages(&self) -> Option<Stages> {
+        match self {
+            AnyElement::Link(_) => None,
+            AnyElement::Other(element) => element.stages(),
         }
     }
     fn counters(&self) -> LinkCounters {

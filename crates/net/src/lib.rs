@@ -11,6 +11,7 @@ pub mod counters;
 pub mod cx;
 pub mod element;
 pub mod incident;
+pub mod interface;
 pub mod link;
 pub mod loss;
 pub mod packet;

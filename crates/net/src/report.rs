@@ -1,5 +1,6 @@
 //! The counters of a link, in the units and under the names of the result tables.
 
+use crate::counters::Stages;
 use crate::link::LinkCounters;
 use crate::topology::Direction;
 use serde::Serialize;
@@ -39,6 +40,43 @@ pub struct LinkResult {
     pub dropped_outage: u64,
     /// The longest time that a packet that was sent was in the queue, s.
     pub max_queueing_delay_s: f64,
+    /// What its queue discipline and its ring held, if it has a ring.
+    #[serde(flatten)]
+    pub stages: StagesResult,
+}
+
+/// The stages of a network interface. All are empty for a link without a ring.
+#[derive(Clone, Default, Debug, Serialize)]
+pub struct StagesResult {
+    /// The most packets in the queue discipline.
+    pub max_qdisc_packets: Option<u64>,
+    /// The most bytes in the queue discipline.
+    pub max_qdisc_bytes: Option<u64>,
+    /// Mean time in the queue discipline of the packets that entered the ring, s.
+    pub mean_qdisc_delay_s: Option<f64>,
+    /// The longest of these times, s.
+    pub max_qdisc_delay_s: Option<f64>,
+    /// The most packets in the ring, with the one being sent.
+    pub max_ring_packets: Option<u64>,
+    /// Mean time in the ring until the serialisation began, s.
+    pub mean_ring_delay_s: Option<f64>,
+    /// The longest of these times, s.
+    pub max_ring_delay_s: Option<f64>,
+}
+
+impl From<Stages> for StagesResult {
+    fn from(stages: Stages) -> StagesResult {
+        let mean = |ns: u128| Some(ns as f64 * 1e-9 / stages.ringed.max(1) as f64);
+        StagesResult {
+            max_qdisc_packets: Some(stages.max_qdisc_packets),
+            max_qdisc_bytes: Some(stages.max_qdisc_bytes),
+            mean_qdisc_delay_s: mean(stages.qdisc_ns),
+            max_qdisc_delay_s: Some(stages.max_qdisc.as_secs_f64()),
+            max_ring_packets: Some(stages.max_ring_packets),
+            mean_ring_delay_s: mean(stages.ring_ns),
+            max_ring_delay_s: Some(stages.max_ring.as_secs_f64()),
+        }
+    }
 }
 
 impl LinkResult {
@@ -61,6 +99,13 @@ impl LinkResult {
             dropped_early: c.dropped_early,
             dropped_outage: c.dropped_outage,
             max_queueing_delay_s: c.max_queueing.as_secs_f64(),
+            stages: StagesResult::default(),
         }
+    }
+
+    /// The same with the stages of a network interface, if it has a ring.
+    #[must_use]
+    pub fn with_stages(self, stages: Option<Stages>) -> LinkResult {
+        LinkResult { stages: stages.map(StagesResult::from).unwrap_or_default(), ..self }
     }
 }

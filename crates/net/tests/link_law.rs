@@ -226,6 +226,7 @@ fn configs() -> impl Strategy<Value = LinkConfig> {
                 outages,
                 mtu: 1500,
                 queue: QueueConfig::drop_tail(queue, mark),
+                ring: None,
                 loss,
                 jitter,
                 duplication,

@@ -1,5 +1,6 @@
 //! Links as scenarios write them: queues as words and tables.
 
+use haltere_net::interface::Ring;
 use haltere_net::link::LinkConfig;
 use haltere_net::queue::{Limit, QueueConfig};
 use haltere_net::varying::{Between, InOutage, Outages, Period, Profile};
@@ -43,6 +44,27 @@ fn bandwidth_delay_products_work_inside_tables() {
     };
     assert_eq!(with(json!("1bdp")).as_deref(), Some("100p"));
     assert_eq!(with(json!({ "discipline": "head-drop", "limit": "0.5bdp" })).as_deref(), Some("50p"));
+}
+
+#[test]
+fn a_ring_stands_beside_the_queue_of_a_direction() {
+    let rings = |spec: Value| configs(spec).map(|(down, up)| (down.ring, up.ring));
+    let ring = |packets, bql| Some(Ring { packets, bql });
+    assert_eq!(rings(json!({})), Ok((None, None)));
+    // Byte queue limits are on, as in today's Linux, unless the link says otherwise.
+    assert_eq!(rings(json!({ "ring": "64p" })), Ok((ring(64, true), ring(64, true))));
+    assert_eq!(rings(json!({ "ring": "64p", "down": { "bql": false } })), Ok((ring(64, false), ring(64, true))));
+    assert_eq!(rings(json!({ "up": { "ring": "16000p" } })), Ok((None, ring(16_000, true))));
+    for (spec, path) in [
+        (json!({ "ring": "64kB" }), "ring"),
+        (json!({ "up": { "ring": "0p" } }), "up.ring"),
+        (json!({ "down": { "ring": "1bdp" } }), "down.ring"),
+        (json!({ "bql": true }), "bql"),
+        (json!({ "up": { "bql": false }, "down": { "ring": "9p" } }), "up.bql"),
+    ] {
+        let said = configs(spec.clone()).unwrap_err();
+        assert!(said.starts_with(&format!("{path}: ")) && said.contains("256p"), "{spec}: {said}");
+    }
 }
 
 #[test]

@@ -253,6 +253,19 @@ def link(
         str | None, typer.Option(help="Random loss towards the command.", show_default=False, rich_help_panel=LINK)
     ] = None,
     queue: Queue = "1000p",
+    ring: Annotated[
+        str | None,
+        typer.Option(help="Packets of a ring behind each queue (256p).", show_default=False, rich_help_panel=LINK),
+    ] = None,
+    bql: Annotated[
+        bool | None,
+        typer.Option(
+            "--bql/--no-bql",
+            help="Byte queue limits keep the rings short (default: yes).",
+            show_default=False,
+            rich_help_panel=LINK,
+        ),
+    ] = None,
     jitter: Annotated[
         str | None,
         typer.Option(
@@ -354,7 +367,7 @@ def link(
 
     down = Side(down_rate, down_delay or delay, loss, down_queue, jitter, duplication, trace)
     up = Side(up_rate, up_delay or delay, up_loss, up_queue, up_jitter, up_duplication, up_trace)
-    options = Options(rate, rtt, queue, mtu, down, up, seed, replication, coalesce, spin, realtime)
+    options = Options(rate, rtt, queue, ring, bql, mtu, down, up, seed, replication, coalesce, spin, realtime)
     run_behind(options, command or [], json_file)
 
 

@@ -44,6 +44,8 @@ class Options:
     rate: str | None
     rtt: str | None
     queue: str
+    ring: str | None
+    bql: bool | None
     mtu: str
     down: Side
     up: Side
@@ -56,8 +58,8 @@ class Options:
     def link(self) -> dict[str, Any]:
         """Return the link as a table of a scenario."""
         link: dict[str, Any] = {"queue": self.queue, "mtu": self.mtu}
-        if self.rate is not None:
-            link["rate"] = self.rate
+        common = {"rate": self.rate, "ring": self.ring, "bql": self.bql}
+        link |= {field: value for field, value in common.items() if value is not None}
         for name, side in self._sides():
             fields = ("rate", "delay", "loss", "queue", "jitter", "duplication")
             link[name] = {field: getattr(side, field) for field in fields if getattr(side, field) is not None}

@@ -75,7 +75,7 @@ def _option(name: str, about: About, kind: Any, default: object) -> Any:
     return Annotated[
         kind,
         typer.Option(
-            name,
+            f"{name}/--no-{name[2:]}" if kind == bool | None else name,
             help=about.help,
             metavar="KEY=VALUE,..." if several else None,
             show_default=not (default is None or isinstance(default, bool) or several),

@@ -59,6 +59,12 @@ _PANELS = (
         (_Quantity("delivery_rate", "delivery rate", "-", 0.7), _Quantity("pacing_rate", "pacing rate", "--", 0.9)),
     ),
     _Panel("Queue", "kB", 1e3, (_Quantity("queue", "waiting bytes", "-", 0.7),)),
+    _Panel(
+        "Stages",
+        "packets",
+        1,
+        (_Quantity("qdisc_packets", "queue discipline", "-", 0.7), _Quantity("ring_packets", "ring", ":", 0.7)),
+    ),
 )
 _LINK_COLOURS = ("#444444", "#999999", "#CC79A7")
 _QUEUE_SHARE = 0.1

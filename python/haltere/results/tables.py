@@ -54,6 +54,13 @@ LINK: dict[str, pl.DataType] = {
     "dropped_early": pl.Int64(),
     "dropped_outage": pl.Int64(),
     "max_queueing_delay_s": pl.Float64(),
+    "max_qdisc_packets": pl.Int64(),
+    "max_qdisc_bytes": pl.Int64(),
+    "mean_qdisc_delay_s": pl.Float64(),
+    "max_qdisc_delay_s": pl.Float64(),
+    "max_ring_packets": pl.Int64(),
+    "mean_ring_delay_s": pl.Float64(),
+    "max_ring_delay_s": pl.Float64(),
 }
 RUN: dict[str, pl.DataType] = {
     "status": pl.String(),
@@ -87,6 +94,10 @@ BOTTLENECK = (
     "dropped_early",
     "dropped_outage",
     "max_queueing_delay_s",
+    "max_qdisc_packets",
+    "mean_qdisc_delay_s",
+    "max_ring_packets",
+    "mean_ring_delay_s",
 )
 
 

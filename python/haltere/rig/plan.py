@@ -23,6 +23,7 @@ class Direction:
     loss: Json
     jitter: Json
     duplication: float
+    ring: Json | None = None
     trace_ms: list[int] | None = None
     rate_profile: Json | None = None
     delay_profile: Json | None = None
@@ -60,6 +61,7 @@ class Direction:
             "duplication": self.duplication > 0,
             "a queue that marks at a length": discipline == "drop-tail" and "mark" in self.queue,
             f"a {discipline} without a link's rate": self.rate_bps is None and discipline in ("tbf", "cake"),
+            "a ring": self.ring is not None,
             "a recorded rate": self.trace_ms is not None,
             "a rate that changes": self.rate_profile is not None,
             "a delay that changes": self.delay_profile is not None,

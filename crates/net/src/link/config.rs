@@ -1,5 +1,6 @@
 //! The configuration of one direction of a link.
 
+use crate::interface::Ring;
 use crate::loss::{JitterModel, LossModel};
 use crate::queue::{QueueConfig, Scale};
 use crate::time::Span;
@@ -41,6 +42,10 @@ pub struct LinkConfig {
     /// The queue discipline. Lengths in bandwidth-delay products that were not converted to packets before are computed
     /// from this link's rate and twice its delay.
     pub queue: QueueConfig,
+    /// The driver's ring between the queue discipline and the wire. Without it packets leave the discipline one by one,
+    /// each when its serialisation begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ring: Option<Ring>,
     /// Which packets are lost.
     pub loss: LossModel,
     /// Extra delay of each packet.
@@ -61,6 +66,7 @@ impl Default for LinkConfig {
             outages: None,
             mtu: 1500,
             queue: QueueConfig::default(),
+            ring: None,
             loss: LossModel::None,
             jitter: JitterModel::None,
             duplication: 0.0,
@@ -86,8 +92,12 @@ impl LinkConfig {
     ///
     /// # Errors
     ///
-    /// With the field, and what would be right: a rate of zero, two rates, outages that hold packets beside a trace.
+    /// With the field, and what would be right: an empty ring, a rate of zero, two rates, outages that hold packets
+    /// beside a trace.
     pub fn check(&self) -> Result<(), VaryingError> {
+        if self.ring.is_some_and(|ring| ring.packets == 0) {
+            return Err(VaryingError::new("ring", "0 packets: give a ring of at least one, or leave it out"));
+        }
         let zero = self.rate.is_some_and(|rate| rate.as_bps() == 0);
         if zero {
             return Err(VaryingError::new("rate_bps", "0: give a positive rate, or null for no limit"));

@@ -8,7 +8,7 @@
 
 mod config;
 mod impairments;
-mod wire;
+pub(crate) mod wire;
 
 pub use crate::counters::LinkCounters;
 pub use config::LinkConfig;

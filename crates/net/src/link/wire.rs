@@ -9,19 +9,19 @@ use crate::time::{Span, Time};
 use std::collections::VecDeque;
 
 /// The path from the queue to the far end.
-pub(super) struct Wire<B> {
+pub(crate) struct Wire<B> {
     delay: Span,
-    pub(super) serialiser: Serialiser,
+    pub(crate) serialiser: Serialiser,
     impairments: Option<Box<Impairments>>,
     /// Whether a packet may arrive before one that was sent earlier.
-    pub(super) overtaking: bool,
+    pub(crate) overtaking: bool,
     last_arrival: Time,
     /// Packets with their times of arrival, in the order of these times.
-    pub(super) pipe: VecDeque<(Time, Packet<B>)>,
+    pub(crate) pipe: VecDeque<(Time, Packet<B>)>,
 }
 
 impl<B: Clone> Wire<B> {
-    pub(super) fn new(config: &LinkConfig, name: &str, streams: &Streams) -> Wire<B> {
+    pub(crate) fn new(config: &LinkConfig, name: &str, streams: &Streams) -> Wire<B> {
         let impairments = Impairments::new(config, name, streams);
         Wire {
             delay: config.delay,
@@ -35,7 +35,7 @@ impl<B: Clone> Wire<B> {
 
     /// Serialises a packet from `start` on and puts it into the pipe, unless it is lost.
     #[inline(always)]
-    pub(super) fn serve(&mut self, start: Time, packet: Packet<B>, counters: &mut LinkCounters) {
+    pub(crate) fn serve(&mut self, start: Time, packet: Packet<B>, counters: &mut LinkCounters) {
         counters.served += 1;
         let out = self.serialiser.send(start, packet.len);
         if self.impairments.is_some() {

@@ -18,10 +18,13 @@ use crate::scenario::{Flow, Scenario, ScenarioError};
 use crate::stack::Past;
 use crate::world::{Elements, Port, ProcessId, Remote, Spawn, World};
 use endpoints::{Worker, udp_payload};
-use haltere_net::link::Link;
+use haltere_net::element::AnyElement;
+use haltere_net::interface::Crediting;
 use haltere_net::rng::Streams;
+use haltere_net::topology::NodeId;
 use haltere_net::{ConnectionId, Span, Time};
 use haltere_transport::Role;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use talk::Talk;
 use transports::{Kit, Maker};
@@ -96,7 +99,13 @@ pub(crate) fn build(
     }
     let origin = recorder::Origin { seed, replication };
     let recorder = files.map(|files| Recorder::new(&topology, &scenario.flows, &flows, files, &origin)).transpose()?;
-    let links = topology.edges().iter().map(|e| Link::new(&e.config, &stream_name(e), streams)).collect();
+    let hosts: BTreeSet<NodeId> = flows.iter().flat_map(|path| [path.server, path.client]).collect();
+    let elements = topology.edges().iter().map(|edge| {
+        // Sockets wait for the credits of their own node's interfaces only.
+        let crediting = if hosts.contains(&edge.from) { Crediting::On } else { Crediting::Off };
+        AnyElement::of(&edge.config, &stream_name(edge), streams, crediting)
+    });
+    let elements = Elements::each(elements.collect());
     let phase = clock_phase(streams);
     let worker = Worker::default();
     let (mut spawns, mut starts) = (Vec::new(), Vec::new());
@@ -142,7 +151,7 @@ pub(crate) fn build(
         });
         starts.push(start);
     }
-    let world = World::new(topology, Elements::links(links), spawns, recorder);
+    let world = World::new(topology, elements, spawns, recorder);
     Ok(Run { world, flows: scenario.flows.clone(), starts })
 }
 

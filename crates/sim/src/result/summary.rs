@@ -30,7 +30,9 @@ impl Run {
             flows.iter_mut().for_each(|f| f.status = "failed");
         }
         let edges = self.world.topology().edges().iter().zip(self.world.elements());
-        let links = edges.map(|(edge, link)| LinkResult::new(&edge.name, edge.direction, link.counters()));
+        let links = edges.map(|(edge, link)| {
+            LinkResult::new(&edge.name, edge.direction, link.counters()).with_stages(link.stages())
+        });
         let clients = (0..self.flows.len()).map(|flow| &self.world.processes()[FlowEnds::of(flow).client.0 as usize]);
         RunResult {
             status: if error.is_some() { "failed" } else { "ok" },

@@ -46,8 +46,13 @@ pub struct Elements {
 impl Elements {
     /// A link for each link direction of the topology, in that order.
     pub fn links(links: Vec<Link<Body>>) -> Elements {
-        let entries = (0..links.len() as u32).map(|number| (number, Entry(0))).collect();
-        Elements { elements: links.into_iter().map(AnyElement::from).collect(), entries }
+        Elements::each(links.into_iter().map(AnyElement::from).collect())
+    }
+
+    /// An element for each link direction of the topology, in that order.
+    pub fn each(elements: Vec<AnyElement<Body>>) -> Elements {
+        let entries = (0..elements.len() as u32).map(|number| (number, Entry(0))).collect();
+        Elements { elements, entries }
     }
 
     /// Any elements; `entries` has the element's position and the port for each link direction of the topology, in that

@@ -172,6 +172,12 @@ impl Draw {
                 link.insert("mark".into(), json!(self.pick(&["2p", "20p", "30kB"])));
             }
         }
+        if self.one_in(4) {
+            link.insert("ring".into(), json!(self.pick(&["1p", "4p", "256p"])));
+            if self.one_in(2) {
+                link.insert("bql".into(), json!(self.one_in(2)));
+            }
+        }
         self.path(&mut link);
         for side in ["down", "up"] {
             if self.one_in(2) {

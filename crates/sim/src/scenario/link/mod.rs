@@ -9,6 +9,7 @@ pub use varying::{
 
 use super::quantity::{Probability, Quantity};
 use super::{ScenarioError, error, read};
+use haltere_net::interface::Ring;
 use haltere_net::queue::{Discipline, Length, QueueConfig};
 use haltere_net::varying::VaryingError;
 use haltere_net::{Bytes, Span, units};
@@ -65,6 +66,14 @@ pub struct LinkSpec {
     /// same as `mark` in the queue's table.
     #[serde(default)]
     pub mark: Option<Quantity<Length>>,
+    /// The driver's ring between the queue discipline and the wire, in packets with the one being sent, such as "256p"
+    /// (default: none; packets leave the queue one by one). Senders on a node whose link has a ring are pushed back as in
+    /// Linux.
+    #[serde(default)]
+    pub ring: Option<Quantity<Length>>,
+    /// Whether byte queue limits keep the ring short, as in Linux since 3.3 (default true).
+    #[serde(default)]
+    pub bql: Option<bool>,
     /// Largest packet with IP header (default 1500B).
     #[serde(default)]
     pub mtu: Option<Quantity<Bytes>>,
@@ -105,6 +114,12 @@ pub struct DirectionSpec {
     /// Marks ECN-capable packets that find this much waiting.
     #[serde(default)]
     pub mark: Option<Quantity<Length>>,
+    /// The driver's ring between the queue discipline and the wire.
+    #[serde(default)]
+    pub ring: Option<Quantity<Length>>,
+    /// Whether byte queue limits keep the ring short.
+    #[serde(default)]
+    pub bql: Option<bool>,
     /// Largest packet with IP header.
     #[serde(default)]
     pub mtu: Option<Quantity<Bytes>>,
@@ -238,6 +253,13 @@ impl LinkSpec {
             let marks_here = side.as_ref().is_some_and(|side| side.mark.is_some());
             let place = if marks_here { format!("{path}.{name}.mark") } else { format!("{path}.mark") };
             merged.whole_queue().map_err(|wrong| error(place, wrong))?;
+            let here =
+                |field: &str, own: bool| if own { format!("{path}.{name}.{field}") } else { format!("{path}.{field}") };
+            merged.whole_ring().map_err(|wrong| {
+                let bql_here = side.as_ref().is_some_and(|side| side.bql.is_some());
+                let ring_here = side.as_ref().is_some_and(|side| side.ring.is_some());
+                error(if merged.ring.is_some() { here("ring", ring_here) } else { here("bql", bql_here) }, wrong)
+            })?;
         }
         Ok(())
     }
@@ -252,6 +274,8 @@ impl LinkSpec {
             outage: own.outage.clone().or_else(|| self.outage.clone()),
             queue: own.queue.clone().or_else(|| self.queue.clone()),
             mark: own.mark.or(self.mark),
+            ring: own.ring.or(self.ring),
+            bql: own.bql.or(self.bql),
             mtu: own.mtu.or(self.mtu),
             loss: own.loss.clone().or_else(|| self.loss.clone()),
             jitter: own.jitter.clone().or_else(|| self.jitter.clone()),
@@ -273,6 +297,17 @@ impl DirectionSpec {
             queue.set("mark", &mark.to_string())?;
         }
         Ok(queue)
+    }
+
+    /// The driver's ring, if there is one.
+    pub(crate) fn whole_ring(&self) -> Result<Option<Ring>, String> {
+        let bql = self.bql.unwrap_or(true);
+        match (self.ring.map(|ring| ring.0), self.bql) {
+            (Some(Length::Packets(packets)), _) if packets > 0 => Ok(Some(Ring { packets, bql })),
+            (Some(other), _) => Err(format!("{other}: a ring is counted in packets, at least one: write \"256p\"")),
+            (None, Some(_)) => Err("byte queue limits are of a ring: give one, such as ring = \"256p\"".into()),
+            (None, None) => Ok(None),
+        }
     }
 
     fn check(&self, path: &str) -> Result<(), ScenarioError> {

@@ -29,6 +29,8 @@ impl DirectionSpec {
             mtu: self.mtu.map_or(1500, |q| q.0.0 as u32),
             // Whether `mark` beside the queue is allowed is checked before anything runs.
             queue: self.whole_queue().unwrap_or_default(),
+            // So is the ring.
+            ring: self.whole_ring().unwrap_or_default(),
             loss: loss_model(self.loss.as_ref()),
             jitter: jitter_model(self.jitter.as_ref()),
             duplication: self.duplication.map_or(0.0, |q| q.0.0),
