@@ -11,7 +11,7 @@ use crate::varying::{InOutage, Supply};
 pub(crate) struct Serialiser {
     bps: u64,
     pub(crate) busy_until: Time,
-    remainder: u64,
+    pub(crate) remainder: u64,
     trace: Option<Box<TraceServer>>,
     /// A rate that changes, and outages that hold packets.
     supply: Option<Box<Supply>>,
@@ -26,6 +26,18 @@ impl Serialiser {
         let supply = varies.then(|| Box::new(Supply::new(bps, config.rate_profile.clone(), hold)));
         let plain = trace.is_none() && supply.is_none();
         Serialiser { bps: if plain { bps } else { 0 }, busy_until: Time::ZERO, remainder: 0, trace, supply }
+    }
+
+    /// Whether it has one limited rate for ever.
+    pub(crate) fn is_constant(&self) -> bool {
+        self.bps != 0
+    }
+
+    /// How long `len` bytes take at the constant rate after a pause, and the remainder of the division.
+    #[inline]
+    pub(crate) fn fresh(&self, len: u32) -> (Span, u64) {
+        let bit_ns = u64::from(len) * 8_000_000_000;
+        (Span::from_nanos(bit_ns / self.bps.max(1)), bit_ns % self.bps.max(1))
     }
 
     /// A packet arrives at `now` and finds no packet before it.

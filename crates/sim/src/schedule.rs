@@ -2,34 +2,50 @@
 //!
 //! The order is total: by time, then by the machine's number.
 //!
-//! Times are in groups of eight, a cache line each. The earliest time of a group represents it in a group of the level
-//! above, and so on up to a single group. A new time is propagated upwards only as far as it changes the earliest of
-//! its group. The next machine is found by following the earliest time downwards. Unlike in a heap nothing moves, so no
-//! list of each machine's place is needed.
+//! A key is a time and the number of its machine in one integer. Keys are in groups of eight, a cache line each. The
+//! least key of a group stands in a group of the level above, and so on up to a single group. A new key is propagated
+//! upwards only as far as it changes the least of its group. Unlike in a heap nothing moves, so no list of each machine's
+//! place is needed, and the least of all keys tells at once which machine is next.
+//!
+//! The time in a key counts from a base, so that it fits beside the number. If the next time is too far from the base,
+//! which with 4000 machines happens every 52 days, all keys are made anew.
 
 use haltere_net::Time;
 
 const ARITY: usize = 8;
+/// The key of a machine that is not to be called.
+const NEVER: u64 = u64::MAX;
 
-/// Times of machines, or the earliest times of groups of the level below.
+/// Keys of machines, or the least keys of groups of the level below.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Group([Time; ARITY]);
+struct Group([u64; ARITY]);
 
 impl Group {
     #[inline]
-    fn least(&self) -> Time {
-        self.0.iter().copied().fold(Time::NEVER, Time::min)
+    fn least(&self) -> u64 {
+        let [a, b, c, d, e, f, g, h] = self.0;
+        a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)))
     }
 }
 
 /// The machine that is to be called next, and when.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// All levels, from the top. Places are numbered across all groups. The earliest time of group g + 1 is at place g.
+    /// All levels, from the top. Places are numbered across all groups. The least key of group g + 1 is at place g.
     groups: Vec<Group>,
+    /// The least key of all.
+    least: u64,
+    /// The time of each machine.
+    times: Vec<Time>,
     /// The place of machine 0, in the first group of the lowest level.
     first: usize,
+    /// Bits of a key that give the machine; those above give the time.
+    bits: u32,
+    /// The time from which keys count. None is earlier.
+    base: Time,
+    /// Times as far from the base as this do not fit into a key. They have the same key, but for the machine.
+    late: u64,
 }
 
 impl Schedule {
@@ -42,12 +58,23 @@ impl Schedule {
         }
         // Groups of the lowest level that no machine needs are not stored.
         let groups = above + machines.div_ceil(ARITY).max(1);
-        Schedule { groups: vec![Group([Time::NEVER; ARITY]); groups], first: above * ARITY }
+        let first = above * ARITY;
+        let times = vec![Time::NEVER; groups * ARITY - first];
+        let bits = times.len().next_power_of_two().trailing_zeros();
+        Schedule {
+            groups: vec![Group([NEVER; ARITY]); groups],
+            least: NEVER,
+            first,
+            bits,
+            times,
+            base: Time::ZERO,
+            late: (NEVER >> bits) - 1,
+        }
     }
 
     /// The number of machines that fit.
     pub fn machines(&self) -> usize {
-        self.groups.len() * ARITY - self.first
+        self.times.len()
     }
 
     /// Makes room for machines up to number `machines` - 1, and for as many again, so that growing one by one is cheap.
@@ -66,47 +93,86 @@ impl Schedule {
     /// The next machine and its time.
     #[inline]
     pub fn peek(&self) -> Option<(Time, u32)> {
-        let mut group = &self.groups[0];
-        let least = group.least();
-        if least == Time::NEVER {
+        if self.least == NEVER {
             return None;
         }
-        let mut place = 0;
-        loop {
-            // Of equal times, the first belongs to the lowest number.
-            place += group.0.iter().position(|t| *t == least)?;
-            match place.checked_sub(self.first) {
-                Some(machine) => return Some((least, machine as u32)),
-                None => group = &self.groups[place + 1],
-            }
-            place = (place + 1) * ARITY;
-        }
+        let machine = self.least & !(NEVER << self.bits);
+        Some((self.times[machine as usize], machine as u32))
     }
 
     /// When machine `m` is to be called, or [`Time::NEVER`].
     #[inline]
     pub fn time_of(&self, m: u32) -> Time {
-        let place = self.first + m as usize;
-        self.groups[place / ARITY].0[place % ARITY]
+        self.times[m as usize]
     }
 
     /// Sets the wake-up time of machine `m`; [`Time::NEVER`] removes it.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, m: u32, at: Time) {
-        let (mut place, mut time) = (self.first + m as usize, at);
+        if self.times[m as usize] != at {
+            self.times[m as usize] = at;
+            self.put(m, at);
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, m: u32, at: Time) {
+        let time = at.as_nanos().wrapping_sub(self.base.as_nanos());
+        let key = if time < self.late { time << self.bits | u64::from(m) } else { self.late_key(m, at) };
+        self.propagate(m, key);
+    }
+
+    /// The key of a time that is too far from the base, or before it.
+    #[inline(never)]
+    fn late_key(&mut self, m: u32, at: Time) -> u64 {
+        if at == Time::NEVER {
+            return NEVER;
+        }
+        if at < self.base {
+            self.rebase();
+            return at.since(self.base).as_nanos().min(self.late) << self.bits | u64::from(m);
+        }
+        self.late << self.bits | u64::from(m)
+    }
+
+    #[inline(never)]
+    fn propagate(&mut self, m: u32, key: u64) {
+        let (mut least, mut place) = (key, self.first + m as usize);
         loop {
-            let number = place / ARITY;
+            let (number, place_in) = (place / ARITY, place % ARITY);
             let group = &mut self.groups[number];
-            let old = &mut group.0[place % ARITY];
-            if *old == time {
+            if group.0[place_in] == least {
                 return;
             }
-            *old = time;
+            group.0[place_in] = least;
+            least = group.least();
             if number == 0 {
-                return;
+                break;
             }
-            time = group.least();
             place = number - 1;
+        }
+        self.least = least;
+        if least >= self.late << self.bits && least != NEVER {
+            self.rebase();
+        }
+    }
+
+    /// Makes all keys anew, from the least time.
+    #[cold]
+    fn rebase(&mut self) {
+        let least = self.times.iter().copied().min().unwrap_or(Time::ZERO);
+        // Not so late that a key of "never" would fit.
+        self.base = least.min(Time::from_nanos(NEVER - self.late));
+        self.groups.fill(Group([NEVER; ARITY]));
+        self.least = NEVER;
+        // The least comes first, so that no other is taken for it on the way.
+        if let Some(first) = self.times.iter().position(|at| *at == least) {
+            self.put(first as u32, least);
+        }
+        for m in 0..self.machines() as u32 {
+            if self.time_of(m) != Time::NEVER {
+                self.put(m, self.time_of(m));
+            }
         }
     }
 }
@@ -129,7 +195,13 @@ mod tests {
                 // Some machines come later.
                 let m = m % machines;
                 schedule.grow(m as usize + 1);
-                let at = if t == 0 { Time::NEVER } else { Time::from_nanos(t) };
+                let at = match t {
+                    0 => Time::NEVER,
+                    // Some are too far away for a key.
+                    40..45 => Time::from_nanos((1 << 57) + t),
+                    45.. => Time::from_nanos(u64::MAX - t + 45 - 1),
+                    _ => Time::from_nanos(t),
+                };
                 schedule.set(m, at);
                 plain[m as usize] = at;
                 let least = plain.iter().enumerate().filter(|(_, t)| **t != Time::NEVER).map(|(m, t)| (*t, m as u32)).min();

@@ -6,6 +6,7 @@
 //!
 //! The stages of a link, in order: MTU check, queue, serialisation, loss, duplication, propagation with jitter.
 
+mod ahead;
 mod config;
 mod impairments;
 pub(crate) mod wire;
@@ -18,6 +19,7 @@ use crate::packet::{Ecn, Packet};
 use crate::queue::{Backlog, DropReason, Fates, Limit, Place, QueueConfig, QueueDiscipline};
 use crate::rng::Streams;
 use crate::time::Time;
+use ahead::Sent;
 use std::collections::VecDeque;
 use wire::Wire;
 
@@ -71,6 +73,10 @@ pub struct Link<B> {
     waiting: Waiting<B>,
     wire: Wire<B>,
     counters: LinkCounters,
+    /// The last packet that was taken ahead of time.
+    ahead: Sent,
+    /// The last packet that arrived at the far end, and when it did.
+    left: Sent,
 }
 
 impl<B: Clone + Send + 'static> Link<B> {
@@ -98,7 +104,8 @@ impl<B: Clone + Send + 'static> Link<B> {
 
     fn with_waiting(config: &LinkConfig, name: &str, streams: &Streams, waiting: Waiting<B>) -> Link<B> {
         let wire = Wire::new(config, name, streams);
-        Link { mtu: config.mtu, waiting, wire, counters: LinkCounters::default() }
+        let (counters, ahead, left) = (LinkCounters::default(), Sent::default(), Sent::default());
+        Link { mtu: config.mtu, waiting, wire, counters, ahead, left }
     }
 
     /// Puts a packet onto the link at `cx.now`.
@@ -219,6 +226,7 @@ impl<B: Clone + Send + 'static> Link<B> {
         }
         self.counters.delivered += 1;
         self.counters.delivered_bytes += u64::from(packet.len);
+        self.left = Sent { until: *at, len: packet.len };
         // The packet is returned unchanged. Taking it apart and putting it together again would cost a copy in small
         // pieces.
         self.wire.pipe.pop_front()

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 /// The path from the queue to the far end.
 pub(crate) struct Wire<B> {
-    delay: Span,
+    pub(crate) delay: Span,
     pub(crate) serialiser: Serialiser,
     impairments: Option<Box<Impairments>>,
     /// Whether a packet may arrive before one that was sent earlier.
@@ -31,6 +31,11 @@ impl<B: Clone> Wire<B> {
             last_arrival: Time::ZERO,
             pipe: VecDeque::new(),
         }
+    }
+
+    /// Whether the rate is constant and nothing impairs packets.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.impairments.is_none() && self.serialiser.is_constant()
     }
 
     /// Serialises a packet from `start` on and puts it into the pipe, unless it is lost.

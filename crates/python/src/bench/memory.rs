@@ -84,7 +84,7 @@ fn fill(world: &mut World) -> Fullest {
     let mut until = Time::ZERO;
     while until < Time::ZERO + VIRTUAL {
         until += STEP;
-        if world.run(until, |_, _| false).is_err() {
+        if world.run_ahead(until, |_, _| false).is_err() {
             break;
         }
         // In the data direction: waiting in queues, being serialised, propagating.

@@ -28,6 +28,8 @@ pub(super) struct Hop {
     pub port: Entry,
     /// The link direction that it stands for.
     pub edge: u32,
+    /// The network element of the next step; `u32::MAX` if there is none.
+    pub next: u32,
 }
 
 /// Where a route leads.
@@ -106,11 +108,12 @@ impl Tables {
         let links = self.router.route(&self.topology, from, to).filter(|links| !links.is_empty());
         let found = links.map(|links| {
             let to = self.topology.interfaces()[to.0 as usize].node;
-            let hop = |edge: u32| {
+            let next = links.iter().skip(1).map(|&edge| self.entries[edge as usize].0).chain([u32::MAX]);
+            let hop = |(&edge, next): (&u32, u32)| {
                 let (element, port) = self.entries[edge as usize];
-                Hop { element, port, edge }
+                Hop { element, port, edge, next }
             };
-            let hops: Vec<Hop> = links.into_iter().map(hop).collect();
+            let hops: Vec<Hop> = links.iter().zip(next).map(hop).collect();
             let first = hops[0];
             self.routes.push(Route { hops, to });
             (self.routes.len() as u32 - 1, first)
@@ -122,6 +125,12 @@ impl Tables {
     #[inline]
     pub fn at(&self, route: u32) -> &Route {
         &self.routes[route as usize]
+    }
+
+    /// All routes, in the order in which they were found.
+    #[inline]
+    pub fn routes(&self) -> &[Route] {
+        &self.routes
     }
 
     pub fn listen(&mut self, node: NodeId, port: Port, process: u32) {
