@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `endpoints` | the transport of each end of a flow |
 //! | `transports` | who makes one for each connection of a process |
+//! | `probes` | the processes of a probe |
 //! | `talk` | what its applications say |
 
 mod endpoints;
+mod probes;
 mod talk;
 mod transports;
 
@@ -14,9 +16,9 @@ use crate::contender::Contender;
 use crate::fidelity::{Fidelity, Subject};
 use crate::network::{FlowPath, Network, network, stream_name};
 use crate::recorder::{self, Files, Recorder};
-use crate::scenario::{Flow, Scenario, ScenarioError};
+use crate::scenario::{Flow, Probe, Scenario, ScenarioError};
 use crate::stack::Past;
-use crate::world::{Elements, Port, ProcessId, Remote, Spawn, World};
+use crate::world::{Elements, Port, Process, ProcessId, Remote, Spawn, World};
 use endpoints::{Worker, udp_payload};
 use haltere_net::link::Link;
 use haltere_net::rng::Streams;
@@ -31,9 +33,11 @@ pub(crate) struct Run {
     pub world: World,
     pub flows: Vec<Flow>,
     pub starts: Vec<Time>,
+    pub probes: Vec<Probe>,
 }
 
-/// The two processes of a flow. This is the only place that states how they are numbered.
+/// The two processes of a flow. Those of the flows come first, two for each. The processes of probes follow them, two for
+/// each as well. This is the only place that states how they are numbered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowEnds {
     /// The client's process.
@@ -42,25 +46,46 @@ pub struct FlowEnds {
     pub server: ProcessId,
 }
 
+/// What a process belongs to, by its number among the scenario's flows or probes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Owner {
+    /// A flow, of which it is this end.
+    Flow(usize, Role),
+    /// A probe; the client sends the requests.
+    Probe(usize, Role),
+}
+
 impl FlowEnds {
     /// The processes of a flow.
     #[inline]
     pub const fn of(flow: usize) -> FlowEnds {
         FlowEnds { client: ProcessId(2 * flow as u32), server: ProcessId(2 * flow as u32 + 1) }
     }
+}
 
-    /// The flow of a process, and which end of the flow it is.
+impl Run {
+    /// What a process belongs to.
     #[inline]
-    pub const fn whose(process: ProcessId) -> (usize, Role) {
+    pub fn owner(flows: usize, process: ProcessId) -> Owner {
         let role = if process.0.is_multiple_of(2) { Role::Client } else { Role::Server };
-        (process.0 as usize / 2, role)
+        let number = process.0 as usize / 2;
+        if number < flows { Owner::Flow(number, role) } else { Owner::Probe(number - flows, role) }
+    }
+
+    /// The process that sends the requests of a probe.
+    pub fn prober(&self, probe: usize) -> &Process {
+        &self.world.processes()[2 * (self.flows.len() + probe)]
     }
 }
 
-/// Whether every contender of a scenario can run at a fidelity.
+/// Whether every contender and probe of a scenario can run at a fidelity.
 pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioError> {
     for (i, flow) in scenario.flows.iter().enumerate() {
         subject(fidelity, i, flow, &flow.contender)?;
+    }
+    if !scenario.probes.is_empty() {
+        // The size of a probe must fit into the MTU of its path, which the network knows.
+        network(scenario, &Streams::new(0, 0))?;
     }
     Ok(())
 }
@@ -89,7 +114,7 @@ pub(crate) fn build(
     files: Option<&Files>,
 ) -> Result<Run, ScenarioError> {
     let streams = &Streams::new(seed, replication);
-    let Network { topology, flows } = network(scenario, streams)?;
+    let Network { topology, flows, probes } = network(scenario, streams)?;
     if files.is_some() {
         // This is checked before any file is created.
         check_at(fidelity, scenario)?;
@@ -114,6 +139,7 @@ pub(crate) fn build(
             contender,
             subject,
             ack: flow.ack,
+            name: format!("flow {i}"),
             flow: i as u32,
             mtu,
             phase,
@@ -142,8 +168,13 @@ pub(crate) fn build(
         });
         starts.push(start);
     }
+    for (i, (probe, between)) in scenario.probes.iter().zip(probes).enumerate() {
+        let connection = (scenario.flows.len() + i) as u32;
+        let wrong = |message| ScenarioError { path: format!("probes[{i}]"), message };
+        spawns.extend(probes::spawns(i, probe, &between, connection, phase, streams).map_err(wrong)?);
+    }
     let world = World::new(topology, Elements::links(links), spawns, recorder);
-    Ok(Run { world, flows: scenario.flows.clone(), starts })
+    Ok(Run { world, flows: scenario.flows.clone(), starts, probes: scenario.probes.clone() })
 }
 
 /// The granularity of the phase: timestamps count milliseconds, so their clock is the same at all phases.

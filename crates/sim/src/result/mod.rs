@@ -1,8 +1,10 @@
 //! The results of a run.
 
+mod probes;
 mod summary;
 
 pub use haltere_net::report::LinkResult;
+pub use probes::ProbeResult;
 use serde::Serialize;
 
 /// The result of a run; the columns of the result tables.
@@ -22,6 +24,9 @@ pub struct RunResult {
     pub flows: Vec<FlowResult>,
     /// The directions of links.
     pub links: Vec<LinkResult>,
+    /// The probes, in the scenario's order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<ProbeResult>,
 }
 
 /// One flow's result.

@@ -6,14 +6,18 @@
 mod flow;
 mod link;
 mod measured;
+mod place;
+mod probe;
 mod quantity;
 
-pub use flow::{App, Flow, Pairs};
+pub use flow::{App, Flow};
 pub use link::{
     Course, DelaySpec, DelayTable, DirectionSpec, Distribution, JitterSpec, JitterTable, LinkSpec, LossName, LossSpec,
     LossTable, OutagePeriod, OutageSpec, OutageTable, PacketsInOutage, RateSpec, RateTable,
 };
 pub use measured::{Measured, Origin, Shape, Share};
+pub use place::{Pairs, Side};
+pub use probe::{Probe, ProbeKind, ProbeMode};
 pub use quantity::{FromText, Probability, Quantity};
 
 use haltere_net::Span;
@@ -61,7 +65,11 @@ pub struct Scenario {
     #[schemars(with = "AnyTopology")]
     pub topology: Topology,
     /// The flows, each from a server to a client.
+    #[serde(default)]
     pub flows: Vec<Flow>,
+    /// Small exchanges that measure the round-trip time.
+    #[serde(default)]
+    pub probes: Vec<Probe>,
 }
 
 /// The shapes of networks.
@@ -183,11 +191,17 @@ impl Scenario {
 
     fn check(&self) -> Result<(), ScenarioError> {
         self.topology.check()?;
-        if self.flows.is_empty() {
-            return Err(error("flows", "there is no flow: add a [[flows]] table with a contender"));
+        if self.flows.is_empty() && self.probes.is_empty() {
+            return Err(error(
+                "flows",
+                "there is no flow: add a [[flows]] table with a contender, or a [[probes]] table",
+            ));
         }
         for (i, flow) in self.flows.iter().enumerate() {
             flow.check(&format!("flows[{i}]"), self)?;
+        }
+        for (i, probe) in self.probes.iter().enumerate() {
+            probe.check(&format!("probes[{i}]"), self)?;
         }
         if self.measure_from.is_some() && self.duration.is_none() {
             return Err(error("measure_from", "it goes with duration: set duration too, or leave it out"));
