@@ -1,9 +1,10 @@
 //! Builds the network of a scenario: nodes, links with all defaults filled in, and the route of each flow. The
 //! simulator builds its world from it, and a rig its namespaces.
 
+use crate::capture::Capture;
 use crate::contender::Contender;
 use crate::scenario::{
-    App, DirectionSpec, Kind, LinkSpec, Links, ProbeKind, Quantity, RateSpec, Scenario, ScenarioError, Side,
+    self, App, DirectionSpec, Kind, LinkSpec, Links, ProbeKind, Quantity, RateSpec, Scenario, ScenarioError, Side,
 };
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::Loss;
@@ -26,6 +27,8 @@ pub struct Network {
     pub flows: Vec<FlowPath>,
     /// The hosts of each probe, in the scenario's order.
     pub probes: Vec<Between>,
+    /// The hosts of each load, in the scenario's order.
+    pub loads: Vec<Between>,
 }
 
 /// Two hosts, of which one sends to the other.
@@ -88,7 +91,10 @@ pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, Scenar
     for (i, flow) in scenario.flows.iter().enumerate() {
         let path = format!("flows[{i}]");
         let contender = flow.contender.clone();
-        let names = ends(scenario, flow.pair, &flow.server, &flow.client);
+        let mut names = ends(scenario, flow.pair, &flow.server, &flow.client);
+        if flow.direction == scenario::Way::Up {
+            names = (names.1, names.0);
+        }
         let (server, client, ways) = ways(&topology, &mut router, &path, &names)?;
         let start = start((flow.start, flow.start_spread), &streams.named(&format!("flow {i}/start")));
         flows.push(FlowPath { contender, server, client, ways, start });
@@ -104,7 +110,19 @@ pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, Scenar
         }
         probes.push(Between { start, ..between });
     }
-    Ok(Network { topology, flows, probes })
+    let mut loads = Vec::with_capacity(scenario.loads.len());
+    for (i, load) in scenario.loads.iter().enumerate() {
+        let path = format!("loads[{i}]");
+        let names = ends(scenario, load.pair, &load.server, &load.client);
+        let between = between(&ways(&topology, &mut router, &path, &names)?, load.from());
+        let start = start((load.start, load.start_spread), &streams.named(&format!("load {i}/start")));
+        match &load.capture {
+            Some(capture) => longest(capture, between.mtu, &path)?,
+            None => fits(load.payload(), between.mtu, &format!("{path}.size"))?,
+        }
+        loads.push(Between { start, ..between });
+    }
+    Ok(Network { topology, flows, probes, loads })
 }
 
 /// The nodes of two hosts, server and client, and the paths between them.
@@ -144,6 +162,19 @@ fn between((server, client, ways): &(NodeId, NodeId, Vec<Way>), side: Side) -> B
         Side::Server => (*server, *client, way.client),
     };
     Between { from, to, address, mtu: way.mtu, start: Time::ZERO }
+}
+
+/// Whether all packets of a capture fit into the MTU.
+fn longest(capture: &Capture, mtu: u32, path: &str) -> Result<(), ScenarioError> {
+    let longest = capture.longest();
+    if longest <= mtu {
+        return Ok(());
+    }
+    let message = format!(
+        "its longest packet has {longest} bytes, more than the path's MTU of {mtu}: give a capture that was taken without \
+         segmentation offload, or the links a larger mtu"
+    );
+    Err(ScenarioError { path: format!("{path}.capture"), message })
 }
 
 /// Whether a datagram with this payload fits into the MTU.

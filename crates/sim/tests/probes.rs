@@ -182,6 +182,7 @@ fn errors_name_the_field_and_the_remedy() {
     }
     let endless = alone(LINK, r#""kind": "icmp""#).replace(r#""duration": "60s", "#, "");
     let error = Scenario::from_json(&endless).unwrap_err();
+    assert_eq!(error.path, "duration");
     assert!(error.message.contains("a count"), "{error}");
     let error = Scenario::from_json(r#"{"topology": {"kind": "point-to-point", "link": {}}}"#).unwrap_err();
     assert_eq!(error.path, "flows");

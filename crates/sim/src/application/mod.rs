@@ -4,9 +4,11 @@
 //! each, and uses them through [`Sockets`].
 
 mod dialogue;
+mod load;
 mod probe;
 
 pub use dialogue::Dialogue;
+pub use load::{OnOff, Pattern, Sink, Source, Sourced, Trains};
 pub use probe::{Carrier, Echo, Pace, Plan, Probed, Prober, Sample};
 
 use crate::world::{SocketId, Sockets};
@@ -46,6 +48,8 @@ pub enum Report {
     Serve(Serve),
     /// It sent probes.
     Probed(Probed),
+    /// It sent a load.
+    Sourced(Sourced),
     /// Another kind of application, with named numbers.
     Values(Vec<(&'static str, f64)>),
 }
@@ -55,7 +59,7 @@ impl Report {
     pub fn fetch(&self) -> Option<&Fetch> {
         match self {
             Report::Fetch(fetch) | Report::Page(fetch, _) => Some(fetch),
-            Report::Serve(_) | Report::Probed(_) | Report::Values(_) => None,
+            Report::Serve(_) | Report::Probed(_) | Report::Sourced(_) | Report::Values(_) => None,
         }
     }
 }

@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `endpoints` | the transport of each end of a flow |
 //! | `transports` | who makes one for each connection of a process |
+//! | `loads` | the processes of a load |
 //! | `probes` | the processes of a probe |
 //! | `talk` | what its applications say |
 
 mod endpoints;
+mod loads;
 mod probes;
 mod talk;
 mod transports;
@@ -16,7 +18,7 @@ use crate::contender::Contender;
 use crate::fidelity::{Fidelity, Subject};
 use crate::network::{FlowPath, Network, network, stream_name};
 use crate::recorder::{self, Files, Recorder};
-use crate::scenario::{Flow, Probe, Scenario, ScenarioError};
+use crate::scenario::{Flow, Load, Probe, Scenario, ScenarioError};
 use crate::stack::Past;
 use crate::world::{Elements, Port, Process, ProcessId, Remote, Spawn, World};
 use endpoints::{Worker, udp_payload};
@@ -34,10 +36,11 @@ pub(crate) struct Run {
     pub flows: Vec<Flow>,
     pub starts: Vec<Time>,
     pub probes: Vec<Probe>,
+    pub loads: Vec<Load>,
 }
 
-/// The two processes of a flow. Those of the flows come first, two for each. The processes of probes follow them, two for
-/// each as well. This is the only place that states how they are numbered.
+/// The two processes of a flow. Those of the flows come first, two for each. Those of the probes
+/// follow, then those of the loads, two for each as well. This is the only place that states how they are numbered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowEnds {
     /// The client's process.
@@ -46,13 +49,15 @@ pub struct FlowEnds {
     pub server: ProcessId,
 }
 
-/// What a process belongs to, by its number among the scenario's flows or probes.
+/// What a process belongs to, by its number among the scenario's flows, probes or loads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
     /// A flow, of which it is this end.
     Flow(usize, Role),
     /// A probe; the client sends the requests.
     Probe(usize, Role),
+    /// A load; the client sends.
+    Load(usize, Role),
 }
 
 impl FlowEnds {
@@ -65,16 +70,25 @@ impl FlowEnds {
 
 impl Run {
     /// What a process belongs to.
-    #[inline]
-    pub fn owner(flows: usize, process: ProcessId) -> Owner {
+    pub fn owner(&self, process: ProcessId) -> Owner {
         let role = if process.0.is_multiple_of(2) { Role::Client } else { Role::Server };
-        let number = process.0 as usize / 2;
-        if number < flows { Owner::Flow(number, role) } else { Owner::Probe(number - flows, role) }
+        let (number, flows, probes) = (process.0 as usize / 2, self.flows.len(), self.probes.len());
+        match number.checked_sub(flows) {
+            None => Owner::Flow(number, role),
+            Some(number) if number < probes => Owner::Probe(number, role),
+            Some(number) => Owner::Load(number - probes, role),
+        }
     }
 
     /// The process that sends the requests of a probe.
     pub fn prober(&self, probe: usize) -> &Process {
         &self.world.processes()[2 * (self.flows.len() + probe)]
+    }
+
+    /// The processes of a load: who sends, and who receives.
+    pub fn load(&self, load: usize) -> [&Process; 2] {
+        let first = 2 * (self.flows.len() + self.probes.len() + load);
+        [&self.world.processes()[first], &self.world.processes()[first + 1]]
     }
 }
 
@@ -83,8 +97,8 @@ pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioE
     for (i, flow) in scenario.flows.iter().enumerate() {
         subject(fidelity, i, flow, &flow.contender)?;
     }
-    if !scenario.probes.is_empty() {
-        // The size of a probe must fit into the MTU of its path, which the network knows.
+    if !scenario.probes.is_empty() || !scenario.loads.is_empty() {
+        // The packets of probes and loads must fit into the MTU of their path, which the network knows.
         network(scenario, &Streams::new(0, 0))?;
     }
     Ok(())
@@ -114,7 +128,7 @@ pub(crate) fn build(
     files: Option<&Files>,
 ) -> Result<Run, ScenarioError> {
     let streams = &Streams::new(seed, replication);
-    let Network { topology, flows, probes } = network(scenario, streams)?;
+    let Network { topology, flows, probes, loads } = network(scenario, streams)?;
     if files.is_some() {
         // This is checked before any file is created.
         check_at(fidelity, scenario)?;
@@ -173,8 +187,18 @@ pub(crate) fn build(
         let wrong = |message| ScenarioError { path: format!("probes[{i}]"), message };
         spawns.extend(probes::spawns(i, probe, &between, connection, phase, streams).map_err(wrong)?);
     }
+    for (i, (load, between)) in scenario.loads.iter().zip(loads).enumerate() {
+        let connection = (scenario.flows.len() + scenario.probes.len() + i) as u32;
+        spawns.extend(loads::spawns(load, &between, connection, &streams.named(&format!("load {i}/periods"))));
+    }
     let world = World::new(topology, Elements::links(links), spawns, recorder);
-    Ok(Run { world, flows: scenario.flows.clone(), starts, probes: scenario.probes.clone() })
+    Ok(Run {
+        world,
+        flows: scenario.flows.clone(),
+        starts,
+        probes: scenario.probes.clone(),
+        loads: scenario.loads.clone(),
+    })
 }
 
 /// The granularity of the phase: timestamps count milliseconds, so their clock is the same at all phases.

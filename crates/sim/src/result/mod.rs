@@ -1,9 +1,11 @@
 //! The results of a run.
 
+mod loads;
 mod probes;
 mod summary;
 
 pub use haltere_net::report::LinkResult;
+pub use loads::LoadResult;
 pub use probes::ProbeResult;
 use serde::Serialize;
 
@@ -27,6 +29,9 @@ pub struct RunResult {
     /// The probes, in the scenario's order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub probes: Vec<ProbeResult>,
+    /// The loads, in the scenario's order. A capture whose packets travel both ways counts as two.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<LoadResult>,
 }
 
 /// One flow's result.

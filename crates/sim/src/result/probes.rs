@@ -34,6 +34,10 @@ pub struct ProbeResult {
     pub rtt_min_s: Option<f64>,
     /// The largest, s.
     pub rtt_max_s: Option<f64>,
+    /// Round trips a minute: 60 s over the mean of the RTTs of which the largest 5 % are left out. This is the responsiveness
+    /// of draft-ietf-ippm-responsiveness-09 section 5.3.1.1, with the RTTs of this probe in the place of its four kinds of
+    /// round trips (handshakes of TCP and TLS, HTTP on new and on loaded connections).
+    pub rpm: Option<f64>,
     /// When each request that was answered or lost was sent, s.
     pub sent_s: Vec<f64>,
     /// Its RTT, s; null if it was lost.
@@ -49,6 +53,14 @@ fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
     let below = at.floor();
     let (low, high) = (*sorted.get(below as usize)?, *sorted.get(at.ceil() as usize)?);
     Some(low + (high - low) * (at - below))
+}
+
+/// Round trips a minute from sorted RTTs in s, without the largest 5 %.
+fn responsiveness(sorted: &[f64]) -> Option<f64> {
+    // In whole numbers: 0.95 has no exact binary form.
+    let kept = &sorted[..(19 * sorted.len()).div_ceil(20)];
+    let sum: f64 = kept.iter().sum();
+    (sum > 0.0).then(|| 60.0 * kept.len() as f64 / sum)
 }
 
 impl Run {
@@ -80,6 +92,7 @@ impl Run {
             rtt_p99_s: quantile(&sorted, 0.99),
             rtt_min_s: sorted.first().copied(),
             rtt_max_s: sorted.last().copied(),
+            rpm: responsiveness(&sorted),
             sent_s: samples.iter().filter(decided).map(|s| s.sent.as_secs_f64()).collect(),
             rtt_s,
             error: failed.map(|reason| reason.text().to_string()),
@@ -89,7 +102,18 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
-    use super::quantile;
+    use super::{quantile, responsiveness};
+
+    #[test]
+    fn the_largest_twentieth_does_not_count_for_responsiveness() {
+        let mut rtts = vec![0.1; 19];
+        assert!((responsiveness(&rtts).unwrap() - 600.0).abs() < 1e-9);
+        rtts.push(7.0);
+        assert!((responsiveness(&rtts).unwrap() - 600.0).abs() < 1e-9);
+        rtts.push(7.0);
+        assert!(responsiveness(&rtts).unwrap() < 200.0);
+        assert_eq!(responsiveness(&[]), None);
+    }
 
     #[test]
     fn quantiles_lie_between_the_two_nearest_values() {

@@ -18,9 +18,10 @@ impl Run {
         if let Err(Stall::Storm(at)) = outcome {
             error = Some(format!("time stood still at {at}: two components kept calling each other"));
         } else if let Err(Stall::NoSuchPath(process, path)) = outcome {
-            let whose = match Run::owner(self.flows.len(), process) {
+            let whose = match self.owner(process) {
                 Owner::Flow(flow, _) => format!("flow {flow}"),
                 Owner::Probe(probe, _) => format!("probe {probe}"),
+                Owner::Load(load, _) => format!("load {load}"),
             };
             error = Some(format!("{whose}: a packet was sent on path {}, which its connection does not have", path.0));
         } else if !self.world.conserves() {
@@ -43,6 +44,7 @@ impl Run {
             flows,
             links: links.collect(),
             probes: (0..self.probes.len()).map(|i| self.probe_result(i)).collect(),
+            loads: (0..self.loads.len()).map(|i| self.load_result(i)).collect(),
         }
     }
 
@@ -53,7 +55,7 @@ impl Run {
         let (progress, objects) = match client.report() {
             Report::Fetch(fetch) => (fetch, None),
             Report::Page(fetch, objects) => (fetch, Some(objects)),
-            Report::Serve(_) | Report::Probed(_) | Report::Values(_) => (Fetch::default(), None),
+            Report::Serve(_) | Report::Probed(_) | Report::Sourced(_) | Report::Values(_) => (Fetch::default(), None),
         };
         let sender = server.stats();
         let start = self.starts[i];

@@ -29,6 +29,13 @@ pub struct Flow {
     /// Graph: the client's node.
     #[serde(default)]
     pub client: Option<String>,
+    /// Which way the object travels (default down). `up` exchanges the two hosts: the object is on the client's host, and
+    /// the process that asks for it on the server's.
+    #[serde(default)]
+    pub direction: Way,
+    /// So many such flows at once (default 1).
+    #[serde(default)]
+    pub copies: Option<u32>,
     /// The protocol on the connection (default https).
     #[serde(default)]
     pub app: App,
@@ -47,6 +54,17 @@ pub struct Flow {
     /// The largest random delay of the start, uniformly drawn in each replication (default 0s).
     #[serde(default)]
     pub start_spread: Option<Quantity<Span>>,
+}
+
+/// Which way an object travels.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// From the server's host to the client's.
+    #[default]
+    Down,
+    /// From the client's host to the server's.
+    Up,
 }
 
 /// The protocol on a connection.
@@ -103,6 +121,9 @@ impl Flow {
         let Flow { pair, pairs, server, client, .. } = self;
         let place = Place { pair: *pair, pairs: *pairs, server: server.as_deref(), client: client.as_deref() };
         place.check(path, "flow", &scenario.topology)?;
+        if self.copies == Some(0) {
+            return Err(error(format!("{path}.copies"), "0: give at least 1, or leave the flow out"));
+        }
         match self.size {
             None if self.page.is_some() => Ok(()),
             None if scenario.duration.is_none() => {
