@@ -33,6 +33,9 @@ ENTRY: dict[str, pl.DataType] = {
     "lost_packets": pl.Int64(),
     "error": pl.String(),
 }
+PROBED: dict[str, pl.DataType] = {"probe_rtt_ms": pl.List(pl.Float64())}
+"""What entries have besides if there is a probe: the RTTs of its requests in the order of sending, null for a lost one.
+All flows that run at once have the same."""
 
 
 def measure(
@@ -46,11 +49,12 @@ def measure(
     stop: threading.Event | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> list[dict[str, Any]]:
-    """Run a comparison and return an entry (see `ENTRY`) for each contender and replication.
+    """Run a comparison and return an entry (see `ENTRY` and `PROBED`) for each contender and replication.
 
     Losses are the same for all contenders of one replication. `seed` in an entry is the seed plus the replication, by
     which the entries of a replication are recognised. When sharing, an entry is a flow, in the order given,
-    and goodput counts from 10 s on; on odd replications the flows start in reverse order.
+    and goodput counts from 10 s on; on odd replications the flows start in reverse order. Otherwise the entry of a
+    contender with several flows has their sums, and the time until the last of them is complete.
 
     Raises:
         InputError: if something given cannot be run; nothing has been run by then.
@@ -82,7 +86,7 @@ def measure(
         entry
         for replication in range(replications)
         for index, group in enumerate(groups)
-        for entry in _entries(group, results[f"{replication} {index}"], replication, seed + replication)
+        for entry in _entries(group, results[f"{replication} {index}"], conditions, replication, seed + replication)
     ]
 
 
@@ -93,13 +97,40 @@ def _tasks(groups: list[list[str]], conditions: Conditions, replications: int, s
             yield Task(f"{replication} {index}", text, seed, replication)
 
 
-def _entries(group: list[str], result: dict[str, Any], replication: int, seed: int) -> Iterator[dict[str, Any]]:
+def _entries(
+    group: list[str], result: dict[str, Any], conditions: Conditions, replication: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Yield the entries of a run: one a flow when sharing, else one of all the contender's flows together."""
     flows = {flow["flow"]: flow for flow in result["flows"]}
-    for index, contender in enumerate(group):
-        flow = flows.get(index, {})
+    numbers = range(len(group) * conditions.flows)
+    sets = [[number] for number in numbers] if conditions.share else [list(numbers)]
+    probed = {"probe_rtt_ms": _rtts_ms(result)} if conditions.probe is not None else {}
+    for together in sets:
+        flow = _together([flows.get(number, {}) for number in together])
         entry = {name: flow.get(name) for name in ENTRY}
         reason = flow.get("error") or (result["error"] if result["status"] != "ok" else None)
-        yield entry | {"contender": contender, "replication": replication, "seed": seed, "error": reason}
+        named = {"contender": group[together[0] // conditions.flows], "replication": replication, "seed": seed}
+        yield entry | named | {"error": reason} | probed
+
+
+def _together(flows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return several flows as one: from the first start until the last is complete."""
+    if len(flows) == 1:
+        return flows[0]
+    whole: dict[str, Any] = {"error": next((flow["error"] for flow in flows if flow.get("error")), None)}
+    for name in ("bytes", "wire_bytes", "retransmitted_packets", "lost_packets"):
+        values = [flow.get(name) for flow in flows]
+        whole[name] = None if None in values else sum(value for value in values if value is not None)
+    if all(flow.get("completion_s") is not None for flow in flows):
+        ends = [flow["start_s"] + flow["completion_s"] for flow in flows]
+        whole["completion_s"] = max(ends) - min(flow["start_s"] for flow in flows)
+        whole["goodput_bps"] = 8 * whole["bytes"] / whole["completion_s"] if whole["completion_s"] else None
+    return whole
+
+
+def _rtts_ms(result: dict[str, Any]) -> list[float | None]:
+    samples = [rtt for probe in result.get("probes", []) for rtt in probe["rtt_s"]]
+    return [None if rtt is None else 1e3 * rtt for rtt in samples]
 
 
 def _by_keywords(
@@ -137,10 +168,11 @@ def compare(contenders: Sequence[str], what: Comparison) -> pl.DataFrame:
     """Compare contenders on one link, or over several paths, and return a row for each contender and replication.
 
     Contenders are words such as `["tcp/cubic", "quic/bbr"]` (see `haltere algorithms`). Several paths are given as
-    `paths=[PathConditions(rate="20Mbit/s", rtt="10ms"), PathConditions(rate="5Mbit/s", loss="1%")]`.
+    `paths=[PathConditions(rate="20Mbit/s", rtt="10ms"), PathConditions(rate="5Mbit/s", loss="1%")]`. With a probe there
+    is a column `probe_rtt_ms`: the RTT of each request, null for a lost one.
 
     Raises:
         InputError: if something given cannot be run.
     """
     entries = measure(contenders, what, replications=what.replications, seed=what.seed, workers=what.workers)
-    return pl.DataFrame(entries, schema=ENTRY)
+    return pl.DataFrame(entries, schema=ENTRY | (PROBED if what.probe is not None else {}))

@@ -13,6 +13,7 @@ from dataclasses import Field, dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
+from haltere import probes
 from haltere.errors import InputError, Place, as_written
 from haltere.fidelity import Fidelity
 
@@ -158,6 +159,17 @@ class Conditions(PathConditions):
         False
     )
     duration: Annotated[str, About("How long they share; goodput counts from 10 s on.", at="duration")] = "60s"
+    flows: Annotated[
+        int, About("Flows of each contender at once. The starts of several are spread at random over 100 ms.")
+    ] = 1
+    probe: Annotated[
+        str | None,
+        About(
+            "Measure the RTT under load: KIND:SIZE:INTERVAL, such as `icmp:1450B:1s` (or `udp`, `tcp`). The client "
+            "sends requests of this size from the beginning on; the answers share the queue of the data. Each waits for "
+            "the last one's answer, at most 5 s; with `:free-running` added, it does not."
+        ),
+    ] = None
     fidelity: Annotated[
         Fidelity,
         About(
@@ -185,7 +197,7 @@ class Conditions(PathConditions):
         Raises:
             InputError: naming the option that is wrong.
         """
-        flows: list[dict[str, Any]] = [{"contender": contender} for contender in contenders]
+        flows: list[dict[str, Any]] = [{"contender": contender} for contender in self.each_flow(contenders)]
         scenario: dict[str, Any] = {"topology": self._topology(), "flows": flows}
         unused = "size" if self.share else "duration"
         for field, about in stated(type(self)):
@@ -196,11 +208,30 @@ class Conditions(PathConditions):
                     _put(flow, about.at.removeprefix("flows."), getattr(self, field.name))
             else:
                 _put(scenario, about.at, getattr(self, field.name))
+        self._start(scenario, reverse_starts=reverse_starts)
+        if self.probe is not None:
+            scenario["probes"] = [probes.parse(self.probe)]
+        return scenario
+
+    def _start(self, scenario: dict[str, Any], *, reverse_starts: bool) -> None:
+        """Say when the flows of a scenario start."""
+        flows = scenario["flows"]
         if self.share:
             scenario["measure_from"] = SHARE_MEASURED_FROM
-            for place, flow in enumerate(reversed(flows) if reverse_starts else flows):
-                flow["start"] = f"{STAGGER_MS * place}ms"
-        return scenario
+            groups = [flows[at : at + self.flows] for at in range(0, len(flows), self.flows)]
+            for place, group in enumerate(reversed(groups) if reverse_starts else groups):
+                for flow in group:
+                    flow["start"] = f"{STAGGER_MS * place}ms"
+        if self.flows > 1:
+            for flow in flows:
+                flow["start_spread"] = f"{STAGGER_MS}ms"
+
+    def each_flow(self, contenders: Sequence[str]) -> list[str]:
+        """Return the contender of each flow: `flows` of the first, then as many of the next."""
+        if self.flows < 1:
+            given = as_written(self.flows)
+            raise InputError("is not a number of flows", field="--flows", given=given, right="a whole number from 1")
+        return [contender for contender in contenders for _ in range(self.flows)]
 
     def _topology(self) -> dict[str, Any]:
         if not self.paths:
@@ -240,14 +271,17 @@ class Conditions(PathConditions):
                     error = _at(error, _option_at(inside, PathConditions))
                 return _of_path(error, number) if self.paths else error
         flow, _, inside = place.partition(".")
+        given = None
         if flow.startswith("flows["):
             option = "contender" if inside == "contender" else _option_at(f"flows.{inside}", type(self))
         elif place == "measure_from":
             option = "--duration"
+        elif place.startswith("probes"):
+            option, given = "--probe", as_written(self.probe)
         else:
             option = _option_at(place, type(self))
         known = option.startswith("-") or option == "contender"
-        return _at(error, option.removeprefix("flows."), place=None if known else Place("scenario"))
+        return _at(error, option.removeprefix("flows."), place=None if known else Place("scenario"), given=given)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -173,7 +173,7 @@ class More(Conditions):
 NOT_THEIRS = {
     "compare": (),
     "trace": ("share", "duration", "replications", "workers"),
-    "validate": ("share", "duration", "fidelity"),
+    "validate": ("share", "duration", "fidelity", "flows", "probe"),
 }
 
 

@@ -90,6 +90,11 @@ impl Stream {
         ((self.bits() as u128 * n as u128) >> 64) as u64
     }
 
+    /// An exponential deviate with mean 1.
+    pub fn exponential(&mut self) -> f64 {
+        -libm::log(1.0 - self.unit())
+    }
+
     /// A standard normal deviate (Box and Muller, one of the pair).
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));

@@ -140,6 +140,13 @@ fn rate_trace(text: &str) -> PyResult<String> {
     to_json(&trace.map_err(|e| refuse(wrong(e)))?)
 }
 
+/// The packets of a capture (the bytes of a pcap or pcapng file) as JSON, as a replay of a scenario has them.
+#[pyfunction]
+fn capture(py: Python<'_>, file: &[u8]) -> PyResult<String> {
+    let read = py.detach(|| haltere_sim::capture::Capture::read(file));
+    to_json(&read.map_err(|message| refuse(Wrong { message, path: String::new() }))?)
+}
+
 /// The JSON Schema of a scenario.
 #[pyfunction]
 fn scenario_schema() -> PyResult<String> {
@@ -202,6 +209,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(uniform, module)?)?;
     module.add_function(wrap_pyfunction!(link_config, module)?)?;
     module.add_function(wrap_pyfunction!(rate_trace, module)?)?;
+    module.add_function(wrap_pyfunction!(capture, module)?)?;
     module.add_function(wrap_pyfunction!(scenario_schema, module)?)?;
     module.add_function(wrap_pyfunction!(locate, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;

@@ -6,6 +6,7 @@
 pub mod ack;
 pub mod application;
 pub mod build;
+pub mod capture;
 pub mod contender;
 pub mod fidelity;
 pub mod http;

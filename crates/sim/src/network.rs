@@ -1,13 +1,17 @@
 //! Builds the network of a scenario: nodes, links with all defaults filled in, and the route of each flow. The
 //! simulator builds its world from it, and a rig its namespaces.
 
+use crate::capture::Capture;
 use crate::contender::Contender;
-use crate::scenario::{App, DirectionSpec, Flow, Kind, LinkSpec, Links, Quantity, RateSpec, Scenario, ScenarioError};
+use crate::scenario::{
+    self, App, DirectionSpec, Kind, LinkSpec, Links, ProbeKind, Quantity, RateSpec, Scenario, ScenarioError, Side,
+};
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::Loss;
 use haltere_net::rng::{Stream, Streams};
 use haltere_net::topology::{Edge, NodeId, Router, Topology};
 use haltere_net::{Address, Rate, Span, Time};
+use haltere_transport::datagram::HEADERS;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +25,25 @@ pub struct Network {
     pub topology: Topology,
     /// The flows, in the scenario's order.
     pub flows: Vec<FlowPath>,
+    /// The hosts of each probe, in the scenario's order.
+    pub probes: Vec<Between>,
+    /// The hosts of each load, in the scenario's order.
+    pub loads: Vec<Between>,
+}
+
+/// Two hosts, of which one sends to the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Between {
+    /// The sender's node.
+    pub from: NodeId,
+    /// The receiver's node.
+    pub to: NodeId,
+    /// The receiver's address.
+    pub address: Address,
+    /// The smallest MTU on the path, bytes.
+    pub mtu: u32,
+    /// When the sender starts.
+    pub start: Time,
 }
 
 /// A flow with its routes.
@@ -68,37 +91,110 @@ pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, Scenar
     for (i, flow) in scenario.flows.iter().enumerate() {
         let path = format!("flows[{i}]");
         let contender = flow.contender.clone();
-        let (server, client) = ends(scenario, flow);
-        let unreachable = || ScenarioError {
-            path: path.clone(),
-            message: format!("no links lead from {server:?} to {client:?} and back"),
-        };
-        let find = |name: &str| topology.find(name).ok_or_else(unreachable);
-        let (s, c): (NodeId, NodeId) = (find(&server)?, find(&client)?);
-        let mut ways = Vec::new();
-        for (&client, &server) in topology.addresses(c).iter().zip(topology.addresses(s)) {
-            let mut route = |from, to| router.route(&topology, from, to).filter(|r| !r.is_empty());
-            let (Some(up), Some(down)) = (route(client, server), route(server, client)) else { continue };
-            let mtu = up.iter().chain(&down).map(|&l| topology.edges()[l as usize].config.mtu).min().unwrap_or(1500);
-            ways.push(Way { client, server, up, down, mtu });
+        let mut names = ends(scenario, flow.pair, &flow.server, &flow.client);
+        if flow.direction == scenario::Way::Up {
+            names = (names.1, names.0);
         }
-        let links = ways.iter().map(|way| way.up.len().max(way.down.len())).max().ok_or_else(unreachable)?;
-        if links > MAX_HOPS {
-            let message =
-                format!("{links} links lie between {server:?} and {client:?}: give a route of at most {MAX_HOPS}");
-            return Err(ScenarioError { path, message });
-        }
-        let start = start(flow, &streams.named(&format!("flow {i}/start")));
-        flows.push(FlowPath { contender, server: s, client: c, ways, start });
+        let (server, client, ways) = ways(&topology, &mut router, &path, &names)?;
+        let start = start((flow.start, flow.start_spread), &streams.named(&format!("flow {i}/start")));
+        flows.push(FlowPath { contender, server, client, ways, start });
     }
-    Ok(Network { topology, flows })
+    let mut probes = Vec::with_capacity(scenario.probes.len());
+    for (i, probe) in scenario.probes.iter().enumerate() {
+        let path = format!("probes[{i}]");
+        let names = ends(scenario, probe.pair, &probe.server, &probe.client);
+        let between = between(&ways(&topology, &mut router, &path, &names)?, probe.from());
+        let start = start((probe.start, probe.start_spread), &streams.named(&format!("probe {i}/start")));
+        if probe.kind != ProbeKind::Tcp {
+            fits(probe.payload(), between.mtu, &format!("{path}.size"))?;
+        }
+        probes.push(Between { start, ..between });
+    }
+    let mut loads = Vec::with_capacity(scenario.loads.len());
+    for (i, load) in scenario.loads.iter().enumerate() {
+        let path = format!("loads[{i}]");
+        let names = ends(scenario, load.pair, &load.server, &load.client);
+        let between = between(&ways(&topology, &mut router, &path, &names)?, load.from());
+        let start = start((load.start, load.start_spread), &streams.named(&format!("load {i}/start")));
+        match &load.capture {
+            Some(capture) => longest(capture, between.mtu, &path)?,
+            None => fits(load.payload(), between.mtu, &format!("{path}.size"))?,
+        }
+        loads.push(Between { start, ..between });
+    }
+    Ok(Network { topology, flows, probes, loads })
 }
 
-fn start(flow: &Flow, stream: &Stream) -> Time {
-    let spread = flow.start_spread.map_or(0, |q| q.0.as_nanos());
-    // A flow without a spread start draws no random number.
+/// The nodes of two hosts, server and client, and the paths between them.
+fn ways(
+    topology: &Topology,
+    router: &mut Router,
+    path: &str,
+    (server, client): &(String, String),
+) -> Result<(NodeId, NodeId, Vec<Way>), ScenarioError> {
+    let unreachable = || ScenarioError {
+        path: path.to_string(),
+        message: format!("no links lead from {server:?} to {client:?} and back"),
+    };
+    let find = |name: &str| topology.find(name).ok_or_else(unreachable);
+    let (s, c): (NodeId, NodeId) = (find(server)?, find(client)?);
+    let mut ways = Vec::new();
+    for (&client, &server) in topology.addresses(c).iter().zip(topology.addresses(s)) {
+        let mut route = |from, to| router.route(topology, from, to).filter(|r| !r.is_empty());
+        let (Some(up), Some(down)) = (route(client, server), route(server, client)) else { continue };
+        let mtu = up.iter().chain(&down).map(|&l| topology.edges()[l as usize].config.mtu).min().unwrap_or(1500);
+        ways.push(Way { client, server, up, down, mtu });
+    }
+    let links = ways.iter().map(|way| way.up.len().max(way.down.len())).max().ok_or_else(unreachable)?;
+    if links > MAX_HOPS {
+        let message =
+            format!("{links} links lie between {server:?} and {client:?}: give a route of at most {MAX_HOPS}");
+        return Err(ScenarioError { path: path.to_string(), message });
+    }
+    Ok((s, c, ways))
+}
+
+/// The two hosts on their first path, of which the one at `side` sends. The start is not known yet.
+fn between((server, client, ways): &(NodeId, NodeId, Vec<Way>), side: Side) -> Between {
+    let way = &ways[0];
+    let (from, to, address) = match side {
+        Side::Client => (*client, *server, way.server),
+        Side::Server => (*server, *client, way.client),
+    };
+    Between { from, to, address, mtu: way.mtu, start: Time::ZERO }
+}
+
+/// Whether all packets of a capture fit into the MTU.
+fn longest(capture: &Capture, mtu: u32, path: &str) -> Result<(), ScenarioError> {
+    let longest = capture.longest();
+    if longest <= mtu {
+        return Ok(());
+    }
+    let message = format!(
+        "its longest packet has {longest} bytes, more than the path's MTU of {mtu}: give a capture that was taken without \
+         segmentation offload, or the links a larger mtu"
+    );
+    Err(ScenarioError { path: format!("{path}.capture"), message })
+}
+
+/// Whether a datagram with this payload fits into the MTU.
+fn fits(payload: u32, mtu: u32, path: &str) -> Result<(), ScenarioError> {
+    let len = payload.saturating_add(HEADERS);
+    if len <= mtu {
+        return Ok(());
+    }
+    let message = format!(
+        "{payload}B: with {HEADERS} bytes of headers it is longer than the path's MTU of {mtu}: give at most {}B",
+        mtu.saturating_sub(HEADERS)
+    );
+    Err(ScenarioError { path: path.to_string(), message })
+}
+
+fn start((start, spread): (Option<Quantity<Span>>, Option<Quantity<Span>>), stream: &Stream) -> Time {
+    let spread = spread.map_or(0, |q| q.0.as_nanos());
+    // Without a spread start no random number is drawn.
     let late = if spread > 0 { stream.clone().below(spread) } else { 0 };
-    Time::ZERO + flow.start.map_or(Span::ZERO, |q| q.0) + Span::from_nanos(late)
+    Time::ZERO + start.map_or(Span::ZERO, |q| q.0) + Span::from_nanos(late)
 }
 
 /// The name of the random streams of a link direction.
@@ -248,15 +344,15 @@ pub fn losses(
     Ok(bits)
 }
 
-/// The names of a flow's server and client nodes.
-fn ends(scenario: &Scenario, flow: &Flow) -> (String, String) {
+/// The names of the server and client nodes of a pair, or those named.
+fn ends(scenario: &Scenario, pair: Option<u32>, server: &Option<String>, client: &Option<String>) -> (String, String) {
     match scenario.topology.kind {
         Kind::PointToPoint | Kind::Multipath => ("server".into(), "client".into()),
         Kind::Dumbbell => {
-            let pair = flow.pair.unwrap_or(0);
+            let pair = pair.unwrap_or(0);
             (format!("server {pair}"), format!("client {pair}"))
         }
-        Kind::Graph => (flow.server.clone().unwrap_or_default(), flow.client.clone().unwrap_or_default()),
+        Kind::Graph => (server.clone().unwrap_or_default(), client.clone().unwrap_or_default()),
     }
 }
 

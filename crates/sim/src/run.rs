@@ -1,10 +1,10 @@
 //! Drives a world until its transfers are done or its time is over.
 
-use crate::build::{FlowEnds, Run, build};
+use crate::build::{FlowEnds, Owner, Run, build};
 use crate::fidelity::Fidelity;
 use crate::recorder::{Files, Recorder};
 use crate::result::{RunResult, SeriesResult, TraceResult};
-use crate::scenario::{Quantity, Scenario, ScenarioError};
+use crate::scenario::{Load, Probe, Quantity, Scenario, ScenarioError};
 use crate::world::{Process, ProcessId};
 use haltere_net::{Metric, Span, Time};
 use haltere_transport::Role;
@@ -53,10 +53,11 @@ pub fn trace_at(
                 let edge = &run.world.topology().edges()[s.who.0 as usize];
                 format!("{} {}", edge.name, edge.direction.name())
             }
-            Some(process) => match FlowEnds::whose(ProcessId(process)) {
+            Some(process) => match run.owner(ProcessId(process)) {
                 // The server's window controls the data.
-                (flow, Role::Server) => format!("flow {flow}"),
-                (_, Role::Client) => return None,
+                Owner::Flow(flow, Role::Server) => format!("flow {flow}"),
+                Owner::Probe(probe, Role::Client) => format!("probe {probe}"),
+                Owner::Flow(_, Role::Client) | Owner::Probe(_, Role::Server) | Owner::Load(..) => return None,
             },
         };
         let scale = if s.metric == Metric::Rtt { 1e-9 } else { 1.0 };
@@ -79,19 +80,23 @@ fn drive(
     files: Option<&Files>,
 ) -> Result<(RunResult, Run), ScenarioError> {
     let mut run = build(fidelity, scenario, seed_and_replication, files)?;
-    let unfinished = run.flows.iter().filter(|f| f.total().is_some()).count();
-    let all_limited = unfinished == run.flows.len();
-    let mut open = unfinished;
-    let limited: Vec<bool> = run.flows.iter().map(|f| f.total().is_some()).collect();
-    let mut over = vec![false; run.flows.len()];
-    // This is called after each process's turn, because a process can only finish in its own turn.
+    // What ends by itself is waited for. A flow that does not lets the run go on until the time is over; a probe or load
+    // that does not accompanies the others.
+    let flows = run.flows.len();
+    let ends = run.flows.iter().map(|f| f.total().is_some()).chain(run.probes.iter().map(Probe::ends));
+    let ends: Vec<bool> = ends.chain(run.loads.iter().map(Load::ends)).collect();
+    let mut open = ends.iter().filter(|ends| **ends).count();
+    let may_end = open > 0 && ends[..flows].iter().all(|ends| *ends);
+    let mut over = vec![false; ends.len()];
+    // This is called after each process's turn, because a process can only finish in its own turn. The first of the two
+    // processes of a flow, probe or load is the one that finishes.
     let mut done = |processes: &[Process], called: ProcessId| {
-        let (flow, role) = FlowEnds::whose(called);
-        if role == Role::Client && !over[flow] && limited[flow] && processes[called.0 as usize].is_over() {
-            over[flow] = true;
+        let number = called.0 as usize / 2;
+        if called.0.is_multiple_of(2) && !over[number] && ends[number] && processes[called.0 as usize].is_over() {
+            over[number] = true;
             open -= 1;
         }
-        open == 0 && all_limited
+        open == 0 && may_end
     };
     let span = |q: Quantity<Span>| Time::ZERO + q.0;
     let end = scenario.duration.or(scenario.time_limit).map_or(Time::ZERO + DEFAULT_TIME_LIMIT, span);

@@ -1,6 +1,7 @@
 //! The interface between a transport connection and what drives it.
 
 use crate::Body;
+use crate::datagram::Datagram;
 use crate::path::{PathError, PathView};
 use haltere_net::{Cx, Packet, PathId, Span, Time};
 
@@ -61,6 +62,8 @@ pub enum Event {
     Openable,
     /// Every byte of the stream was delivered to the application, and the peer has finished the stream.
     Finished(StreamId),
+    /// A datagram arrived.
+    Datagram(Datagram),
     /// The connection was closed without an error.
     Closed,
     /// The connection failed.
@@ -174,6 +177,10 @@ pub trait Endpoint: Send {
     fn finish(&mut self, stream: StreamId);
     /// Takes the bytes that are ready in order at `now`, and returns their number.
     fn read(&mut self, stream: StreamId, now: Time) -> u64;
+    /// Sends a datagram. Returns whether the transport has datagrams; if not, nothing is sent.
+    fn send_datagram(&mut self, _datagram: Datagram) -> bool {
+        false
+    }
     /// Closes the connection once everything written is delivered.
     fn close(&mut self);
 

@@ -3,10 +3,11 @@
 //!
 //! The parts that transports share are in [`cc`] (congestion control, one file per algorithm), [`recovery`] (delivery
 //! rate, pacing, filters) and [`scheduler`] (the choice among several paths). The parts that differ are in [`tcp`] and
-//! [`quic`]. An application drives either through [`Endpoint`]. [`mechanisms`] lists every switch of both, with its
+//! [`quic`]; [`datagram`] needs no connection. An application drives each through [`Endpoint`]. [`mechanisms`] lists every switch of both, with its
 //! default and its source.
 
 pub mod cc;
+pub mod datagram;
 pub mod endpoint;
 pub mod mechanisms;
 pub mod path;
@@ -27,4 +28,6 @@ pub enum Body {
     Quic(Box<quic::Datagram>),
     /// The payload of a UDP datagram, as a production stack wrote it.
     Udp(Vec<u8>),
+    /// A datagram without a connection, of which only the length is known.
+    Datagram(datagram::Datagram),
 }

@@ -94,6 +94,8 @@ def compare(
 
     `haltere compare tcp/cubic quic/bbr --share --duration 60s --queue 1bdp`
 
+    `haltere compare tcp/cubic tcp/bbr --flows 10 --rate 10Mbit/s --probe icmp:1450B:1s`
+
     `haltere compare tcp@apache+wget2/cubic quic@quinn/cubic --loss 1% --fidelity linux`
 
     `haltere compare tcp/cubic quic/bbr --path rate=20Mbit/s,rtt=10ms,queue=50p --path rate=5Mbit/s,rtt=50ms,loss=1%`
@@ -372,7 +374,7 @@ def link(
 
 
 @app.command(rich_help_panel=ONE)
-@takes(Comparison(size="8MiB", app="raw", replications=5), without=("share", "duration", "fidelity"))
+@takes(Comparison(size="8MiB", app="raw", replications=5), without=("share", "duration", "fidelity", "flows", "probe"))
 def validate(
     contenders: Contenders,
     conditions: Comparison,

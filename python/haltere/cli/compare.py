@@ -8,7 +8,8 @@ from typing import Any
 from rich import box
 from rich.markup import escape
 
-from haltere.cli import show
+from haltere import probes
+from haltere.cli import latency, show
 from haltere.comparison import measure
 from haltere.conditions import Comparison
 from haltere.stats import Interval, Paired, holm, jain, mean, median, paired
@@ -32,8 +33,9 @@ def command(contenders: list[str], what: Comparison, *, as_json: bool) -> None:
         print(json.dumps(entries, indent=1, allow_nan=False))
         return
     console.print(escape(_headline(what)), style="dim")
-    # Entries come replication by replication, in each of them contender by contender.
-    groups = [entries[position :: len(contenders)] for position in range(len(contenders))]
+    # Entries come replication by replication, in each of them contender by contender, or flow by flow.
+    count = len(what.each_flow(contenders)) if what.share else len(contenders)
+    groups = [entries[position::count] for position in range(count)]
     for line in _shares(console.print, groups) if what.share else _alone(console.print, groups):
         console.print(escape(line))
 
@@ -44,7 +46,10 @@ def _headline(conditions: Comparison) -> str:
     paths = [path.described() for path in conditions.each_path]
     if conditions.paths:
         paths = [f"path {number}: {path}" for number, path in enumerate(paths)]
-    return f"{'; '.join(paths)}; {sent} over {conditions.app}; {times}"
+    if conditions.flows > 1:
+        sent = f"{conditions.flows} flows of each, {sent}"
+    probe = "" if conditions.probe is None else f"; {probes.described(conditions.probe)}"
+    return f"{'; '.join(paths)}; {sent} over {conditions.app}{probe}; {times}"
 
 
 def _column(entries: Entries, name: str) -> list[float]:
@@ -78,6 +83,7 @@ def _alone(print_: Any, groups: list[Entries]) -> list[str]:
         "goodput\nMbit/s",
         "overhead\n% of object",
         "retransmissions\npackets",
+        *(latency.TITLES if latency.measured(groups) else ()),
     ):
         table.add_column(title, justify="left" if title == "contender" else "right")
     for g, entries in enumerate(groups):
@@ -87,10 +93,15 @@ def _alone(print_: Any, groups: list[Entries]) -> list[str]:
             _cell(_column(entries, "goodput_bps"), 1e-6),
             _cell(_overhead(entries), digits=3),
             _cell(_column(entries, "retransmitted_packets")),
+            *(latency.cells(entries) if latency.measured(groups) else ()),
             style="bold" if g == winner and len(groups) > 1 else "",
         )
     print_(table)
-    return _failures(groups) + (_verdicts(groups, winner) if winner is not None and len(groups) > 1 else [])
+    lines = _failures(groups)
+    if len(groups) > 1:
+        lines += _verdicts(groups, winner) if winner is not None else []
+        lines += latency.verdicts(groups) if latency.measured(groups) else []
+    return lines
 
 
 def _verdicts(groups: list[Entries], winner: int) -> list[str]:
@@ -153,11 +164,14 @@ def _shares(print_: Any, groups: list[Entries]) -> list[str]:
             retransmissions,
         )
     print_(table)
+    # The flows share one queue, so there is one latency.
+    seen = [latency.sentence(groups[0])] if latency.measured(groups) else []
     if not whole or len(groups) < 2:
-        return _failures(groups)
+        return _failures(groups) + seen
     index: Interval = mean([jain([flow["goodput_bps"] for flow in flows]) for flows in whole])
     return [
         *_failures(groups),
+        *seen,
         f"Jain's index (1 = equal shares): {show.interval(index, digits=3)}",
         *_share_verdict(groups, whole),
     ]

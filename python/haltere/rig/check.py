@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from haltere.core import ScenarioProblem
@@ -32,6 +33,15 @@ KERNEL_CONGESTION = (
 
 def check(fidelity: str, scenario_json: str) -> None:
     """Raise `ScenarioProblem` if the rig cannot carry the scenario."""
+    scenario = json.loads(scenario_json)
+    for table in ("probes", "loads"):
+        if scenario.get(table):
+            raise ScenarioProblem(
+                f'{table} run in the simulator only: choose fidelity "model" or "stack", or leave them out',
+                f"{table}[0]",
+            )
+    if not scenario.get("flows"):
+        raise ScenarioProblem("there is no flow: add a [[flows]] table with a contender", "flows")
     what = plan(scenario_json)
     if fidelity == "testbed" and what.made_by == "kernel" and not _kernel_has_netem():
         raise ScenarioProblem('this machine\'s kernel has no netem to make links of: set links = "haltere"', "links")

@@ -4,8 +4,12 @@
 //! each, and uses them through [`Sockets`].
 
 mod dialogue;
+mod load;
+mod probe;
 
 pub use dialogue::Dialogue;
+pub use load::{OnOff, Pattern, Sink, Source, Sourced, Trains};
+pub use probe::{Carrier, Echo, Pace, Plan, Probed, Prober, Sample};
 
 use crate::world::{SocketId, Sockets};
 use haltere_net::{Cx, Time};
@@ -42,6 +46,10 @@ pub enum Report {
     Page(Fetch, Vec<Option<Time>>),
     /// It answered others.
     Serve(Serve),
+    /// It sent probes.
+    Probed(Probed),
+    /// It sent a load.
+    Sourced(Sourced),
     /// Another kind of application, with named numbers.
     Values(Vec<(&'static str, f64)>),
 }
@@ -51,7 +59,7 @@ impl Report {
     pub fn fetch(&self) -> Option<&Fetch> {
         match self {
             Report::Fetch(fetch) | Report::Page(fetch, _) => Some(fetch),
-            Report::Serve(_) | Report::Values(_) => None,
+            Report::Serve(_) | Report::Probed(_) | Report::Sourced(_) | Report::Values(_) => None,
         }
     }
 }

@@ -4,9 +4,13 @@
 //! |---|---|
 //! | `endpoints` | the transport of each end of a flow |
 //! | `transports` | who makes one for each connection of a process |
+//! | `loads` | the processes of a load |
+//! | `probes` | the processes of a probe |
 //! | `talk` | what its applications say |
 
 mod endpoints;
+mod loads;
+mod probes;
 mod talk;
 mod transports;
 
@@ -14,9 +18,9 @@ use crate::contender::Contender;
 use crate::fidelity::{Fidelity, Subject};
 use crate::network::{FlowPath, Network, network, stream_name};
 use crate::recorder::{self, Files, Recorder};
-use crate::scenario::{Flow, Scenario, ScenarioError};
+use crate::scenario::{Flow, Load, Probe, Scenario, ScenarioError};
 use crate::stack::Past;
-use crate::world::{Elements, Port, ProcessId, Remote, Spawn, World};
+use crate::world::{Elements, Port, Process, ProcessId, Remote, Spawn, World};
 use endpoints::{Worker, udp_payload};
 use haltere_net::element::AnyElement;
 use haltere_net::interface::Crediting;
@@ -34,9 +38,12 @@ pub(crate) struct Run {
     pub world: World,
     pub flows: Vec<Flow>,
     pub starts: Vec<Time>,
+    pub probes: Vec<Probe>,
+    pub loads: Vec<Load>,
 }
 
-/// The two processes of a flow. This is the only place that states how they are numbered.
+/// The two processes of a flow. Those of the flows come first, two for each. Those of the probes
+/// follow, then those of the loads, two for each as well. This is the only place that states how they are numbered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowEnds {
     /// The client's process.
@@ -45,25 +52,57 @@ pub struct FlowEnds {
     pub server: ProcessId,
 }
 
+/// What a process belongs to, by its number among the scenario's flows, probes or loads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Owner {
+    /// A flow, of which it is this end.
+    Flow(usize, Role),
+    /// A probe; the client sends the requests.
+    Probe(usize, Role),
+    /// A load; the client sends.
+    Load(usize, Role),
+}
+
 impl FlowEnds {
     /// The processes of a flow.
     #[inline]
     pub const fn of(flow: usize) -> FlowEnds {
         FlowEnds { client: ProcessId(2 * flow as u32), server: ProcessId(2 * flow as u32 + 1) }
     }
+}
 
-    /// The flow of a process, and which end of the flow it is.
-    #[inline]
-    pub const fn whose(process: ProcessId) -> (usize, Role) {
+impl Run {
+    /// What a process belongs to.
+    pub fn owner(&self, process: ProcessId) -> Owner {
         let role = if process.0.is_multiple_of(2) { Role::Client } else { Role::Server };
-        (process.0 as usize / 2, role)
+        let (number, flows, probes) = (process.0 as usize / 2, self.flows.len(), self.probes.len());
+        match number.checked_sub(flows) {
+            None => Owner::Flow(number, role),
+            Some(number) if number < probes => Owner::Probe(number, role),
+            Some(number) => Owner::Load(number - probes, role),
+        }
+    }
+
+    /// The process that sends the requests of a probe.
+    pub fn prober(&self, probe: usize) -> &Process {
+        &self.world.processes()[2 * (self.flows.len() + probe)]
+    }
+
+    /// The processes of a load: who sends, and who receives.
+    pub fn load(&self, load: usize) -> [&Process; 2] {
+        let first = 2 * (self.flows.len() + self.probes.len() + load);
+        [&self.world.processes()[first], &self.world.processes()[first + 1]]
     }
 }
 
-/// Whether every contender of a scenario can run at a fidelity.
+/// Whether every contender and probe of a scenario can run at a fidelity.
 pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioError> {
     for (i, flow) in scenario.flows.iter().enumerate() {
         subject(fidelity, i, flow, &flow.contender)?;
+    }
+    if !scenario.probes.is_empty() || !scenario.loads.is_empty() {
+        // The packets of probes and loads must fit into the MTU of their path, which the network knows.
+        network(scenario, &Streams::new(0, 0))?;
     }
     Ok(())
 }
@@ -92,7 +131,7 @@ pub(crate) fn build(
     files: Option<&Files>,
 ) -> Result<Run, ScenarioError> {
     let streams = &Streams::new(seed, replication);
-    let Network { topology, flows } = network(scenario, streams)?;
+    let Network { topology, flows, probes, loads } = network(scenario, streams)?;
     if files.is_some() {
         // This is checked before any file is created.
         check_at(fidelity, scenario)?;
@@ -123,6 +162,7 @@ pub(crate) fn build(
             contender,
             subject,
             ack: flow.ack,
+            name: format!("flow {i}"),
             flow: i as u32,
             mtu,
             phase,
@@ -151,8 +191,23 @@ pub(crate) fn build(
         });
         starts.push(start);
     }
+    for (i, (probe, between)) in scenario.probes.iter().zip(probes).enumerate() {
+        let connection = (scenario.flows.len() + i) as u32;
+        let wrong = |message| ScenarioError { path: format!("probes[{i}]"), message };
+        spawns.extend(probes::spawns(i, probe, &between, connection, phase, streams).map_err(wrong)?);
+    }
+    for (i, (load, between)) in scenario.loads.iter().zip(loads).enumerate() {
+        let connection = (scenario.flows.len() + scenario.probes.len() + i) as u32;
+        spawns.extend(loads::spawns(load, &between, connection, &streams.named(&format!("load {i}/periods"))));
+    }
     let world = World::new(topology, elements, spawns, recorder);
-    Ok(Run { world, flows: scenario.flows.clone(), starts })
+    Ok(Run {
+        world,
+        flows: scenario.flows.clone(),
+        starts,
+        probes: scenario.probes.clone(),
+        loads: scenario.loads.clone(),
+    })
 }
 
 /// The granularity of the phase: timestamps count milliseconds, so their clock is the same at all phases.

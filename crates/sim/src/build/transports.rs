@@ -15,6 +15,8 @@ use std::sync::Arc;
 /// The configuration that the transports of both ends of a flow share.
 #[derive(Clone)]
 pub(super) struct Kit {
+    /// Whose it is, for the names of random streams, such as `flow 0`.
+    pub name: String,
     pub contender: Contender,
     pub subject: Subject,
     pub ack: Option<AckSpec>,
@@ -50,8 +52,8 @@ impl Kit {
         let flow = self.flow;
         let end = if role == Role::Client { "client" } else { "server" };
         let name = match number {
-            0 => format!("flow {flow}/{end}"),
-            _ => format!("flow {flow}/{end}/{number}"),
+            0 => format!("{}/{end}", self.name),
+            _ => format!("{}/{end}/{number}", self.name),
         };
         // A stack writes its own log for the first connection only.
         let files = self.files.as_ref().filter(|_| number == 0);

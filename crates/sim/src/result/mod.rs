@@ -1,8 +1,12 @@
 //! The results of a run.
 
+mod loads;
+mod probes;
 mod summary;
 
 pub use haltere_net::report::LinkResult;
+pub use loads::LoadResult;
+pub use probes::ProbeResult;
 use serde::Serialize;
 
 /// The result of a run; the columns of the result tables.
@@ -22,6 +26,12 @@ pub struct RunResult {
     pub flows: Vec<FlowResult>,
     /// The directions of links.
     pub links: Vec<LinkResult>,
+    /// The probes, in the scenario's order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<ProbeResult>,
+    /// The loads, in the scenario's order. A capture whose packets travel both ways counts as two.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<LoadResult>,
 }
 
 /// One flow's result.

@@ -2,7 +2,7 @@
 
 use super::{FlowResult, LinkResult, RunResult};
 use crate::application::{Fetch, Report};
-use crate::build::{FlowEnds, Run};
+use crate::build::{FlowEnds, Owner, Run};
 use crate::world::Stall;
 use haltere_net::element::Element;
 use haltere_net::{Span, Time};
@@ -18,9 +18,12 @@ impl Run {
         if let Err(Stall::Storm(at)) = outcome {
             error = Some(format!("time stood still at {at}: two components kept calling each other"));
         } else if let Err(Stall::NoSuchPath(process, path)) = outcome {
-            let flow = FlowEnds::whose(process).0;
-            error =
-                Some(format!("flow {flow}: a packet was sent on path {}, which its connection does not have", path.0));
+            let whose = match self.owner(process) {
+                Owner::Flow(flow, _) => format!("flow {flow}"),
+                Owner::Probe(probe, _) => format!("probe {probe}"),
+                Owner::Load(load, _) => format!("load {load}"),
+            };
+            error = Some(format!("{whose}: a packet was sent on path {}, which its connection does not have", path.0));
         } else if !self.world.conserves() {
             error = Some("packets were made or lost without a counted cause".to_string());
         } else if let Some(flow) = flows.iter().find(|f| f.status == "failed") {
@@ -42,6 +45,8 @@ impl Run {
             data_packets: clients.map(|client| client.stats().received_packets).sum(),
             flows,
             links: links.collect(),
+            probes: (0..self.probes.len()).map(|i| self.probe_result(i)).collect(),
+            loads: (0..self.loads.len()).map(|i| self.load_result(i)).collect(),
         }
     }
 
@@ -52,7 +57,7 @@ impl Run {
         let (progress, objects) = match client.report() {
             Report::Fetch(fetch) => (fetch, None),
             Report::Page(fetch, objects) => (fetch, Some(objects)),
-            Report::Serve(_) | Report::Values(_) => (Fetch::default(), None),
+            Report::Serve(_) | Report::Probed(_) | Report::Sourced(_) | Report::Values(_) => (Fetch::default(), None),
         };
         let sender = server.stats();
         let start = self.starts[i];

@@ -1,7 +1,8 @@
 //! Flows in scenarios.
 
+use super::place::{Pairs, Place};
 use super::quantity::Quantity;
-use super::{Kind, Scenario, ScenarioError, Topology, error};
+use super::{Scenario, ScenarioError, error};
 use crate::ack::AckSpec;
 use crate::contender::{Contender, Switch, Transport};
 use crate::page::Page;
@@ -28,6 +29,13 @@ pub struct Flow {
     /// Graph: the client's node.
     #[serde(default)]
     pub client: Option<String>,
+    /// Which way the object travels (default down). `up` exchanges the two hosts: the object is on the client's host, and
+    /// the process that asks for it on the server's.
+    #[serde(default)]
+    pub direction: Way,
+    /// So many such flows at once (default 1).
+    #[serde(default)]
+    pub copies: Option<u32>,
     /// The protocol on the connection (default https).
     #[serde(default)]
     pub app: App,
@@ -48,27 +56,15 @@ pub struct Flow {
     pub start_spread: Option<Quantity<Span>>,
 }
 
-/// Which pairs of a dumbbell.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+/// Which way an object travels.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Pairs {
-    /// All pairs.
-    All,
-    /// Every second pair, from pair 0 on.
-    Even,
-    /// Every second pair, from pair 1 on.
-    Odd,
-}
-
-impl Pairs {
-    /// The numbers of these pairs, among `count` pairs.
-    pub(super) fn numbers(self, count: u32) -> std::iter::StepBy<std::ops::Range<u32>> {
-        match self {
-            Pairs::All => (0..count).step_by(1),
-            Pairs::Even => (0..count).step_by(2),
-            Pairs::Odd => (1..count).step_by(2),
-        }
-    }
+pub enum Way {
+    /// From the server's host to the client's.
+    #[default]
+    Down,
+    /// From the client's host to the server's.
+    Up,
 }
 
 /// The protocol on a connection.
@@ -101,55 +97,6 @@ impl Flow {
         page.check(&format!("{path}.page"))
     }
 
-    /// Checks whether the hosts it names exist.
-    fn check_place(&self, path: &str, topology: &Topology) -> Result<(), ScenarioError> {
-        let graph = topology.kind == Kind::Graph;
-        if let Some(pair) = self.pair {
-            let pairs = topology.pairs.unwrap_or(1);
-            if graph {
-                return Err(error(format!("{path}.pair"), "a graph has no pairs: name the nodes as server and client"));
-            }
-            if topology.kind == Kind::Dumbbell && pair >= pairs {
-                let message = format!("{pair}: the dumbbell has {pairs} pairs, numbered from 0 to {}", pairs - 1);
-                return Err(error(format!("{path}.pair"), message));
-            }
-        }
-        if let Some(pairs) = self.pairs {
-            let field = format!("{path}.pairs");
-            if topology.kind != Kind::Dumbbell {
-                return Err(error(field, "only a dumbbell has pairs: leave it out"));
-            }
-            if self.pair.is_some() {
-                return Err(error(field, "the flow has a pair already: leave one of pair and pairs out"));
-            }
-            if pairs.numbers(topology.pairs.unwrap_or(1)).next().is_none() {
-                return Err(error(field, "the dumbbell has one pair, number 0: give topology.pairs at least 2"));
-            }
-        }
-        for (field, node) in [("server", &self.server), ("client", &self.client)] {
-            match node {
-                None if graph => return Err(error(path, format!("in a graph a flow names its {field} node"))),
-                Some(_) if !graph => {
-                    return Err(error(
-                        format!("{path}.{field}"),
-                        "only a graph names nodes: use pair, or leave it out",
-                    ));
-                }
-                Some(name) => {
-                    let known = topology.links.iter().flatten().any(|l| l.from == *name || l.to == *name);
-                    if !known {
-                        return Err(error(format!("{path}.{field}"), format!("no link joins a node called {name:?}")));
-                    }
-                }
-                None => {}
-            }
-        }
-        if graph && self.server == self.client {
-            return Err(error(format!("{path}.client"), "server and client are the same node"));
-        }
-        Ok(())
-    }
-
     pub(super) fn check(&self, path: &str, scenario: &Scenario) -> Result<(), ScenarioError> {
         let contender = &self.contender;
         let of_tls = [Switch::Tls12, Switch::Resumed, Switch::EarlyData];
@@ -171,7 +118,12 @@ impl Flow {
         if let Some(ack) = &self.ack {
             ack.check(&format!("{path}.ack"), contender)?;
         }
-        self.check_place(path, &scenario.topology)?;
+        let Flow { pair, pairs, server, client, .. } = self;
+        let place = Place { pair: *pair, pairs: *pairs, server: server.as_deref(), client: client.as_deref() };
+        place.check(path, "flow", &scenario.topology)?;
+        if self.copies == Some(0) {
+            return Err(error(format!("{path}.copies"), "0: give at least 1, or leave the flow out"));
+        }
         match self.size {
             None if self.page.is_some() => Ok(()),
             None if scenario.duration.is_none() => {

@@ -5,15 +5,21 @@
 
 mod flow;
 mod link;
+mod load;
 mod measured;
+mod place;
+mod probe;
 mod quantity;
 
-pub use flow::{App, Flow, Pairs};
+pub use flow::{App, Flow, Way};
 pub use link::{
     Course, DelaySpec, DelayTable, DirectionSpec, Distribution, JitterSpec, JitterTable, LinkSpec, LossName, LossSpec,
     LossTable, OutagePeriod, OutageSpec, OutageTable, PacketsInOutage, RateSpec, RateTable,
 };
+pub use load::{Load, LoadKind, Periods, Ways};
 pub use measured::{Measured, Origin, Shape, Share};
+pub use place::{Pairs, Side};
+pub use probe::{Probe, ProbeKind, ProbeMode};
 pub use quantity::{FromText, Probability, Quantity};
 
 use haltere_net::Span;
@@ -61,7 +67,14 @@ pub struct Scenario {
     #[schemars(with = "AnyTopology")]
     pub topology: Topology,
     /// The flows, each from a server to a client.
+    #[serde(default)]
     pub flows: Vec<Flow>,
+    /// Small exchanges that measure the round-trip time.
+    #[serde(default)]
+    pub probes: Vec<Probe>,
+    /// Datagrams beside the flows that no congestion control holds back.
+    #[serde(default)]
+    pub loads: Vec<Load>,
 }
 
 /// The shapes of networks.
@@ -169,25 +182,50 @@ impl Scenario {
         let mut scenario: Scenario = read(json)?;
         scenario.check()?;
         let count = scenario.topology.pairs.unwrap_or(1);
+        let copies = |flow: &Flow| flow.copies.unwrap_or(1) as usize;
         let each = |flow: Flow| -> Vec<Flow> {
-            let Some(pairs) = flow.pairs else { return vec![flow] };
-            pairs.numbers(count).map(|n| Flow { pair: Some(n), pairs: None, ..flow.clone() }).collect()
+            let one = Flow { copies: None, pairs: None, ..flow.clone() };
+            let pairs = flow.pairs.map(|pairs| pairs.numbers(count).map(|n| Flow { pair: Some(n), ..one.clone() }));
+            let flows = pairs.map_or_else(|| vec![one.clone()], Iterator::collect);
+            flows.into_iter().flat_map(|one| std::iter::repeat_n(one, copies(&flow))).collect()
         };
-        let total: usize = scenario.flows.iter().map(|f| f.pairs.map_or(1, |p| p.numbers(count).len())).sum();
+        let pairs = |flow: &Flow| flow.pairs.map_or(1, |p| p.numbers(count).len());
+        let total = scenario.flows.iter().map(|f| pairs(f).saturating_mul(copies(f))).fold(0, usize::saturating_add);
         if total > MAX_FLOWS {
             return Err(error("flows", format!("{total} flows are too many: at most {MAX_FLOWS}")));
         }
         scenario.flows = scenario.flows.into_iter().flat_map(each).collect();
+        scenario.loads = scenario.loads.into_iter().flat_map(Load::split).collect();
         Ok(scenario)
+    }
+
+    /// Checks whether there is something else than flows, and whether it ends.
+    fn check_without_flows(&self) -> Result<(), ScenarioError> {
+        let ends: Vec<bool> = self.probes.iter().map(Probe::ends).chain(self.loads.iter().map(Load::ends)).collect();
+        if ends.is_empty() {
+            let message = "there is no flow: add a [[flows]] table with a contender, or a [[probes]] table";
+            return Err(error("flows", message));
+        }
+        if self.duration.is_none() && !ends.contains(&true) {
+            let message = "nothing ends the run: give the scenario a duration, or a probe or load a count";
+            return Err(error("duration", message));
+        }
+        Ok(())
     }
 
     fn check(&self) -> Result<(), ScenarioError> {
         self.topology.check()?;
         if self.flows.is_empty() {
-            return Err(error("flows", "there is no flow: add a [[flows]] table with a contender"));
+            self.check_without_flows()?;
         }
         for (i, flow) in self.flows.iter().enumerate() {
             flow.check(&format!("flows[{i}]"), self)?;
+        }
+        for (i, probe) in self.probes.iter().enumerate() {
+            probe.check(&format!("probes[{i}]"), self)?;
+        }
+        for (i, load) in self.loads.iter().enumerate() {
+            load.check(&format!("loads[{i}]"), self)?;
         }
         if self.measure_from.is_some() && self.duration.is_none() {
             return Err(error("measure_from", "it goes with duration: set duration too, or leave it out"));

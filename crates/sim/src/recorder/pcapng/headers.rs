@@ -6,6 +6,7 @@
 use etherparse::{IpEcn, IpNumber, Ipv4Header, PacketBuilder, TcpHeader};
 use haltere_net::{Ecn, Packet};
 use haltere_transport::Body;
+use haltere_transport::datagram::{Datagram, Protocol};
 use haltere_transport::tcp::Segment;
 use haltere_transport::tcp::segment::Kind;
 use std::net::SocketAddrV4;
@@ -42,6 +43,11 @@ pub(super) fn write(
     let protocol = match packet.body {
         Body::Tcp(_) => IpNumber::TCP,
         Body::Quic(_) | Body::Udp(_) => IpNumber::UDP,
+        Body::Datagram(Datagram { protocol, .. }) => match protocol {
+            Protocol::EchoRequest | Protocol::EchoReply => IpNumber::ICMP,
+            Protocol::Udp => IpNumber::UDP,
+            Protocol::Any => IpNumber::EXPERIMENTAL_AND_TESTING_0,
+        },
     };
     let mut ip = Ipv4Header::new(0, TTL.saturating_sub(packet.hop), protocol, from.ip().octets(), to.ip().octets())
         .map_err(|e| e.to_string())?;
@@ -65,6 +71,22 @@ pub(super) fn write(
             builder.udp(from.port(), to.port()).write_to_vec(bytes, &payload)
         }
         Body::Udp(payload) => builder.udp(from.port(), to.port()).write_to_vec(bytes, payload),
+        Body::Datagram(Datagram { protocol, number, .. }) => {
+            let payload = vec![0; len.saturating_sub(IP + UDP)];
+            // The identifier of an exchange of echoes is the port of who asks, as Linux's ping sockets have it.
+            match protocol {
+                Protocol::EchoRequest => {
+                    builder.icmpv4_echo_request(from.port(), *number as u16).write_to_vec(bytes, &payload)
+                }
+                Protocol::EchoReply => {
+                    builder.icmpv4_echo_reply(to.port(), *number as u16).write_to_vec(bytes, &payload)
+                }
+                Protocol::Udp => builder.udp(from.port(), to.port()).write_to_vec(bytes, &payload),
+                Protocol::Any => {
+                    builder.write_to_vec(bytes, IpNumber::EXPERIMENTAL_AND_TESTING_0, &vec![0; len.saturating_sub(IP)])
+                }
+            }
+        }
     };
     if let (Body::Tcp(Segment { damaged: true, .. }), Some(low)) = (&packet.body, bytes.get_mut(IP + TCP_CHECKSUM + 1))
     {

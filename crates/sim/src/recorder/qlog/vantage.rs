@@ -162,6 +162,8 @@ impl Vantage {
                 self.event(at, "transport:packet_received", packet);
             }
             Body::Udp(payload) => self.event(at, "transport:datagrams_received", packets::datagram(payload)),
+            // Processes that exchange datagrams have no log.
+            Body::Datagram(_) => {}
         }
     }
 
@@ -195,6 +197,7 @@ impl Vantage {
                 self.event(at, "transport:packet_sent", packet);
             }
             Body::Udp(payload) => self.event(at, "transport:datagrams_sent", packets::datagram(payload)),
+            Body::Datagram(_) => {}
         }
         self.pending.extend(pending);
         self.flush();

@@ -1,0 +1,55 @@
+//! The results of loads.
+
+use crate::application::{Report, Sourced};
+use crate::build::Run;
+use serde::Serialize;
+
+/// One load's result.
+#[derive(Clone, Debug, Serialize)]
+pub struct LoadResult {
+    /// Its number.
+    pub load: u32,
+    /// `trains`, `constant`, `on-off` or `replay`.
+    pub kind: &'static str,
+    /// Its pair of hosts.
+    pub pair: u32,
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Their bytes, IP headers included.
+    pub sent_bytes: u64,
+    /// Packets that the receiver got.
+    pub received_packets: u64,
+    /// Their bytes.
+    pub received_bytes: u64,
+    /// Trains: packets whose answers arrived.
+    pub answered_packets: u64,
+    /// Trains whose answers arrived or were given up, periods, or repetitions of a capture; only whole ones count.
+    pub rounds: u64,
+    /// Why nothing could be sent.
+    pub error: Option<String>,
+}
+
+impl Run {
+    /// The result of a load.
+    pub(super) fn load_result(&self, i: usize) -> LoadResult {
+        let [source, sink] = self.load(i);
+        let sourced = match source.report() {
+            Report::Sourced(sourced) => sourced,
+            _ => Sourced::default(),
+        };
+        let load = &self.loads[i];
+        let received = sink.stats();
+        LoadResult {
+            load: i as u32,
+            kind: load.kind.name(),
+            pair: load.pair.unwrap_or(0),
+            sent_packets: sourced.packets,
+            sent_bytes: sourced.bytes,
+            received_packets: received.received_packets,
+            received_bytes: received.received_wire_bytes,
+            answered_packets: sourced.answered,
+            rounds: sourced.rounds,
+            error: sourced.failed.map(|reason| reason.text().to_string()),
+        }
+    }
+}
