@@ -54,12 +54,17 @@ class PathConditions:
     down_delay: Annotated[str | None, About("Delay from server to client.", LINK, at="down.delay")] = None
     up_delay: Annotated[str | None, About("Delay from client to server.", LINK, at="up.delay")] = None
     loss: Annotated[str, About("Random loss from server to client.", LINK, at="down.loss")] = "0%"
-    queue: Annotated[str, About("Packets (1000p), bytes (64kB) or 1bdp.", LINK, at="queue")] = "1000p"
+    queue: Annotated[
+        str,
+        About("A limit (1000p, 64kB, 1bdp) or a discipline (`red:ecn=true`; see `haltere queues`).", LINK, at="queue"),
+    ] = "1000p"
     mtu: Annotated[str, About("Largest IP packet.", LINK, at="mtu")] = "1500B"
 
     @classmethod
     def parse(cls, text: str) -> "PathConditions":
         """Return the path that `--path` gives as a text such as `rate=20Mbit/s,rtt=10ms,queue=50p,loss=1%`.
+
+        Semicolons separate the parameters of a queue here, as commas separate keys: `queue=tbf:rate=1Mbit/s;burst=9kB`.
 
         Raises:
             InputError: naming the key that is wrong and those that there are.
@@ -79,6 +84,8 @@ class PathConditions:
             elif not value:
                 problem = f"{key} has no value"
             if problem:
+                if ":" in given.get("queue", ""):
+                    right = f"{right}; a queue's parameters are separated by semicolons"
                 raise InputError(problem, field="--path", given=text, right=right)
             given[keys[key]] = value
         return PathConditions(**given)
