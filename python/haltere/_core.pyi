@@ -68,6 +68,9 @@ def locate(toml_text: str, path: str) -> tuple[int, int]:
 def algorithms() -> str:
     """Return the known transports, congestion controls, stacks, switches, and names for settings of these."""
 
+def queues() -> str:
+    """Return `[{name, summary, reference, parameters: [{name, default, example, summary}]}]` of queue disciplines."""
+
 def bench() -> str:
     """Return `[{case, data_packets, cpu_s, packets_per_cpu_s, bytes_per_packet_in_flight}]` of the benchmark cases."""
 

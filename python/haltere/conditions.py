@@ -56,7 +56,10 @@ class PathConditions:
     down_delay: Annotated[str | None, About("Delay from server to client.", LINK, at="down.delay")] = None
     up_delay: Annotated[str | None, About("Delay from client to server.", LINK, at="up.delay")] = None
     loss: Annotated[str, About("Random loss from server to client.", LINK, at="down.loss")] = "0%"
-    queue: Annotated[str, About("Packets (1000p), bytes (64kB) or 1bdp.", LINK, at="queue")] = "1000p"
+    queue: Annotated[
+        str,
+        About("A limit (1000p, 64kB, 1bdp) or a discipline (`red:ecn=true`; see `haltere queues`).", LINK, at="queue"),
+    ] = "1000p"
     ring: Annotated[str | None, About("Packets of the driver's ring behind the queue (256p).", LINK, at="ring")] = None
     bql: Annotated[bool | None, About("Byte queue limits keep the ring short (default: yes).", LINK, at="bql")] = None
     mtu: Annotated[str, About("Largest IP packet.", LINK, at="mtu")] = "1500B"
@@ -64,6 +67,8 @@ class PathConditions:
     @classmethod
     def parse(cls, text: str) -> "PathConditions":
         """Return the path that `--path` gives as a text such as `rate=20Mbit/s,rtt=10ms,queue=50p,loss=1%`.
+
+        Semicolons separate the parameters of a queue here, as commas separate keys: `queue=tbf:rate=1Mbit/s;burst=9kB`.
 
         Raises:
             InputError: naming the key that is wrong and those that there are.
@@ -85,6 +90,8 @@ class PathConditions:
             elif key == "bql" and value not in _SWITCHED:
                 problem = f"{key} is neither true nor false"
             if problem:
+                if ":" in given.get("queue", ""):
+                    right = f"{right}; a queue's parameters are separated by semicolons"
                 raise InputError(problem, field="--path", given=text, right=right)
             given[keys[key]] = _SWITCHED[value] if key == "bql" else value
         return PathConditions(**given)

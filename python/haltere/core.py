@@ -206,6 +206,12 @@ def algorithms() -> dict[str, list[dict[str, Any]]]:
     return answer
 
 
+def queues() -> list[dict[str, Any]]:
+    """Return the queue disciplines: `name`, `summary`, `reference`, `parameters` (`name`, `default`, `example`, …)."""
+    answer: list[dict[str, Any]] = json.loads(_core.queues())
+    return answer
+
+
 def bench() -> list[dict[str, Any]]:
     """Run the benchmark cases; packets a CPU-second and bytes a packet in flight."""
     answer: list[dict[str, Any]] = json.loads(_core.bench())

@@ -7,6 +7,7 @@ point-to-point link or a chain of links. No later step of a run knows of measure
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -117,7 +118,7 @@ def _narrow(link: Mapping[str, Any], path: MeasuredPath) -> dict[str, Any]:
 
     def counted(fields: Mapping[str, Any], way: str) -> dict[str, Any]:
         lengths = [*_texts(fields.get("queue")), *_texts(fields.get("mark"))]
-        if not any(text.strip().endswith("bdp") for text in lengths):
+        if not any(re.search(r"\d\s*bdp\b", text) for text in lengths):
             return dict(fields)
         rest = {key: value for key, value in fields.items() if key not in ("queue", "mark")}
         return rest | {"queue": config[way]["queue"]}

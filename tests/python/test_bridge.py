@@ -163,9 +163,11 @@ def test_a_graph_has_a_link_a_hop_and_is_the_same_path() -> None:
     assert run(chain).flows["completion_s"].to_list() == run(plain).flows["completion_s"].to_list()
 
 
-def test_the_narrow_links_fields_stay_where_they_are(tmp_path: Path) -> None:
+@pytest.mark.parametrize("up_queue", ["2bdp", "drop-tail:limit=2bdp"])
+def test_the_narrow_links_fields_stay_where_they_are(up_queue: str, tmp_path: Path) -> None:
     write_summary(tmp_path / "three.json", MeasuredPath(rtt_us=100_000, hops=3, hop_rtt_us=(10_000, None, 100_000)))
-    link = 'mtu = "1400B"\nmark = "20p"\nup = { queue = "2bdp", rate = "1Mbit/s" }\ndown = { loss = "2%" }'
+    up = f'up = {{ queue = "{up_queue}", rate = "1Mbit/s" }}'
+    link = f'mtu = "1400B"\nmark = "20p"\n{up}\ndown = {{ loss = "2%" }}'
     text = SCENARIO.replace('"ark-2011"', '"three.json"\nkind = "graph"').replace('queue = "1bdp"', link)
     (tmp_path / "s.toml").write_text(text)
     first, middle, last = network(Scenario.load(tmp_path / "s.toml").concrete())["links"]

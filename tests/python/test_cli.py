@@ -16,7 +16,7 @@ from haltere import cli, core
 from haltere.cli import app as app_module
 from haltere.study import Study
 
-COMMANDS = ("compare", "link", "run", "report", "trace", "bench", "algorithms", "schema")
+COMMANDS = ("compare", "link", "run", "report", "trace", "bench", "algorithms", "queues", "schema")
 
 
 def test_help_teaches_the_words_and_lists_every_command(haltere: Haltere) -> None:
@@ -82,6 +82,25 @@ def test_algorithms_lists_what_a_contender_is_made_of(haltere: Haltere) -> None:
     for kind in ("transports", "congestion", "stacks", "switches", "programs"):
         for item in known[kind]:
             assert item["name"] in table
+
+
+def test_queues_lists_disciplines_and_shows_one_in_full(haltere: Haltere) -> None:
+    known = json.loads(haltere("queues", "--json").stdout)
+    names = [one["name"] for one in known]
+    assert {"drop-tail", "head-drop", "pfifo_fast", "prio", "tbf", "drr", "sfq", "red", "fq"} <= set(names)
+    table = haltere("queues").stdout
+    for one in known:
+        for word in (one["name"], one["summary"], one["reference"], ", ".join(p["name"] for p in one["parameters"])):
+            assert word in table
+        alone = haltere("queues", one["name"]).stdout
+        assert json.loads(haltere("queues", one["name"], "--json").stdout) == one
+        for parameter in one["parameters"]:
+            for word in (parameter["name"], parameter["summary"], parameter["default"] or ""):
+                assert word in alone, (one["name"], word)
+    refused = haltere("queues", "fq_coddle")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert 'given: "fq_coddle"' in refused.stderr
+    assert f"right: {', '.join(names)}" in refused.stderr
 
 
 def test_schemas_are_json_schemas(haltere: Haltere) -> None:

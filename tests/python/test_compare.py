@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import haltere as package
 from conftest import Haltere
+from haltere import core
 from haltere.cli import app as commands
 from haltere.cli import compare as shown
 from haltere.cli.options import takes
@@ -127,6 +128,21 @@ def test_a_ring_is_a_condition_of_a_path(haltere: Haltere) -> None:
     assert (wrong.returncode, "--bql: byte queue limits are of a ring" in wrong.stderr) == (2, True)
 
 
+def test_a_queue_with_parameters_stands_in_options_in_a_path_and_in_a_scenario(haltere: Haltere) -> None:
+    def goodput(*options: str) -> list[float]:
+        what = ("compare", "tcp/cubic", "--size", "2MB", "--replications", "2", "--json", *options)
+        return [one["completion_s"] for one in json.loads(haltere(*what).stdout)]
+
+    shaped = goodput("--rate", "20Mbit/s", "--queue", "tbf:rate=2Mbit/s,burst=9kB,limit=30p")
+    assert shaped == goodput("--path", "queue=tbf:rate=2Mbit/s;burst=9kB;limit=30p,rate=20Mbit/s")
+    assert min(shaped) > 2e6 * 8 / 2e6
+    table = {"discipline": "tbf", "rate": "2Mbit/s", "burst": "9kB", "limit": "30p"}
+    links = [
+        core.link_config({"queue": queue})["down"]["queue"] for queue in (table, "tbf:rate=2Mbit/s,burst=9kB,limit=30p")
+    ]
+    assert links[0] == links[1]
+
+
 def test_paths_stand_alone() -> None:
     with pytest.raises(InputError, match=r"--rate, --loss: is given besides --path"):
         Conditions(rate="5Mbit/s", loss="1%", paths=TWO_PATHS)
@@ -215,6 +231,13 @@ def test_workers_change_nothing() -> None:
         (["tcp/cubic", "--rate", "fast"], ["--rate: ", 'given: "fast"']),
         (["tcp/cubic", "--loss", "200%"], ["--loss: ", 'given: "200%"']),
         (["tcp/cubic", "--queue", "some"], ["--queue: ", 'given: "some"']),
+        (["tcp/cubic", "--queue", "fq_coddle"], ['unknown queue discipline "fq_coddle": there are drop-tail']),
+        (["tcp/cubic", "--queue", "red:min=9kB,max=8kB"], ["--queue: min: 9000B is not below max, 8000B"]),
+        (["tcp/cubic", "--queue", "tbf:speed=1Mbit/s"], ['has no parameter "speed": it has rate, burst']),
+        (
+            ["tcp/cubic", "--path", "queue=tbf:rate=1Mbit/s,burst=9kB"],
+            ['--path: there is no key "burst"', "a queue's parameters are separated by semicolons"],
+        ),
         (["tcp/cubic", "--size", "big"], ["--size: ", 'given: "big"']),
         (["tcp/cubic", "--app", "gopher"], ["--app: ", 'given: "gopher"']),
         (["tcp/cubic", "--mtu", "9"], ["--mtu: "]),

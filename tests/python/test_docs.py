@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 import pytest
 
 import lakes
-from conftest import ROOT
-from haltere import Scenario, run
+from conftest import ROOT, Haltere
+from haltere import Scenario, core, run
 
 PAGES = sorted(page for page in (ROOT / "docs").glob("*.md") if "```python" in page.read_text())
 
@@ -51,3 +52,39 @@ def test_the_scenario_over_measured_paths_can_be_run() -> None:
 
 def test_the_notebook_style_page_is_among_them() -> None:
     assert "from-python.md" in [page.name for page in PAGES]
+
+
+def test_the_page_of_queues_names_every_discipline_and_every_parameter() -> None:
+    sections = dict(
+        part.split("\n", 1)
+        for part in re.split(r"^### ", (ROOT / "docs" / "queues.md").read_text(), flags=re.MULTILINE)
+    )
+    for one in core.queues():
+        assert one["name"] in sections, f"docs/queues.md has no section {one['name']}"
+        listed = re.findall(r"^- `(\w+)` \(", sections[one["name"]], re.MULTILINE)
+        assert listed == [parameter["name"] for parameter in one["parameters"]], one["name"]
+        for parameter in one["parameters"]:
+            if parameter["default"] is not None and parameter["name"] != "priomap":
+                stated = _bytes(parameter["default"])
+                line = re.search(rf"^- `{parameter['name']}` \(`?([^)`]*)`?\)", sections[one["name"]], re.MULTILINE)
+                assert line and _bytes(line[1]) == stated, (one["name"], parameter)
+
+
+def _bytes(text: str) -> str:
+    return re.sub(r"^(\d+)kB$", r"\g<1>000B", text)
+
+
+def test_the_scenario_with_queues_can_be_run() -> None:
+    text = (ROOT / "docs" / "queues.md").read_text()
+    (block,) = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert run(Scenario.from_toml(block)).status == "ok"
+
+
+def test_the_commands_of_the_page_of_queues_run(haltere: Haltere) -> None:
+    text = (ROOT / "docs" / "queues.md").read_text()
+    commands = re.findall(r"^\$ haltere (compare .*)$", text, re.MULTILINE)
+    assert len(commands) >= 3
+    for command in commands:
+        short = ["--duration", "11s"] if "--share" in command else ["--size", "20kB"]
+        done = haltere(*shlex.split(command), *short, "--replications", "1")
+        assert done.returncode == 0, done.stderr

@@ -4,12 +4,14 @@
 //!
 //! usage: queues [PAIRS] · queues once cut|served (for Callgrind) · queues operations [DISCIPLINE...]
 
+use cpu_time::ThreadTime;
 use haltere_net::counters::LinkCounters;
 use haltere_net::link::{Link, LinkConfig};
-use haltere_net::queue::{Discipline, DropTail, Fates, Limit, Place, QueueConfig, QueueDiscipline, Scale};
+use haltere_net::queue::{Discipline, DropTail, Fates, Limit, Place, QueueConfig, Scale};
 use haltere_net::rng::Streams;
 use haltere_net::{Address, ComponentId, ConnectionId, Cx, FlowKey, Packet, Rate, Span, Time};
 use std::collections::VecDeque;
+use std::hint::black_box;
 use std::process::ExitCode;
 
 /// A body as large as the simulator's.
@@ -62,8 +64,8 @@ fn drive(served: bool) -> u64 {
 
 #[allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 fn timed<T>(act: impl FnOnce() -> T) -> f64 {
-    let start = std::time::Instant::now();
-    std::hint::black_box(act());
+    let start = ThreadTime::now();
+    black_box(act());
     start.elapsed().as_secs_f64()
 }
 
@@ -89,38 +91,19 @@ fn word(discipline: Discipline) -> String {
     format!("{name}:limit={limit}{more}")
 }
 
-fn packet(n: u32, flows: u32, now: Time) -> Packet<Body> {
-    let flow = FlowKey { source: Address(1), destination: Address(2), connection: ConnectionId(n % flows) };
-    Packet { flow, arrived: now, ..Packet::new(1500, [n.into(); 8]) }
+fn packet(flow: FlowKey, now: Time) -> Packet<Body> {
+    black_box(Packet { flow, arrived: now, ..Packet::new(1500, [now.as_nanos(); 8]) })
 }
 
-/// Sends `OPERATIONS` packets through a queue: each comes, and then one leaves.
-fn operate(queue: &mut dyn QueueDiscipline<Body>, flows: u32, clock: &mut Time, n: &mut u32) -> u64 {
-    let (mut counters, mut sum) = (LinkCounters::default(), 0);
-    let mut ready = Time::ZERO;
+/// Sends `OPERATIONS` packets through a queue: each comes, and one leaves, whose flow gets the next one. So the backlog
+/// stays as it is, also that of each flow.
+fn operate(clock: &mut Time, flow: &mut FlowKey, mut pass: impl FnMut(Packet<Body>, Time) -> Option<Packet<Body>>) {
     for _ in 0..OPERATIONS {
         *clock += APART;
-        let mut fates = Fates::new(&mut counters);
-        queue.put(packet(*n, flows, *clock), *clock, &mut fates);
-        *n = n.wrapping_add(1);
-        if let Some(packet) = queue.take(*clock, &mut ready, &mut fates) {
-            sum ^= packet.body[0];
+        if let Some(packet) = black_box(pass(packet(*flow, *clock), *clock)) {
+            *flow = packet.flow;
         }
     }
-    sum
-}
-
-fn operate_bare(queue: &mut VecDeque<Packet<Body>>, flows: u32, clock: &mut Time, n: &mut u32) -> u64 {
-    let mut sum = 0;
-    for _ in 0..OPERATIONS {
-        *clock += APART;
-        queue.push_back(packet(*n, flows, *clock));
-        *n = n.wrapping_add(1);
-        if let Some(packet) = queue.pop_front() {
-            sum ^= packet.body[0];
-        }
-    }
-    sum
 }
 
 /// Millions of operations a second of a discipline, and their rate as a share of that of a bare `VecDeque`: medians.
@@ -130,19 +113,31 @@ fn rates(discipline: Discipline, flows: u32, backlog: u32) -> Result<(f64, f64),
     let word = word(discipline);
     let mut queue = QueueConfig::from_word(&word)?.build::<Body>(&place);
     let (mut bare, mut counters) = (VecDeque::new(), LinkCounters::default());
+    let key = |n: u32| FlowKey { source: Address(1), destination: Address(2), connection: ConnectionId(n % flows) };
     for n in 0..backlog {
-        queue.enqueue(packet(n, flows, Time::ZERO), Time::ZERO, &mut Fates::new(&mut counters));
-        bare.push_back(packet(n, flows, Time::ZERO));
+        queue.enqueue(packet(key(n), Time::ZERO), Time::ZERO, &mut Fates::new(&mut counters));
+        bare.push_back(packet(key(n), Time::ZERO));
     }
-    let (mut clock, mut clock_bare, mut n, mut n_bare) = (Time::ZERO, Time::ZERO, backlog, backlog);
+    let (mut at, mut at_bare) = ((Time::ZERO, key(0)), (Time::ZERO, key(0)));
     let (mut times, mut shares) = (Vec::new(), Vec::new());
     for _ in 0..MEASUREMENTS {
-        let floor = timed(|| operate_bare(&mut bare, flows, &mut clock_bare, &mut n_bare));
-        let own = timed(|| operate(&mut *queue, flows, &mut clock, &mut n));
+        let floor = timed(|| {
+            operate(&mut at_bare.0, &mut at_bare.1, |packet, _| {
+                bare.push_back(packet);
+                bare.pop_front()
+            });
+        });
+        let own = timed(|| {
+            operate(&mut at.0, &mut at.1, |packet, now| {
+                let (mut fates, mut ready) = (Fates::new(&mut counters), Time::ZERO);
+                queue.put(packet, now, &mut fates);
+                queue.take(now, &mut ready, &mut fates)
+            });
+        });
         times.push(own);
         shares.push(floor / own);
     }
-    if queue.backlog().packets != u64::from(backlog) {
+    if queue.backlog().packets != u64::from(backlog) || counters.dropped() > 0 {
         return Err(format!("{word} dropped packets of {flows} flows: the backlog was not steady"));
     }
     let median = |values: &mut Vec<f64>| {

@@ -12,6 +12,7 @@ mod paths;
 mod peers;
 mod place;
 
+use haltere_net::queue::{Discipline, Parameter};
 use haltere_net::trace::RateTrace;
 use haltere_sim::contender::{SETTINGS, Setting, Transport, catalogue as mechanisms};
 use haltere_sim::network::describe;
@@ -185,6 +186,19 @@ fn algorithms() -> PyResult<String> {
     }))
 }
 
+/// The queue disciplines with their parameters as JSON.
+#[pyfunction]
+fn queues() -> PyResult<String> {
+    let discipline = |discipline: &Discipline| {
+        let about = discipline.describe();
+        let parameter =
+            |p: &Parameter| json!({ "name": p.name, "default": p.default, "example": p.example, "summary": p.summary });
+        let parameters: Vec<_> = discipline.parameters().iter().map(parameter).collect();
+        json!({ "name": about.name, "summary": about.summary, "reference": about.reference, "parameters": parameters })
+    };
+    to_json(&Discipline::ALL.iter().map(discipline).collect::<Vec<_>>())
+}
+
 /// Runs the benchmark cases and returns their figures as JSON; the interpreter is free meanwhile.
 #[pyfunction]
 #[pyo3(name = "bench")]
@@ -213,6 +227,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scenario_schema, module)?)?;
     module.add_function(wrap_pyfunction!(locate, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
+    module.add_function(wrap_pyfunction!(queues, module)?)?;
     module.add_function(wrap_pyfunction!(run_bench, module)?)?;
     #[cfg(all(feature = "peers", target_os = "linux"))]
     {

@@ -21,7 +21,8 @@ app = typer.Typer(
 
 A **contender** is `transport[@implementation]/congestion[+on|-off|+to=value...]`: `tcp/cubic`, `quic/bbr-pacing`
 (see `haltere algorithms`). Quantities carry units: `40Mbit/s`, `50ms`, `1%`, `32MiB`; a queue is `1000p` (packets),
-`64kB` or `1bdp`. The same words stand in study files, on this line and in the results.
+`64kB`, `1bdp` or a discipline with parameters (see `haltere queues`). The same words stand in study files, on this
+line and in the results.
 
 Start with: `haltere compare tcp/cubic quic/bbr --rate 40Mbit/s --rtt 50ms --loss 1%`
 """,
@@ -59,7 +60,12 @@ def _main(
 Contenders = Annotated[
     list[str], typer.Argument(help="What competes, such as `tcp/cubic quic/bbr`.", show_default=False)
 ]
-Queue = Annotated[str, typer.Option(help="Packets (1000p), bytes (64kB) or 1bdp.", rich_help_panel=LINK)]
+Queue = Annotated[
+    str,
+    typer.Option(
+        help="A limit (1000p, 64kB, 1bdp) or a discipline (`red:ecn=true`; see `haltere queues`).", rich_help_panel=LINK
+    ),
+]
 Mtu = Annotated[str, typer.Option(help="Largest IP packet.", rich_help_panel=LINK)]
 Seed = Annotated[
     int, typer.Option(help="Names the random losses; every contender meets the same ones.", rich_help_panel=RUNS)
@@ -479,6 +485,20 @@ def algorithms(
     from haltere.cli.reference import algorithms as command
 
     command(as_json=as_json)
+
+
+@app.command(rich_help_panel="Reference")
+def queues(
+    name: Annotated[str | None, typer.Argument(help="One of them, in full.", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
+) -> None:
+    """List the queue disciplines with their parameters, defaults and sources.
+
+    `haltere queues red`
+    """
+    from haltere.cli.reference import queues as command
+
+    command(name, as_json=as_json)
 
 
 @app.command(rich_help_panel="Reference")

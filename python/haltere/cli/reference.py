@@ -1,4 +1,4 @@
-"""`haltere algorithms`, `schema` and `bench`: lists, schemas, and the speed on this machine."""
+"""`haltere algorithms`, `queues`, `schema` and `bench`: lists, schemas, and the speed on this machine."""
 
 from __future__ import annotations
 
@@ -43,6 +43,34 @@ def algorithms(*, as_json: bool) -> None:
         "programs run on real Linux, stacks in virtual time",
         markup=False,
     )
+
+
+def queues(name: str | None, *, as_json: bool) -> None:
+    """Print the queue disciplines, or one of them."""
+    known = core.queues()
+    if name is not None:
+        names = [one["name"] for one in known]
+        if name not in names:
+            right = ", ".join(names)
+            raise InputError("there is no such queue discipline", field="name", given=as_written(name), right=right)
+        known = [known[names.index(name)]]
+    if as_json:
+        print(json.dumps(known if name is None else known[0], indent=1))
+        return
+    console = show.out()
+    if name is None:
+        listed = [{**one, "parameters": [item["name"] for item in one["parameters"]]} for one in known]
+        console.print(_listing("queue disciplines", ("name", "summary", "parameters", "reference"), listed))
+        console.print(
+            "a queue is a limit of a drop-tail queue (1000p, 64kB, 1bdp), or a discipline, then any of its parameters: "
+            "NAME:PARAMETER=VALUE,PARAMETER=VALUE; `haltere queues NAME` has their defaults",
+            markup=False,
+        )
+        return
+    (one,) = known
+    console.print(f"{one['name']}: {one['summary']}", markup=False)
+    console.print(_listing("parameters", ("name", "default", "example", "summary"), one["parameters"]))
+    console.print(f"source: {one['reference']}", markup=False)
 
 
 def _listing(title: str, names: tuple[str, ...], items: list[dict[str, Any]]) -> Table:

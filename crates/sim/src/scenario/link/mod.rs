@@ -369,9 +369,9 @@ impl JsonSchema for QueueSchema {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let names: Vec<_> = Discipline::ALL.iter().map(|d| d.describe().name).collect();
         let mut forms = vec![schemars::json_schema!({
-            "description": "the limit of a drop-tail queue, or a discipline with its defaults",
+            "description": "the limit of a drop-tail queue, or a discipline with the parameters that have not their defaults",
             "type": "string",
-            "examples": ["1000p", "64kB", "1bdp", "head-drop"],
+            "examples": ["1000p", "64kB", "1bdp", "head-drop", "drop-tail:limit=1000p,mark=65p"],
         })];
         forms.extend(Discipline::ALL.iter().map(|discipline| {
             let about = discipline.describe();
