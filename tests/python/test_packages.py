@@ -134,10 +134,12 @@ def test_without_apt_or_keys_the_remedy_is_said(tmp_path: Path, monkeypatch: pyt
         packages.fetch("9.9", tmp_path)
 
 
-def test_a_newer_kernel_is_no_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_newer_than_those_that_the_model_agrees_with_is_no_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(kernel, "SOURCES", tmp_path)
-    for version in ("6.1", "7.3", "6.12"):
+    for version in ("6.1", "99.1", "7.3"):
         (tmp_path / f"linux-source-{version}.tar.xz").touch()
     assert [path.name for path in kernel.packaged_sources()] == [
-        f"linux-source-{version}.tar.xz" for version in ("6.12", "6.1", "7.3")
+        f"linux-source-{version}.tar.xz" for version in ("7.3", "6.1", "99.1")
     ]

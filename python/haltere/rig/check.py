@@ -81,7 +81,7 @@ def check_queues(what: Plan) -> None:
             if missing:
                 raise ScenarioProblem(
                     f"the link {link.name!r} has the queue discipline {discipline.kind} ({name}), which Linux "
-                    f"{found.version} here is without ({', '.join(missing)}): build it again by `haltere kernel build`, "
+                    f"{found.version} here is without ({', '.join(missing)}): build it again (`haltere kernel build`), "
                     'choose a newer one (dualpi2 is in 7.3), or fidelity "model"',
                     "topology",
                 )

@@ -26,8 +26,11 @@ from haltere.rig import packages
 CONFIG = Path(__file__).with_name("kernel.config")
 DEFAULT_HZ = 250
 """The timer frequency of Debian's and most servers' kernels, which the model follows."""
-AGREED = (6, 12)
-"""The newest series of kernels that the model was shown to agree with (`studies/agreement-linux`): the default."""
+AGREED = (7, 3)
+"""The newest series of kernels that the model was shown to agree with (`studies/agreement-linux`): newer ones that are
+there are not the default."""
+PACKAGED = "6.12"
+"""The version that is fetched if none is asked for and none is installed."""
 SOURCES = Path("/usr/src")
 STEPS = 1700
 """About how many files a build compiles and links: for the progress bar."""
@@ -130,7 +133,7 @@ def build(
 
     Args:
         source: a kernel tree, a packed one (`linux-source-6.12.tar.xz`), or a version that Debian packages (`6.12`);
-            without it the first of `packaged_sources()`, or else the series `AGREED`, which is fetched.
+            without it the first of `packaged_sources()`, or else `PACKAGED`, which is fetched.
         suite: where a version that is not installed is fetched from, such as `trixie-backports`; without it several are
             searched (`packages.fetch`).
         hz: ticks a second.
@@ -205,7 +208,7 @@ def _packaged(version: str | None, suite: str | None, folder: Path) -> Path:
     for file in [] if suite else packaged_sources():
         if version is None or file.name == f"linux-source-{version}.tar.xz":
             return file
-    wanted = version or ".".join(str(number) for number in AGREED)
+    wanted = version or PACKAGED
     if not re.fullmatch(r"\d+\.\d+", wanted):
         raise InputError(
             "is neither a folder, nor a file, nor a version that Debian packages",
