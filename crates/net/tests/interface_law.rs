@@ -219,6 +219,20 @@ proptest! {
         prop_assert_eq!(two.stages.unwrap().ring_ns, 0);
     }
 
+    /// Also if the queue is so short that it takes nothing: what finds the wire idle does not wait.
+    #[test]
+    fn with_a_ring_of_one_packet_a_drop_tail_queue_of_any_length_is_a_links(
+        config in configs(), offers in offers(),
+        limit in prop_oneof![(0u64..4).prop_map(Limit::Packets), (0u64..4_000).prop_map(Limit::Bytes)],
+    ) {
+        let config = LinkConfig { queue: limit.into(), ..config };
+        let ring = Some(Ring { packets: 1, bql: false });
+        let streams = Streams::new(11, 2);
+        let two = AnyElement::of(&LinkConfig { ring, ..config.clone() }, "l", &streams, Crediting::On);
+        let (two, one) = (drive(two, &offers, &[]), drive(Link::new(&config, "l", &streams).into(), &offers, &[]));
+        prop_assert_eq!((one.packets, one.counters), (two.packets, two.counters));
+    }
+
     /// A first-in-first-out queue that is counted in packets may be divided among the stages as one likes.
     #[test]
     fn a_ring_lengthens_a_drop_tail_queue_by_its_packets(config in configs(), offers in offers(), limit in 1u64..20, ring in 1u64..12) {

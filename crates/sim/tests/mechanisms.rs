@@ -27,6 +27,7 @@ fn away(row: &Row) -> (&'static str, String) {
         ("tcp", "ack-delay", "-hurried-acks", "+ack-delay=10ms"),
         ("tcp", "receive-window", "", "+receive-window=16KiB"),
         ("tcp", "max-receive-window", "+receive-window=16KiB", "+max-receive-window=20KiB"),
+        ("tcp", "send-buffer", "", "+send-buffer=32KiB"),
         ("quic", "initial-window", "", "+initial-window=30"),
         ("quic", "datagram", "", "+datagram=1200B"),
         ("quic", "header", "", "+header=48B"),
@@ -72,6 +73,7 @@ fn scenarios(contender: &str) -> Vec<Json> {
         json!({ "rate": "20Mbit/s", "delay": "30ms", "queue": "1000p", "mark": "20p" }),
         json!({ "rate": "1Gbit/s", "delay": "3ms", "queue": "1000p" }),
         json!({ "rate": "20Mbit/s", "delay": "300ms", "queue": "1000p", "loss": "45%" }),
+        json!({ "rate": "20Mbit/s", "delay": "3ms", "queue": "20p", "ring": "16p" }),
     ];
     // Five objects at once, then one after three seconds without data.
     let late = json!({ "size": "300kB", "after": [4], "delay": "3s" });

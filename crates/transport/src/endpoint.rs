@@ -3,6 +3,7 @@
 use crate::Body;
 use crate::datagram::Datagram;
 use crate::path::{PathError, PathView};
+use haltere_net::element::Admission;
 use haltere_net::{Cx, Packet, PathId, Span, Time};
 
 /// Number of a stream within a connection. TCP has stream 0 only.
@@ -136,6 +137,9 @@ impl Stats {
     }
 }
 
+/// The send buffer of a UDP socket, bytes (Linux: `net.core.wmem_default`).
+pub const UDP_SEND_BUFFER: u64 = 212_992;
+
 /// One end of a connection.
 ///
 /// The driver repeats four steps. It calls [`on_packet`](Endpoint::on_packet) or [`on_wake`](Endpoint::on_wake). It
@@ -188,6 +192,20 @@ pub trait Endpoint: Send {
     /// endpoint without real cryptography has none.
     fn take_secrets(&mut self) -> String {
         String::new()
+    }
+
+    /// The network interface of the own node holds this many bytes of the connection now. Only interfaces that credit are
+    /// reported (see [`haltere_net::element`]). Returns whether the endpoint held packets back for that and may send now.
+    fn on_local_backlog(&mut self, _bytes: u64) -> bool {
+        false
+    }
+    /// The interface did not simply take the packet that was sent last, which had this body. By default nothing is done
+    /// about that: a UDP socket does not learn of it, unless it asks to (Linux: `IP_RECVERR`).
+    fn on_admission(&mut self, _: Admission, _: &Body, _: &mut Cx<'_>) {}
+    /// With this many bytes in the interface the socket blocks: no packet is asked for. It goes on when half of them have
+    /// left (Linux: `sock_def_write_space`). This is the rule of UDP; TCP's own is in its `poll_transmit`.
+    fn local_limit(&self) -> u64 {
+        UDP_SEND_BUFFER
     }
 
     /// The counters so far.

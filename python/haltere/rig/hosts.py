@@ -46,6 +46,10 @@ def _number(text: str) -> str | None:
     return text if text.isdigit() else None
 
 
+def _bytes(text: str) -> str | None:
+    return text[:-1] if text[:-1].isdigit() and text.endswith("B") else None
+
+
 def _us(text: str) -> str | None:
     return str(max(1, _ns(text) // 1000))
 
@@ -62,6 +66,7 @@ PARAMETERS = {
     "idle-restart": Parameter("server", "net.ipv4.tcp_slow_start_after_idle", _word(on="1", off="0")),
     "tso-defer": Parameter("server", "net.ipv4.tcp_tso_win_divisor", _number),
     "tso-least": Parameter("server", "net.ipv4.tcp_min_tso_segs", _number),
+    "tsq": Parameter("server", "net.ipv4.tcp_limit_output_bytes", _bytes),
     "syn-retries": Parameter("client", "net.ipv4.tcp_syn_retries", _number),
     "data-retries": Parameter("server", "net.ipv4.tcp_retries2", _number),
     "sack-compression-acks": Parameter("client", "net.ipv4.tcp_comp_sack_nr", _number),

@@ -17,7 +17,7 @@ use crate::element::{Admission, AnyElement, Credit, Element, Port};
 use crate::link::wire::Wire;
 use crate::link::{Link, LinkConfig};
 use crate::packet::{FlowKey, Packet};
-use crate::queue::{Backlog, DropReason, Fate, Fates, Place, QueueDiscipline};
+use crate::queue::{Backlog, Discipline, DropReason, Fate, Fates, Place, QueueDiscipline};
 use crate::rng::Streams;
 use crate::time::Time;
 use bql::ByteLimit;
@@ -61,6 +61,9 @@ struct Slot {
 pub struct Interface<B> {
     mtu: u32,
     queue: Box<dyn QueueDiscipline<B>>,
+    /// Whether a packet that finds the discipline empty and room in the ring goes past it (Linux: `TCQ_F_CAN_BYPASS`). For
+    /// a drop-tail queue this matters only if it is so short that it takes no packet.
+    bypass: bool,
     /// When the next packet may leave the discipline, if the ring has room.
     ready: Time,
     ring: VecDeque<Slot>,
@@ -80,7 +83,8 @@ impl<B: Clone + Send + 'static> Interface<B> {
     pub fn new(config: &LinkConfig, ring: Ring, name: &str, streams: &Streams, crediting: Crediting) -> Interface<B> {
         let scale = config.scale(config.greatest_delay() * 2);
         let queue = config.queue.build(&Place { scale, name, streams });
-        Interface::with_discipline(config, ring, name, streams, crediting, queue)
+        let bypass = config.queue.discipline() == Discipline::DropTail;
+        Interface { bypass, ..Interface::with_discipline(config, ring, name, streams, crediting, queue) }
     }
 
     /// An interface with this queue instead of the configuration's.
@@ -95,6 +99,7 @@ impl<B: Clone + Send + 'static> Interface<B> {
         Interface {
             mtu: config.mtu,
             queue,
+            bypass: false,
             ready: Time::NEVER,
             ring: VecDeque::new(),
             ring_bytes: 0,
@@ -234,7 +239,11 @@ impl<B: Clone + Send + 'static> Element<B> for Interface<B> {
             return self.counters.count_drop(DropReason::TooBig);
         }
         packet.arrived = cx.now;
-        self.enqueue(packet, cx.now);
+        if self.bypass && self.has_room() && self.queue.backlog().packets == 0 {
+            self.send(cx.now, packet);
+        } else {
+            self.enqueue(packet, cx.now);
+        }
         // With an unlimited rate the ring is empty again at the same instant.
         self.fill(cx.now);
         self.advance(cx.now, cx);

@@ -5,10 +5,12 @@
 //! | `mod` | the loop, and what goes between elements and processes |
 //! | `process` | an application with its sockets |
 //! | `sockets` | the ends of connections, and what an application does with them |
+//! | `push_back` | what the interfaces of nodes tell the sockets above them |
 //! | `tandems` | links that a packet crosses in one step |
 //! | `tables` | addresses, routes, listeners, and which connection is whose |
 
 mod process;
+mod push_back;
 mod sockets;
 mod tables;
 mod tandems;
@@ -80,6 +82,8 @@ pub struct World {
     calls_now: u64,
     /// Behind a pointer, so that a context is made by copying it, there or not.
     recorder: Option<Box<Recorder>>,
+    /// Processes with sockets that credits have let go on, kept for their memory.
+    resumed: Vec<usize>,
     injected: u64,
     received: u64,
     stray: u64,
@@ -117,6 +121,7 @@ impl World {
             events: 0,
             calls_now: 0,
             recorder: recorder.map(Box::new),
+            resumed: Vec::new(),
             injected: 0,
             received: 0,
             stray: 0,
@@ -182,14 +187,21 @@ impl World {
     fn call_element(&mut self, machine: u32) -> Option<usize> {
         let mut cx = context(self.now, machine, &mut self.recorder);
         let element = &mut self.elements[machine as usize];
-        // Sockets are not held back by what is below them, so nobody waits for credits.
-        while element.poll_credit(self.now).is_some() {}
+        if element.credits() {
+            return self.call_crediting(machine);
+        }
         // Taken at once: a packet that is looked at later is copied once more.
-        let Some((at, mut packet)) = element.poll(self.now, &mut cx) else {
+        let Some((at, packet)) = element.poll(self.now, &mut cx) else {
             self.schedule.set(machine, element.next_wake());
             return None;
         };
         self.schedule.set(machine, element.next_wake());
+        self.forward(at, packet)
+    }
+
+    /// Takes a packet that came out of an element at `at` one step further. Returns the process that got it, if one did.
+    #[inline(always)]
+    fn forward(&mut self, at: Time, mut packet: Packet<Body>) -> Option<usize> {
         if let Some(recorder) = &mut self.recorder {
             let route = self.tables.at(packet.route);
             let sender = self.tables.sender(packet.flow.connection, route.to);
@@ -311,6 +323,10 @@ impl World {
             }
             let mut cx = context(self.now, me, &mut self.recorder);
             let Some(socket) = p.table.get_mut(id) else { break };
+            if socket.is_full() {
+                p.table.block(id);
+                continue;
+            }
             let Some(mut packet) = socket.endpoint.poll_transmit(&mut cx) else {
                 p.table.rest(id);
                 continue;
@@ -320,6 +336,10 @@ impl World {
                 return;
             };
             (packet.route, packet.flow) = (path.route, path.flow);
+            if self.elements[path.first.element as usize].credits() {
+                self.send_credited(process, id, path.first, packet);
+                continue;
+            }
             if let Some(recorder) = &mut self.recorder {
                 let secrets = socket.endpoint.take_secrets();
                 if !secrets.is_empty() {

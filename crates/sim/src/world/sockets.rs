@@ -35,8 +35,20 @@ pub(super) struct Socket {
     pub connection: ConnectionId,
     /// By the path's number.
     pub paths: Vec<Option<SocketPath>>,
+    /// Bytes of it in interfaces of its node that credit.
+    pub below: u64,
+    /// Whether it waits for these to become fewer, and is not asked for packets.
+    pub blocked: bool,
     /// Whether it stands in the list of those that may have something to say or to send.
     active: bool,
+}
+
+impl Socket {
+    /// Whether it must not send because of what is below it.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.below > 0 && (self.blocked || self.below >= self.endpoint.local_limit())
+    }
 }
 
 /// All sockets of a process.
@@ -78,7 +90,7 @@ impl SocketTable {
     pub fn make(&mut self, role: Role, connection: ConnectionId) -> Result<SocketId, String> {
         let endpoint = self.transports.endpoint(role, self.made)?;
         self.made += 1;
-        let socket = Some(Socket { endpoint, connection, paths: Vec::new(), active: false });
+        let socket = Some(Socket { endpoint, connection, paths: Vec::new(), below: 0, blocked: false, active: false });
         let id = match self.free.pop() {
             Some(id) => {
                 self.sockets[id as usize] = socket;
@@ -166,6 +178,16 @@ impl SocketTable {
         socket.active = false;
         let wake = socket.endpoint.next_wake();
         self.set_timer(id, wake);
+    }
+
+    /// A socket may not send until a credit lets it: meanwhile it has no timers, as a program that is blocked in a system
+    /// call has none.
+    pub fn block(&mut self, id: u32) {
+        self.rest(id);
+        if let Some(socket) = self.get_mut(id) {
+            socket.blocked = true;
+            self.set_timer(id, Time::NEVER);
+        }
     }
 
     #[inline]

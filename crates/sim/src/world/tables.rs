@@ -122,6 +122,15 @@ impl Tables {
         found
     }
 
+    /// The node that sends into an element at a port, if one does.
+    pub fn origin(&self, element: u32, port: Entry) -> Option<NodeId> {
+        let leads_there = |edge: &usize| self.entries.get(*edge) == Some(&(element, port));
+        // Mostly each direction has an element of its own, in the same order.
+        let same = Some(element as usize).filter(leads_there);
+        let edge = same.or_else(|| (0..self.entries.len()).find(leads_there))?;
+        Some(self.topology.edges()[edge].from)
+    }
+
     #[inline]
     pub fn at(&self, route: u32) -> &Route {
         &self.routes[route as usize]

@@ -108,6 +108,25 @@ pub const TCP: &[Tcp] = &[
     .off()
     .only("segmentation offload is TCP's here: QUIC's bursts are set by +burst=…"),
     Tcp::new(
+        "tsq",
+        Kind::Bytes(1_000, 1 << 30),
+        "TCP small queues: bytes of an unpaced connection in its host's interface at most, where a link has a ring",
+        "tcp_small_queue_check, tcp_limit_output_bytes",
+        (|c| off_at_zero(c.small_queue), |c, v| c.small_queue = v.number()),
+    )
+    .on(Value::Number(1 << 20))
+    .off()
+    .only("a UDP socket blocks at its send buffer instead, of 212992 bytes"),
+    Tcp::new(
+        "send-buffer",
+        Kind::Bytes(4_096, 1 << 30),
+        "data bytes that are sent and not acknowledged at most; off: the buffer never limits",
+        "tcp_wmem",
+        (|c| off_at_zero(c.send_buffer), |c, v| c.send_buffer = v.number()),
+    )
+    .off()
+    .only("QUIC's send buffer never limits here: write +connection-window=…"),
+    Tcp::new(
         "sack",
         Kind::OnOff,
         "selective acknowledgements; off: losses are found by duplicate ACKs, without rack, tlp and sack-compression",

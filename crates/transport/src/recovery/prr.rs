@@ -34,6 +34,11 @@ impl Prr {
         self.out += bytes;
     }
 
+    /// Bytes of [`on_sent`](Self::on_sent) were not sent after all.
+    pub fn on_withdrawn(&mut self, bytes: u64) {
+        self.out = self.out.saturating_sub(bytes);
+    }
+
     /// Computes how much may be sent on this ACK. The first ACK always allows one segment, so that a fast retransmit is
     /// never delayed.
     pub fn on_ack(&mut self, ack: PrrAck) {

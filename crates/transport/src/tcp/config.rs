@@ -43,6 +43,9 @@ pub(super) struct Rules {
     pub tso: u64,
     pub tso_least: u64,
     pub tso_defer: u64,
+    pub small_queue: u64,
+    pub send_buffer: u64,
+    pub wire: u64,
 }
 
 /// The part of a receive buffer that is advertised as window once full segments have arrived, in 256ths. The rest is
@@ -84,6 +87,11 @@ pub struct Config {
     /// A super-segment waits to fill up while less than 1/n of the window is free; this is n (Linux:
     /// `tcp_tso_win_divisor`). With 0, none waits.
     pub tso_defer: u64,
+    /// TCP small queues: the most bytes that an unpaced connection keeps in the interface of its own node, if the
+    /// interface credits (Linux: `tcp_limit_output_bytes`). With 0 there is no limit.
+    pub small_queue: u64,
+    /// The socket's send buffer: the most data bytes that are sent and not acknowledged. With 0 there is no limit.
+    pub send_buffer: u64,
     /// Selective acknowledgements (RFC 2018). Without them losses are found by duplicate ACKs (RFC 6582), and neither RACK
     /// nor tail loss probes work.
     pub sack: bool,
@@ -170,6 +178,8 @@ impl Config {
             tso: 65_536 - 1 - 320,
             tso_least: 2,
             tso_defer: 3,
+            small_queue: 1 << 20,
+            send_buffer: 0,
             sack: true,
             sack_blocks: super::segment::MAX_SACK_BLOCKS as u32,
             dsack: true,
@@ -229,9 +239,26 @@ impl Config {
     /// The mechanisms that the sending half consults while it runs.
     pub(super) fn rules(&self) -> Rules {
         let Config { prr, sack, rack, tlp, frto, undo, idle_restart, loss_threshold, unpaced, .. } = *self;
-        let Config { tso, tso_least, tso_defer, .. } = *self;
+        let Config { tso, tso_least, tso_defer, small_queue, send_buffer, .. } = *self;
+        let wire = self.mss() + u64::from(self.header());
         // Linux checks `tcp_is_sack` for both.
         let (rack, tlp) = (rack && sack, tlp && sack);
-        Rules { prr, sack, rack, tlp, frto, undo, idle_restart, loss_threshold, unpaced, tso, tso_least, tso_defer }
+        Rules {
+            prr,
+            sack,
+            rack,
+            tlp,
+            frto,
+            undo,
+            idle_restart,
+            loss_threshold,
+            unpaced,
+            tso,
+            tso_least,
+            tso_defer,
+            small_queue,
+            send_buffer,
+            wire,
+        }
     }
 }

@@ -9,6 +9,7 @@ use super::sender::{Outgoing, Sender};
 use super::ticks::{Ticks, timestamp};
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
+use haltere_net::element::Admission;
 use haltere_net::{Cx, Ecn, Incident, Packet, PathId, Span, Time};
 use std::collections::VecDeque;
 
@@ -234,7 +235,8 @@ impl Connection {
     }
 
     fn set_persist(&mut self, now: Time) {
-        if self.state == State::Established && self.tx.is_blocked_by_peer() {
+        let blocked = self.tx.is_blocked_by_peer() || self.tx.is_refused_and_idle();
+        if self.state == State::Established && blocked {
             if self.persist == Time::NEVER {
                 let span = self.tx.rtt.rto().max(PERSIST_MIN).scaled(1 << self.persist_backoff.min(9), 1);
                 self.persist = self.ticks.deadline(now, span.min(Span::from_secs(120)));
@@ -328,8 +330,10 @@ impl Endpoint for Connection {
             }
             if self.persist <= cx.now {
                 self.persist = Time::NEVER;
-                self.persist_backoff += 1;
-                self.probe = true;
+                if !self.tx.retry() {
+                    self.persist_backoff += 1;
+                    self.probe = true;
+                }
             }
         }
     }
@@ -446,6 +450,28 @@ impl Endpoint for Connection {
 
     fn close(&mut self) {
         self.tx.finish();
+    }
+
+    fn on_local_backlog(&mut self, bytes: u64) -> bool {
+        self.tx.on_local_backlog(bytes)
+    }
+
+    fn on_admission(&mut self, admission: Admission, body: &Body, cx: &mut Cx<'_>) {
+        let Body::Tcp(s) = body else { return };
+        if admission == Admission::Refused {
+            self.tx.stats.sent_all -= 1;
+            // Not a probe of a closed window, which repeats an old position.
+            if s.kind == Kind::Data && (s.len > 0 || s.fin) && s.seq >= self.tx.una {
+                self.tx.take_back(s, cx.now);
+            }
+        }
+        if admission != Admission::Taken && matches!(self.state, State::Established | State::Closed) {
+            self.tx.on_local_congestion(cx.now);
+        }
+    }
+
+    fn local_limit(&self) -> u64 {
+        u64::MAX
     }
 
     fn stats(&self) -> Stats {

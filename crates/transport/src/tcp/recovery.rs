@@ -64,6 +64,11 @@ impl Episode {
         self.undo_retrans = self.undo_retrans.max(0) + 1;
     }
 
+    /// A retransmission was not sent after all.
+    pub(super) fn on_withdrawn(&mut self) {
+        self.undo_retrans = (self.undo_retrans - 1).max(0);
+    }
+
     /// Whether the acknowledgement echoes a timestamp older than the first retransmission, which means that the
     /// original arrived.
     fn original_arrived(&self, echo: u32) -> bool {

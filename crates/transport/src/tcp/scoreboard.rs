@@ -527,6 +527,31 @@ impl Scoreboard {
         self.retransmitted += u32::from(!again);
     }
 
+    /// Takes the newest segment back, which was not sent after all. Returns false, and takes nothing back, if the segment
+    /// at `seq` is not the newest or was sent before.
+    pub(super) fn withdraw(&mut self, seq: u64) -> bool {
+        let first = |r: &&Record| r.seq == seq && !r.marks.has(Marks::EVER_RETRANS);
+        if self.records.back().filter(first).is_none() {
+            return false;
+        }
+        self.unlink(self.base.wrapping_add(self.records.len() as u32 - 1));
+        self.records.pop_back();
+        true
+    }
+
+    /// The retransmission at `seq` was not sent after all. Returns whether it was a repair.
+    pub(super) fn withdraw_retransmission(&mut self, seq: u64) -> bool {
+        let (n, base) = (self.find(seq), self.base);
+        let Some(record) = self.at_mut(n) else { return false };
+        let repair = record.marks.has(Marks::RETRANS);
+        record.marks.clear(Marks::RETRANS);
+        self.retransmitted -= u32::from(repair);
+        if n.wrapping_sub(base) < self.hint.wrapping_sub(base) {
+            self.hint = n;
+        }
+        repair
+    }
+
     pub(super) fn last(&self) -> Option<&Record> {
         self.records.back()
     }

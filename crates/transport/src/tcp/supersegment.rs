@@ -5,7 +5,7 @@
 //! On the wire there are ordinary segments, back to back. The effect is visible in two places: a sender may wait, at
 //! most until the next acknowledgement, to send a millisecond's worth at once; and it paces the group as one.
 
-use super::sender::Sender;
+use super::sender::{Repair, Sender};
 use crate::cc::Phase;
 use haltere_net::{Span, Time};
 
@@ -79,6 +79,13 @@ impl SuperSegment {
         self.left == 1 && self.bytes > 0
     }
 
+    /// The segment that was sent last, with `len` bytes of data, was not sent after all: the rest of its super-segment is
+    /// not sent now. Returns the bytes that were.
+    pub(super) fn withdraw(&mut self, len: u64) -> u64 {
+        (self.left, self.again) = (0, false);
+        std::mem::take(&mut self.bytes).saturating_sub(len)
+    }
+
     /// Records that a segment with `len` bytes of data was sent. If it was the last, returns the bytes of the whole
     /// super-segment.
     pub(super) fn charge(&mut self, len: u64) -> Option<u64> {
@@ -112,7 +119,11 @@ impl Sender {
         if len > mss && self.waits_for_more(window, room * mss, most * mss, len, now) {
             return false;
         }
-        self.together.left = len.div_ceil(mss).clamp(1, quota.max(1));
+        let segments = len.div_ceil(mss).clamp(1, quota.max(1));
+        if self.is_held_back(segments, Repair::No) {
+            return false;
+        }
+        self.together.left = segments;
         true
     }
 

@@ -27,6 +27,10 @@ enum Operation {
     Probe,
     /// A D-SACK of one segment.
     Duplicate(u64),
+    /// A new segment is refused and taken back.
+    Refused,
+    /// A repair is refused.
+    RefusedRepair,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -104,6 +108,8 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
         4 => (1u64..5).prop_map(Operation::Repair),
         1 => Just(Operation::Probe),
         1 => (0u64..20).prop_map(Operation::Duplicate),
+        2 => Just(Operation::Refused),
+        2 => Just(Operation::RefusedRepair),
     ];
     prop::collection::vec(one, 1..80)
 }
@@ -208,6 +214,27 @@ impl Both {
                     for s in model.segments.iter_mut().filter(|s| s.seq == seq) {
                         *s = Plain { ever_again: true, listed: true, order, ..*s };
                     }
+                }
+            }
+            Operation::Refused => {
+                board.push((model.next, model.next + SIZE), false, true, Time::ZERO, tx);
+                model.transmissions += 1;
+                prop_assert!(board.withdraw(model.next));
+                // What was sent before is not taken back for it.
+                prop_assert!(!board.withdraw(model.next));
+            }
+            Operation::RefusedRepair => {
+                if let Some(seq) = model.next_lost() {
+                    prop_assert_eq!(board.next_lost().map(|r| r.seq), Some(seq));
+                    board.send_again(seq, false, Time::ZERO, tx);
+                    board.mark_retransmitted(seq);
+                    prop_assert!(board.withdraw_retransmission(seq) && !board.withdraw(seq));
+                    model.transmissions += 1;
+                    let order = model.transmissions;
+                    for s in model.segments.iter_mut().filter(|s| s.seq == seq) {
+                        *s = Plain { ever_again: true, listed: true, order, ..*s };
+                    }
+                    prop_assert_eq!(board.next_lost().map(|r| r.seq), Some(seq));
                 }
             }
             Operation::Duplicate(at) => {

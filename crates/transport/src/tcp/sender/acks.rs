@@ -24,6 +24,7 @@ impl Sender {
             return;
         }
         self.rack.now = now;
+        self.local.retry();
         let prior_una = self.una;
         let advanced = s.ack > prior_una;
         let old = s.ack < prior_una;

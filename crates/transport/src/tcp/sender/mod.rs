@@ -1,7 +1,8 @@
 //! The sending half of a connection: what may be sent. Acknowledgements are processed in `acks`; the timers are in
-//! `timers`.
+//! `timers`; what the own node's interface holds and refuses is in `local`.
 
 mod acks;
+mod local;
 mod timers;
 
 use super::accurate::Estimated;
@@ -16,6 +17,9 @@ use crate::cc::{self, CongestionController, Phase, SlowStart};
 use crate::endpoint::Stats;
 use crate::recovery::{Pacer, Prr, RateSampler, Reported};
 use haltere_net::{Cx, Rate, Span, Time};
+
+use local::Local;
+pub(super) use local::Repair;
 
 /// The purpose of the retransmission timer. There is one timer, as in Linux: arming it for one purpose disarms the
 /// others.
@@ -121,6 +125,7 @@ pub(super) struct Sender {
     /// Whether the next new segment reports a reduced window.
     pub(super) cwr: bool,
     pub(super) last_send: Time,
+    local: Local,
     pub(super) reported: Reported,
     pub stats: Stats,
 }
@@ -175,6 +180,7 @@ impl Sender {
             marked: 0,
             cwr: false,
             last_send: Time::ZERO,
+            local: Local::default(),
             reported: Reported::default(),
             stats: Stats::default(),
         }
@@ -208,7 +214,9 @@ impl Sender {
     pub(super) fn write(&mut self, bytes: u64) {
         // Linux checks at each write whether the sender had run out of data (draft-cheng-iccrg-delivery-rate-estimation
         // 3.4).
+        self.local.retry();
         if self.unsent() < self.mss
+            && self.local.is_empty()
             && self.in_flight() < self.window()
             && self.board.lost() <= self.board.retransmitted()
         {
@@ -240,7 +248,7 @@ impl Sender {
     /// a sender of large segments and a receiver of small windows would wait for each other forever (RFC 9293 section
     /// 3.8.6.2.1; Linux: `tcp_bound_to_half_wnd`).
     fn largest_segment(&self) -> u64 {
-        self.mss.min((self.largest_window / 2).max(1))
+        self.mss.min((self.largest_window / 2).max(1)).min(self.buffer())
     }
 
     /// Whether only the peer's window blocks data while nothing is in flight that would bring a window update.
@@ -266,7 +274,7 @@ impl Sender {
 
     /// Whether there is new data that the peer's window allows.
     pub(super) fn can_send_new(&self) -> bool {
-        self.unsent() > 0 && self.window_end > self.nxt
+        self.unsent() > 0 && self.sendable_end() > self.nxt
     }
 
     /// Whether new data can be sent at once.
@@ -300,7 +308,7 @@ impl Sender {
     /// The next segment that may be sent now. It counts as sent.
     pub(super) fn poll(&mut self, cx: &mut Cx<'_>) -> Option<Outgoing> {
         self.pacing_wake = Time::NEVER;
-        let out = if self.may_pace(cx.now) { self.pick(cx) } else { None };
+        let out = if !self.local.is_refused() && self.may_pace(cx.now) { self.pick(cx) } else { None };
         match out {
             Some(segment) => {
                 self.charge(cx.now, u64::from(segment.len));
@@ -369,6 +377,7 @@ impl Sender {
         if self.order == Order::LostFirst
             && let Some(record) = self.board.next_lost()
             && self.has_room()
+            && !self.is_held_back(1, Repair::Yes)
         {
             self.begin_again();
             return Some(self.retransmit(record.seq, record.end, record.fin, cx.now));
@@ -390,7 +399,7 @@ impl Sender {
 
     /// Sends the next new segment regardless of the congestion window.
     fn send_next(&mut self, now: Time) -> Option<Outgoing> {
-        let room = self.window_end.saturating_sub(self.nxt);
+        let room = self.sendable_end().saturating_sub(self.nxt);
         let data = (self.written.saturating_sub(self.nxt)).min(self.largest_segment());
         if data > room || self.unsent() == 0 || (data == 0 && !self.fin) {
             return None;

@@ -27,6 +27,7 @@ impl Sender {
         let Some((kind, at)) = self.timer.filter(|(_, at)| *at <= cx.now) else { return false };
         debug_assert!(at <= cx.now);
         self.timer = None;
+        self.local.retry();
         self.rack.now = cx.now;
         cx.tell(Incident::Timer(trace::name(kind), TimerChange::Expired));
         match kind {

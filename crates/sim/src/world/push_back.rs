@@ -1,0 +1,96 @@
+//! What the network interfaces of nodes tell the sockets above them: how much they hold of each, and what they refuse.
+//!
+//! Only interfaces that credit do (see [`haltere_net::element`]). A socket is charged for each packet that it offers to an
+//! interface of its own node, and credited when the packet was sent or dropped there. What it does about that is its
+//! transport's business: TCP has small queues, and a UDP socket blocks at its send buffer.
+
+use super::tables::{ConnectionEnd, Hop};
+use super::{World, context};
+use haltere_net::Packet;
+use haltere_net::element::{Admission, Credit, Element};
+use haltere_transport::Body;
+
+impl World {
+    /// Offers a packet of a socket to an interface that credits, and tells the socket's transport what became of it.
+    #[inline(never)]
+    pub(super) fn send_credited(&mut self, process: usize, id: u32, hop: Hop, packet: Packet<Body>) {
+        let me = (self.elements.len() + process) as u32;
+        let bytes = u64::from(packet.len);
+        // TCP takes back what is refused, and nobody saw it then. Other transports do not learn of it.
+        let copy = matches!(packet.body, Body::Tcp(_)).then(|| packet.clone());
+        if copy.is_none() {
+            self.record_sent(process, id, &packet);
+        }
+        self.injected += 1;
+        self.offer(hop, packet);
+        let admission = self.elements[hop.element as usize].admission();
+        if let Some(copy) = copy.as_ref().filter(|_| admission != Admission::Refused) {
+            self.record_sent(process, id, copy);
+        }
+        let mut cx = context(self.now, me, &mut self.recorder);
+        let table = &mut self.processes[process].table;
+        table.has_sent(id);
+        let Some(socket) = table.get_mut(id) else { return };
+        socket.below += bytes;
+        socket.endpoint.on_local_backlog(socket.below);
+        if let (true, Some(copy)) = (admission != Admission::Taken, &copy) {
+            socket.endpoint.on_admission(admission, &copy.body, &mut cx);
+        }
+    }
+
+    fn record_sent(&mut self, process: usize, id: u32, packet: &Packet<Body>) {
+        let Some(recorder) = &mut self.recorder else { return };
+        if let Some(socket) = self.processes[process].table.get_mut(id) {
+            let secrets = socket.endpoint.take_secrets();
+            if !secrets.is_empty() {
+                recorder.secrets(&secrets);
+            }
+        }
+        recorder.sent(process as u32, self.now, packet);
+    }
+
+    /// Takes the packet that came out of an interface one step further, hands out the credits that are due, and lets the
+    /// sockets send that waited for them. Returns a process that was called, if one was.
+    #[inline(never)]
+    pub(super) fn call_crediting(&mut self, machine: u32) -> Option<usize> {
+        let mut cx = context(self.now, machine, &mut self.recorder);
+        let element = &mut self.elements[machine as usize];
+        let arrived = element.poll(self.now, &mut cx);
+        let mut resumed = std::mem::take(&mut self.resumed);
+        while let Some((_, credit)) = self.elements[machine as usize].poll_credit(self.now) {
+            resumed.extend(self.credit(machine, credit).filter(|process| resumed.last() != Some(process)));
+        }
+        self.schedule.set(machine, self.elements[machine as usize].next_wake());
+        let mut called = None;
+        for &process in &resumed {
+            self.pump(process);
+            called = Some(process);
+        }
+        resumed.clear();
+        self.resumed = resumed;
+        match arrived {
+            Some((at, packet)) => self.forward(at, packet).or(called),
+            None => called,
+        }
+    }
+
+    /// Credits a packet to the socket that sent it, if that is on the interface's own node. Returns the process if the
+    /// socket may go on sending.
+    fn credit(&mut self, machine: u32, credit: Credit) -> Option<usize> {
+        let node = self.tables.origin(machine, credit.port)?;
+        if self.tables.topology().interfaces().get(credit.flow.source.0 as usize)?.node != node {
+            return None;
+        }
+        let ConnectionEnd::Claimed(end) = self.tables.end(credit.flow.connection, node) else { return None };
+        let table = &mut self.processes[end.process as usize].table;
+        let socket = table.get_mut(end.socket)?;
+        socket.below = socket.below.saturating_sub(u64::from(credit.bytes));
+        let unblocked = socket.blocked && socket.below <= socket.endpoint.local_limit() / 2;
+        socket.blocked &= !unblocked;
+        if socket.endpoint.on_local_backlog(socket.below) || unblocked {
+            table.activate(end.socket);
+            return Some(end.process as usize);
+        }
+        None
+    }
+}
