@@ -59,6 +59,12 @@ def link_config(link_json: str) -> str:
 def rate_trace(text: str) -> str:
     """Return the milliseconds of a mahimahi trace file; a `ScenarioError`'s path is the number of the line."""
 
+def capture(file: bytes) -> str:
+    """Return `{"at_ns", "len", "flow", "back", "span_ns"}` of the bytes of a pcap or pcapng file.
+
+    Raises `ScenarioError`, with an empty path, if it is neither.
+    """
+
 def scenario_schema() -> str:
     """Return the JSON Schema of a scenario."""
 

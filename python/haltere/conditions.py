@@ -173,8 +173,8 @@ class Conditions(PathConditions):
         str | None,
         About(
             "Measure the RTT under load: KIND:SIZE:INTERVAL, such as `icmp:1450B:1s` (or `udp`, `tcp`). The client "
-            "sends requests of this size from the beginning on; the answers share the queue of the data. Each waits for "
-            "the last one's answer, at most 5 s; with `:free-running` added, it does not."
+            "sends requests of this size from the beginning on; the answers share the queue of the data. Each waits "
+            "for the last one's answer, at most 5 s; with `:free-running` added, it does not."
         ),
     ] = None
     fidelity: Annotated[

@@ -195,6 +195,12 @@ def rate_trace(text: str) -> list[int]:
     return answer
 
 
+def capture(file: bytes) -> dict[str, Any]:
+    """Return the packets of a pcap or pcapng file, as a scenario has them; raise `ScenarioProblem`."""
+    answer: dict[str, Any] = _checked(lambda: _core.capture(file))
+    return answer
+
+
 def locate(toml_text: str, path: str) -> tuple[int, int]:
     """Return line and column of the value at `path`, or of its nearest parent."""
     return _core.locate(toml_text, path)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
+from pathlib import Path
 
+import polars as pl
 import pytest
 
 import haltere as package
-from conftest import Haltere
-from haltere import probes
+from conftest import ROOT, Haltere
+from haltere import Study, core, probes
 from haltere.cli import latency
 from haltere.comparison import measure
 from haltere.conditions import Conditions
@@ -112,3 +116,102 @@ def test_a_trace_has_the_probes_rtt() -> None:
     series = package.trace(scenario).series
     rtts = series.filter((series["who"] == "probe 0") & (series["name"] == "rtt"))
     assert rtts.height >= 8
+
+
+STUDY = """
+[study]
+name = "probed"
+title = "Probes beside flows"
+question = "How long do they wait?"
+seed = 5
+replications = 2
+
+[experiments.base]
+[experiments.base.factors]
+queue = ["50p", "100p"]
+
+[experiments.base.scenario]
+duration = "6s"
+topology = { kind = "point-to-point", link = { rate = "10Mbit/s", delay = "5ms", queue = "{queue}" } }
+
+[[experiments.base.scenario.flows]]
+contender = "tcp/cubic"
+app = "raw"
+
+[[experiments.base.scenario.probes]]
+kind = "icmp"
+size = "100B"
+interval = "500ms"
+
+[[experiments.base.scenario.loads]]
+kind = "on-off"
+rate = "1Mbit/s"
+on = "100ms"
+off = "100ms"
+"""
+
+
+def test_results_have_tables_of_probes_and_loads(tmp_path: Path) -> None:
+    folder = tmp_path / "probed"
+    folder.mkdir()
+    (folder / "study.toml").write_text(STUDY)
+    results = Study.load(folder).run(out=tmp_path / "out")
+    assert results.latency.height == results.loads.height == 4
+    assert {"queue", "replication", "rtt_mean_s", "rpm"} <= set(results.latency.columns)
+    assert results.probes.columns == ["run_id", "probe", "kind", "sent_s", "rtt_s"]
+    for row in results.latency.iter_rows(named=True):
+        rtts = results.probes.filter(pl.col("run_id") == row["run_id"])["rtt_s"]
+        assert rtts.len() == row["answered"] + row["lost"] > 5
+        assert rtts.mean() == pytest.approx(row["rtt_mean_s"])
+        assert rtts.median() == pytest.approx(row["rtt_median_s"])
+    again = package.load(tmp_path / "out")
+    assert again.probes.equals(results.probes) and (tmp_path / "out" / "probes.parquet").exists()
+
+
+def test_without_probes_there_are_no_tables_of_them(tmp_path: Path) -> None:
+    folder = tmp_path / "probed"
+    folder.mkdir()
+    (folder / "study.toml").write_text(STUDY.partition("[[experiments.base.scenario.probes]]")[0])
+    results = Study.load(folder).run(out=tmp_path / "out")
+    assert not (tmp_path / "out" / "probes.parquet").exists()
+    assert results.latency.is_empty() and "rtt_mean_s" in results.latency.columns
+
+
+def scenario(load: dict[str, object], folder: Path) -> Scenario:
+    topology = {"kind": "point-to-point", "link": {"rate": "10Mbit/s", "delay": "5ms"}}
+    data = {"topology": topology, "duration": "10s", "loads": [{"kind": "replay", **load}]}
+    return Scenario(data, folder=folder)
+
+
+def test_a_capture_is_replayed_with_its_timing() -> None:
+    example = ROOT / "docs" / "captures" / "page.pcapng"
+    packets = core.capture(example.read_bytes())
+    found = package.run(scenario({"capture": "page.pcapng", "ways": "two", "gap": "1s", "count": 1}, example.parent))
+    assert found.loads["sent_packets"].sum() == len(packets["len"])
+    assert found.loads["sent_bytes"].sum() == sum(packets["len"])
+    assert found.data["virtual_s"] == pytest.approx(packets["span_ns"] / 1e9 + 1, abs=0.1)
+
+
+def test_a_file_that_is_no_capture_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "text.pcap").write_text("no packets")
+    for name, says in (("text.pcap", "neither pcap nor pcapng"), ("missing.pcap", "cannot be read")):
+        with pytest.raises(InputError, match=says) as raised:
+            scenario({"capture": name}, tmp_path)
+        assert raised.value.field == "loads[0].capture"
+
+
+def test_the_tables_of_one_run() -> None:
+    found = package.run(Scenario({**SHARED.data(["tcp/cubic"]), "duration": "11s"}))
+    assert found.latency["kind"].to_list() == ["icmp"]
+    assert found.probes.height == found.latency["answered"].item() + found.latency["lost"].item()
+    assert found.loads.is_empty()
+
+
+def test_the_scenarios_of_the_page_can_be_run() -> None:
+    text = (ROOT / "docs" / "probes.md").read_text()
+    blocks = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 3
+    for block in blocks:
+        topology = {"kind": "point-to-point", "link": {"rate": "100Mbit/s", "delay": "5ms", "queue": "1000p"}}
+        data = {"topology": topology, "duration": "3s", **tomllib.loads(block)}
+        assert package.run(Scenario(data, folder=ROOT / "docs")).status == "ok", block

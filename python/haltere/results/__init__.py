@@ -13,6 +13,7 @@ import polars as pl
 
 from haltere.errors import InputError, Place
 from haltere.files import write_whole
+from haltere.results import tables
 
 TABLES = ("runs", "flows", "links")
 
@@ -44,6 +45,27 @@ class Results:
     def links(self) -> pl.DataFrame:
         """A row a link and direction: packets offered, delivered and dropped by cause; the queue."""
         return self._table("links")
+
+    @cached_property
+    def latency(self) -> pl.DataFrame:
+        """A row a probe: the run's factors, requests sent, answered and lost, the RTT's mean, quantiles, and RPM."""
+        return self._extra("latency")
+
+    @cached_property
+    def probes(self) -> pl.DataFrame:
+        """A row a request of a probe: `run_id`, `probe`, `kind`, `sent_s`, and `rtt_s`, null if it was lost."""
+        return self._extra("probes")
+
+    @cached_property
+    def loads(self) -> pl.DataFrame:
+        """A row a load: the run's factors, packets and bytes sent and received."""
+        return self._extra("loads")
+
+    def _extra(self, name: str) -> pl.DataFrame:
+        """Return a table that is there only if it has rows."""
+        if (self.path / f"{name}.parquet").exists():
+            return self._table(name)
+        return tables.build([], {}, {})[name]
 
     def _table(self, name: str) -> pl.DataFrame:
         file = self.path / f"{name}.parquet"
@@ -98,7 +120,11 @@ def read_manifest(path: Path) -> dict[str, Any] | None:
 def write(path: Path, frames: dict[str, pl.DataFrame], manifest: dict[str, Any]) -> None:
     """Write tables and manifest, the manifest last: where it stands, the tables are whole."""
     path.mkdir(parents=True, exist_ok=True)
-    for name in TABLES:
+    for name in (*TABLES, *tables.EXTRA):
+        if name in tables.EXTRA and frames[name].is_empty():
+            # An earlier campaign may have left one.
+            (path / f"{name}.parquet").unlink(missing_ok=True)
+            continue
         buffer = io.BytesIO()
         frames[name].write_parquet(buffer, compression="zstd", statistics=True)
         write_whole(path / f"{name}.parquet", buffer.getvalue())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -62,6 +62,42 @@ LINK: dict[str, pl.DataType] = {
     "mean_ring_delay_s": pl.Float64(),
     "max_ring_delay_s": pl.Float64(),
 }
+PROBE: dict[str, pl.DataType] = {
+    "probe": pl.Int64(),
+    "kind": pl.String(),
+    "size_bytes": pl.Int64(),
+    "pair": pl.Int64(),
+    "sent": pl.Int64(),
+    "answered": pl.Int64(),
+    "lost": pl.Int64(),
+    "rtt_mean_s": pl.Float64(),
+    "rtt_median_s": pl.Float64(),
+    "rtt_p95_s": pl.Float64(),
+    "rtt_p99_s": pl.Float64(),
+    "rtt_min_s": pl.Float64(),
+    "rtt_max_s": pl.Float64(),
+    "rpm": pl.Float64(),
+    "error": pl.String(),
+}
+SAMPLE: dict[str, pl.DataType] = {
+    "probe": pl.Int64(),
+    "kind": pl.String(),
+    "sent_s": pl.Float64(),
+    "rtt_s": pl.Float64(),
+}
+"""A request of a probe: when it was sent, and its RTT, null if it was lost."""
+LOAD: dict[str, pl.DataType] = {
+    "load": pl.Int64(),
+    "kind": pl.String(),
+    "pair": pl.Int64(),
+    "sent_packets": pl.Int64(),
+    "sent_bytes": pl.Int64(),
+    "received_packets": pl.Int64(),
+    "received_bytes": pl.Int64(),
+    "answered_packets": pl.Int64(),
+    "rounds": pl.Int64(),
+    "error": pl.String(),
+}
 RUN: dict[str, pl.DataType] = {
     "status": pl.String(),
     "error": pl.String(),
@@ -82,6 +118,8 @@ RUN: dict[str, pl.DataType] = {
 the run, how often it was made, how late packets left the links, and what it cost."""
 PATH: dict[str, pl.DataType] = {"path_rtt_s": pl.Float64(), "path_hops": pl.Int64()}
 """The measured path that a run was over, where its topology is drawn from such."""
+EXTRA = ("latency", "probes", "loads")
+"""The tables that there are only if a run had probes or loads."""
 BOTTLENECK = (
     "delivered_packets",
     "delivered_bytes",
@@ -104,7 +142,7 @@ BOTTLENECK = (
 def build(
     runs: Sequence[Run], finished: Mapping[str, str], factors: Mapping[str, Sequence[str]]
 ) -> dict[str, pl.DataFrame]:
-    """Return the frames `runs`, `flows` and `links`, with rows in the order of `runs`.
+    """Return the frames `runs`, `flows`, `links`, `latency`, `probes` and `loads`, with rows in the order of `runs`.
 
     Args:
         runs: the runs, each of which must have finished.
@@ -115,7 +153,7 @@ def build(
     keys: dict[str, pl.DataType] = {"run_id": pl.String(), "experiment": pl.String(), "treatment": pl.Int64()}
     keys |= {name: pl.String() for name in names} | {"fidelity": pl.String(), "replication": pl.Int64()}
     bottleneck = {f"bottleneck_{name}": LINK[name] for name in BOTTLENECK}
-    rows: dict[str, list[tuple[Any, ...]]] = {"runs": [], "flows": [], "links": []}
+    rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in ("runs", "flows", "links", *EXTRA)}
     for run in runs:
         result = json.loads(finished[run.id])
         treatment = run.treatment
@@ -140,12 +178,25 @@ def build(
         )
         rows["flows"] += [(*key, *(flow.get(name) for name in FLOW)) for flow in result["flows"]]
         rows["links"] += [(*key, *(link.get(name) for name in LINK)) for link in result["links"]]
+        probes, loads = result.get("probes", []), result.get("loads", [])
+        rows["latency"] += [(*key, *(probe.get(name) for name in PROBE)) for probe in probes]
+        rows["probes"] += [(run.id, *sample) for probe in probes for sample in samples(probe)]
+        rows["loads"] += [(*key, *(load.get(name) for name in LOAD)) for load in loads]
     schemas: dict[str, dict[str, pl.DataType]] = {
         "runs": keys | {"seed": pl.Int64()} | PATH | RUN | bottleneck,
         "flows": keys | FLOW,
         "links": keys | LINK,
+        "latency": keys | PROBE,
+        "probes": {"run_id": keys["run_id"]} | SAMPLE,
+        "loads": keys | LOAD,
     }
     return {name: pl.DataFrame(rows[name], schema=schema, orient="row") for name, schema in schemas.items()}
+
+
+def samples(probe: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a probe's requests (see `SAMPLE`)."""
+    for sent, rtt in zip(probe["sent_s"], probe["rtt_s"], strict=True):
+        yield probe["probe"], probe["kind"], sent, rtt
 
 
 def _path(run: Run) -> tuple[float | None, int | None]:

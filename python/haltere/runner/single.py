@@ -49,6 +49,23 @@ class RunResult:
         """A row a link and direction."""
         return pl.DataFrame(self.data["links"], schema=tables.LINK)
 
+    @cached_property
+    def latency(self) -> pl.DataFrame:
+        """A row a probe: requests sent, answered and lost, the RTT's mean and quantiles, and RPM."""
+        rows = [{name: probe[name] for name in tables.PROBE} for probe in self.data.get("probes", [])]
+        return pl.DataFrame(rows, schema=tables.PROBE)
+
+    @cached_property
+    def probes(self) -> pl.DataFrame:
+        """A row a request of a probe: when it was sent, and its RTT, null if it was lost."""
+        rows = [sample for probe in self.data.get("probes", []) for sample in tables.samples(probe)]
+        return pl.DataFrame(rows, schema=tables.SAMPLE, orient="row")
+
+    @cached_property
+    def loads(self) -> pl.DataFrame:
+        """A row a load."""
+        return pl.DataFrame(self.data.get("loads", []), schema=tables.LOAD)
+
     def __repr__(self) -> str:
         return f"<RunResult {self.status}: {len(self.data['flows'])} flows, {self.data['virtual_s']} s of virtual time>"
 
