@@ -303,7 +303,10 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
         mtu: path.first().mtu,
         size: flow.total(),
         start_ns: path.start.as_nanos(),
-        only_modelled: flow.ack.iter().map(|_| "ack").chain(flow.page.iter().map(|_| "page")).collect(),
+        only_modelled: [("ack", flow.ack.is_some()), ("page", flow.page.is_some()), ("tos", flow.tos.is_some())]
+            .into_iter()
+            .filter_map(|(name, given)| given.then_some(name))
+            .collect(),
     });
     Ok(Description {
         nodes: network.topology.nodes().map(str::to_string).collect(),

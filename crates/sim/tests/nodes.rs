@@ -141,7 +141,7 @@ fn value(report: &Report, name: &str) -> f64 {
 }
 
 fn spawn(node: NodeId, application: Box<dyn Application>, maker: Maker) -> Spawn {
-    Spawn { node, application, transports: Box::new(maker), start: None, port: None, connection: None }
+    Spawn { node, application, transports: Box::new(maker), start: None, port: None, connection: None, class: 0 }
 }
 
 fn links(net: &Topology) -> Vec<Link<haltere_transport::Body>> {
@@ -277,6 +277,7 @@ fn a_path_that_does_not_exist_is_an_error() {
     net.join("ab", a, b, config(1), config(1));
     let remote = Remote { address: net.addresses(b)[0], port: PORT };
     let caller = Spawn {
+        class: 0,
         node: a,
         application: Box::new(Device::new(remote, Span::ZERO, 1)),
         transports: Box::new(Astray(None)),
@@ -407,6 +408,7 @@ fn two_links(crossed: bool, abandon: Option<u64>) -> World {
     let further = (own[1], other[usize::from(!crossed)]);
     let fetcher = Fetcher { server: Remote { address: other[0], port: PORT }, further, added: None, abandon, heard: 0 };
     let plain = |node, application: Box<dyn Application>, name| Spawn {
+        class: 0,
         node,
         application,
         transports: Box::new(TwoPaths(name)),

@@ -63,6 +63,7 @@ impl Floor {
             net.join(&format!("server access {flow}"), server, near, config(10, 0), config(10, 0));
             net.join(&format!("client access {flow}"), far, client, config(10, 0), config(10, 0));
             let spawn = |node, application, window| Spawn {
+                class: 0,
                 node,
                 application,
                 transports: Box::new(Windows(window)),

@@ -47,6 +47,7 @@ pub(super) fn spawns(load: &Load, between: &Between, connection: u32, stream: &S
             start: Some(between.start),
             port: None,
             connection: Some(ConnectionId(connection)),
+            class: 0,
         },
         Spawn {
             node: between.to,
@@ -55,6 +56,7 @@ pub(super) fn spawns(load: &Load, between: &Between, connection: u32, stream: &S
             start: None,
             port: Some(port),
             connection: None,
+            class: 0,
         },
     ]
 }

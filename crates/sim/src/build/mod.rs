@@ -171,7 +171,7 @@ pub(crate) fn build(
             worker: worker.clone(),
             streams: *streams,
         };
-        let port = Port(i as u32);
+        let (port, class) = (Port(i as u32), flow.tos.unwrap_or(0) >> 2);
         let maker = |role| Maker::new(kit.clone(), role).map_err(wrong);
         spawns.push(Spawn {
             node: client,
@@ -180,6 +180,7 @@ pub(crate) fn build(
             start: Some(start),
             port: None,
             connection: Some(ConnectionId(i as u32)),
+            class,
         });
         spawns.push(Spawn {
             node: server,
@@ -188,6 +189,7 @@ pub(crate) fn build(
             start: None,
             port: Some(port),
             connection: None,
+            class,
         });
         starts.push(start);
     }

@@ -83,6 +83,7 @@ pub(super) fn spawns(
             start: Some(between.start),
             port: None,
             connection: Some(ConnectionId(connection)),
+            class: 0,
         },
         Spawn {
             node: between.to,
@@ -91,6 +92,7 @@ pub(super) fn spawns(
             start: None,
             port: Some(port),
             connection: None,
+            class: 0,
         },
     ])
 }

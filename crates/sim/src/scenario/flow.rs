@@ -54,6 +54,10 @@ pub struct Flow {
     /// The largest random delay of the start, uniformly drawn in each replication (default 0s).
     #[serde(default)]
     pub start_spread: Option<Quantity<Span>>,
+    /// The type-of-service byte of its packets, both ways, without the two ECN bits (default 0). Queues with bands, such
+    /// as `pfifo_fast`, choose the band by it: 16 is "minimise delay", 8 "maximise throughput" (RFC 1349).
+    #[serde(default)]
+    pub tos: Option<u8>,
 }
 
 /// Which way an object travels.
@@ -121,6 +125,10 @@ impl Flow {
         let Flow { pair, pairs, server, client, .. } = self;
         let place = Place { pair: *pair, pairs: *pairs, server: server.as_deref(), client: client.as_deref() };
         place.check(path, "flow", &scenario.topology)?;
+        if let Some(tos) = self.tos.filter(|tos| tos & 3 != 0) {
+            let message = format!("{tos}: the two lowest bits are ECN's: give a multiple of 4, from 0 to 252");
+            return Err(error(format!("{path}.tos"), message));
+        }
         if self.copies == Some(0) {
             return Err(error(format!("{path}.copies"), "0: give at least 1, or leave the flow out"));
         }

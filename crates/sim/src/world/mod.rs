@@ -335,7 +335,7 @@ impl World {
                 self.stall = Some(Stall::NoSuchPath(ProcessId(process as u32), packet.path));
                 return;
             };
-            (packet.route, packet.flow) = (path.route, path.flow);
+            (packet.route, packet.flow, packet.class) = (path.route, path.flow, p.class);
             if self.elements[path.first.element as usize].credits() {
                 self.send_credited(process, id, path.first, packet);
                 continue;

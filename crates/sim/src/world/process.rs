@@ -26,6 +26,8 @@ pub struct Spawn {
     /// The number of the first connection that it opens, so that it does not depend on who else opens one when. The numbers
     /// of a run's processes that have one count from 0.
     pub connection: Option<ConnectionId>,
+    /// The DiffServ codepoint of its packets.
+    pub class: u8,
 }
 
 /// A process of a run.
@@ -35,13 +37,14 @@ pub struct Process {
     pub(super) table: SocketTable,
     start: Option<Time>,
     alarm: Time,
+    pub(super) class: u8,
 }
 
 impl Process {
     pub(super) fn new(spawn: Spawn) -> Process {
-        let Spawn { node, application, transports, start, connection, .. } = spawn;
+        let Spawn { node, application, transports, start, connection, class, .. } = spawn;
         let alarm = application.alarm();
-        Process { node, application, table: SocketTable::new(transports, connection), start, alarm }
+        Process { node, application, table: SocketTable::new(transports, connection), start, alarm, class }
     }
 
     /// When it wants to be called.
