@@ -187,21 +187,16 @@ impl World {
     fn call_element(&mut self, machine: u32) -> Option<usize> {
         let mut cx = context(self.now, machine, &mut self.recorder);
         let element = &mut self.elements[machine as usize];
-        if element.credits() {
-            return self.call_crediting(machine);
-        }
+        let credits = element.credits();
         // Taken at once: a packet that is looked at later is copied once more.
-        let Some((at, packet)) = element.poll(self.now, &mut cx) else {
+        let Some((at, mut packet)) = element.poll(self.now, &mut cx) else {
             self.schedule.set(machine, element.next_wake());
-            return None;
+            return if credits { self.hand_out_credits(machine) } else { None };
         };
         self.schedule.set(machine, element.next_wake());
-        self.forward(at, packet)
-    }
-
-    /// Takes a packet that came out of an element at `at` one step further. Returns the process that got it, if one did.
-    #[inline(always)]
-    fn forward(&mut self, at: Time, mut packet: Packet<Body>) -> Option<usize> {
+        if credits {
+            self.hand_out_credits(machine);
+        }
         if let Some(recorder) = &mut self.recorder {
             let route = self.tables.at(packet.route);
             let sender = self.tables.sender(packet.flow.connection, route.to);

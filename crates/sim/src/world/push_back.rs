@@ -49,13 +49,10 @@ impl World {
         recorder.sent(process as u32, self.now, packet);
     }
 
-    /// Takes the packet that came out of an interface one step further, hands out the credits that are due, and lets the
-    /// sockets send that waited for them. Returns a process that was called, if one was.
+    /// Hands out the credits that are due of an element that was polled, and lets the sockets send that waited for them.
+    /// Returns a process that was called, if one was.
     #[inline(never)]
-    pub(super) fn call_crediting(&mut self, machine: u32) -> Option<usize> {
-        let mut cx = context(self.now, machine, &mut self.recorder);
-        let element = &mut self.elements[machine as usize];
-        let arrived = element.poll(self.now, &mut cx);
+    pub(super) fn hand_out_credits(&mut self, machine: u32) -> Option<usize> {
         let mut resumed = std::mem::take(&mut self.resumed);
         while let Some((_, credit)) = self.elements[machine as usize].poll_credit(self.now) {
             resumed.extend(self.credit(machine, credit).filter(|process| resumed.last() != Some(process)));
@@ -68,10 +65,7 @@ impl World {
         }
         resumed.clear();
         self.resumed = resumed;
-        match arrived {
-            Some((at, packet)) => self.forward(at, packet).or(called),
-            None => called,
-        }
+        called
     }
 
     /// Credits a packet to the socket that sent it, if that is on the interface's own node. Returns the process if the
