@@ -3,13 +3,13 @@
 
 mod disciplines;
 
-use disciplines::{FairAged, StrictPriority, TokenBucket};
+use disciplines::FairAged;
 use haltere_net::counters::{LinkCounters, Stages};
 use haltere_net::element::{Admission, AnyElement, Credit, Element, Port};
 use haltere_net::interface::{Crediting, Interface, Ring};
 use haltere_net::link::{Link, LinkConfig};
 use haltere_net::loss::{JitterModel, LossModel};
-use haltere_net::queue::{DropTail, HeadDrop, Limit, QueueDiscipline};
+use haltere_net::queue::{DropTail, HeadDrop, Limit, Place, QueueConfig, QueueDiscipline, Scale};
 use haltere_net::rng::Streams;
 use haltere_net::trace::RateTrace;
 use haltere_net::varying::{InOutage, Outages, Period};
@@ -20,8 +20,7 @@ use proptest::prelude::*;
 enum Queue {
     DropTail(Limit),
     HeadDrop(Limit),
-    TokenBucket,
-    StrictPriority,
+    Word(&'static str),
     FairAged,
 }
 
@@ -30,20 +29,30 @@ impl Queue {
         match self {
             Queue::DropTail(limit) => Box::new(DropTail::new(limit, Some(Limit::Packets(4)))),
             Queue::HeadDrop(limit) => Box::new(HeadDrop::new(limit)),
-            Queue::TokenBucket => Box::new(TokenBucket::new(Rate::from_bps(3_000_000), 3000, 9)),
-            Queue::StrictPriority => Box::new(StrictPriority::new(7)),
+            Queue::Word(word) => {
+                let scale = Scale { rate: Some(Rate::from_bps(8_000_000)), rtt: Span::from_millis(10), mtu: 1500 };
+                let place = Place { scale, name: "l", streams: &Streams::new(11, 2) };
+                QueueConfig::from_word(word).unwrap().build(&place)
+            }
             Queue::FairAged => Box::new(FairAged::new(8, Span::from_millis(3))),
         }
     }
 }
+
+/// Disciplines that delay packets, reorder them, or drop them late, with parameters that act within a few milliseconds.
+const WORDS: &[&str] = &[
+    "tbf:rate=3Mbit/s,burst=3000B,limit=9p",
+    "pfifo_fast:limit=7p",
+    "fq_codel:limit=12p,target=1ms,interval=3ms,quantum=600B",
+    "dualpi2:limit=12p,target=1ms,tupdate=1ms,step_thresh=500us",
+];
 
 fn queues() -> impl Strategy<Value = Queue> {
     let limit = || prop_oneof![(1u64..20).prop_map(Limit::Packets), (1600u64..20_000).prop_map(Limit::Bytes)];
     prop_oneof![
         limit().prop_map(Queue::DropTail),
         limit().prop_map(Queue::HeadDrop),
-        Just(Queue::TokenBucket),
-        Just(Queue::StrictPriority),
+        prop::sample::select(WORDS).prop_map(Queue::Word),
         Just(Queue::FairAged),
     ]
 }
