@@ -49,7 +49,8 @@ def size(text: str) -> int:
     return _scaled(text, _SIZES, "a number of bytes")
 
 
-def _packets(text: str) -> int:
+def packets(text: str) -> int:
+    """Read a number of packets (`1000p`)."""
     if not text.endswith("p"):
         raise Unsupported(f"the kernel counts this limit in packets, not {text!r}")
     return int(text[:-1])
@@ -75,7 +76,19 @@ class Unit:
     """How a value is written in an attribute: a `struct` format, and the number that the text stands for."""
 
     format: str
-    read: Callable[[str], int]
+    read: Callable[[str], int | tuple[int, ...]]
+
+    def write(self, text: str) -> bytes:
+        """Encode a value.
+
+        Raises:
+            Unsupported: if the kernel has no such value.
+        """
+        value = self.read(text)
+        try:
+            return struct.pack(self.format, *(value if isinstance(value, tuple) else (value,)))
+        except struct.error:
+            raise Unsupported(f"{text!r} is out of the kernel's range") from None
 
 
 def _whole(text: str) -> int:
@@ -85,7 +98,14 @@ def _whole(text: str) -> int:
         raise Unsupported(f"{text!r} is not a whole number") from None
 
 
-PACKETS = Unit("=I", _packets)
+def _numbers(text: str, count: int) -> tuple[int, ...]:
+    found = tuple(_whole(one) for one in text.split())
+    if len(found) != count:
+        raise Unsupported(f"the kernel wants {count} numbers with spaces between, not {text!r}")
+    return found
+
+
+PACKETS = Unit("=I", packets)
 BYTES = Unit("=I", size)
 NUMBER = Unit("=I", _whole)
 MICROSECONDS = Unit("=I", lambda text: ns(text) // 1000)
@@ -93,7 +113,12 @@ NANOSECONDS = Unit("=I", ns)
 FLAG = Unit("=I", _flag)
 FLAG8 = Unit("=B", _flag)
 NUMBER8 = Unit("=B", _whole)
-SIGNED = Unit("=i", _whole)
+SCALED = Unit("=I", lambda text: round(float(text) * 256))
+"""A number in units of 1/256."""
+PERCENT = Unit("=B", lambda text: _whole(text.removesuffix("%")))
+LINE_BYTES = Unit("=i", lambda text: _whole(text.removesuffix("B")))
+STEP_THRESH_PACKETS = (7, PACKETS)
+"""The attribute of a dualpi2's threshold if it is a number of packets."""
 RATE64 = Unit("=Q", lambda text: 0 if text == "unlimited" else _scaled(text, _RATES, "a rate") // 8)
 RATE32 = Unit("=I", lambda text: min(0xFFFF_FFFF, _scaled(text, _RATES, "a rate") // 8))
 
@@ -159,9 +184,11 @@ class Discipline:
         written = []
         for name, text in wanted.items():
             number, unit = self.attributes[name]
+            if name == "step_thresh" and text.endswith("p"):
+                number, unit = STEP_THRESH_PACKETS
             try:
-                written.append(attribute(number, struct.pack(unit.format, unit.read(text))))
-            except (Unsupported, struct.error) as error:
+                written.append(attribute(number, unit.write(text)))
+            except Unsupported as error:
                 raise Unsupported(f"{name}: {error}") from None
         return b"".join(written)
 
@@ -175,7 +202,7 @@ class Discipline:
 
 def _fifo(unit: Unit) -> Callable[[Values, Link], bytes]:
     def write(values: Values, _: Link) -> bytes:
-        return struct.pack(unit.format, unit.read(values.get("limit", "1000p")))
+        return unit.write(values.get("limit", "1000p"))
 
     return write
 
@@ -206,11 +233,11 @@ def _sfq(values: Values, link: Link) -> bytes:
         "=IiIII",
         size(values["quantum"]) if "quantum" in values else link.mtu,
         ns(values["perturb"]) // 10**9 if "perturb" in values else 0,
-        _packets(values.get("limit", "127p")),
+        packets(values.get("limit", "127p")),
         _whole(values.get("divisor", "1024")),
         _whole(values.get("flows", "127")),
     )
-    depth = _packets(values["depth"]) if values.get("depth", "").endswith("p") else _whole(values.get("depth", "127"))
+    depth = packets(values["depth"]) if values.get("depth", "").endswith("p") else _whole(values.get("depth", "127"))
     return first + struct.pack("=II", depth, _flag(values.get("headdrop", "false"))) + bytes(12 + 4 + 4 + 24)
 
 
@@ -220,8 +247,11 @@ def _red(values: Values, link: Link) -> bytes:
     Sources: Floyd and Jacobson, "Random Early Detection gateways for congestion avoidance" (1993), section 11 for the
     weight; include/net/red.h of Linux for how the numbers are used.
     """
-    least, most = size(values["min"]), size(values["max"])
-    limit = size(values["limit"])
+    if _flag(values.get("gentle", "false")):
+        raise Unsupported("gentle: the kernel's red has no gentle part: it drops all above max")
+    limit = size(values.get("limit", "400kB"))
+    most = size(values["max"]) if "max" in values else limit // 4
+    least = size(values["min"]) if "min" in values else most // 3
     average = size(values["avpkt"]) if "avpkt" in values else 1000
     probability = float(values["probability"]) if "probability" in values else 0.02
     burst = _whole(values["burst"]) if "burst" in values else max(1, (2 * least + most) // (3 * average))
@@ -271,8 +301,7 @@ def _red_idle(weight: int, average: int, rate_bps: int) -> tuple[int, bytes]:
 def _prio(values: Values, _: Link) -> bytes:
     """`struct tc_prio_qopt`."""
     bands = _whole(values.get("bands", "3"))
-    map_ = [int(one) for one in values.get("priomap", LINUX_PRIOMAP).replace(",", " ").split()]
-    return struct.pack("=i16B", bands, *map_)
+    return struct.pack("=i16B", bands, *_numbers(values.get("priomap", LINUX_PRIOMAP), 16))
 
 
 LINUX_PRIOMAP = "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1"
@@ -326,7 +355,7 @@ DISCIPLINES: dict[str, Discipline] = {
         structure=_red,
         parameters=(
             *("limit", "min", "max", "avpkt", "burst", "bandwidth", "probability"),
-            *("ecn", "harddrop", "adaptive", "nodrop"),
+            *("ecn", "harddrop", "adaptive", "nodrop", "gentle"),
         ),
         xstats=_RED,
         overlimit=("pdrop",),
@@ -378,6 +407,8 @@ DISCIPLINES: dict[str, Discipline] = {
             "timer_slack": (13, NANOSECONDS),
             "horizon": (14, MICROSECONDS),
             "horizon_drop": (15, FLAG8),
+            "priomap": (16, Unit("=i16B", lambda text: (3, *_numbers(text, 16)))),
+            "weights": (17, Unit("=3i", lambda text: _numbers(text, 3))),
         },
         defaults=lambda link: {"quantum": f"{2 * link.mtu}B", "initial_quantum": f"{10 * link.mtu}B"},
         xstats=_FQ,
@@ -424,12 +455,14 @@ DISCIPLINES: dict[str, Discipline] = {
             "bandwidth": (2, RATE64),
             "diffserv": (3, Unit("=I", _CAKE_TINS)),
             "flowmode": (5, Unit("=I", _CAKE_FLOWS)),
-            "overhead": (6, SIGNED),
+            "atm": (4, Unit("=I", _word(noatm=0, atm=1, ptm=2))),
+            "overhead": (6, LINE_BYTES),
             "rtt": (7, MICROSECONDS),
             "target": (8, MICROSECONDS),
             "memlimit": (10, BYTES),
             "wash": (13, FLAG),
-            "mpu": (14, NUMBER),
+            "mpu": (14, LINE_BYTES),
+            "ingress": (15, FLAG),
             "ack_filter": (16, Unit("=I", _word(false=0, true=1, aggressive=2))),
         },
         # An overhead that is given counts from the IP header on; without it CAKE counts Ethernet's header.
@@ -440,18 +473,18 @@ DISCIPLINES: dict[str, Discipline] = {
         "dualpi2",
         {
             "limit": (1, PACKETS),
-            "memory_limit": (2, BYTES),
+            "memlimit": (2, BYTES),
             "target": (3, MICROSECONDS),
             "tupdate": (4, MICROSECONDS),
-            "alpha": (5, NUMBER),
-            "beta": (6, NUMBER),
-            "step_packets": (7, PACKETS),
+            "alpha": (5, SCALED),
+            "beta": (6, SCALED),
             "step_thresh": (8, MICROSECONDS),
-            "min_qlen_step": (9, PACKETS),
+            "min_qlen_step": (9, NUMBER),
             "coupling_factor": (10, NUMBER8),
             "drop_on_overload": (11, FLAG8),
             "drop_enqueue": (12, FLAG8),
-            "classic_protection": (13, NUMBER8),
+            "classic_protection": (13, PERCENT),
+            "any_ect": (14, Unit("=B", lambda text: 3 if _flag(text) else 1)),
             "split_gso": (15, FLAG8),
         },
         defaults=lambda _: {"limit": "10000p"},

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from haltere.rig import tc
-from haltere.rig.disciplines import PACKETS, Link, Values, named, rate_spec, size
+from haltere.rig.disciplines import Link, Values, named, packets, rate_spec, size
 from haltere.rig.tc import attribute
 
 BUCKETS = 256
@@ -19,7 +19,7 @@ def interface_queue(queue: Mapping[str, str]) -> int | None:
     discipline, values = named(queue)
     if discipline.kind not in ("pfifo_fast", "prio", "drr"):
         return None
-    return PACKETS.read(values.get("limit", "1000p"))
+    return packets(values.get("limit", "1000p"))
 
 
 def build(socket: tc.Socket, interface: int, queue: Mapping[str, str], link: Link) -> None:
@@ -47,7 +47,7 @@ def build(socket: tc.Socket, interface: int, queue: Mapping[str, str], link: Lin
     options = discipline.options(values, link)
     socket.add_qdisc(interface, discipline.kind, options, handle=QUEUE, parent=SHAPER | 1)
     if discipline.kind == "tbf" and (limit := values.get("limit", "1000p")).endswith("p"):
-        fifo = struct.pack("=I", PACKETS.read(limit))
+        fifo = struct.pack("=I", packets(limit))
         socket.add_qdisc(interface, "pfifo", fifo, handle=QUEUE + MAJOR, parent=QUEUE | 1)
     if discipline.kind == "drr":
         _drr(socket, interface, values, link)
