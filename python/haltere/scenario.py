@@ -103,11 +103,14 @@ class Scenario:
         starts: Sequence[str] | None = None,
         duration: str | None = None,
         measure_from: str | None = None,
+        probes: Sequence[Mapping[str, Any]] = (),
+        loads: Sequence[Mapping[str, Any]] = (),
         fidelity: Fidelity = "model",
     ) -> Scenario:
         """One link, one flow a contender, loss in the data direction; units as in scenario files.
 
         Without `size` the flows are unlimited and `duration` must be given. `starts` are the flows' start times.
+        `probes` and `loads` are tables as in scenario files (docs/probes.md): `[{"kind": "icmp", "interval": "1s"}]`.
         """
         flows = []
         for index, contender in enumerate(contenders):
@@ -123,6 +126,9 @@ class Scenario:
             data["duration"] = duration
         if measure_from is not None:
             data["measure_from"] = measure_from
+        for name, tables in (("probes", probes), ("loads", loads)):
+            if tables:
+                data[name] = [dict(table) for table in tables]
         return cls(data, fidelity=fidelity)
 
     def merged(self, over: Mapping[str, Any]) -> Scenario:

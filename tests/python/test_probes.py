@@ -215,3 +215,47 @@ def test_the_scenarios_of_the_page_can_be_run() -> None:
         topology = {"kind": "point-to-point", "link": {"rate": "100Mbit/s", "delay": "5ms", "queue": "1000p"}}
         data = {"topology": topology, "duration": "3s", **tomllib.loads(block)}
         assert package.run(Scenario(data, folder=ROOT / "docs")).status == "ok", block
+
+
+def test_scenarios_in_python_have_probes_and_loads() -> None:
+    found = package.run(
+        Scenario.point_to_point(
+            ["tcp/cubic"],
+            rate="10Mbit/s",
+            down_delay="5ms",
+            up_delay="5ms",
+            size="1MB",
+            probes=[{"kind": "udp", "interval": "100ms"}, {"kind": "tcp", "interval": "100ms"}],
+            loads=[{"kind": "constant", "rate": "1Mbit/s"}],
+        )
+    )
+    assert found.latency["kind"].to_list() == ["udp", "tcp"]
+    assert found.loads["received_packets"].item() > 50
+
+
+@pytest.mark.parametrize(
+    ("rtt", "queue", "flows", "kernel_ms"),
+    [
+        ("10ms", "1000p", 1, 746.3),
+        ("10ms", "1000p", 10, 965.3),
+        ("50ms", "100p", 1, 145.2),
+        ("50ms", "100p", 10, 159.3),
+    ],
+)
+def test_latency_under_load_is_that_of_a_kernel(rtt: str, queue: str, flows: int, kernel_ms: float) -> None:
+    """The mean of three runs of 30 pings beside CUBIC on a Linux kernel, over 10 Mbit/s."""
+    conditions = Conditions(
+        rate="10Mbit/s",
+        down_delay=rtt,
+        up_delay="0ms",
+        queue=queue,
+        app="raw",
+        share=True,
+        duration="35s",
+        flows=flows,
+        probe="icmp:1450B:1s:free-running",
+    )
+    seen = [entry["probe_rtt_ms"][:30] for entry in measure(["tcp/cubic"], conditions, replications=3)]
+    rtts = [rtt for run in seen for rtt in run]
+    assert len(rtts) == 30 * 3 * flows and None not in rtts
+    assert sum(rtts) / len(rtts) == pytest.approx(kernel_ms, rel=0.05)

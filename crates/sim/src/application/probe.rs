@@ -119,7 +119,10 @@ impl Prober {
         }
         sample.answered = Some(cx.now);
         let sent = sample.sent;
-        cx.record(Metric::Rtt, cx.now.since(sent).as_nanos());
+        // A connection reports the RTTs of its own packets.
+        if self.plan.carrier != Carrier::Stream {
+            cx.record(Metric::Rtt, cx.now.since(sent).as_nanos());
+        }
         self.decided(sent, cx.now);
     }
 
