@@ -32,6 +32,10 @@ enum Source {
     Others,
 }
 
+/// The most followers of a leader. With more, packets in flight are spread over so much memory that the processor's
+/// caches miss more often than the saved calls are worth (`benches/README.md`).
+const MOST_FOLLOWERS: u32 = 128;
+
 /// No element.
 const NONE: u32 = u32::MAX;
 
@@ -40,6 +44,8 @@ pub(super) struct Tandems {
     sources: Vec<Source>,
     /// Its leader, or [`NONE`]. A leader has no leader itself.
     leaders: Vec<u32>,
+    /// How many followers it has.
+    followers: Vec<u32>,
     /// The packets in its leader that are on their way to it.
     expected: Vec<u32>,
     /// How many routes were looked at.
@@ -51,6 +57,7 @@ impl Tandems {
         Tandems {
             sources: vec![Source::Nowhere; elements],
             leaders: vec![NONE; elements],
+            followers: vec![0; elements],
             expected: vec![0; elements],
             routes: 0,
         }
@@ -159,6 +166,9 @@ impl World {
         if known != Source::Nowhere {
             self.tandems.sources[at] = Source::Others;
             self.take_back(Some(element));
+            if let Some(followers) = self.tandems.followers.get_mut(self.tandems.leaders[at] as usize) {
+                *followers -= 1;
+            }
             self.tandems.leaders[at] = NONE;
             return;
         }
@@ -168,8 +178,10 @@ impl World {
             && self.tandems.leaders[leader as usize] == NONE
             && let Some(links) = links(&mut self.elements, leader, element)
             && links.iter().all(|link| link.is_predictable())
+            && self.tandems.followers[leader as usize] < MOST_FOLLOWERS
         {
             self.tandems.leaders[at] = leader;
+            self.tandems.followers[leader as usize] += 1;
         }
     }
 
