@@ -137,6 +137,12 @@ BOTTLENECK = (
     "max_ring_packets",
     "mean_ring_delay_s",
 )
+KEY = ("run_id", "experiment", "treatment", "fidelity", "replication", "seed")
+"""The columns that tell runs apart, beside the factors."""
+COLUMNS = frozenset(
+    [*KEY, *RUN, *PATH, *FLOW, *LINK, *PROBE, *SAMPLE, *LOAD, *(f"bottleneck_{name}" for name in BOTTLENECK)]
+)
+"""The names of all columns but the factors."""
 
 
 def build(

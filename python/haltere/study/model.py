@@ -20,33 +20,12 @@ from pydantic import (
 )
 
 from haltere.fidelity import NAMES, Fidelity
+from haltere.results import tables
 
 Scalar = str | int | float | bool
 
-# Columns of the result tables: a factor of one of these names would hide it.
-RESERVED = frozenset(
-    [
-        "run_id",
-        "experiment",
-        "treatment",
-        "fidelity",
-        "replication",
-        "seed",
-        "status",
-        "error",
-        "virtual_s",
-        "events",
-        "data_packets",
-        "jain",
-        "path_rtt_s",
-        "path_hops",
-        "flow",
-        "link",
-        "direction",
-        "contender",
-        "pair",
-    ]
-)
+RESERVED = tables.COLUMNS
+"""The columns of the result tables: a factor of one of these names would hide it."""
 _FACTOR = re.compile(r"[a-z][a-z0-9_]*")
 _EXPERIMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
