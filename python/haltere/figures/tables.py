@@ -30,11 +30,15 @@ Key = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Tables:
-    """The result tables of one study: a row a run, a row a flow; per experiment, each factor with its levels."""
+    """The result tables of one study: a row a run, a row a flow; per experiment, each factor with its levels.
+
+    `latency` has a row a probe; it is empty if there were none.
+    """
 
     runs: pl.DataFrame
     flows: pl.DataFrame
     factors: Mapping[str, Mapping[str, Sequence[str]]]
+    latency: pl.DataFrame = dataclasses.field(default_factory=pl.DataFrame)
 
     def experiment_runs(self, experiment: str) -> pl.DataFrame:
         """The runs of one experiment; no rows if it was not run."""

@@ -48,7 +48,8 @@ def find(results: Results, study_dir: Path) -> Findings:
 def tables_of(results: Results) -> Tables:
     """The result tables with the factors of each experiment."""
     experiments = results.manifest.get("experiments", {})
-    return Tables(results.runs, results.flows, {name: one.get("factors", {}) for name, one in experiments.items()})
+    factors = {name: one.get("factors", {}) for name, one in experiments.items()}
+    return Tables(results.runs, results.flows, factors, results.latency)
 
 
 def markdown(findings: Findings) -> str:
