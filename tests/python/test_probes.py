@@ -158,7 +158,7 @@ def test_results_have_tables_of_probes_and_loads(tmp_path: Path) -> None:
     results = Study.load(folder).run(out=tmp_path / "out")
     assert results.latency.height == results.loads.height == 4
     assert {"queue", "replication", "rtt_mean_s", "rpm"} <= set(results.latency.columns)
-    assert results.probes.columns == ["run_id", "probe", "kind", "sent_s", "rtt_s"]
+    assert results.probes.columns == ["run_id", "probe", "probe_kind", "sent_s", "rtt_s"]
     for row in results.latency.iter_rows(named=True):
         rtts = results.probes.filter(pl.col("run_id") == row["run_id"])["rtt_s"]
         assert rtts.len() == row["answered"] + row["lost"] > 5
@@ -202,7 +202,7 @@ def test_a_file_that_is_no_capture_is_refused(tmp_path: Path) -> None:
 
 def test_the_tables_of_one_run() -> None:
     found = package.run(Scenario({**SHARED.data(["tcp/cubic"]), "duration": "11s"}))
-    assert found.latency["kind"].to_list() == ["icmp"]
+    assert found.latency["probe_kind"].to_list() == ["icmp"]
     assert found.probes.height == found.latency["answered"].item() + found.latency["lost"].item()
     assert found.loads.is_empty()
 
@@ -229,7 +229,7 @@ def test_scenarios_in_python_have_probes_and_loads() -> None:
             loads=[{"kind": "constant", "rate": "1Mbit/s"}],
         )
     )
-    assert found.latency["kind"].to_list() == ["udp", "tcp"]
+    assert found.latency["probe_kind"].to_list() == ["udp", "tcp"]
     assert found.loads["received_packets"].item() > 50
 
 

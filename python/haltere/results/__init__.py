@@ -53,7 +53,7 @@ class Results:
 
     @cached_property
     def probes(self) -> pl.DataFrame:
-        """A row a request of a probe: `run_id`, `probe`, `kind`, `sent_s`, and `rtt_s`, null if it was lost."""
+        """A row a request of a probe: `run_id`, `probe`, `probe_kind`, `sent_s`, and `rtt_s`, null if it was lost."""
         return self._extra("probes")
 
     @cached_property

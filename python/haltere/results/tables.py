@@ -64,7 +64,7 @@ LINK: dict[str, pl.DataType] = {
 }
 PROBE: dict[str, pl.DataType] = {
     "probe": pl.Int64(),
-    "kind": pl.String(),
+    "probe_kind": pl.String(),
     "size_bytes": pl.Int64(),
     "pair": pl.Int64(),
     "sent": pl.Int64(),
@@ -81,14 +81,14 @@ PROBE: dict[str, pl.DataType] = {
 }
 SAMPLE: dict[str, pl.DataType] = {
     "probe": pl.Int64(),
-    "kind": pl.String(),
+    "probe_kind": pl.String(),
     "sent_s": pl.Float64(),
     "rtt_s": pl.Float64(),
 }
 """A request of a probe: when it was sent, and its RTT, null if it was lost."""
 LOAD: dict[str, pl.DataType] = {
     "load": pl.Int64(),
-    "kind": pl.String(),
+    "load_kind": pl.String(),
     "pair": pl.Int64(),
     "sent_packets": pl.Int64(),
     "sent_bytes": pl.Int64(),
@@ -185,7 +185,9 @@ def build(
         rows["flows"] += [(*key, *(flow.get(name) for name in FLOW)) for flow in result["flows"]]
         rows["links"] += [(*key, *(link.get(name) for name in LINK)) for link in result["links"]]
         probes, loads = result.get("probes", []), result.get("loads", [])
-        rows["latency"] += [(*key, *(probe.get(name) for name in PROBE)) for probe in probes]
+        rows["latency"] += [
+            (*key, *(probe.get(name) for name in PROBE)) for probe in probes
+        ]
         rows["probes"] += [(run.id, *sample) for probe in probes for sample in samples(probe)]
         rows["loads"] += [(*key, *(load.get(name) for name in LOAD)) for load in loads]
     schemas: dict[str, dict[str, pl.DataType]] = {
@@ -202,7 +204,7 @@ def build(
 def samples(probe: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a probe's requests (see `SAMPLE`)."""
     for sent, rtt in zip(probe["sent_s"], probe["rtt_s"], strict=True):
-        yield probe["probe"], probe["kind"], sent, rtt
+        yield probe["probe"], probe["probe_kind"], sent, rtt
 
 
 def _path(run: Run) -> tuple[float | None, int | None]:

@@ -10,6 +10,7 @@ pub struct LoadResult {
     /// Its number.
     pub load: u32,
     /// `trains`, `constant`, `on-off` or `replay`.
+    #[serde(rename = "load_kind")]
     pub kind: &'static str,
     /// Its pair of hosts.
     pub pair: u32,

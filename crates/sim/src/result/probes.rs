@@ -11,6 +11,7 @@ pub struct ProbeResult {
     /// Its number.
     pub probe: u32,
     /// `icmp`, `udp` or `tcp`.
+    #[serde(rename = "probe_kind")]
     pub kind: &'static str,
     /// Payload of a request, bytes.
     pub size_bytes: u32,
