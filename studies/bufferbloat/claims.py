@@ -171,12 +171,12 @@ def the_cure(tables: Tables) -> Verdict:
     """Under FQ-CoDel and CAKE, ten CUBIC flows may add at most 10 ms to the mean RTT of probes (33 ms with the time of
     their own bits), and must keep 97 % of the goodput under drop-tail with 1000 packets."""
     parts: list[Evidence] = []
-    plain = flows(tables, "cure", "goodput_bps", queue="1000p", protocol="tcp/cubic")
+    plain = flows(tables, "cure", "goodput_bps", queue="drop-tail", protocol="tcp/cubic")
     for queue in ("fq_codel", "cake"):
         rtt = latency(tables, "cure", "rtt_mean_s", queue=queue, protocol="tcp/cubic") * 1e3
         parts.append(exceeds(f"43 ms less the RTT under {queue}, ms", mean(43.0 - rtt), 0.0, "±"))
         kept = flows(tables, "cure", "goodput_bps", queue=queue, protocol="tcp/cubic") / plain
         parts.append(exceeds(f"Goodput under {queue} ÷ that under drop-tail", mean(kept), 0.97))
-    before = latency(tables, "cure", "rtt_mean_s", queue="1000p", protocol="tcp/cubic") * 1e3
+    before = latency(tables, "cure", "rtt_mean_s", queue="drop-tail", protocol="tcp/cubic") * 1e3
     parts.append(remark("RTT under drop-tail with 1000 packets, ms", f"{before.mean():.0f}"))
     return all_of(*parts)

@@ -52,6 +52,21 @@ _ALGORITHMS = {
     "newreno": Look("NewReno", "#666633", "#B5B573", "xxxx", "^", ":"),
 }
 
+# The levels of any other factor, by their order: neighbours differ in lightness too.
+_LEVELS = tuple(
+    Look(f"level {number}", light, dark, hatch, marker, line)
+    for number, (light, dark, hatch, marker, line) in enumerate(
+        [
+            ("#56B4E9", "#8FD0F5", "", "o", "-"),
+            ("#CC79A7", "#E29CC3", "////", "s", "--"),
+            ("#00456E", "#3D7FAF", "", "^", ":"),
+            ("#E69F00", "#F5BE4A", "....", "D", "-."),
+            ("#666666", "#A0A0A0", "", "v", "-"),
+            ("#009E73", "#35C79C", "xxxx", "P", "--"),
+        ]
+    )
+)
+
 _CONGESTION = {
     "bbr": "BBR",
     "bbr3": "BBRv3",
@@ -125,6 +140,8 @@ def look(contender: str) -> Look:
     """
     if contender in _ALGORITHMS:
         return _ALGORITHMS[contender]
+    if contender.startswith("level "):
+        return _LEVELS[int(contender.removeprefix("level ")) % len(_LEVELS)]
     transport, congestion, switches = _parts(contender)
     base, _, implementation = transport.partition("@")
     algorithm, _, variant = congestion.partition("-")
@@ -136,6 +153,12 @@ def look(contender: str) -> Look:
         shade = zlib.crc32(contender.encode()) % len(family.shades)
     light, dark = family.shades[shade]
     return Look(display_name(contender), light, dark, family.hatch, family.marker, _LINES[shade])
+
+
+def is_contender(name: str) -> bool:
+    """Whether a level names a contender, a transport or a congestion control, which have a look of their own."""
+    base = _parts(name)[0].partition("@")[0]
+    return "/" in name or base in _FAMILIES or name.partition("-")[0] in _CONGESTION
 
 
 def css_name(contender: str) -> str:

@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from haltere.figures import quantities
-from haltere.figures.contenders import look
+from haltere.figures.contenders import is_contender, look
 from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.spec import Bars, FigureList, Overview
 from haltere.figures.tables import Key, Standing, Tables, from_scale, paired, standing, summarise
 from haltere.stats import Interval
+
+_CHARACTERS = 46
+"""About as many characters of a label's size stand side by side under a figure one column wide."""
 
 
 class NotInResultsError(LookupError):
@@ -20,11 +23,20 @@ class NotInResultsError(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The bars of one contender, one for each level on x; None where the results have none."""
+    """The bars of one series, one for each level on x; None where the results have none.
+
+    `contender` says how they look: a contender, or `level 0` and so on for the levels of any other factor.
+    """
 
     contender: str
     label: str
     bars: tuple[Interval | None, ...]
+
+
+def crowded(labels: Sequence[str]) -> bool:
+    """Whether labels side by side under a figure one column wide would run into each other."""
+    longest = max(len(label) for label in labels)
+    return longest * len(labels) > _CHARACTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +56,15 @@ class BarFigure:
             return None
         ceiling = self.metric.ceiling
         return max(bar.low, self.spec.baseline), bar.high if ceiling is None else min(bar.high, ceiling)
+
+    def ticks(self) -> tuple[list[str], str]:
+        """The labels of the levels on x and of the axis. Where labels are crowded, a unit of all is the axis's."""
+        labels = [quantities.text(level, self.spec.x) for level in self.x_levels]
+        units = {label.partition(" ")[2] for label in labels}
+        unit = next(iter(units))
+        if len(units) == 1 and unit and crowded(labels):
+            return [label.partition(" ")[0] for label in labels], f"{self.x_label} ({unit})"
+        return labels, self.x_label
 
     @property
     def top(self) -> float:
@@ -124,9 +145,10 @@ def bars(tables: Tables, spec: Bars, words: FigureList) -> BarFigure:
     x_levels = tables.levels(spec.experiment, spec.x)
     names = [name for name in tables.levels(spec.experiment, spec.series) if any(key[1] == name for key in found)]
     series = []
-    for name in names:
+    for number, name in enumerate(names):
         contender = _contender(name, spec)
         label = quantities.text(contender, "transport" if "/" in contender else spec.series)
+        contender = contender if is_contender(contender) else f"level {number}"
         series.append(Series(contender, label, tuple(found.get((level, name)) for level in x_levels)))
     title = spec.title or levels_text(list(spec.where), list(spec.where.values()))
     return BarFigure(spec, metric, title, words.factor(spec.x), tuple(x_levels), tuple(series))

@@ -19,7 +19,7 @@ class Metric:
     name: str
     label: str
     unit: str
-    table: Literal["flows", "runs"]
+    table: Literal["flows", "runs", "latency"]
     column: str
     divisor: float
     better: Literal["lower", "higher", "neither"]
@@ -107,6 +107,26 @@ _ALL = (
         0.01,
         0.2,
         1.0,
+    ),
+    Metric(
+        "latency",
+        "RTT under load",
+        "ms",
+        "latency",
+        "rtt_mean_s",
+        1e-3,
+        "lower",
+        "Mean round-trip time of the probes of a run that were answered; several probes of a run are averaged.",
+    ),
+    Metric(
+        "latency_p95",
+        "RTT under load, 95th percentile",
+        "ms",
+        "latency",
+        "rtt_p95_s",
+        1e-3,
+        "lower",
+        "The 95th percentile of the round-trip times of the probes of a run that were answered.",
     ),
 )
 

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from haltere.figures import quantities, style
 from haltere.figures.contenders import look
-from haltere.figures.data import BarFigure, Cell, OverviewFigure, Panel, Series, levels_text
+from haltere.figures.data import BarFigure, Cell, OverviewFigure, Panel, Series, crowded, levels_text
 from haltere.figures.text import OPACITY, number, strength
 
 
@@ -25,11 +25,13 @@ def draw_bars(figure: BarFigure, stem: Path) -> list[Path]:
         for i, series in enumerate(figure.series):
             offset = (i - (len(figure.series) - 1) / 2) * width
             _one_series(axes, figure, series, offset, width)
-        axes.set_xticks(
-            range(len(figure.x_levels)), [quantities.text(level, figure.spec.x) for level in figure.x_levels]
-        )
+        labels, x_label = figure.ticks()
+        axes.set_xticks(range(len(labels)), labels)
+        if crowded(labels):
+            for label in axes.get_xticklabels():
+                label.set(rotation=35, ha="right", rotation_mode="anchor")
         axes.tick_params(axis="x", length=0)
-        axes.set_xlabel(figure.x_label)
+        axes.set_xlabel(x_label)
         axes.set_ylabel(figure.metric.axis)
         axes.grid(visible=True, axis="y")
         axes.set_ylim(bottom=figure.spec.baseline)

@@ -13,7 +13,7 @@ from html import escape
 
 from haltere.figures import quantities
 from haltere.figures.contenders import css_name, look
-from haltere.figures.data import BarFigure, Cell, OverviewFigure, Panel, Series, levels_text
+from haltere.figures.data import BarFigure, Cell, OverviewFigure, Panel, Series, crowded, levels_text
 from haltere.figures.metrics import Metric
 from haltere.figures.tables import standing
 from haltere.figures.text import decimals, fixed, number, strength
@@ -23,6 +23,8 @@ Scale = Callable[[float], float]
 
 _WIDTH, _HEIGHT = 320, 200
 _LEFT, _RIGHT, _TOP, _BOTTOM = 42, 4, 10, 40
+_SLANTED = 34
+"""How much higher a figure with slanted labels is."""
 
 
 def bars_svg(figure: BarFigure) -> str:
@@ -34,7 +36,8 @@ def bars_svg(figure: BarFigure) -> str:
         share = (value - figure.spec.baseline) / (top - figure.spec.baseline)
         return _HEIGHT - _BOTTOM - share * (_HEIGHT - _BOTTOM - _TOP)
 
-    parts = [_open(_WIDTH, _HEIGHT, f"{figure.metric.label}: {figure.title}, by {figure.x_label}")]
+    extra = _SLANTED if crowded(figure.ticks()[0]) else 0
+    parts = [_open(_WIDTH, _HEIGHT + extra, f"{figure.metric.label}: {figure.title}, by {figure.x_label}")]
     places = next(p for p in range(9) if all(round(tick, p) == tick for tick in ticks))
     for tick in ticks:
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>')
@@ -43,12 +46,14 @@ def bars_svg(figure: BarFigure) -> str:
         )
     slot = (_WIDTH - _LEFT - _RIGHT) / len(figure.x_levels)
     width = min(44.0, slot * 0.8 / len(figure.series))
+    labels, x_label = figure.ticks()
+    slanted = crowded(labels)
     for i, level in enumerate(figure.x_levels):
         centre = _LEFT + slot * (i + 0.5)
-        label = escape(quantities.text(level, figure.spec.x))
-        parts.append(
-            f'<text class="tick" x="{centre:.1f}" y="{_HEIGHT - _BOTTOM + 16}" text-anchor="middle">{label}</text>'
-        )
+        at = f'x="{centre:.1f}" y="{_HEIGHT - _BOTTOM + (12 if slanted else 16)}"'
+        how = f'text-anchor="end" transform="rotate(-35 {centre:.1f} {_HEIGHT - _BOTTOM + 12})"'
+        how = how if slanted else 'text-anchor="middle"'
+        parts.append(f'<text class="tick" {at} {how}>{escape(labels[i])}</text>')
         for j, series in enumerate(figure.series):
             bar = series.bars[i]
             if bar is not None:
@@ -58,7 +63,7 @@ def bars_svg(figure: BarFigure) -> str:
     parts.append(f'<line class="axis" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{foot:.1f}" y2="{foot:.1f}"/>')
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
     parts.append(
-        f'<text class="label" x="{middle}" y="{_HEIGHT - 6}" text-anchor="middle">{escape(figure.x_label)}</text>'
+        f'<text class="label" x="{middle}" y="{_HEIGHT + extra - 6}" text-anchor="middle">{escape(x_label)}</text>'
     )
     parts.append("</svg>")
     return "".join(parts)

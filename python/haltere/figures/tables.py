@@ -51,19 +51,19 @@ class Tables:
     def values(self, experiment: str, metric: str | Metric, where: Where | None = None) -> pl.DataFrame:
         """The metric of every run that ended well: the experiment's factors, `replication`, `value` in its unit.
 
-        A metric of flows is averaged over the flows of its run. A column that the results lack gives no rows.
+        A metric of flows or probes is averaged over those of its run. A column that the results lack gives no rows.
         """
         measure = METRICS[metric] if isinstance(metric, str) else metric
         factors = list(self.factors.get(experiment, ()))
         runs = _select(self.experiment_runs(experiment), where or {}).filter(pl.col("status") == "ok")
-        source = runs if measure.table == "runs" else self.flows
+        source = {"runs": runs, "flows": self.flows, "latency": self.latency}[measure.table]
         if measure.column not in source.columns:
             return runs.select(*factors, "replication", value=pl.lit(None, pl.Float64)).clear()
         number = pl.col(measure.column).cast(pl.Float64) / measure.divisor
         if measure.table == "runs":
             values = runs.with_columns(value=number)
         else:
-            means = self.flows.group_by("run_id").agg(value=number.mean())
+            means = source.group_by("run_id").agg(value=number.mean())
             values = runs.join(means, on="run_id", how="inner", maintain_order="left")
         return values.select(*factors, "replication", "value").drop_nulls("value")
 

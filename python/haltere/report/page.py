@@ -69,7 +69,8 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     tables = tables_of(results)
     overviews, missing = _draw(tables, words, words.overviews, figures_dir)
     bar_figures, more_missing = _draw(tables, words, words.bars, figures_dir)
-    metrics = [metric for metric in METRICS.values() if metric.table == "flows" or "jain" in results.runs.columns]
+    shown = {"flows": True, "runs": "jain" in results.runs.columns, "latency": not results.latency.is_empty()}
+    metrics = [metric for metric in METRICS.values() if shown[metric.table]]
     templates = Environment(
         loader=PackageLoader("haltere.report"),
         autoescape=True,

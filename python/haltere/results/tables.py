@@ -185,9 +185,7 @@ def build(
         rows["flows"] += [(*key, *(flow.get(name) for name in FLOW)) for flow in result["flows"]]
         rows["links"] += [(*key, *(link.get(name) for name in LINK)) for link in result["links"]]
         probes, loads = result.get("probes", []), result.get("loads", [])
-        rows["latency"] += [
-            (*key, *(probe.get(name) for name in PROBE)) for probe in probes
-        ]
+        rows["latency"] += [(*key, *(probe.get(name) for name in PROBE)) for probe in probes]
         rows["probes"] += [(run.id, *sample) for probe in probes for sample in samples(probe)]
         rows["loads"] += [(*key, *(load.get(name) for name in LOAD)) for load in loads]
     schemas: dict[str, dict[str, pl.DataType]] = {
