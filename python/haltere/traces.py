@@ -11,6 +11,8 @@ from haltere.core import ScenarioProblem
 
 TRACE = "a packet-delivery trace of mahimahi: a whole number of milliseconds on each line"
 LINKS = ("link", "bottleneck", "access")
+PARTS = ("link", "down", "up")
+"""What a link holds that may have a rate of its own: in a graph the link itself, and either direction."""
 
 
 def inline(scenario: Any, folder: Path) -> Any:
@@ -27,9 +29,10 @@ def inline(scenario: Any, folder: Path) -> Any:
     if not isinstance(topology, Mapping):
         return scenario
     changed = {name: _link(topology[name], f"topology.{name}", folder) for name in LINKS if name in topology}
-    links = topology.get("links")
-    if isinstance(links, list):
-        changed["links"] = [_link(link, f"topology.links[{i}]", folder) for i, link in enumerate(links)]
+    for name in ("links", "paths"):
+        several = topology.get(name)
+        if isinstance(several, list):
+            changed[name] = [_link(link, f"topology.{name}[{i}]", folder) for i, link in enumerate(several)]
     return {**scenario, "topology": {**topology, **changed}}
 
 
@@ -37,7 +40,7 @@ def _link(link: Any, path: str, folder: Path) -> Any:
     """Return a link, or a direction of one, without names of files."""
     if not isinstance(link, Mapping):
         return link
-    changed = {name: _link(link[name], f"{path}.{name}", folder) for name in ("down", "up") if name in link}
+    changed = {name: _link(link[name], f"{path}.{name}", folder) for name in PARTS if name in link}
     rate = link.get("rate")
     if isinstance(rate, Mapping) and isinstance(rate.get("trace"), str):
         try:
