@@ -12,7 +12,7 @@ use super::flows::{Buckets, Flows, quantum};
 use super::pie_control::{Control, State, gain, in_ticks};
 use super::packets::Store;
 use super::whole::FlowCount;
-use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
+use super::{Backlog, Fates, Length, Limit, QueueDiscipline};
 use crate::packet::Packet;
 use crate::rng::Stream;
 use crate::time::{Span, Time};
@@ -91,23 +91,16 @@ impl<B> FqPie<B> {
 }
 
 impl<B: Send> QueueDiscipline<B> for FqPie<B> {
-    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Fates<'_, B>) {
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Fates<'_, B>) {
         let index = self.buckets.find(&packet.flow, &mut self.flows);
         let flow = self.flows.at(index);
         let (state, bytes) = (&mut flow.state, flow.fifo.backlog().bytes);
         self.control.update_until(state, bytes, now);
-        if !self.limit.admits(self.store.backlog(), packet.len) {
-            state.dropped();
-            return fates.drop(packet, DropReason::QueueFull);
+        let has_room = self.limit.admits(self.store.backlog(), packet.len);
+        if let Some(packet) = self.control.admit(state, (packet, has_room), bytes, &mut self.stream, fates) {
+            self.store.push(&mut flow.fifo, packet);
+            self.flows.activate(index, self.quantum);
         }
-        if self.control.hits(state, bytes, packet.len, &mut self.stream)
-            && !(self.control.may_mark(state) && fates.mark(&mut packet))
-        {
-            state.dropped();
-            return fates.drop(packet, DropReason::Early);
-        }
-        self.store.push(&mut flow.fifo, packet);
-        self.flows.activate(index, self.quantum);
     }
 
     fn dequeue(&mut self, now: Time, _: &mut Fates<'_, B>) -> Option<Packet<B>> {
@@ -143,7 +136,7 @@ mod tests {
     use super::*;
     use crate::counters::LinkCounters;
     use crate::packet::{ConnectionId, Ecn, FlowKey};
-    use crate::queue::{Discipline, Fate, QueueConfig, Scale};
+    use crate::queue::{Discipline, DropReason, Fate, QueueConfig, Scale};
     use crate::rng::Streams;
 
     fn fq_pie(settings: &[(&str, &str)]) -> Box<dyn QueueDiscipline<u32>> {

@@ -8,7 +8,7 @@
 use super::config::{Description, Place, parameters};
 use super::pie_control::{Control, State, gain, in_ticks};
 use super::packets::{Fifo, Store};
-use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
+use super::{Backlog, Fates, Length, Limit, QueueDiscipline};
 use crate::packet::Packet;
 use crate::rng::Stream;
 use crate::time::{Span, Time};
@@ -77,20 +77,14 @@ impl<B> Pie<B> {
 }
 
 impl<B: Send> QueueDiscipline<B> for Pie<B> {
-    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Fates<'_, B>) {
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Fates<'_, B>) {
         let backlog = self.store.backlog();
         self.control.update_until(&mut self.state, backlog.bytes, now);
-        if !self.limit.admits(backlog, packet.len) {
-            self.state.dropped();
-            return fates.drop(packet, DropReason::QueueFull);
+        let has_room = self.limit.admits(backlog, packet.len);
+        let Pie { state, stream, .. } = self;
+        if let Some(packet) = self.control.admit(state, (packet, has_room), backlog.bytes, stream, fates) {
+            self.store.push(&mut self.fifo, packet);
         }
-        if self.control.hits(&mut self.state, backlog.bytes, packet.len, &mut self.stream)
-            && !(self.control.may_mark(&self.state) && fates.mark(&mut packet))
-        {
-            self.state.dropped();
-            return fates.drop(packet, DropReason::Early);
-        }
-        self.store.push(&mut self.fifo, packet);
     }
 
     fn dequeue(&mut self, now: Time, _: &mut Fates<'_, B>) -> Option<Packet<B>> {

@@ -13,6 +13,8 @@
 //! Updates are made up for when a packet comes or leaves, each at its own time. Nothing that an update depends on changes
 //! in between, so it makes no difference when they are made up for.
 
+use super::{DropReason, Fates};
+use crate::packet::Packet;
 use crate::rng::Stream;
 use crate::time::{Span, Time};
 
@@ -170,6 +172,30 @@ impl Control {
         }
     }
 
+    /// An arriving packet if it may join its queue, marked or not; otherwise it is dropped. `has_room` says whether it is
+    /// within the limit, and `backlog` is what waits in its queue, in bytes.
+    #[inline]
+    pub(super) fn admit<B>(
+        &self,
+        state: &mut State,
+        (mut packet, has_room): (Packet<B>, bool),
+        backlog: u64,
+        stream: &mut Stream,
+        fates: &mut Fates<'_, B>,
+    ) -> Option<Packet<B>> {
+        let reason = if !has_room {
+            DropReason::QueueFull
+        } else if self.hits(state, backlog, packet.len, stream) && !(self.may_mark(state) && fates.mark(&mut packet)) {
+            DropReason::Early
+        } else {
+            return Some(packet);
+        };
+        // The sum of probabilities starts anew with each drop.
+        state.sum = 0.0;
+        fates.drop(packet, reason);
+        None
+    }
+
     /// Whether an arriving packet is to be dropped or marked (RFC 8033 sections 4.1, 5.4). `backlog` is what waits, in
     /// bytes.
     #[inline]
@@ -240,13 +266,6 @@ impl Control {
             (state.left, state.counted) = (Some(now), Some(0));
         }
         elapsed
-    }
-}
-
-impl State {
-    /// A packet was dropped on arrival: the sum of probabilities starts anew.
-    pub(super) fn dropped(&mut self) {
-        self.sum = 0.0;
     }
 }
 
