@@ -82,7 +82,7 @@ pub struct World {
     calls_now: u64,
     /// Behind a pointer, so that a context is made by copying it, there or not.
     recorder: Option<Box<Recorder>>,
-    /// Processes with sockets that credits have let go on, kept for their memory.
+    /// Processes that the present call has let go on by credits.
     resumed: Vec<usize>,
     injected: u64,
     received: u64,
@@ -177,6 +177,14 @@ impl World {
                     return Ok(true);
                 }
             }
+            while let Some(process) = self.resumed.pop() {
+                if let Some(stall) = self.stall {
+                    return Err(stall);
+                }
+                if done(&self.processes, ProcessId(process as u32)) {
+                    return Ok(true);
+                }
+            }
         }
         (self.now, self.machine) = (self.now.max(until), u32::MAX);
         Ok(false)
@@ -191,7 +199,10 @@ impl World {
         // Taken at once: a packet that is looked at later is copied once more.
         let Some((at, mut packet)) = element.poll(self.now, &mut cx) else {
             self.schedule.set(machine, element.next_wake());
-            return if credits { self.hand_out_credits(machine) } else { None };
+            if credits {
+                self.hand_out_credits(machine);
+            }
+            return None;
         };
         self.schedule.set(machine, element.next_wake());
         if credits {

@@ -50,22 +50,18 @@ impl World {
     }
 
     /// Hands out the credits that are due of an element that was polled, and lets the sockets send that waited for them.
-    /// Returns a process that was called, if one was.
+    /// Their processes then stand in `resumed`.
     #[inline(never)]
-    pub(super) fn hand_out_credits(&mut self, machine: u32) -> Option<usize> {
-        let mut resumed = std::mem::take(&mut self.resumed);
+    pub(super) fn hand_out_credits(&mut self, machine: u32) {
         while let Some((_, credit)) = self.elements[machine as usize].poll_credit(self.now) {
-            resumed.extend(self.credit(machine, credit).filter(|process| resumed.last() != Some(process)));
+            if let Some(process) = self.credit(machine, credit).filter(|process| self.resumed.last() != Some(process)) {
+                self.resumed.push(process);
+            }
         }
         self.schedule.set(machine, self.elements[machine as usize].next_wake());
-        let mut called = None;
-        for &process in &resumed {
-            self.pump(process);
-            called = Some(process);
+        for n in 0..self.resumed.len() {
+            self.pump(self.resumed[n]);
         }
-        resumed.clear();
-        self.resumed = resumed;
-        called
     }
 
     /// Credits a packet to the socket that sent it, if that is on the interface's own node. Returns the process if the
