@@ -173,6 +173,20 @@ fn a_udp_socket_blocks_at_its_send_buffer() {
     assert!(short.flows[0].lost_packets >= down(&short).dropped_queue);
 }
 
+/// The sockets of loads and probes block as well: a train waits in its program, and nothing of it is dropped below.
+#[test]
+fn a_train_is_held_back_by_its_own_host() {
+    let link = json!({ "rate": "10Mbit/s", "delay": "5ms", "queue": "200p", "ring": "50p", "bql": false });
+    let load = json!({ "kind": "trains", "packets": 3000, "size": "1450B", "count": 1 });
+    let given = json!({ "topology": { "kind": "point-to-point", "link": link }, "loads": [load], "flows": [] });
+    let result = common::result(&given);
+    let there = down(&result);
+    assert_eq!((there.offered_packets, there.delivered_packets, there.dropped_queue), (3000, 3000, 0));
+    // 212 992 bytes are 145 packets of 1478, and the one that went beyond.
+    assert_eq!(there.max_queue_packets, 144);
+    assert_eq!(result.loads[0].answered_packets, 3000);
+}
+
 #[test]
 fn a_send_buffer_bounds_what_is_in_flight() {
     for (contender, most) in

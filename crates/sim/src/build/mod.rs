@@ -138,13 +138,6 @@ pub(crate) fn build(
     }
     let origin = recorder::Origin { seed, replication };
     let recorder = files.map(|files| Recorder::new(&topology, &scenario.flows, &flows, files, &origin)).transpose()?;
-    let hosts: BTreeSet<NodeId> = flows.iter().flat_map(|path| [path.server, path.client]).collect();
-    let elements = topology.edges().iter().map(|edge| {
-        // Sockets wait for the credits of their own node's interfaces only.
-        let crediting = if hosts.contains(&edge.from) { Crediting::On } else { Crediting::Off };
-        AnyElement::of(&edge.config, &stream_name(edge), streams, crediting)
-    });
-    let elements = Elements::each(elements.collect());
     let phase = clock_phase(streams);
     let worker = Worker::default();
     let (mut spawns, mut starts) = (Vec::new(), Vec::new());
@@ -202,6 +195,13 @@ pub(crate) fn build(
         let connection = (scenario.flows.len() + scenario.probes.len() + i) as u32;
         spawns.extend(loads::spawns(load, &between, connection, &streams.named(&format!("load {i}/periods"))));
     }
+    let hosts: BTreeSet<NodeId> = spawns.iter().map(|spawn| spawn.node).collect();
+    let elements = topology.edges().iter().map(|edge| {
+        // Sockets wait for the credits of their own node's interfaces only.
+        let crediting = if hosts.contains(&edge.from) { Crediting::On } else { Crediting::Off };
+        AnyElement::of(&edge.config, &stream_name(edge), streams, crediting)
+    });
+    let elements = Elements::each(elements.collect());
     let world = World::new(topology, elements, spawns, recorder);
     Ok(Run {
         world,
