@@ -43,6 +43,12 @@ pub struct PathView {
     pub ssthresh: u64,
     /// Bytes in flight.
     pub in_flight: u64,
+    /// Bytes that the path was given and has not sent yet. QUIC gives a path only what it sends at once, so it has none;
+    /// MPTCP fills the send buffer of a subflow.
+    pub queued: u64,
+    /// The most bytes that the path holds, in flight and queued: the congestion window in QUIC, the send buffer of a subflow
+    /// in MPTCP.
+    pub capacity: u64,
     /// Bytes of a full packet.
     pub mss: u64,
     /// Smoothed RTT, if there was a sample.
@@ -66,15 +72,25 @@ pub struct PathView {
 }
 
 impl PathView {
-    /// Whether the window has room for a full packet.
-    pub fn has_room(&self) -> bool {
-        self.in_flight + self.mss <= self.window
+    /// Bytes in flight and queued.
+    pub fn held(&self) -> u64 {
+        self.in_flight + self.queued
     }
 
-    /// Whether a full packet may be sent on it at `now`: the path is usable, and neither the window nor pacing blocks
+    /// Whether the congestion window has room for a full packet beyond what the path holds.
+    pub fn has_room(&self) -> bool {
+        self.held() + self.mss <= self.window
+    }
+
+    /// Whether a full packet would be sent on it at `now`: the path is usable, and neither the window nor pacing blocks
     /// it.
     pub fn can_send(&self, now: Time) -> bool {
         self.state.usable() && self.has_room() && self.paced_until <= now
+    }
+
+    /// Whether it takes a full packet at `now`, to send it at once or to queue it.
+    pub fn takes(&self, now: Time) -> bool {
+        self.state.usable() && self.held() + self.mss <= self.capacity && self.paced_until <= now
     }
 
     /// The controller's own path among those it receives; `None` on a connection with a single path.

@@ -11,7 +11,7 @@ use haltere_net::{ComponentId, Cx, Metric, Packet, PathId, Rate, Span, Time};
 use haltere_transport::cc::{Ack, Algorithm, Congestion, CongestionController};
 use haltere_transport::path::{PathError, PathState, PathView};
 use haltere_transport::quic::{Config, Connection, Frame, Parts, SpaceId};
-use haltere_transport::scheduler::{PathScheduler, PathSet, Pick, Scheduler};
+use haltere_transport::scheduler::{Demand, PathScheduler, PathSet, Pick, Scheduler};
 use haltere_transport::{Body, Endpoint, Role, quic, tcp};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -238,8 +238,8 @@ fn a_packet_on_a_path_that_does_not_exist_is_counted_and_dropped() {
 struct Turns(usize);
 
 impl PathScheduler for Turns {
-    fn pick(&mut self, paths: &[PathView], waiting: u64, now: Time) -> Pick {
-        assert!(waiting < ANSWER + 1000 && paths.iter().all(|p| !p.own));
+    fn pick(&mut self, paths: &[PathView], demand: &Demand, now: Time) -> Pick {
+        assert!(demand.waiting < ANSWER + 1000 && paths.iter().all(|p| !p.own));
         self.0 += 1;
         let after = paths.iter().cycle().skip(self.0 % paths.len()).take(paths.len());
         after.into_iter().find(|p| p.can_send(now)).map_or(Pick::WaitUntil(now + millis(1)), |p| Pick::On(p.id))
@@ -250,7 +250,7 @@ impl PathScheduler for Turns {
 struct Twice;
 
 impl PathScheduler for Twice {
-    fn pick(&mut self, paths: &[PathView], _: u64, now: Time) -> Pick {
+    fn pick(&mut self, paths: &[PathView], _: &Demand, now: Time) -> Pick {
         let usable = || paths.iter().filter(|p| p.state.usable());
         if usable().all(|p| p.can_send(now)) {
             return Pick::Copies(usable().map(|p| p.id).collect::<PathSet>());

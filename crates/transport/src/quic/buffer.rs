@@ -108,6 +108,10 @@ impl SendBuffer {
     pub fn finished(&self) -> bool {
         self.finish
     }
+    /// Bytes from the first that is not acknowledged up to the last that was sent.
+    pub fn outstanding(&self) -> u64 {
+        self.sent.saturating_sub(self.acked.prefix())
+    }
     pub fn written(&self) -> u64 {
         self.written
     }

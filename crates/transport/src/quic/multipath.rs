@@ -88,6 +88,8 @@ impl Path {
             window: self.window(),
             ssthresh: self.cc.ssthresh(),
             in_flight: self.in_flight,
+            queued: 0,
+            capacity: self.window(),
             mss: u64::from(self.mtu.current()),
             srtt: self.rtt.smoothed(),
             min_rtt: self.rtt.min(),
@@ -256,6 +258,7 @@ impl Connection {
         if let Some(i) = picked
             && let Some(packet) = self.transmit_one(i, true, cx)
         {
+            self.tell_scheduler(i, u64::from(packet.len), cx.now);
             self.copy_to_others(i);
             return Some(packet);
         }
@@ -267,7 +270,7 @@ impl Connection {
     /// The place of the path that the scheduler picks. Where no path is usable, the suspected ones carry on: there is nothing
     /// better.
     fn pick(&mut self, now: Time) -> Option<usize> {
-        let waiting = self.streams.waiting();
+        let demand = self.streams.demand();
         let multi = self.multi.as_mut()?;
         multi.views.clear();
         multi.views.extend(self.paths.iter().map(|path| path.view(false)));
@@ -277,7 +280,7 @@ impl Connection {
             }
         }
         multi.copied_to.clear();
-        match multi.scheduler.pick(&multi.views, waiting, now) {
+        match multi.scheduler.pick(&multi.views, &demand, now) {
             Pick::On(id) => {
                 let carries = multi.views.iter().any(|view| view.id == id && view.state.usable());
                 self.place(id).filter(|_| carries)
@@ -293,6 +296,14 @@ impl Connection {
                 let first = multi.views.iter().find(can)?.id;
                 self.place(first)
             }
+        }
+    }
+
+    /// The path at place `i` took what the scheduler wanted to be sent.
+    fn tell_scheduler(&mut self, i: usize, bytes: u64, now: Time) {
+        let id = self.paths[i].id;
+        if let Some(multi) = &mut self.multi {
+            multi.scheduler.on_given(id, bytes, now);
         }
     }
 

@@ -4,6 +4,7 @@ use super::buffer::{Chunk, RecvBuffer, SendBuffer};
 use super::flow::ReceiveWindow;
 use super::frame::{Frame, TransportParameters, stream_header, varint_len};
 use crate::endpoint::{Event, Role, StreamId};
+use crate::scheduler::Demand;
 use haltere_net::{Span, Time};
 use std::collections::VecDeque;
 
@@ -370,11 +371,15 @@ impl Streams {
         self.active.iter().any(|&id| self.get(id).is_some_and(|s| Self::chunk(s, credit).is_some()))
     }
 
-    /// Bytes that streams may send now.
-    pub fn waiting(&self) -> u64 {
+    /// What there is to send, for the path scheduler.
+    pub fn demand(&self) -> Demand {
         let credit = self.credit();
         let streams = self.active.iter().filter_map(|&id| self.get(id));
-        streams.filter_map(|s| Self::chunk(s, credit)).map(|chunk| chunk.len).sum()
+        Demand {
+            waiting: streams.filter_map(|s| Self::chunk(s, credit)).map(|chunk| chunk.len).sum(),
+            outstanding: self.tables.iter().flatten().flatten().map(|s| s.send.outstanding()).sum(),
+            window: credit,
+        }
     }
 
     /// The next STREAM frame of at most `room` bytes. Streams take turns, a packet each.

@@ -176,7 +176,7 @@ impl Connection {
             ),
         };
         // What fits into the window goes before a probe, which might else make it wait for a round trip.
-        let fits = |path: &Path| path.in_flight + self.streams.waiting() <= path.window();
+        let fits = |path: &Path| path.in_flight + self.streams.demand().waiting <= path.window();
         let probes_mtu = confirmed && !self.handshake_done_pending && path.state == PathState::Active;
         let mtu_probe = if probes_mtu { path.mtu.wants() } else { None };
         let mtu_probe = mtu_probe.filter(|_| !content || !fits(path));

@@ -1,7 +1,7 @@
 //! Lowest RTT first. It was the first scheduler of Linux's MPTCP, and most comparisons start from it (C. Paasch et al.,
 //! "Experimental evaluation of multipath TCP schedulers", CSWS 2014, section 3).
 
-use super::{Description, PathScheduler, Pick};
+use super::{Demand, Description, PathScheduler, Pick};
 use crate::path::{PathState, PathView};
 use haltere_net::{Span, Time};
 
@@ -22,7 +22,7 @@ impl LowestRtt {
 }
 
 impl PathScheduler for LowestRtt {
-    fn pick(&mut self, paths: &[PathView], _waiting: u64, now: Time) -> Pick {
+    fn pick(&mut self, paths: &[PathView], _: &Demand, now: Time) -> Pick {
         // Standby paths are used only if no active path is left, whether or not an active path has room.
         let active = paths.iter().any(|p| p.state == PathState::Active);
         let wanted = if active { PathState::Active } else { PathState::Standby };
@@ -51,6 +51,8 @@ mod tests {
             window: 10_000,
             ssthresh: u64::MAX,
             in_flight: 0,
+            queued: 0,
+            capacity: 10_000,
             mss: 1000,
             srtt: Some(Span::from_millis(rtt_ms)),
             min_rtt: Some(Span::from_millis(rtt_ms)),
@@ -65,7 +67,7 @@ mod tests {
     }
 
     fn pick(paths: &[PathView]) -> Pick {
-        LowestRtt::new().pick(paths, 1_000_000, NOW)
+        LowestRtt::new().pick(paths, &Demand { waiting: 1_000_000, ..Demand::default() }, NOW)
     }
 
     #[test]

@@ -43,12 +43,42 @@ impl FromIterator<PathId> for PathSet {
     }
 }
 
-/// A scheduler.
+/// What a connection as a whole has to send, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Demand {
+    /// Data that no path was given yet.
+    pub waiting: u64,
+    /// Data that paths were given and that the peer has not acknowledged to the connection.
+    pub outstanding: u64,
+    /// What the peer's flow control of the connection allows beyond what paths were given.
+    pub window: u64,
+}
+
+impl Demand {
+    /// The peer's window for the connection, bytes: what may be outstanding.
+    pub fn send_window(&self) -> u64 {
+        self.outstanding.saturating_add(self.window)
+    }
+}
+
+/// A scheduler. All calls are in the order of time.
 pub trait PathScheduler: Send {
-    /// Chooses the path of the next data packet at `now`. `waiting` is the number of bytes to be sent. `paths` holds
-    /// all paths of the connection, in the order of their numbers. If the chosen path cannot send now
-    /// ([`PathView::can_send`]), the pick means [`Pick::WaitUntil`] the time at which it can.
-    fn pick(&mut self, paths: &[PathView], waiting: u64, now: Time) -> Pick;
+    /// Chooses the path of the next data at `now`. `paths` holds all paths of the connection, in the order of their
+    /// numbers. If the chosen path does not take a packet now ([`PathView::takes`]), the pick means
+    /// [`Pick::WaitUntil`] the time at which it does.
+    fn pick(&mut self, paths: &[PathView], demand: &Demand, now: Time) -> Pick;
+
+    /// The path that was picked took this many bytes of new data.
+    fn on_given(&mut self, _path: PathId, _bytes: u64, _now: Time) {}
+
+    /// The peer's flow control of the connection keeps data back, and `head` carries the oldest data that is not
+    /// acknowledged: the other paths wait for it. Called at most once for each time that the window closes.
+    fn on_blocked(&mut self, _head: PathId, _now: Time) {}
+
+    /// How many bytes of data a path gets for a pick, if it takes them; 0 means one packet. QUIC asks for each packet.
+    fn burst(&self) -> u64 {
+        0
+    }
 }
 
 /// A scheduler's entry where schedulers are listed.
