@@ -63,6 +63,8 @@ pub enum Event {
     Openable,
     /// Every byte of the stream was delivered to the application, and the peer has finished the stream.
     Finished(StreamId),
+    /// Both ends allow several paths: [`Endpoint::add_path`] works from now on.
+    Multipath,
     /// A datagram arrived.
     Datagram(Datagram),
     /// The connection was closed without an error.

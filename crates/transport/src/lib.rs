@@ -10,6 +10,7 @@ pub mod cc;
 pub mod datagram;
 pub mod endpoint;
 pub mod mechanisms;
+pub mod mptcp;
 pub mod path;
 pub mod quic;
 pub mod ranges;
@@ -24,6 +25,8 @@ pub use endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
 pub enum Body {
     /// A TCP segment.
     Tcp(tcp::Segment),
+    /// A segment of an MPTCP subflow.
+    Mptcp(Box<mptcp::Segment>),
     /// A QUIC datagram.
     Quic(Box<quic::Datagram>),
     /// The payload of a UDP datagram, as a production stack wrote it.

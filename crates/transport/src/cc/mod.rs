@@ -392,6 +392,11 @@ impl Algorithm {
         self == Algorithm::Prague
     }
 
+    /// Whether it looks at the other paths of a connection.
+    pub fn is_coupled(self) -> bool {
+        false
+    }
+
     /// The algorithm called `name`.
     pub fn named(name: &str) -> Option<Algorithm> {
         Algorithm::ALL.iter().copied().find(|a| a.describe().name == name)

@@ -72,6 +72,8 @@ pub struct Config {
     pub largest_segment: Option<u32>,
     /// Bytes of IP and TCP headers without options.
     pub base_header: u32,
+    /// Bytes of options that segments with data carry beside timestamps, added by a protocol above (MPTCP's DSS).
+    pub data_options: u32,
     /// Whether windows are kept in whole segments, as Linux keeps them.
     pub whole_segments: bool,
     /// The number of segments that are sent unpaced at the start (from `sch_fq`).
@@ -172,6 +174,7 @@ impl Config {
             initial_window: 10,
             largest_segment: None,
             base_header: super::segment::BASE_HEADER,
+            data_options: 0,
             whole_segments: true,
             unpaced: 10,
             idle_restart: true,
@@ -212,9 +215,9 @@ impl Config {
         }
     }
 
-    /// Bytes of IP and TCP headers, options included, on a segment without SACK blocks.
+    /// Bytes of IP and TCP headers, options included, on a segment with data and without SACK blocks.
     pub fn header(&self) -> u32 {
-        self.base_header + if self.timestamps { super::segment::TIMESTAMP_OPTION } else { 0 }
+        self.base_header + self.data_options + if self.timestamps { super::segment::TIMESTAMP_OPTION } else { 0 }
     }
 
     /// Data bytes that a SYN may carry: the space that the longest options leave (Linux: `tcp_send_syn_data`).
@@ -232,7 +235,7 @@ impl Config {
     }
 
     /// Length of a segment on the wire, IP header included.
-    pub(super) fn wire_len(&self, segment: &super::Segment) -> u32 {
+    pub(crate) fn wire_len(&self, segment: &super::Segment) -> u32 {
         segment.wire_len(self.timestamps) + self.base_header.saturating_sub(super::segment::BASE_HEADER)
     }
 

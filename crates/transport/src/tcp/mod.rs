@@ -17,7 +17,9 @@
 //! | `rtt` | RTT estimation and the retransmission timeout |
 //! | `ticks` | the host's clock and timer wheel |
 //! | `trace` | reports to the probe |
+//! | `subflow` | what MPTCP does with a connection that is one of its subflows |
 //! | `receiver` | reassembly, when to acknowledge, the receive window |
+//! | `window` | dynamic right-sizing of the receive window |
 //! | `echo` | how marks (ECN) are echoed: RFC 3168, RFC 8257 for DCTCP, or RFC 9768 |
 //! | `accurate` | accurate ECN: the count of marks, and how it is read (RFC 9768) |
 
@@ -34,11 +36,14 @@ mod rtt;
 mod scoreboard;
 pub mod segment;
 mod sender;
+mod subflow;
 mod supersegment;
 mod ticks;
 mod trace;
+mod window;
 
 pub use config::Config;
 pub use connection::Connection;
 pub use echo::EchoRule;
 pub use segment::Segment;
+pub(crate) use window::Window;

@@ -1,9 +1,10 @@
 //! The receiving half: reassembly, when to acknowledge and with which SACK blocks, the receive window.
 
-use super::config::{Config, WINDOW_SHARE};
+use super::config::Config;
 use super::echo::{Asks, Echo};
 use super::segment::Segment;
-use super::ticks::{Ticks, is_older, timestamp};
+use super::ticks::{Ticks, is_older};
+use super::window::Window;
 use crate::ranges::RangeSet;
 use haltere_net::{Ecn, Span, Time};
 
@@ -76,84 +77,8 @@ pub(super) struct Receiver {
     window: Window,
     /// Bytes held behind a gap.
     held: u64,
-}
-
-/// Dynamic right-sizing of the receive window, as Linux does it.
-#[derive(Clone, Debug)]
-struct Window {
-    /// The window beyond what was read (Linux: `rcv_ssthresh`).
-    space: u64,
-    /// The window that the buffer has room for (Linux: `window_clamp`). `space` grows towards it with each packet.
-    clamp: u64,
-    max: u64,
-    scale: u32,
-    edge: u64,
-    rtt8: u64,
-    last_echo: u32,
-    since: Time,
-    from: u64,
-    measured: u64,
-}
-
-impl Window {
-    fn new(config: &Config) -> Window {
-        let max = config.max_receive_window.max(config.initial_receive_window);
-        let mut scale = 0;
-        while max >> scale > 65_535 && scale < 14 {
-            scale += 1;
-        }
-        Window {
-            space: config.initial_receive_window,
-            clamp: (config.initial_receive_window / 128)
-                .saturating_mul(WINDOW_SHARE)
-                .min(max)
-                .max(config.initial_receive_window),
-            max: max.min(65_535 << 14),
-            scale,
-            edge: 0,
-            rtt8: 0,
-            last_echo: 0,
-            since: Time::ZERO,
-            from: 0,
-            measured: config.initial_receive_window.min(10 * config.mss()),
-        }
-    }
-
-    /// A data segment echoed our timestamp. It gives one sample of the RTT.
-    fn sample(&mut self, now: Time, echo: u32) {
-        if echo == 0 || echo == self.last_echo {
-            return;
-        }
-        self.last_echo = echo;
-        let ms = u64::from(timestamp(now).wrapping_sub(echo).max(1));
-        self.rtt8 = if self.rtt8 == 0 { ms * 8_000_000 } else { self.rtt8 - self.rtt8 / 8 + ms * 1_000_000 };
-    }
-
-    /// A data packet arrived: increases the window by two segments if the buffer has room for them and for the `held`
-    /// bytes behind a gap. Returns whether it did.
-    fn grow(&mut self, mss: u64, held: u64) -> bool {
-        let room = self.clamp.saturating_sub(held).saturating_sub(self.space);
-        self.space += room.min(2 * mss);
-        room > 0
-    }
-
-    /// The application has read up to `read`. Once per RTT the buffer is sized for twice the bytes read in the last
-    /// one.
-    fn adjust(&mut self, now: Time, read: u64, mss: u64) {
-        if self.rtt8 == 0 || now.since(self.since).as_nanos() < self.rtt8 / 8 {
-            return;
-        }
-        let copied = read - self.from;
-        if copied > self.measured {
-            let base = 2 * copied + 16 * mss;
-            let grow =
-                (u128::from(base) * u128::from(copied - self.measured) / u128::from(self.measured.max(1))) as u64;
-            self.clamp = self.clamp.max(base.saturating_add(grow.saturating_mul(2)).min(self.max));
-            self.measured = copied;
-        }
-        self.since = now;
-        self.from = read;
-    }
+    /// Whether the window is that of an MPTCP connection, and the bytes that the connection holds.
+    shared: Option<u64>,
 }
 
 impl Receiver {
@@ -194,6 +119,7 @@ impl Receiver {
             early: None,
             window: Window::new(config),
             held: 0,
+            shared: None,
         }
     }
 
@@ -368,7 +294,7 @@ impl Receiver {
     /// Grows the window with each data packet while there is room. The peer is informed at once (Linux:
     /// `tcp_grow_window`).
     fn offer_more(&mut self) {
-        if self.window.grow(self.mss, self.held) && self.hurried {
+        if self.window.grow(self.mss, self.shared.unwrap_or(self.held)) && self.hurried {
             self.quick |= 1;
         }
     }
@@ -481,7 +407,7 @@ impl Receiver {
         self.window.edge = self.next + s.window;
         s.echo = self.recent_timestamp;
         // If less than half of the buffer is free, the window is not increased (Linux: `__tcp_select_window`).
-        if 2 * self.held > self.window.clamp {
+        if 2 * self.shared.unwrap_or(self.held) > self.window.clamp {
             self.quick = 0;
         }
         if let Some(blocks) = self.flush.take() {
@@ -519,7 +445,9 @@ impl Receiver {
     pub(super) fn take(&mut self, now: Time) -> u64 {
         let bytes = self.readable();
         self.read += bytes;
-        self.window.adjust(now, self.read, self.mss);
+        if self.shared.is_none() {
+            self.window.adjust(now, self.read, self.mss);
+        }
         let advertised = self.window.edge.saturating_sub(self.next);
         if advertised < 2 * self.mss && self.window.space >= 4 * self.mss && self.window.edge > 0 {
             self.due = Due::Now;
@@ -539,5 +467,36 @@ impl Receiver {
     /// The timestamp in the peer's SYN.
     pub(super) fn on_handshake(&mut self, timestamp: u32) {
         self.recent_timestamp = timestamp;
+    }
+
+    /// The window is that of an MPTCP connection.
+    pub(super) fn share_window(&mut self) {
+        self.shared = Some(0);
+    }
+
+    /// The window is the own again.
+    pub(super) fn keep_window(&mut self) {
+        self.shared = None;
+    }
+
+    /// The buffer has room for a window of `clamp` bytes, of which the connection holds `held`.
+    pub(super) fn set_room(&mut self, clamp: u64, held: u64) {
+        self.window.clamp = self.window.clamp.max(clamp);
+        self.shared = Some(held);
+    }
+
+    /// The window that arrivals have opened.
+    pub(super) fn space(&self) -> u64 {
+        self.window.space
+    }
+
+    /// The acknowledgement that is being sent offers this window instead of the own.
+    pub(super) fn offer(&mut self, window: u64) {
+        self.window.edge = self.window.edge.max(self.next + window);
+    }
+
+    /// The RTT from the timestamps that the peer echoes, if there was a sample.
+    pub(super) fn rtt(&self) -> Option<Span> {
+        (self.window.rtt8 > 0).then(|| Span::from_nanos(self.window.rtt8 / 8))
     }
 }

@@ -274,6 +274,7 @@ impl Sender {
     }
 
     fn congestion(&mut self, trigger: Trigger, new_episode: bool, now: Time) {
+        self.note_loss();
         let (in_flight, lost) = (self.in_flight(), u64::from(self.board.lost()) * self.mss);
         self.cc.on_congestion(&Congestion { now, trigger, new_episode, in_flight, lost });
     }

@@ -106,7 +106,8 @@ impl Sender {
         let quota = room.min((window / mss / 2).max(1)).min(most);
         let (origin, chunk) = (self.together.origin, (LARGEST / mss).max(1) * mss);
         // The application's data is stored in chunks. Data that is too small is filled up from the next chunk.
-        let next_end = |at: u64| (origin + ((at - origin) / chunk + 1) * chunk).min(self.written);
+        let written = self.written.min(self.cuts.next());
+        let next_end = |at: u64| (origin + ((at - origin) / chunk + 1) * chunk).min(written);
         if self.together.end <= self.nxt {
             self.together.end = next_end(self.nxt);
         }
@@ -162,7 +163,7 @@ impl Sender {
         }
         let offered = self.window_end.saturating_sub(self.nxt);
         let limit = room.min(offered);
-        let last = self.together.end == self.written;
+        let last = self.together.end == self.written && !self.more;
         let window = window.min(self.window_end.saturating_sub(self.una));
         if limit >= most || (!last && limit >= len) || limit >= window / divisor {
             return false;

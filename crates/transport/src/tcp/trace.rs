@@ -27,7 +27,7 @@ impl Sender {
             state: self.congestion_state(),
             timer: self.due_timer(),
         };
-        self.reported.update(haltere_net::PathId(0), now, cx);
+        self.reported.update(self.path, now, cx);
     }
 
     /// Reports the segments found lost since the last call.

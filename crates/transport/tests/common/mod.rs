@@ -360,7 +360,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
                     self.client.close();
                 }
             }
-            Event::Writable(_) | Event::Openable | Event::Datagram(_) => {}
+            Event::Writable(_) | Event::Openable | Event::Datagram(_) | Event::Multipath => {}
             Event::Closed => self.client_log.closed += 1,
             Event::Failed(why) => self.client_log.failed = Some(why),
         }
@@ -385,7 +385,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
                 self.server.write(id, self.exchange.streams[rank].1);
                 self.server.finish(id);
             }
-            Event::Writable(_) | Event::Openable | Event::Datagram(_) => {}
+            Event::Writable(_) | Event::Openable | Event::Datagram(_) | Event::Multipath => {}
             Event::Closed => {
                 self.server_log.closed += 1;
                 // A transport that closes each direction by itself (TCP) needs its own end closed too.

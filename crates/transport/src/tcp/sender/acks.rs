@@ -253,7 +253,7 @@ impl Sender {
             delayed,
             stamps,
         };
-        self.cc.on_ack(&ack, &[]);
+        self.tell_controller(&ack);
         match self.cc.asks() {
             Ask::Nothing => {}
             Ask::MarkAppLimited => self.sampler.on_app_limited(in_flight),

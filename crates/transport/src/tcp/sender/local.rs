@@ -111,6 +111,7 @@ impl Sender {
         let probe = self.tlp.filter(|tlp| tlp.high_seq == self.nxt && self.last_send == now);
         let new = s.seq + len + u64::from(s.fin) == self.nxt && self.board.withdraw(s.seq);
         let repair = if new {
+            self.cuts.withdraw(self.nxt);
             self.nxt = s.seq;
             false
         } else {

@@ -2,6 +2,7 @@
 //! `timers`; what the own node's interface holds and refuses is in `local`.
 
 mod acks;
+mod cuts;
 mod local;
 mod timers;
 
@@ -15,9 +16,11 @@ use super::supersegment::SuperSegment;
 use super::ticks::Ticks;
 use crate::cc::{self, CongestionController, Phase, SlowStart};
 use crate::endpoint::Stats;
+use crate::path::PathView;
 use crate::recovery::{Pacer, Prr, RateSampler, Reported};
-use haltere_net::{Cx, Rate, Span, Time};
+use haltere_net::{Cx, PathId, Rate, Span, Time};
 
+use cuts::Cuts;
 use local::Local;
 pub(super) use local::Repair;
 
@@ -126,6 +129,15 @@ pub(super) struct Sender {
     pub(super) cwr: bool,
     pub(super) last_send: Time,
     local: Local,
+    /// Boundaries in the data that segments do not cross.
+    pub(super) cuts: Cuts,
+    /// Whether more data than was written is about to be written, so that its end is no reason to push.
+    pub(super) more: bool,
+    /// The paths of the connection of which this is a subflow, as coupled congestion controls see them; empty without one.
+    pub(super) siblings: Vec<PathView>,
+    /// Bytes delivered when the last two losses were found.
+    pub(super) losses: (u64, u64),
+    pub(super) path: PathId,
     pub(super) reported: Reported,
     pub stats: Stats,
 }
@@ -181,6 +193,11 @@ impl Sender {
             cwr: false,
             last_send: Time::ZERO,
             local: Local::default(),
+            cuts: Cuts::default(),
+            more: false,
+            siblings: Vec::new(),
+            losses: (0, 0),
+            path: config.path,
             reported: Reported::default(),
             stats: Stats::default(),
         }
@@ -400,7 +417,7 @@ impl Sender {
     /// Sends the next new segment regardless of the congestion window.
     fn send_next(&mut self, now: Time) -> Option<Outgoing> {
         let room = self.sendable_end().saturating_sub(self.nxt);
-        let data = (self.written.saturating_sub(self.nxt)).min(self.largest_segment());
+        let data = (self.written.min(self.cuts.next()).saturating_sub(self.nxt)).min(self.largest_segment());
         if data > room || self.unsent() == 0 || (data == 0 && !self.fin) {
             return None;
         }
@@ -412,11 +429,12 @@ impl Sender {
         let outstanding = u64::from(self.board.out()) * self.mss;
         let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
         self.board.push((seq, end), fin, self.together.begins(), now, tx);
-        let push = self.together.ends_several() || (data > 0 && seq + data == self.written);
+        let push = self.together.ends_several() || (data > 0 && seq + data == self.written && !self.more);
         if push {
             self.board.mark_pushed();
         }
         self.nxt = end;
+        self.cuts.pass(end);
         self.sent_new = true;
         self.stats.sent_packets += 1;
         if let Some(prr) = &mut self.prr {

@@ -16,6 +16,11 @@ impl Sender {
         self.timer.map(|(kind, _)| kind)
     }
 
+    /// When the retransmission timer expires.
+    pub(in crate::tcp) fn retransmission_timer(&self) -> Time {
+        self.timer.filter(|(kind, _)| *kind == Timer::Rto).map_or(Time::NEVER, |(_, at)| at)
+    }
+
     /// When the sender must be called.
     pub(in crate::tcp) fn next_wake(&self) -> Time {
         let timer = self.timer.map_or(Time::NEVER, |(_, at)| at);

@@ -1,0 +1,82 @@
+//! Configuration of an MPTCP endpoint.
+
+use super::option;
+use crate::scheduler::Scheduler;
+use crate::tcp;
+
+/// When data that a subflow was given is given to another, too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reinjection {
+    /// When nothing was acknowledged to the connection for the longest retransmission timeout of its subflows: its oldest
+    /// data, on a subflow that has nothing else to do (Linux since 5.6: `__mptcp_retrans`).
+    Timer,
+    /// At each retransmission timeout of a subflow: all that it has in flight (Linux's first implementation).
+    Timeout,
+}
+
+/// Configuration of an MPTCP endpoint. The defaults are Linux's.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Each subflow's configuration. Its path is set for each.
+    pub tcp: tcp::Config,
+    /// Which subflow gets the next data.
+    pub scheduler: Scheduler,
+    /// The most subflows at a time.
+    pub max_subflows: u8,
+    /// When data is sent again on another subflow.
+    pub reinjection: Reinjection,
+    /// Whether a subflow with room repeats what holds back a full receive window (C. Raiciu et al., NSDI 2012, section
+    /// 4.2, mechanism 1).
+    pub opportunistic: bool,
+    /// Whether the window of the subflow that holds it back is reduced (the same, mechanism 2).
+    pub penalisation: bool,
+    /// A subflow is given nothing more after this many data-level timeouts without an acknowledgement (Linux:
+    /// `stale_loss_cnt`); 0 never gives one up.
+    pub stale_after: u32,
+    /// Whether the server announces its further addresses (ADD_ADDR), and the client waits for that before it joins.
+    pub announce: bool,
+    /// The send buffer of each subflow, bytes. `None` lets it grow with the congestion window up to `max_send_buffer`, as
+    /// Linux does.
+    pub send_buffer: Option<u64>,
+    /// The largest send buffer of a subflow that grows, bytes (Linux: `net.ipv4.tcp_wmem`). The default is that of a host
+    /// tuned for measurements.
+    pub max_send_buffer: u64,
+}
+
+impl Config {
+    /// Linux's defaults, on subflows of this configuration.
+    pub fn new(mut tcp: tcp::Config) -> Config {
+        tcp.data_options = option::DATA_OPTIONS;
+        let mut config = Config {
+            tcp,
+            scheduler: Scheduler::LowestRtt,
+            max_subflows: 8,
+            reinjection: Reinjection::Timer,
+            opportunistic: false,
+            penalisation: false,
+            stale_after: 4,
+            announce: false,
+            send_buffer: None,
+            max_send_buffer: 128 << 20,
+        };
+        config.limit_sack();
+        config
+    }
+
+    /// Leaves as many SACK blocks as fit beside a DATA_ACK.
+    pub fn limit_sack(&mut self) {
+        let stamps = if self.tcp.timestamps { tcp::segment::TIMESTAMP_OPTION } else { 0 };
+        let left = tcp::segment::MAX_OPTIONS - stamps - option::DATA_ACK - 4;
+        self.tcp.sack_blocks = self.tcp.sack_blocks.min(left / 8);
+    }
+
+    /// The memory that Linux reckons for a full segment in a send buffer (`tcp_sndbuf_expand`), bytes: the segment, the
+    /// longest headers and the end of the buffer, rounded up to a power of two, and the descriptor.
+    pub(super) fn segment_memory(&self) -> u64 {
+        const HEADERS: u64 = 320;
+        const END: u64 = 320;
+        const DESCRIPTOR: u64 = 256;
+        let mss = u64::from(self.tcp.mtu.saturating_sub(self.tcp.base_header));
+        (mss + HEADERS + END).next_power_of_two() + DESCRIPTOR
+    }
+}

@@ -1,0 +1,133 @@
+//! Packets that leave, with their options and the shared window.
+
+use super::connection::{Connection, Mode};
+use super::option::{Opening, Options, Segment};
+use super::subflow::Owed;
+use crate::Body;
+use crate::endpoint::{Endpoint, Role};
+use crate::tcp::segment::{self, Kind};
+use haltere_net::{Cx, Packet};
+
+impl Connection {
+    /// The next packet that may be sent now.
+    pub(super) fn depart(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        loop {
+            if std::mem::take(&mut self.dirty) {
+                self.share(cx.now);
+            }
+            let count = self.subflows.len();
+            for step in 0..count {
+                let at = (self.turn + step) % count;
+                let Some(subflow) = self.subflows[at].as_mut().filter(|s| s.ready && !s.abandoned) else { continue };
+                if let Some(packet) = subflow.tcp.poll_transmit(cx) {
+                    self.turn = at;
+                    return Some(self.wrap(at, packet));
+                }
+                if self.owes_more(at) {
+                    if let Some(Some(subflow)) = self.subflows.get_mut(at) {
+                        subflow.tcp.acknowledge_now();
+                        if let Some(packet) = subflow.tcp.poll_transmit(cx) {
+                            self.turn = at;
+                            return Some(self.wrap(at, packet));
+                        }
+                    }
+                }
+                if let Some(Some(subflow)) = self.subflows.get_mut(at) {
+                    subflow.ready = false;
+                }
+            }
+            self.turn = 0;
+            // Send buffers grow when all that they hold is sent.
+            if !self.expand() {
+                break;
+            }
+            self.dirty = true;
+        }
+        self.set_data_timer(cx.now);
+        None
+    }
+
+    /// Whether the subflow has options to send for which no segment has come.
+    fn owes_more(&self, at: usize) -> bool {
+        let Some(Some(subflow)) = self.subflows.get(at) else { return false };
+        let fin = self.sending.fin_due && self.sending.fin_sent() && self.carries_end(at);
+        // A client's segments have room for other options once its keys have arrived.
+        let free = subflow.confirmed || self.config.tcp.role == Role::Server;
+        subflow.tcp.is_established() && free && (subflow.owes.is_some() || (fin && self.mode == Mode::Multipath))
+    }
+
+    /// Whether the end of the data is told on this subflow: the first that is usable.
+    fn carries_end(&self, at: usize) -> bool {
+        let usable = |s: &super::subflow::Subflow| s.state(&self.config).usable();
+        self.subflows.iter().position(|s| s.as_ref().is_some_and(usable)) == Some(at)
+    }
+
+    /// Puts MPTCP's options on a segment of a subflow.
+    fn wrap(&mut self, at: usize, packet: Packet<Body>) -> Packet<Body> {
+        if self.mode == Mode::Fallback {
+            return packet;
+        }
+        let Body::Tcp(mut tcp) = packet.body else { return packet };
+        let options = self.options(at, &tcp);
+        let Some(Some(subflow)) = self.subflows.get_mut(at) else { return Packet { body: Body::Tcp(tcp), ..packet } };
+        if tcp.kind == Kind::Data {
+            let window = self.receiving.offer(subflow.tcp.receive_space());
+            tcp.window = window;
+            subflow.tcp.offer_window(window);
+        } else if tcp.kind != Kind::Reset {
+            // The window of a SYN is the first of the connection.
+            self.receiving.edge = self.receiving.edge.max(self.receiving.next + tcp.window);
+        }
+        // SACK blocks get the space that is left (RFC 8684 section 3.3: options share 40 bytes).
+        let stamps = if self.config.tcp.timestamps { segment::TIMESTAMP_OPTION } else { 0 };
+        let bytes = options.wire_len(tcp.kind, tcp.len);
+        if tcp.kind == Kind::Data {
+            let left = segment::MAX_OPTIONS.saturating_sub(stamps + bytes);
+            let fit = (left.saturating_sub(4) / 8) as u8;
+            tcp.sacks = tcp.sacks.min(fit);
+        }
+        let len = self.config.tcp.wire_len(&tcp) + bytes;
+        let subflow = packet.path;
+        let boxed = match self.boxes.pop() {
+            Some(mut boxed) => {
+                *boxed = Segment { tcp, options, subflow };
+                boxed
+            }
+            None => Box::new(Segment { tcp, options, subflow }),
+        };
+        Packet { len, body: Body::Mptcp(boxed), ..packet }
+    }
+
+    fn options(&mut self, at: usize, tcp: &segment::Segment) -> Options {
+        let role = self.config.tcp.role;
+        let end = self.sending.fin_sent().then_some(self.sending.written);
+        let carries_end = self.sending.fin_due && self.carries_end(at);
+        let Some(Some(subflow)) = self.subflows.get_mut(at) else { return Options::default() };
+        let opening = if subflow.joined { Opening::Join { backup: subflow.backup } } else { Opening::Capable };
+        if tcp.kind != Kind::Data {
+            return Options { opening: Some(opening), ..Options::default() };
+        }
+        let mut options = Options::default();
+        // The third segment, until the peer has shown that it has come.
+        if role == Role::Client && !subflow.confirmed {
+            options.opening = Some(opening);
+        }
+        if tcp.len > 0 {
+            options.mapping = subflow.sent.find(tcp.seq).map(|(data, _)| data);
+        }
+        if options.opening.is_none() {
+            options.data_ack = Some(self.receiving.data_ack());
+            // The end goes with the last data, or alone.
+            let last = options.mapping.is_some_and(|data| end == Some(data + u64::from(tcp.len)));
+            if last || (tcp.len == 0 && carries_end && end.is_some()) {
+                options.data_fin = end;
+                self.sending.fin_due = false;
+            }
+            if tcp.len == 0 {
+                let Owed { add_address, echo, remove, priority } = std::mem::take(&mut subflow.owes);
+                options = Options { add_address, echo, remove, priority, ..options };
+            }
+        }
+        options
+    }
+}

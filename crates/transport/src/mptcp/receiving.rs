@@ -1,0 +1,200 @@
+//! The shared receive buffer: data of all subflows in one order.
+
+use crate::ranges::RangeSet;
+use crate::tcp::{Config, Window};
+use haltere_net::{Span, Time};
+
+/// What out-of-order arrival across subflows cost a receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Reassembly {
+    /// The most bytes that were held behind a gap.
+    pub most_held: u64,
+    /// For how long bytes were held behind a gap (head-of-line blocking).
+    pub blocked: Span,
+    /// Bytes that arrived twice.
+    pub duplicate_bytes: u64,
+    /// Bytes that arrived in order of the subflow and out of order of the data.
+    pub late_bytes: u64,
+}
+
+/// The receiving side of the data.
+#[derive(Debug)]
+pub(super) struct Receiving {
+    /// Next position expected.
+    pub next: u64,
+    /// The end of what the application read.
+    pub read: u64,
+    /// The end of the data, if the peer told it.
+    pub fin: Option<u64>,
+    out_of_order: RangeSet,
+    /// Bytes held behind a gap.
+    pub held: u64,
+    /// The end of the window that was offered.
+    pub edge: u64,
+    pub window: Window,
+    blocked_since: Option<Time>,
+    stats: Reassembly,
+}
+
+impl Receiving {
+    pub fn new(config: &Config) -> Receiving {
+        Receiving {
+            next: 0,
+            read: 0,
+            fin: None,
+            out_of_order: RangeSet::default(),
+            held: 0,
+            edge: 0,
+            window: Window::new(config),
+            blocked_since: None,
+            stats: Reassembly::default(),
+        }
+    }
+
+    /// Whether data up to `end` fits into the window that was offered and into the stream.
+    pub fn may_hold(&self, end: u64) -> bool {
+        end <= self.edge.max(self.next) && self.fin.is_none_or(|fin| end <= fin)
+    }
+
+    /// Takes data that a subflow delivered in its own order.
+    pub fn take(&mut self, start: u64, end: u64, now: Time) {
+        if end <= self.next {
+            self.stats.duplicate_bytes += end - start;
+            return;
+        }
+        if start > self.next {
+            let mut fresh = 0;
+            self.out_of_order.insert(start, end, |s, e| fresh += e - s);
+            self.stats.duplicate_bytes += end - start - fresh;
+            self.stats.late_bytes += fresh;
+            self.held += fresh;
+            self.stats.most_held = self.stats.most_held.max(self.held);
+            self.blocked_since.get_or_insert(now);
+            return;
+        }
+        self.stats.duplicate_bytes += self.next - start;
+        self.next = end;
+        while let Some(range) = self.out_of_order.first().filter(|r| r.0 <= self.next) {
+            self.stats.duplicate_bytes += self.next.min(range.1) - range.0;
+            self.next = self.next.max(range.1);
+            self.held -= range.1 - range.0;
+            self.out_of_order.pop_first();
+        }
+        if self.out_of_order.is_empty()
+            && let Some(since) = self.blocked_since.take()
+        {
+            self.stats.blocked += now.since(since);
+        }
+    }
+
+    /// The peer's data ends at `position`. Returns whether that agrees with what is known.
+    pub fn end_at(&mut self, position: u64) -> bool {
+        let highest = self.out_of_order.last().map_or(self.next, |r| r.1.max(self.next));
+        if position < highest || self.fin.is_some_and(|fin| fin != position) {
+            return false;
+        }
+        self.fin = Some(position);
+        true
+    }
+
+    /// The position that DATA_ACK tells: DATA_FIN takes one.
+    pub fn data_ack(&self) -> u64 {
+        self.next + u64::from(self.is_complete())
+    }
+
+    /// Whether all data has arrived.
+    pub fn is_complete(&self) -> bool {
+        self.fin == Some(self.next)
+    }
+
+    pub fn readable(&self) -> u64 {
+        self.next - self.read
+    }
+
+    /// Bytes that the buffer holds.
+    pub fn buffered(&self) -> u64 {
+        self.held + self.readable()
+    }
+
+    /// The application takes what is in order. `rtt` is the longest of the subflows'.
+    pub fn consume(&mut self, rtt: Option<Span>, mss: u64, now: Time) -> u64 {
+        let bytes = self.readable();
+        self.read = self.next;
+        if let Some(rtt) = rtt {
+            self.window.rtt8 = rtt.as_nanos().saturating_mul(8);
+        }
+        self.window.adjust(now, self.read, mss);
+        bytes
+    }
+
+    /// The window to be offered beyond what is acknowledged, if a subflow would offer `space`. It never moves back.
+    pub fn offer(&mut self, space: u64) -> u64 {
+        let room = self.window.clamp.saturating_sub(self.buffered());
+        self.edge = self.edge.max(self.next.saturating_add(space.min(room)));
+        let unit = (1 << self.window.scale) - 1;
+        let window = (self.edge.saturating_sub(self.next) + unit) & !unit;
+        self.edge = self.next + window;
+        window
+    }
+
+    /// What is left of the window that was offered.
+    pub fn offered(&self) -> u64 {
+        self.edge.saturating_sub(self.next)
+    }
+
+    pub fn stats(&self, now: Option<Time>) -> Reassembly {
+        let open = self.blocked_since.zip(now).map_or(Span::ZERO, |(since, now)| now.since(since));
+        Reassembly { blocked: self.stats.blocked + open, ..self.stats }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Role;
+    use crate::cc::Algorithm;
+    use haltere_net::rng::Streams;
+
+    fn receiving() -> Receiving {
+        let config = Config::new(Role::Client, Algorithm::Cubic, Streams::new(1, 0).named("test"));
+        Receiving::new(&config)
+    }
+
+    #[test]
+    fn data_is_put_in_order_and_waiting_is_counted() {
+        let (mut r, at) = (receiving(), |ms| Time::ZERO + Span::from_millis(ms));
+        r.take(0, 100, at(1));
+        r.take(300, 400, at(2));
+        r.take(200, 250, at(3));
+        assert_eq!((r.readable(), r.held, r.buffered()), (100, 150, 250));
+        r.take(100, 220, at(5));
+        assert_eq!((r.next, r.held), (250, 100));
+        r.take(300, 350, at(6));
+        r.take(250, 300, at(7));
+        assert_eq!((r.next, r.held), (400, 0));
+        let stats = r.stats(None);
+        assert_eq!(stats.blocked, Span::from_millis(5));
+        assert_eq!((stats.most_held, stats.duplicate_bytes, stats.late_bytes), (150, 20 + 50, 150));
+        assert_eq!(r.consume(None, 1000, at(8)), 400);
+    }
+
+    #[test]
+    fn the_end_of_the_data_takes_a_position() {
+        let mut r = receiving();
+        r.take(0, 100, Time::ZERO);
+        assert!(!r.end_at(50), "data lies beyond");
+        assert!(r.end_at(200));
+        assert!(!r.end_at(201));
+        assert_eq!(r.data_ack(), 100);
+        r.take(100, 200, Time::ZERO);
+        assert_eq!(r.data_ack(), 201);
+    }
+
+    #[test]
+    fn the_window_never_moves_back() {
+        let mut r = receiving();
+        let first = r.offer(100_000);
+        r.take(0, 1000, Time::ZERO);
+        assert!(r.next + r.offer(10) >= first);
+    }
+}

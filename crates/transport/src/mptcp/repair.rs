@@ -1,0 +1,133 @@
+//! Data that a subflow holds up is sent again on others.
+
+use super::connection::{Connection, Mode};
+use crate::path::PathState;
+use haltere_net::{PathId, Span, Time};
+
+/// The data-level timeout if no subflow has a timer (Linux: `TCP_RTO_MIN`).
+const LEAST_TIMEOUT: Span = Span::from_millis(200);
+/// How much data is sent again at a data-level timeout: Linux keeps data in pieces of at most this size.
+const PIECE: u64 = 32 << 10;
+
+impl Connection {
+    /// Sets the data-level retransmission timer to the longest of the subflows' timeouts (Linux: `mptcp_set_timeout`).
+    pub(super) fn set_data_timer(&mut self, now: Time) {
+        if self.mode != Mode::Multipath || !self.sending.is_outstanding() || self.over {
+            self.sending.timer = Time::NEVER;
+            return;
+        }
+        if self.sending.timer != Time::NEVER {
+            return;
+        }
+        let timers = self.live().filter(|s| s.tcp.is_established() && s.stale == 0).map(|s| s.tcp.timeouts().next);
+        let longest =
+            timers.filter(|at| *at != Time::NEVER).max().map(|at| at.since(now)).filter(|span| !span.is_zero());
+        self.sending.timer = now + longest.unwrap_or(LEAST_TIMEOUT);
+    }
+
+    /// Nothing was acknowledged to the connection for the longest timeout of its subflows.
+    pub(super) fn on_data_timeout(&mut self) {
+        if self.sending.una == self.sending.next {
+            // Only the end of the data is missing.
+            self.sending.fin_due = true;
+            self.subflows.iter_mut().flatten().for_each(|s| s.ready = true);
+            return;
+        }
+        let idle = self.idle_subflow();
+        if let Some(path) = idle {
+            let (start, end) = (self.sending.una, self.sending.next.min(self.sending.una + PIECE));
+            self.give_to(path, start, end - start);
+            self.account(start, end - start);
+        }
+        // The buffers may hold what others can carry now.
+        self.dirty = true;
+    }
+
+    /// A subflow without anything to do. The others are looked at: one that makes no progress becomes stale (Linux:
+    /// `mptcp_subflow_get_retrans`).
+    fn idle_subflow(&mut self) -> Option<PathId> {
+        let (mut active, mut standby, mut least) = (None, None, u32::MAX);
+        for at in 0..self.subflows.len() {
+            let Some(subflow) = self.subflows[at].as_ref() else { continue };
+            let state = subflow.state(&self.config);
+            if !matches!(state, PathState::Active | PathState::Standby | PathState::Suspect) {
+                continue;
+            }
+            if !subflow.tcp.is_idle() {
+                least = least.min(self.check_progress(at));
+                continue;
+            }
+            let slot = if subflow.backup { &mut standby } else { &mut active };
+            slot.get_or_insert(subflow.tcp.path());
+        }
+        // A subflow in reserve repairs only what no other makes progress with.
+        active.or(standby.filter(|_| least > 1))
+    }
+
+    /// Counts data-level timeouts without news from a subflow. One that has too many is stale: its data is given to
+    /// others.
+    fn check_progress(&mut self, at: usize) -> u32 {
+        let limit = self.config.stale_after;
+        let alternative = self
+            .subflows
+            .iter()
+            .enumerate()
+            .any(|(k, s)| k != at && s.as_ref().is_some_and(|s| s.state(&self.config).usable() && s.stale < limit));
+        let Connection { subflows, sending, config, .. } = self;
+        let Some(Some(subflow)) = subflows.get_mut(at) else { return 0 };
+        if subflow.stale == 0 {
+            (subflow.stale, subflow.stale_mark) = (1, subflow.heard);
+        } else if subflow.stale_mark != subflow.heard {
+            subflow.stale = 0;
+        } else if subflow.stale < config.stale_after || (limit > 0 && alternative) {
+            let was = subflow.is_stale(config);
+            subflow.stale = subflow.stale.saturating_add(1);
+            if subflow.is_stale(config) && !was {
+                sending.give_again(sending.una, sending.next);
+            }
+        }
+        subflow.stale
+    }
+
+    /// A retransmission timeout of a subflow: others get what it has in flight.
+    pub(super) fn repair_timeout(&mut self, at: usize) {
+        let others = self.live().filter(|s| s.state(&self.config).usable()).count() > 1;
+        let Connection { subflows, sending, .. } = self;
+        let Some(Some(subflow)) = subflows.get_mut(at) else { return };
+        let in_row = subflow.tcp.timeouts().in_row;
+        let before = std::mem::replace(&mut subflow.timeouts, in_row);
+        if in_row > before && others {
+            for (start, end) in subflow.unacknowledged() {
+                sending.give_again(start, end);
+            }
+            self.dirty = true;
+        }
+    }
+
+    /// The peer's window is full: the fastest subflow with room repeats the first segment of what is missing, and the one
+    /// that holds it back is slowed down (Raiciu et al. 2012, section 4.2).
+    pub(super) fn repair_blocked(&mut self, now: Time) {
+        let una = self.sending.una;
+        if !(self.config.opportunistic || self.config.penalisation) || self.sending.repaired == Some(una) {
+            return;
+        }
+        let Some(slow) = self.carrier_of(una) else { return };
+        let Some(slow_rtt) = self.subflow(slow).and_then(|s| s.tcp.srtt()) else { return };
+        let usable = |s: &&super::subflow::Subflow| s.state(&self.config).usable() && s.tcp.has_room();
+        let fast = self.live().filter(usable).filter(|s| s.tcp.path() != slow);
+        let fast = fast.filter_map(|s| Some((s.tcp.srtt()?, s.tcp.path(), s.tcp.mss()))).min();
+        let Some((_, path, mss)) = fast.filter(|(rtt, ..)| *rtt < slow_rtt) else { return };
+        self.sending.repaired = Some(una);
+        if self.config.opportunistic {
+            let len = mss.min(self.sending.next - una);
+            self.give_to(path, una, len);
+            self.account(una, len);
+        }
+        if self.config.penalisation
+            && let Some(subflow) = self.subflow(slow)
+        {
+            // At most once in a round trip: a reduction lasts so long.
+            subflow.tcp.penalise(now);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Which subflow gets which data.
+
+use super::connection::{Connection, Mode};
+use crate::path::{PathState, PathView};
+use crate::scheduler::{Demand, Pick};
+use haltere_net::{PathId, Time};
+
+impl Connection {
+    /// Gives waiting data to subflows, as the scheduler decides, until it waits, nothing is left or the window is full.
+    pub(super) fn share(&mut self, now: Time) {
+        self.ask_at = Time::NEVER;
+        match self.mode {
+            Mode::Fallback => return self.give_all(),
+            Mode::Opening => {}
+            Mode::Multipath => {}
+        }
+        while self.sending.is_waiting() {
+            let demand = self.demand();
+            let Some((start, most)) = self.waiting(&demand, now) else { break };
+            self.look();
+            let pick = self.scheduler.pick(&self.views, &demand, now);
+            let taken = match pick {
+                Pick::On(path) if self.takes(path, now) => self.give(path, start, most, now),
+                Pick::On(_) => false,
+                Pick::Copies(set) => {
+                    let chosen: Vec<PathId> =
+                        self.views.iter().filter(|v| set.contains(v.id) && v.takes(now)).map(|v| v.id).collect();
+                    self.give_copies(&chosen, start, most, now)
+                }
+                Pick::WaitUntil(at) => {
+                    self.ask_at = if at > now { at } else { Time::NEVER };
+                    false
+                }
+            };
+            if !taken {
+                break;
+            }
+        }
+        let more = self.sending.is_waiting();
+        for subflow in self.subflows.iter_mut().flatten() {
+            subflow.tcp.set_more(more);
+        }
+    }
+
+    /// After a fallback the only subflow gets all data.
+    fn give_all(&mut self) {
+        let left = self.sending.unsent();
+        let finished = self.sending.finished;
+        self.sending.next = self.sending.written;
+        let Some(Some(subflow)) = self.subflows.first_mut() else { return };
+        subflow.tcp.set_more(false);
+        if left > 0 {
+            subflow.give(self.sending.written - left, left);
+        }
+        if finished && std::mem::take(&mut self.sending.fin_due) {
+            crate::Endpoint::close(&mut subflow.tcp);
+            subflow.ready = true;
+        }
+    }
+
+    /// What there is to send. The send buffer of the connection is as large as those of its subflows together (Linux:
+    /// `mptcp_sync_sndbuf`).
+    fn demand(&self) -> Demand {
+        let buffers = self.live().map(|s| s.capacity).fold(0, u64::saturating_add);
+        let outstanding = self.sending.outstanding();
+        let again: u64 = self.sending.again.iter().map(|(start, end)| end - start).sum();
+        let window = self.sending.edge.saturating_sub(self.sending.next);
+        Demand {
+            waiting: self.sending.unsent() + again,
+            outstanding,
+            window: window.min(buffers.saturating_sub(outstanding)),
+        }
+    }
+
+    /// Where the next data to be given begins, and how many bytes it has. `None` if flow control keeps it back.
+    fn waiting(&mut self, demand: &Demand, now: Time) -> Option<(u64, u64)> {
+        if let Some((start, end)) = self.sending.again.first() {
+            return Some((start, end - start));
+        }
+        let unsent = self.sending.unsent();
+        let full = self.live().map(|s| s.tcp.mss()).min().unwrap_or(1);
+        let most = unsent.min(demand.window);
+        // Less than a full segment waits for more window, unless nothing is on its way that would open it.
+        if most > 0 && (most >= full.min(unsent) || demand.outstanding == 0) {
+            return Some((self.sending.next, most));
+        }
+        self.on_blocked(now);
+        let closed = self.sending.edge <= self.sending.next && demand.outstanding == 0;
+        // A closed window is probed with a byte: the subflow goes on asking (Linux: `mptcp_sendmsg_frag`).
+        let idle = self.live().all(|s| s.tcp.is_idle());
+        (closed && idle && unsent > 0 && self.sending.next > 0).then(|| (self.sending.next - 1, 1))
+    }
+
+    /// The peer's window keeps data back: the scheduler learns which subflow the others wait for.
+    fn on_blocked(&mut self, now: Time) {
+        if self.sending.edge > self.sending.next + self.live().map(|s| s.tcp.mss()).min().unwrap_or(1) {
+            return; // It is the send buffer that is full.
+        }
+        if !std::mem::replace(&mut self.sending.told_blocked, true)
+            && let Some(head) = self.carrier_of(self.sending.una)
+        {
+            self.scheduler.on_blocked(head, now);
+        }
+        self.repair_blocked(now);
+    }
+
+    /// The subflow that has the byte at `position` in flight or in its queue.
+    pub(super) fn carrier_of(&self, position: u64) -> Option<PathId> {
+        let has = |s: &&super::subflow::Subflow| s.unacknowledged().any(|(a, b)| (a..b).contains(&position));
+        self.live().find(has).map(|s| s.tcp.path())
+    }
+
+    /// Looks at all subflows for the scheduler. Where none is usable, the stale ones carry on: there is nothing better.
+    pub(super) fn look(&mut self) {
+        let Connection { views, subflows, config, .. } = self;
+        views.clear();
+        views.extend(subflows.iter().flatten().map(|s| s.view(config)));
+        if !views.iter().any(|view| view.state.usable()) {
+            for view in views.iter_mut().filter(|view| view.state == PathState::Suspect) {
+                view.state = PathState::Active;
+            }
+        }
+    }
+
+    fn takes(&self, path: PathId, now: Time) -> bool {
+        self.views.iter().any(|view| view.id == path && view.takes(now))
+    }
+
+    /// How many bytes a subflow gets of those that wait: a burst in whole segments, as far as it has room.
+    fn portion(&self, view: &PathView, most: u64) -> u64 {
+        let full = view.mss.max(1);
+        let burst = self.scheduler.burst().max(full).div_ceil(full).saturating_mul(full);
+        let room = view.capacity.saturating_sub(view.held()) / full * full;
+        most.min(burst).min(room.max(full))
+    }
+
+    /// Gives a subflow the next data. Returns whether it took some.
+    fn give(&mut self, path: PathId, start: u64, most: u64, now: Time) -> bool {
+        let Some(view) = self.views.iter().find(|view| view.id == path).copied() else { return false };
+        let len = self.portion(&view, most);
+        self.give_to(path, start, len);
+        self.account(start, len);
+        self.scheduler.on_given(path, len, now);
+        len > 0
+    }
+
+    fn give_copies(&mut self, paths: &[PathId], start: u64, most: u64, now: Time) -> bool {
+        let portions = self.views.iter().filter(|v| paths.contains(&v.id)).map(|v| self.portion(v, most));
+        let Some(len) = portions.min().filter(|&len| len > 0) else { return false };
+        for (k, &path) in paths.iter().enumerate() {
+            self.give_to(path, start, len);
+            self.sending.reinjected += if k > 0 { len } else { 0 };
+            self.scheduler.on_given(path, len, now);
+        }
+        self.account(start, len);
+        true
+    }
+
+    pub(super) fn give_to(&mut self, path: PathId, start: u64, len: u64) {
+        if let Some(subflow) = self.subflow(path) {
+            subflow.give(start, len);
+        }
+    }
+
+    /// These bytes were given to a subflow, for the first time or again.
+    pub(super) fn account(&mut self, start: u64, len: u64) {
+        let (end, next) = (start + len, self.sending.next);
+        self.sending.again.remove(start, end);
+        self.sending.reinjected += next.min(end).saturating_sub(start);
+        self.sending.next = next.max(end);
+    }
+
+    /// Lets the send buffers of subflows grow while data waits. Returns whether one did.
+    pub(super) fn expand(&mut self) -> bool {
+        if self.mode != Mode::Multipath || !self.sending.is_waiting() {
+            return false;
+        }
+        let Connection { subflows, config, .. } = self;
+        let live = subflows.iter_mut().flatten().filter(|s| s.state(config).usable());
+        live.fold(false, |grew, subflow| subflow.expand(config) | grew)
+    }
+
+    /// Gives coupled congestion controls the views of all subflows.
+    pub(super) fn couple(&mut self) {
+        self.look();
+        let Connection { views, subflows, .. } = self;
+        let several = views.iter().filter(|v| v.state.usable()).count() > 1;
+        for subflow in subflows.iter_mut().flatten() {
+            let own = subflow.tcp.path();
+            let views = views.iter().map(|v| PathView { own: v.id == own, ..*v });
+            subflow.tcp.set_siblings(views.filter(|_| several));
+        }
+    }
+}

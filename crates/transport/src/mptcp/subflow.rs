@@ -1,0 +1,262 @@
+//! A subflow: its TCP connection, the mappings between its data and the connection's, its send buffer.
+
+use super::config::Config;
+use crate::path::{PathState, PathView};
+use crate::tcp;
+use haltere_net::PathId;
+use std::collections::VecDeque;
+
+/// The segments for which Linux makes room at least (`TCP_INIT_CWND`).
+const LEAST_SEGMENTS: u64 = 10;
+
+/// A stretch of a subflow's data, and where it lies in the connection's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Mapping {
+    /// Position in the subflow.
+    pub subflow: u64,
+    /// Position in the data.
+    pub data: u64,
+    pub len: u64,
+}
+
+impl Mapping {
+    fn end(&self) -> u64 {
+        self.subflow + self.len
+    }
+}
+
+/// Mappings in the order of the subflow, without overlap.
+#[derive(Default, Debug)]
+pub(super) struct Mappings(VecDeque<Mapping>);
+
+impl Mappings {
+    /// Adds a mapping beyond all others. Returns whether it goes on where the last one ends, in both orders.
+    pub fn push(&mut self, new: Mapping) -> bool {
+        match self.0.back_mut() {
+            Some(last) if last.end() == new.subflow && last.data + last.len == new.data => {
+                last.len += new.len;
+                true
+            }
+            _ => {
+                self.0.push_back(new);
+                false
+            }
+        }
+    }
+
+    /// Adds what a segment told, which may have come before. What is known already stays.
+    pub fn learn(&mut self, new: Mapping) {
+        if new.len == 0 || self.0.back().is_none_or(|last| last.end() <= new.subflow) {
+            if new.len > 0 {
+                self.push(new);
+            }
+            return;
+        }
+        let mut start = new.subflow;
+        let mut at = self.0.partition_point(|m| m.end() <= start);
+        while start < new.end() {
+            let next = self.0.get(at).copied();
+            let free = next.map_or(new.end(), |m| m.subflow.min(new.end()));
+            if free > start {
+                let part = Mapping { subflow: start, data: new.data + (start - new.subflow), len: free - start };
+                self.0.insert(at, part);
+                at += 1;
+            }
+            let Some(known) = next else { return };
+            start = start.max(known.end());
+            at += 1;
+        }
+    }
+
+    /// Where the subflow's position lies in the data, and how many bytes go on from there.
+    pub fn find(&self, position: u64) -> Option<(u64, u64)> {
+        // The mapping that is asked for most is the newest, or the oldest.
+        let last = self.0.back().filter(|m| m.subflow <= position);
+        let found = last.or_else(|| self.0.get(self.0.partition_point(|m| m.end() <= position)));
+        let m = found.filter(|m| m.subflow <= position && position < m.end())?;
+        let into = position - m.subflow;
+        Some((m.data + into, m.len - into))
+    }
+
+    /// Forgets what lies below a position of the subflow.
+    pub fn forget_below(&mut self, position: u64) {
+        while self.0.front().is_some_and(|m| m.end() <= position) {
+            self.0.pop_front();
+        }
+    }
+
+    /// The parts of the data at and beyond a position of the subflow.
+    pub fn from(&self, position: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.0.iter().filter(move |m| m.end() > position).map(move |m| {
+            let skip = position.saturating_sub(m.subflow);
+            (m.data + skip, m.data + m.len)
+        })
+    }
+}
+
+/// A subflow.
+pub(super) struct Subflow {
+    pub tcp: tcp::Connection,
+    /// Whether it opened with MP_JOIN.
+    pub joined: bool,
+    /// In reserve, as either end asked.
+    pub backup: bool,
+    /// The peer has shown that it takes MPTCP's options on it: it may carry data of the connection.
+    pub confirmed: bool,
+    pub abandoned: bool,
+    pub sent: Mappings,
+    pub arrived: Mappings,
+    /// The end of what was read from it.
+    pub read: u64,
+    /// The bytes that its send buffer holds.
+    pub capacity: u64,
+    /// Data-level timeouts without news from it, and what it had acknowledged at the first.
+    pub stale: u32,
+    pub stale_mark: u64,
+    /// Packets that it has received.
+    pub heard: u64,
+    /// Retransmission timeouts that were seen.
+    pub timeouts: u32,
+    /// Whether it may have something to send.
+    pub ready: bool,
+    /// What is to be told on it beside acknowledgements.
+    pub owes: Owed,
+}
+
+/// Options that a subflow's next segment is to carry.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Owed {
+    pub add_address: bool,
+    pub echo: bool,
+    pub remove: Option<PathId>,
+    pub priority: Option<bool>,
+}
+
+impl Owed {
+    pub fn is_some(&self) -> bool {
+        *self != Owed::default()
+    }
+}
+
+/// The send buffer for a window of some segments, bytes: room for twice as many.
+fn buffer_for(segments: u64, config: &Config) -> u64 {
+    let memory = config.segment_memory().saturating_mul(segments.max(LEAST_SEGMENTS)).saturating_mul(2);
+    memory.min(config.max_send_buffer)
+}
+
+impl Subflow {
+    pub fn new(config: &Config, path: PathId, joined: bool, backup: bool) -> Subflow {
+        let mut tcp = config.tcp.clone();
+        tcp.path = path;
+        if path.0 > 0 {
+            tcp.stream = tcp.stream.part(&format!("path {}", path.0));
+        }
+        let mut connection = tcp::Connection::new(tcp);
+        connection.share_window();
+        Subflow {
+            tcp: connection,
+            joined,
+            backup,
+            confirmed: false,
+            abandoned: false,
+            sent: Mappings::default(),
+            arrived: Mappings::default(),
+            read: 0,
+            capacity: config.send_buffer.unwrap_or_else(|| buffer_for(LEAST_SEGMENTS, config)),
+            stale: 0,
+            stale_mark: 0,
+            heard: 0,
+            timeouts: 0,
+            ready: true,
+            owes: Owed::default(),
+        }
+    }
+
+    pub fn state(&self, config: &Config) -> PathState {
+        if self.abandoned || self.tcp.is_over() {
+            PathState::Abandoned
+        } else if !self.tcp.is_established() || !self.may_carry() {
+            PathState::Validating
+        } else if self.is_stale(config) {
+            PathState::Suspect
+        } else if self.backup {
+            PathState::Standby
+        } else {
+            PathState::Active
+        }
+    }
+
+    /// Data may be sent on the first subflow at once, and on others when the peer has acknowledged them (RFC 8684 section
+    /// 3.2).
+    fn may_carry(&self) -> bool {
+        !self.joined || self.confirmed
+    }
+
+    pub fn is_stale(&self, config: &Config) -> bool {
+        config.stale_after > 0 && self.stale > config.stale_after
+    }
+
+    pub fn view(&self, config: &Config) -> PathView {
+        PathView { capacity: self.capacity, ..self.tcp.view(self.state(config)) }
+    }
+
+    /// Lets the send buffer grow with the congestion window, when the window is not used for lack of data (Linux:
+    /// `tcp_should_expand_sndbuf`, `tcp_sndbuf_expand`). Returns whether it did.
+    pub fn expand(&mut self, config: &Config) -> bool {
+        if config.send_buffer.is_some() || !self.tcp.has_room() {
+            return false;
+        }
+        let wanted = buffer_for(self.tcp.window() / self.tcp.mss(), config);
+        let grows = wanted > self.capacity;
+        self.capacity = self.capacity.max(wanted);
+        grows
+    }
+
+    /// Gives it the data from `start` on.
+    pub fn give(&mut self, start: u64, len: u64) {
+        let joined = self.sent.push(Mapping { subflow: self.tcp.written(), data: start, len });
+        self.tcp.give(len, joined);
+        self.ready = true;
+    }
+
+    /// The data that it was given and that is not acknowledged on it.
+    pub fn unacknowledged(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.sent.from(self.tcp.acknowledged())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(subflow: u64, data: u64, len: u64) -> Mapping {
+        Mapping { subflow, data, len }
+    }
+
+    #[test]
+    fn mappings_that_go_on_are_one() {
+        let mut m = Mappings::default();
+        assert!(!m.push(map(0, 500, 100)));
+        assert!(m.push(map(100, 600, 50)));
+        assert!(!m.push(map(150, 900, 50)));
+        assert_eq!(m.find(120), Some((620, 30)));
+        assert_eq!(m.find(150), Some((900, 50)));
+        assert_eq!(m.find(200), None);
+        assert_eq!(m.from(140).collect::<Vec<_>>(), [(640, 650), (900, 950)]);
+        m.forget_below(150);
+        assert_eq!(m.find(120), None);
+    }
+
+    #[test]
+    fn what_came_before_stays() {
+        let mut m = Mappings::default();
+        m.learn(map(100, 1100, 100));
+        m.learn(map(300, 2000, 100));
+        m.learn(map(0, 1000, 350));
+        let held: Vec<_> = [0, 99, 100, 199, 200, 299, 300, 399].map(|p| m.find(p).map(|f| f.0)).into();
+        assert_eq!(held, [1000, 1099, 1100, 1199, 1200, 1299, 2000, 2099].map(Some));
+        m.learn(map(0, 5, 1000));
+        assert_eq!(m.find(500), Some((505, 500)));
+        assert_eq!(m.find(50), Some((1050, 50)));
+    }
+}

@@ -1,0 +1,196 @@
+//! What MPTCP does with a connection that is one of its subflows: it fills the send queue, reads what the peer has
+//! acknowledged, and shares one receive window among all subflows.
+
+use super::connection::{Connection, State};
+use super::sender::Sender;
+use crate::cc;
+use crate::path::{PathState, PathView};
+use haltere_net::{PathId, Span, Time};
+
+impl Sender {
+    /// Tells the controller of an acknowledgement, and a coupled one of the other paths of the connection.
+    #[inline]
+    pub(super) fn tell_controller(&mut self, ack: &cc::Ack) {
+        if self.siblings.is_empty() {
+            return self.cc.on_ack(ack, &[]);
+        }
+        self.tell_coupled(ack);
+    }
+
+    #[inline(never)]
+    fn tell_coupled(&mut self, ack: &cc::Ack) {
+        let mut siblings = std::mem::take(&mut self.siblings);
+        // The own view is that after the acknowledgement.
+        if let Some(own) = siblings.iter_mut().find(|view| view.own) {
+            *own = PathView { own: true, ..self.view(own.state) };
+        }
+        self.cc.on_ack(ack, &siblings);
+        self.siblings = siblings;
+    }
+
+    /// A loss was found: coupled congestion controls ask what was delivered between losses.
+    pub(super) fn note_loss(&mut self) {
+        let delivered = self.sampler.delivered();
+        if delivered > self.losses.1 {
+            self.losses = (self.losses.1, delivered);
+        }
+    }
+
+    /// What others see of the subflow.
+    pub(super) fn view(&self, state: PathState) -> PathView {
+        PathView {
+            id: self.path,
+            state,
+            own: false,
+            window: self.window(),
+            ssthresh: self.cc.ssthresh(),
+            in_flight: self.in_flight(),
+            queued: self.unsent(),
+            capacity: u64::MAX,
+            mss: self.mss,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min(),
+            rtt_variation: self.rtt.variation(),
+            delivery_rate: None,
+            pacing_rate: self.pacing_rate(),
+            // The subflow paces what it was given.
+            paced_until: Time::ZERO,
+            in_slow_start: self.cc.in_slow_start(),
+            since_loss: self.sampler.delivered() - self.losses.1,
+            between_losses: self.losses.1 - self.losses.0,
+        }
+    }
+}
+
+/// What a subflow reports about its timeouts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Timeouts {
+    /// Timeouts in a row without an acknowledgement.
+    pub in_row: u32,
+    /// When the retransmission timer expires, or [`Time::NEVER`].
+    pub next: Time,
+}
+
+impl Connection {
+    /// The state that others see: whether it may carry data.
+    pub(crate) fn is_established(&self) -> bool {
+        matches!(self.state, State::Established)
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.state, State::Failed | State::Closed)
+    }
+
+    /// A view of the subflow in the state `state`.
+    pub(crate) fn view(&self, state: PathState) -> PathView {
+        self.tx.view(state)
+    }
+
+    pub(crate) fn path(&self) -> PathId {
+        self.tx.path
+    }
+
+    /// The end of the data that was written to it, and of the data that the peer acknowledged.
+    pub(crate) fn written(&self) -> u64 {
+        self.tx.written
+    }
+    pub(crate) fn acknowledged(&self) -> u64 {
+        self.tx.una
+    }
+
+    /// Appends data. Unless it is `joined` to the data before it, no segment carries bytes of both.
+    pub(crate) fn give(&mut self, bytes: u64, joined: bool) {
+        if !joined && self.tx.unsent() > 0 {
+            self.tx.cuts.add(self.tx.written);
+        }
+        self.tx.write(bytes);
+    }
+
+    /// Whether more data is about to be given.
+    pub(crate) fn set_more(&mut self, more: bool) {
+        self.tx.more = more;
+    }
+
+    /// The bytes that are in flight, and those that are not sent yet.
+    pub(crate) fn holds(&self) -> (u64, u64) {
+        (self.tx.in_flight(), self.tx.unsent())
+    }
+
+    /// Whether everything that was given is acknowledged.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.tx.una == self.tx.written
+    }
+
+    /// Whether the congestion window has room: it does not limit the subflow.
+    pub(crate) fn has_room(&self) -> bool {
+        self.tx.in_flight() + self.tx.mss <= self.tx.window()
+    }
+
+    pub(crate) fn window(&self) -> u64 {
+        self.tx.window()
+    }
+
+    pub(crate) fn mss(&self) -> u64 {
+        self.tx.mss
+    }
+
+    pub(crate) fn srtt(&self) -> Option<Span> {
+        self.tx.rtt.srtt()
+    }
+
+    /// The last window that the peer offered, from the position up to which it has acknowledged.
+    pub(crate) fn offered(&self) -> u64 {
+        self.tx.window_end.saturating_sub(self.tx.una)
+    }
+
+    pub(crate) fn timeouts(&self) -> Timeouts {
+        Timeouts { in_row: self.tx.retransmits, next: self.tx.retransmission_timer() }
+    }
+
+    /// Sends an acknowledgement as soon as possible.
+    pub(crate) fn acknowledge_now(&mut self) {
+        self.rx.acknowledge_now();
+    }
+
+    /// Gives the congestion control the views of all paths of the connection. An empty list uncouples it.
+    pub(crate) fn set_siblings(&mut self, views: impl Iterator<Item = PathView>) {
+        self.tx.siblings.clear();
+        self.tx.siblings.extend(views);
+    }
+
+    /// Reduces the window, because the path held back the others (C. Raiciu et al., "How hard can it be?", NSDI 2012,
+    /// section 4.2).
+    pub(crate) fn penalise(&mut self, now: Time) {
+        self.tx.begin_reduction(cc::Trigger::Delay, now);
+    }
+
+    /// The subflow is all there is: it has a receive window of its own.
+    pub(crate) fn keep_own_window(&mut self) {
+        self.rx.keep_window();
+    }
+
+    /// The receive window is that of the connection: its size does not follow what this subflow reads.
+    pub(crate) fn share_window(&mut self) {
+        self.rx.share_window();
+    }
+
+    /// The receive buffer of the connection has room for a window of `clamp` bytes, of which `held` are taken.
+    pub(crate) fn set_receive_room(&mut self, clamp: u64, held: u64) {
+        self.rx.set_room(clamp, held);
+    }
+
+    /// The window that the subflow would offer: it grows with the packets that arrive on it.
+    pub(crate) fn receive_space(&self) -> u64 {
+        self.rx.space()
+    }
+
+    /// The connection offers this window with the acknowledgement that is being sent. The subflow accepts what fits.
+    pub(crate) fn offer_window(&mut self, window: u64) {
+        self.rx.offer(window);
+    }
+
+    /// The RTT as the receiving half measures it, if it did.
+    pub(crate) fn receiver_rtt(&self) -> Option<Span> {
+        self.rx.rtt()
+    }
+}
