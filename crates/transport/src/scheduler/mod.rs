@@ -5,6 +5,8 @@
 //!
 //! A new scheduler is one new file here and one line in the list of `schedulers!`.
 
+mod choice;
+
 use crate::path::PathView;
 use haltere_net::{PathId, Time};
 
@@ -127,6 +129,14 @@ macro_rules! schedulers {
 schedulers! {
     /// Lowest RTT first.
     lowest_rtt::LowestRtt,
+    /// The default of Linux's MPTCP.
+    linux::Linux,
+    /// Round robin.
+    round_robin::RoundRobin,
+    /// The same data on every path.
+    redundant::Redundant,
+    /// Strict priority.
+    priority::Priority,
 }
 
 impl Scheduler {
