@@ -10,6 +10,8 @@ mod choice;
 use crate::path::PathView;
 use haltere_net::{PathId, Time};
 
+pub use weighted_round_robin::WeightedRoundRobin;
+
 /// The decision of a scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pick {
@@ -137,6 +139,16 @@ schedulers! {
     redundant::Redundant,
     /// Strict priority.
     priority::Priority,
+    /// Weighted round robin.
+    weighted_round_robin::WeightedRoundRobin,
+    /// Earliest completion first.
+    ecf::Ecf,
+    /// Blocking estimation.
+    blest::Blest,
+    /// Delay-aware packet scheduling.
+    daps::Daps,
+    /// Out-of-order transmission for in-order arrival.
+    otias::Otias,
 }
 
 impl Scheduler {
