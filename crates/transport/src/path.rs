@@ -74,12 +74,12 @@ pub struct PathView {
 impl PathView {
     /// Bytes in flight and queued.
     pub fn held(&self) -> u64 {
-        self.in_flight + self.queued
+        self.in_flight.saturating_add(self.queued)
     }
 
     /// Whether the congestion window has room for a full packet beyond what the path holds.
     pub fn has_room(&self) -> bool {
-        self.held() + self.mss <= self.window
+        self.held().saturating_add(self.mss) <= self.window
     }
 
     /// Whether a full packet would be sent on it at `now`: the path is usable, and neither the window nor pacing blocks
@@ -90,7 +90,23 @@ impl PathView {
 
     /// Whether it takes a full packet at `now`, to send it at once or to queue it.
     pub fn takes(&self, now: Time) -> bool {
-        self.state.usable() && self.held() + self.mss <= self.capacity && self.paced_until <= now
+        self.state.usable() && self.has_capacity() && self.paced_until <= now
+    }
+
+    /// Whether its capacity has room for a full packet beyond what the path holds.
+    pub fn has_capacity(&self) -> bool {
+        self.held().saturating_add(self.mss) <= self.capacity
+    }
+
+    /// The rate at which the path is expected to send: the pacing rate, or without pacing what the window gives in an RTT
+    /// times 2 in the first half of slow start and times 1.2 after it (Linux: `tcp_update_pacing_rate`, which sets
+    /// `sk_pacing_rate` for sockets that are not paced too). `None` before there is an RTT sample.
+    pub fn nominal_rate(&self) -> Option<Rate> {
+        self.pacing_rate.or_else(|| {
+            let percent = if self.window < self.ssthresh / 2 { 200 } else { 120 };
+            let bytes = self.window.max(self.in_flight);
+            Some(Rate::of(bytes, self.srtt?)?.scaled(percent, 100))
+        })
     }
 
     /// The controller's own path among those it receives; `None` on a connection with a single path.

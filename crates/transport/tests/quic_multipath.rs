@@ -281,6 +281,44 @@ fn a_scheduler_of_ones_own_decides() {
     assert!(first > ANSWER * 9 / 10 && second > ANSWER * 8 / 10, "{first} and {second} bytes");
 }
 
+/// Lowest RTT first; notes the heads of line that it is told of.
+struct Heads(Box<dyn PathScheduler>, Arc<Mutex<Vec<(PathId, Time)>>>);
+
+impl PathScheduler for Heads {
+    fn pick(&mut self, paths: &[PathView], demand: &Demand, now: Time) -> Pick {
+        self.0.pick(paths, demand, now)
+    }
+    fn on_blocked(&mut self, head: PathId, now: Time) {
+        self.1.lock().unwrap().push((head, now));
+    }
+}
+
+#[test]
+fn the_scheduler_is_told_which_path_holds_up_a_connection_without_window() {
+    let heads = |window: u64| {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let scheduler = Box::new(Heads(Scheduler::LowestRtt.build(), told.clone()));
+        let server = Connection::with_parts(config(Role::Server, 2), Parts { scheduler, controllers: None });
+        let small = Config { connection_window: window, max_connection_window: window, ..config(Role::Client, 2) };
+        // The second path has a round trip of 400 ms.
+        let (first, second) = (link(10, 10), link(10, 200));
+        let mut pair = Pair::new(Connection::new(small), server, &first, &first, 4, one(ANSWER));
+        pair = pair.and_path(&second, &second, 5);
+        pair.run(millis(300));
+        add(&mut pair, 1).unwrap();
+        finish(&mut pair);
+        told.lock().unwrap().clone()
+    };
+    let told = heads(250_000);
+    assert!(told.iter().any(|(head, _)| *head == PathId(1)), "the slow path blocks the fast one: {told:?}");
+    assert!(
+        told.is_sorted_by_key(|(_, at)| *at) && told.len() as u64 <= ANSWER / 125_000,
+        "once a window: {}",
+        told.len()
+    );
+    assert_eq!(heads(20_000_000), []);
+}
+
 /// What a coupled control saw: the number of paths, and the sum of their windows beside its own.
 type Sums = Arc<Mutex<Vec<(usize, u64, u64)>>>;
 
@@ -345,7 +383,7 @@ enum Turn {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
     /// Whatever happens to one of two paths, and when, every byte arrives once and in order.
     #[test]
     fn every_byte_arrives_once(
@@ -357,11 +395,11 @@ proptest! {
         delays in (1u64..80, 1u64..80),
         losses in (0.0..0.05f64, 0.0..0.05f64),
         answer in 1u64..1_500_000,
-        turns in any::<bool>(),
+        decides in 0..=Scheduler::ALL.len(),
     ) {
         let lossy = |rate, delay, p| LinkConfig { loss: LossModel::Uniform { p }, ..link(rate, delay) };
         let (first, second) = (lossy(rates.0, delays.0, losses.0), lossy(rates.1, delays.1, losses.1));
-        let scheduler: Box<dyn PathScheduler> = if turns { Box::new(Turns(0)) } else { Scheduler::LowestRtt.build() };
+        let scheduler = Scheduler::ALL.get(decides).map_or_else(|| Box::new(Turns(0)) as Box<dyn PathScheduler>, |s| s.build());
         let server = Connection::with_parts(config(Role::Server, 2), Parts { scheduler, controllers: None });
         let client = Connection::new(config(Role::Client, 2));
         let mut pair = Pair::new(client, server, &first, &first, 4, one(answer)).and_path(&second, &second, 5);

@@ -52,6 +52,8 @@ pub(super) struct Multipath {
     copied_to: Vec<PathId>,
     /// When the scheduler wants to be asked again.
     pub wait_until: Time,
+    /// The connection's limit of which the scheduler was told last that it keeps data back.
+    blocking_limit: Option<u64>,
 }
 
 impl Multipath {
@@ -64,6 +66,7 @@ impl Multipath {
             copies: VecDeque::new(),
             copied_to: Vec::new(),
             wait_until: Time::NEVER,
+            blocking_limit: None,
         })
     }
 }
@@ -260,6 +263,7 @@ impl Connection {
         {
             self.tell_scheduler(i, u64::from(packet.len), cx.now);
             self.copy_to_others(i);
+            self.tell_blocked(cx.now);
             return Some(packet);
         }
         // Acknowledgements, probes and what else is a path's own.
@@ -304,6 +308,20 @@ impl Connection {
         let id = self.paths[i].id;
         if let Some(multi) = &mut self.multi {
             multi.scheduler.on_given(id, bytes, now);
+        }
+    }
+
+    /// Tells the scheduler once that the peer's flow control of the connection keeps data back. The path that the others wait
+    /// for carries the earliest data of the stream with the lowest number: with a single stream, the oldest data in flight.
+    fn tell_blocked(&mut self, now: Time) {
+        let Some(limit) = self.streams.blocking_limit() else { return };
+        let Some(multi) = self.multi.as_mut().filter(|multi| multi.blocking_limit != Some(limit)) else { return };
+        multi.blocking_limit = Some(limit);
+        let first = |(space, path): (&Space, &Path)| Some((space.sent.first_data()?, path.id));
+        if let Some((_, head)) =
+            self.spaces.data.iter().zip(&self.paths).filter_map(first).min_by_key(|(data, _)| *data)
+        {
+            multi.scheduler.on_blocked(head, now);
         }
     }
 

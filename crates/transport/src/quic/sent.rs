@@ -289,6 +289,16 @@ impl SentPackets {
         }
     }
 
+    /// The earliest stream data in flight: the stream with the lowest number, and its offset.
+    pub fn first_data(&self) -> Option<(u64, u64)> {
+        let outstanding = self.ring.iter().filter(|p| p.state == State::Outstanding);
+        let data = |record: &Record| match record {
+            Record::Stream { id, offset, .. } => Some((*id, *offset)),
+            _ => None,
+        };
+        outstanding.flat_map(|packet| packet.records.iter()).filter_map(data).min()
+    }
+
     /// What the packet that was sent last carried.
     pub fn newest(&self) -> Few<Record> {
         self.ring.back().map_or_else(Few::default, |packet| packet.records.clone())

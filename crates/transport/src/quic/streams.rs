@@ -484,6 +484,12 @@ impl Streams {
         (blocked && self.told_data_blocked != Some(self.max_data) && !self.sendable()).then_some(self.max_data)
     }
 
+    /// The connection's limit that keeps data back, once the peer was told of it.
+    #[inline]
+    pub fn blocking_limit(&self) -> Option<u64> {
+        self.told_data_blocked.filter(|limit| *limit == self.max_data)
+    }
+
     /// The next flow-control frame to be sent.
     pub fn next_control(&mut self) -> Option<Frame> {
         if self.max_data_pending {

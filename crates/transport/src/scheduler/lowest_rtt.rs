@@ -1,9 +1,10 @@
 //! Lowest RTT first. It was the first scheduler of Linux's MPTCP, and most comparisons start from it (C. Paasch et al.,
 //! "Experimental evaluation of multipath TCP schedulers", CSWS 2014, section 3).
 
+use super::choice::{by_rtt, candidates, is_ready, wait};
 use super::{Demand, Description, PathScheduler, Pick};
-use crate::path::{PathState, PathView};
-use haltere_net::{Span, Time};
+use crate::path::PathView;
+use haltere_net::Time;
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "lowest-rtt",
@@ -23,48 +24,17 @@ impl LowestRtt {
 
 impl PathScheduler for LowestRtt {
     fn pick(&mut self, paths: &[PathView], _: &Demand, now: Time) -> Pick {
-        // Standby paths are used only if no active path is left, whether or not an active path has room.
-        let active = paths.iter().any(|p| p.state == PathState::Active);
-        let wanted = if active { PathState::Active } else { PathState::Standby };
-        let open = || paths.iter().filter(|p| p.state == wanted && p.has_room());
-        // Paths without an RTT sample come after those with one.
-        let rtt = |p: &&PathView| (p.srtt.unwrap_or(Span::MAX), p.id);
-        if let Some(path) = open().filter(|p| p.can_send(now)).min_by_key(rtt) {
-            return Pick::On(path.id);
-        }
-        Pick::WaitUntil(open().map(|p| p.paced_until).min().unwrap_or(Time::NEVER))
+        let ready = candidates(paths).filter(|path| is_ready(path, now));
+        ready.min_by_key(by_rtt).map_or_else(|| wait(candidates(paths)), |path| Pick::On(path.id))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::choice::samples::{NOW, path};
     use super::*;
-    use haltere_net::PathId;
-
-    const NOW: Time = Time::from_nanos(1_000_000);
-
-    fn path(id: u8, rtt_ms: u64) -> PathView {
-        PathView {
-            id: PathId(id),
-            state: PathState::Active,
-            own: false,
-            window: 10_000,
-            ssthresh: u64::MAX,
-            in_flight: 0,
-            queued: 0,
-            capacity: 10_000,
-            mss: 1000,
-            srtt: Some(Span::from_millis(rtt_ms)),
-            min_rtt: Some(Span::from_millis(rtt_ms)),
-            rtt_variation: Span::ZERO,
-            delivery_rate: None,
-            pacing_rate: None,
-            paced_until: Time::ZERO,
-            in_slow_start: true,
-            since_loss: 0,
-            between_losses: 0,
-        }
-    }
+    use crate::path::PathState;
+    use haltere_net::{PathId, Span};
 
     fn pick(paths: &[PathView]) -> Pick {
         LowestRtt::new().pick(paths, &Demand { waiting: 1_000_000, ..Demand::default() }, NOW)

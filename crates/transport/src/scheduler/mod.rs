@@ -5,8 +5,12 @@
 //!
 //! A new scheduler is one new file here and one line in the list of `schedulers!`.
 
+mod choice;
+
 use crate::path::PathView;
 use haltere_net::{PathId, Time};
+
+pub use weighted_round_robin::WeightedRoundRobin;
 
 /// The decision of a scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,6 +131,24 @@ macro_rules! schedulers {
 schedulers! {
     /// Lowest RTT first.
     lowest_rtt::LowestRtt,
+    /// The default of Linux's MPTCP.
+    linux::Linux,
+    /// Round robin.
+    round_robin::RoundRobin,
+    /// The same data on every path.
+    redundant::Redundant,
+    /// Strict priority.
+    priority::Priority,
+    /// Weighted round robin.
+    weighted_round_robin::WeightedRoundRobin,
+    /// Earliest completion first.
+    ecf::Ecf,
+    /// Blocking estimation.
+    blest::Blest,
+    /// Delay-aware packet scheduling.
+    daps::Daps,
+    /// Out-of-order transmission for in-order arrival.
+    otias::Otias,
 }
 
 impl Scheduler {
