@@ -49,7 +49,7 @@ impl Config {
         tcp.data_options = option::DATA_OPTIONS;
         let mut config = Config {
             tcp,
-            scheduler: Scheduler::LowestRtt,
+            scheduler: Scheduler::Linux,
             max_subflows: 8,
             reinjection: Reinjection::Timer,
             opportunistic: false,
