@@ -1,6 +1,6 @@
 //! A flow's acknowledgement policy: the table `ack` of a scenario.
 
-use crate::contender::{Contender, Transport};
+use crate::contender::Contender;
 use crate::scenario::{Quantity, ScenarioError};
 use haltere_net::Span;
 use haltere_transport::mechanisms::Value;
@@ -40,10 +40,7 @@ impl AckSpec {
     /// Checks whether a contender supports the policy; `path` is the path of the field.
     pub(crate) fn check(&self, path: &str, contender: &Contender) -> Result<(), ScenarioError> {
         let error = |field: &str, message: String| Err(ScenarioError { path: format!("{path}.{field}"), message });
-        let (of_tcp, longest) = match contender.transport {
-            Transport::Tcp => (true, LONGEST_TCP),
-            Transport::Quic => (false, LONGEST_QUIC),
-        };
+        let (of_tcp, longest) = if contender.transport.is_quic() { (false, LONGEST_QUIC) } else { (true, LONGEST_TCP) };
         if let Some(every) = self.every.filter(|n| !(1..=1000).contains(n)) {
             return error("every", format!("{every}: give a number of packets from 1 to 1000"));
         }

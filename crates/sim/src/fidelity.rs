@@ -73,7 +73,7 @@ impl Contender {
     fn in_model(&self) -> Result<Subject, String> {
         let algorithm = self.modelled()?;
         let of_stacks = [Switch::Haltere, Switch::NullCipher, Switch::StockBuffers];
-        let wrong = of_stacks.into_iter().find(|s| self.transport == Transport::Quic && self.has(*s));
+        let wrong = of_stacks.into_iter().find(|s| self.transport.is_quic() && self.has(*s));
         wrong.map_or(Ok(Subject::Model(algorithm)), |switch| {
             Err(format!(
                 "the switch {:?} is for production stacks, and this is the model: leave it out, or choose fidelity \"stack\"",

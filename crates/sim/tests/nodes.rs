@@ -141,7 +141,16 @@ fn value(report: &Report, name: &str) -> f64 {
 }
 
 fn spawn(node: NodeId, application: Box<dyn Application>, maker: Maker) -> Spawn {
-    Spawn { node, application, transports: Box::new(maker), start: None, port: None, connection: None, class: 0 }
+    Spawn {
+        node,
+        application,
+        transports: Box::new(maker),
+        start: None,
+        port: None,
+        connection: None,
+        class: 0,
+        paths: Vec::new(),
+    }
 }
 
 fn links(net: &Topology) -> Vec<Link<haltere_transport::Body>> {
@@ -278,6 +287,7 @@ fn a_path_that_does_not_exist_is_an_error() {
     let remote = Remote { address: net.addresses(b)[0], port: PORT };
     let caller = Spawn {
         class: 0,
+        paths: Vec::new(),
         node: a,
         application: Box::new(Device::new(remote, Span::ZERO, 1)),
         transports: Box::new(Astray(None)),
@@ -409,6 +419,7 @@ fn two_links(crossed: bool, abandon: Option<u64>) -> World {
     let fetcher = Fetcher { server: Remote { address: other[0], port: PORT }, further, added: None, abandon, heard: 0 };
     let plain = |node, application: Box<dyn Application>, name| Spawn {
         class: 0,
+        paths: Vec::new(),
         node,
         application,
         transports: Box::new(TwoPaths(name)),

@@ -34,3 +34,14 @@ pub enum Body {
     /// A datagram without a connection, of which only the length is known.
     Datagram(datagram::Datagram),
 }
+
+impl Body {
+    /// The TCP segment, if it is one, of a subflow or not.
+    pub fn segment(&self) -> Option<&tcp::Segment> {
+        match self {
+            Body::Tcp(segment) => Some(segment),
+            Body::Mptcp(segment) => Some(&segment.tcp),
+            Body::Quic(_) | Body::Udp(_) | Body::Datagram(_) => None,
+        }
+    }
+}

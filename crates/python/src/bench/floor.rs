@@ -64,6 +64,7 @@ impl Floor {
             net.join(&format!("client access {flow}"), far, client, config(10, 0), config(10, 0));
             let spawn = |node, application, window| Spawn {
                 class: 0,
+                paths: Vec::new(),
                 node,
                 application,
                 transports: Box::new(Windows(window)),

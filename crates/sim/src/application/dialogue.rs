@@ -121,7 +121,8 @@ impl Application for Dialogue {
             }
             (End::Client(asking), Event::Failed(reason)) => asking.fetch.failed = Some(reason),
             (End::Server(_, serve), Event::Failed(reason)) => serve.failed = Some(reason),
-            (_, Event::Writable(_) | Event::Openable | Event::Finished(_) | Event::Datagram(_) | Event::Closed) => {}
+            (_, Event::Writable(_) | Event::Openable | Event::Finished(_) | Event::Datagram(_)) => {}
+            (_, Event::Multipath | Event::Closed) => {}
         }
     }
 

@@ -10,7 +10,7 @@ use crate::stack::Past;
 use haltere_net::Span;
 use haltere_net::rng::Stream;
 use haltere_transport::cc::Algorithm;
-use haltere_transport::{Endpoint, Role, mechanisms, quic, tcp};
+use haltere_transport::{Endpoint, Role, mechanisms, mptcp, quic, tcp};
 
 /// The worker program, which all ends of a run share whose stacks need one.
 #[cfg(feature = "stacks")]
@@ -18,6 +18,9 @@ pub(super) type Worker = haltere_stacks::Worker;
 #[cfg(not(feature = "stacks"))]
 #[derive(Clone, Default)]
 pub(super) struct Worker(());
+
+/// The most paths of a connection: as many as a scenario may have.
+const MAX_PATHS: u8 = 64;
 
 /// The configuration of one end of a flow, from which its endpoint is made.
 pub(super) struct End<'a> {
@@ -62,6 +65,8 @@ impl End<'_> {
         match self.contender.transport {
             Transport::Tcp => Box::new(tcp::Connection::new(self.tcp(algorithm, stream))),
             Transport::Quic => Box::new(quic::Connection::new(self.quic(algorithm, stream))),
+            Transport::Mptcp => Box::new(mptcp::Connection::new(self.mptcp(algorithm, stream))),
+            Transport::Mpquic => Box::new(quic::Connection::new(self.mpquic(algorithm, stream))),
         }
     }
 
@@ -75,6 +80,20 @@ impl End<'_> {
         if let Some(ack) = self.ack {
             ack.apply_to_tcp(&mut config);
         }
+        config
+    }
+
+    fn mptcp(&self, algorithm: Algorithm, stream: Stream) -> mptcp::Config {
+        let mut config = mptcp::Config::new(self.tcp(algorithm, stream));
+        config.max_subflows = MAX_PATHS;
+        mechanisms::apply(mechanisms::MPTCP, &self.contender.mechanisms, &mut config);
+        config
+    }
+
+    fn mpquic(&self, algorithm: Algorithm, stream: Stream) -> quic::Config {
+        let mut config = self.quic(algorithm, stream);
+        config.max_paths = MAX_PATHS;
+        mechanisms::apply(mechanisms::MPQUIC, &self.contender.mechanisms, &mut config);
         config
     }
 

@@ -48,6 +48,7 @@ pub(super) fn spawns(load: &Load, between: &Between, connection: u32, stream: &S
             port: None,
             connection: Some(ConnectionId(connection)),
             class: 0,
+            paths: Vec::new(),
         },
         Spawn {
             node: between.to,
@@ -57,6 +58,7 @@ pub(super) fn spawns(load: &Load, between: &Between, connection: u32, stream: &S
             port: Some(port),
             connection: None,
             class: 0,
+            paths: Vec::new(),
         },
     ]
 }

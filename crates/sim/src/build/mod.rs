@@ -145,6 +145,7 @@ pub(crate) fn build(
         let wrong = |message: String| ScenarioError { path: format!("flows[{i}].contender"), message };
         let mtu = path.first().mtu;
         let (address, start) = (path.first().server, path.start);
+        let further: Vec<_> = path.ways.iter().skip(1).map(|way| (way.client, way.server)).collect();
         let FlowPath { contender, server, client, .. } = path;
         let subject = subject(fidelity, i, flow, &contender)?;
         let talk = Talk::of(flow, &contender);
@@ -174,6 +175,7 @@ pub(crate) fn build(
             port: None,
             connection: Some(ConnectionId(i as u32)),
             class,
+            paths: further,
         });
         spawns.push(Spawn {
             node: server,
@@ -183,6 +185,7 @@ pub(crate) fn build(
             port: Some(port),
             connection: None,
             class,
+            paths: Vec::new(),
         });
         starts.push(start);
     }

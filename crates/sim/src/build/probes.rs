@@ -84,6 +84,7 @@ pub(super) fn spawns(
             port: None,
             connection: Some(ConnectionId(connection)),
             class: 0,
+            paths: Vec::new(),
         },
         Spawn {
             node: between.to,
@@ -93,6 +94,7 @@ pub(super) fn spawns(
             port: Some(port),
             connection: None,
             class: 0,
+            paths: Vec::new(),
         },
     ])
 }

@@ -1,7 +1,7 @@
 //! The messages of the applications at the two ends of a flow.
 
 use crate::application::{Application, Dialogue};
-use crate::contender::{Contender, Switch, Transport};
+use crate::contender::{Contender, Switch};
 use crate::http::{self, Framing, Script};
 use crate::page::{Browser, Origin, Visit};
 use crate::scenario::{App, Flow};
@@ -19,15 +19,12 @@ pub(super) enum Talk {
 
 impl Talk {
     pub fn of(flow: &Flow, contender: &Contender) -> Talk {
-        let framing = match (flow.app, contender.transport) {
+        let framing = match (flow.app, contender.transport.is_quic()) {
             (App::Http1, _) => Framing::Http1,
-            (_, Transport::Tcp) => Framing::Http2,
-            (_, Transport::Quic) => Framing::Http3,
+            (_, false) => Framing::Http2,
+            (_, true) => Framing::Http3,
         };
-        let flights = match contender.transport {
-            Transport::Tcp => flights(contender),
-            Transport::Quic => Flights::none(),
-        };
+        let flights = if contender.transport.is_quic() { Flights::none() } else { flights(contender) };
         if let Some(page) = &flow.page {
             return Talk::Page(Box::new(Visit::new(page, framing, flights)));
         }

@@ -16,9 +16,9 @@ pub use switch::{About, SETTINGS, Setting, Switch};
 use haltere_net::rng::Streams;
 use haltere_transport::Role;
 use haltere_transport::cc::{Algorithm, SlowStart};
-use haltere_transport::mechanisms::{Mechanism, QUIC, TCP, Value};
+use haltere_transport::mechanisms::{MPQUIC, MPTCP, Mechanism, QUIC, TCP, Value};
 use haltere_transport::quic::Session;
-use haltere_transport::{quic, tcp};
+use haltere_transport::{mptcp, quic, tcp};
 use parse::join;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -31,18 +31,38 @@ pub enum Transport {
     Tcp,
     /// QUIC.
     Quic,
+    /// Multipath TCP.
+    Mptcp,
+    /// Multipath QUIC.
+    Mpquic,
 }
 
 impl Transport {
     /// All transports.
-    pub const ALL: [Transport; 2] = [Transport::Tcp, Transport::Quic];
+    pub const ALL: [Transport; 4] = [Transport::Tcp, Transport::Quic, Transport::Mptcp, Transport::Mpquic];
 
     /// Its name in contenders, and a description.
     pub const fn describe(self) -> (&'static str, &'static str) {
         match self {
             Transport::Tcp => ("tcp", "TCP as Linux does it; with TLS 1.3 and HTTP/2 when it carries https"),
             Transport::Quic => ("quic", "QUIC version 1 (RFC 9000, 9001, 9002), with HTTP/3 when it carries https"),
+            Transport::Mptcp => {
+                ("mptcp", "Multipath TCP (RFC 8684) as Linux does it, over all paths; otherwise as tcp")
+            }
+            Transport::Mpquic => {
+                ("mpquic", "Multipath QUIC (draft-ietf-quic-multipath), over all paths; otherwise as quic")
+            }
         }
+    }
+
+    /// Whether it is QUIC, with a single path or with several.
+    pub const fn is_quic(self) -> bool {
+        matches!(self, Transport::Quic | Transport::Mpquic)
+    }
+
+    /// Whether it uses all paths between two hosts.
+    pub const fn is_multipath(self) -> bool {
+        matches!(self, Transport::Mptcp | Transport::Mpquic)
     }
 }
 
@@ -169,10 +189,11 @@ pub struct Row {
     pub source: &'static str,
 }
 
-/// Everything that contenders can set: for each transport its mechanisms, then its switches.
+/// Everything that contenders can set: for each transport its mechanisms, then its switches. MPTCP and MPQUIC have those
+/// of TCP and QUIC, too, which are not repeated.
 pub fn catalogue() -> Vec<Row> {
     let stream = || Streams::new(0, 0).named("catalogue");
-    let tcp = tcp::Config::new(Role::Server, Algorithm::Cubic, stream());
+    let tcp_config = tcp::Config::new(Role::Server, Algorithm::Cubic, stream());
     let quic = quic::Config::new(Role::Server, Algorithm::Cubic, stream());
     let of_switches = |transport: Transport| {
         let about = Switch::ALL.into_iter().map(Switch::describe).filter(move |a| a.transports.contains(&transport));
@@ -186,8 +207,11 @@ pub fn catalogue() -> Vec<Row> {
             source: about.source,
         })
     };
-    let tcp = rows(Transport::Tcp, TCP, &tcp).chain(of_switches(Transport::Tcp)).collect::<Vec<_>>();
-    tcp.into_iter().chain(rows(Transport::Quic, QUIC, &quic)).chain(of_switches(Transport::Quic)).collect()
+    let tcp = rows(Transport::Tcp, TCP, &tcp_config).chain(of_switches(Transport::Tcp)).collect::<Vec<_>>();
+    let quic_rows = rows(Transport::Quic, QUIC, &quic).chain(of_switches(Transport::Quic));
+    let mptcp = mptcp::Config::new(tcp_config);
+    let several = rows(Transport::Mptcp, MPTCP, &mptcp).chain(rows(Transport::Mpquic, MPQUIC, &quic));
+    tcp.into_iter().chain(quic_rows).chain(several).collect()
 }
 
 fn rows<'a, C>(transport: Transport, table: &'a [Mechanism<C>], fresh: &'a C) -> impl Iterator<Item = Row> + 'a {

@@ -4,7 +4,8 @@ use super::switch::{SETTINGS, Switch};
 use super::{Contender, Transport};
 use crate::ack::MIN_ACK_DELAY;
 use haltere_transport::cc::Algorithm;
-use haltere_transport::mechanisms::{self, Facts, QUIC, TCP, Value};
+use haltere_transport::mechanisms::{self, Facts, MPQUIC, MPTCP, QUIC, TCP, Value};
+use haltere_transport::scheduler::Scheduler;
 
 /// A sign and the text after it, up to the next sign.
 struct Word<'a> {
@@ -18,6 +19,8 @@ pub(super) fn facts(transport: Transport) -> Box<dyn Iterator<Item = &'static Fa
     match transport {
         Transport::Tcp => Box::new(TCP.iter().map(|m| &m.facts)),
         Transport::Quic => Box::new(QUIC.iter().map(|m| &m.facts)),
+        Transport::Mptcp => Box::new(facts(Transport::Tcp).chain(MPTCP.iter().map(|m| &m.facts))),
+        Transport::Mpquic => Box::new(facts(Transport::Quic).chain(MPQUIC.iter().map(|m| &m.facts))),
     }
 }
 
@@ -29,7 +32,7 @@ fn fact(transport: Transport, name: &str) -> Option<&'static Facts> {
 fn names() -> impl Iterator<Item = &'static str> {
     let mechanisms = Transport::ALL.into_iter().flat_map(|t| facts(t).map(|f| f.name));
     let switches = Switch::ALL.into_iter().map(|s| s.describe().name);
-    mechanisms.chain(switches).chain(SETTINGS.iter().map(|s| s.name))
+    mechanisms.chain(switches).chain(SETTINGS.iter().map(|s| s.name)).chain(Scheduler::NAMES.iter().copied())
 }
 
 /// Splits the text after the congestion control. Names may contain a hyphen; the longest known name is taken.
@@ -98,6 +101,10 @@ impl Contender {
             let value = facts.value(sign, value).map_err(|e| format!("has a wrong switch: {e}"))?;
             return self.set(facts.name, value);
         }
+        let scheduler = Scheduler::NAMES.iter().copied().find(|n| *n == name);
+        if let (Some(name), true, '+', None) = (scheduler, self.transport.is_multipath(), sign, value) {
+            return self.set("scheduler", Value::Word(name));
+        }
         let switch = Switch::ALL.into_iter().find(|s| s.describe().name == name);
         let switch = switch.filter(|s| s.describe().transports.contains(&self.transport));
         let setting = SETTINGS.iter().find(|s| s.name == name && s.transports.contains(&self.transport));
@@ -125,7 +132,7 @@ impl Contender {
     /// Sets a mechanism. It is an error if the mechanism was set to something else before, or if the congestion control
     /// ignores it.
     fn set(&mut self, name: &'static str, value: Value) -> Result<(), String> {
-        let quic = self.transport == Transport::Quic;
+        let quic = self.transport.is_quic();
         let reason = Algorithm::named(&self.congestion).and_then(|a| mechanisms::unfit(a, name, value, quic));
         if let Some(reason) = reason {
             return Err(format!("has the switch {name:?}, but {} {reason}: leave it out", self.congestion));

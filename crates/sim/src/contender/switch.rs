@@ -43,8 +43,11 @@ pub struct About {
 }
 
 const BOTH: &[Transport] = &Transport::ALL;
-const TCP: &[Transport] = &[Transport::Tcp];
-const QUIC: &[Transport] = &[Transport::Quic];
+const TCP: &[Transport] = &[Transport::Tcp, Transport::Mptcp];
+const QUIC: &[Transport] = &[Transport::Quic, Transport::Mpquic];
+/// A join has no room for a cookie: the options of a SYN are 40 bytes.
+const TCP_ONLY: &[Transport] = &[Transport::Tcp];
+const QUIC_ONLY: &[Transport] = &[Transport::Quic];
 
 impl Switch {
     /// All switches.
@@ -77,7 +80,7 @@ impl Switch {
                 ("resumed", BOTH, "a session taken up again: no certificate is sent", "RFC 8446 section 2.2, RFC 5077")
             }
             Switch::FastOpen => {
-                ("tfo", TCP, "TCP Fast Open, cookie at hand: data in the SYN", "RFC 7413; tcp_fastopen")
+                ("tfo", TCP_ONLY, "TCP Fast Open, cookie at hand: data in the SYN", "RFC 7413; tcp_fastopen")
             }
             Switch::EarlyData => (
                 "earlydata",
@@ -98,11 +101,14 @@ impl Switch {
                 "the client's first version is not the server's: one round trip more",
                 "RFC 9000 section 6",
             ),
-            Switch::Haltere => {
-                ("haltere", QUIC, "our congestion control of that name inside a production stack", "docs/stacks.md")
-            }
+            Switch::Haltere => (
+                "haltere",
+                QUIC_ONLY,
+                "our congestion control of that name inside a production stack",
+                "docs/stacks.md",
+            ),
             Switch::NullCipher => {
-                ("nullcipher", QUIC, "a production stack without encryption; sizes stay", "docs/stacks.md")
+                ("nullcipher", QUIC_ONLY, "a production stack without encryption; sizes stay", "docs/stacks.md")
             }
         };
         About { name, transports, summary, source }

@@ -121,7 +121,7 @@ impl Application for Origin {
             Event::Failed(reason) => {
                 self.serve.failed.get_or_insert(reason);
             }
-            Event::Openable | Event::Finished(_) | Event::Datagram(_) | Event::Closed => {}
+            Event::Openable | Event::Finished(_) | Event::Datagram(_) | Event::Multipath | Event::Closed => {}
         }
     }
 

@@ -4,7 +4,7 @@ use super::place::{Pairs, Place};
 use super::quantity::Quantity;
 use super::{Scenario, ScenarioError, error};
 use crate::ack::AckSpec;
-use crate::contender::{Contender, Switch, Transport};
+use crate::contender::{Contender, Switch};
 use crate::page::Page;
 use haltere_net::{Bytes, Span};
 use schemars::JsonSchema;
@@ -105,14 +105,14 @@ impl Flow {
         let contender = &self.contender;
         let of_tls = [Switch::Tls12, Switch::Resumed, Switch::EarlyData];
         if self.app == App::Raw
-            && contender.transport == Transport::Tcp
+            && !contender.transport.is_quic()
             && let Some(switch) = contender.switches.iter().find(|s| of_tls.contains(s))
         {
             let name = switch.describe().name;
             let message = format!("{name} is a switch of TLS, which app = \"raw\" has not: leave one of them out");
             return Err(error(format!("{path}.contender"), message));
         }
-        if self.app == App::Http1 && contender.transport == Transport::Quic {
+        if self.app == App::Http1 && contender.transport.is_quic() {
             let message = "HTTP/1.1 goes over TCP: give a tcp contender, or app = \"https\"";
             return Err(error(format!("{path}.app"), message));
         }

@@ -4,7 +4,7 @@ use super::sockets::{SocketId, SocketTable, Sockets, Transports};
 use super::tables::{Port, Tables};
 use crate::application::{Application, Report};
 use haltere_net::topology::NodeId;
-use haltere_net::{ConnectionId, Cx, Time};
+use haltere_net::{Address, ConnectionId, Cx, Time};
 use haltere_transport::{Event, Stats};
 
 /// Number of a process of a run.
@@ -28,6 +28,9 @@ pub struct Spawn {
     pub connection: Option<ConnectionId>,
     /// The DiffServ codepoint of its packets.
     pub class: u8,
+    /// The further paths of its connections, as own and peer's address, which are taken up as soon as both ends allow
+    /// several.
+    pub paths: Vec<(Address, Address)>,
 }
 
 /// A process of a run.
@@ -38,13 +41,14 @@ pub struct Process {
     start: Option<Time>,
     alarm: Time,
     pub(super) class: u8,
+    paths: Vec<(Address, Address)>,
 }
 
 impl Process {
     pub(super) fn new(spawn: Spawn) -> Process {
-        let Spawn { node, application, transports, start, connection, class, .. } = spawn;
+        let Spawn { node, application, transports, start, connection, class, paths, .. } = spawn;
         let alarm = application.alarm();
-        Process { node, application, table: SocketTable::new(transports, connection), start, alarm, class }
+        Process { node, application, table: SocketTable::new(transports, connection), start, alarm, class, paths }
     }
 
     /// When it wants to be called.
@@ -85,7 +89,20 @@ impl Process {
 
     #[inline]
     pub(super) fn on_event(&mut self, socket: SocketId, event: Event, me: u32, tables: &mut Tables, cx: &mut Cx<'_>) {
+        if event == Event::Multipath {
+            self.take_up_paths(socket, me, tables, cx);
+        }
         self.act(me, tables, cx, |application, sockets, cx| application.on_event(socket, event, sockets, cx));
+    }
+
+    /// The path manager: takes up the further paths of a connection. One that the transport refuses is left out.
+    #[cold]
+    fn take_up_paths(&mut self, socket: SocketId, me: u32, tables: &mut Tables, cx: &mut Cx<'_>) {
+        let Process { table, paths, node, .. } = self;
+        let mut sockets = Sockets { table, tables, process: me, node: *node };
+        for &(own, peer) in paths.iter() {
+            let _ = sockets.add_path(socket, own, peer, cx);
+        }
     }
 
     /// The node it runs on.

@@ -17,7 +17,7 @@ impl World {
         let me = (self.elements.len() + process) as u32;
         let bytes = u64::from(packet.len);
         // TCP takes back what is refused, and nobody saw it then. Other transports do not learn of it.
-        let copy = matches!(packet.body, Body::Tcp(_)).then(|| packet.clone());
+        let copy = packet.body.segment().is_some().then(|| packet.clone());
         if copy.is_none() {
             self.record_sent(process, id, &packet);
         }

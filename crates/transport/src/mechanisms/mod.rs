@@ -6,9 +6,11 @@
 //! A contender writes `+name` for on, `-name` for off and `+name=value` for a value. `haltere algorithms` prints the
 //! tables.
 
+mod multipath;
 mod quic;
 mod tcp;
 
+pub use multipath::{MPQUIC, MPTCP};
 pub use quic::QUIC;
 pub use tcp::TCP;
 

@@ -126,7 +126,7 @@ impl Connection {
     }
 
     /// How many paths both ends allow; 1 before the handshake has told.
-    fn allowed(&self) -> u8 {
+    pub(super) fn allowed(&self) -> u8 {
         let peer = self.peer.and_then(|p| p.initial_max_path_id).map_or(1, |most| most.saturating_add(1));
         self.config.max_paths.min(peer)
     }

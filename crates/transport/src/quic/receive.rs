@@ -270,7 +270,9 @@ impl Connection {
                 if self.config.role == Role::Server {
                     return Err("PROTOCOL_VIOLATION: a client sent HANDSHAKE_DONE");
                 }
-                self.progress.confirmed = true;
+                if !std::mem::replace(&mut self.progress.confirmed, true) && self.allowed() > 1 {
+                    self.events.push_back(Event::Multipath);
+                }
                 self.progress.peer_validated = true;
             }
             Frame::ConnectionClose(error) => {

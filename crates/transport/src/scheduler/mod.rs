@@ -111,6 +111,9 @@ macro_rules! schedulers {
             /// All of them.
             pub const ALL: &[Scheduler] = &[$(Scheduler::$scheduler),*];
 
+            /// Their names.
+            pub const NAMES: &[&'static str] = &[$($module::DESCRIPTION.name),*];
+
             /// Its name and references.
             pub const fn describe(self) -> Description {
                 match self {

@@ -3,6 +3,7 @@
 //!
 //! The length is always that of the model's packet. Options that the model counts but does not name become padding.
 
+use super::mptcp;
 use etherparse::{IpEcn, IpNumber, Ipv4Header, PacketBuilder, TcpHeader};
 use haltere_net::{Ecn, Packet};
 use haltere_transport::Body;
@@ -41,7 +42,7 @@ pub(super) fn write(
 ) -> Result<(), String> {
     let len = (packet.len as usize).min(usize::from(u16::MAX));
     let protocol = match packet.body {
-        Body::Tcp(_) => IpNumber::TCP,
+        Body::Tcp(_) | Body::Mptcp(_) => IpNumber::TCP,
         Body::Quic(_) | Body::Udp(_) => IpNumber::UDP,
         Body::Datagram(Datagram { protocol, .. }) => match protocol {
             Protocol::EchoRequest | Protocol::EchoReply => IpNumber::ICMP,
@@ -60,10 +61,20 @@ pub(super) fn write(
     };
     let builder = PacketBuilder::ip(etherparse::IpHeaders::Ipv4(ip, Default::default()));
     let written = match &packet.body {
-        Body::Tcp(segment) => {
+        Body::Tcp(_) | Body::Mptcp(_) => {
+            let (segment, more) = match &packet.body {
+                Body::Mptcp(of_subflow) => (&of_subflow.tcp, mptcp::options(of_subflow)),
+                Body::Tcp(segment) => (segment, Vec::new()),
+                Body::Quic(_) | Body::Udp(_) | Body::Datagram(_) => return Ok(()),
+            };
             let room = len.saturating_sub(IP + TCP);
             let options = room.saturating_sub(segment.len as usize).min(MOST_OPTIONS) & !3;
-            let header = tcp_header(segment, from.port(), to.port(), handshake, options)?;
+            let mut header = tcp_header(segment, from.port(), to.port(), handshake)?;
+            let mut list = option_bytes(segment, matches!(segment.kind, Kind::Syn | Kind::SynAck), handshake);
+            list.extend(more);
+            // The end of the list is followed by zeros (RFC 9293 section 3.1).
+            list.resize(options, 0);
+            header.set_options_raw(&list).map_err(|e| e.to_string())?;
             builder.tcp_header(header).write_to_vec(bytes, &vec![0; room - options])
         }
         Body::Quic(_) => {
@@ -88,16 +99,16 @@ pub(super) fn write(
             }
         }
     };
-    if let (Body::Tcp(Segment { damaged: true, .. }), Some(low)) = (&packet.body, bytes.get_mut(IP + TCP_CHECKSUM + 1))
-    {
+    let damaged = packet.body.segment().is_some_and(|segment| segment.damaged);
+    if let (true, Some(low)) = (damaged, bytes.get_mut(IP + TCP_CHECKSUM + 1)) {
         *low ^= 1;
     }
     written.map_err(|e| e.to_string())
 }
 
-/// The header of a segment with this many bytes of options. Initial sequence numbers are 0, so the SYN has position 0
+/// The header of a segment without options. Initial sequence numbers are 0, so the SYN has position 0
 /// and the data begins at 1.
-fn tcp_header(segment: &Segment, from: u16, to: u16, offers: Handshake, options: usize) -> Result<TcpHeader, String> {
+fn tcp_header(segment: &Segment, from: u16, to: u16, offers: Handshake) -> Result<TcpHeader, String> {
     let syn = matches!(segment.kind, Kind::Syn | Kind::SynAck);
     let scale = if syn { 0 } else { offers.window_scale };
     let window = (segment.window >> scale).min(u64::from(u16::MAX)) as u16;
@@ -115,10 +126,6 @@ fn tcp_header(segment: &Segment, from: u16, to: u16, offers: Handshake, options:
     if header.ack {
         header.acknowledgment_number = segment.ack.wrapping_add(1) as u32;
     }
-    let mut list = option_bytes(segment, syn, offers);
-    // The end of the list is followed by zeros (RFC 9293 section 3.1).
-    list.resize(options, 0);
-    header.set_options_raw(&list).map_err(|e| e.to_string())?;
     Ok(header)
 }
 

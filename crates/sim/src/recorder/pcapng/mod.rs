@@ -5,6 +5,7 @@
 //! time of its arrival, so no answer comes before what it answers. Format: draft-ietf-opsawg-pcapng.
 
 mod headers;
+mod mptcp;
 
 use super::places::{ends, ip, plain};
 use super::spool::Spool;

@@ -10,7 +10,6 @@ mod vantage;
 use super::Origin;
 use super::places;
 use super::spool::Spool;
-use crate::contender::Transport;
 use crate::network::FlowPath;
 use crate::scenario::Flow;
 use haltere_net::{ConnectionId, FlowKey, Incident, Metric, Packet, Time};
@@ -27,10 +26,7 @@ impl Logs {
         Spool::folder(folder)?;
         let mut logs = Vec::with_capacity(2 * flows.len());
         for (flow, (given, path)) in flows.iter().zip(paths).enumerate() {
-            let protocol = match path.contender.transport {
-                Transport::Tcp => "TCP",
-                Transport::Quic => "QUIC",
-            };
+            let protocol = if path.contender.transport.is_quic() { "QUIC" } else { "TCP" };
             let way = path.first();
             let connection = ConnectionId(flow as u32);
             let key = FlowKey { source: way.client, destination: way.server, connection };

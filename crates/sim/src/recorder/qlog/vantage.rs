@@ -153,7 +153,8 @@ impl Vantage {
                     self.event(at, "transport:parameters_set", packets::parameters_set(parameters, "remote"));
                 }
             }
-            Body::Tcp(segment) => {
+            Body::Tcp(_) | Body::Mptcp(_) => {
+                let Some(segment) = packet.body.segment() else { return };
                 let mut packet = self.segment(segment, packet, 1);
                 if segment.damaged {
                     (packet.trigger, packet.details) = (Some("general"), Some("its checksum is wrong"));
@@ -192,7 +193,8 @@ impl Vantage {
                     self.event(at, "transport:packet_sent", packet);
                 }
             }
-            Body::Tcp(segment) => {
+            Body::Tcp(_) | Body::Mptcp(_) => {
+                let Some(segment) = packet.body.segment() else { return };
                 let packet = self.segment(segment, packet, 0);
                 self.event(at, "transport:packet_sent", packet);
             }
