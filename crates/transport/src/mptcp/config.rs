@@ -1,6 +1,7 @@
 //! Configuration of an MPTCP endpoint.
 
 use super::option;
+use crate::cc::Algorithm;
 use crate::scheduler::Scheduler;
 use crate::tcp;
 
@@ -71,12 +72,19 @@ impl Config {
     }
 
     /// The memory that Linux reckons for a full segment in a send buffer (`tcp_sndbuf_expand`), bytes: the segment, the
-    /// longest headers and the end of the buffer, rounded up to a power of two, and the descriptor.
+    /// longest headers and the end of the buffer, rounded up to a power of two, and the descriptor. The longest headers are
+    /// those of a kernel without tunnels and wireless networks. A kernel with them has 64 bytes more, with which the power
+    /// of two is the next.
     pub(super) fn segment_memory(&self) -> u64 {
-        const HEADERS: u64 = 320;
+        const HEADERS: u64 = 256;
         const END: u64 = 320;
         const DESCRIPTOR: u64 = 256;
         let mss = u64::from(self.tcp.mtu.saturating_sub(self.tcp.base_header));
         (mss + HEADERS + END).next_power_of_two() + DESCRIPTOR
+    }
+
+    /// How many windows a send buffer has room for: BBR asks for three (`bbr_sndbuf_expand`).
+    pub(super) fn windows(&self) -> u64 {
+        if matches!(self.tcp.algorithm, Algorithm::Bbr | Algorithm::Bbr3) { 3 } else { 2 }
     }
 }

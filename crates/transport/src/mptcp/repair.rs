@@ -6,8 +6,9 @@ use haltere_net::{PathId, Span, Time};
 
 /// The data-level timeout if no subflow has a timer (Linux: `TCP_RTO_MIN`).
 const LEAST_TIMEOUT: Span = Span::from_millis(200);
-/// How much data is sent again at a data-level timeout: Linux keeps data in pieces of at most this size.
-const PIECE: u64 = 32 << 10;
+/// Linux keeps the data of a connection in pieces of at most this size (`mptcp_carve_data_frag`), and sends one again at a
+/// data-level timeout.
+pub(super) const PIECE: u64 = 32 << 10;
 
 impl Connection {
     /// Sets the data-level retransmission timer to the longest of the subflows' timeouts (Linux: `mptcp_set_timeout`).

@@ -10,6 +10,8 @@ pub(super) struct Sending {
     pub written: u64,
     /// Whether the application ended the data.
     pub finished: bool,
+    /// The end of what the send buffer of the connection has taken.
+    pub accepted: u64,
     /// The end of what subflows were given.
     pub next: u64,
     /// Everything below is acknowledged by DATA_ACK.
@@ -36,6 +38,7 @@ impl Sending {
         Sending {
             written: 0,
             finished: false,
+            accepted: 0,
             next: 0,
             una: 0,
             edge: 0,
@@ -52,6 +55,20 @@ impl Sending {
     /// Bytes that no subflow was given.
     pub fn unsent(&self) -> u64 {
         self.written - self.next
+    }
+
+    /// Bytes of the send buffer that no subflow was given.
+    pub fn unassigned(&self) -> u64 {
+        self.accepted.saturating_sub(self.next)
+    }
+
+    /// The send buffer has room for `buffer` bytes. An application that wrote until it was full goes on when a third of it
+    /// is free (Linux: `sk_stream_is_writeable`).
+    pub fn fill(&mut self, buffer: u64) {
+        let held = self.accepted.saturating_sub(self.una);
+        if held <= buffer / 3 * 2 {
+            self.accepted = self.accepted.max(self.una.saturating_add(buffer)).min(self.written);
+        }
     }
 
     /// Bytes that subflows were given and that are not acknowledged.

@@ -1,6 +1,7 @@
 //! Which subflow gets which data.
 
 use super::connection::{Connection, Mode};
+use super::repair::PIECE;
 use crate::path::{PathState, PathView};
 use crate::scheduler::{Demand, Pick};
 use haltere_net::{PathId, Time};
@@ -60,15 +61,14 @@ impl Connection {
 
     /// What there is to send. The send buffer of the connection is as large as those of its subflows together (Linux:
     /// `mptcp_sync_sndbuf`).
-    fn demand(&self) -> Demand {
+    fn demand(&mut self) -> Demand {
         let buffers = self.live().map(|s| s.capacity).fold(0, u64::saturating_add);
-        let outstanding = self.sending.outstanding();
+        self.sending.fill(buffers);
         let again: u64 = self.sending.again.iter().map(|(start, end)| end - start).sum();
-        let window = self.sending.edge.saturating_sub(self.sending.next);
         Demand {
-            waiting: self.sending.unsent() + again,
-            outstanding,
-            window: window.min(buffers.saturating_sub(outstanding)),
+            waiting: self.sending.unassigned() + again,
+            outstanding: self.sending.outstanding(),
+            window: self.sending.edge.saturating_sub(self.sending.next),
         }
     }
 
@@ -77,7 +77,10 @@ impl Connection {
         if let Some((start, end)) = self.sending.again.first() {
             return Some((start, end - start));
         }
-        let unsent = self.sending.unsent();
+        let unsent = self.sending.unassigned();
+        if unsent == 0 {
+            return None; // The send buffer is full: data comes with an acknowledgement.
+        }
         let full = self.live().map(|s| s.tcp.mss()).min().unwrap_or(1);
         let most = unsent.min(demand.window);
         // Less than a full segment waits for more window, unless nothing is on its way that would open it.
@@ -93,9 +96,6 @@ impl Connection {
 
     /// The peer's window keeps data back: the scheduler learns which subflow the others wait for.
     fn on_blocked(&mut self, now: Time) {
-        if self.sending.edge > self.sending.next + self.live().map(|s| s.tcp.mss()).min().unwrap_or(1) {
-            return; // It is the send buffer that is full.
-        }
         if !std::mem::replace(&mut self.sending.told_blocked, true)
             && let Some(head) = self.carrier_of(self.sending.una)
         {
@@ -126,12 +126,13 @@ impl Connection {
         self.views.iter().any(|view| view.id == path && view.takes(now))
     }
 
-    /// How many bytes a subflow gets of those that wait: a burst in whole segments, as far as it has room.
+    /// How many bytes a subflow gets of those that wait: a burst, as far as it has room. Linux gives pieces as a whole
+    /// (`__subflow_push_pending`), and a scheduler by segment gives one.
     fn portion(&self, view: &PathView, most: u64) -> u64 {
-        let full = view.mss.max(1);
-        let burst = self.scheduler.burst().max(full).div_ceil(full).saturating_mul(full);
-        let room = view.capacity.saturating_sub(view.held()) / full * full;
-        most.min(burst).min(room.max(full))
+        let unit = if self.scheduler.burst() > view.mss { PIECE } else { view.mss.max(1) };
+        let units = |bytes: u64| bytes.div_ceil(unit).max(1).saturating_mul(unit);
+        let room = (view.capacity - (view.mss - 1).min(view.capacity)).saturating_sub(view.held());
+        most.min(units(self.scheduler.burst())).min(units(room))
     }
 
     /// Gives a subflow the next data. Returns whether it took some.

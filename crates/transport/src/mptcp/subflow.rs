@@ -138,9 +138,9 @@ impl Owed {
     }
 }
 
-/// The send buffer for a window of some segments, bytes: room for twice as many.
+/// The send buffer for a window of some segments, bytes: room for some windows.
 fn buffer_for(segments: u64, config: &Config) -> u64 {
-    let memory = config.segment_memory().saturating_mul(segments.max(LEAST_SEGMENTS)).saturating_mul(2);
+    let memory = config.segment_memory().saturating_mul(segments.max(LEAST_SEGMENTS)).saturating_mul(config.windows());
     memory.min(config.max_send_buffer)
 }
 
@@ -197,7 +197,10 @@ impl Subflow {
     }
 
     pub fn view(&self, config: &Config) -> PathView {
-        PathView { capacity: self.capacity, ..self.tcp.view(self.state(config)) }
+        let view = self.tcp.view(self.state(config));
+        // A buffer that is not full takes a piece of data as a whole.
+        let capacity = self.capacity.saturating_add(view.mss - 1);
+        PathView { capacity, ..view }
     }
 
     /// Lets the send buffer grow with the congestion window, when the window is not used for lack of data (Linux:
