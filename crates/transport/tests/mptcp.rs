@@ -2,17 +2,19 @@
 
 mod common;
 
-use common::{Exchange, Pair, Seen};
+use common::{Exchange, Fate, Pair, Seen};
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::LossModel;
 use haltere_net::queue::Limit;
 use haltere_net::rng::Streams;
 use haltere_net::{Cx, Packet, PathId, Rate, Span, Time};
 use haltere_transport::cc::Algorithm;
-use haltere_transport::mptcp::{self, Config, Connection, Opening};
+use haltere_transport::mptcp::{self, Config, Connection, Opening, Reinjection};
 use haltere_transport::path::PathError;
+use haltere_transport::scheduler::Scheduler;
 use haltere_transport::tcp::segment::Kind;
 use haltere_transport::{Body, Endpoint, Event, Role, Stats, StreamId, tcp};
+use proptest::prelude::*;
 
 const ANSWER: u64 = 5_000_000;
 
@@ -300,5 +302,84 @@ fn on_one_path_every_segment_is_that_of_tcp() {
             }
             assert_eq!(ours.len(), theirs.len());
         }
+    }
+}
+
+/// What happens to the second path, or to the first.
+#[derive(Clone, Copy, Debug)]
+struct Outage {
+    path: u8,
+    from: u64,
+    until: u64,
+}
+
+fn outage() -> impl Strategy<Value = Option<Outage>> {
+    let ends = (0u8..2, 0u64..4000, prop_oneof![1u64..3000, Just(u64::MAX / 2)]);
+    proptest::option::of(ends.prop_map(|(path, from, len)| Outage { path, from, until: from + len }))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    /// Paths lose, duplicate, reorder, die and return: every byte arrives once and in order, and the receiver never holds
+    /// more than its buffer.
+    #[test]
+    fn every_byte_arrives_once_whatever_paths_do(
+        seed in any::<u64>(),
+        rates in (1u64..30, 1u64..30),
+        delays in (1u64..150, 1u64..150),
+        losses in (0.0..0.05f64, 0.0..0.05f64),
+        odd in (0.0..0.1f64, 0.0..0.1f64),
+        outage in outage(),
+        joins_at in 1u64..2000,
+        scheduler in 0..Scheduler::ALL.len(),
+        algorithm in 0..Algorithm::ALL.len(),
+        window in prop_oneof![Just(8u64 << 20), 3_000u64..200_000],
+        timeout in any::<bool>(),
+        blocked in any::<(bool, bool)>(),
+    ) {
+        const SIZE: u64 = 400_000;
+        let (opportunistic, penalisation) = blocked;
+        let config = |role| Config {
+            scheduler: Scheduler::ALL[scheduler],
+            reinjection: if timeout { Reinjection::Timeout } else { Reinjection::Timer },
+            opportunistic,
+            penalisation,
+            ..Config::new(tcp::Config {
+                algorithm: Algorithm::ALL[algorithm],
+                initial_receive_window: window,
+                max_receive_window: window * 2,
+                ..tcp_config(role)
+            })
+        };
+        let lossy = |rate, delay, p| LinkConfig { loss: LossModel::Uniform { p }, ..link(rate, delay) };
+        let (first, second) = (lossy(rates.0, delays.0, losses.0), lossy(rates.1, delays.1, losses.1));
+        let (client, server) = (Connection::new(config(Role::Client)), Connection::new(config(Role::Server)));
+        let mut pair = Pair::new(client, server, &first, &first, seed, one(SIZE)).and_path(&second, &second, seed ^ 1);
+        let mut dice = Streams::new(seed, 1).named("fortune");
+        pair.fortune = Some(Box::new(move |seen| {
+            let ms = seen.at.as_nanos() / 1_000_000;
+            if outage.is_some_and(|o| PathId(o.path) == seen.packet.path && (o.from..o.until).contains(&ms)) {
+                return Fate::Lost;
+            }
+            match dice.unit() {
+                u if u < odd.0 => Fate::Twice,
+                u if u < odd.0 + odd.1 => Fate::Late(millis(dice.below(200))),
+                _ => Fate::Passes,
+            }
+        }));
+        pair.run(millis(joins_at));
+        // The handshake may not be over yet, or the transfer already.
+        let joined = add(&mut pair, 1).is_ok();
+        pair.go_on(Span::from_secs(20_000));
+        let alone = outage.is_some_and(|o| o.until > 1 << 40 && (o.path == 0 || !joined));
+        if alone && pair.client_log.bytes() < SIZE {
+            // The only path that ever worked is dead.
+            prop_assert!(!joined || pair.client_log.failed.is_some() || pair.server_log.failed.is_some()
+                || pair.client.paths() == 1 || outage.is_some_and(|o| o.path == 0));
+        } else {
+            pair.assert_exchanged();
+        }
+        let held = pair.client.reassembly().most_held.max(pair.server.reassembly().most_held);
+        prop_assert!(held <= window * 2 + 65_536, "{} of {}", held, window);
     }
 }
