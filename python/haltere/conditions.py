@@ -150,11 +150,12 @@ class Conditions(PathConditions):
         Sequence[PathConditions],
         About(
             "A path, instead of the options above, such as `rate=20Mbit/s,rtt=10ms,queue=50p,loss=1%`; several paths "
-            "if it is given again. A contender that uses a single path takes the first.",
+            "if it is given again. mptcp and mpquic use all of them, others the first.",
             LINK,
             option="--path",
         ),
     ] = ()
+    swap: Annotated[bool, About("Connect on the second path, instead of the first.", LINK)] = False
     size: Annotated[str, About("The object each contender fetches.", at="flows.size")] = "32MiB"
     app: Annotated[
         str,
@@ -216,6 +217,12 @@ class Conditions(PathConditions):
             else:
                 _put(scenario, about.at, getattr(self, field.name))
         self._start(scenario, reverse_starts=reverse_starts)
+        if self.swap:
+            if len(self.paths) < 2:
+                given = f"{len(self.each_path)} path"
+                raise InputError("needs a second path", field="--swap", given=given, right="--path given twice")
+            for flow in flows:
+                flow["first_path"] = 1
         if self.probe is not None:
             scenario["probes"] = [probes.parse(self.probe)]
         return scenario

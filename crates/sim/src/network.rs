@@ -95,7 +95,10 @@ pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, Scenar
         if flow.direction == scenario::Way::Up {
             names = (names.1, names.0);
         }
-        let (server, client, ways) = ways(&topology, &mut router, &path, &names)?;
+        let (server, client, mut ways) = ways(&topology, &mut router, &path, &names)?;
+        if let Some(first) = flow.first_path {
+            put_first(first, &mut ways, &path)?;
+        }
         let start = start((flow.start, flow.start_spread), &streams.named(&format!("flow {i}/start")));
         flows.push(FlowPath { contender, server, client, ways, start });
     }
@@ -152,6 +155,19 @@ fn ways(
         return Err(ScenarioError { path: path.to_string(), message });
     }
     Ok((s, c, ways))
+}
+
+/// Puts the path that a flow connects on before the others.
+fn put_first(first: u32, ways: &mut [Way], path: &str) -> Result<(), ScenarioError> {
+    let Some(others) = ways.get_mut(..=first as usize) else {
+        let message = match ways.len() {
+            1 => format!("{first}: there is one path between its hosts, number 0: leave first_path out"),
+            n => format!("{first}: there are the paths 0 to {} between its hosts", n - 1),
+        };
+        return Err(ScenarioError { path: format!("{path}.first_path"), message });
+    };
+    others.rotate_right(1);
+    Ok(())
 }
 
 /// The two hosts on their first path, of which the one at `side` sends. The start is not known yet.

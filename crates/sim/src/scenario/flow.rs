@@ -29,6 +29,10 @@ pub struct Flow {
     /// Graph: the client's node.
     #[serde(default)]
     pub client: Option<String>,
+    /// Multipath: the number of the path on which it connects (default 0). A transport with a single path uses this one
+    /// alone.
+    #[serde(default)]
+    pub first_path: Option<u32>,
     /// Which way the object travels (default down). `up` exchanges the two hosts: the object is on the client's host, and
     /// the process that asks for it on the server's.
     #[serde(default)]
