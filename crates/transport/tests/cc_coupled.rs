@@ -237,6 +237,19 @@ fn a_connection_leaves_the_link_that_others_crowd() {
     }
 }
 
+#[test]
+fn wvegas_shares_with_itself_by_connections_and_uses_disjoint_paths() {
+    let shared = link(1000.0, 50.0, 100.0);
+    let rates = Net::new(&[shared], &[("wvegas", 0, 0), ("wvegas", 0, 0), ("wvegas", 0, 1)], 1).rates(600.0);
+    assert!(rates[0] <= 1.2 * rates[1], "{rates:?}");
+    for (a, b) in
+        [(link(1000.0, 50.0, 50.0), link(1000.0, 50.0, 50.0)), (link(2000.0, 20.0, 40.0), link(500.0, 100.0, 50.0))]
+    {
+        let rates = Net::new(&[a, b], &[("wvegas", 0, 0), ("wvegas", 1, 0)], 2).rates(600.0);
+        assert!(rates[0] >= 0.9 * a.rate, "{rates:?}");
+    }
+}
+
 /// With a single path each is Reno, in every unit of windows and through losses, timeouts, delayed ACKs and limited phases.
 #[test]
 fn with_one_path_they_are_reno_to_the_byte() {

@@ -386,6 +386,8 @@ algorithms! {
     olia::Olia,
     /// BALIA.
     balia::Balia,
+    /// wVegas.
+    wvegas::WVegas,
 }
 
 impl Algorithm {
