@@ -9,8 +9,12 @@
 //!
 //! Constants and order are those of the authors' kernel module (`mptcp_wvegas.c`): an alpha of 2 to begin with, 10 in all, at
 //! least 2 for a path. The rates of the paths are their windows over their smoothed RTTs. The module takes those that each path
-//! noted when its queue had last reached alpha. On a single path it is a Vegas that keeps ten segments queued. As it cuts its
-//! window by more than half whenever a short queue doubles, it leaves up to a third of a link without jitter unused.
+//! noted when its queue had last reached alpha. On a single path it is a Vegas that keeps ten segments queued.
+//!
+//! The rule for draining is taken literally. A queue that grows from nothing has doubled as soon as a second packet waits, so
+//! that on a path whose delay varies little alpha is never reached and much of a link stays unused: a third in the closed loop
+//! of the tests below, two thirds over QUIC. Noise in the RTT, as a kernel's timers cause it, makes the least delay larger and
+//! cuts rarer.
 
 use super::observed::Rounds;
 use super::windows::Windows;
