@@ -9,6 +9,8 @@ use haltere_net::{PathId, Span, Time};
 use haltere_transport::cc::{Ack, Algorithm, Config, Congestion, CongestionController, Established, Phase, Trigger};
 use haltere_transport::path::{PathState, PathView};
 use haltere_transport::recovery::RateSample;
+use proptest::collection;
+use proptest::prelude::*;
 
 const MSS: u64 = 1000;
 /// LIA, OLIA and BALIA.
@@ -247,6 +249,84 @@ fn wvegas_shares_with_itself_by_connections_and_uses_disjoint_paths() {
     {
         let rates = Net::new(&[a, b], &[("wvegas", 0, 0), ("wvegas", 1, 0)], 2).rates(600.0);
         assert!(rates[0] >= 0.9 * a.rate, "{rates:?}");
+    }
+}
+
+/// Numbers of all sizes, the extreme ones included.
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![3 => 0u64..2_000_000_000, 1 => Just(0), 1 => Just(1), 1 => Just(u64::MAX), 1 => any::<u64>()]
+}
+
+prop_compose! {
+    fn sibling()(
+        (window, in_flight, since_loss, between_losses) in (number(), number(), number(), number()),
+        srtt in proptest::option::of(number()),
+        state in prop_oneof![3 => Just(PathState::Active), 1 => Just(PathState::Standby), 1 => Just(PathState::Suspect)],
+    ) -> PathView {
+        PathView {
+            id: PathId(0),
+            state,
+            own: false,
+            window,
+            ssthresh: window,
+            in_flight,
+            queued: 0,
+            capacity: u64::MAX,
+            mss: MSS,
+            srtt: srtt.map(Span::from_nanos),
+            min_rtt: srtt.map(Span::from_nanos),
+            rtt_variation: Span::ZERO,
+            delivery_rate: None,
+            pacing_rate: None,
+            paced_until: Time::ZERO,
+            in_slow_start: false,
+            since_loss,
+            between_losses,
+        }
+    }
+}
+
+proptest! {
+    /// Whatever the other paths are like, a window grows by no more than a Reno's, and stays at two segments at least.
+    #[test]
+    fn no_sibling_makes_a_window_grow_faster_than_renos_or_vanish(
+        others in collection::vec(sibling(), 0..4),
+        own in sibling(),
+        segments in 4u64..500,
+        rtt_us in 1u64..10_000_000,
+        grain in prop_oneof![Just(1), Just(MSS)],
+    ) {
+        for name in ["lia", "olia", "balia", "wvegas"] {
+            let mut cc = Algorithm::named(name).unwrap().build(Config {
+                mss: MSS,
+                wire: MSS + 52,
+                grain,
+                initial_window: 2 * segments * MSS,
+                slow_start: None,
+                paced: false,
+                tick: Span::ZERO,
+                phase: Span::ZERO,
+                stream: Streams::new(1, 0).named("cc"),
+            });
+            let lost = |now, in_flight| Congestion { now, trigger: Trigger::Loss, new_episode: true, in_flight, lost: MSS };
+            cc.on_congestion(&lost(Time::ZERO, segments * MSS));
+            let rtt = Span::from_micros(rtt_us);
+            for n in 1..=2 * segments {
+                let before = cc.window();
+                let mut views = others.clone();
+                // Its own round trips are as they are, or what the view of it says.
+                let srtt = if n % 2 == 0 { own.srtt } else { Some(rtt) };
+                views.push(PathView { own: true, window: before, state: PathState::Active, srtt, ..own });
+                let now = Time::ZERO + rtt * n;
+                cc.on_ack(&ack(now, Some(rtt), rtt, n * MSS, segments), &views);
+                prop_assert!(cc.window() <= before + MSS && cc.window() >= 2 * MSS, "{name}: {before} to {}", cc.window());
+            }
+            // Twice a window was delivered: a Reno has gained two segments.
+            let gained = cc.window().saturating_sub(segments * MSS) / MSS;
+            prop_assert!(gained <= 3, "{name}: {gained} segments");
+            cc.on_congestion(&lost(Time::ZERO + rtt * 1000, 0));
+            prop_assert!(cc.window() >= 2 * MSS, "{name}");
+        }
     }
 }
 
