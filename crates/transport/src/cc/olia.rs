@@ -46,6 +46,7 @@ impl Olia {
             1.. => self.w.window.saturating_add(by),
             _ => self.w.window.saturating_sub(by).max(2 * self.w.mss).min(self.w.window),
         };
+        // A window that shrank below the threshold stays in congestion avoidance.
         self.w.ssthresh = self.w.ssthresh.min(self.w.window);
     }
 }
