@@ -207,7 +207,7 @@ def locate(toml_text: str, path: str) -> tuple[int, int]:
 
 
 def algorithms() -> dict[str, list[dict[str, Any]]]:
-    """Return what a contender can consist of: `transports`, `congestion`, `stacks`, `switches`, `settings`."""
+    """Return what contenders consist of: `transports`, `congestion`, `schedulers`, `stacks`, `switches`, `settings`."""
     answer: dict[str, list[dict[str, Any]]] = json.loads(_core.algorithms())
     return answer
 

@@ -74,12 +74,13 @@ def test_algorithms_lists_what_a_contender_is_made_of(haltere: Haltere) -> None:
     known = json.loads(haltere("algorithms", "--json").stdout)
     assert {"tcp", "quic"} <= {item["name"] for item in known["transports"]}
     assert {"newreno", "cubic", "bbr"} <= {item["name"] for item in known["congestion"]}
+    assert {"lowest-rtt", "linux", "ecf", "blest"} <= {item["name"] for item in known["schedulers"]}
     assert {"tcp@hyper", "quic@quinn"} <= {item["name"] for item in known["programs"]}
     stacks = {item["name"]: item for item in known["stacks"]}
     assert stacks["quic@noq"]["congestion"] == ["cubic", "newreno"]
     assert [item["name"] for item in stacks["quic@quinn"]["refused"]] == ["bbr"]
     table = haltere("algorithms").stdout
-    for kind in ("transports", "congestion", "stacks", "switches", "programs"):
+    for kind in ("transports", "congestion", "schedulers", "stacks", "switches", "programs"):
         for item in known[kind]:
             assert item["name"] in table
 

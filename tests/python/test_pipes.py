@@ -30,7 +30,7 @@ def lines_with(text: str, word: str) -> int:
 def test_the_lists_of_contenders_hold_every_word_whole(haltere: Haltere) -> None:
     text = haltere("algorithms").stdout
     known = {**core.algorithms(), "programs": programs.rows()}
-    for kind in ("transports", "congestion", "stacks", "switches", "programs"):
+    for kind in ("transports", "congestion", "schedulers", "stacks", "switches", "programs"):
         for item in known[kind]:
             assert lines_with(text, item["name"])
             assert lines_with(text, item["summary"]), item["summary"]

@@ -20,6 +20,7 @@ use haltere_sim::scenario::{LinkSpec, Measured};
 use haltere_sim::stack::{Entry, catalogue};
 use haltere_sim::{Fidelity, Files, Pcap, Scenario, ScenarioError as Wrong};
 use haltere_transport::cc::Algorithm;
+use haltere_transport::scheduler::Scheduler;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -166,7 +167,7 @@ fn setting(setting: &Setting) -> Value {
     json!({ "name": setting.name, "applies_to": applies, "means": setting.means() })
 }
 
-/// The known transports, congestion controls, production stacks, switches and names of settings as JSON.
+/// The known transports, congestion controls, path schedulers, production stacks, switches and names of settings as JSON.
 #[pyfunction]
 fn algorithms() -> PyResult<String> {
     let transports = Transport::ALL.map(|t| json!({ "name": t.describe().0, "summary": t.describe().1 }));
@@ -175,6 +176,11 @@ fn algorithms() -> PyResult<String> {
         json!({ "name": d.name, "summary": d.summary, "reference": d.reference })
     };
     let congestion: Vec<_> = Algorithm::ALL.iter().map(algorithm).collect();
+    let scheduler = |s: &Scheduler| {
+        let d = s.describe();
+        json!({ "name": d.name, "summary": d.summary, "reference": d.reference })
+    };
+    let schedulers: Vec<_> = Scheduler::ALL.iter().map(scheduler).collect();
     let settings: Vec<_> = SETTINGS.iter().map(setting).collect();
     let stack = |s: &Entry| {
         let refused: Vec<_> = s.refused.iter().map(|(name, why)| json!({ "name": name, "why": why })).collect();
@@ -182,7 +188,8 @@ fn algorithms() -> PyResult<String> {
     };
     let stacks: Vec<_> = catalogue().iter().map(stack).collect();
     to_json(&json!({
-        "transports": transports, "congestion": congestion, "stacks": stacks, "switches": mechanisms(), "settings": settings
+        "transports": transports, "congestion": congestion, "schedulers": schedulers, "stacks": stacks,
+        "switches": mechanisms(), "settings": settings
     }))
 }
 

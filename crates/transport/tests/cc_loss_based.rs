@@ -10,9 +10,23 @@ use haltere_transport::cc::{Algorithm, SlowStart, Trigger};
 const RTT: Span = Span::from_millis(100);
 const BOTH: [Grain; 2] = [Grain::Linux, Grain::Exact];
 
-/// All algorithms of this file.
-const NAMES: [&str; 11] =
-    ["tahoe", "reno", "bic", "highspeed", "scalable", "htcp", "hybla", "illinois", "westwood", "veno", "yeah"];
+/// All algorithms of this file, and the coupled ones, which are Reno on a single path.
+const NAMES: [&str; 14] = [
+    "tahoe",
+    "reno",
+    "bic",
+    "highspeed",
+    "scalable",
+    "htcp",
+    "hybla",
+    "illinois",
+    "westwood",
+    "veno",
+    "yeah",
+    "lia",
+    "olia",
+    "balia",
+];
 
 fn ms(ms: u64) -> Span {
     Span::from_millis(ms)

@@ -26,6 +26,7 @@ def algorithms(*, as_json: bool) -> None:
     columns = {
         "transports": ("name", "summary"),
         "congestion": ("name", "summary", "reference"),
+        "schedulers": ("name", "summary", "reference"),
         "stacks": ("name", "version", "congestion", "refused", "summary"),
         "switches": ("name", "type", "default", "summary", "source"),
         "settings": ("name", "applies_to", "means"),

@@ -68,6 +68,7 @@ _LEVELS = tuple(
 )
 
 _CONGESTION = {
+    "balia": "BALIA",
     "bbr": "BBR",
     "bbr3": "BBRv3",
     "bic": "BIC",
@@ -93,6 +94,7 @@ _CONGESTION = {
     "vegas": "Vegas",
     "veno": "Veno",
     "westwood": "Westwood+",
+    "wvegas": "wVegas",
     "yeah": "YeAH",
 }
 _SHADE = {"cubic": 0, "bbr": 1, "newreno": 2, "reno": 2}

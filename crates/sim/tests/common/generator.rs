@@ -92,7 +92,9 @@ impl Draw {
         let load = self.largest_mtu * 80.0 * flows as f64 / self.slowest;
         // Many successive losses end a connection, and a new flow repeatedly finds a tiny queue full.
         let crowded = self.tiny_queue && (flows > 1 || self.loss > 0.03);
-        if load > 4.0 || self.delay > 2.0 || self.loss > 0.1 || crowded {
+        // A queue of 1000 packets that another flow fills may hold a packet for longer than QUIC's idle timeout of 30 s.
+        let slow_queue = flows > 1 && self.largest_mtu * 8.0 * 1000.0 / self.slowest > 30.0;
+        if load > 4.0 || self.delay > 2.0 || self.loss > 0.1 || crowded || slow_queue {
             self.at_most(Hope::Doubtful);
         }
         let mut scenario = Map::new();

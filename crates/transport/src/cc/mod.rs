@@ -8,6 +8,7 @@
 
 #[cfg(test)]
 mod bench;
+mod coupled;
 mod hystart;
 mod observed;
 mod windows;
@@ -378,6 +379,15 @@ algorithms! {
     dctcp::Dctcp,
     /// Prague.
     prague::Prague,
+    // Coupled, for connections with several paths.
+    /// LIA.
+    lia::Lia,
+    /// OLIA.
+    olia::Olia,
+    /// BALIA.
+    balia::Balia,
+    /// wVegas.
+    wvegas::WVegas,
 }
 
 impl Algorithm {
