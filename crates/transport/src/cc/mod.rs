@@ -404,7 +404,7 @@ impl Algorithm {
 
     /// Whether it looks at the other paths of a connection.
     pub fn is_coupled(self) -> bool {
-        false
+        matches!(self, Algorithm::Lia | Algorithm::Olia | Algorithm::Balia | Algorithm::WVegas)
     }
 
     /// The algorithm called `name`.
