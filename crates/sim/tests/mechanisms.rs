@@ -5,14 +5,19 @@ mod common;
 
 use haltere_sim::contender::{Row, catalogue};
 use haltere_sim::{Fidelity, Scenario, check_at, run};
-use haltere_transport::mechanisms::{Facts, Kind, QUIC, TCP, Value};
+use haltere_transport::mechanisms::{Facts, Kind, MPQUIC, MPTCP, QUIC, TCP, Value};
 use serde_json::{Value as Json, json};
 
 /// The facts of a row, if it is a mechanism of a transport.
 fn facts(row: &Row) -> Option<Facts> {
-    let tcp = || TCP.iter().map(|m| m.facts).find(|f| f.name == row.name);
-    let quic = || QUIC.iter().map(|m| m.facts).find(|f| f.name == row.name);
-    if row.transport == "tcp" { tcp() } else { quic() }
+    let tables: [(&str, Vec<Facts>); 4] = [
+        ("tcp", TCP.iter().map(|m| m.facts).collect()),
+        ("quic", QUIC.iter().map(|m| m.facts).collect()),
+        ("mptcp", MPTCP.iter().map(|m| m.facts).collect()),
+        ("mpquic", MPQUIC.iter().map(|m| m.facts).collect()),
+    ];
+    let table = tables.into_iter().find(|(transport, _)| *transport == row.transport)?.1;
+    table.into_iter().find(|facts| facts.name == row.name)
 }
 
 /// Switches to compare: those of a base, and those added so that the row's switch differs from its default.
@@ -43,6 +48,10 @@ fn away(row: &Row) -> (&'static str, String) {
         ("quic", "connection-window", "", "+connection-window=32KiB"),
         ("quic", "max-connection-window", "+connection-window=32KiB", "+max-connection-window=32KiB"),
         ("quic", "idle-timeout", "", "+idle-timeout=100ms"),
+        ("mptcp", "opportunistic", "+receive-window=40kB+max-receive-window=40kB+lowest-rtt", "+opportunistic"),
+        ("mptcp", "penalisation", "+receive-window=40kB+max-receive-window=40kB+lowest-rtt", "+penalisation"),
+        ("mptcp", "subflow-buffer", "", "+subflow-buffer=20kB"),
+        ("mpquic", "scheduler", "", "+scheduler=daps"),
     ];
     if let Some((.., base, more)) = chosen.iter().find(|(t, n, ..)| (*t, *n) == (row.transport, row.name)) {
         return (base, (*more).into());
@@ -86,8 +95,15 @@ fn scenarios(contender: &str) -> Vec<Json> {
         json!({ "contender": contender, "app": "https", "size": "20kB" }),
         json!({ "contender": contender, "app": "https", "page": { "objects": objects } }),
     ];
+    // The second path of those that use several is slower and farther, and is interrupted.
+    let outage = json!([{ "from": "400ms", "to": "8s" }]);
+    let second = json!({ "rate": "4Mbit/s", "delay": "60ms", "queue": "60p", "down": { "outage": outage } });
     let of = |link: &Json, flow: &Json| {
-        let topology = json!({ "kind": "point-to-point", "link": link });
+        let topology = if contender.starts_with("mp") {
+            json!({ "kind": "multipath", "paths": [link, second] })
+        } else {
+            json!({ "kind": "point-to-point", "link": link })
+        };
         json!({ "time_limit": "40s", "topology": topology, "flows": [flow] })
     };
     flows.iter().flat_map(|flow| links.iter().map(|link| of(link, flow)).collect::<Vec<_>>()).collect()
@@ -303,7 +319,7 @@ fn ends(facts: &Facts) -> Vec<String> {
 fn the_ends_of_all_ranges_alone_and_in_pairs_leave_connections_sound() {
     let mut dice = haltere_net::rng::Streams::new(7, 0).named("switches");
     let mut runs = 0;
-    for transport in ["tcp", "quic"] {
+    for transport in ["tcp", "quic", "mptcp", "mpquic"] {
         let own = catalogue().into_iter().filter(|row| row.transport == transport);
         let texts: Vec<String> = own.filter_map(|row| facts(&row)).flat_map(|f| ends(&f)).collect();
         let pair = |dice: &mut haltere_net::rng::Stream| {

@@ -223,7 +223,7 @@ impl Connection {
     }
 
     fn tell_writable(&mut self) {
-        if self.sending.unsent() < self.low_water {
+        if self.unsent(StreamId(0)) < self.low_water {
             self.low_water = 0;
             self.events.push_back(Event::Writable(StreamId(0)));
         }
