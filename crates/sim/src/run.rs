@@ -3,7 +3,7 @@
 use crate::build::{FlowEnds, Owner, Run, build};
 use crate::fidelity::Fidelity;
 use crate::recorder::{Files, Recorder};
-use crate::result::{RunResult, SeriesResult, TraceResult};
+use crate::result::{Baseline, RunResult, SeriesResult, TraceResult};
 use crate::scenario::{Load, Probe, Quantity, Scenario, ScenarioError};
 use crate::world::{Process, ProcessId};
 use haltere_net::{Metric, Span, Time};
@@ -100,14 +100,16 @@ fn drive(
     };
     let span = |q: Quantity<Span>| Time::ZERO + q.0;
     let end = scenario.duration.or(scenario.time_limit).map_or(Time::ZERO + DEFAULT_TIME_LIMIT, span);
-    let mut baseline = vec![0; run.flows.len()];
+    let held = vec![None; run.world.elements().len()];
+    let mut baseline = Baseline { from: Time::ZERO, bytes: vec![0; run.flows.len()], held };
     let mut outcome = Ok(false);
     if let Some(from) = scenario.measure_from.map(span) {
         outcome = run.world.run(from, &mut done);
-        for (flow, bytes) in baseline.iter_mut().enumerate() {
+        for (flow, bytes) in baseline.bytes.iter_mut().enumerate() {
             let client = &run.world.processes()[FlowEnds::of(flow).client.0 as usize];
             *bytes = client.report().fetch().map_or(0, |fetch| fetch.received);
         }
+        (baseline.from, baseline.held) = (from, run.world.held());
     }
     if outcome == Ok(false) {
         outcome = run.world.run(end, &mut done);

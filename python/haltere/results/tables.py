@@ -61,6 +61,12 @@ LINK: dict[str, pl.DataType] = {
     "max_ring_packets": pl.Int64(),
     "mean_ring_delay_s": pl.Float64(),
     "max_ring_delay_s": pl.Float64(),
+    "mean_queue_packets": pl.Float64(),
+    "mean_queue_bytes": pl.Float64(),
+    "mean_qdisc_packets": pl.Float64(),
+    "mean_qdisc_bytes": pl.Float64(),
+    "mean_ring_packets": pl.Float64(),
+    "mean_ring_bytes": pl.Float64(),
 }
 PROBE: dict[str, pl.DataType] = {
     "probe": pl.Int64(),
@@ -136,6 +142,9 @@ BOTTLENECK = (
     "mean_qdisc_delay_s",
     "max_ring_packets",
     "mean_ring_delay_s",
+    "mean_queue_packets",
+    "mean_qdisc_packets",
+    "mean_ring_packets",
 )
 KEY = ("run_id", "experiment", "treatment", "fidelity", "replication", "seed")
 """The columns that tell runs apart, beside the factors."""

@@ -8,6 +8,7 @@ pub use haltere_net::report::LinkResult;
 pub use loads::LoadResult;
 pub use probes::ProbeResult;
 use serde::Serialize;
+pub(crate) use summary::Baseline;
 
 /// The result of a run; the columns of the result tables.
 #[derive(Clone, Debug, Serialize)]
