@@ -127,9 +127,8 @@ fn small_queues_bound_each_flow_by_itself() {
 #[test]
 fn a_full_local_queue_reduces_the_window_and_loses_nothing() {
     let path = json!({ "queue": "50p", "ring": "10p", "bql": false });
-    for contender in
-        ["tcp/cubic-tsq", "tcp/newreno-tsq", "tcp/cubic-tsq-prr", "tcp/newreno-tsq-sack", "tcp/cubic-tsq-tso"]
-    {
+    let others = ["tcp/cubic-tsq-prr", "tcp/newreno-tsq-sack", "tcp/cubic-tsq-tso", "tcp/prague-tsq", "tcp/dctcp-tsq"];
+    for contender in ["tcp/cubic-tsq", "tcp/newreno-tsq"].into_iter().chain(others) {
         let result = run(&[contender], path.clone(), None);
         let flow = &result.flows[0];
         assert!(down(&result).dropped_queue > 5, "{contender}: {}", down(&result).dropped_queue);
