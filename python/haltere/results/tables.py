@@ -17,6 +17,7 @@ FLOW: dict[str, pl.DataType] = {
     "flow": pl.Int64(),
     "contender": pl.String(),
     "pair": pl.Int64(),
+    "direction": pl.String(),
     "start_s": pl.Float64(),
     "completion_s": pl.Float64(),
     "handshake_s": pl.Float64(),

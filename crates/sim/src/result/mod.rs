@@ -44,6 +44,8 @@ pub struct FlowResult {
     pub contender: String,
     /// Its pair of hosts.
     pub pair: u32,
+    /// Which way the object travels: `down` or `up`.
+    pub direction: &'static str,
     /// When the client connected, s.
     pub start_s: f64,
     /// Time from the connect to the last byte read, s.

@@ -107,6 +107,7 @@ impl Run {
             flow: i as u32,
             contender: flow.contender.to_string(),
             pair: flow.pair.unwrap_or(0),
+            direction: flow.direction.name(),
             start_s: start.as_secs_f64(),
             completion_s: completion,
             handshake_s: since_start(progress.connected),

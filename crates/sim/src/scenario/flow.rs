@@ -71,6 +71,16 @@ pub enum Way {
     Up,
 }
 
+impl Way {
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Down => "down",
+            Way::Up => "up",
+        }
+    }
+}
+
 /// The protocol on a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
