@@ -40,12 +40,14 @@ fn word(u: &mut Unstructured<'_>) -> Result<String> {
 
 /// A queue with what is known of it.
 struct Watched {
+    word: String,
     queue: Box<dyn QueueDiscipline<u32>>,
     counters: LinkCounters,
-    /// The lengths of the packets that wait.
-    waiting: HashMap<u32, u32>,
-    /// The last packet of each flow and class that left.
-    last: HashMap<(FlowKey, u8), u32>,
+    /// The lengths of the packets that wait, and the ECN field with which they came.
+    waiting: HashMap<u32, (u32, u8)>,
+    /// The last packet that left of each flow, class and ECN field: bands reorder classes, and dualpi2 has a queue for some
+    /// of the ECN fields.
+    last: HashMap<(FlowKey, u8, u8), u32>,
     now: Time,
 }
 
@@ -60,7 +62,7 @@ impl Watched {
     }
 
     fn enqueue(&mut self, packet: Packet<u32>) {
-        self.waiting.insert(packet.body, packet.len);
+        self.waiting.insert(packet.body, (packet.len, packet.ecn as u8));
         self.act(|queue, now, fates| queue.enqueue(Packet { arrived: now, ..packet }, now, fates));
         self.check();
     }
@@ -70,15 +72,17 @@ impl Watched {
             return;
         }
         if let Some(packet) = self.act(|queue, now, fates| queue.dequeue(now, fates)) {
-            assert!(self.waiting.remove(&packet.body).is_some(), "leaves twice");
-            let before = self.last.insert((packet.flow, packet.class), packet.body);
-            assert!(before.is_none_or(|before| before < packet.body), "leaves after a later one");
+            let known = self.waiting.remove(&packet.body);
+            assert!(known.is_some(), "leaves twice");
+            let ecn = known.map_or(0, |(_, ecn)| ecn);
+            let before = self.last.insert((packet.flow, packet.class, ecn), packet.body);
+            assert!(before.is_none_or(|before| before < packet.body), "{}: {} leaves after a later one", self.word, packet.body);
         }
         self.check();
     }
 
     fn check(&self) {
-        let bytes = self.waiting.values().map(|&len| u64::from(len)).sum();
+        let bytes = self.waiting.values().map(|&(len, _)| u64::from(len)).sum();
         assert_eq!(self.queue.backlog(), Backlog { packets: self.waiting.len() as u64, bytes });
         assert_eq!(self.queue.ready_at() == Time::NEVER, self.waiting.is_empty());
     }
@@ -92,7 +96,8 @@ fn play(u: &mut Unstructured<'_>) -> Result<()> {
     let scale = Scale { rate, rtt: Span::from_micros(u.arbitrary::<u16>()?.into()), mtu: u.arbitrary::<u16>()?.into() };
     let queue = config.build(&Place { scale, name: "l/down", streams: &Streams::new(u.arbitrary()?, 0) });
     let (waiting, last) = (HashMap::new(), HashMap::new());
-    let mut watched = Watched { queue, counters: LinkCounters::default(), waiting, last, now: Time::ZERO };
+    let counters = LinkCounters::default();
+    let mut watched = Watched { word: word.clone(), queue, counters, waiting, last, now: Time::ZERO };
     for n in 0.. {
         if u.is_empty() {
             break;

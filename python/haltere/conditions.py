@@ -160,7 +160,8 @@ class Conditions(PathConditions):
     app: Annotated[
         str,
         About(
-            "`https` (TLS 1.3 with HTTP/2, or HTTP/3) or `raw` (connect, one byte up, the bytes back).", at="flows.app"
+            "`https` (TLS 1.3 with HTTP/2, or HTTP/3), `raw` (connect, one byte up, the bytes back) or `ssh` (scp).",
+            at="flows.app",
         ),
     ] = "https"
     share: Annotated[bool, About("Let them share the link for --duration instead of fetching one after the other.")] = (

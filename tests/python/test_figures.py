@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,13 +13,14 @@ import pytest
 
 import report_tables as synthetic
 from haltere.errors import InputError
-from haltere.figures import data, paper, quantities, screen, spec, trace_figure
+from haltere.figures import data, paper, points, quantities, screen, spec, timeline, trace_figure
 from haltere.figures.contenders import display_name, look
 from haltere.figures.metrics import METRICS
 from haltere.figures.tables import Tables, paired, standing
 from haltere.figures.text import OPACITY, fixed, number, significant, strength
-from haltere.figures.trace import _end_of, _step, _worth_drawing
+from haltere.figures.trace import _end_of, _worth_drawing, thin
 from haltere.stats import Interval
+from haltere.study import Study
 
 STUDY = Path(__file__).parents[2] / "studies" / "quic-dumbbell"
 BAR = spec.Bars(
@@ -312,8 +314,70 @@ def test_thinning_keeps_every_peak() -> None:
     values = np.zeros(200_000)
     values[123_456] = 7.0
     values[77_777] = -3.0
-    times, thin = _step({"t_s": np.linspace(0, 10, 200_000).tolist(), "v": values.tolist()}, 10.0)
+    times, kept = thin({"t_s": np.linspace(0, 10, 200_000).tolist(), "v": values.tolist()}, 10.0)
     assert len(times) < 10_000
-    assert thin.max() == 7.0
-    assert thin.min() == -3.0
+    assert kept.max() == 7.0
+    assert kept.min() == -3.0
     assert (np.diff(times) >= 0).all()
+
+
+def test_points_set_a_loss_against_a_gain_and_label_all_apart(tables: Tables, tmp_path: Path) -> None:
+    where = {"rate": "40 Mbit/s", "delay": "100ms", "congestion": "cubic", "size": "32MB"}
+    of = spec.Points(
+        name="cost",
+        experiment="base",
+        metric="completion_time",
+        lost="throughput",
+        against={**where, "transport": "tcp", "loss": "0%"},
+        label="loss",
+        where={**where, "transport": "tcp"},
+        also=(spec.OtherPoint(label="other", levels={**where, "transport": "quic", "loss": "0%"}),),
+    )
+    figure = points.points(tables, of)
+    levels = tables.levels("base", "loss")
+    assert len(figure.dots) == len(levels) + 1 and figure.dots[-1].label == "other"
+    lossless = next(dot for dot, level in zip(figure.dots, levels, strict=False) if level == "0%")
+    assert lossless.x.exact and lossless.x.value == 0
+    assert points.points_svg(figure).count("<circle") == len(figure.dots) == len(points.table(figure))
+    assert "lost against" in figure.x.label
+    [svg, pdf] = points.draw_points(figure, tmp_path / "cost")
+    assert svg.stat().st_size > 1000 and pdf.stat().st_size > 1000
+    for gap in (0.01, 0.1, 1 / (len(figure.dots) - 1)):
+        places = sorted(figure.label_places(gap))
+        assert places[0] >= 0 and places[-1] <= 1 + 1e-9
+        assert all(b - a >= gap - 1e-9 for a, b in itertools.pairwise(places))
+    with pytest.raises(data.NotInResultsError, match="base"):
+        points.points(tables, of.model_copy(update={"where": {"rate": "1bit/s"}, "also": ()}))
+
+
+TIMED = """
+[study]
+name = "timed"
+seed = 1
+replications = 2
+[experiments.base.factors]
+ring = ["5p", "20p"]
+[experiments.base.scenario]
+time_limit = "60s"
+topology = { kind = "point-to-point", link = { rate = "5Mbit/s", delay = "5ms", ring = "{ring}", bql = false } }
+flows = [{ contender = "tcp/cubic-tsq", app = "raw", size = "100MB" }]
+probes = [{ kind = "icmp", interval = "100ms" }]
+"""
+
+
+def test_a_timeline_is_the_run_of_the_results_up_to_a_time(tmp_path: Path) -> None:
+    study = Study.parse(TIMED)
+    of = spec.Timeline(name="one", experiment="base", where={"ring": "20p"}, until="4s", link="link down")
+    figure = timeline.timeline(study, of)
+    rtt, stages = figure.plots
+    assert (rtt.x.high, stages.x.high) == (4.0, 4.0)
+    assert [line.label for line in stages.lines] == ["queue discipline", "ring"]
+    assert max(value for _, value in stages.lines[1].points) == 20
+    assert len(rtt.lines[0].points) > 10 and 10 < rtt.lines[0].points[0][1] < 20
+    assert all(svg.startswith("<svg") for svg in timeline.timeline_svgs(figure))
+    assert len(timeline.draw_timeline(figure, tmp_path / "one")) == 2
+    for wrong in ({"where": {"ring": "7p"}}, {"experiment": "none"}, {"replication": 2}):
+        with pytest.raises(data.NotInResultsError):
+            timeline.timeline(study, of.model_copy(update=wrong))
+    with pytest.raises(data.NotInResultsError, match="stages of nowhere"):
+        timeline.timeline(study, of.model_copy(update={"link": "nowhere", "probe": "probe 9"}))

@@ -60,6 +60,7 @@ def test_losses_are_those_of_the_simulator() -> None:
         ({"flow": {"contender": "tcp/cubic+tfo"}}, ["tfo", 'fidelity "model"']),
         ({"flow": {"contender": "quic/cubic+0rtt", "app": "https"}}, ["0rtt", 'fidelity "model"']),
         ({"flow": {"contender": "tcp/cubic", "ack": {"every": 4}}}, ["ack", 'fidelity "model"']),
+        ({"flow": {"contender": "tcp/cubic", "app": "ssh"}}, ["only the model has app", 'fidelity "model"']),
         ({"bottleneck": {"jitter": "3ms"}}, ["jitter", 'links = "haltere"']),
         ({"bottleneck": {"mark": "5p"}}, ["marks", 'links = "haltere"']),
         ({"bottleneck": {"rate": {"trace": [1, 2]}}}, ["recorded rate", 'links = "haltere"']),

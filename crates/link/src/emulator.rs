@@ -127,5 +127,5 @@ fn drive(mut engine: Engine, mut kernel: Kernel, manner: Manner) -> Report {
     kernel.look_everywhere();
     engine.finish(&mut kernel);
     let elapsed = kernel.now().since(Time::ZERO);
-    Report::new(&engine, Thread { elapsed, cpu: thread_cpu(), realtime, calls: kernel.calls })
+    Report::new(&mut engine, Thread { elapsed, cpu: thread_cpu(), realtime, calls: kernel.calls })
 }

@@ -11,6 +11,7 @@ use crate::spec::{EmulatorSpec, Manner};
 use crate::unit::Unit;
 use haltere_net::element::{AnyElement, Element, Port};
 use haltere_net::interface::Crediting;
+use haltere_net::occupancy::Held;
 use haltere_net::rng::Streams;
 use haltere_net::topology::Direction;
 use haltere_net::{ComponentId, Cx, Ecn, Packet, Time};
@@ -104,6 +105,12 @@ impl Engine {
     /// Its lanes.
     pub fn lanes(&self) -> &[Lane] {
         &self.lanes
+    }
+
+    /// What each lane's link held, until `now`.
+    pub fn held(&mut self, now: Time) -> Vec<Option<Held>> {
+        let mut cx = Cx::new(now, ComponentId(0));
+        self.lanes.iter_mut().map(|lane| lane.link.held(now, &mut cx)).collect()
     }
 
     /// Packets handed on.

@@ -1,9 +1,10 @@
 //! The report of an emulator.
 
 use crate::engine::Engine;
-use haltere_net::Span;
 use haltere_net::element::Element;
-use haltere_net::report::LinkResult;
+use haltere_net::occupancy::Held;
+use haltere_net::report::{LinkResult, OccupancyResult};
+use haltere_net::{Span, Time};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
@@ -132,13 +133,16 @@ pub struct Report {
 
 impl Report {
     /// What an engine counted.
-    pub fn new(engine: &Engine, thread: Thread) -> Report {
+    pub fn new(engine: &mut Engine, thread: Thread) -> Report {
         let mut all = Lateness::default();
-        let links = engine.lanes().iter().map(|lane| {
+        let held = engine.held(Time::ZERO + thread.elapsed);
+        let links = engine.lanes().iter().zip(held).map(|(lane, held)| {
+            let occupancy = held.map(|held| OccupancyResult::new(Held::default(), held, thread.elapsed));
             all.add(&lane.lateness);
             LaneReport {
                 counters: LinkResult::new(&lane.name, lane.direction, lane.link.counters())
-                    .with_stages(lane.link.stages()),
+                    .with_stages(lane.link.stages())
+                    .with_occupancy(occupancy),
                 lateness_s: lane.lateness.summary(),
             }
         });

@@ -85,6 +85,11 @@ fn word(discipline: Discipline) -> String {
         "drr" => ",flows=65536",
         "sfq" => ",flows=65408,divisor=65536",
         "fq" => ",flow_limit=100000p",
+        "fq_codel" => ",flows=65536,memory_limit=1GB,target=1s,interval=10s",
+        "fq_pie" => ",flows=65536",
+        "dualpi2" => ",memlimit=1GB",
+        // It has no limit but that of its memory.
+        "cake" => return "cake:memlimit=1GB".to_string(),
         _ => "",
     };
     let limit = if name == "red" { "100GB" } else { "100000p" };

@@ -34,6 +34,7 @@
 use crate::counters::{LinkCounters, Stages};
 use crate::cx::Cx;
 use crate::link::Link;
+use crate::occupancy::Held;
 use crate::packet::{FlowKey, Packet};
 use crate::time::Time;
 
@@ -105,6 +106,11 @@ pub trait Element<B>: Send {
         None
     }
 
+    /// What it held from the beginning until `until`, which is not before the last call; `None` if it does not count this.
+    fn held(&mut self, _until: Time, _cx: &mut Cx<'_>) -> Option<Held> {
+        None
+    }
+
     /// Packets inside: waiting, being sent, propagating.
     fn inside(&self) -> u64;
 
@@ -130,6 +136,9 @@ impl<B: Clone + Send + 'static> Element<B> for Link<B> {
     }
     fn counters(&self) -> LinkCounters {
         Link::counters(self)
+    }
+    fn held(&mut self, until: Time, cx: &mut Cx<'_>) -> Option<Held> {
+        Some(Link::held(self, until, cx))
     }
     fn inside(&self) -> u64 {
         Link::inside(self)
@@ -211,6 +220,12 @@ impl<B: Clone + Send + 'static> Element<B> for AnyElement<B> {
         match self {
             AnyElement::Link(link) => link.counters(),
             AnyElement::Other(element) => element.counters(),
+        }
+    }
+    fn held(&mut self, until: Time, cx: &mut Cx<'_>) -> Option<Held> {
+        match self {
+            AnyElement::Link(link) => Element::held(link, until, cx),
+            AnyElement::Other(element) => element.held(until, cx),
         }
     }
     fn inside(&self) -> u64 {

@@ -2,6 +2,8 @@
 
 use crate::counters::Stages;
 use crate::link::LinkCounters;
+use crate::occupancy::{Area, Held};
+use crate::time::Span;
 use crate::topology::Direction;
 use serde::Serialize;
 
@@ -43,6 +45,51 @@ pub struct LinkResult {
     /// What its queue discipline and its ring held, if it has a ring.
     #[serde(flatten)]
     pub stages: StagesResult,
+    /// What stood in it on average over time.
+    #[serde(flatten)]
+    pub occupancy: OccupancyResult,
+}
+
+/// Mean occupancies over the measured time. All are empty where that has no length.
+#[derive(Clone, Default, PartialEq, Debug, Serialize)]
+pub struct OccupancyResult {
+    /// Packets that wait, in both stages if there is a ring, without the one being sent.
+    pub mean_queue_packets: Option<f64>,
+    /// The same in bytes.
+    pub mean_queue_bytes: Option<f64>,
+    /// Packets in the queue discipline, if there is a ring.
+    pub mean_qdisc_packets: Option<f64>,
+    /// The same in bytes.
+    pub mean_qdisc_bytes: Option<f64>,
+    /// Packets in the ring, with the one being sent.
+    pub mean_ring_packets: Option<f64>,
+    /// The same in bytes.
+    pub mean_ring_bytes: Option<f64>,
+}
+
+impl OccupancyResult {
+    /// The means over a time of this length at whose beginning and end an element had `held` this.
+    pub fn new(before: Held, after: Held, time: Span) -> OccupancyResult {
+        let mean = |area: u128| (time > Span::ZERO).then(|| area as f64 / time.as_nanos() as f64);
+        let means = |before: Area, after: Area| {
+            let area = after - before;
+            (mean(area.packet_ns), mean(area.byte_ns))
+        };
+        let (mean_queue_packets, mean_queue_bytes) = means(before.queue, after.queue);
+        let stages = after.stages.map(|after| {
+            let before = before.stages.unwrap_or_default();
+            (means(before.qdisc, after.qdisc), means(before.ring, after.ring))
+        });
+        let ((mean_qdisc_packets, mean_qdisc_bytes), (mean_ring_packets, mean_ring_bytes)) = stages.unwrap_or_default();
+        OccupancyResult {
+            mean_queue_packets,
+            mean_queue_bytes,
+            mean_qdisc_packets,
+            mean_qdisc_bytes,
+            mean_ring_packets,
+            mean_ring_bytes,
+        }
+    }
 }
 
 /// The stages of a network interface. All are empty for a link without a ring.
@@ -100,6 +147,7 @@ impl LinkResult {
             dropped_outage: c.dropped_outage,
             max_queueing_delay_s: c.max_queueing.as_secs_f64(),
             stages: StagesResult::default(),
+            occupancy: OccupancyResult::default(),
         }
     }
 
@@ -107,5 +155,11 @@ impl LinkResult {
     #[must_use]
     pub fn with_stages(self, stages: Option<Stages>) -> LinkResult {
         LinkResult { stages: stages.map(StagesResult::from).unwrap_or_default(), ..self }
+    }
+
+    /// The same with mean occupancies, if they were counted.
+    #[must_use]
+    pub fn with_occupancy(self, occupancy: Option<OccupancyResult>) -> LinkResult {
+        LinkResult { occupancy: occupancy.unwrap_or_default(), ..self }
     }
 }

@@ -9,6 +9,7 @@ use haltere_net::element::{Admission, AnyElement, Credit, Element, Port};
 use haltere_net::interface::{Crediting, Interface, Ring};
 use haltere_net::link::{Link, LinkConfig};
 use haltere_net::loss::{JitterModel, LossModel};
+use haltere_net::occupancy::{Area, Held};
 use haltere_net::queue::{DropTail, HeadDrop, Limit, Place, QueueConfig, QueueDiscipline, Scale};
 use haltere_net::rng::Streams;
 use haltere_net::trace::RateTrace;
@@ -138,6 +139,9 @@ struct Seen {
     counters: LinkCounters,
     stages: Option<Stages>,
     peaks: Peaks,
+    /// What waited until each offer, and until the end.
+    waited: Vec<Area>,
+    held: Option<Held>,
 }
 
 fn take(element: &mut AnyElement<u32>, now: Time, seen: &mut Seen) {
@@ -164,6 +168,7 @@ fn drive(mut element: AnyElement<u32>, offers: &[(u64, u32)], extra: &[u64]) -> 
         take(&mut element, now, &mut seen);
         if let Some(n) = offer {
             let mut cx = Cx::with_probe(now, ComponentId(0), Some(&mut seen.peaks));
+            seen.waited.push(element.held(now, &mut cx).unwrap().queue);
             element.offer(Port(0), packet(n as u32, offers[n].1), &mut cx);
             seen.admissions.push(element.admission());
             assert!(element.conserves());
@@ -172,6 +177,10 @@ fn drive(mut element: AnyElement<u32>, offers: &[(u64, u32)], extra: &[u64]) -> 
     for _ in 0..10_000 {
         let wake = element.next_wake();
         if wake == Time::NEVER {
+            // Nothing waits any more. Packets that are lost may leave the queue after the last wake.
+            let end = Time::from_nanos(u64::MAX / 2);
+            seen.held = element.held(end, &mut Cx::new(end, ComponentId(0)));
+            seen.waited.extend(seen.held.map(|held| held.queue));
             assert_eq!(element.inside(), 0);
             (seen.counters, seen.stages) = (element.counters(), element.stages());
             return seen;
@@ -196,6 +205,11 @@ proptest! {
         let credited: u64 = once.credits.iter().map(|(_, c)| u64::from(c.bytes)).sum();
         prop_assert_eq!(credited, offers.iter().map(|o| u64::from(o.1)).sum::<u64>());
         prop_assert!(once.credits.is_sorted_by_key(|(at, _)| *at) && once.packets.is_sorted_by_key(|p| p.0));
+        // What both stages held is what waited, and the packets that were being sent.
+        let held = once.held.unwrap();
+        let Some(stages) = held.stages else { return Err(TestCaseError::fail("an interface has stages")) };
+        prop_assert!(stages.qdisc.packet_ns + stages.ring.packet_ns >= held.queue.packet_ns);
+        prop_assert!(stages.ring.packet_ns >= once.stages.unwrap().ring_ns);
         // Bounds: the ring's own, and what was recorded is what was counted.
         let stages = once.stages.unwrap();
         prop_assert!(stages.max_ring_packets <= ring.packets);
@@ -224,7 +238,7 @@ proptest! {
         let two = drive(interface(&config, ring, queue, Crediting::Off), &offers, &[]);
         let link = Link::with_discipline(&config, "l", &Streams::new(11, 2), queue.build());
         let one = drive(link.into(), &offers, &[]);
-        prop_assert_eq!((one.packets, one.counters), (two.packets, two.counters));
+        prop_assert_eq!((one.packets, one.counters, one.waited), (two.packets, two.counters, two.waited));
         prop_assert_eq!(two.stages.unwrap().ring_ns, 0);
     }
 
@@ -239,7 +253,7 @@ proptest! {
         let streams = Streams::new(11, 2);
         let two = AnyElement::of(&LinkConfig { ring, ..config.clone() }, "l", &streams, Crediting::On);
         let (two, one) = (drive(two, &offers, &[]), drive(Link::new(&config, "l", &streams).into(), &offers, &[]));
-        prop_assert_eq!((one.packets, one.counters), (two.packets, two.counters));
+        prop_assert_eq!((one.packets, one.counters, one.waited), (two.packets, two.counters, two.waited));
     }
 
     /// A first-in-first-out queue that is counted in packets may be divided among the stages as one likes.
@@ -253,7 +267,7 @@ proptest! {
         let two = drive(AnyElement::Other(Box::new(interface)), &offers, &[]);
         let link = Link::with_discipline(&config, "l", &streams, queue(limit + ring - 1));
         let one = drive(link.into(), &offers, &[]);
-        prop_assert_eq!((one.packets, one.counters), (two.packets, two.counters));
+        prop_assert_eq!((one.packets, one.counters, one.waited), (two.packets, two.counters, two.waited));
     }
 }
 
@@ -272,6 +286,11 @@ fn each_stage_is_counted_by_itself() {
     assert_eq!((stages.qdisc_ns, stages.max_qdisc), (6_000_000, Span::from_millis(3)));
     assert_eq!((stages.ring_ns, stages.max_ring), (6_000_000 + 9_000_000, Span::from_millis(3)));
     assert_eq!((seen.counters.dropped_queue, seen.counters.max_queue_packets), (2, 6));
+    // Of seven packets that take 1 ms each, four are in the ring at first and three in the discipline. All that wait: 6 ms
+    // of the last packet, 5 ms of the one before it, and so on.
+    let Held { queue, stages: Some(held) } = seen.held.unwrap() else { panic!("an interface has stages") };
+    let area = |ms: u128| Area { packet_ns: ms * 1_000_000, byte_ns: ms * 1_000_000_000 };
+    assert_eq!((queue, held.qdisc, held.ring), (area(6 + 5 + 4 + 3 + 2 + 1), area(3 + 2 + 1), area(4 * 4 + 3 + 2 + 1)));
     let times: Vec<u64> = seen.credits.iter().map(|(at, _)| at.as_nanos() / 1_000_000).collect();
     assert_eq!(times, [0, 0, 1, 2, 3, 4, 5, 6, 7], "drops at once, the others when they are sent");
     assert_eq!(seen.admissions[6..], [Admission::Taken, Admission::Refused, Admission::Refused]);

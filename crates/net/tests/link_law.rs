@@ -6,6 +6,7 @@ mod disciplines;
 use disciplines::FairAged;
 use haltere_net::link::{Link, LinkConfig, LinkCounters};
 use haltere_net::loss::{JitterModel, LossModel};
+use haltere_net::occupancy::Area;
 use haltere_net::queue::{Discipline, DropTail, Limit, Place, QueueConfig, QueueDiscipline};
 use haltere_net::rng::Streams;
 use haltere_net::trace::RateTrace;
@@ -119,6 +120,19 @@ fn drive_and_count(mut link: Link<u32>, offers: &[(u64, u32)], extra: &[u64]) ->
     assert_eq!(link.inside(), 0);
     assert_eq!(link.next_wake(), Time::NEVER);
     (out, link.counters())
+}
+
+/// What waited in a link, until each offer (with the packets before it) and until long after the last.
+fn waited(mut link: Link<u32>, offers: &[(u64, u32)]) -> Vec<Area> {
+    let end = Time::from_nanos(u64::MAX / 2);
+    let mut seen = Vec::new();
+    for (n, &(t, len)) in offers.iter().enumerate() {
+        let mut cx = Cx::new(Time::from_nanos(t), ComponentId(0));
+        seen.push(link.held(cx.now, &mut cx).queue);
+        link.offer(packet(n as u32, len), &mut cx);
+    }
+    seen.push(link.held(end, &mut Cx::new(end, ComponentId(0))).queue);
+    seen
 }
 
 /// Drives a link as a simulator does: polls when the link asks for it and at no other time. A link that asked for the
@@ -264,6 +278,8 @@ proptest! {
         let known = drive_and_count(make(&config, Queue::Configured), &offers, &extra);
         let served = drive_and_count(make(&config, Queue::Served), &offers, &extra);
         prop_assert_eq!(known, served);
+        let [known, served] = [Queue::Configured, Queue::Served].map(|queue| waited(make(&config, queue), &offers));
+        prop_assert_eq!(known, served);
     }
 }
 
@@ -348,6 +364,31 @@ fn what_waited_too_long_is_marked_or_dropped_as_it_leaves() {
     assert!(counters.dropped_early > 0 && counters.marked > 0 && counters.dropped_queue == 0, "{counters:?}");
     assert_eq!(counters.marked, out.iter().filter(|a| a.1 >> 31 == 1).count() as u64);
     assert_eq!(counters.delivered + counters.dropped_early, 9);
+}
+
+/// Three packets of 1 ms each at once, two of which wait, and two more at 2.25 ms, before the wire is idle.
+#[test]
+fn what_waits_is_integrated_over_time() {
+    let offers = [(0, 1000), (0, 1000), (0, 500), (2_250_000, 1000), (2_250_000, 1000)];
+    let area = |packet_us: u128, byte_us: u128| Area { packet_ns: packet_us * 1000, byte_ns: byte_us * 1000 };
+    // 1000 bytes wait for 1 ms and 500 for 2 ms; then the wire is busy until 2.5 ms, and 1000 wait for 0.25 and 1.25 ms.
+    let first = area(3000, 1_000_000 + 1_000_000);
+    let all = area(3000 + 1500, 2_000_000 + 1_500_000);
+    for queue in [Queue::Configured, Queue::Served] {
+        let seen = waited(make(&slow(), queue), &offers);
+        assert_eq!(seen, [area(0, 0), area(0, 0), area(0, 0), first, first, all], "{queue:?}");
+    }
+    // Half a millisecond after the beginning both have waited for half a millisecond.
+    let seen = waited(make(&slow(), Queue::Configured), &[(0, 1000), (0, 1000), (0, 500), (500_000, 100)]);
+    assert_eq!(seen[3], area(1000, 750_000));
+}
+
+/// A packet that is dropped at the head has stood in the queue until then.
+#[test]
+fn what_is_dropped_later_counts_as_long_as_it_waits() {
+    // The first is sent for 1 ms; the fifth replaces the second after 0.6 ms. The others wait until 1, 2 and 3 ms.
+    let seen = waited(make(&slow(), HEAD_DROP), &[(0, 1000), (0, 1000), (0, 1000), (0, 1000), (600_000, 1000)]);
+    assert_eq!(seen[5].packet_ns, 600_000 + 1_000_000 + 2_000_000 + 2_400_000);
 }
 
 fn millis(ms: u64) -> Span {

@@ -17,6 +17,7 @@ pub mod result;
 mod run;
 pub mod scenario;
 pub mod schedule;
+pub mod ssh;
 pub mod stack;
 pub mod tls;
 pub mod world;

@@ -312,17 +312,23 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
         implementation: path.contender.implementation.clone(),
         congestion: path.contender.congestion.clone(),
         switches: path.contender.switched(),
-        app: flow.app,
+        // A rig has no such transfers, and says so of each that is asked for.
+        app: if flow.app == App::Ssh { App::Raw } else { flow.app },
         pair: flow.pair.unwrap_or(0),
         server: path.server.0,
         client: path.client.0,
         mtu: path.first().mtu,
         size: flow.total(),
         start_ns: path.start.as_nanos(),
-        only_modelled: [("ack", flow.ack.is_some()), ("page", flow.page.is_some()), ("tos", flow.tos.is_some())]
-            .into_iter()
-            .filter_map(|(name, given)| given.then_some(name))
-            .collect(),
+        only_modelled: [
+            ("ack", flow.ack.is_some()),
+            ("page", flow.page.is_some()),
+            ("tos", flow.tos.is_some()),
+            ("app", flow.app == App::Ssh),
+        ]
+        .into_iter()
+        .filter_map(|(name, given)| given.then_some(name))
+        .collect(),
     });
     Ok(Description {
         nodes: network.topology.nodes().map(str::to_string).collect(),

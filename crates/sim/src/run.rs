@@ -3,13 +3,15 @@
 use crate::build::{FlowEnds, Owner, Run, build};
 use crate::fidelity::Fidelity;
 use crate::recorder::{Files, Recorder};
-use crate::result::{RunResult, SeriesResult, TraceResult};
+use crate::result::{Baseline, RunResult, SeriesResult, TraceResult};
 use crate::scenario::{Load, Probe, Quantity, Scenario, ScenarioError};
-use crate::world::{Process, ProcessId};
+use crate::world::{Process, ProcessId, Stall};
 use haltere_net::{Metric, Span, Time};
 use haltere_transport::Role;
 
 const DEFAULT_TIME_LIMIT: Span = Span::from_secs(3600);
+/// How often a recorded run notes what each flow has received.
+const NOTED: Span = Span::from_millis(100);
 
 /// Runs a scenario in the model: a pure function of its arguments.
 pub fn run(scenario: &Scenario, seed: u64, replication: u64) -> Result<RunResult, ScenarioError> {
@@ -44,7 +46,7 @@ pub fn trace_at(
     replication: u64,
     files: &Files,
 ) -> Result<TraceResult, ScenarioError> {
-    let (result, mut run) = drive(fidelity, scenario, (seed, replication), Some(files))?;
+    let (result, mut run, received) = drive(fidelity, scenario, (seed, replication), Some(files))?;
     let links = run.world.elements().len() as u32;
     let series = run.world.take_recorder().map_or(Ok(Vec::new()), Recorder::finish)?;
     let series = series.into_iter().filter_map(|s| {
@@ -70,7 +72,22 @@ pub fn trace_at(
             v: s.value.iter().map(|&v| unbounded(v)).collect(),
         })
     });
-    Ok(TraceResult { series: series.collect(), result })
+    let received = received.into_iter().enumerate().map(|(flow, noted)| SeriesResult {
+        who: format!("flow {flow}"),
+        name: "received",
+        unit: "bytes",
+        t_s: noted.iter().map(|(at, _)| at.as_secs_f64()).collect(),
+        v: noted.iter().map(|(_, bytes)| *bytes as f64).collect(),
+    });
+    Ok(TraceResult { series: series.chain(received).collect(), result })
+}
+
+/// The bytes of its object that a flow had received, over time.
+type Noted = Vec<(Time, u64)>;
+
+fn received(run: &Run, flow: usize) -> u64 {
+    let client = &run.world.processes()[FlowEnds::of(flow).client.0 as usize];
+    client.report().fetch().map_or(0, |fetch| fetch.received)
 }
 
 fn drive(
@@ -78,7 +95,7 @@ fn drive(
     scenario: &Scenario,
     seed_and_replication: (u64, u64),
     files: Option<&Files>,
-) -> Result<(RunResult, Run), ScenarioError> {
+) -> Result<(RunResult, Run, Vec<Noted>), ScenarioError> {
     let mut run = build(fidelity, scenario, seed_and_replication, files)?;
     // What ends by itself is waited for. A flow that does not lets the run go on until the time is over; a probe or load
     // that does not accompanies the others.
@@ -100,19 +117,54 @@ fn drive(
     };
     let span = |q: Quantity<Span>| Time::ZERO + q.0;
     let end = scenario.duration.or(scenario.time_limit).map_or(Time::ZERO + DEFAULT_TIME_LIMIT, span);
-    let mut baseline = vec![0; run.flows.len()];
+    let held = vec![None; run.world.elements().len()];
+    let mut baseline = Baseline { from: Time::ZERO, bytes: vec![0; run.flows.len()], held };
+    let mut noted: Vec<Noted> = if files.is_some() { vec![Noted::new(); flows] } else { Vec::new() };
     let mut outcome = Ok(false);
     if let Some(from) = scenario.measure_from.map(span) {
-        outcome = run.world.run(from, &mut done);
-        for (flow, bytes) in baseline.iter_mut().enumerate() {
-            let client = &run.world.processes()[FlowEnds::of(flow).client.0 as usize];
-            *bytes = client.report().fetch().map_or(0, |fetch| fetch.received);
+        outcome = go(&mut run, from, &mut noted, &mut done);
+        for (flow, bytes) in baseline.bytes.iter_mut().enumerate() {
+            *bytes = received(&run, flow);
         }
+        (baseline.from, baseline.held) = (from, run.world.held());
     }
     if outcome == Ok(false) {
-        outcome = run.world.run(end, &mut done);
+        outcome = go(&mut run, end, &mut noted, &mut done);
     }
     let measured = scenario.duration.map(|d| d.0.saturating_sub(scenario.measure_from.map_or(Span::ZERO, |m| m.0)));
     let result = run.result(outcome, &baseline, measured);
-    Ok((result, run))
+    Ok((result, run, noted))
+}
+
+/// Runs until `until`. With places for what flows have received, notes it at the beginning, in steps, and at the end.
+fn go(
+    run: &mut Run,
+    until: Time,
+    noted: &mut [Noted],
+    mut done: impl FnMut(&[Process], ProcessId) -> bool,
+) -> Result<bool, Stall> {
+    if noted.is_empty() {
+        return run.world.run(until, done);
+    }
+    loop {
+        let now = run.world.now();
+        for (flow, noted) in noted.iter_mut().enumerate() {
+            if noted.last().is_none_or(|last| last.0 < now) {
+                noted.push((now, received(run, flow)));
+            }
+        }
+        if now >= until {
+            return Ok(false);
+        }
+        match run.world.run(until.min(now + NOTED), &mut done) {
+            Ok(false) => {}
+            over => {
+                let now = run.world.now();
+                for (flow, noted) in noted.iter_mut().enumerate() {
+                    noted.push((now, received(run, flow)));
+                }
+                return over;
+            }
+        }
+    }
 }

@@ -76,6 +76,39 @@ fn small_queues_and_byte_limits_keep_a_flow_from_filling_its_own_host() {
     assert!(qdisc == 1000 && ring <= 4, "{qdisc} and {ring}");
 }
 
+/// The means of each stage are the recorded occupancies, integrated over the measured time; also without a ring, and without
+/// a recorder.
+#[test]
+fn mean_occupancies_are_those_of_the_measured_time() {
+    let paths = [
+        json!({ "queue": "fq_codel", "ring": "20p", "bql": false }),
+        json!({ "queue": "100p", "ring": "20p", "bql": true }),
+        json!({ "queue": "100p" }),
+        json!({ "queue": "codel" }),
+    ];
+    for path in paths {
+        let mut given = given(&["tcp/cubic-tsq", "tcp/cubic"], path.clone(), None);
+        given["measure_from"] = json!("3s");
+        let traced = trace(&common::scenario(&given), 1, 0).unwrap();
+        let means = down(&common::result(&given)).occupancy.clone();
+        assert_eq!(means, down(&traced.result).occupancy, "{path}");
+        let mut stages = vec![("queue", means.mean_queue_bytes)];
+        if path["ring"].is_string() {
+            stages.push(("qdisc", means.mean_qdisc_bytes));
+            stages.push(("qdisc_packets", means.mean_qdisc_packets));
+            stages.push(("ring_packets", means.mean_ring_packets));
+        }
+        for (name, mean) in stages {
+            let series = traced.series.iter().find(|s| s.who == "link down" && s.name == name).unwrap();
+            let ends = series.t_s.iter().skip(1).copied().chain([20.0]);
+            let area =
+                series.t_s.iter().zip(ends).zip(&series.v).map(|((from, to), v)| v * (to.max(3.0) - from.max(3.0)));
+            let (area, mean) = (area.sum::<f64>(), mean.unwrap());
+            assert!(mean > 1.0 && (area / 17.0 - mean).abs() < 1e-6 * mean, "{path} {name}: {} {mean}", area / 17.0);
+        }
+    }
+}
+
 /// Small queues bound each flow: many flows still fill the interface, each with its share.
 #[test]
 fn small_queues_bound_each_flow_by_itself() {
@@ -94,9 +127,8 @@ fn small_queues_bound_each_flow_by_itself() {
 #[test]
 fn a_full_local_queue_reduces_the_window_and_loses_nothing() {
     let path = json!({ "queue": "50p", "ring": "10p", "bql": false });
-    for contender in
-        ["tcp/cubic-tsq", "tcp/newreno-tsq", "tcp/cubic-tsq-prr", "tcp/newreno-tsq-sack", "tcp/cubic-tsq-tso"]
-    {
+    let others = ["tcp/cubic-tsq-prr", "tcp/newreno-tsq-sack", "tcp/cubic-tsq-tso", "tcp/prague-tsq", "tcp/dctcp-tsq"];
+    for contender in ["tcp/cubic-tsq", "tcp/newreno-tsq"].into_iter().chain(others) {
         let result = run(&[contender], path.clone(), None);
         let flow = &result.flows[0];
         assert!(down(&result).dropped_queue > 5, "{contender}: {}", down(&result).dropped_queue);

@@ -203,6 +203,14 @@ def trace(
             rich_help_panel=INSIDE,
         ),
     ] = False,
+    flent: Annotated[
+        bool,
+        typer.Option(
+            "--flent",
+            help="Also write goodput and probes' RTTs over time as a data file of flent: OUT/NAME.flent.gz.",
+            rich_help_panel=INSIDE,
+        ),
+    ] = False,
     pcap_link: Annotated[
         list[str] | None,
         typer.Option(
@@ -233,6 +241,7 @@ def trace(
         qlog=qlog,
         pcap=pcap,
         links=pcap_link,
+        flent=flent,
     )
 
 

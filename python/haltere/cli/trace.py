@@ -24,6 +24,7 @@ def command(
     qlog: bool = False,
     pcap: bool = False,
     links: list[str] | None = None,
+    flent: bool = False,
 ) -> None:
     """Trace a scenario file, or contenders on one link, and write the series and their figure."""
     for name, value in (("--seed", seed), ("--replication", replication)):
@@ -35,13 +36,14 @@ def command(
     folder = out or Path("traces") / (file.stem if _is_file(what) else _named(what))
     wanted = {"qlog": folder / "qlog" if qlog else None, "pcap": folder / "pcap" if pcap or links else None}
     # Checked first: the fidelity may not support the scenario either, but this error helps more.
-    refuse_files(conditions.fidelity, **wanted)
+    refuse_files(conditions.fidelity, **wanted, flent=folder if flent else None)
     loaded = _is_file(what)
     scenario = Scenario.load(file, fidelity=conditions.fidelity) if loaded else conditions.scenario(what)
     with show.err().status("running"):
         traced = trace(scenario, seed=seed, replication=replication, links=links or (), **wanted)
     with show.err().status("drawing"):
         _write(folder, scenario, traced, seed, replication)
+    data = traced.flent(folder / folder.name, title=folder.name) if flent else None
     console = show.out()
     for flow in traced.result.flows.iter_rows(named=True):
         if flow["error"] is not None:
@@ -55,6 +57,8 @@ def command(
             markup=False,
         )
     console.print(f"{traced.series.height} samples, figure and tables in {shown(folder)}", markup=False)
+    if data is not None:
+        console.print(f"flent file {shown(data)}", markup=False)
     for kind, place in wanted.items():
         if place is not None:
             count = len([one for one in place.iterdir() if one.suffix in (".sqlog", ".pcapng")])

@@ -128,6 +128,47 @@ _ALL = (
         "lower",
         "The 95th percentile of the round-trip times of the probes of a run that were answered.",
     ),
+    Metric(
+        "drops",
+        "Drops",
+        "packets",
+        "runs",
+        "bottleneck_dropped_queue",
+        1.0,
+        "lower",
+        "Packets that the bottleneck's full queue dropped in the data direction, without those that its discipline "
+        "dropped early.",
+        "difference",
+        1.0,
+        100.0,
+    ),
+    Metric(
+        "qdisc_occupancy",
+        "Queue discipline",
+        "packets",
+        "runs",
+        "bottleneck_mean_qdisc_packets",
+        1.0,
+        "lower",
+        "Packets in the queue discipline of the bottleneck in the data direction, on average over the measured time.",
+        "difference",
+        1.0,
+        100.0,
+    ),
+    Metric(
+        "ring_occupancy",
+        "Ring",
+        "packets",
+        "runs",
+        "bottleneck_mean_ring_packets",
+        1.0,
+        "lower",
+        "Packets in the ring of the bottleneck in the data direction, with the one being sent, on average over the "
+        "measured time.",
+        "difference",
+        1.0,
+        100.0,
+    ),
 )
 
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _ALL}

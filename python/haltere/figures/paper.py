@@ -38,8 +38,11 @@ def draw_bars(figure: BarFigure, stem: Path) -> list[Path]:
         if figure.metric.ceiling is not None:
             axes.set_ylim(top=figure.metric.ceiling)
         axes.set_xlim(-0.5, len(figure.x_levels) - 0.5)
-        axes.set_title(figure.title, loc="left", color=style.QUIET, pad=16)
-        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=len(figure.series), borderaxespad=0.2)
+        # A legend that is wider than the figure takes two rows.
+        rows = 2 if sum(len(series.label) + 4 for series in figure.series) > 50 else 1
+        columns = math.ceil(len(figure.series) / rows)
+        axes.set_title(figure.title, loc="left", color=style.QUIET, pad=5 + 11 * rows)
+        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=columns, borderaxespad=0.2)
         return style.save(canvas, stem)
 
 

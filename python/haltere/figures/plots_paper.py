@@ -19,31 +19,37 @@ def draw_plot(plot: Plot, stem: Path) -> list[Path]:
     with style.paper():
         canvas = Figure(figsize=(style.COLUMN_IN, 2.3))
         axes = canvas.subplots()
-        _axis(axes, plot.x, "x")
-        _axis(axes, plot.y, "y")
-        if plot.boxes:
-            corners = [((b.x0, b.y0), (b.x1, b.y0), (b.x1, b.y1), (b.x0, b.y1)) for b in plot.boxes]
-            colours = [(COLOURS[b.colour][0], b.strength) for b in plot.boxes]
-            axes.add_collection(PolyCollection(corners, facecolors=colours, linewidths=0, rasterized=True))
-        for line in plot.lines:
-            xs, ys = [p[0] for p in line.points], [p[1] for p in line.points]
-            axes.plot(
-                xs,
-                ys,
-                color=COLOURS[line.colour][0],
-                alpha=line.strength,
-                linewidth=1.0,
-                drawstyle="steps-post" if line.steps else "default",
-                linestyle="-" if line.colour == "first" else "--",
-                label=line.label or "_",
-            )
+        fill(axes, plot)
         axes.set_title(plot.title, loc="left", color=style.QUIET)
-        if any(line.label for line in plot.lines):
-            axes.legend(loc="lower right" if plot.y.high == 1 and not plot.boxes else "upper right")
         return style.save(canvas, stem)
 
 
-def _axis(axes: Axes, axis: Axis, side: str) -> None:
+def fill(axes: Axes, plot: Plot) -> None:
+    """Draw the boxes, lines, axes and legend of a figure into `axes`."""
+    set_axis(axes, plot.x, "x")
+    set_axis(axes, plot.y, "y")
+    if plot.boxes:
+        corners = [((b.x0, b.y0), (b.x1, b.y0), (b.x1, b.y1), (b.x0, b.y1)) for b in plot.boxes]
+        colours = [(COLOURS[b.colour][0], b.strength) for b in plot.boxes]
+        axes.add_collection(PolyCollection(corners, facecolors=colours, linewidths=0, rasterized=True))
+    for line in plot.lines:
+        xs, ys = [p[0] for p in line.points], [p[1] for p in line.points]
+        axes.plot(
+            xs,
+            ys,
+            color=COLOURS[line.colour][0],
+            alpha=line.strength,
+            linewidth=1.0,
+            drawstyle="steps-post" if line.steps else "default",
+            linestyle="--" if line.colour == "second" else "-",
+            label=line.label or "_",
+        )
+    if any(line.label for line in plot.lines):
+        axes.legend(loc="lower right" if plot.y.high == 1 and not plot.boxes else "upper right")
+
+
+def set_axis(axes: Axes, axis: Axis, side: str) -> None:
+    """Give `axes` an axis: its range, its ticks, its label. `side` is `x` or `y`."""
     which = axes.xaxis if side == "x" else axes.yaxis
     if axis.log:
         (axes.set_xscale if side == "x" else axes.set_yscale)("log")

@@ -3,31 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
 from haltere.figures.plots import Axis, Box, Line, Plot, Point, WorldMap, great_circle, land
 from haltere.figures.text import fixed
 
-_WIDTH, _HEIGHT = 320, 210
-_LEFT, _RIGHT, _TOP, _BOTTOM = 42, 8, 10, 40
+
+@dataclass(frozen=True)
+class Frame:
+    """The size of a figure on two axes and of the margins around them, pixels."""
+
+    width: int
+    height: int
+    left: int
+    right: int
+    top: int
+    bottom: int
+
+    def x(self, axis: Axis, value: float) -> float:
+        """Where a value stands on the x axis."""
+        return self.left + axis.place(value) * (self.width - self.left - self.right)
+
+    def y(self, axis: Axis, value: float) -> float:
+        """Where a value stands on the y axis."""
+        return self.height - self.bottom - axis.place(value) * (self.height - self.bottom - self.top)
+
+    def open(self, name: str) -> str:
+        """The opening tag of the figure's element."""
+        return _open(self.width, self.height, name)
+
+    def axes(self, x_axis: Axis, y_axis: Axis) -> list[str]:
+        """The elements of both axes: grid, ticks, the label of x."""
+        left, right, foot = self.left, self.width - self.right, self.height - self.bottom
+        parts = []
+        for tick in y_axis.ticks():
+            y = self.y(y_axis, tick)
+            parts.append(f'<line class="grid" x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
+            text = tick_text(tick)
+            parts.append(f'<text class="tick" x="{left - 6}" y="{y + 3.5:.1f}" text-anchor="end">{text}</text>')
+        for tick in x_axis.ticks():
+            x = self.x(x_axis, tick)
+            parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{foot}" y2="{foot + 4}"/>')
+            parts.append(
+                f'<text class="tick" x="{x:.1f}" y="{foot + 16}" text-anchor="middle">{tick_text(tick)}</text>'
+            )
+        middle = (left + right) / 2
+        parts.append(f'<line class="axis" x1="{left}" x2="{right}" y1="{foot}" y2="{foot}"/>')
+        label = escape(x_axis.label)
+        parts.append(f'<text class="label" x="{middle}" y="{self.height - 6}" text-anchor="middle">{label}</text>')
+        return parts
+
+
+_FRAME = Frame(width=320, height=210, left=42, right=8, top=10, bottom=40)
 
 
 def plot_svg(plot: Plot) -> str:
     """The SVG element of a figure on two axes."""
-    parts = [_open(_WIDTH, _HEIGHT, f"{plot.title}: {plot.y.label} by {plot.x.label}"), *_axes(plot)]
+    parts = [_FRAME.open(f"{plot.title}: {plot.y.label} by {plot.x.label}"), *_FRAME.axes(plot.x, plot.y)]
     parts += [_box(plot, box) for box in plot.boxes]
     for line in plot.lines:
         parts.append(_line(plot, line))
         parts += [_mark(plot, line, point, says) for point, says in line.marks]
     return "".join([*parts, "</svg>"])
-
-
-def _x(axis: Axis, value: float) -> float:
-    return _LEFT + axis.place(value) * (_WIDTH - _LEFT - _RIGHT)
-
-
-def _y(axis: Axis, value: float) -> float:
-    return _HEIGHT - _BOTTOM - axis.place(value) * (_HEIGHT - _BOTTOM - _TOP)
 
 
 def tick_text(value: float) -> str:
@@ -36,26 +74,13 @@ def tick_text(value: float) -> str:
     return fixed(value, places)
 
 
-def _axes(plot: Plot) -> list[str]:
-    right, foot = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
-    parts = []
-    for tick in plot.y.ticks():
-        y = _y(plot.y, tick)
-        parts.append(f'<line class="grid" x1="{_LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text class="tick" x="{_LEFT - 6}" y="{y + 3.5:.1f}" text-anchor="end">{tick_text(tick)}</text>')
-    for tick in plot.x.ticks():
-        x = _x(plot.x, tick)
-        parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{foot}" y2="{foot + 4}"/>')
-        parts.append(f'<text class="tick" x="{x:.1f}" y="{foot + 16}" text-anchor="middle">{tick_text(tick)}</text>')
-    middle = (_LEFT + right) / 2
-    parts.append(f'<line class="axis" x1="{_LEFT}" x2="{right}" y1="{foot}" y2="{foot}"/>')
-    label = escape(plot.x.label)
-    parts.append(f'<text class="label" x="{middle}" y="{_HEIGHT - 6}" text-anchor="middle">{label}</text>')
-    return parts
-
-
 def _box(plot: Plot, box: Box) -> str:
-    left, right, top, foot = _x(plot.x, box.x0), _x(plot.x, box.x1), _y(plot.y, box.y1), _y(plot.y, box.y0)
+    left, right, top, foot = (
+        _FRAME.x(plot.x, box.x0),
+        _FRAME.x(plot.x, box.x1),
+        _FRAME.y(plot.y, box.y1),
+        _FRAME.y(plot.y, box.y0),
+    )
     return (
         f'<g class="mark" style="--c:var(--c-{box.colour})"><title>{escape(box.says)}</title>'
         f'<rect class="fill" x="{left:.1f}" y="{top:.1f}" width="{max(0.3, right - left):.1f}" '
@@ -66,7 +91,7 @@ def _box(plot: Plot, box: Box) -> str:
 def _line(plot: Plot, line: Line) -> str:
     path: list[str] = []
     last = None
-    for x, y in ((_x(plot.x, p[0]), _y(plot.y, p[1])) for p in line.points):
+    for x, y in ((_FRAME.x(plot.x, p[0]), _FRAME.y(plot.y, p[1])) for p in line.points):
         if last is None:
             path.append(f"M{x:.1f} {y:.1f}")
         elif line.steps:
@@ -83,7 +108,7 @@ def _line(plot: Plot, line: Line) -> str:
 
 
 def _mark(plot: Plot, line: Line, point: Point, says: str) -> str:
-    x, y, radius = _x(plot.x, point[0]), _y(plot.y, point[1]), 3 if line.label else 1.8
+    x, y, radius = _FRAME.x(plot.x, point[0]), _FRAME.y(plot.y, point[1]), 3 if line.label else 1.8
     return (
         f'<g class="mark" style="--c:var(--c-{line.colour})"><title>{escape(says)}</title>'
         f'<circle class="fill" cx="{x:.1f}" cy="{y:.1f}" r="{radius}"/></g>'

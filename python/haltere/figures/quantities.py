@@ -49,6 +49,12 @@ def value(level: str) -> float | None:
     return None if parsed is None else parsed[0]
 
 
+def dimension(level: str) -> str | None:
+    """What kind of quantity the level is (`time`, `rate`, `size`, …), or None if it is none with a known unit."""
+    parsed = _parse(level)
+    return None if parsed is None else parsed[1]
+
+
 def same(a: str, b: str) -> bool:
     """Whether two ways of writing a level mean the same: `1 %` and `1%`, `32MB` and `32000kB`."""
     parsed = _parse(a)

@@ -2,7 +2,8 @@
 
 `[factors]` gives each factor the words that axes and captions use for it. Each `[[overviews]]` is one map over all
 treatments of an experiment in which two levels of a factor are set against each other; each `[[bars]]` is one figure of
-grouped bars with 95 % intervals.
+grouped bars with 95 % intervals; each `[[points]]` sets one metric against the loss of another, a point a treatment;
+each `[[timelines]]` shows one run over time.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pydantic_core import ErrorDetails
 
 from haltere.documents import Document, join
 from haltere.errors import InputError, as_written
+from haltere.figures import quantities
 from haltere.figures.metrics import METRICS
 
 
@@ -24,6 +26,13 @@ def _known_metric(name: str) -> str:
         message = f"there is no such metric|one of {', '.join(METRICS)}"
         raise ValueError(message)
     return name
+
+
+def _a_time(text: str) -> str:
+    if quantities.dimension(text) != "time":
+        message = "is no time|a number with a unit, such as 60s"
+        raise ValueError(message)
+    return text
 
 
 MetricName = Annotated[str, AfterValidator(_known_metric)]
@@ -70,12 +79,47 @@ class Overview(_Figure):
     columns: tuple[str, ...]
 
 
+class OtherPoint(_Part):
+    """A treatment beside those that a figure of points shows by its factor."""
+
+    label: str
+    levels: Mapping[str, str]
+
+
+class Points(_Figure):
+    """Points: `metric` on y (logarithmic), what is lost of `lost` against the treatment `against` on x (percent).
+
+    There is a point for each level of the factor `label`, at the levels of `where`, and one for each of `also`.
+    """
+
+    lost: MetricName
+    against: Mapping[str, str]
+    label: str
+    also: tuple[OtherPoint, ...] = ()
+
+
+class Timeline(_Part):
+    """One run over time, of the treatment at `where`: the RTT of `probe`, and what the stages of `link` hold."""
+
+    name: FigureName
+    experiment: str
+    where: Mapping[str, str] = Field(default_factory=dict)
+    replication: int = 0
+    until: Annotated[str, AfterValidator(_a_time)] = "60s"
+    probe: str = "probe 0"
+    link: str = "bottleneck down"
+    title: str = ""
+    source: str = ""
+
+
 class FigureList(_Part):
     """The whole of a `figures.toml`."""
 
     factors: Mapping[str, str] = Field(default_factory=dict)
     overviews: tuple[Overview, ...] = ()
     bars: tuple[Bars, ...] = ()
+    points: tuple[Points, ...] = ()
+    timelines: tuple[Timeline, ...] = ()
 
     def factor(self, name: str) -> str:
         """The words for a factor: those of the file, or else its name with spaces."""
@@ -96,7 +140,12 @@ def read(path: Path) -> FigureList:
     except ValidationError as error:
         raise _refusal(document, error.errors()[0], error.error_count() - 1) from None
     seen = set()
-    kinds: dict[str, Sequence[_Figure]] = {"overviews": figures.overviews, "bars": figures.bars}
+    kinds: dict[str, Sequence[_Figure | Timeline]] = {
+        "overviews": figures.overviews,
+        "bars": figures.bars,
+        "points": figures.points,
+        "timelines": figures.timelines,
+    }
     for kind, members in kinds.items():
         for index, figure in enumerate(members):
             if figure.name in seen:

@@ -154,7 +154,7 @@ def _draw_panel(
     top = 0.0
     for one in members:
         quantity = by_name[one["name"]]
-        times, values = _step(one, ends.get(str(one["who"]), end))
+        times, values = thin(one, ends.get(str(one["who"]), end))
         values = values / panel.divisor
         if quantity.name == "ssthresh":
             values = np.where(values > 4 * top, np.nan, values)
@@ -193,7 +193,7 @@ def _key(quantity: _Quantity, *, filled: bool) -> Line2D:
     )
 
 
-def _step(one: Mapping[str, Any], end: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def thin(one: Mapping[str, Any], end: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The series held until the end, thinned so that no pixel column loses its first, last, least or largest value."""
     times = np.asarray(one["t_s"], dtype=np.float64)
     values = np.asarray([np.nan if v is None else v for v in one["v"]], dtype=np.float64)

@@ -13,15 +13,17 @@ from typing import Any
 import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from haltere.figures import data, paper, quantities, screen, spec
+from haltere.figures import data, paper, points, quantities, screen, spec, timeline
 from haltere.figures.contenders import css_name, look
 from haltere.figures.metrics import METRICS, Metric
+from haltere.figures.plots import COLOURS
 from haltere.figures.spec import FigureList
 from haltere.figures.tables import Tables
 from haltere.report import topology, treatments
 from haltere.report.findings import Findings, tables_of
 from haltere.results import Results
 from haltere.scenario import merge
+from haltere.study import Study
 
 EMBED_LIMIT = 100_000
 """Figures up to this many bytes are also embedded in the page for download."""
@@ -69,8 +71,11 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     tables = tables_of(results)
     overviews, missing = _draw(tables, words, words.overviews, figures_dir)
     bar_figures, more_missing = _draw(tables, words, words.bars, figures_dir)
-    shown = {"flows": True, "runs": "jain" in results.runs.columns, "latency": not results.latency.is_empty()}
-    metrics = [metric for metric in METRICS.values() if shown[metric.table]]
+    point_figures, no_points = _draw(tables, words, words.points, figures_dir)
+    timelines, no_timelines = _timelines(results, study_dir, words, figures_dir)
+    metrics = [
+        metric for metric in METRICS.values() if any(not tables.values(one, metric).is_empty() for one in factors)
+    ]
     templates = Environment(
         loader=PackageLoader("haltere.report"),
         autoescape=True,
@@ -82,6 +87,7 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     templates.filters["look"] = look
     templates.filters["css_name"] = css_name
     templates.filters["value_text"] = screen.value_text
+    templates.filters["point_rows"] = points.table
     return templates.get_template("report.html.j2").render(
         manifest=manifest,
         study=manifest["study"],
@@ -94,7 +100,9 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         designs=_designs(results, factors, words),
         overviews=overviews,
         bar_groups=_grouped(bar_figures),
-        missing=[*missing, *more_missing],
+        point_figures=point_figures,
+        timelines=timelines,
+        missing=[*missing, *more_missing, *no_points, *no_timelines],
         treatment_tables=treatments.tables(tables, words, manifest),
         metrics=metrics,
         failures=_failures(results.runs, factors),
@@ -112,7 +120,7 @@ def asset(name: str) -> str:
 
 
 def _draw(
-    tables: Tables, words: FigureList, specs: Sequence[spec.Bars | spec.Overview], folder: Path
+    tables: Tables, words: FigureList, specs: Sequence[spec.Bars | spec.Overview | spec.Points], folder: Path
 ) -> tuple[list[Shown], list[tuple[str, str]]]:
     """Every figure that the results can fill, and for each of the others its name and what is missing."""
     shown, missing = [], []
@@ -122,6 +130,9 @@ def _draw(
                 overview = data.overview(tables, one, words)
                 drawings = [screen.panel_svg(overview, panel) for panel in overview.panels]
                 shown.append(_shown(overview, drawings, paper.draw_overview(overview, folder / one.name)))
+            elif isinstance(one, spec.Points):
+                dots = points.points(tables, one)
+                shown.append(_shown(dots, [points.points_svg(dots)], points.draw_points(dots, folder / one.name)))
             else:
                 bars = data.bars(tables, one, words)
                 shown.append(_shown(bars, [screen.bars_svg(bars)], paper.draw_bars(bars, folder / one.name)))
@@ -130,7 +141,27 @@ def _draw(
     return shown, missing
 
 
-def _shown(figure: data.BarFigure | data.OverviewFigure, drawings: Sequence[str], paths: Sequence[Path]) -> Shown:
+def _timelines(
+    results: Results, study_dir: Path, words: FigureList, folder: Path
+) -> tuple[list[Shown], list[tuple[str, str]]]:
+    """Every figure of one run over time, and for each that cannot be drawn its name and what is missing."""
+    if not words.timelines:
+        return [], []
+    study = Study.load(study_dir, variant=results.manifest.get("variant"))
+    shown, missing = [], []
+    for one in words.timelines:
+        try:
+            figure = timeline.timeline(study, one)
+        except data.NotInResultsError as error:
+            missing.append((one.name, str(error)))
+        else:
+            shown.append(
+                _shown(figure, timeline.timeline_svgs(figure), timeline.draw_timeline(figure, folder / one.name))
+            )
+    return shown, missing
+
+
+def _shown(figure: Any, drawings: Sequence[str], paths: Sequence[Path]) -> Shown:
     return Shown(figure, drawings, [download(path) for path in paths])
 
 
@@ -196,4 +227,5 @@ def _colours(flows: pl.DataFrame, words: FigureList) -> list[tuple[str, str, str
     names += [level for overview in words.overviews for level in (overview.of, overview.to)]
     for bars in words.bars:
         names += [bars.series]
-    return [(css_name(name), look(name).light, look(name).dark) for name in sorted(set(names))]
+    own = [(css_name(name), look(name).light, look(name).dark) for name in sorted(set(names))]
+    return [*own, *((name, light, dark) for name, (light, dark) in COLOURS.items())]

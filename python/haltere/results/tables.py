@@ -17,6 +17,7 @@ FLOW: dict[str, pl.DataType] = {
     "flow": pl.Int64(),
     "contender": pl.String(),
     "pair": pl.Int64(),
+    "direction": pl.String(),
     "start_s": pl.Float64(),
     "completion_s": pl.Float64(),
     "handshake_s": pl.Float64(),
@@ -61,6 +62,12 @@ LINK: dict[str, pl.DataType] = {
     "max_ring_packets": pl.Int64(),
     "mean_ring_delay_s": pl.Float64(),
     "max_ring_delay_s": pl.Float64(),
+    "mean_queue_packets": pl.Float64(),
+    "mean_queue_bytes": pl.Float64(),
+    "mean_qdisc_packets": pl.Float64(),
+    "mean_qdisc_bytes": pl.Float64(),
+    "mean_ring_packets": pl.Float64(),
+    "mean_ring_bytes": pl.Float64(),
 }
 PROBE: dict[str, pl.DataType] = {
     "probe": pl.Int64(),
@@ -136,6 +143,9 @@ BOTTLENECK = (
     "mean_qdisc_delay_s",
     "max_ring_packets",
     "mean_ring_delay_s",
+    "mean_queue_packets",
+    "mean_qdisc_packets",
+    "mean_ring_packets",
 )
 KEY = ("run_id", "experiment", "treatment", "fidelity", "replication", "seed")
 """The columns that tell runs apart, beside the factors."""

@@ -103,6 +103,15 @@ class Trace:
 
         trace_figure(self.data, Path(out))
 
+    def flent(self, out: str | Path, *, title: str = "haltere") -> Path:
+        """Write goodput and the RTTs of probes over time as a data file of flent, and return its path.
+
+        The file's name ends in `.flent.gz`. Traces of the simulator only.
+        """
+        from haltere import flent
+
+        return flent.write(self.data, title, Path(out))
+
 
 def run(scenario: Scenario, *, seed: int = 1, replication: int = 0) -> RunResult:
     """Run a scenario once, at its fidelity. In the simulator, same arguments and version give the same answer."""

@@ -16,6 +16,7 @@ use crate::cx::{ComponentId, Cx, Metric};
 use crate::element::{Admission, AnyElement, Credit, Element, Port};
 use crate::link::wire::Wire;
 use crate::link::{Link, LinkConfig};
+use crate::occupancy::{Held, HeldStages, Integral};
 use crate::packet::{FlowKey, Packet};
 use crate::queue::{Backlog, Discipline, DropReason, Fate, Fates, Place, QueueDiscipline};
 use crate::rng::Streams;
@@ -75,6 +76,15 @@ pub struct Interface<B> {
     admission: Admission,
     counters: LinkCounters,
     stages: Stages,
+    held: Integrals,
+}
+
+/// What waited in both stages, and what was in each.
+#[derive(Default)]
+struct Integrals {
+    waiting: Integral,
+    qdisc: Integral,
+    ring: Integral,
 }
 
 impl<B: Clone + Send + 'static> Interface<B> {
@@ -110,6 +120,7 @@ impl<B: Clone + Send + 'static> Interface<B> {
             admission: Admission::Taken,
             counters: LinkCounters::default(),
             stages: Stages::default(),
+            held: Integrals::default(),
         }
     }
 
@@ -134,7 +145,7 @@ impl<B: Clone + Send + 'static> Interface<B> {
                 self.complete(at);
             }
             self.fill(at);
-            self.record(at, cx);
+            self.settle(at, cx);
         }
     }
 
@@ -212,10 +223,14 @@ impl<B: Clone + Send + 'static> Interface<B> {
         Backlog { packets: packets + self.ring.len() as u64 - sent.0, bytes: bytes + self.ring_bytes - sent.1 }
     }
 
-    fn record(&self, at: Time, cx: &mut Cx<'_>) {
+    /// Records what is in the stages from `at` on.
+    fn settle(&mut self, at: Time, cx: &mut Cx<'_>) {
+        let (waiting, qdisc) = (self.waiting(), self.queue.backlog());
+        self.held.waiting.set(at, waiting);
+        self.held.qdisc.set(at, qdisc);
+        self.held.ring.set(at, Backlog { packets: self.ring.len() as u64, bytes: self.ring_bytes });
         if cx.probing() {
-            let qdisc = self.queue.backlog();
-            cx.record_at(at, Metric::Queue, self.waiting().bytes);
+            cx.record_at(at, Metric::Queue, waiting.bytes);
             cx.record_at(at, Metric::Qdisc, qdisc.bytes);
             cx.record_at(at, Metric::QdiscPackets, qdisc.packets);
             cx.record_at(at, Metric::RingPackets, self.ring.len() as u64);
@@ -251,7 +266,7 @@ impl<B: Clone + Send + 'static> Element<B> for Interface<B> {
         self.counters.max_queue_packets = self.counters.max_queue_packets.max(waiting.packets);
         self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(waiting.bytes);
         self.stages.hold(self.queue.backlog());
-        self.record(cx.now, cx);
+        self.settle(cx.now, cx);
     }
 
     fn poll(&mut self, until: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet<B>)> {
@@ -300,6 +315,13 @@ impl<B: Clone + Send + 'static> Element<B> for Interface<B> {
 
     fn stages(&self) -> Option<Stages> {
         Some(self.stages)
+    }
+
+    fn held(&mut self, until: Time, cx: &mut Cx<'_>) -> Option<Held> {
+        self.advance(until, cx);
+        let Integrals { waiting, qdisc, ring } = &self.held;
+        let stages = HeldStages { qdisc: qdisc.until(until), ring: ring.until(until) };
+        Some(Held { queue: waiting.until(until), stages: Some(stages) })
     }
 
     fn inside(&self) -> u64 {

@@ -15,6 +15,7 @@ pub use crate::counters::LinkCounters;
 pub use config::LinkConfig;
 
 use crate::cx::{Cx, Metric};
+use crate::occupancy::{Area, Held, Integral};
 use crate::packet::{Ecn, Packet};
 use crate::queue::{Backlog, DropReason, Fates, Limit, Place, QueueConfig, QueueDiscipline};
 use crate::rng::Streams;
@@ -25,7 +26,14 @@ use wire::Wire;
 
 /// How packets wait. A drop-tail queue needs no store of its own, because each departure is known on arrival.
 enum Waiting<B> {
-    DropTail { limit: Limit, mark: Option<Limit>, starts: VecDeque<(Time, u32)>, bytes: u64 },
+    DropTail {
+        limit: Limit,
+        mark: Option<Limit>,
+        starts: VecDeque<(Time, u32)>,
+        bytes: u64,
+        /// The sum of the products of the packets' lengths and waiting times, in nanoseconds.
+        byte_ns: u128,
+    },
     Discipline(Box<Served<B>>),
 }
 
@@ -34,6 +42,7 @@ struct Served<B> {
     queue: Box<dyn QueueDiscipline<B>>,
     /// When the next packet is due to leave the queue: the serialiser is free and the discipline allows it.
     next: Time,
+    held: Integral,
 }
 
 impl<B: Clone> Served<B> {
@@ -50,9 +59,9 @@ impl<B: Clone> Served<B> {
         let at = self.next;
         let mut ready = Time::NEVER;
         let packet = self.queue.take(at, &mut ready, &mut Fates::new(counters));
-        if cx.probing() {
-            cx.record_at(at, Metric::Queue, self.queue.backlog().bytes);
-        }
+        let backlog = self.queue.backlog();
+        self.held.set(at, backlog);
+        cx.record_at(at, Metric::Queue, backlog.bytes);
         let Some(packet) = packet else {
             // A discipline that returns nothing although something is ready would be asked forever.
             self.next = if ready <= at { Time::NEVER } else { ready };
@@ -85,7 +94,7 @@ impl<B: Clone + Send + 'static> Link<B> {
         let scale = config.scale(config.greatest_delay() * 2);
         if let QueueConfig::DropTail(queue) = &config.queue {
             let (limit, mark) = (queue.limit.limit(&scale), queue.mark.map(|mark| mark.limit(&scale)));
-            let waiting = Waiting::DropTail { limit, mark, starts: VecDeque::new(), bytes: 0 };
+            let waiting = Waiting::DropTail { limit, mark, starts: VecDeque::new(), bytes: 0, byte_ns: 0 };
             return Link::with_waiting(config, name, streams, waiting);
         }
         Link::with_discipline(config, name, streams, config.queue.build(&Place { scale, name, streams }))
@@ -98,7 +107,7 @@ impl<B: Clone + Send + 'static> Link<B> {
         streams: &Streams,
         queue: Box<dyn QueueDiscipline<B>>,
     ) -> Link<B> {
-        let waiting = Waiting::Discipline(Box::new(Served { queue, next: Time::NEVER }));
+        let waiting = Waiting::Discipline(Box::new(Served { queue, next: Time::NEVER, held: Integral::default() }));
         Link::with_waiting(config, name, streams, waiting)
     }
 
@@ -132,7 +141,7 @@ impl<B: Clone + Send + 'static> Link<B> {
     #[inline(always)]
     fn admit(&mut self, len: u32, ecn: &mut Ecn, cx: &mut Cx<'_>) -> Option<Time> {
         self.retire_started(cx);
-        let Waiting::DropTail { limit, mark, starts, bytes } = &mut self.waiting else { return None };
+        let Waiting::DropTail { limit, mark, starts, bytes, byte_ns } = &mut self.waiting else { return None };
         let start = if self.wire.serialiser.busy_until > cx.now {
             let backlog = Backlog { packets: starts.len() as u64, bytes: *bytes };
             if !limit.admits(backlog, len) {
@@ -150,6 +159,7 @@ impl<B: Clone + Send + 'static> Link<B> {
             self.counters.max_queue_packets = self.counters.max_queue_packets.max(starts.len() as u64);
             self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(now_bytes);
             self.counters.count_wait(cx.now, start);
+            *byte_ns += u128::from(start.since(cx.now).as_nanos()) * u128::from(len);
             cx.record(Metric::Queue, now_bytes);
             start
         } else {
@@ -183,6 +193,7 @@ impl<B: Clone + Send + 'static> Link<B> {
             self.wire.serialiser.begin(cx.now);
         }
         let (ready, backlog) = served.queue.put(packet, cx.now, &mut Fates::new(&mut self.counters));
+        served.held.set(cx.now, backlog);
         if ready == Time::NEVER {
             served.next = Time::NEVER;
             return;
@@ -245,6 +256,24 @@ impl<B: Clone + Send + 'static> Link<B> {
             Waiting::Discipline(served) => served.queue.backlog().packets,
         };
         waiting + self.wire.pipe.len() as u64
+    }
+
+    /// What waited from the beginning until `until`. Until then, queues are served as [`Link::poll`] does.
+    pub fn held(&mut self, until: Time, cx: &mut Cx<'_>) -> Held {
+        let queue = match &mut self.waiting {
+            Waiting::DropTail { starts, byte_ns, .. } => {
+                let mut later = Area::default();
+                for (start, len) in starts.iter().filter(|(start, _)| *start > until) {
+                    later += Area::of(Backlog { packets: 1, bytes: u64::from(*len) }, start.since(until).as_nanos());
+                }
+                Area { packet_ns: self.counters.queueing_ns, byte_ns: *byte_ns } - later
+            }
+            Waiting::Discipline(served) => {
+                served.dequeue_until(until, &mut self.wire, &mut self.counters, cx);
+                served.held.until(until)
+            }
+        };
+        Held { queue, stages: None }
     }
 
     /// Whether every packet that was made or lost was counted with a cause.

@@ -8,19 +8,20 @@ use haltere_transport::{Event, StreamId};
 
 /// The messages of one end, and how many of them were sent.
 #[derive(Clone, Debug)]
-struct Part {
+pub(super) struct Part {
     says: Vec<Say>,
     said: usize,
-    heard: u64,
+    /// Bytes that were read.
+    pub(super) heard: u64,
     stream: Option<StreamId>,
 }
 
 impl Part {
-    fn new(says: &[Say]) -> Part {
+    pub(super) fn new(says: &[Say]) -> Part {
         Part { says: says.to_vec(), said: 0, heard: 0, stream: None }
     }
 
-    fn listen(&mut self, stream: StreamId, socket: SocketId, sockets: &mut Sockets<'_>, now: Time) {
+    pub(super) fn listen(&mut self, stream: StreamId, socket: SocketId, sockets: &mut Sockets<'_>, now: Time) {
         self.stream = Some(stream);
         if let Some(connection) = sockets.get(socket) {
             self.heard += connection.read(stream, now);
@@ -29,6 +30,26 @@ impl Part {
 
     /// Sends the messages that are due. The last message ends the stream.
     fn speak(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) {
+        let said = self.said;
+        self.say(socket, sockets);
+        if self.said > said
+            && self.said == self.says.len()
+            && let (Some(stream), Some(connection)) = (self.stream, sockets.get(socket))
+        {
+            connection.finish(stream);
+        }
+    }
+
+    /// Opens the stream and sends the messages that are due.
+    pub(super) fn open(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) {
+        if self.stream.is_none() {
+            self.stream = sockets.get(socket).and_then(|connection| connection.open());
+            self.say(socket, sockets);
+        }
+    }
+
+    /// Sends the messages that are due.
+    pub(super) fn say(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) {
         if self.says.get(self.said).is_none_or(|say| say.after > self.heard) {
             return;
         }
@@ -36,9 +57,6 @@ impl Part {
         while let Some(say) = self.says.get(self.said).filter(|s| s.after <= self.heard) {
             connection.write(stream, say.bytes);
             self.said += 1;
-            if self.said == self.says.len() {
-                connection.finish(stream);
-            }
         }
     }
 }

@@ -3,10 +3,12 @@
 //! An application owns sockets. It may open, accept, lose and re-open any number of them. It receives the events of
 //! each, and uses them through [`Sockets`].
 
+mod copy;
 mod dialogue;
 mod load;
 mod probe;
 
+pub use copy::{Channel, CopyClient, CopyServer};
 pub use dialogue::Dialogue;
 pub use load::{OnOff, Pattern, Sink, Source, Sourced, Trains};
 pub use probe::{Carrier, Echo, Pace, Plan, Probed, Prober, Sample};

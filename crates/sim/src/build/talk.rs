@@ -1,6 +1,6 @@
 //! The messages of the applications at the two ends of a flow.
 
-use crate::application::{Application, Dialogue};
+use crate::application::{Application, Channel, CopyClient, CopyServer, Dialogue};
 use crate::contender::{Contender, Switch};
 use crate::http::{self, Framing, Script};
 use crate::page::{Browser, Origin, Visit};
@@ -14,6 +14,7 @@ const UNLIMITED: u64 = 1 << 50;
 /// The messages on a flow's connections.
 pub(super) enum Talk {
     One(Script),
+    Copy(Channel),
     Page(Box<Visit>),
 }
 
@@ -29,6 +30,9 @@ impl Talk {
             return Talk::Page(Box::new(Visit::new(page, framing, flights)));
         }
         let size = flow.size.map_or(UNLIMITED, |s| s.0.0);
+        if flow.app == App::Ssh {
+            return Talk::Copy(Channel::new(size));
+        }
         Talk::One(match (flow.app, framing) {
             (App::Raw, _) => http::raw(size),
             (_, Framing::Http1) => http::http1(&flights, size),
@@ -41,6 +45,7 @@ impl Talk {
     pub fn client(&self, server: Remote) -> Box<dyn Application> {
         match self {
             Talk::One(script) => Box::new(Dialogue::client(script, server)),
+            Talk::Copy(channel) => Box::new(CopyClient::new(channel, server)),
             Talk::Page(visit) => Box::new(Browser::new(visit.as_ref().clone(), server)),
         }
     }
@@ -49,6 +54,7 @@ impl Talk {
     pub fn server(&self) -> Box<dyn Application> {
         match self {
             Talk::One(script) => Box::new(Dialogue::server(script)),
+            Talk::Copy(channel) => Box::new(CopyServer::new(channel)),
             Talk::Page(visit) => Box::new(Origin::new(visit.as_ref().clone())),
         }
     }

@@ -8,6 +8,7 @@ pub use haltere_net::report::LinkResult;
 pub use loads::LoadResult;
 pub use probes::ProbeResult;
 use serde::Serialize;
+pub(crate) use summary::Baseline;
 
 /// The result of a run; the columns of the result tables.
 #[derive(Clone, Debug, Serialize)]
@@ -43,6 +44,8 @@ pub struct FlowResult {
     pub contender: String,
     /// Its pair of hosts.
     pub pair: u32,
+    /// Which way the object travels: `down` or `up`.
+    pub direction: &'static str,
     /// When the client connected, s.
     pub start_s: f64,
     /// Time from the connect to the last byte read, s.

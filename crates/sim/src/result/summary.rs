@@ -5,15 +5,31 @@ use crate::application::{Fetch, Report};
 use crate::build::{FlowEnds, Owner, Run};
 use crate::world::Stall;
 use haltere_net::element::Element;
+use haltere_net::occupancy::Held;
+use haltere_net::report::OccupancyResult;
 use haltere_net::{Span, Time};
 
+/// Where the measured time begins.
+pub struct Baseline {
+    /// When it begins.
+    pub from: Time,
+    /// The bytes that each flow had received until then.
+    pub bytes: Vec<u64>,
+    /// What each network element had held until then.
+    pub held: Vec<Option<Held>>,
+}
+
 impl Run {
-    /// The result. `baseline` holds the bytes of each flow before the measured time; `measured` is the length of the
-    /// measured time.
-    pub fn result(&self, outcome: Result<bool, Stall>, baseline: &[u64], measured: Option<Span>) -> RunResult {
+    /// The result. `measured` is the length of the measured time, if the scenario gives it.
+    pub fn result(&mut self, outcome: Result<bool, Stall>, baseline: &Baseline, measured: Option<Span>) -> RunResult {
         let now = self.world.now();
+        let held = self.world.held();
+        let occupancy = baseline.held.iter().zip(held).map(|(before, after)| {
+            let time = now.since(baseline.from);
+            after.map(|after| OccupancyResult::new(before.unwrap_or_default(), after, time))
+        });
         let mut flows: Vec<FlowResult> =
-            (0..self.flows.len()).map(|i| self.flow_result(i, baseline[i], measured)).collect();
+            (0..self.flows.len()).map(|i| self.flow_result(i, baseline.bytes[i], measured)).collect();
         let mut error = None;
         if let Err(Stall::Storm(at)) = outcome {
             error = Some(format!("time stood still at {at}: two components kept calling each other"));
@@ -33,8 +49,9 @@ impl Run {
             flows.iter_mut().for_each(|f| f.status = "failed");
         }
         let edges = self.world.topology().edges().iter().zip(self.world.elements());
-        let links = edges.map(|(edge, link)| {
-            LinkResult::new(&edge.name, edge.direction, link.counters()).with_stages(link.stages())
+        let links = edges.zip(occupancy).map(|((edge, link), occupancy)| {
+            let result = LinkResult::new(&edge.name, edge.direction, link.counters());
+            result.with_stages(link.stages()).with_occupancy(occupancy)
         });
         let clients = (0..self.flows.len()).map(|flow| &self.world.processes()[FlowEnds::of(flow).client.0 as usize]);
         RunResult {
@@ -90,6 +107,7 @@ impl Run {
             flow: i as u32,
             contender: flow.contender.to_string(),
             pair: flow.pair.unwrap_or(0),
+            direction: flow.direction.name(),
             start_s: start.as_secs_f64(),
             completion_s: completion,
             handshake_s: since_start(progress.connected),

@@ -75,6 +75,16 @@ pub enum Way {
     Up,
 }
 
+impl Way {
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Down => "down",
+            Way::Up => "up",
+        }
+    }
+}
+
 /// The protocol on a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -86,6 +96,8 @@ pub enum App {
     Http1,
     /// A one-byte request and the object as plain bytes, with neither TLS nor HTTP.
     Raw,
+    /// A copy by scp over TCP: the handshake of SSH, then the object in a channel with OpenSSH's window of 2 MiB.
+    Ssh,
 }
 
 impl Flow {
@@ -98,7 +110,7 @@ impl Flow {
         if self.size.is_some() {
             return Err(error(format!("{path}.size"), "a page has the sizes of its objects: leave size or page out"));
         }
-        if self.app == App::Raw {
+        if matches!(self.app, App::Raw | App::Ssh) {
             let message = "a page is loaded over HTTP: give app = \"https\" or \"http1\", or leave page out";
             return Err(error(format!("{path}.app"), message));
         }
@@ -108,16 +120,20 @@ impl Flow {
     pub(super) fn check(&self, path: &str, scenario: &Scenario) -> Result<(), ScenarioError> {
         let contender = &self.contender;
         let of_tls = [Switch::Tls12, Switch::Resumed, Switch::EarlyData];
-        if self.app == App::Raw
+        let bare = [(App::Raw, "raw"), (App::Ssh, "ssh")].into_iter().find(|(app, _)| *app == self.app);
+        if let Some((_, app)) = bare
             && !contender.transport.is_quic()
             && let Some(switch) = contender.switches.iter().find(|s| of_tls.contains(s))
         {
             let name = switch.describe().name;
-            let message = format!("{name} is a switch of TLS, which app = \"raw\" has not: leave one of them out");
+            let message = format!("{name} is a switch of TLS, which app = \"{app}\" has not: leave one of them out");
             return Err(error(format!("{path}.contender"), message));
         }
-        if self.app == App::Http1 && contender.transport.is_quic() {
-            let message = "HTTP/1.1 goes over TCP: give a tcp contender, or app = \"https\"";
+        let of_tcp = [(App::Http1, "HTTP/1.1 goes"), (App::Ssh, "SSH goes")];
+        if let Some((_, what)) = of_tcp.into_iter().find(|(app, _)| *app == self.app)
+            && contender.transport.is_quic()
+        {
+            let message = format!("{what} over TCP: give a tcp contender, or app = \"https\"");
             return Err(error(format!("{path}.app"), message));
         }
         if let Some(page) = &self.page {

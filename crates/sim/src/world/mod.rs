@@ -23,6 +23,7 @@ use crate::recorder::Recorder;
 use crate::schedule::Schedule;
 use haltere_net::element::{AnyElement, Element, Port as Entry};
 use haltere_net::link::Link;
+use haltere_net::occupancy::Held;
 use haltere_net::topology::{NodeId, Topology};
 use haltere_net::{ComponentId, Cx, FlowKey, Packet, PathId, Probe, Time};
 use haltere_transport::{Body, Role};
@@ -380,6 +381,12 @@ impl World {
     /// The network elements.
     pub fn elements(&self) -> &[AnyElement<Body>] {
         &self.elements
+    }
+    /// What each network element held from the beginning until now. The run goes on as if this had not been asked.
+    pub fn held(&mut self) -> Vec<Option<Held>> {
+        let (now, recorder) = (self.now, &mut self.recorder);
+        let elements = (0..).zip(&mut self.elements);
+        elements.map(|(me, element)| element.held(now, &mut context(now, me, recorder))).collect()
     }
     /// The network.
     pub fn topology(&self) -> &Topology {

@@ -78,7 +78,7 @@ impl CongestionController for Dctcp {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        let taken = if event.trigger == Trigger::Ecn { self.cut() } else { self.w.window / 2 };
+        let taken = if matches!(event.trigger, Trigger::Ecn | Trigger::Local) { self.cut() } else { self.w.window / 2 };
         self.w.reduce(event, self.w.window - taken);
     }
 

@@ -194,6 +194,8 @@ pub enum Trigger {
     PersistentCongestion,
     /// ECN marks.
     Ecn,
+    /// The host's own interface had no room for a packet. It was not sent, and nothing is lost.
+    Local,
     /// The algorithm itself, because of delays ([`Ask::Reduce`]).
     Delay,
 }

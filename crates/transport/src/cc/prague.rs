@@ -143,6 +143,16 @@ impl Prague {
         }
     }
 
+    /// Reduces the window for a full local queue, which the reference implementation does as for a mark
+    /// (`prague_enter_cwr`): by half of alpha, which counts as 1 until a mark was seen, once a (virtual) round trip.
+    fn heed_local(&mut self, now: Time) {
+        let waits = self.is_rtt_independent() && self.reduced_at.is_some_and(|at| now.since(at) < LEAST_RTT);
+        if !waits && !self.in_loss {
+            self.reduced_at = Some(now);
+            self.cut(if self.marks { self.alpha / 2.0 } else { 0.5 });
+        }
+    }
+
     /// Takes this share off the window, and ends slow start.
     fn cut(&mut self, share: f64) {
         self.exact = (self.exact * (1.0 - share)).max(self.least());
@@ -203,6 +213,7 @@ impl CongestionController for Prague {
         match event.trigger {
             // Marks are heeded as they are counted.
             Trigger::Ecn | Trigger::Delay => return,
+            Trigger::Local => return self.heed_local(event.now),
             Trigger::Loss | Trigger::Timeout => {
                 if event.new_episode {
                     self.before_loss = Some(self.exact);
@@ -298,6 +309,25 @@ mod tests {
         assert_eq!((cc.exact, cc.w.in_slow_start()), ((50 * MSS) as f64, false));
         // The share of the first round trip is 1 %, a sixteenth of which counts.
         assert!((cc.alpha - 0.01 / 16.0).abs() < 1e-12, "{}", cc.alpha);
+    }
+
+    /// `prague_enter_cwr`: alpha is 1 until a mark was seen.
+    #[test]
+    fn a_full_local_queue_cuts_as_a_mark_does() {
+        let local = |cc: &mut Prague, at| {
+            let now = ms(at);
+            cc.on_congestion(&Congestion { now, trigger: Trigger::Local, new_episode: true, in_flight: 0, lost: 0 });
+        };
+        let mut cc = Prague::new(Config { grain: 1, ..config() });
+        (cc.exact, cc.w.window) = ((100 * MSS) as f64, 100 * MSS);
+        local(&mut cc, 100);
+        assert_eq!((cc.exact, cc.w.in_slow_start(), cc.in_loss), ((50 * MSS) as f64, false, false));
+        let mut cc = steady(0.1);
+        local(&mut cc, 100);
+        local(&mut cc, 124);
+        assert!((cc.exact / (100 * MSS) as f64 - 0.95).abs() < 1e-9, "{}", cc.exact);
+        local(&mut cc, 125);
+        assert!((cc.exact / (95 * MSS) as f64 - 0.95).abs() < 1e-9, "{}", cc.exact);
     }
 
     #[test]

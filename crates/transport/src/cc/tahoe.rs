@@ -61,7 +61,7 @@ impl CongestionController for Tahoe {
         self.stale = match event.trigger {
             // A timeout finds everything lost that is older than an RTT. The rest is added to the window in the same
             // way.
-            Trigger::Loss | Trigger::Ecn | Trigger::Delay | Trigger::Timeout => event.in_flight,
+            Trigger::Loss | Trigger::Ecn | Trigger::Local | Trigger::Delay | Trigger::Timeout => event.in_flight,
             Trigger::PersistentCongestion => 0,
         };
     }

@@ -127,7 +127,7 @@ impl Windows {
         self.window = match event.trigger {
             Trigger::Timeout => whole(event.in_flight, self.grain) + self.mss,
             Trigger::PersistentCongestion => 2 * self.mss,
-            Trigger::Loss | Trigger::Ecn | Trigger::Delay => self.ssthresh.min(self.window),
+            Trigger::Loss | Trigger::Ecn | Trigger::Local | Trigger::Delay => self.ssthresh.min(self.window),
         };
     }
 

@@ -20,7 +20,8 @@ const THINNED: u64 = 4;
 /// The weight of older acknowledgements in that mean is 1 - 1/64, and it is kept in 1/64 (Linux: `PKTS_ACKED_WEIGHT`).
 const MEAN_SHIFT: u32 = 6;
 
-/// The ACE field of a segment that answers a packet of the handshake (section 3.1.1, tables 2 and 3).
+/// The ACE field of a segment that answers a packet of the handshake (a SYN: section 3.1.1, table 2; a SYN-ACK: section
+/// 3.2.2.1, table 3).
 pub(super) fn reflected(ecn: Ecn) -> u8 {
     match ecn {
         Ecn::NotEct => 0b010,

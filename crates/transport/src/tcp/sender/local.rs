@@ -95,7 +95,7 @@ impl Sender {
 
     /// The interface congested: the window is reduced once per round trip, as by a mark (`tcp_enter_cwr`).
     pub(in crate::tcp) fn on_local_congestion(&mut self, now: Time) {
-        self.begin_reduction(Trigger::Ecn, now);
+        self.begin_reduction(Trigger::Local, now);
     }
 
     /// The interface refused the segment that was sent last. It counts as not sent: new data stays at the head of what is

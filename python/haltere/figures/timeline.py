@@ -1,0 +1,111 @@
+"""One run on one time axis in a study's report: the RTT of a probe above, what the stages of a link hold below."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from haltere import core
+from haltere.figures import quantities, style
+from haltere.figures.data import NotInResultsError, levels_text
+from haltere.figures.plots import Axis, Line, Plot, Point
+from haltere.figures.plots_paper import fill
+from haltere.figures.plots_screen import plot_svg
+from haltere.figures.spec import Timeline
+from haltere.figures.trace import thin
+from haltere.study import Run, Study
+
+_STAGES = (("qdisc_packets", "queue discipline", "first"), ("ring_packets", "ring", "second"))
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineFigure:
+    """The data of a figure on a time axis: plots that share it, from top to bottom."""
+
+    spec: Timeline
+    title: str
+    plots: tuple[Plot, ...]
+
+
+def timeline(study: Study, spec: Timeline) -> TimelineFigure:
+    """Run what the figure shows once more, and record it.
+
+    A run of the model is a function of its scenario, seed and replication, so this is the run of the results, up to
+    `spec.until`. Raises `NotInResultsError` if the study has no such run, or not in the model.
+    """
+    run = _run(study, spec)
+    scenario: dict[str, Any] = json.loads(run.scenario_json)
+    scenario.pop("time_limit", None)
+    end = quantities.value(spec.until) or 0.0
+    scenario["duration"] = spec.until
+    if (quantities.value(str(scenario.get("measure_from", "0s"))) or 0.0) >= end:
+        scenario.pop("measure_from", None)
+    traced = core.trace(json.dumps(scenario), run.seed, run.replication)
+    by_name = {(one["who"], one["name"]): one for one in traced["series"]}
+    x = Axis("time (s)", 0.0, end)
+    plots = []
+    rtt = by_name.get((spec.probe, "rtt"))
+    if rtt is not None:
+        lines = [Line("", "ink", _points(rtt, end, 1e3))]
+        plots.append(_plot(spec, "rtt", "RTT (ms)", x, lines))
+    lines = [
+        Line(label, colour, _points(by_name[spec.link, name], end), steps=True)
+        for name, label, colour in _STAGES
+        if (spec.link, name) in by_name
+    ]
+    if lines:
+        plots.append(_plot(spec, "occupancy", "packets", x, lines))
+    if not plots:
+        message = f"the run records neither {spec.probe} nor the stages of {spec.link}"
+        raise NotInResultsError(message)
+    title = spec.title or levels_text(list(spec.where), list(spec.where.values()))
+    return TimelineFigure(spec, title, tuple(plots))
+
+
+def _run(study: Study, spec: Timeline) -> Run:
+    if spec.experiment in study.file.experiments:
+        for run in study.runs(experiments=[spec.experiment]):
+            levels = run.treatment.levels
+            same = all(name in levels and quantities.same(levels[name], of) for name, of in spec.where.items())
+            if same and run.replication == spec.replication and run.fidelity == "model":
+                return run
+    sought = ", ".join(f"{factor} {level}" for factor, level in spec.where.items())
+    message = f"no run of experiment {spec.experiment} in the model at {sought}"
+    raise NotInResultsError(message)
+
+
+def _points(series: Mapping[str, Any], end: float, scale: float = 1.0) -> Sequence[Point]:
+    times, values = thin(series, end)
+    return [(float(t), scale * float(v)) for t, v in zip(times, values, strict=True) if t <= end]
+
+
+def _plot(spec: Timeline, part: str, label: str, x: Axis, lines: Sequence[Line]) -> Plot:
+    top = max((value for line in lines for _, value in line.points), default=0.0)
+    return Plot(f"{spec.name}-{part}", spec.title, spec.source, x, Axis(label, 0.0, 1.05 * top or 1.0), lines)
+
+
+def timeline_svgs(figure: TimelineFigure) -> list[str]:
+    """The SVG elements of the plots, from top to bottom."""
+    return [plot_svg(plot) for plot in figure.plots]
+
+
+def draw_timeline(figure: TimelineFigure, stem: Path) -> list[Path]:
+    """Draw the plots above each other, one column wide; the paths written."""
+    with style.paper():
+        canvas = Figure(figsize=(style.COLUMN_IN, 0.5 + 1.25 * len(figure.plots)))
+        rows = canvas.subplots(len(figure.plots), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, plot in zip(rows, figure.plots, strict=True):
+            fill(axes, plot)
+            axes.set_ylabel(plot.y.label)
+            if axes.get_legend() is not None:
+                axes.legend(loc="lower right", bbox_to_anchor=(1, 0.97), ncols=len(plot.lines))
+            if axes is not rows[-1]:
+                axes.set_xlabel("")
+        rows[0].set_title(figure.title, loc="left", color=style.QUIET)
+        canvas.align_ylabels()
+        return style.save(canvas, stem)
