@@ -4,7 +4,7 @@ use super::switch::{SETTINGS, Switch};
 use super::{Contender, Transport};
 use crate::ack::MIN_ACK_DELAY;
 use haltere_transport::cc::Algorithm;
-use haltere_transport::mechanisms::{self, Facts, MPQUIC, MPTCP, QUIC, TCP, Value};
+use haltere_transport::mechanisms::{self, Facts, Kind, MPQUIC, MPTCP, QUIC, TCP, Value};
 use haltere_transport::scheduler::Scheduler;
 
 /// A sign and the text after it, up to the next sign.
@@ -35,7 +35,14 @@ fn names() -> impl Iterator<Item = &'static str> {
     mechanisms.chain(switches).chain(SETTINGS.iter().map(|s| s.name)).chain(Scheduler::NAMES.iter().copied())
 }
 
-/// Splits the text after the congestion control. Names may contain a hyphen; the longest known name is taken.
+/// The words that the mechanism `name` takes, in any transport.
+fn values(name: &str) -> impl Iterator<Item = &'static str> {
+    let named = Transport::ALL.into_iter().flat_map(facts).filter(move |f| f.name == name);
+    let words = named.filter_map(|f| if let Kind::OneOf(words) = f.kind { Some(words) } else { None });
+    words.flatten().copied()
+}
+
+/// Splits the text after the congestion control. Names and words may contain a hyphen; the longest that is known is taken.
 fn words(mut rest: &str) -> Vec<Word<'_>> {
     let ends = |rest: &str| rest.is_empty() || rest.starts_with(['+', '-', '=']);
     let mut words = Vec::new();
@@ -47,7 +54,9 @@ fn words(mut rest: &str) -> Vec<Word<'_>> {
         let (value, next) = match behind.strip_prefix('=') {
             None => (None, behind),
             Some(behind) => {
-                let (value, next) = behind.split_at(behind.find(['+', '-']).unwrap_or(behind.len()));
+                let known = values(name).filter(|v| behind.strip_prefix(v).is_some_and(ends)).map(str::len).max();
+                let end = known.or_else(|| behind.find(['+', '-'])).unwrap_or(behind.len());
+                let (value, next) = behind.split_at(end);
                 (Some(value), next)
             }
         };

@@ -1,5 +1,6 @@
 use super::*;
 use haltere_net::Span;
+use haltere_transport::mechanisms::{MPQUIC, MPTCP};
 
 fn refused(text: &str) -> String {
     Contender::parse(text).and_then(|c| c.modelled().map(|_| ())).unwrap_err()
@@ -121,6 +122,8 @@ fn what_cannot_be_is_refused_with_the_reason() {
         ("quic/cubic+ack-frequency+ack-delay=1us", "needs at least 1ms"),
         ("tcp/cubic+receive-window=1MiB+max-receive-window=64KiB", "more than its max-receive-window"),
         ("tcp/cubic+", "unknown switch \"\""),
+        ("mptcp/cubic+scheduler=lowest", "lowest-rtt"),
+        ("mptcp/cubic+lowest-rtt+scheduler=round-robin", "sets scheduler to lowest-rtt and to round-robin"),
     ];
     for (given, hint) in cases {
         let error = refused(given);
@@ -134,9 +137,11 @@ fn what_cannot_be_is_refused_with_the_reason() {
 #[test]
 fn the_catalogue_lists_each_switch_of_each_transport_once() {
     let rows = catalogue();
+    // Those of TCP and QUIC are not repeated for their multipath forms.
+    let single_path = |s: &Switch| s.describe().transports.iter().filter(|t| !t.is_multipath()).count();
     assert_eq!(
         rows.len(),
-        TCP.len() + QUIC.len() + Switch::ALL.iter().map(|s| s.describe().transports.len()).sum::<usize>()
+        TCP.len() + QUIC.len() + MPTCP.len() + MPQUIC.len() + Switch::ALL.iter().map(single_path).sum::<usize>()
     );
     let window = rows.iter().find(|r| (r.transport, r.name) == ("tcp", "receive-window")).unwrap();
     assert_eq!((window.kind, window.default.as_str()), ("bytes", "8388608B"));
@@ -145,7 +150,7 @@ fn the_catalogue_lists_each_switch_of_each_transport_once() {
 #[test]
 fn a_mechanism_that_the_other_transport_lacks_is_refused_there_with_the_reason() {
     for transport in Transport::ALL {
-        let other = if transport == Transport::Tcp { "quic" } else { "tcp" };
+        let other = if transport.is_quic() { "tcp" } else { "quic" };
         for facts in parse::facts(transport).filter(|f| f.only.is_some()) {
             let error = refused(&format!("{other}/cubic+{}", facts.name));
             assert!(error.contains(facts.only.unwrap()), "{error}");

@@ -35,6 +35,11 @@ def find(transport: str, implementation: str, *, virtual: bool = False) -> Progr
     program = every().get((transport, implementation))
     if program is None:
         known = ", ".join(name for way, name in every() if way == transport)
+        if not known:
+            ways = " and ".join(sorted({way for way, _ in every()}))
+            raise ProgramError(
+                f'{transport} does not run on real hosts yet, but {ways} do: choose fidelity "model" for {transport}'
+            )
         raise ProgramError(f"there is no {transport}@{implementation}: programs for {transport} are {known}")
     if virtual and not program.virtual:
         raise ProgramError(f'{transport}@{implementation} does not run in virtual time: choose fidelity "testbed"')
