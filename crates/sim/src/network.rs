@@ -4,7 +4,8 @@
 use crate::capture::Capture;
 use crate::contender::Contender;
 use crate::scenario::{
-    self, App, DirectionSpec, Kind, LinkSpec, Links, ProbeKind, Quantity, RateSpec, Scenario, ScenarioError, Side,
+    self, App, DirectionSpec, Kind, LinkSpec, Links, Load, Probe, ProbeKind, ProbeMode, Quantity, RateSpec, Scenario,
+    ScenarioError, Side,
 };
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::Loss;
@@ -18,6 +19,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The longest route, in links: the largest number that IP's TTL allows (RFC 791 section 3.1), and that packets can
 /// count.
 const MAX_HOPS: usize = 255;
+
+/// How long a real run may take if the scenario does not say.
+const DEFAULT_TIME_LIMIT: Span = Span::from_secs(3600);
 
 /// A scenario's network.
 pub struct Network {
@@ -210,6 +214,8 @@ pub struct Description {
     links: Vec<LinkDescription>,
     routes: Vec<RouteDescription>,
     flows: Vec<FlowDescription>,
+    probes: Vec<ProbeDescription>,
+    loads: Vec<LoadDescription>,
     made_by: &'static str,
     time_limit_ns: Option<u64>,
     duration_ns: Option<u64>,
@@ -262,9 +268,93 @@ struct FlowDescription {
     only_modelled: Vec<&'static str>,
 }
 
+/// A probe. Its fields are those of the scenario's, with all defaults filled in.
+#[derive(Serialize)]
+struct ProbeDescription {
+    kind: &'static str,
+    mode: &'static str,
+    size_bytes: u32,
+    interval_ns: u64,
+    timeout_ns: u64,
+    pair: u32,
+    sender: u32,
+    receiver: u32,
+    start_ns: u64,
+    count: Option<u64>,
+    duration_ns: Option<u64>,
+}
+
+/// A load. Its fields are those of the scenario's, with all defaults filled in.
+#[derive(Serialize)]
+struct LoadDescription {
+    kind: &'static str,
+    size_bytes: u32,
+    rate_bps: Option<u64>,
+    packets: Option<u64>,
+    answer_bytes: Option<u32>,
+    gap_ns: u64,
+    timeout_ns: u64,
+    pair: u32,
+    sender: u32,
+    receiver: u32,
+    start_ns: u64,
+    count: Option<u64>,
+    duration_ns: Option<u64>,
+    /// On-off: the lengths of its periods in turn, with packets and without.
+    periods_ns: Vec<u64>,
+}
+
+/// The most periods of an on-off load that are told to a rig.
+const MAX_PERIODS: usize = 1_000_000;
+
+impl ProbeDescription {
+    fn new(probe: &Probe, between: &Between) -> ProbeDescription {
+        ProbeDescription {
+            kind: probe.kind.name(),
+            mode: match probe.mode {
+                ProbeMode::StopAndWait => "stop-and-wait",
+                ProbeMode::FreeRunning => "free-running",
+            },
+            size_bytes: probe.payload(),
+            interval_ns: probe.interval().as_nanos(),
+            timeout_ns: probe.timeout().as_nanos(),
+            pair: probe.pair.unwrap_or(0),
+            sender: between.from.0,
+            receiver: between.to.0,
+            start_ns: between.start.as_nanos(),
+            count: probe.count,
+            duration_ns: probe.duration.map(|q| q.0.as_nanos()),
+        }
+    }
+}
+
+impl LoadDescription {
+    /// A load whose periods are drawn from `stream`, for so much of a run.
+    fn new(load: &Load, between: &Between, stream: &Stream, run: Span) -> LoadDescription {
+        let periods = crate::build::loads::periods(load, stream, load.duration.map_or(run, |q| q.0), MAX_PERIODS);
+        LoadDescription {
+            kind: load.kind.name(),
+            size_bytes: load.payload(),
+            rate_bps: load.rate.map(|q| q.0.as_bps()),
+            packets: load.packets,
+            answer_bytes: load.answer(),
+            gap_ns: load.gap().as_nanos(),
+            timeout_ns: load.timeout().as_nanos(),
+            pair: load.pair.unwrap_or(0),
+            sender: between.from.0,
+            receiver: between.to.0,
+            start_ns: between.start.as_nanos(),
+            count: load.count,
+            duration_ns: load.duration.map(|q| q.0.as_nanos()),
+            periods_ns: periods.into_iter().map(Span::as_nanos).collect(),
+        }
+    }
+}
+
 /// Describes a scenario's network in one run.
 pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Description, ScenarioError> {
-    let network = network(scenario, &Streams::new(seed, replication))?;
+    let streams = Streams::new(seed, replication);
+    let network = network(scenario, &streams)?;
     let edges = network.topology.edges();
     // Directions are in pairs, down and up, in the order in which links were added.
     let links = edges.chunks_exact(2).map(|pair| LinkDescription {
@@ -276,8 +366,8 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
     });
     let addresses = network.topology.interfaces().iter().map(|i| AddressDescription { node: i.node.0, link: i.link });
     let mut routes = BTreeSet::new();
-    for flow in &network.flows {
-        for way in &flow.ways {
+    let mut lead = |ways: &[Way]| {
+        for way in ways {
             for (links, from, to) in [(&way.up, way.client, way.server), (&way.down, way.server, way.client)] {
                 routes.extend(links.iter().map(|&edge| {
                     let at = edges[edge as usize].from;
@@ -287,6 +377,18 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
                 }));
             }
         }
+    };
+    network.flows.iter().for_each(|flow| lead(&flow.ways));
+    let mut router = Router::new();
+    let mut beside = |path: String, (server, client): (String, String)| -> Result<(), ScenarioError> {
+        lead(&ways(&network.topology, &mut router, &path, &(server, client))?.2);
+        Ok(())
+    };
+    for (i, probe) in scenario.probes.iter().enumerate() {
+        beside(format!("probes[{i}]"), ends(scenario, probe.pair, &probe.server, &probe.client))?;
+    }
+    for (i, load) in scenario.loads.iter().enumerate() {
+        beside(format!("loads[{i}]"), ends(scenario, load.pair, &load.server, &load.client))?;
     }
     let ns = |q: Option<Quantity<Span>>| q.map(|q| q.0.as_nanos());
     let flows = network.flows.iter().zip(&scenario.flows).enumerate().map(|(i, (path, flow))| FlowDescription {
@@ -308,7 +410,15 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
             .filter_map(|(name, given)| given.then_some(name))
             .collect(),
     });
+    let probes = scenario.probes.iter().zip(&network.probes);
+    let run = scenario.duration.or(scenario.time_limit).map_or(DEFAULT_TIME_LIMIT, |q| q.0);
+    let loads = scenario.loads.iter().zip(&network.loads).enumerate();
+    let loads = loads.map(|(i, (load, between))| {
+        LoadDescription::new(load, between, &streams.named(&format!("load {i}/periods")), run)
+    });
     Ok(Description {
+        probes: probes.map(|(probe, between)| ProbeDescription::new(probe, between)).collect(),
+        loads: loads.collect(),
         nodes: network.topology.nodes().map(str::to_string).collect(),
         addresses: addresses.collect(),
         links: links.collect(),

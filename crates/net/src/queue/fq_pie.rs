@@ -34,7 +34,7 @@ parameters! {
         flows: FlowCount = FlowCount(1024),
         /// The delay that each controller holds.
         target: Span = Span::from_millis(15),
-        /// The period of the controllers, rounded up to ticks of 4ms as in Linux.
+        /// The period of the controllers, rounded up to edges of the timer wheel as in Linux: 15ms take 20ms.
         tupdate: Span = Span::from_millis(15),
         /// The gain for the deviation from the target, in sixteenths of 1/s.
         alpha: u64 = 2,
