@@ -1,10 +1,11 @@
 """How near our queue disciplines come to the kernel's.
 
-The bounds of queueing delays and of goodput were given before there were results; those of drops and marks were set after
-a first look. What a log ratio is, and how its intervals are made, `haltere.report.agreement` says.
+The bounds of queueing delays and of goodput were given before there were results; those of drops and marks were set
+after a first look. What a log ratio is, and how its intervals are made, `haltere.report.agreement` says.
 
-Where a discipline draws at random, model and kernel draw differently: their runs are two draws of one law, and differ by
-what two replications of the model differ. The kernel's own TCP stands behind both: what differs there differs here too.
+Where a discipline draws at random, model and kernel draw differently: their runs are two draws of one law, and differ
+by what two replications of the model differ. The model's TCP and the kernel's stand behind them: what differs there
+differs here too.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ SIDES = Sides("fidelity", "model", "linux")
 EXPERIMENTS = ("packets", "bytes", "shapers")
 DELAY = "bottleneck_mean_queueing_delay_s"
 LEAST_DELAY_S = 1e-4
-"""Below this mean queueing delay, a tenth of a millisecond, a ratio says nothing: the meter's grain is a microsecond."""
+"""Below this mean queueing delay a ratio says nothing: the meter's grain is a microsecond."""
 
 
 def both(tables: Tables, column: str, *, flows: bool = False) -> pl.DataFrame:
-    """A row a treatment of all experiments that are there: its discipline, rate and RTT, the model's value as `first`, the
-    kernel's as `second`."""
+    """A row a treatment of all experiments that are there: its factors, the model's value as `first`, the kernel's as
+    `second`."""
     frames = []
     for experiment in EXPERIMENTS:
         try:
@@ -110,11 +111,13 @@ def in_short(tables: Tables) -> list[str]:
     """How far apart, and where."""
     frame = delays(tables)
     frame = frame.with_columns(log=pl.Series(log_ratio(frame)))
-    sizes = frame["log"].abs()
+    sizes = np.abs(frame["log"].to_numpy())
     rows = frame.sort(pl.col("log").abs(), descending=True).head(3).to_dicts()
     names = [name for name in frame.columns if name not in ("first", "second", "log")]
-    where = "; ".join(f"{', '.join(str(row[n]) for n in names if row[n] is not None)}: {row['log']:+.2f}" for row in rows)
+    where = "; ".join(
+        f"{', '.join(str(row[n]) for n in names if row[n] is not None)}: {row['log']:+.2f}" for row in rows
+    )
     return [
-        f"The mean queueing delays of model and kernel differ by {100 * sizes.median():.2f} % in the median case and by "
-        f"{100 * sizes.quantile(0.9):.1f} % at the 90th percentile of {len(sizes)} treatments. Worst: {where}."
+        f"The mean queueing delays of model and kernel differ by {100 * np.median(sizes):.2f} % in the median case and "
+        f"by {100 * np.quantile(sizes, 0.9):.1f} % at the 90th percentile of {sizes.size} treatments. Worst: {where}."
     ]

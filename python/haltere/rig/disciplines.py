@@ -474,7 +474,7 @@ DISCIPLINES: dict[str, Discipline] = {
             "ingress": (15, FLAG),
             "ack_filter": (16, Unit("=I", _word(false=0, true=1, aggressive=2))),
         },
-        # With an overhead that is given CAKE takes Ethernet's header off a packet's length. In a rig that has been done.
+        # With an overhead that is given CAKE takes Ethernet's header off a packet's length; here it is off already.
         defaults=lambda _: {"overhead": "0"},
         early=True,
     ),

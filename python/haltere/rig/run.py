@@ -148,6 +148,7 @@ def result(what: Plan, answer: Json, seen: Json, links: list[Json]) -> Json:
         "data_packets": sum(flow["received_data_packets"] for flow in seen["flows"]),
         "flows": flows,
         "links": links,
+        **{table: answer[table] for table in ("probes", "loads") if answer.get(table)},
         "series": answer.get("series") or [],
         "kernel": os.uname().release,
     }
