@@ -18,6 +18,7 @@ from haltere.rig.check import check_queues
 from haltere.rig.disciplines import Link, Unsupported
 from haltere.rig.executor import RigExecutor
 from haltere.rig.plan import plan
+from haltere.rig.run import with_counts
 from haltere.runner.executor import Task
 from kernel_queues import WORK
 from rigs import link, needs_kernel, scenario
@@ -177,6 +178,21 @@ def test_red_is_set_as_its_paper_computes_it() -> None:
     assert table[int(half) >> cells] in (0, 1)
     assert table[int(2.5 * half) >> cells] == 2
     assert all(a <= b <= 31 for a, b in itertools.pairwise(table))
+
+
+@pytest.mark.parametrize(
+    ("counted", "early", "expected"),
+    [
+        (5, 2, (3, 2, 8)),  # ten may still be inside, of which the discipline dropped two
+        (1, 0, (1, 0, 12)),  # a fair queue gave out younger packets: two of three are still inside
+        (20, 20, (0, 13, 0)),  # the counters are read later than the taps
+    ],
+)
+def test_drops_are_those_that_the_discipline_counted(counted: int, early: int, expected: tuple[int, int, int]) -> None:
+    seen = {"dropped_queue": 3, "inside_packets": 10}
+    found = with_counts(seen, queues.Counts(counted, early, 7, 0, 0))
+    assert (found["dropped_queue"], found["dropped_early"], found["inside_packets"]) == expected
+    assert found["marked_packets"] == 7
 
 
 def test_a_kernel_without_a_discipline_is_refused_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -263,6 +263,7 @@ struct FlowDescription {
     client: u32,
     mtu: u32,
     size: Option<u64>,
+    tos: Option<u8>,
     start_ns: u64,
     /// Fields of the flow that only the model uses.
     only_modelled: Vec<&'static str>,
@@ -404,8 +405,9 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
         client: path.client.0,
         mtu: path.first().mtu,
         size: flow.total(),
+        tos: flow.tos,
         start_ns: path.start.as_nanos(),
-        only_modelled: [("ack", flow.ack.is_some()), ("page", flow.page.is_some()), ("tos", flow.tos.is_some())]
+        only_modelled: [("ack", flow.ack.is_some()), ("page", flow.page.is_some())]
             .into_iter()
             .filter_map(|(name, given)| given.then_some(name))
             .collect(),

@@ -89,6 +89,11 @@ def _check_implementation(fidelity: str, flow: Flow, path: str, kernel: tuple[st
             f"the kernel has no congestion control {flow.congestion!r}: there are {', '.join(kernel)}",
             path,
         )
+    if flow.tos is not None and flow.implementation != "linux":
+        raise ScenarioProblem(
+            f'{flow.implementation} sets no type of service: write app = "raw" for a bare transfer, or leave tos out',
+            path.replace("contender", "tos"),
+        )
     if flow.implementation == "model":
         raise ScenarioProblem("the model's endpoints cannot meet a real kernel: leave @model out", path)
     if flow.implementation == "linux":

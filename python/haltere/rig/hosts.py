@@ -112,12 +112,13 @@ def congestion(flow: Flow) -> str:
     return "reno" if flow.congestion == "newreno" else flow.congestion
 
 
-def options(flow: Flow) -> dict[str, bool | None]:
+def options(flow: Flow) -> dict[str, bool | int | None]:
     """Return the options of a bare transfer's sockets."""
     return {
         "paced": flow.switches.get("pacing") == "on",
         "quickack": flow.switches.get("delack") == "off",
         "buffer": None,
+        "tos": flow.tos,
     }
 
 

@@ -122,6 +122,8 @@ class Flow:
     mtu: int
     size: int | None
     start_ns: int
+    tos: int | None = None
+    """The type-of-service byte of both ends' packets."""
     only_modelled: tuple[str, ...] = ()
     """Fields of the flow that only the model heeds."""
 
