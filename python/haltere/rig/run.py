@@ -49,6 +49,7 @@ def _once(job: Json) -> Json:
     try:
         with hosts.prepared(rig), _emulator(rig, job) as emulator:
             namespaces.start(rig)
+            hosts.tell_routes(rig)
             return _measured(rig, job, emulator)
     finally:
         rig.close()
