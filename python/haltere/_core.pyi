@@ -27,6 +27,12 @@ def losses(scenario_json: str, seed: int, replication: int, direction: int, pack
 def clock_phase(seed: int, replication: int) -> int:
     """Return how long after a multiple of 2.048 s of its hosts' count of ticks (HZ = 250) a run begins, ns."""
 
+def probe_result(seen_json: str) -> str:
+    """Return the result of a probe, as results hold it, from what was seen of it.
+
+    `seen_json` has `probe`, `kind`, `size_bytes`, `pair`, `sent`, `sent_s`, `rtt_s` and `error`.
+    """
+
 def run(scenario_json: str, seed: int, replication: int, fidelity: str = "model") -> str:
     """Run one scenario and return its RunResult. Releases the interpreter's lock while it runs."""
 

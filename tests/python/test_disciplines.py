@@ -18,6 +18,7 @@ from haltere.rig.check import check_queues
 from haltere.rig.disciplines import Link, Unsupported
 from haltere.rig.executor import RigExecutor
 from haltere.rig.plan import plan
+from haltere.rig.run import with_counts
 from haltere.runner.executor import Task
 from kernel_queues import WORK
 from rigs import link, needs_kernel, scenario
@@ -31,7 +32,7 @@ QUEUES: list[tuple[dict[str, str], dict[int, int]]] = [
     ({"discipline": "bfifo", "limit": "64kB"}, {0: 64_000}),
     ({"discipline": "drop-tail", "limit": "150000B"}, {0: 150_000}),
     ({"discipline": "pfifo_head_drop", "limit": "70p"}, {0: 70}),
-    ({"discipline": "pfifo_fast", "limit": "70p"}, {0: 3, 1: 0x02020201}),
+    ({"discipline": "pfifo_fast", "limit": "70p", "batch": "16"}, {0: 3, 1: 0x02020201}),
     ({"discipline": "prio", "bands": "4", "priomap": "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 3", "limit": "70p"}, {0: 4}),
     (
         {"discipline": "sfq", "limit": "100p", "quantum": "3000B", "perturb": "10s", "divisor": "512", "flows": "64"}
@@ -77,7 +78,7 @@ QUEUES: list[tuple[dict[str, str], dict[int, int]]] = [
         {"discipline": "cake", "bandwidth": "16Mbit/s", "diffserv": "besteffort", "flowmode": "dual-dsthost"}
         | {"overhead": "38B", "rtt": "50ms", "target": "4ms", "memlimit": "4MB", "wash": "true", "mpu": "84B"}
         | {"ack_filter": "true", "atm": "ptm", "ingress": "true"},
-        {2: 2_000_000, 3: 3, 4: 2, 15: 1, 5: 6, 6: 38, 7: 50_000, 8: 4000, 10: 4_000_000, 13: 1, 14: 84, 16: 1},
+        {2: 2_000_000, 3: 3, 4: 2, 15: 1, 5: 6, 6: 38 + 14, 7: 50_000, 8: 4000, 10: 4_000_000, 13: 1, 14: 84, 16: 1},
     ),
     (
         {"discipline": "dualpi2", "limit": "7000p", "memlimit": "4MB", "target": "20ms", "tupdate": "20ms"}
@@ -151,6 +152,7 @@ def test_attributes_are_read_as_they_are_written() -> None:
         ({"discipline": "codel", "flows": "3"}, "no parameter 'flows': it has target"),
         ({"discipline": "red", "min": "90kB", "max": "30kB", "limit": "1MB", "burst": "200"}, "above min"),
         ({"discipline": "drop-tail", "limit": "100p", "mark": "65p"}, "no parameter 'mark'"),
+        ({"discipline": "pfifo_fast", "batch": "1"}, "16 places at a time"),
         ({"discipline": "cake", "flowmode": "fair"}, "triple-isolate"),
         ({"discipline": "dualpi2", "coupling_factor": "300"}, "coupling_factor"),
     ],
@@ -176,6 +178,21 @@ def test_red_is_set_as_its_paper_computes_it() -> None:
     assert table[int(half) >> cells] in (0, 1)
     assert table[int(2.5 * half) >> cells] == 2
     assert all(a <= b <= 31 for a, b in itertools.pairwise(table))
+
+
+@pytest.mark.parametrize(
+    ("counted", "early", "expected"),
+    [
+        (5, 2, (3, 2, 8)),  # ten may still be inside, of which the discipline dropped two
+        (1, 0, (1, 0, 12)),  # a fair queue gave out younger packets: two of three are still inside
+        (20, 20, (0, 13, 0)),  # the counters are read later than the taps
+    ],
+)
+def test_drops_are_those_that_the_discipline_counted(counted: int, early: int, expected: tuple[int, int, int]) -> None:
+    seen = {"dropped_queue": 3, "inside_packets": 10}
+    found = with_counts(seen, queues.Counts(counted, early, 7, 0, 0))
+    assert (found["dropped_queue"], found["dropped_early"], found["inside_packets"]) == expected
+    assert found["marked_packets"] == 7
 
 
 def test_a_kernel_without_a_discipline_is_refused_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

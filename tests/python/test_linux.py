@@ -238,3 +238,32 @@ def _readable_by_all(path: Path) -> bool:
 
 def _said(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+@pytest.mark.parametrize("links", ["kernel", "haltere"])
+def test_windows_and_segments_of_routes_are_those_of_the_model(links: str) -> None:
+    """An object of 40 segments takes two round trips with a window of 32, and four with one of three."""
+    flows = [{"contender": f"tcp/cubic+initial-window={n}", "size": "57920B"} for n in (3, 32)]
+    flows.append({"contender": "tcp/cubic+segment=536B", "size": "57920B"})
+    made = [scenario(links=links, flow=flow) for flow in flows]
+    for one, result in zip(made, run(made), strict=True):
+        assert result["status"] == "ok", result["error"]
+        expected = json.loads(core.run(core.canonical(one), 1, 0))["flows"][0]
+        assert result["flows"][0]["completion_s"] == pytest.approx(expected["completion_s"], rel=0.01)
+        assert result["flows"][0]["sent_packets"] == pytest.approx(expected["sent_packets"], abs=1)
+
+
+def test_a_flow_has_its_type_of_service() -> None:
+    """Bulk traffic (8) is in the last band of `pfifo_fast`: a ping passes it, and waits behind a normal flow (0)."""
+    bottleneck = {"rate": "10Mbit/s", "queue": "pfifo_fast:limit=100p", "down": {"delay": "5ms"}}
+    ping = [{"kind": "icmp", "interval": "200ms", "from": "server"}]
+    made = [
+        scenario(flow={"size": "4MB", "tos": tos}, bottleneck=bottleneck, probes=ping, links=links)
+        for tos in (0, 8)
+        for links in ("kernel", "haltere")
+    ]
+    for one, result in zip(made, run(made), strict=True):
+        assert result["status"] == "ok", result["error"]
+        expected = json.loads(core.run(core.canonical(one), 1, 0))["probes"][0]["rtt_mean_s"]
+        assert result["probes"][0]["rtt_mean_s"] == pytest.approx(expected, rel=0.15)
+        assert (result["probes"][0]["rtt_mean_s"] < 0.01) == (one["flows"][0]["tos"] == 8)

@@ -89,9 +89,11 @@ def test_without_a_probe_nothing_is_added() -> None:
     assert frame["probe_rtt_ms"].list.len().item() > 1
 
 
-def test_a_kernel_refuses_probes() -> None:
-    with pytest.raises(InputError, match="simulator only"):
-        Conditions(probe="icmp:56B:1s", app="raw", fidelity="linux").scenario(["tcp@linux/cubic"])
+def test_a_kernel_takes_probes_that_have_room_for_a_number() -> None:
+    conditions = Conditions(probe="icmp:56B:1s", app="raw", fidelity="linux")
+    assert conditions.scenario(["tcp@linux/cubic"]).data["probes"]
+    with pytest.raises(InputError, match="at least 8B"):
+        Conditions(probe="icmp:4B:1s", app="raw", fidelity="linux").scenario(["tcp@linux/cubic"])
 
 
 def test_the_command_tells_the_latency(haltere: Haltere) -> None:

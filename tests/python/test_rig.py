@@ -59,6 +59,7 @@ def test_losses_are_those_of_the_simulator() -> None:
         ({"flow": {"contender": "quic@quinn/vegas", "app": "https"}}, ["vegas", "newreno"]),
         ({"flow": {"contender": "tcp/cubic+tfo"}}, ["tfo", 'fidelity "model"']),
         ({"flow": {"contender": "quic/cubic+0rtt", "app": "https"}}, ["0rtt", 'fidelity "model"']),
+        ({"flow": {"contender": "tcp@hyper/cubic", "app": "https", "tos": 8}}, ["hyper", "leave tos out"]),
         ({"flow": {"contender": "tcp/cubic", "ack": {"every": 4}}}, ["ack", 'fidelity "model"']),
         ({"flow": {"contender": "tcp/cubic", "app": "ssh"}}, ["only the model has app", 'fidelity "model"']),
         ({"bottleneck": {"jitter": "3ms"}}, ["jitter", 'links = "haltere"']),
@@ -107,7 +108,7 @@ def test_switches_are_parameters_of_the_kernel() -> None:
 def test_older_names_set_what_they_set() -> None:
     (flow,) = planned("tcp/cubic+nodelack+paced+rto1s+nosackcompression+notimestamps-nohystart")
     assert hosts.refusal(flow) is None
-    assert hosts.options(flow) == {"paced": True, "quickack": True, "buffer": None}
+    assert hosts.options(flow) == {"paced": True, "quickack": True, "buffer": None, "tos": None}
     wanted = hosts.settings((flow,))
     assert wanted[flow.server]["net.ipv4.tcp_rto_min_us"] == "1000000"
     assert wanted[flow.client]["net.ipv4.tcp_comp_sack_nr"] == "0"

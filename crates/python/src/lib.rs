@@ -76,6 +76,14 @@ fn clock_phase(seed: u64, replication: u64) -> u64 {
     haltere_sim::build::clock_phase(&haltere_net::rng::Streams::new(seed, replication)).as_nanos()
 }
 
+/// Returns the result of a probe, as JSON, from what was seen of it (`haltere_sim::result::Seen`).
+#[pyfunction]
+fn probe_result(seen_json: &str) -> PyResult<String> {
+    let seen: haltere_sim::result::Seen =
+        serde_json::from_str(seen_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    to_json(&haltere_sim::result::ProbeResult::from(seen))
+}
+
 /// Runs one scenario at a fidelity of the simulator and returns its `RunResult` as JSON; the interpreter is free
 /// meanwhile.
 #[pyfunction]
@@ -224,6 +232,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(network, module)?)?;
     module.add_function(wrap_pyfunction!(losses, module)?)?;
     module.add_function(wrap_pyfunction!(clock_phase, module)?)?;
+    module.add_function(wrap_pyfunction!(probe_result, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(trace, module)?)?;
     module.add_function(wrap_pyfunction!(measured_topology, module)?)?;

@@ -1,10 +1,14 @@
 //! Builds the network of a scenario: nodes, links with all defaults filled in, and the route of each flow. The
 //! simulator builds its world from it, and a rig its namespaces.
 
+mod describe;
+
+pub use describe::{Description, describe};
+
 use crate::capture::Capture;
 use crate::contender::Contender;
 use crate::scenario::{
-    self, App, DirectionSpec, Kind, LinkSpec, Links, ProbeKind, Quantity, RateSpec, Scenario, ScenarioError, Side,
+    self, DirectionSpec, Kind, LinkSpec, ProbeKind, Quantity, RateSpec, Scenario, ScenarioError, Side,
 };
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::Loss;
@@ -12,8 +16,6 @@ use haltere_net::rng::{Stream, Streams};
 use haltere_net::topology::{Edge, NodeId, Router, Topology};
 use haltere_net::{Address, Rate, Span, Time};
 use haltere_transport::datagram::HEADERS;
-use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest route, in links: the largest number that IP's TTL allows (RFC 791 section 3.1), and that packets can
 /// count.
@@ -216,134 +218,6 @@ fn start((start, spread): (Option<Quantity<Span>>, Option<Quantity<Span>>), stre
 /// The name of the random streams of a link direction.
 pub fn stream_name(edge: &Edge) -> String {
     format!("{}/{}", edge.name, edge.direction.name())
-}
-
-/// A network as data, for a rig. Times in ns, rates in bit/s, sizes in bytes.
-#[derive(Serialize)]
-pub struct Description {
-    nodes: Vec<String>,
-    addresses: Vec<AddressDescription>,
-    links: Vec<LinkDescription>,
-    routes: Vec<RouteDescription>,
-    flows: Vec<FlowDescription>,
-    made_by: &'static str,
-    time_limit_ns: Option<u64>,
-    duration_ns: Option<u64>,
-    measure_from_ns: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct LinkDescription {
-    name: String,
-    from: u32,
-    to: u32,
-    down: LinkConfig,
-    up: LinkConfig,
-}
-
-/// An address. Its number is its position in the list. With `link`, it belongs to the node's end of this link.
-#[derive(Serialize)]
-struct AddressDescription {
-    node: u32,
-    link: Option<u32>,
-}
-
-/// A route: `node` sends packets for the address `to` on `link`. With `from`, this applies only to packets from this
-/// address of the node.
-#[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]
-struct RouteDescription {
-    node: u32,
-    from: Option<u32>,
-    to: u32,
-    link: u32,
-}
-
-#[derive(Serialize)]
-struct FlowDescription {
-    flow: u32,
-    contender: String,
-    transport: &'static str,
-    implementation: Option<String>,
-    congestion: String,
-    /// The contender's switches, by name, with values as contenders write them.
-    switches: BTreeMap<&'static str, String>,
-    app: App,
-    pair: u32,
-    server: u32,
-    client: u32,
-    mtu: u32,
-    size: Option<u64>,
-    start_ns: u64,
-    /// Fields of the flow that only the model uses.
-    only_modelled: Vec<&'static str>,
-}
-
-/// Describes a scenario's network in one run.
-pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Description, ScenarioError> {
-    let network = network(scenario, &Streams::new(seed, replication))?;
-    let edges = network.topology.edges();
-    // Directions are in pairs, down and up, in the order in which links were added.
-    let links = edges.chunks_exact(2).map(|pair| LinkDescription {
-        name: pair[0].name.clone(),
-        from: pair[0].from.0,
-        to: pair[0].to.0,
-        down: pair[0].config.clone(),
-        up: pair[1].config.clone(),
-    });
-    let addresses = network.topology.interfaces().iter().map(|i| AddressDescription { node: i.node.0, link: i.link });
-    let mut routes = BTreeSet::new();
-    for flow in &network.flows {
-        for way in &flow.ways {
-            for (links, from, to) in [(&way.up, way.client, way.server), (&way.down, way.server, way.client)] {
-                routes.extend(links.iter().map(|&edge| {
-                    let at = edges[edge as usize].from;
-                    let own = network.topology.addresses(at);
-                    let from = (own.len() > 1 && own.contains(&from)).then_some(from.0);
-                    RouteDescription { node: at.0, from, to: to.0, link: edge / 2 }
-                }));
-            }
-        }
-    }
-    let ns = |q: Option<Quantity<Span>>| q.map(|q| q.0.as_nanos());
-    let flows = network.flows.iter().zip(&scenario.flows).enumerate().map(|(i, (path, flow))| FlowDescription {
-        flow: i as u32,
-        contender: flow.contender.to_string(),
-        transport: path.contender.transport.describe().0,
-        implementation: path.contender.implementation.clone(),
-        congestion: path.contender.congestion.clone(),
-        switches: path.contender.switched(),
-        // A rig has no such transfers, and says so of each that is asked for.
-        app: if flow.app == App::Ssh { App::Raw } else { flow.app },
-        pair: flow.pair.unwrap_or(0),
-        server: path.server.0,
-        client: path.client.0,
-        mtu: path.first().mtu,
-        size: flow.total(),
-        start_ns: path.start.as_nanos(),
-        only_modelled: [
-            ("ack", flow.ack.is_some()),
-            ("page", flow.page.is_some()),
-            ("tos", flow.tos.is_some()),
-            ("app", flow.app == App::Ssh),
-        ]
-        .into_iter()
-        .filter_map(|(name, given)| given.then_some(name))
-        .collect(),
-    });
-    Ok(Description {
-        nodes: network.topology.nodes().map(str::to_string).collect(),
-        addresses: addresses.collect(),
-        links: links.collect(),
-        routes: routes.into_iter().collect(),
-        flows: flows.collect(),
-        made_by: match scenario.links {
-            Links::Kernel => "kernel",
-            Links::Haltere => "haltere",
-        },
-        time_limit_ns: ns(scenario.time_limit),
-        duration_ns: ns(scenario.duration),
-        measure_from_ns: ns(scenario.measure_from),
-    })
 }
 
 /// Which of the first `packets` packets a link direction loses in a run. Bit n mod 8 of byte n / 8 stands for packet n,

@@ -22,6 +22,20 @@ fn segments_longer_than_the_first_window_still_flow() {
     }
 }
 
+/// When the peer's window ended within a super-segment, the rest of it was all that could be sent: nothing that was lost went
+/// out again but by timeouts.
+#[test]
+fn a_sender_that_the_peer_s_window_stops_still_repairs_its_losses() {
+    let link = json!({ "rate": "10Mbit/s", "queue": "1256p", "delay": "100us" });
+    let contender = "tcp/cubic+receive-window=2MiB+max-receive-window=2MiB";
+    let run = result(&point_to_point(link, json!({ "contender": contender, "app": "raw", "size": "64MB" })));
+    let flow = &run.flows[0];
+    assert!(flow.retransmitted_packets > 100, "{flow:?}");
+    assert_eq!(flow.timeouts, 0, "{flow:?}");
+    // 44 200 packets of 1.2 ms.
+    assert!(flow.completion_s < Some(53.2), "{flow:?}");
+}
+
 /// Probes are sent regardless of the pacer, and were charged to it. The pacer fell one second further behind with each
 /// second.
 #[test]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from haltere.core import ScenarioProblem
-from haltere.rig import disciplines, hosts, kernel, programs
+from haltere.rig import beside, disciplines, hosts, kernel, programs
 from haltere.rig.plan import Flow, Plan, plan
 
 KERNEL_CONGESTION = (
@@ -34,15 +34,11 @@ KERNEL_CONGESTION = (
 def check(fidelity: str, scenario_json: str) -> None:
     """Raise `ScenarioProblem` if the rig cannot carry the scenario."""
     scenario = json.loads(scenario_json)
-    for table in ("probes", "loads"):
-        if scenario.get(table):
-            raise ScenarioProblem(
-                f'{table} run in the simulator only: choose fidelity "model" or "stack", or leave them out',
-                f"{table}[0]",
-            )
-    if not scenario.get("flows"):
+    if not any(scenario.get(table) for table in ("flows", "probes", "loads")):
         raise ScenarioProblem("there is no flow: add a [[flows]] table with a contender", "flows")
     what = plan(scenario_json)
+    if (refused := beside.refusal(what)) is not None:
+        raise ScenarioProblem(*refused)
     if fidelity == "testbed" and what.made_by == "kernel" and not _kernel_has_netem():
         raise ScenarioProblem('this machine\'s kernel has no netem to make links of: set links = "haltere"', "links")
     if fidelity == "linux":
@@ -92,6 +88,11 @@ def _check_implementation(fidelity: str, flow: Flow, path: str, kernel: tuple[st
         raise ScenarioProblem(
             f"the kernel has no congestion control {flow.congestion!r}: there are {', '.join(kernel)}",
             path,
+        )
+    if flow.tos is not None and flow.implementation != "linux":
+        raise ScenarioProblem(
+            f'{flow.implementation} sets no type of service: write app = "raw" for a bare transfer, or leave tos out',
+            path.replace("contender", "tos"),
         )
     if flow.implementation == "model":
         raise ScenarioProblem("the model's endpoints cannot meet a real kernel: leave @model out", path)

@@ -117,6 +117,8 @@ SCALED = Unit("=I", lambda text: round(float(text) * 256))
 """A number in units of 1/256."""
 PERCENT = Unit("=B", lambda text: _whole(text.removesuffix("%")))
 LINE_BYTES = Unit("=i", lambda text: _whole(text.removesuffix("B")))
+ETHERNET = 14
+"""Ethernet's header, bytes. The lengths that disciplines see in a rig are those of IP packets (see `queues.build`)."""
 STEP_THRESH_PACKETS = (7, PACKETS)
 """The attribute of a dualpi2's threshold if it is a number of packets."""
 RATE64 = Unit("=Q", lambda text: 0 if text == "unlimited" else _scaled(text, _RATES, "a rate") // 8)
@@ -207,6 +209,13 @@ def _fifo(unit: Unit) -> Callable[[Values, Link], bytes]:
     return write
 
 
+def _pfifo_fast(values: Values, _: Link) -> bytes:
+    """No options: the length of the rings is the interface's, and how they free their places is part of the kernel."""
+    if values.get("batch", "16") != "16":
+        raise Unsupported("batch: the kernel's pfifo_fast frees 16 places at a time")
+    return b""
+
+
 def rate_spec(bps: int) -> bytes:
     """`struct tc_ratespec`: cell_log, linklayer, overhead, cell_align, mpu, rate in byte/s (longer ones in RATE64)."""
     return struct.pack("=BBHhHI", 0, 1, 0, 0, 0, min(0xFFFF_FFFF, bps // 8))
@@ -235,7 +244,7 @@ def _sfq(values: Values, link: Link) -> bytes:
         ns(values["perturb"]) // 10**9 if "perturb" in values else 0,
         packets(values.get("limit", "127p")),
         _whole(values.get("divisor", "1024")),
-        _whole(values.get("flows", "127")),
+        _whole(values.get("flows", "128")),
     )
     depth = packets(values["depth"]) if values.get("depth", "").endswith("p") else _whole(values.get("depth", "127"))
     return first + struct.pack("=II", depth, _flag(values.get("headdrop", "false"))) + bytes(12 + 4 + 4 + 24)
@@ -338,7 +347,7 @@ DISCIPLINES: dict[str, Discipline] = {
     "bfifo": Discipline("bfifo", structure=_fifo(BYTES), parameters=("limit",)),
     "pfifo_head_drop": Discipline("pfifo_head_drop", structure=_fifo(PACKETS), parameters=("limit",)),
     # Its limit is the length of the interface's queue.
-    "pfifo_fast": Discipline("pfifo_fast", structure=lambda *_: b"", parameters=("limit",)),
+    "pfifo_fast": Discipline("pfifo_fast", structure=_pfifo_fast, parameters=("limit", "batch")),
     "prio": Discipline("prio", structure=_prio, parameters=("bands", "priomap", "limit")),
     "tbf": Discipline("tbf", structure=_tbf, parameters=("rate", "burst", "limit", "peakrate", "mtu")),
     "sfq": Discipline(
@@ -456,7 +465,7 @@ DISCIPLINES: dict[str, Discipline] = {
             "diffserv": (3, Unit("=I", _CAKE_TINS)),
             "flowmode": (5, Unit("=I", _CAKE_FLOWS)),
             "atm": (4, Unit("=I", _word(noatm=0, atm=1, ptm=2))),
-            "overhead": (6, LINE_BYTES),
+            "overhead": (6, Unit("=i", lambda text: ETHERNET + _whole(text.removesuffix("B")))),
             "rtt": (7, MICROSECONDS),
             "target": (8, MICROSECONDS),
             "memlimit": (10, BYTES),
@@ -465,7 +474,7 @@ DISCIPLINES: dict[str, Discipline] = {
             "ingress": (15, FLAG),
             "ack_filter": (16, Unit("=I", _word(false=0, true=1, aggressive=2))),
         },
-        # An overhead that is given counts from the IP header on; without it CAKE counts Ethernet's header.
+        # With an overhead that is given CAKE takes Ethernet's header off a packet's length; here it is off already.
         defaults=lambda _: {"overhead": "0"},
         early=True,
     ),
@@ -489,7 +498,7 @@ DISCIPLINES: dict[str, Discipline] = {
         },
         defaults=lambda _: {"limit": "10000p"},
         xstats=_DUALPI2,
-        marks=("ecn_mark", "step_marks"),
+        marks=("ecn_mark",),
         early=True,
     ),
 }

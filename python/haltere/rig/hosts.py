@@ -112,12 +112,13 @@ def congestion(flow: Flow) -> str:
     return "reno" if flow.congestion == "newreno" else flow.congestion
 
 
-def options(flow: Flow) -> dict[str, bool | None]:
+def options(flow: Flow) -> dict[str, bool | int | None]:
     """Return the options of a bare transfer's sockets."""
     return {
         "paced": flow.switches.get("pacing") == "on",
         "quickack": flow.switches.get("delack") == "off",
         "buffer": None,
+        "tos": flow.tos,
     }
 
 
@@ -228,11 +229,15 @@ def prepared(rig: Rig) -> Iterator[None]:
         with inside(rig.nodes[node].fd):
             for name, value in parameters.items():
                 set_kernel(name, value)
+    with _hystart(rig.plan.flows):
+        yield
+
+
+def tell_routes(rig: Rig) -> None:
+    """Give the routes of a rig that has started what its flows want of them."""
     for (at, to), values in metrics(rig.plan.flows).items():
         for route in rig.plan.routes_between(at, to):
             set_route(rig, route, metrics=values)
-    with _hystart(rig.plan.flows):
-        yield
 
 
 @contextlib.contextmanager

@@ -304,6 +304,17 @@ def veth(a: Namespace, b: Namespace, mtu: int) -> tuple[Interface, Interface]:
     return made[0], made[1]
 
 
+def _one_way(a: Namespace, b: Namespace, mtu: int) -> tuple[Interface, Interface]:
+    """Join the place of a queue discipline with the next one by a pair for one direction only.
+
+    A discipline takes an interface's MTU and Ethernet's header for the longest packet. As it sees the lengths of IP
+    packets here, its interface has an MTU that is shorter by the header. Packets that came in there would be too long.
+    """
+    outward, inward = veth(a, b, mtu)
+    a.route.link("set", index=outward.index, mtu=mtu + _IP_ONLY)
+    return outward, inward
+
+
 def _kernel_link(rig: Rig, link: Link, scenario_json: str, seed: int, replication: int) -> None:
     wires = rig.wires
     if wires is None:
@@ -325,6 +336,8 @@ def _kernel_link(rig: Rig, link: Link, scenario_json: str, seed: int, replicatio
     rig.ends[link.number, link.ends[1]] = chain[-1]
     for way, (name, direction) in enumerate(link.directions):
         path = chain if way == 0 else chain[::-1]
+        if direction.shaped:
+            path = [*path[:2], *_one_way(path[2].namespace, path[3].namespace, mtu), *path[4:]]
         bits = b""
         if direction.lossy:
             bits = core.losses(scenario_json, seed, replication, 2 * link.number + way, rig.plan.packets())

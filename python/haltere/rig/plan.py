@@ -122,6 +122,8 @@ class Flow:
     mtu: int
     size: int | None
     start_ns: int
+    tos: int | None = None
+    """The type-of-service byte of both ends' packets."""
     only_modelled: tuple[str, ...] = ()
     """Fields of the flow that only the model heeds."""
 
@@ -129,6 +131,54 @@ class Flow:
     def port(self) -> int:
         """The server's port: every flow has its own."""
         return FIRST_PORT + self.number
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Requests from one node to another. Times in ns."""
+
+    kind: Literal["icmp", "udp", "tcp"]
+    mode: Literal["stop-and-wait", "free-running"]
+    size_bytes: int
+    interval_ns: int
+    timeout_ns: int
+    pair: int
+    sender: int
+    receiver: int
+    start_ns: int
+    count: int | None
+    duration_ns: int | None
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends by itself."""
+        return self.count is not None or self.duration_ns is not None
+
+
+@dataclass(frozen=True)
+class Load:
+    """Datagrams from one node to another. Times in ns, the rate in bit/s."""
+
+    kind: Literal["trains", "constant", "on-off", "replay"]
+    size_bytes: int
+    rate_bps: int | None
+    packets: int | None
+    answer_bytes: int | None
+    gap_ns: int
+    timeout_ns: int
+    pair: int
+    sender: int
+    receiver: int
+    start_ns: int
+    count: int | None
+    duration_ns: int | None
+    periods_ns: list[int]
+    """On-off: the lengths of its periods in turn, with packets and without."""
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends by itself."""
+        return self.count is not None or self.duration_ns is not None
 
 
 @dataclass(frozen=True)
@@ -168,6 +218,8 @@ class Plan:
     links: tuple[Link, ...]
     routes: tuple[Route, ...]
     flows: tuple[Flow, ...]
+    probes: tuple[Probe, ...]
+    loads: tuple[Load, ...]
     made_by: Literal["kernel", "haltere"]
     time_limit_ns: int
     duration_ns: int | None
@@ -194,7 +246,7 @@ class Plan:
         """More packets than any link direction will see: how long lists of losses must be."""
         seconds = (self.duration_ns or self.time_limit_ns) * 1e-9
         rates = [d.rate_bps for link in self.links for _, d in link.directions if d.lossy]
-        if any(flow.size is None for flow in self.flows):
+        if self.probes or self.loads or any(flow.size is None for flow in self.flows):
             most = max((rate for rate in rates if rate), default=10_000_000_000) * seconds / 8 / 400
         else:
             most = sum(flow.size or 0 for flow in self.flows) / 1000 * 2
@@ -239,6 +291,8 @@ def plan(scenario_json: str, seed: int = 0, replication: int = 0) -> Plan:
         addresses=tuple(Address(number, **address) for number, address in enumerate(network["addresses"])),
         routes=tuple(Route(r["node"], r["from"], r["to"], r["link"]) for r in network["routes"]),
         flows=flows,
+        probes=tuple(Probe(**probe) for probe in network["probes"]),
+        loads=tuple(Load(**load) for load in network["loads"]),
         made_by=network["made_by"],
         time_limit_ns=network["time_limit_ns"] or DEFAULT_TIME_LIMIT_NS,
         duration_ns=network["duration_ns"],

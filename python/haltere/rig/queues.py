@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from haltere.rig import tc
-from haltere.rig.disciplines import Link, Values, named, packets, rate_spec, size
+from haltere.rig.disciplines import ETHERNET, Link, Values, named, packets, rate_spec, size
 from haltere.rig.tc import attribute
 
 BUCKETS = 256
@@ -33,10 +33,9 @@ def build(socket: tc.Socket, interface: int, queue: Mapping[str, str], link: Lin
         OSError: if the kernel refuses it, for instance because it lacks the discipline.
     """
     discipline, values = named(queue)
-    ethernet = 14
     # struct tc_htb_glob: version, rate2quantum, defcls, debug, direct_pkts.
     glob = attribute(2, struct.pack("=IIIII", 3, 10, 1, 0, 0))
-    socket.add_qdisc(interface, "htb", glob, handle=SHAPER, shorter=ethernet)
+    socket.add_qdisc(interface, "htb", glob, handle=SHAPER, shorter=ETHERNET)
     # struct tc_htb_opt: rate, ceil, buffer, cbuffer, quantum, level, prio; then both rates in byte/s.
     spec = rate_spec(link.rate_bps)
     bucket = attribute(1, spec + spec + struct.pack("=IIIII", 0, 0, max(link.mtu, 1500) * 2, 0, 0))

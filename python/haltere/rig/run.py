@@ -12,6 +12,7 @@ from haltere import _core
 from haltere.rig import hosts, namespaces, transfers
 from haltere.rig.namespaces import Rig
 from haltere.rig.plan import Flow, Plan, plan
+from haltere.rig.queues import Counts
 
 Json = dict[str, Any]
 
@@ -48,6 +49,7 @@ def _once(job: Json) -> Json:
     try:
         with hosts.prepared(rig), _emulator(rig, job) as emulator:
             namespaces.start(rig)
+            hosts.tell_routes(rig)
             return _measured(rig, job, emulator)
     finally:
         rig.close()
@@ -98,19 +100,31 @@ def _measured(rig: Rig, job: Json, emulator: Any) -> Json:
 
 
 def _count_queues(rig: Rig, links: list[Json]) -> None:
-    """Add to what the taps saw of links what queue disciplines have counted: marks, and which drops were early ones.
+    """Add to what the taps saw of links what queue disciplines have counted: marks, drops, and which were early ones.
 
-    A tap sees packets that the queue did not give out, but not why.
+    A tap sees packets that did not come out, but not why, nor whether they are still inside: a fair queue gives out
+    younger packets of other flows first, and of a full queue nothing comes after its last drops.
     """
     counts = rig.counts()
     for link, place in zip(links, rig.taps, strict=True):
         if (counted := counts.get(place)) is not None:
-            early = min(counted.early, link["dropped_queue"])
-            link |= {
-                "marked_packets": counted.marks,
-                "dropped_early": early,
-                "dropped_queue": link["dropped_queue"] - early,
-            }
+            link |= with_counts(link, counted)
+
+
+def with_counts(link: Json, counted: Counts) -> Json:
+    """Return what changes in a link's results by what its queue discipline has counted.
+
+    The counters are read a little later than the taps, so that drops are at most what did not come out.
+    """
+    missing = link["dropped_queue"] + link["inside_packets"]
+    drops = min(counted.drops, missing)
+    early = min(counted.early, drops)
+    return {
+        "marked_packets": counted.marks,
+        "dropped_early": early,
+        "dropped_queue": drops - early,
+        "inside_packets": missing - drops,
+    }
 
 
 def _cpu_s() -> float:
@@ -135,6 +149,7 @@ def result(what: Plan, answer: Json, seen: Json, links: list[Json]) -> Json:
         "data_packets": sum(flow["received_data_packets"] for flow in seen["flows"]),
         "flows": flows,
         "links": links,
+        **{table: answer[table] for table in ("probes", "loads") if answer.get(table)},
         "series": answer.get("series") or [],
         "kernel": os.uname().release,
     }

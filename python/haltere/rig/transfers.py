@@ -15,6 +15,7 @@ from typing import Any
 
 from haltere import _core
 from haltere.rig import hosts, namespaces, programs
+from haltere.rig.beside import Beside
 from haltere.rig.namespaces import Rig, inside
 from haltere.rig.plan import Flow
 from haltere.rig.programs.base import Place, Program, ProgramError, certificates
@@ -39,19 +40,24 @@ def next_epoch(phase_ns: int) -> int:
 
 
 def make(rig: Rig, *, sample_ns: int | None, phase_ns: int) -> Json:
-    """Make the transfers of a run.
+    """Make the transfers of a run, with its probes and loads beside them.
 
     Returns:
-        What `_core.transfers` returns: `flows` in the plan's order, `series`, `virtual_s`.
+        What `_core.transfers` returns: `flows` in the plan's order, `series`, `virtual_s`; with probes or loads theirs.
     """
     bare = [flow for flow in rig.plan.flows if flow.implementation == "linux"]
     others = [flow for flow in rig.plan.flows if flow.implementation != "linux"]
-    if others:
-        with _serving(rig, others) as stage:
-            answer = stage.fetch(bare, sample_ns, phase_ns)
-    else:
-        answer = _bare(rig, bare, next_epoch(phase_ns), sample_ns)
-    answer["flows"].sort(key=lambda flow: flow["flow"])
+    with Beside(rig) as beside:
+        if others:
+            with _serving(rig, others) as stage:
+                answer = stage.fetch(bare, sample_ns, phase_ns, beside)
+        else:
+            epoch = next_epoch(phase_ns)
+            beside.start(epoch)
+            answer = _bare(rig, bare, epoch, sample_ns) if bare else {"flows": [], "series": []}
+        answer["flows"].sort(key=lambda flow: flow["flow"])
+        if rig.plan.probes or rig.plan.loads:
+            answer |= beside.finish()
     return answer
 
 
@@ -95,8 +101,9 @@ class _Stage:
     def __init__(self, rig: Rig, flows: list[tuple[Flow, Program, Place]]) -> None:
         self.rig, self.flows = rig, flows
 
-    def fetch(self, bare: list[Flow], sample_ns: int | None, phase_ns: int) -> Json:
+    def fetch(self, bare: list[Flow], sample_ns: int | None, phase_ns: int, beside: Beside) -> Json:
         epoch = next_epoch(phase_ns)
+        beside.start(epoch)
         answers: list[Json] = []
         threads = [threading.Thread(target=self._fetch, args=(*one, epoch, answers)) for one in self.flows]
         for thread in threads:

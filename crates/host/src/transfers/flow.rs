@@ -10,7 +10,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::sockopt::{
-    set_socket_linger, set_socket_recv_buffer_size, set_socket_reuseaddr, set_socket_send_buffer_size,
+    set_ip_tos, set_socket_linger, set_socket_recv_buffer_size, set_socket_reuseaddr, set_socket_send_buffer_size,
     set_tcp_congestion, set_tcp_quickack, socket_error,
 };
 use rustix::net::{
@@ -343,6 +343,9 @@ fn socket(spec: &FlowSpec, index: usize) -> Result<OwnedFd, HostError> {
     })?;
     if spec.options.paced {
         sys::set_max_pacing_rate(fd.as_fd(), UNBOUNDED).doing(&at("options.paced"), || "have TCP pace".into())?;
+    }
+    if let Some(tos) = spec.options.tos {
+        set_ip_tos(&fd, tos).doing(&at("options.tos"), || "set IP_TOS".into())?;
     }
     if let Some(bytes) = spec.options.buffer {
         let bytes = bytes as usize;

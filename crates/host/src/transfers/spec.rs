@@ -96,6 +96,9 @@ pub struct Options {
     /// `SO_SNDBUF` and `SO_RCVBUF`, bytes; absent leaves the kernel's tuning on.
     #[serde(default)]
     pub buffer: Option<u32>,
+    /// The type of service of the packets of both ends (`IP_TOS`); its two ECN bits are TCP's own.
+    #[serde(default)]
+    pub tos: Option<u8>,
 }
 
 /// The outcome of the transfers.

@@ -2,7 +2,9 @@
 //! still the default of network interfaces with a single queue.
 //!
 //! Source: Linux net/sched/sch_generic.c (`pfifo_fast_ops`), tc-pfifo_fast(8). Each band holds `limit` packets, as
-//! it does since each is an array of its own (Linux 4.16); in earlier kernels all three shared the limit.
+//! it does since each is an array of its own (Linux 4.16, include/linux/ptr_ring.h). The places of such an array become
+//! free some at a time, so a long queue of `limit` packets drops at `limit - 15` to `limit`. In earlier kernels, which had
+//! lists, all three bands shared the limit.
 
 use super::bands::PrioMap;
 use super::config::{Description, Place, parameters};
@@ -23,6 +25,8 @@ parameters! {
     pub struct Config {
         /// The limit of each band: the interface's `txqueuelen`.
         limit: Length = Length::Packets(1000),
+        /// How many places of a band become free at a time; 1 before Linux 4.16, and in bands of less than two batches.
+        batch: u64 = 16,
     }
 }
 
@@ -32,7 +36,7 @@ pub struct PfifoFast<B>(Banded<B>);
 
 impl<B> PfifoFast<B> {
     pub(super) fn at(config: &Config, place: &Place<'_>) -> PfifoFast<B> {
-        PfifoFast(Banded::new(3, PrioMap::LINUX, config.limit.limit(&place.scale)))
+        PfifoFast(Banded::new(3, PrioMap::LINUX, config.limit.limit(&place.scale), config.batch))
     }
 }
 

@@ -27,7 +27,7 @@ parameters! {
         limit: Length = Length::Packets(1000),
         /// The delay that the controller holds.
         target: Span = Span::from_millis(15),
-        /// The period of the controller, rounded up to ticks of 4ms as in Linux.
+        /// The period of the controller, rounded up to edges of the timer wheel as in Linux: 15ms take 20ms.
         tupdate: Span = Span::from_millis(15),
         /// The gain for the deviation from the target, in sixteenths of 1/s.
         alpha: u64 = 2,

@@ -1,14 +1,16 @@
 //! PIE's control of one queue (RFC 8033), shared by `pie` and `fq_pie`.
 //!
 //! It is the algorithm of Linux (`net/sched/sch_pie.c`, `include/net/pie.h`). Where RFC and kernel differ, Linux is
-//! followed, except in one point:
+//! followed:
 //! - The delay is that of the last packet that left, or is estimated by the departure rate (RFC 8033 sections 4.3 and 5.2).
 //! - The burst allowance runs down with the time between departures, not by a period an update (section 4.4).
 //! - Drops are derandomized (section 5.4) always.
 //! - ECN-capable packets are marked instead of dropped while the probability is at most 10 % (section 5.1).
-//! - The probability is held between 0 and 1 (section 4.2), which is the RFC's; in Linux it can grow beyond 1.
-//! - Updates happen at ticks of 4 ms, as with timers at HZ = 250: a period of 15 ms takes 16 ms. The first one comes a
-//!   period after the start of the run; in Linux half a second after the discipline was made, usually long before.
+//! - The probability can grow beyond 1, at which the RFC ends it (section 4.2): Linux has no bound but the overflow of its
+//!   number at 256, at which it returns to 1. While it is above 1 every packet is dropped, and it takes longer to fall.
+//! - Updates happen at ticks of 4 ms, as with timers at HZ = 250: a period of 15 ms takes 20 ms, since timers that are set
+//!   for 4 ticks fire at the edge after (`kernel/time/timer.c`, `calc_index`). The first update comes a period after the
+//!   start of the run; in Linux half a second after the discipline was made, usually long before.
 //!
 //! Updates are made up for when a packet comes or leaves, each at its own time. Nothing that an update depends on changes
 //! in between, so it makes no difference when they are made up for.
@@ -29,6 +31,9 @@ const MEASURED: u64 = 16_384;
 
 /// From this delay on the probability grows by 2 % more an update (RFC 8033 section 4.2).
 const LONG: Span = Span::from_millis(250);
+
+/// The probability at which Linux's number overflows: 64 bits of which 56 are the fraction.
+const OVERFLOW: f64 = 256.0;
 
 /// The most updates that are made up for one by one. Only a queue from which nothing leaves for minutes has more that
 /// change something; those beyond are left out.
@@ -60,9 +65,15 @@ pub(super) fn gain(sixteenths: u64) -> f64 {
     sixteenths as f64 / 16.0
 }
 
-/// A period as Linux keeps it: in whole ticks, rounded up.
+/// A period as Linux keeps it: in whole ticks, rounded up, and then to the next edge of the timer wheel, whose edges are 1,
+/// 8, 64 … ticks apart for times from 0, 63, 504 … ticks. Zero, without updates, stays zero.
 pub(super) fn in_ticks(tupdate: Span) -> Span {
-    TICK * tupdate.as_nanos().div_ceil(TICK.as_nanos())
+    if tupdate.is_zero() {
+        return tupdate;
+    }
+    let ticks = tupdate.as_nanos().div_ceil(TICK.as_nanos());
+    let level = (0..8).map(|level| 3 * level).find(|shift| ticks < 63 << shift).unwrap_or(21);
+    TICK * (((ticks >> level) + 1) << level)
 }
 
 /// The state of PIE for one queue.
@@ -152,7 +163,7 @@ impl Control {
         }
         state.probability += change;
         let mut decays = delay.is_zero() && before.is_zero() && backlog == 0;
-        if state.probability > 1.0 {
+        if state.probability >= OVERFLOW {
             state.probability = 1.0;
             decays = false;
         }

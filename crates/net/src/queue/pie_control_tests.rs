@@ -88,13 +88,24 @@ fn updates_are_made_up_for_each_at_its_own_time() {
         control().update_until(&mut often, 10_000, at(ms));
     }
     assert_eq!(once, often);
-    // 15 ms is rounded up to 16 ms.
-    assert_eq!(once.updates, 62);
+    // 15 ms are four ticks, at whose end the timer has to wait for the next edge.
+    assert_eq!(once.updates, 50);
     let mut next = state(0.01, 30, 20);
-    control().update_until(&mut next, 10_000, at(15));
+    control().update_until(&mut next, 10_000, at(19));
     assert_eq!(next.updates, 0);
-    control().update_until(&mut next, 10_000, at(16));
+    control().update_until(&mut next, 10_000, at(20));
     assert_eq!(next.updates, 1);
+}
+
+/// Linux kernel/time/timer.c: from 63 ticks on a timer fires at a multiple of 8, from 504 on of 64.
+#[test]
+fn periods_end_at_edges_of_the_timer_wheel() {
+    let period = |ms| in_ticks(Span::from_millis(ms)).as_millis();
+    let expected =
+        [(0, 0), (1, 8), (4, 8), (15, 20), (16, 20), (17, 24), (248, 252), (252, 256), (500, 512), (2016, 2048)];
+    for (tupdate, actual) in expected {
+        assert_eq!(period(tupdate), actual, "{tupdate} ms");
+    }
 }
 
 #[test]

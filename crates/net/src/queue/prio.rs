@@ -45,7 +45,7 @@ pub struct Prio<B>(Banded<B>);
 
 impl<B> Prio<B> {
     pub(super) fn at(config: &Config, place: &Place<'_>) -> Prio<B> {
-        Prio(Banded::new(config.bands.0.into(), config.priomap, config.limit.limit(&place.scale)))
+        Prio(Banded::new(config.bands.0.into(), config.priomap, config.limit.limit(&place.scale), 1))
     }
 }
 
@@ -80,18 +80,61 @@ pub(super) struct Banded<B> {
 struct Band<B> {
     packets: VecDeque<Packet<B>>,
     bytes: u64,
+    places: Places,
+}
+
+/// The places of a band that is an array (Linux include/linux/ptr_ring.h): those of packets that have left become free
+/// some at a time, and all of them when the array's end is reached.
+#[derive(Clone, Copy, Debug)]
+struct Places {
+    /// How many there are.
+    size: u64,
+    /// How many become free at a time.
+    batch: u64,
+    /// The place of the next packet to leave.
+    head: u64,
+    /// The first place that is not free, though its packet may have left.
+    tail: u64,
+}
+
+impl Places {
+    fn new(limit: Limit, batch: u64) -> Places {
+        let (size, batch) = match limit {
+            Limit::Packets(size) if batch <= size / 2 => (size, batch.max(1)),
+            Limit::Packets(size) => (size, 1),
+            Limit::Bytes(_) => (u64::MAX, 1),
+        };
+        Places { size, batch, head: 0, tail: 0 }
+    }
+
+    /// How many are taken though their packets have left.
+    fn kept(&self) -> u64 {
+        self.head - self.tail
+    }
+
+    fn leave(&mut self) {
+        self.head += 1;
+        if self.head - self.tail >= self.batch || self.head >= self.size {
+            self.tail = self.head;
+        }
+        if self.head >= self.size {
+            (self.head, self.tail) = (0, 0);
+        }
+    }
 }
 
 impl<B> Banded<B> {
-    pub(super) fn new(bands: usize, map: PrioMap, limit: Limit) -> Banded<B> {
-        let bands = (0..bands.max(1)).map(|_| Band { packets: VecDeque::new(), bytes: 0 }).collect();
+    /// Bands with this limit each, whose places become free `batch` at a time.
+    pub(super) fn new(bands: usize, map: PrioMap, limit: Limit, batch: u64) -> Banded<B> {
+        let places = Places::new(limit, batch);
+        let bands = (0..bands.max(1)).map(|_| Band { packets: VecDeque::new(), bytes: 0, places }).collect();
         Banded { limit, map, bands, backlog: Backlog::default() }
     }
 
     pub(super) fn push(&mut self, packet: Packet<B>, fates: &mut Fates<'_, B>) {
         let band = self.map.band(packet.class, self.bands.len() - 1);
         let band = &mut self.bands[band];
-        let waiting = Backlog { packets: band.packets.len() as u64, bytes: band.bytes };
+        let waiting = Backlog { packets: band.packets.len() as u64 + band.places.kept(), bytes: band.bytes };
         if !self.limit.admits(waiting, packet.len) {
             return fates.drop(packet, DropReason::QueueFull);
         }
@@ -105,6 +148,7 @@ impl<B> Banded<B> {
     pub(super) fn pop(&mut self) -> Option<Packet<B>> {
         let band = self.bands.iter_mut().find(|band| !band.packets.is_empty())?;
         let packet = band.packets.pop_front()?;
+        band.places.leave();
         let len = u64::from(packet.len);
         band.bytes -= len;
         self.backlog.bytes -= len;
@@ -135,6 +179,41 @@ mod tests {
             }
             assert_eq!(queue.dropped(), [6, 7, 8], "{word}");
             assert_eq!(queue.drain(0), [2, 5, 1, 4, 0, 3], "{word}");
+        }
+    }
+
+    #[test]
+    fn places_in_pfifo_fast_become_free_sixteen_at_a_time() {
+        let mut queue = Bench::new("pfifo_fast:limit=40p");
+        let fill = |queue: &mut Bench| {
+            let before = queue.dropped().len();
+            (0..50).take_while(|&n| (queue.put(0, packet(n, 100, 0)), queue.dropped().len()).1 == before).count()
+        };
+        let take = |queue: &mut Bench, count: usize| assert!((0..count).all(|_| queue.take(0).is_some()));
+        assert_eq!(fill(&mut queue), 40);
+        take(&mut queue, 15);
+        assert_eq!(fill(&mut queue), 0, "15 places of packets that have left are still taken");
+        take(&mut queue, 1);
+        assert_eq!(fill(&mut queue), 16);
+        take(&mut queue, 16);
+        assert_eq!(fill(&mut queue), 16);
+        // At the end of the array the places become free whatever their number: after 32 packets come 8.
+        take(&mut queue, 7);
+        assert_eq!(fill(&mut queue), 0);
+        take(&mut queue, 1);
+        assert_eq!(fill(&mut queue), 8);
+    }
+
+    #[test]
+    fn places_of_short_arrays_and_of_older_kernels_become_free_at_once() {
+        for (word, limit) in [("pfifo_fast:limit=31p", 31), ("pfifo_fast:limit=100p,batch=1", 100)] {
+            let mut queue = Bench::new(word);
+            for n in 0..limit {
+                queue.put(0, packet(n, 100, 0));
+            }
+            assert!(queue.take(0).is_some());
+            queue.put(0, packet(limit, 100, 0));
+            assert!(queue.dropped().is_empty(), "{word}");
         }
     }
 

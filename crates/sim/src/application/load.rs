@@ -54,6 +54,12 @@ pub struct OnOff {
 }
 
 impl OnOff {
+    /// The lengths of its periods in turn, with packets and without.
+    pub fn lengths(mut self) -> impl Iterator<Item = Span> {
+        let means = [self.on, self.off];
+        means.into_iter().cycle().map(move |mean| self.length(mean))
+    }
+
     fn length(&mut self, mean: Span) -> Span {
         match &mut self.drawn {
             None => mean,

@@ -3,39 +3,54 @@
 use super::probes::Datagrams;
 use crate::application::{OnOff, Pattern, Sink, Source, Trains};
 use crate::network::Between;
-use crate::scenario::{Load, LoadKind, Periods};
+use crate::scenario::{Load, LoadKind, Periods, Quantity};
 use crate::world::{Port, Remote, Spawn};
 use haltere_net::rng::Stream;
 use haltere_net::{ConnectionId, Rate, Span, Time};
 
-/// Payload of the answer to a packet of a train, bytes.
-const ANSWER: u32 = 64;
+/// The periods of an on-off load, whose lengths are drawn from `stream`.
+fn on_off(load: &Load, stream: &Stream) -> OnOff {
+    // A scenario in which one of the fields that a kind needs is missing was refused.
+    let mean = |given: Option<Quantity<Span>>| given.map_or(Span::from_secs(1), |q| q.0);
+    OnOff {
+        rate: load.rate.map_or(Rate::from_bps(1), |q| q.0),
+        on: mean(load.on),
+        off: mean(load.off),
+        drawn: (load.periods != Some(Periods::Constant)).then(|| stream.clone()),
+    }
+}
+
+/// The lengths of the periods of an on-off load in turn, with packets and without, until they fill `total` or there are
+/// `most`. Other loads have none.
+pub(crate) fn periods(load: &Load, stream: &Stream, total: Span, most: usize) -> Vec<Span> {
+    if load.kind != LoadKind::OnOff {
+        return Vec::new();
+    }
+    let (mut lengths, mut filled) = (Vec::new(), Span::ZERO);
+    for length in on_off(load, stream).lengths().take(most) {
+        if filled >= total {
+            break;
+        }
+        lengths.push(length);
+        filled += length;
+    }
+    lengths
+}
 
 /// The processes of a load. The lengths of periods are drawn from `stream`.
 pub(super) fn spawns(load: &Load, between: &Between, connection: u32, stream: &Stream) -> [Spawn; 2] {
-    let span = |given: Option<crate::scenario::Quantity<Span>>, default| given.map_or(default, |q| q.0);
     let rate = load.rate.map(|q| q.0);
-    // A scenario in which one of the fields that a kind needs is missing was refused.
-    let certain = rate.unwrap_or(Rate::from_bps(1));
     let pattern = match load.kind {
         LoadKind::Trains => Pattern::Trains(Trains {
             packets: load.packets.unwrap_or(1),
             rate,
-            gap: span(load.gap, Span::from_secs(1)),
-            timeout: span(load.timeout, Span::from_secs(5)),
+            gap: load.gap(),
+            timeout: load.timeout(),
         }),
-        LoadKind::Constant => Pattern::Constant(certain),
-        LoadKind::OnOff => Pattern::OnOff(OnOff {
-            rate: certain,
-            on: span(load.on, Span::from_secs(1)),
-            off: span(load.off, Span::from_secs(1)),
-            drawn: (load.periods != Some(Periods::Constant)).then(|| stream.clone()),
-        }),
-        LoadKind::Replay => {
-            Pattern::Replay { capture: load.capture.clone().unwrap_or_default(), gap: span(load.gap, Span::ZERO) }
-        }
+        LoadKind::Constant => Pattern::Constant(rate.unwrap_or(Rate::from_bps(1))),
+        LoadKind::OnOff => Pattern::OnOff(on_off(load, stream)),
+        LoadKind::Replay => Pattern::Replay { capture: load.capture.clone().unwrap_or_default(), gap: load.gap() },
     };
-    let answer = (load.kind == LoadKind::Trains).then(|| load.answer.map_or(ANSWER, |q| q.0.0 as u32));
     let until = load.duration.map_or(Time::NEVER, |duration| between.start + duration.0);
     let port = Port(connection);
     let to = Remote { address: between.address, port };
@@ -52,7 +67,7 @@ pub(super) fn spawns(load: &Load, between: &Between, connection: u32, stream: &S
         },
         Spawn {
             node: between.to,
-            application: Box::new(Sink::new(answer)),
+            application: Box::new(Sink::new(load.answer())),
             transports: Box::new(Datagrams),
             start: None,
             port: Some(port),

@@ -9,7 +9,7 @@
 //! | `talk` | what its applications say |
 
 mod endpoints;
-mod loads;
+pub(crate) mod loads;
 mod probes;
 mod talk;
 mod transports;

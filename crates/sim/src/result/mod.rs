@@ -6,7 +6,7 @@ mod summary;
 
 pub use haltere_net::report::LinkResult;
 pub use loads::LoadResult;
-pub use probes::ProbeResult;
+pub use probes::{ProbeResult, Seen};
 use serde::Serialize;
 pub(crate) use summary::Baseline;
 

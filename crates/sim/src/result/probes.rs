@@ -2,7 +2,8 @@
 
 use crate::application::{Probed, Report, Sample};
 use crate::build::Run;
-use serde::Serialize;
+use crate::scenario::ProbeKind;
+use serde::{Deserialize, Serialize};
 
 /// One probe's result. Requests that still waited for their answer when the run ended count neither as answered nor as
 /// lost.
@@ -64,6 +65,54 @@ fn responsiveness(sorted: &[f64]) -> Option<f64> {
     (sum > 0.0).then(|| 60.0 * kept.len() as f64 / sum)
 }
 
+/// What was seen of a probe, in the simulator or on real hosts.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Seen {
+    /// Its number.
+    pub probe: u32,
+    /// Its protocol.
+    pub kind: ProbeKind,
+    /// Payload of a request, bytes.
+    pub size_bytes: u32,
+    /// Its pair of hosts.
+    pub pair: u32,
+    /// Requests sent, also those of which it is not known yet whether they are lost.
+    pub sent: u64,
+    /// When each request that was answered or lost was sent, s.
+    pub sent_s: Vec<f64>,
+    /// Its RTT, s; null if it was lost.
+    pub rtt_s: Vec<Option<f64>>,
+    /// Why its connection failed.
+    pub error: Option<String>,
+}
+
+impl From<Seen> for ProbeResult {
+    fn from(seen: Seen) -> ProbeResult {
+        let mut sorted: Vec<f64> = seen.rtt_s.iter().flatten().copied().collect();
+        sorted.sort_by(f64::total_cmp);
+        let answered = sorted.len();
+        ProbeResult {
+            probe: seen.probe,
+            kind: seen.kind.name(),
+            size_bytes: seen.size_bytes,
+            pair: seen.pair,
+            sent: seen.sent,
+            answered: answered as u64,
+            lost: (seen.rtt_s.len() - answered) as u64,
+            rtt_mean_s: (answered > 0).then(|| sorted.iter().sum::<f64>() / answered as f64),
+            rtt_median_s: quantile(&sorted, 0.5),
+            rtt_p95_s: quantile(&sorted, 0.95),
+            rtt_p99_s: quantile(&sorted, 0.99),
+            rtt_min_s: sorted.first().copied(),
+            rtt_max_s: sorted.last().copied(),
+            rpm: responsiveness(&sorted),
+            sent_s: seen.sent_s,
+            rtt_s: seen.rtt_s,
+            error: seen.error,
+        }
+    }
+}
+
 impl Run {
     /// The result of a probe.
     pub(super) fn probe_result(&self, i: usize) -> ProbeResult {
@@ -74,30 +123,17 @@ impl Run {
         // Nothing more is to come over a connection that failed.
         let decided = |s: &&Sample| s.answered.is_some() || s.lost || failed.is_some();
         let rtt = |s: &Sample| s.answered.map(|at| at.since(s.sent).as_secs_f64());
-        let rtt_s: Vec<Option<f64>> = samples.iter().filter(decided).map(rtt).collect();
-        let mut sorted: Vec<f64> = rtt_s.iter().flatten().copied().collect();
-        sorted.sort_by(f64::total_cmp);
-        let answered = sorted.len();
         let probe = &self.probes[i];
-        ProbeResult {
+        ProbeResult::from(Seen {
             probe: i as u32,
-            kind: probe.kind.name(),
+            kind: probe.kind,
             size_bytes: probe.payload(),
             pair: probe.pair.unwrap_or(0),
             sent: samples.len() as u64,
-            answered: answered as u64,
-            lost: (rtt_s.len() - answered) as u64,
-            rtt_mean_s: (answered > 0).then(|| sorted.iter().sum::<f64>() / answered as f64),
-            rtt_median_s: quantile(&sorted, 0.5),
-            rtt_p95_s: quantile(&sorted, 0.95),
-            rtt_p99_s: quantile(&sorted, 0.99),
-            rtt_min_s: sorted.first().copied(),
-            rtt_max_s: sorted.last().copied(),
-            rpm: responsiveness(&sorted),
             sent_s: samples.iter().filter(decided).map(|s| s.sent.as_secs_f64()).collect(),
-            rtt_s,
+            rtt_s: samples.iter().filter(decided).map(rtt).collect(),
             error: failed.map(|reason| reason.text().to_string()),
-        }
+        })
     }
 }
 

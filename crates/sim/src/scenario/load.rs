@@ -173,6 +173,22 @@ impl Load {
         self.size.map_or(1450, |q| q.0.0 as u32)
     }
 
+    /// Trains: payload of the answer to each packet, bytes; the other kinds are not answered.
+    pub fn answer(&self) -> Option<u32> {
+        (self.kind == LoadKind::Trains).then(|| self.answer.map_or(64, |q| q.0.0 as u32))
+    }
+
+    /// Time from the last answer to the next train, or from the last packet to the next repetition of a capture.
+    pub fn gap(&self) -> Span {
+        let default = if self.kind == LoadKind::Trains { Span::from_secs(1) } else { Span::ZERO };
+        self.gap.map_or(default, |q| q.0)
+    }
+
+    /// How long an answer is waited for.
+    pub fn timeout(&self) -> Span {
+        self.timeout.map_or(Span::from_secs(5), |q| q.0)
+    }
+
     /// The host that sends.
     pub fn from(&self) -> Side {
         self.from.unwrap_or(Side::Server)

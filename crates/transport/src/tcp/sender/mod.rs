@@ -359,7 +359,12 @@ impl Sender {
     /// Paces data that is sent together as one, and each retransmission separately. The first segments are not paced,
     /// nor is the data sent together with the last but one of them (`tcp_update_skb_after_send`).
     fn charge(&mut self, now: Time, len: u64) {
-        let Some(bytes) = self.together.charge(len) else { return };
+        if let Some(bytes) = self.together.charge(len) {
+            self.pace(now, bytes);
+        }
+    }
+
+    fn pace(&mut self, now: Time, bytes: u64) {
         match self.pacing_rate() {
             Some(rate) if self.stats.sent_packets >= self.rules.unpaced => self.pacer.on_sent(now, bytes, rate),
             _ => self.pacer.pass(now),
@@ -368,11 +373,19 @@ impl Sender {
 
     fn pick(&mut self, cx: &mut Cx<'_>) -> Option<Outgoing> {
         if self.forced.is_none() && self.together.is_begun() {
-            let lost = if self.together.is_again() { self.board.next_lost() } else { None };
-            return match lost {
-                Some(record) => Some(self.retransmit(record.seq, record.end, record.fin, cx.now)),
-                None => self.send_next(cx.now),
-            };
+            let lost = self.board.next_lost();
+            if let Some(record) = lost
+                && self.together.is_again()
+            {
+                return Some(self.retransmit(record.seq, record.end, record.fin, cx.now));
+            }
+            let new = self.send_next(cx.now);
+            if new.is_some() || lost.is_none() {
+                return new;
+            }
+            // The peer's window ends within the super-segment. What is lost must not wait for the rest of it.
+            let sent = self.together.withdraw(0);
+            self.pace(cx.now, sent);
         }
         match self.forced.take() {
             Some(Forced::Probe) => return self.send_probe(cx.now),

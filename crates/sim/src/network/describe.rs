@@ -1,0 +1,244 @@
+//! A scenario's network as data, for a rig.
+
+use super::{Between, Way, ends, network, ways};
+use crate::scenario::{App, Links, Load, Probe, ProbeMode, Quantity, Scenario, ScenarioError};
+use haltere_net::Span;
+use haltere_net::link::LinkConfig;
+use haltere_net::rng::{Stream, Streams};
+use haltere_net::topology::Router;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How long a real run may take if the scenario does not say.
+const DEFAULT_TIME_LIMIT: Span = Span::from_secs(3600);
+
+/// A network as data, for a rig. Times in ns, rates in bit/s, sizes in bytes.
+#[derive(Serialize)]
+pub struct Description {
+    nodes: Vec<String>,
+    addresses: Vec<AddressDescription>,
+    links: Vec<LinkDescription>,
+    routes: Vec<RouteDescription>,
+    flows: Vec<FlowDescription>,
+    probes: Vec<ProbeDescription>,
+    loads: Vec<LoadDescription>,
+    made_by: &'static str,
+    time_limit_ns: Option<u64>,
+    duration_ns: Option<u64>,
+    measure_from_ns: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct LinkDescription {
+    name: String,
+    from: u32,
+    to: u32,
+    down: LinkConfig,
+    up: LinkConfig,
+}
+
+/// An address. Its number is its position in the list. With `link`, it belongs to the node's end of this link.
+#[derive(Serialize)]
+struct AddressDescription {
+    node: u32,
+    link: Option<u32>,
+}
+
+/// A route: `node` sends packets for the address `to` on `link`. With `from`, this applies only to packets from this
+/// address of the node.
+#[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]
+struct RouteDescription {
+    node: u32,
+    from: Option<u32>,
+    to: u32,
+    link: u32,
+}
+
+#[derive(Serialize)]
+struct FlowDescription {
+    flow: u32,
+    contender: String,
+    transport: &'static str,
+    implementation: Option<String>,
+    congestion: String,
+    /// The contender's switches, by name, with values as contenders write them.
+    switches: BTreeMap<&'static str, String>,
+    app: App,
+    pair: u32,
+    server: u32,
+    client: u32,
+    mtu: u32,
+    size: Option<u64>,
+    tos: Option<u8>,
+    start_ns: u64,
+    /// Fields of the flow that only the model uses.
+    only_modelled: Vec<&'static str>,
+}
+
+/// A probe. Its fields are those of the scenario's, with all defaults filled in.
+#[derive(Serialize)]
+struct ProbeDescription {
+    kind: &'static str,
+    mode: &'static str,
+    size_bytes: u32,
+    interval_ns: u64,
+    timeout_ns: u64,
+    pair: u32,
+    sender: u32,
+    receiver: u32,
+    start_ns: u64,
+    count: Option<u64>,
+    duration_ns: Option<u64>,
+}
+
+/// A load. Its fields are those of the scenario's, with all defaults filled in.
+#[derive(Serialize)]
+struct LoadDescription {
+    kind: &'static str,
+    size_bytes: u32,
+    rate_bps: Option<u64>,
+    packets: Option<u64>,
+    answer_bytes: Option<u32>,
+    gap_ns: u64,
+    timeout_ns: u64,
+    pair: u32,
+    sender: u32,
+    receiver: u32,
+    start_ns: u64,
+    count: Option<u64>,
+    duration_ns: Option<u64>,
+    /// On-off: the lengths of its periods in turn, with packets and without.
+    periods_ns: Vec<u64>,
+}
+
+/// The most periods of an on-off load that are told to a rig.
+const MAX_PERIODS: usize = 1_000_000;
+
+impl ProbeDescription {
+    fn new(probe: &Probe, between: &Between) -> ProbeDescription {
+        ProbeDescription {
+            kind: probe.kind.name(),
+            mode: match probe.mode {
+                ProbeMode::StopAndWait => "stop-and-wait",
+                ProbeMode::FreeRunning => "free-running",
+            },
+            size_bytes: probe.payload(),
+            interval_ns: probe.interval().as_nanos(),
+            timeout_ns: probe.timeout().as_nanos(),
+            pair: probe.pair.unwrap_or(0),
+            sender: between.from.0,
+            receiver: between.to.0,
+            start_ns: between.start.as_nanos(),
+            count: probe.count,
+            duration_ns: probe.duration.map(|q| q.0.as_nanos()),
+        }
+    }
+}
+
+impl LoadDescription {
+    /// A load whose periods are drawn from `stream`, for so much of a run.
+    fn new(load: &Load, between: &Between, stream: &Stream, run: Span) -> LoadDescription {
+        let periods = crate::build::loads::periods(load, stream, load.duration.map_or(run, |q| q.0), MAX_PERIODS);
+        LoadDescription {
+            kind: load.kind.name(),
+            size_bytes: load.payload(),
+            rate_bps: load.rate.map(|q| q.0.as_bps()),
+            packets: load.packets,
+            answer_bytes: load.answer(),
+            gap_ns: load.gap().as_nanos(),
+            timeout_ns: load.timeout().as_nanos(),
+            pair: load.pair.unwrap_or(0),
+            sender: between.from.0,
+            receiver: between.to.0,
+            start_ns: between.start.as_nanos(),
+            count: load.count,
+            duration_ns: load.duration.map(|q| q.0.as_nanos()),
+            periods_ns: periods.into_iter().map(Span::as_nanos).collect(),
+        }
+    }
+}
+
+/// Describes a scenario's network in one run.
+pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Description, ScenarioError> {
+    let streams = Streams::new(seed, replication);
+    let network = network(scenario, &streams)?;
+    let edges = network.topology.edges();
+    // Directions are in pairs, down and up, in the order in which links were added.
+    let links = edges.chunks_exact(2).map(|pair| LinkDescription {
+        name: pair[0].name.clone(),
+        from: pair[0].from.0,
+        to: pair[0].to.0,
+        down: pair[0].config.clone(),
+        up: pair[1].config.clone(),
+    });
+    let addresses = network.topology.interfaces().iter().map(|i| AddressDescription { node: i.node.0, link: i.link });
+    let mut routes = BTreeSet::new();
+    let mut lead = |ways: &[Way]| {
+        for way in ways {
+            for (links, from, to) in [(&way.up, way.client, way.server), (&way.down, way.server, way.client)] {
+                routes.extend(links.iter().map(|&edge| {
+                    let at = edges[edge as usize].from;
+                    let own = network.topology.addresses(at);
+                    let from = (own.len() > 1 && own.contains(&from)).then_some(from.0);
+                    RouteDescription { node: at.0, from, to: to.0, link: edge / 2 }
+                }));
+            }
+        }
+    };
+    network.flows.iter().for_each(|flow| lead(&flow.ways));
+    let mut router = Router::new();
+    let mut beside = |path: String, (server, client): (String, String)| -> Result<(), ScenarioError> {
+        lead(&ways(&network.topology, &mut router, &path, &(server, client))?.2);
+        Ok(())
+    };
+    for (i, probe) in scenario.probes.iter().enumerate() {
+        beside(format!("probes[{i}]"), ends(scenario, probe.pair, &probe.server, &probe.client))?;
+    }
+    for (i, load) in scenario.loads.iter().enumerate() {
+        beside(format!("loads[{i}]"), ends(scenario, load.pair, &load.server, &load.client))?;
+    }
+    let ns = |q: Option<Quantity<Span>>| q.map(|q| q.0.as_nanos());
+    let flows = network.flows.iter().zip(&scenario.flows).enumerate().map(|(i, (path, flow))| FlowDescription {
+        flow: i as u32,
+        contender: flow.contender.to_string(),
+        transport: path.contender.transport.describe().0,
+        implementation: path.contender.implementation.clone(),
+        congestion: path.contender.congestion.clone(),
+        switches: path.contender.switched(),
+        // A rig has no such transfers, and says so of each that is asked for.
+        app: if flow.app == App::Ssh { App::Raw } else { flow.app },
+        pair: flow.pair.unwrap_or(0),
+        server: path.server.0,
+        client: path.client.0,
+        mtu: path.first().mtu,
+        size: flow.total(),
+        tos: flow.tos,
+        start_ns: path.start.as_nanos(),
+        only_modelled: [("ack", flow.ack.is_some()), ("page", flow.page.is_some()), ("app", flow.app == App::Ssh)]
+            .into_iter()
+            .filter_map(|(name, given)| given.then_some(name))
+            .collect(),
+    });
+    let probes = scenario.probes.iter().zip(&network.probes);
+    let run = scenario.duration.or(scenario.time_limit).map_or(DEFAULT_TIME_LIMIT, |q| q.0);
+    let loads = scenario.loads.iter().zip(&network.loads).enumerate();
+    let loads = loads.map(|(i, (load, between))| {
+        LoadDescription::new(load, between, &streams.named(&format!("load {i}/periods")), run)
+    });
+    Ok(Description {
+        probes: probes.map(|(probe, between)| ProbeDescription::new(probe, between)).collect(),
+        loads: loads.collect(),
+        nodes: network.topology.nodes().map(str::to_string).collect(),
+        addresses: addresses.collect(),
+        links: links.collect(),
+        routes: routes.into_iter().collect(),
+        flows: flows.collect(),
+        made_by: match scenario.links {
+            Links::Kernel => "kernel",
+            Links::Haltere => "haltere",
+        },
+        time_limit_ns: ns(scenario.time_limit),
+        duration_ns: ns(scenario.duration),
+        measure_from_ns: ns(scenario.measure_from),
+    })
+}
