@@ -16,6 +16,7 @@ import polars as pl
 
 from haltere.figures import quantities
 from haltere.figures.tables import Tables
+from haltere.results.tables import build
 
 BASE = {
     "transport": ["tcp", "quic"],
@@ -224,6 +225,7 @@ def write(tables: Tables, results: Path) -> None:
     results.mkdir(parents=True, exist_ok=True)
     tables.runs.write_parquet(results / "runs.parquet")
     tables.flows.write_parquet(results / "flows.parquet")
+    build([], {}, {})["links"].write_parquet(results / "links.parquet")
     failed = tables.runs.filter(pl.col("status") != "ok").height
     study = tomllib.loads(STUDY)
     manifest = {

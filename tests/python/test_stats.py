@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from haltere.stats import holm, jain, mean, median, paired
+from haltere.stats import aggregation_benefit, holm, jain, mean, median, paired
 
 positive = st.floats(1e-3, 1e9)
 
@@ -122,3 +122,30 @@ def test_pairs_that_cannot_be_compared_are_refused() -> None:
 def test_holm_adjusts_as_in_the_textbook() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([None, 0.5, 0.9]) == [None, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("goodput", "single", "benefit"),
+    [
+        (25.0, [20.0, 5.0], 1.0),
+        (20.0, [20.0, 5.0], 0.0),
+        (0.0, [20.0, 5.0], -1.0),
+        (22.0, [5.0, 20.0], 0.4),
+        (15.0, [20.0, 5.0], -0.25),
+        (30.0, [20.0, 5.0], 2.0),
+        (16.0, [8.0, 10.0, 2.0], 0.6),
+    ],
+)
+def test_aggregation_is_1_for_the_sum_of_all_paths_and_0_for_the_best(
+    goodput: float, single: list[float], benefit: float
+) -> None:
+    assert aggregation_benefit(goodput, single) == pytest.approx(benefit)
+    assert aggregation_benefit(1000 * goodput, [1000 * one for one in single]) == pytest.approx(benefit)
+
+
+@pytest.mark.parametrize(
+    ("goodput", "single"), [(1.0, [1.0]), (1.0, [0.0, 1.0]), (-1.0, [1.0, 1.0]), (math.nan, [1.0, 1.0])]
+)
+def test_aggregation_needs_two_paths_that_give_something(goodput: float, single: list[float]) -> None:
+    with pytest.raises(ValueError, match="aggregation benefit"):
+        aggregation_benefit(goodput, single)

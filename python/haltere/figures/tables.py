@@ -32,13 +32,14 @@ Key = tuple[str, ...]
 class Tables:
     """The result tables of one study: a row a run, a row a flow; per experiment, each factor with its levels.
 
-    `latency` has a row a probe; it is empty if there were none.
+    `latency` has a row a probe, `links` a row a link and direction; either is empty if there were none.
     """
 
     runs: pl.DataFrame
     flows: pl.DataFrame
     factors: Mapping[str, Mapping[str, Sequence[str]]]
     latency: pl.DataFrame = dataclasses.field(default_factory=pl.DataFrame)
+    links: pl.DataFrame = dataclasses.field(default_factory=pl.DataFrame)
 
     def experiment_runs(self, experiment: str) -> pl.DataFrame:
         """The runs of one experiment; no rows if it was not run."""

@@ -49,7 +49,7 @@ def tables_of(results: Results) -> Tables:
     """The result tables with the factors of each experiment."""
     experiments = results.manifest.get("experiments", {})
     factors = {name: one.get("factors", {}) for name, one in experiments.items()}
-    return Tables(results.runs, results.flows, factors, results.latency)
+    return Tables(results.runs, results.flows, factors, results.latency, results.links)
 
 
 def markdown(findings: Findings) -> str:

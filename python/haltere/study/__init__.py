@@ -235,7 +235,9 @@ def _expand(
     for name, experiment in file.experiments.items():
         check.check_experiment(origin, name, experiment)
         for index, choices in enumerate(design.combinations(experiment, file.study.seed)):
-            template = design.fill(experiment.scenario, {choice.factor: choice.level for choice in choices})
+            values = {choice.factor: choice.level for choice in choices}
+            values.update(check.queue_lengths(origin, name, experiment, values))
+            template = design.fill(experiment.scenario, values)
             levels = {choice.factor: choice.level.label for choice in choices}
             checked = check.check_treatment(origin, name, experiment, choices, template, fidelities, folder)
             yield Treatment(name, index, levels, *checked)

@@ -15,7 +15,7 @@ from haltere.errors import InputError, as_written
 from haltere.fidelity import Fidelity
 from haltere.fidelity import check as check_at
 from haltere.study import design
-from haltere.study.model import Experiment, Header, Range, StudyFile, name_problem
+from haltere.study.model import Experiment, Header, Level, Range, StudyFile, name_problem
 
 Path = list[str | int]
 
@@ -123,11 +123,26 @@ def check_experiment(origin: Origin, name: str, experiment: Experiment) -> None:
         labels = [level.label for level in design.levels_of(experiment, factor)]
         _check_factor(origin, [*base, "factors", factor], factor, labels)
     _check_crossed(origin, base, experiment)
+    _check_queues(origin, base, experiment)
     if experiment.centre is not None:
         _check_centre(origin, base, experiment)
-    used = set()
+    _check_placeholders(origin, name, experiment)
+    if design.size(experiment) > design.MAX_TREATMENTS:
+        raise origin.error(
+            f"the design has {design.size(experiment):,} treatments",
+            [*base, "factors"],
+            right=f"at most {design.MAX_TREATMENTS:,}",
+        )
+
+
+def _check_placeholders(origin: Origin, name: str, experiment: Experiment) -> None:
+    base: Path = ["experiments", name]
+    used: set[str] = set()
     for place, factor, key in design.placeholders(experiment.scenario):
         path = [*base, "scenario", *place]
+        if factor in experiment.queues and key is None:
+            used.update((factor, experiment.queues[factor].rate, *experiment.queues[factor].times))
+            continue
         if factor not in experiment.factors:
             raise origin.error(
                 f"{{{factor}}} is not a factor of this experiment",
@@ -143,6 +158,18 @@ def check_experiment(origin: Origin, name: str, experiment: Experiment) -> None:
                 right=f"a table with label and {key}",
             )
         used.add(factor)
+    _check_used(origin, name, experiment, used)
+
+
+def _check_used(origin: Origin, name: str, experiment: Experiment, used: set[str]) -> None:
+    base: Path = ["experiments", name]
+    for queue in experiment.queues:
+        if queue not in used:
+            raise origin.error(
+                "the scenario does not use this queue",
+                [*base, "queues", queue],
+                right=f'"{{{queue}}}" somewhere in experiments.{name}.scenario',
+            )
     for factor in experiment.factors:
         if factor not in used:
             raise origin.error(
@@ -150,12 +177,6 @@ def check_experiment(origin: Origin, name: str, experiment: Experiment) -> None:
                 [*base, "factors", factor],
                 right=f'"{{{factor}}}" somewhere in experiments.{name}.scenario',
             )
-    if design.size(experiment) > design.MAX_TREATMENTS:
-        raise origin.error(
-            f"the design has {design.size(experiment):,} treatments",
-            [*base, "factors"],
-            right=f"at most {design.MAX_TREATMENTS:,}",
-        )
 
 
 def _check_factor(origin: Origin, path: Path, factor: str, labels: list[str]) -> None:
@@ -176,6 +197,32 @@ def _check_crossed(origin: Origin, base: Path, experiment: Experiment) -> None:
             raise origin.error("the centre has a level of this factor: it cannot be crossed as well", path)
         if isinstance(experiment.factors[factor], Range):
             raise origin.error("a range cannot be crossed: it has no levels", path, right="a factor with levels")
+
+
+def _check_queues(origin: Origin, base: Path, experiment: Experiment) -> None:
+    for name, queue in experiment.queues.items():
+        path: Path = [*base, "queues", name]
+        if name in experiment.factors:
+            raise origin.error("a factor has this name already", path, right="a name of its own")
+        named: dict[tuple[str | int, ...], str] = {("rate",): queue.rate}
+        named.update({("times", index): factor for index, factor in enumerate(queue.times)})
+        for inside, factor in named.items():
+            if factor not in experiment.factors:
+                raise origin.error(
+                    "this is not a factor of the experiment", [*path, *inside], right=", ".join(experiment.factors)
+                )
+
+
+def queue_lengths(origin: Origin, name: str, experiment: Experiment, levels: dict[str, Level]) -> dict[str, Level]:
+    """Return the lengths of an experiment's queues for these levels of its factors.
+
+    Raises:
+        InputError: if a level that a queue's length comes from is not a rate, or not a time.
+    """
+    try:
+        return design.queues(experiment, levels)
+    except core.ScenarioProblem as problem:
+        raise origin.error(problem.message, ["experiments", name, "queues", *steps(problem.path)]) from None
 
 
 def _check_centre(origin: Origin, base: Path, experiment: Experiment) -> None:
@@ -250,7 +297,8 @@ def _map_back(
     treatment = ", ".join(f"{choice.factor} = {choice.level.label}" for choice in choices)
     notes = (f"in the treatment {treatment}",) if treatment else ()
     given = follow(scenario, steps(problem.path))
-    sources = [factor for _, factor, _ in design.placeholders(template)] if isinstance(template, str) else []
+    found = design.placeholders(template) if isinstance(template, str) else []
+    sources = [factor for _, factor, _ in found if factor in experiment.factors]
     if len(sources) == 1:
         choice = next(choice for choice in choices if choice.factor == sources[0])
         drawn = isinstance(experiment.factors[choice.factor], Range)

@@ -9,9 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from haltere import core
+from haltere.study import sampling
 from haltere.study.model import Experiment, Level, Range
 
 MAX_TREATMENTS = 100_000
+PACKET_BYTES = 1500
+"""The packets in which `queues` of an experiment are counted."""
 PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z_][A-Za-z0-9_]*))?\}")
 
 
@@ -44,10 +48,9 @@ def levels_of(experiment: Experiment, factor: str) -> tuple[Level, ...]:
 def combinations(experiment: Experiment, seed: int) -> Iterator[tuple[Choice, ...]]:
     """Yield the treatments in order.
 
-    The first factor varies slowest; or the centre comes first, then one factor at a time; or the points of a Latin
-    hypercube (M. D. McKay, R. J. Beckman, W. J. Conover, Technometrics 21(2), 1979), of all drawn the one of the least
-    centred discrepancy, always the same for a seed. A point's position within a list of levels chooses one of them.
-    All of the last two is run for each combination of the factors that are `crossed`.
+    The first factor varies slowest; or the centre comes first, then one factor at a time; or points that fill the space
+    (`haltere.study.sampling`), always the same for a seed. A point's position within a list of levels chooses one of
+    them. All of the last two is run for each combination of the factors that are `crossed`.
     """
     if experiment.design == "full-factorial":
         yield from itertools.product(*(_choices(experiment, name) for name in experiment.factors))
@@ -77,11 +80,8 @@ def _one_at_a_time(experiment: Experiment) -> Iterator[dict[str, Choice]]:
 
 
 def _filling(experiment: Experiment, points: int, seed: int) -> Iterator[dict[str, Choice]]:
-    from scipy.stats import qmc
-
     factors = {name: factor for name, factor in experiment.factors.items() if name not in experiment.crossed}
-    sampler = qmc.LatinHypercube(max(1, len(factors)), optimization="random-cd", rng=seed)
-    for point in sampler.random(points):
+    for point in sampling.points(experiment.sampling or "lhs", points, max(1, len(factors)), seed):
         choices = {}
         for (name, factor), share in zip(factors.items(), point, strict=False):
             if isinstance(factor, Range):
@@ -90,6 +90,30 @@ def _filling(experiment: Experiment, points: int, seed: int) -> Iterator[dict[st
                 index = min(int(share * len(factor)), len(factor) - 1)
                 choices[name] = Choice(name, index, factor[index])
         yield choices
+
+
+def queues(experiment: Experiment, levels: Mapping[str, Level]) -> dict[str, Level]:
+    """Return the lengths of the experiment's `queues` for these levels of its factors.
+
+    Raises:
+        core.ScenarioProblem: if a level is not a rate or not a time; its path is `NAME.rate` or `NAME.times[i]`.
+    """
+    found = {}
+    for name, queue in experiment.queues.items():
+        rate = _link(f"{name}.rate", rate=levels[queue.rate].value)["rate_bps"]
+        times = [_link(f"{name}.times[{i}]", delay=levels[t].value)["delay_ns"] for i, t in enumerate(queue.times)]
+        packets = rate * sum(times) // (8 * PACKET_BYTES * 10**9)
+        text = f"{max(packets, queue.least)}p"
+        found[name] = Level(label=text, value=text)
+    return found
+
+
+def _link(place: str, **fields: Any) -> dict[str, Any]:
+    try:
+        down: dict[str, Any] = core.link_config({"rate": "1Mbit/s", **fields})["down"]
+    except core.ScenarioProblem as problem:
+        raise core.ScenarioProblem(problem.message, place) from None
+    return down
 
 
 def fill(template: Any, levels: Mapping[str, Level]) -> Any:

@@ -21,6 +21,7 @@ from pydantic import (
 
 from haltere.fidelity import NAMES, Fidelity
 from haltere.results import tables
+from haltere.study.sampling import MAX_BY_DISTANCE, Sampling
 
 Scalar = str | int | float | bool
 
@@ -125,6 +126,17 @@ Factor = Annotated[
 ]
 
 
+class QueueLength(_Table):
+    """`[experiments.NAME.queues]`: a queue's length from factors, all named.
+
+    It is the packets of 1500 B that the `rate` sends in the sum of the `times`, rounded down, and at least `least`.
+    """
+
+    rate: StrictStr
+    times: Annotated[tuple[StrictStr, ...], Field(min_length=1)]
+    least: Annotated[StrictInt, Field(ge=1)] = 1
+
+
 class Header(_Table):
     """`[study]`: name, question and source of the study, its seed, and how often every treatment is run."""
 
@@ -143,9 +155,11 @@ class Experiment(_Table):
     title: StrictStr = ""
     design: Literal["full-factorial", "one-factor-at-a-time", "space-filling"] = "full-factorial"
     points: Annotated[StrictInt, Field(ge=1, le=100_000)] | None = None
+    sampling: Sampling | None = None
     factors: dict[str, Factor] = Field(default_factory=dict)
     centre: dict[str, Annotated[Level, BeforeValidator(_level)]] | None = None
     crossed: tuple[StrictStr, ...] = ()
+    queues: dict[str, QueueLength] = Field(default_factory=dict)
     scenario: Annotated[dict[str, Any], BeforeValidator(_scenario)]
 
     @model_validator(mode="after")
@@ -167,6 +181,13 @@ class Experiment(_Table):
         filling = self.design == "space-filling"
         if filling != (self.points is not None):
             raise ValueError("a space-filling design, and no other, has a number of points|points = 300, or neither")
+        if self.sampling is not None and not filling:
+            raise ValueError("only a space-filling design has a sampling|design = 'space-filling', or no sampling")
+        if self.sampling in ("wsp", "lhs-maximin") and (self.points or 0) > MAX_BY_DISTANCE:
+            raise ValueError(
+                f"a {self.sampling} sampling has at most {MAX_BY_DISTANCE} points"
+                f"|points = {MAX_BY_DISTANCE}, or sampling = 'lhs' or 'sobol'"
+            )
         if not filling and any(isinstance(factor, Range) for factor in self.factors.values()):
             raise ValueError(
                 "only a space-filling design draws from ranges|design = 'space-filling', or lists of levels"

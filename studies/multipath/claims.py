@@ -1,0 +1,237 @@
+"""What the UFPR study (2019) reported on MPTCP and MPQUIC, and the aggregation benefit of De Coninck and Bonaventure.
+
+All scenarios of a replication meet the same losses by ordinal, so the independent unit is the replication: a statistic
+is taken over the scenarios of a class and both first paths within each replication, and intervals are at 95 % over
+replications. Each claim must hold in both classes, the lower and the higher capacity-delay products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from haltere.figures.metrics import METRICS
+from haltere.figures.tables import Tables, from_scale
+from haltere.report.claims import (
+    Evidence,
+    MissingDataError,
+    Verdict,
+    ahead,
+    all_of,
+    answer,
+    claim,
+    exceeds,
+    reading,
+    remark,
+)
+from haltere.stats import Interval, aggregation_benefit, mean
+
+CLASSES = {"low": "lower", "high": "higher"}
+MPTCP, MPQUIC, TCP, QUIC = "MPTCP", "MPQUIC", "TCP", "QUIC"
+SIZES = ["300kB", "1MB", "20MB"]
+TIME = METRICS["completion_time"]
+UFPR = "UFPR 2019"
+SCENARIO = [f"{factor}_{path}" for factor in ("rate", "delay", "queuing", "loss") for path in (0, 1)]
+
+Numbers = NDArray[np.float64]
+Statistic = Callable[[Numbers], float]
+RETRANSMITTED = pl.col("retransmitted_packets") / pl.col("sent_packets")
+LOST = pl.col("lost_packets") / pl.col("sent_packets")
+
+
+def values(tables: Tables, experiment: str, protocol: str, size: str, what: pl.Expr) -> Numbers:
+    """A number of every flow: a row a scenario and first path, a column a replication."""
+    ended = tables.flows.filter(
+        pl.col("experiment") == experiment,
+        pl.col("protocol") == protocol,
+        pl.col("size") == size,
+        pl.col("status") == "ok",
+    )
+    if ended.is_empty():
+        raise MissingDataError(f"experiment {experiment} holds no run of {protocol} with {size}")
+    wide = (
+        ended.with_columns(value=what.cast(pl.Float64))
+        .sort(*SCENARIO, "start", "replication")
+        .pivot(on="replication", index=[*SCENARIO, "start"], values="value", aggregate_function="first")
+        .drop(*SCENARIO, "start")
+    )
+    found = wide.to_numpy().astype(np.float64)
+    if found.shape[1] < 2 or not np.isfinite(found).all():
+        raise MissingDataError(
+            f"the runs of {protocol} with {size} in {experiment} are not complete in two replications"
+        )
+    return found
+
+
+def each(found: Numbers, statistic: Statistic) -> Numbers:
+    """The statistic over the scenarios, replication by replication."""
+    return np.array([statistic(column) for column in found.T])
+
+
+def mean_of(column: Numbers) -> float:
+    return float(column.mean())
+
+
+def median_of(column: Numbers) -> float:
+    return float(np.median(column))
+
+
+def outliers(column: Numbers) -> float:
+    """How many values lie beyond the upper whisker of a box plot: 1.5 interquartile ranges above the third quartile."""
+    first, third = np.quantile(column, [0.25, 0.75])
+    return float(np.count_nonzero(column > third + 1.5 * (third - first)))
+
+
+def more(
+    tables: Tables, size: str, what: pl.Expr, statistic: Statistic, label: str, *, of: str, scale: float = 100.0
+) -> Iterator[Evidence]:
+    """The part "this protocol has more of it than the other", in each class; values are shown times `scale`."""
+    other = MPQUIC if of == MPTCP else MPTCP
+    for experiment, name in CLASSES.items():
+        first, second = (each(values(tables, experiment, who, size, what), statistic) * scale for who in (of, other))
+        found = exceeds(f"{label}, {size}, {name}, {of} − {other}", mean(first - second), 0.0, "±")
+        yield found
+        yield remark(f"{of} and {other}", f"{first.mean():.3g} and {second.mean():.3g}")
+
+
+def sooner(tables: Tables, size: str, statistic: Statistic, label: str) -> Iterator[Evidence]:
+    """The part "MPQUIC is ahead by this statistic of the completion times", in each class."""
+    for experiment, name in CLASSES.items():
+        quic, tcp = (
+            each(values(tables, experiment, who, size, pl.col("completion_s")), statistic) for who in (MPQUIC, MPTCP)
+        )
+        yield ahead(f"{label}, {size}, {name}, MPQUIC ÷ MPTCP", geometric(quic, tcp), TIME)
+        yield remark("MPQUIC and MPTCP, s", f"{quic.mean():.3g} and {tcp.mean():.3g}")
+
+
+def geometric(of: Numbers, to: Numbers) -> Interval:
+    """The geometric mean of the ratios with its interval."""
+    return from_scale(mean(np.log(of / to)), TIME)
+
+
+@claim("300 kB: MPQUIC retransmits less in the median, but has more outliers.", source=f"{UFPR}, claim 1")
+def retransmissions_of_mice(tables: Tables) -> Verdict:
+    """Retransmitted ÷ sent packets, %: the median over scenarios must be larger with MPTCP, and the number of outliers
+    (beyond 1.5 interquartile ranges) larger with MPQUIC."""
+    top = [
+        f"{100 * values(tables, e, MPQUIC, '300kB', RETRANSMITTED).max():.1f} % ({name})" for e, name in CLASSES.items()
+    ]
+    return all_of(
+        *more(tables, "300kB", RETRANSMITTED, median_of, "Median rate, %", of=MPTCP),
+        *more(tables, "300kB", RETRANSMITTED, outliers, "Outliers among 100", of=MPQUIC, scale=1.0),
+        remark("Largest rate of MPQUIC", ", ".join(top)),
+    )
+
+
+@claim("20 MB: MPTCP retransmits more than MPQUIC and has more outliers.", source=f"{UFPR}, claim 2")
+def retransmissions_of_elephants(tables: Tables) -> Verdict:
+    """As the first claim: mean rate and number of outliers must both be larger with MPTCP."""
+    return all_of(
+        *more(tables, "20MB", RETRANSMITTED, mean_of, "Mean rate, %", of=MPTCP),
+        *more(tables, "20MB", RETRANSMITTED, outliers, "Outliers among 100", of=MPTCP, scale=1.0),
+    )
+
+
+@claim("MPTCP loses more: in the median with 300 kB, on average with 1 MB and 20 MB.", source=f"{UFPR}, claim 3")
+def losses(tables: Tables) -> Verdict:
+    """Lost packets: as a share of those sent, the median over scenarios with 300 kB; as a number, the mean over
+    scenarios with 1 MB and 20 MB. Each must be larger with MPTCP. Lost is what the sender declared lost."""
+    lost = pl.col("lost_packets")
+    return all_of(
+        *more(tables, "300kB", LOST, median_of, "Median loss, %", of=MPTCP),
+        *more(tables, "1MB", lost, mean_of, "Mean packets lost", of=MPTCP, scale=1.0),
+        *more(tables, "20MB", lost, mean_of, "Mean packets lost", of=MPTCP, scale=1.0),
+    )
+
+
+@claim("20 MB: MPQUIC is sooner on average, and MPTCP's worst time is the longer one.", source=f"{UFPR}, claim 4")
+def times(tables: Tables) -> Verdict:
+    """The ratio of the mean completion times over scenarios, and that of the longest, must favour MPQUIC. The paper's
+    numbers for 1 MB compare nothing but the extremes; ours stand beside as remarks."""
+    small = [
+        remark(one.what, one.numbers)
+        for statistic, label in ((mean_of, "Mean"), (np.max, "Longest"))
+        for one in sooner(tables, "1MB", statistic, label)
+    ]
+    return all_of(*sooner(tables, "20MB", mean_of, "Mean"), *sooner(tables, "20MB", np.max, "Longest"), *small)
+
+
+@claim("With small objects a single path often carries everything, in both protocols.", source=f"{UFPR}, claim 5")
+def one_path_for_mice(tables: Tables) -> Verdict:
+    """300 kB: one path must deliver at least 99 % of all bytes towards the client in more than half of the runs. 1 % is
+    3 kB, which the handshake of a second path needs."""
+    if tables.links.is_empty():
+        raise MissingDataError("the results hold no links")
+    down = tables.links.filter(pl.col("direction") == "down", pl.col("size") == "300kB")
+    share = down.group_by("experiment", "protocol", "replication", "run_id").agg(
+        alone=pl.col("delivered_bytes").max() >= 0.99 * pl.col("delivered_bytes").sum()
+    )
+    shares = share.group_by("experiment", "protocol", "replication").agg(pl.col("alone").mean()).sort("replication")
+    parts = []
+    for experiment, name in CLASSES.items():
+        for protocol in (MPTCP, MPQUIC):
+            rows = shares.filter(pl.col("experiment") == experiment, pl.col("protocol") == protocol)
+            if rows.height < 2:
+                raise MissingDataError(f"experiment {experiment} holds fewer than two replications of {protocol}")
+            parts.append(exceeds(f"Runs over one path, {protocol}, {name}", mean(rows["alone"]), 0.5, "%"))
+    return all_of(*parts)
+
+
+@claim("MPQUIC is not immune to out-of-order delivery.", source=f"{UFPR}, claim 6")
+def out_of_order(_tables: Tables) -> Verdict:
+    """It would be judged by the reordering that the receiver sees (RFC 4737) and by the time that data wait for earlier
+    ones. The result tables have neither."""
+    raise MissingDataError("the results hold no measure of reordering or of head-of-line blocking")
+
+
+@claim(
+    "20 MB: several paths are beneficial in more scenarios over MPQUIC than over MPTCP.",
+    source="De Coninck and Bonaventure, CoNEXT 2017, section 4.1",
+)
+def benefit(tables: Tables) -> Verdict:
+    """The share of scenarios whose experimental aggregation benefit is above 0, that of each protocol against the same
+    transport with CUBIC over each path alone, must be larger with MPQUIC. The paper's shares (77 % against 45 % in the
+    lower class, 58 % against 20 % in the higher) are from scenarios without loss; these have loss."""
+    parts: list[Evidence] = []
+    for experiment, name in CLASSES.items():
+        quic, tcp = (benefits(tables, experiment, *pair) for pair in ((MPQUIC, QUIC), (MPTCP, TCP)))
+        shares = [each(found, lambda column: float((column > 0).mean())) for found in (quic, tcp)]
+        parts += [
+            exceeds(f"Share with a benefit, {name}, MPQUIC − MPTCP", mean(shares[0] - shares[1]), 0.0, "±"),
+            remark("MPQUIC and MPTCP", f"{shares[0].mean():.0%} and {shares[1].mean():.0%}"),
+            remark(
+                f"Median benefit, {name}, MPQUIC and MPTCP",
+                f"{each(quic, median_of).mean():+.2f} and {each(tcp, median_of).mean():+.2f}",
+            ),
+        ]
+    return all_of(*parts)
+
+
+def benefits(tables: Tables, experiment: str, multipath: str, single: str) -> Numbers:
+    """The experimental aggregation benefit: a row a scenario and first path, a column a replication."""
+    goodput = pl.col("goodput_bps")
+    together, alone = (values(tables, experiment, who, "20MB", goodput) for who in (multipath, single))
+    found = np.empty_like(together)
+    for (row, column), rate in np.ndenumerate(together):
+        pair = row - row % 2  # a scenario's two first paths are neighbours
+        found[row, column] = aggregation_benefit(float(rate), [float(x) for x in alone[pair : pair + 2, column]])
+    return found
+
+
+@answer
+def conclusion(tables: Tables) -> list[str]:
+    """Completion times of MPQUIC against MPTCP, scenario by scenario."""
+    sentences = []
+    for experiment, name in CLASSES.items():
+        ratios = []
+        for size in SIZES:
+            quic, tcp = (values(tables, experiment, who, size, pl.col("completion_s")) for who in (MPQUIC, MPTCP))
+            ratios.append(f"{reading(from_scale(mean(np.log(quic / tcp).mean(axis=0)), TIME), TIME)} with {size}")
+        sentences.append(
+            f"In the {name} class MPQUIC takes, in the geometric mean over scenarios, these shares of MPTCP's time: "
+            f"{', '.join(ratios)}."
+        )
+    return sentences
