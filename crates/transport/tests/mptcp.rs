@@ -257,8 +257,11 @@ impl<E: Endpoint> AsLong<E> {
 
 through!(AsLong, |packet| packet, AsLong::<E>::shorten);
 
+/// When a segment was sent, whether by the client, its position, its length, what it acknowledged, and its SACK blocks.
+type Course = (Time, bool, u64, u32, u64, Vec<(u64, u64)>);
+
 /// What TCP's segments were.
-fn course<C: Endpoint, S: Endpoint>(pair: &Pair<C, S>) -> Vec<(Time, bool, u64, u32, u64, Vec<(u64, u64)>)> {
+fn course<C: Endpoint, S: Endpoint>(pair: &Pair<C, S>) -> Vec<Course> {
     pair.seen
         .iter()
         .map(|s| {

@@ -43,6 +43,7 @@ pub struct Connection {
     /// When the scheduler wants to be asked again.
     pub(super) ask_at: Time,
     /// Boxes of segments that were read, to be used again.
+    #[allow(clippy::vec_box, reason = "the boxes themselves travel")]
     pub(super) boxes: Vec<Box<Segment>>,
     opened: bool,
     low_water: u64,
@@ -367,7 +368,7 @@ impl Endpoint for Connection {
 
     fn abandon_path(&mut self, path: PathId, _: &mut Cx<'_>) -> Result<(), PathError> {
         let at = usize::from(path.0);
-        if !self.subflows.get(at).and_then(Option::as_ref).is_some_and(|s| !s.abandoned) {
+        if self.subflows.get(at).and_then(Option::as_ref).is_none_or(|s| s.abandoned) {
             return Err(PathError::NoSuchPath);
         }
         let other = self

@@ -23,13 +23,13 @@ impl Connection {
                     self.turn = at;
                     return Some(self.wrap(at, packet));
                 }
-                if self.owes_more(at) {
-                    if let Some(Some(subflow)) = self.subflows.get_mut(at) {
-                        subflow.tcp.acknowledge_now();
-                        if let Some(packet) = subflow.tcp.poll_transmit(cx) {
-                            self.turn = at;
-                            return Some(self.wrap(at, packet));
-                        }
+                if self.owes_more(at)
+                    && let Some(Some(subflow)) = self.subflows.get_mut(at)
+                {
+                    subflow.tcp.acknowledge_now();
+                    if let Some(packet) = subflow.tcp.poll_transmit(cx) {
+                        self.turn = at;
+                        return Some(self.wrap(at, packet));
                     }
                 }
                 if let Some(Some(subflow)) = self.subflows.get_mut(at) {
