@@ -158,6 +158,30 @@ def run(
 
 
 @app.command(rich_help_panel="Studies")
+def design(
+    study: Annotated[Path, typer.Argument(help="A study's folder or file.", show_default=False)],
+    variant: Annotated[
+        str | None, typer.Option(help="A variant of the study, laid over it.", show_default=False)
+    ] = None,
+    experiment: Annotated[
+        list[str] | None, typer.Option(help="Only this experiment (may be given again).", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the pictures (default designs/NAME).", show_default=False)
+    ] = None,
+) -> None:
+    """Draw a study's space-filling designs before anything runs: every two factors against each other.
+
+    Each experiment gives one picture as SVG, PDF and PNG.
+
+    `haltere design studies/multipath`
+    """
+    from haltere.cli.design import command
+
+    command(study, variant=variant, experiments=experiment, out=out)
+
+
+@app.command(rich_help_panel="Studies")
 def report(
     results: Annotated[Path, typer.Argument(help="A folder written by `haltere run`.", show_default=False)],
     study: Annotated[

@@ -89,6 +89,11 @@ class Range(_Table):
         text = f"{float(f'{value:.3g}'):.12g}{self.unit}"
         return Level(label=text, value=text)
 
+    @staticmethod
+    def number(text: str) -> float:
+        """Return the number of an end, or of a level that `at` returned, without its unit."""
+        return _number(text)
+
     @property
     def unit(self) -> str:
         """The unit of both ends."""

@@ -13,7 +13,7 @@ use super::connection::{Connection, State};
 use super::few::Few;
 use super::frame::Frame;
 use super::packet::{Datagram, SpaceId};
-use super::path::Path;
+use super::path::{Clearance, Path};
 use super::sent::Record;
 use super::space::Space;
 use super::transmit::Load;
@@ -277,7 +277,14 @@ impl Connection {
         let demand = self.streams.demand();
         let multi = self.multi.as_mut()?;
         multi.views.clear();
-        multi.views.extend(self.paths.iter().map(|path| path.view(false)));
+        multi.views.extend(self.paths.iter_mut().map(|path| {
+            // A burst that has begun goes on: it is charged as a whole.
+            let paced_until = match path.paced(now) {
+                Clearance::Paced(until) => until,
+                Clearance::Free | Clearance::Window => now,
+            };
+            PathView { paced_until, ..path.view(false) }
+        }));
         if !multi.views.iter().any(|view| view.state.usable()) {
             for view in multi.views.iter_mut().filter(|view| view.state == PathState::Suspect) {
                 view.state = PathState::Active;

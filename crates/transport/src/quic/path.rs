@@ -181,6 +181,12 @@ impl Path {
         }
     }
 
+    /// Whether a full packet may not be sent now, because of the window or of pacing.
+    pub fn is_held(&mut self, now: Time) -> bool {
+        let room = self.window().saturating_sub(self.in_flight);
+        room < u64::from(self.mtu.current()) || matches!(self.paced(now), Clearance::Paced(_))
+    }
+
     /// Numbers a packet that goes out and keeps what it carries. `paced` bytes of UDP payload are charged to the pacer.
     #[allow(clippy::too_many_arguments)]
     #[inline(always)]

@@ -162,6 +162,9 @@ impl Connection {
         let handshake = self.handshake_pending();
         let content = carries && (handshake || self.data_pending());
         let confirmed = self.progress.confirmed;
+        // One of several paths that has no room for a full packet, or that pacing keeps from sending, uses its window,
+        // although it was not picked.
+        let waits = !carries && self.data_pending() && self.paths[i].is_held(now);
         let path = &mut self.paths[i];
         path.paced_until = Time::NEVER;
         if path.validation.left() < u64::from(path.mtu.current()) {
@@ -182,8 +185,8 @@ impl Connection {
         let mtu_probe = mtu_probe.filter(|_| !content || !fits(path));
         if !content && mtu_probe.is_none() {
             // RFC 9002 section 7.8: a sender with nothing to send does not use its window.
-            path.window_limited = full;
-            if !full {
+            path.window_limited = full || waits;
+            if !full && !waits {
                 path.sampler.on_app_limited(path.in_flight);
             }
             let load = match (probing, carries) {
@@ -206,9 +209,9 @@ impl Connection {
         };
         if blocked || !content {
             // RFC 9002 section 7.8: a sender with nothing to send does not use its window, one that paces does.
-            path.window_limited = clearance == Clearance::Window || content;
+            path.window_limited = clearance == Clearance::Window || content || waits;
         }
-        if !content && clearance != Clearance::Window {
+        if !content && !waits && clearance != Clearance::Window {
             path.sampler.on_app_limited(path.in_flight);
         }
         if let (Some(size), false) = (mtu_probe, blocked || probing) {
