@@ -1,0 +1,49 @@
+"""MPTCP and MPQUIC from the command line and from Python."""
+
+import json
+
+import pytest
+
+from conftest import Haltere
+from haltere.conditions import Conditions, PathConditions
+from haltere.errors import InputError
+from haltere.rig.programs import ProgramError, find
+
+PATHS = ("--path", "rate=20Mbit/s,rtt=10ms,queue=50p", "--path", "rate=10Mbit/s,rtt=50ms,queue=50p")
+ONCE = ("--size", "2MB", "--replications", "1", "--json")
+
+
+def _times(haltere: Haltere, *what: str) -> dict[str, float]:
+    return {one["contender"]: one["completion_s"] for one in json.loads(haltere("compare", *what, *ONCE).stdout)}
+
+
+def test_several_paths_are_faster_than_one(haltere: Haltere) -> None:
+    times = _times(haltere, "mptcp/cubic", "mpquic/cubic", "tcp/cubic", "quic/cubic", *PATHS)
+    assert times["mptcp/cubic"] < times["tcp/cubic"]
+    assert times["mpquic/cubic"] < times["quic/cubic"]
+
+
+def test_swap_connects_on_the_second_path(haltere: Haltere) -> None:
+    straight = _times(haltere, "tcp/cubic", "mptcp/cubic", *PATHS)
+    swapped = _times(haltere, "tcp/cubic", "mptcp/cubic", *PATHS, "--swap")
+    # The second path alone has half the rate.
+    assert swapped["tcp/cubic"] > 1.7 * straight["tcp/cubic"]
+    assert straight["mptcp/cubic"] < swapped["mptcp/cubic"] < 1.4 * straight["mptcp/cubic"]
+
+
+def test_swap_needs_a_second_path() -> None:
+    with pytest.raises(InputError, match="needs a second path"):
+        Conditions(paths=(PathConditions(rate="20Mbit/s"),), swap=True).data(["mptcp/cubic"])
+
+
+def test_coupled_controls_and_schedulers_are_part_of_a_contender(haltere: Haltere) -> None:
+    words = ["mptcp/olia+lowest-rtt", "mpquic/lia+ecf", "mptcp/balia+scheduler=round-robin", "mpquic/wvegas+redundant"]
+    assert list(_times(haltere, *words, *PATHS)) == words
+    wrong = haltere("compare", "tcp/cubic+ecf", *PATHS)
+    assert wrong.returncode == 2
+    assert "unknown switch" in wrong.stderr
+
+
+def test_mptcp_says_where_it_does_not_run() -> None:
+    with pytest.raises(ProgramError, match='choose fidelity "model" for mptcp'):
+        find("mptcp", "kernel")
