@@ -9,6 +9,7 @@ use haltere_net::link::LinkConfig;
 use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Packet, PathId, Span, Time};
 use haltere_transport::cc::Algorithm;
+use haltere_transport::mptcp::{self, Opening, Options};
 use haltere_transport::quic::{self, Datagram, Form, Frame, QuicPacket, Session, SpaceId};
 use haltere_transport::tcp::{self, Segment, segment::Kind, segment::SackBlock};
 use haltere_transport::{Body, Endpoint, Event, Role, StreamId};
@@ -135,6 +136,72 @@ fn tcp_end(role: Role, fast_open: bool) -> tcp::Connection {
     tcp::Connection::new(config)
 }
 
+fn mptcp_end(role: Role) -> mptcp::Connection {
+    let tcp = tcp::Config::new(role, Algorithm::Olia, Streams::new(1, 0).named("cc"));
+    mptcp::Connection::new(mptcp::Config { announce: role == Role::Server, ..mptcp::Config::new(tcp) })
+}
+
+fn options() -> impl Strategy<Value = Options> {
+    let maybe = || prop::option::of(numbers());
+    let opening = prop_oneof![
+        3 => Just(None),
+        1 => Just(Some(Opening::Capable)),
+        1 => any::<bool>().prop_map(|backup| Some(Opening::Join { backup })),
+    ];
+    let others = (any::<[bool; 2]>(), prop::option::of(0u8..4), prop::option::of(any::<bool>()));
+    (opening, maybe(), maybe(), maybe(), others).prop_map(
+        |(opening, data_ack, mapping, data_fin, ([add_address, echo], remove, priority))| Options {
+            opening,
+            data_ack,
+            mapping,
+            data_fin,
+            add_address,
+            echo,
+            remove: remove.map(PathId),
+            priority,
+        },
+    )
+}
+
+/// Gives an end packets, and has its application write, end the stream and let time pass.
+fn endures(
+    mut end: impl Endpoint,
+    mut now: Time,
+    steps: impl Iterator<Item = (Packet<Body>, u64, u64, u8)>,
+) -> Result<(), TestCaseError> {
+    for (attack, wait, bytes, what) in steps {
+        match what {
+            0 => end.write(StreamId(0), bytes),
+            1 => end.finish(StreamId(0)),
+            2 => {
+                let until = now + Span::from_nanos(wait);
+                let mut wakes = 0;
+                while end.next_wake() <= until {
+                    now = now.max(end.next_wake());
+                    let mut cx = Cx::new(now, ComponentId(0));
+                    end.on_wake(&mut cx);
+                    while end.poll_transmit(&mut cx).is_some() {}
+                    wakes += 1;
+                    prop_assert!(wakes < 10_000, "timers run wild");
+                }
+                now = until;
+            }
+            _ => end.on_packet(attack, &mut Cx::new(now, ComponentId(0))),
+        }
+        while let Some(event) = end.poll_event() {
+            if let Event::Readable(id) = event {
+                end.read(id, now);
+            }
+        }
+        let (mut cx, mut sent) = (Cx::new(now, ComponentId(0)), 0);
+        while end.poll_transmit(&mut cx).is_some() {
+            sent += 1;
+            prop_assert!(sent < 100_000, "sends without end");
+        }
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -175,36 +242,38 @@ proptest! {
         } else if !server {
             end.connect(&mut Cx::new(now, ComponentId(0)));
         }
-        for (segment, len, wait, bytes, what) in steps {
-            match what {
-                0 => end.write(StreamId(0), bytes),
-                1 => end.finish(StreamId(0)),
-                2 => {
-                    let until = now + Span::from_nanos(wait);
-                    let mut wakes = 0;
-                    while end.next_wake() <= until {
-                        now = now.max(end.next_wake());
-                        let mut cx = Cx::new(now, ComponentId(0));
-                        end.on_wake(&mut cx);
-                        while end.poll_transmit(&mut cx).is_some() {}
-                        wakes += 1;
-                        prop_assert!(wakes < 10_000, "timers run wild");
-                    }
-                    now = until;
-                }
-                _ => end.on_packet(packet(len, Body::Tcp(segment)), &mut Cx::new(now, ComponentId(0))),
+        let steps = steps.into_iter().map(|(s, len, wait, bytes, what)| (packet(len, Body::Tcp(s)), wait, bytes, what));
+        endures(end, now, steps)?;
+    }
+
+    #[test]
+    fn no_mptcp_segment_makes_an_end_panic_or_spin(
+        server in any::<bool>(), established in any::<bool>(), joined in any::<bool>(),
+        steps in prop::collection::vec(
+            ((segments(), options(), 0u8..4), 0u32..2000, 0u64..2_000_000_000, 0u64..5000, 0u8..8), 1..60,
+        ),
+    ) {
+        let mut now = Time::ZERO;
+        let mut end = mptcp_end(if server { Role::Server } else { Role::Client });
+        if established {
+            let link = LinkConfig { delay: DELAY, ..LinkConfig::default() };
+            let mut pair = world(mptcp_end(Role::Client), mptcp_end(Role::Server)).and_path(&link, &link, 2);
+            pair.run(Span::from_millis(70));
+            if joined {
+                pair.client_does(|client, cx| client.add_path(PathId(1), cx)).ok();
+                pair.go_on(Span::from_millis(100));
             }
-            while let Some(event) = end.poll_event() {
-                if let Event::Readable(id) = event {
-                    end.read(id, now);
-                }
-            }
-            let (mut cx, mut sent) = (Cx::new(now, ComponentId(0)), 0);
-            while end.poll_transmit(&mut cx).is_some() {
-                sent += 1;
-                prop_assert!(sent < 100_000, "sends without end");
-            }
+            now = pair.now;
+            end = if server { pair.server } else { pair.client };
+        } else if !server {
+            end.connect(&mut Cx::new(now, ComponentId(0)));
         }
+        let steps = steps.into_iter().map(|((tcp, options, path), len, wait, bytes, what)| {
+            let subflow = PathId(path);
+            let body = Body::Mptcp(Box::new(mptcp::Segment { tcp, options, subflow }));
+            (Packet { path: subflow, ..packet(len, body) }, wait, bytes, what)
+        });
+        endures(end, now, steps)?;
     }
 }
 

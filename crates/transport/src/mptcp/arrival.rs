@@ -100,7 +100,7 @@ impl Connection {
         let Body::Tcp(segment) = &packet.body else { return };
         let (kind, seq, len, window) = (segment.kind, segment.seq, u64::from(segment.len), segment.window);
         let Some(Some(subflow)) = self.subflows.get_mut(at) else { return };
-        if len > 0 && kind == Kind::Data {
+        if len > 0 && kind == Kind::Data && subflow.tcp.accepts(segment, packet.len) {
             let Some(data) = options.mapping else {
                 // Data without a mapping cannot be placed.
                 self.invalid += 1;

@@ -15,7 +15,7 @@ const MOST_WINDOW: u64 = 65_535 << 14;
 impl Connection {
     /// Whether a segment that arrived in a packet of `len` bytes is acceptable.
     #[inline]
-    pub(super) fn accepts(&self, s: &Segment, len: u32) -> bool {
+    pub(crate) fn accepts(&self, s: &Segment, len: u32) -> bool {
         if s.damaged || s.len > len || s.seq > MOST_POSITION || s.window > MOST_WINDOW {
             return false;
         }
