@@ -213,6 +213,8 @@ def _one_run(
                 "retransmitted_packets": lost,
                 "lost_packets": lost,
                 "spurious_retransmissions": 0,
+                "blocked_s": 0.0,
+                "most_held_bytes": 0,
                 "timeouts": 0,
                 "status": status,
                 "error": error,

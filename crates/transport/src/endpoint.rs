@@ -3,6 +3,7 @@
 use crate::Body;
 use crate::datagram::Datagram;
 use crate::path::{PathError, PathView};
+use crate::reassembly::Reassembly;
 use haltere_net::element::Admission;
 use haltere_net::{Cx, Packet, PathId, Span, Time};
 
@@ -104,11 +105,19 @@ pub struct Stats {
     pub rtt_samples: u64,
     /// When the transport's handshake was complete.
     pub connected_at: Option<Time>,
+    /// What data that arrived out of order cost; `None` if the transport does not know.
+    pub reassembly: Option<Reassembly>,
 }
 
 impl Stats {
     /// The sum of the counters of two connections.
     pub fn and(self, other: Stats) -> Stats {
+        let both = |a: Option<Reassembly>, b: Option<Reassembly>| match (a, b) {
+            (Some(a), Some(b)) => {
+                Some(Reassembly { most_held: a.most_held.max(b.most_held), blocked: a.blocked + b.blocked })
+            }
+            (a, b) => a.or(b),
+        };
         let earlier = |a: Option<Time>, b: Option<Time>| a.into_iter().chain(b).min();
         Stats {
             sent_packets: self.sent_packets + other.sent_packets,
@@ -125,6 +134,7 @@ impl Stats {
             rtt_sum_ns: self.rtt_sum_ns + other.rtt_sum_ns,
             rtt_samples: self.rtt_samples + other.rtt_samples,
             connected_at: earlier(self.connected_at, other.connected_at),
+            reassembly: both(self.reassembly, other.reassembly),
         }
     }
     /// Counts an RTT sample.

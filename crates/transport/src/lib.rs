@@ -14,6 +14,7 @@ pub mod mptcp;
 pub mod path;
 pub mod quic;
 pub mod ranges;
+pub mod reassembly;
 pub mod recovery;
 pub mod scheduler;
 pub mod tcp;

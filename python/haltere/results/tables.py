@@ -31,6 +31,8 @@ FLOW: dict[str, pl.DataType] = {
     "retransmitted_packets": pl.Int64(),
     "lost_packets": pl.Int64(),
     "spurious_retransmissions": pl.Int64(),
+    "blocked_s": pl.Float64(),
+    "most_held_bytes": pl.Int64(),
     "timeouts": pl.Int64(),
     "min_rtt_s": pl.Float64(),
     "mean_rtt_s": pl.Float64(),

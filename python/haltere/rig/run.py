@@ -179,6 +179,9 @@ def _flow(what: Plan, report: Json, seen: Json, measured_s: float | None) -> Jso
         "retransmitted_packets": seen["retransmitted_packets"],
         "lost_packets": None,
         "spurious_retransmissions": seen.get("spurious_retransmissions"),
+        # A tap does not see what a kernel holds back from its programs.
+        "blocked_s": None,
+        "most_held_bytes": None,
         "timeouts": info.get("total_rto"),
         "min_rtt_s": seen["min_rtt_s"],
         "mean_rtt_s": seen["mean_rtt_s"],

@@ -72,6 +72,11 @@ pub struct FlowResult {
     pub lost_packets: u64,
     /// Retransmissions that were not needed.
     pub spurious_retransmissions: u64,
+    /// The time for which the receiver held data behind missing data (head-of-line blocking), and the most bytes of it at
+    /// a time. `None` for production stacks, which do not tell.
+    pub blocked_s: Option<f64>,
+    /// The most bytes that the receiver held so.
+    pub most_held_bytes: Option<u64>,
     /// Retransmission timeouts (TCP) or persistent congestion (QUIC).
     pub timeouts: u64,
     /// The server's smallest RTT sample, s.

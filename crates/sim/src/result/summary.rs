@@ -86,7 +86,8 @@ impl Run {
             (Some(size), None) => progress.received.min(size),
             (None, _) => progress.received - baseline,
         };
-        let wire_bytes = client.stats().received_wire_bytes;
+        let receiver = client.stats();
+        let wire_bytes = receiver.received_wire_bytes;
         // Without elapsed time there is no rate.
         let seconds = completion.or(measured.map(Span::as_secs_f64)).filter(|s| *s > 0.0);
         let refused = match server.report() {
@@ -121,6 +122,8 @@ impl Run {
             retransmitted_packets: sender.retransmitted_packets,
             lost_packets: sender.lost_packets,
             spurious_retransmissions: sender.spurious_retransmissions,
+            blocked_s: receiver.reassembly.map(|r| r.blocked.as_secs_f64()),
+            most_held_bytes: receiver.reassembly.map(|r| r.most_held),
             timeouts: sender.timeouts,
             min_rtt_s: sender.min_rtt.map(Span::as_secs_f64),
             mean_rtt_s: sender.mean_rtt().map(Span::as_secs_f64),

@@ -89,7 +89,7 @@ impl Connection {
         self.sending.edge = u64::MAX;
         self.dirty = true;
         if bytes > 0 {
-            self.receiving.take(start, end, now);
+            self.receiving.take(start, end);
             self.events.push_back(Event::Readable(StreamId(0)));
         }
         self.tell_ends();
@@ -114,13 +114,13 @@ impl Connection {
             }
             subflow.arrived.learn(Mapping { subflow: seq, data, len });
         }
-        let before = subflow.tcp.stats().invalid_packets;
+        let before = subflow.tcp.refused();
         let role = self.config.tcp.role;
         let held = self.receiving.buffered();
         subflow.tcp.set_receive_room(self.receiving.window.clamp, held);
         subflow.tcp.on_packet(packet, cx);
         subflow.ready = true;
-        if subflow.tcp.stats().invalid_packets > before {
+        if subflow.tcp.refused() > before {
             return;
         }
         subflow.heard += 1;
@@ -241,11 +241,13 @@ impl Connection {
                 break;
             };
             let len = len.min(left);
-            receiving.take(data, data + len, now);
+            receiving.take(data, data + len);
             subflow.read += len;
         }
         subflow.arrived.forget_below(subflow.read);
         subflow.sent.forget_below(subflow.tcp.acknowledged());
+        let below = subflows.iter().flatten().map(|s| s.tcp.held()).sum();
+        receiving.count_waiting(below, now);
         if self.receiving.readable() > before {
             self.events.push_back(Event::Readable(StreamId(0)));
         }

@@ -2,12 +2,13 @@
 
 use super::config::{Config, Reinjection};
 use super::option::Segment;
-use super::receiving::{Reassembly, Receiving};
+use super::receiving::Receiving;
 use super::sending::Sending;
 use super::subflow::Subflow;
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
 use crate::path::{PathError, PathView};
+use crate::reassembly::Reassembly;
 use crate::scheduler::PathScheduler;
 use haltere_net::element::Admission;
 use haltere_net::{Cx, Packet, PathId, Time};
@@ -90,7 +91,7 @@ impl Connection {
 
     /// What out-of-order arrival across subflows has cost so far.
     pub fn reassembly(&self) -> Reassembly {
-        self.receiving.stats(None)
+        self.receiving.reassembly()
     }
 
     /// Bytes of data that were given to a second subflow.
@@ -353,7 +354,8 @@ impl Endpoint for Connection {
 
     fn stats(&self) -> Stats {
         let sum = self.subflows.iter().flatten().map(|s| s.tcp.stats()).fold(Stats::default(), Stats::and);
-        Stats { invalid_packets: sum.invalid_packets + self.invalid, ..sum }
+        let reassembly = if self.has_fallen_back() { sum.reassembly } else { Some(self.receiving.reassembly()) };
+        Stats { invalid_packets: sum.invalid_packets + self.invalid, reassembly, ..sum }
     }
 
     fn add_path(&mut self, path: PathId, cx: &mut Cx<'_>) -> Result<(), PathError> {

@@ -32,4 +32,3 @@ mod subflow;
 pub use config::{Config, Reinjection};
 pub use connection::Connection;
 pub use option::{Opening, Options, Segment};
-pub use receiving::Reassembly;

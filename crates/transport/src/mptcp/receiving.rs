@@ -1,21 +1,9 @@
 //! The shared receive buffer: data of all subflows in one order.
 
 use crate::ranges::RangeSet;
+use crate::reassembly::{Reassembly, Waiting};
 use crate::tcp::{Config, Window};
 use haltere_net::{Span, Time};
-
-/// What out-of-order arrival across subflows cost a receiver.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Reassembly {
-    /// The most bytes that were held behind a gap.
-    pub most_held: u64,
-    /// For how long bytes were held behind a gap (head-of-line blocking).
-    pub blocked: Span,
-    /// Bytes that arrived twice.
-    pub duplicate_bytes: u64,
-    /// Bytes that arrived in order of the subflow and out of order of the data.
-    pub late_bytes: u64,
-}
 
 /// The receiving side of the data.
 #[derive(Debug)]
@@ -32,8 +20,9 @@ pub(super) struct Receiving {
     /// The end of the window that was offered.
     pub edge: u64,
     pub window: Window,
-    blocked_since: Option<Time>,
-    stats: Reassembly,
+    /// Bytes that arrived twice.
+    pub duplicate_bytes: u64,
+    waiting: Waiting,
 }
 
 impl Receiving {
@@ -46,8 +35,8 @@ impl Receiving {
             held: 0,
             edge: 0,
             window: Window::new(config),
-            blocked_since: None,
-            stats: Reassembly::default(),
+            duplicate_bytes: 0,
+            waiting: Waiting::default(),
         }
     }
 
@@ -57,33 +46,25 @@ impl Receiving {
     }
 
     /// Takes data that a subflow delivered in its own order.
-    pub fn take(&mut self, start: u64, end: u64, now: Time) {
+    pub fn take(&mut self, start: u64, end: u64) {
         if end <= self.next {
-            self.stats.duplicate_bytes += end - start;
+            self.duplicate_bytes += end - start;
             return;
         }
         if start > self.next {
             let mut fresh = 0;
             self.out_of_order.insert(start, end, |s, e| fresh += e - s);
-            self.stats.duplicate_bytes += end - start - fresh;
-            self.stats.late_bytes += fresh;
+            self.duplicate_bytes += end - start - fresh;
             self.held += fresh;
-            self.stats.most_held = self.stats.most_held.max(self.held);
-            self.blocked_since.get_or_insert(now);
             return;
         }
-        self.stats.duplicate_bytes += self.next - start;
+        self.duplicate_bytes += self.next - start;
         self.next = end;
         while let Some(range) = self.out_of_order.first().filter(|r| r.0 <= self.next) {
-            self.stats.duplicate_bytes += self.next.min(range.1) - range.0;
+            self.duplicate_bytes += self.next.min(range.1) - range.0;
             self.next = self.next.max(range.1);
             self.held -= range.1 - range.0;
             self.out_of_order.pop_first();
-        }
-        if self.out_of_order.is_empty()
-            && let Some(since) = self.blocked_since.take()
-        {
-            self.stats.blocked += now.since(since);
         }
     }
 
@@ -142,9 +123,15 @@ impl Receiving {
         self.edge.saturating_sub(self.next)
     }
 
-    pub fn stats(&self, now: Option<Time>) -> Reassembly {
-        let open = self.blocked_since.zip(now).map_or(Span::ZERO, |(since, now)| now.since(since));
-        Reassembly { blocked: self.stats.blocked + open, ..self.stats }
+    /// Counts what waits for data that is missing: here, and in subflows, which hold `below` bytes.
+    pub fn count_waiting(&mut self, below: u64, now: Time) {
+        if self.held + below > 0 || self.waiting.is_waiting() {
+            self.waiting.update(self.held + below, now);
+        }
+    }
+
+    pub fn reassembly(&self) -> Reassembly {
+        self.waiting.cost()
     }
 }
 
@@ -163,30 +150,32 @@ mod tests {
     #[test]
     fn data_is_put_in_order_and_waiting_is_counted() {
         let (mut r, at) = (receiving(), |ms| Time::ZERO + Span::from_millis(ms));
-        r.take(0, 100, at(1));
-        r.take(300, 400, at(2));
-        r.take(200, 250, at(3));
+        r.take(0, 100);
+        r.take(300, 400);
+        r.count_waiting(0, at(2));
+        r.take(200, 250);
+        r.count_waiting(7, at(3));
         assert_eq!((r.readable(), r.held, r.buffered()), (100, 150, 250));
-        r.take(100, 220, at(5));
+        r.take(100, 220);
         assert_eq!((r.next, r.held), (250, 100));
-        r.take(300, 350, at(6));
-        r.take(250, 300, at(7));
+        r.take(300, 350);
+        r.take(250, 300);
+        r.count_waiting(0, at(7));
         assert_eq!((r.next, r.held), (400, 0));
-        let stats = r.stats(None);
-        assert_eq!(stats.blocked, Span::from_millis(5));
-        assert_eq!((stats.most_held, stats.duplicate_bytes, stats.late_bytes), (150, 20 + 50, 150));
+        assert_eq!(r.reassembly(), Reassembly { most_held: 157, blocked: Span::from_millis(5) });
+        assert_eq!(r.duplicate_bytes, 20 + 50);
         assert_eq!(r.consume(None, 1000, at(8)), 400);
     }
 
     #[test]
     fn the_end_of_the_data_takes_a_position() {
         let mut r = receiving();
-        r.take(0, 100, Time::ZERO);
+        r.take(0, 100);
         assert!(!r.end_at(50), "data lies beyond");
         assert!(r.end_at(200));
         assert!(!r.end_at(201));
         assert_eq!(r.data_ack(), 100);
-        r.take(100, 200, Time::ZERO);
+        r.take(100, 200);
         assert_eq!(r.data_ack(), 201);
     }
 
@@ -194,7 +183,7 @@ mod tests {
     fn the_window_never_moves_back() {
         let mut r = receiving();
         let first = r.offer(100_000);
-        r.take(0, 1000, Time::ZERO);
+        r.take(0, 1000);
         assert!(r.next + r.offer(10) >= first);
     }
 }

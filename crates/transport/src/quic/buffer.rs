@@ -129,6 +129,8 @@ pub(super) struct RecvBuffer {
     highest: u64,
     read: u64,
     final_size: Option<u64>,
+    /// Bytes behind a gap.
+    held: u64,
 }
 
 impl RecvBuffer {
@@ -152,10 +154,23 @@ impl RecvBuffer {
             }
             self.final_size = Some(end);
         }
-        self.received.insert_all(offset, end);
+        let before = self.received.prefix();
+        if self.held == 0 && offset <= before {
+            self.received.insert_all(offset, end);
+        } else {
+            let mut fresh = 0;
+            self.received.insert(offset, end, |start, end| fresh += end - start);
+            self.held = self.held + fresh - (self.received.prefix() - before);
+        }
         let grown = end.saturating_sub(self.highest);
         self.highest += grown;
         Ok(grown)
+    }
+
+    /// Bytes behind a gap.
+    #[inline]
+    pub fn held(&self) -> u64 {
+        self.held
     }
 
     /// Bytes in order that were not read yet.

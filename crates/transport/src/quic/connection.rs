@@ -435,7 +435,7 @@ impl Endpoint for Connection {
     }
 
     fn stats(&self) -> Stats {
-        self.stats
+        Stats { reassembly: Some(self.streams.reassembly()), ..self.stats }
     }
 
     fn paths(&self) -> usize {

@@ -4,6 +4,7 @@ use super::buffer::{Chunk, RecvBuffer, SendBuffer};
 use super::flow::ReceiveWindow;
 use super::frame::{Frame, TransportParameters, stream_header, varint_len};
 use crate::endpoint::{Event, Role, StreamId};
+use crate::reassembly::{Reassembly, Waiting};
 use crate::scheduler::Demand;
 use haltere_net::{Span, Time};
 use std::collections::VecDeque;
@@ -53,6 +54,9 @@ pub(super) struct Streams {
     told_data_blocked: Option<u64>,
     window: ReceiveWindow,
     data_received: u64,
+    /// Bytes behind gaps of their streams, and how long they waited.
+    held: u64,
+    waiting: Waiting,
     /// Streams the peer lets us open, and the initial limit of each.
     peer_max_streams: u64,
     peer_stream_limit: u64,
@@ -96,6 +100,8 @@ impl Streams {
             told_data_blocked: None,
             window: ReceiveWindow::new(limits.connection_window, limits.max_connection_window),
             data_received: 0,
+            held: 0,
+            waiting: Waiting::default(),
             peer_max_streams: 0,
             peer_stream_limit: 0,
             max_streams: limits.max_streams,
@@ -267,13 +273,19 @@ impl Streams {
         if data_received + end.saturating_sub(stream.recv.highest()) > connection_limit {
             return Err("FLOW_CONTROL_ERROR: the connection's limit is exceeded");
         }
+        let before = stream.recv.held();
         let grown = stream.recv.on_frame(offset, len, fin)?;
+        let after = stream.recv.held();
         let exhausted = stream.recv.exhausted();
         if stream.recv.readable() > 0 && !stream.told_readable {
             stream.told_readable = true;
             events.push_back(Event::Readable(StreamId(id)));
         }
         let enlarged = grown > 0 && stream.window.on_received(end, now, rtt);
+        if before != after {
+            self.held = self.held + after - before;
+            self.waiting.update(self.held, now);
+        }
         self.data_received += grown;
         if enlarged {
             self.update_limit(id);
@@ -369,6 +381,11 @@ impl Streams {
     fn any_sendable(&self) -> bool {
         let credit = self.credit();
         self.active.iter().any(|&id| self.get(id).is_some_and(|s| Self::chunk(s, credit).is_some()))
+    }
+
+    /// What data out of order cost so far.
+    pub fn reassembly(&self) -> Reassembly {
+        self.waiting.cost()
     }
 
     /// What there is to send, for the path scheduler.

@@ -6,6 +6,7 @@ use super::segment::Segment;
 use super::ticks::{Ticks, is_older};
 use super::window::Window;
 use crate::ranges::RangeSet;
+use crate::reassembly::{Reassembly, Waiting};
 use haltere_net::{Ecn, Span, Time};
 
 /// The delayed-ACK timer's lower bound (Linux: `TCP_DELACK_MIN`).
@@ -75,8 +76,9 @@ pub(super) struct Receiver {
     /// An acknowledgement that is sent before any other: its position, and whether it echoes marks.
     early: Option<(u64, bool)>,
     window: Window,
-    /// Bytes held behind a gap.
-    held: u64,
+    /// Bytes held behind a gap, and how long they waited.
+    pub held: u64,
+    waiting: Waiting,
     /// Whether the window is that of an MPTCP connection, and the bytes that the connection holds.
     shared: Option<u64>,
 }
@@ -119,6 +121,7 @@ impl Receiver {
             early: None,
             window: Window::new(config),
             held: 0,
+            waiting: Waiting::default(),
             shared: None,
         }
     }
@@ -163,6 +166,7 @@ impl Receiver {
         if start > self.next {
             self.take_mark(ecn);
             self.take_out_of_order(start, end);
+            self.waiting.update(self.held, now);
             self.schedule_duplicate(now, srtt);
             return;
         }
@@ -188,6 +192,9 @@ impl Receiver {
         }
         self.note_data(ecn, now, srtt);
         self.held -= released;
+        if had_gap {
+            self.waiting.update(self.held, now);
+        }
         if had_gap && self.out_of_order.is_empty() {
             // RFC 5681 section 4.2: acknowledge at once when a gap is filled.
             self.due = Due::Now;
@@ -467,6 +474,11 @@ impl Receiver {
     /// The timestamp in the peer's SYN.
     pub(super) fn on_handshake(&mut self, timestamp: u32) {
         self.recent_timestamp = timestamp;
+    }
+
+    /// What data out of order cost so far.
+    pub(super) fn reassembly(&self) -> Reassembly {
+        self.waiting.cost()
     }
 
     /// The window is that of an MPTCP connection.
