@@ -183,8 +183,8 @@ def one_path_for_mice(tables: Tables) -> Verdict:
 @claim("MPQUIC is not immune to out-of-order delivery.", source=f"{UFPR}, claim 6")
 def out_of_order(tables: Tables) -> Verdict:
     """20 MB: the share of a transfer's time for which the receiver held data behind missing data, in the mean over
-    scenarios, must be larger than over QUIC on the first path alone, which meets losses too. The paper says that it is not
-    zero; that of MPTCP stands beside."""
+    scenarios, must be larger than over QUIC on the first path alone, which meets losses too. The paper says that it is
+    not zero; that of MPTCP stands beside."""
     if "blocked_s" not in tables.flows.columns:
         raise MissingDataError("the results hold no measure of head-of-line blocking: run the study again")
     waited = pl.col("blocked_s") / pl.col("completion_s")
