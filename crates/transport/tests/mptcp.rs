@@ -322,7 +322,7 @@ fn outage() -> impl Strategy<Value = Option<Outage>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
     /// Paths lose, duplicate, reorder, die and return: every byte arrives once and in order, and the receiver never holds
     /// more than its window, once for each subflow.
     #[test]
