@@ -374,12 +374,9 @@ proptest! {
         // The handshake may not be over yet, or the transfer already.
         let joined = add(&mut pair, 1).is_ok();
         pair.go_on(Span::from_secs(20_000));
-        let alone = outage.is_some_and(|o| o.until > 1 << 40 && (o.path == 0 || !joined));
-        if alone && pair.client_log.bytes() < SIZE {
-            // The only path that ever worked is dead.
-            prop_assert!(!joined || pair.client_log.failed.is_some() || pair.server_log.failed.is_some()
-                || pair.client.paths() == 1 || outage.is_some_and(|o| o.path == 0));
-        } else {
+        // Without a second subflow, nothing arrives once the first path is dead for good.
+        let cut_off = outage.is_some_and(|o| o.until > 1 << 40 && o.path == 0) && !joined;
+        if !cut_off {
             pair.assert_exchanged();
         }
         let held = pair.client.reassembly().most_held.max(pair.server.reassembly().most_held);

@@ -89,7 +89,7 @@ impl Process {
 
     #[inline]
     pub(super) fn on_event(&mut self, socket: SocketId, event: Event, me: u32, tables: &mut Tables, cx: &mut Cx<'_>) {
-        if event == Event::Multipath {
+        if matches!(event, Event::Multipath) {
             self.take_up_paths(socket, me, tables, cx);
         }
         self.act(me, tables, cx, |application, sockets, cx| application.on_event(socket, event, sockets, cx));

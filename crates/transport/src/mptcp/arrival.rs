@@ -156,6 +156,10 @@ impl Connection {
     /// The peer has shown that it takes MPTCP's options on the subflow.
     fn confirm(&mut self, at: usize, kind: Kind, options: &Options, role: Role) {
         let Some(Some(subflow)) = self.subflows.get_mut(at) else { return };
+        if subflow.confirmed && role == Role::Server && subflow.joined && options.opening.is_some() {
+            // The fourth segment was lost.
+            subflow.tcp.acknowledge_now();
+        }
         if subflow.confirmed || kind != Kind::Data {
             return;
         }
@@ -168,7 +172,7 @@ impl Connection {
         if !shown {
             return;
         }
-        subflow.confirmed = true;
+        (subflow.confirmed, subflow.proof) = (true, Time::NEVER);
         self.dirty = true;
         if role == Role::Server && subflow.joined {
             // The fourth segment.

@@ -256,6 +256,7 @@ impl Endpoint for Connection {
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        self.subflows.iter_mut().flatten().for_each(|s| s.repeat_third(cx.now));
         for at in 0..self.subflows.len() {
             let Some(subflow) = self.subflows[at].as_mut().filter(|s| s.tcp.next_wake() <= cx.now) else { continue };
             subflow.tcp.on_wake(cx);
@@ -278,7 +279,8 @@ impl Endpoint for Connection {
         if self.over && self.live().next().is_none() {
             return Time::NEVER;
         }
-        let subflows = self.subflows.iter().flatten().filter(|s| !s.abandoned).map(|s| s.tcp.next_wake());
+        let subflows = self.subflows.iter().flatten().filter(|s| !s.abandoned);
+        let subflows = subflows.map(|s| s.tcp.next_wake().min(s.proof));
         subflows.min().unwrap_or(Time::NEVER).min(self.sending.timer).min(self.ask_at)
     }
 

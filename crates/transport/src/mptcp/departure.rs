@@ -124,8 +124,9 @@ impl Connection {
                 self.sending.fin_due = false;
             }
             if tcp.len == 0 {
-                let Owed { add_address, echo, remove, priority } = std::mem::take(&mut subflow.owes);
-                options = Options { add_address, echo, remove, priority, ..options };
+                let Owed { end: again, add_address, echo, remove, priority } = std::mem::take(&mut subflow.owes);
+                let data_fin = options.data_fin.or(end.filter(|_| again && !self.sending.fin_acked));
+                options = Options { data_fin, add_address, echo, remove, priority, ..options };
             }
         }
         options

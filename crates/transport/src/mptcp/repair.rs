@@ -1,6 +1,7 @@
 //! Data that a subflow holds up is sent again on others.
 
 use super::connection::{Connection, Mode};
+use crate::endpoint::Role;
 use crate::path::PathState;
 use haltere_net::{PathId, Span, Time};
 
@@ -13,6 +14,9 @@ pub(super) const PIECE: u64 = 32 << 10;
 impl Connection {
     /// Sets the data-level retransmission timer to the longest of the subflows' timeouts (Linux: `mptcp_set_timeout`).
     pub(super) fn set_data_timer(&mut self, now: Time) {
+        if self.config.tcp.role == Role::Client {
+            self.subflows.iter_mut().flatten().for_each(|s| s.expect_fourth(now));
+        }
         if self.mode != Mode::Multipath || !self.sending.is_outstanding() || self.over {
             self.sending.timer = Time::NEVER;
             return;
@@ -29,9 +33,11 @@ impl Connection {
     /// Nothing was acknowledged to the connection for the longest timeout of its subflows.
     pub(super) fn on_data_timeout(&mut self) {
         if self.sending.una == self.sending.next {
-            // Only the end of the data is missing.
-            self.sending.fin_due = true;
-            self.subflows.iter_mut().flatten().for_each(|s| s.ready = true);
+            // Only the end of the data is missing. All subflows tell it: the one that did may be dead, which nothing shows as
+            // long as no data is in flight on it (Linux: `mptcp_send_ack`).
+            for subflow in self.subflows.iter_mut().flatten() {
+                (subflow.owes.end, subflow.ready) = (true, true);
+            }
             return;
         }
         let idle = self.idle_subflow();

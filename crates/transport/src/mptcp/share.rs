@@ -10,10 +10,8 @@ impl Connection {
     /// Gives waiting data to subflows, as the scheduler decides, until it waits, nothing is left or the window is full.
     pub(super) fn share(&mut self, now: Time) {
         self.ask_at = Time::NEVER;
-        match self.mode {
-            Mode::Fallback => return self.give_all(),
-            Mode::Opening => {}
-            Mode::Multipath => {}
+        if self.mode == Mode::Fallback {
+            return self.give_all();
         }
         while self.sending.is_waiting() {
             let demand = self.demand();

@@ -3,11 +3,14 @@
 use super::config::Config;
 use crate::path::{PathState, PathView};
 use crate::tcp;
-use haltere_net::PathId;
+use haltere_net::{PathId, Span, Time};
 use std::collections::VecDeque;
 
 /// The segments for which Linux makes room at least (`TCP_INIT_CWND`).
 const LEAST_SEGMENTS: u64 = 10;
+
+/// The timeout before there is an RTT sample (Linux: `TCP_TIMEOUT_INIT`).
+const FIRST_TIMEOUT: Span = Span::from_secs(1);
 
 /// A stretch of a subflow's data, and where it lies in the connection's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,6 +102,8 @@ pub(super) struct Subflow {
     pub tcp: tcp::Connection,
     /// Whether it opened with MP_JOIN.
     pub joined: bool,
+    /// When the third segment of a join is sent again, or [`Time::NEVER`].
+    pub proof: Time,
     /// In reserve, as either end asked.
     pub backup: bool,
     /// The peer has shown that it takes MPTCP's options on it: it may carry data of the connection.
@@ -126,6 +131,8 @@ pub(super) struct Subflow {
 /// Options that a subflow's next segment is to carry.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Owed {
+    /// DATA_FIN again.
+    pub end: bool,
     pub add_address: bool,
     pub echo: bool,
     pub remove: Option<PathId>,
@@ -156,6 +163,7 @@ impl Subflow {
         Subflow {
             tcp: connection,
             joined,
+            proof: Time::NEVER,
             backup,
             confirmed: false,
             abandoned: false,
@@ -213,6 +221,27 @@ impl Subflow {
         let grows = wanted > self.capacity;
         self.capacity = self.capacity.max(wanted);
         grows
+    }
+
+    /// The third segment of a join is sent again until the fourth has come (RFC 8684 section 3.2; Linux:
+    /// `schedule_3rdack_retransmission`).
+    pub fn expect_fourth(&mut self, now: Time) {
+        let waits = self.joined && !self.confirmed && !self.abandoned && self.tcp.is_established();
+        if waits && self.proof == Time::NEVER {
+            self.proof = now + self.tcp.srtt().map_or(FIRST_TIMEOUT, |srtt| srtt * 2);
+        }
+    }
+
+    /// The time for that has come, if it has.
+    pub fn repeat_third(&mut self, now: Time) {
+        if self.proof > now {
+            return;
+        }
+        self.proof = Time::NEVER;
+        if !self.confirmed {
+            self.tcp.acknowledge_now();
+            self.ready = true;
+        }
     }
 
     /// Gives it the data from `start` on.
