@@ -167,7 +167,8 @@ impl Contender {
         let switches = Switch::ALL.into_iter().filter(applies).map(|s| s.describe().name);
         let mechanisms = facts(self.transport).map(|f| f.name);
         let settings = SETTINGS.iter().filter(|s| s.transports.contains(&self.transport)).map(|s| s.name);
-        let known = join(mechanisms.chain(switches).chain(settings.filter(|s| *s != "stockbuffers")));
+        let schedulers = Scheduler::NAMES.iter().copied().filter(|_| self.transport.is_multipath());
+        let known = join(mechanisms.chain(switches).chain(settings.filter(|s| *s != "stockbuffers")).chain(schedulers));
         format!("has the unknown switch {name:?}: {own} knows {known}")
     }
 

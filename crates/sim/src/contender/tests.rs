@@ -123,6 +123,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
         ("tcp/cubic+receive-window=1MiB+max-receive-window=64KiB", "more than its max-receive-window"),
         ("tcp/cubic+", "unknown switch \"\""),
         ("mptcp/cubic+scheduler=lowest", "lowest-rtt"),
+        ("mptcp/cubic+lowest-rrt", "lowest-rtt"),
         ("mptcp/cubic+lowest-rtt+scheduler=round-robin", "sets scheduler to lowest-rtt and to round-robin"),
     ];
     for (given, hint) in cases {
