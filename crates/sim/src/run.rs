@@ -144,7 +144,7 @@ fn go(
     mut done: impl FnMut(&[Process], ProcessId) -> bool,
 ) -> Result<bool, Stall> {
     if noted.is_empty() {
-        return run.world.run(until, done);
+        return run.world.run(until, &mut done);
     }
     loop {
         let now = run.world.now();

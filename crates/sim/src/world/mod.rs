@@ -192,7 +192,7 @@ impl World {
     }
 
     /// Takes the packet that came out of an element one step further. Returns the process that got it, if one did.
-    #[inline]
+    #[inline(always)]
     fn call_element(&mut self, machine: u32) -> Option<usize> {
         let mut cx = context(self.now, machine, &mut self.recorder);
         let element = &mut self.elements[machine as usize];

@@ -168,7 +168,7 @@ impl SocketTable {
     }
 
     /// A socket has nothing more to send: it waits for its time.
-    #[inline]
+    #[inline(always)]
     pub fn rest(&mut self, id: u32) {
         match &self.active[..] {
             [_] => self.active.clear(),

@@ -260,7 +260,7 @@ impl Config {
             tso_least,
             tso_defer,
             small_queue,
-            send_buffer,
+            send_buffer: if send_buffer == 0 { u64::MAX } else { send_buffer },
             wire,
         }
     }

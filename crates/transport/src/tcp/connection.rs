@@ -288,9 +288,10 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn set_persist(&mut self, now: Time) {
-        let blocked = self.tx.is_blocked_by_peer() || self.tx.is_refused_and_idle();
-        if self.state == State::Established && blocked {
+        let idle = self.state == State::Established && self.tx.has_nothing_in_flight();
+        if idle && (self.tx.is_blocked_by_peer() || self.tx.is_refused_and_idle()) {
             if self.persist == Time::NEVER {
                 let span = self.tx.rtt.rto().max(PERSIST_MIN).scaled(1 << self.persist_backoff.min(9), 1);
                 self.persist = self.ticks.deadline(now, span.min(Span::from_secs(120)));

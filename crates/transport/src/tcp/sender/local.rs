@@ -49,7 +49,7 @@ impl Local {
 impl Sender {
     /// Bytes of data that may be sent and not acknowledged, as far as the send buffer is concerned.
     pub(super) fn buffer(&self) -> u64 {
-        if self.rules.send_buffer == 0 { u64::MAX } else { self.rules.send_buffer }
+        self.rules.send_buffer
     }
 
     /// The position up to which the peer's window and the send buffer let data be sent.

@@ -268,6 +268,12 @@ impl Sender {
         self.mss.min((self.largest_window / 2).max(1)).min(self.buffer())
     }
 
+    /// Whether everything that was sent is acknowledged.
+    #[inline]
+    pub(super) fn has_nothing_in_flight(&self) -> bool {
+        self.board.is_empty()
+    }
+
     /// Whether only the peer's window blocks data while nothing is in flight that would bring a window update.
     pub(super) fn is_blocked_by_peer(&self) -> bool {
         let data = self.written.saturating_sub(self.nxt).min(self.largest_segment());
