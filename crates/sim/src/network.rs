@@ -16,6 +16,7 @@ use haltere_net::rng::{Stream, Streams};
 use haltere_net::topology::{Edge, NodeId, Router, Topology};
 use haltere_net::{Address, Rate, Span, Time};
 use haltere_transport::datagram::HEADERS;
+use std::collections::BTreeSet;
 
 /// The longest route, in links: the largest number that IP's TTL allows (RFC 791 section 3.1), and that packets can
 /// count.
@@ -144,7 +145,10 @@ fn ways(
     let find = |name: &str| topology.find(name).ok_or_else(unreachable);
     let (s, c): (NodeId, NodeId) = (find(server)?, find(client)?);
     let mut ways = Vec::new();
-    for (&client, &server) in topology.addresses(c).iter().zip(topology.addresses(s)) {
+    // Each address of the one with an address of the other. The end with fewer has its addresses in several pairs.
+    let (clients, servers) = (topology.addresses(c), topology.addresses(s));
+    let pairs = clients.iter().cycle().zip(servers.iter().cycle()).take(clients.len().max(servers.len()));
+    for (&client, &server) in pairs {
         let mut route = |from, to| router.route(topology, from, to).filter(|r| !r.is_empty());
         let (Some(up), Some(down)) = (route(client, server), route(server, client)) else { continue };
         let mtu = up.iter().chain(&down).map(|&l| topology.edges()[l as usize].config.mtu).min().unwrap_or(1500);
@@ -296,9 +300,26 @@ fn topology(scenario: &Scenario) -> Result<Topology, ScenarioError> {
                 let (down, up) = link_configs(&link.link, "topology.links", Span::ZERO)?;
                 net.join(&link.name(), from, to, down, up);
             }
+            give_addresses(&mut net, scenario);
         }
     }
     Ok(net)
+}
+
+/// Gives the hosts of flows that use several paths an address on each of their links. Other nodes have one address.
+fn give_addresses(net: &mut Topology, scenario: &Scenario) {
+    let several = scenario.flows.iter().filter(|flow| flow.contender.transport.is_multipath());
+    let hosts: BTreeSet<&String> = several.flat_map(|flow| [&flow.server, &flow.client]).flatten().collect();
+    for host in hosts {
+        let node = net.node(host);
+        let links = (0..).zip(net.edges().chunks(2)).filter(|(_, ends)| ends[0].from == node || ends[0].to == node);
+        let links: Vec<u32> = links.map(|(link, _)| link).collect();
+        if links.len() > 1 {
+            for link in links {
+                net.interface(node, link);
+            }
+        }
+    }
 }
 
 /// Both directions, `down` and `up`, of a single link with all defaults filled in.

@@ -80,3 +80,107 @@ fn schedulers_have_names_in_contenders() {
     assert!(single.contains("single path"), "{single}");
     assert!(refused("mptcp/cubic+tfo").contains("tfo"));
 }
+
+/// A client with two links of its own to the router in front of a shared bottleneck, and another host beside it.
+fn shared(contender: &str, other: &str) -> Json {
+    let link = |from: &str, to: &str, link: Json| json!({ "from": from, "to": to, "link": link });
+    let own = |n: u8| {
+        let mut own = link("router", "phone", json!({ "rate": "100Mbit/s", "delay": "1ms" }));
+        own["name"] = json!(format!("own {n}"));
+        own
+    };
+    json!({
+        "duration": "60s",
+        "measure_from": "10s",
+        "topology": { "kind": "graph", "links": [
+            link("server", "gate", json!({ "rate": "1Gbit/s", "delay": "0ms" })),
+            link("gate", "router", json!({ "rate": "10Mbit/s", "delay": "19ms", "queue": "33p" })),
+            own(0),
+            own(1),
+            link("router", "laptop", json!({ "rate": "100Mbit/s", "delay": "1ms" })),
+        ] },
+        "flows": [
+            { "contender": contender, "app": "raw", "server": "server", "client": "phone", "start_spread": "1s" },
+            { "contender": other, "app": "raw", "server": "server", "client": "laptop", "start_spread": "1s" },
+        ],
+    })
+}
+
+/// The mean goodputs of the flows over some replications, Mbit/s.
+fn goodputs(scenario: &Json, replications: u64) -> Vec<f64> {
+    let scenario = Scenario::from_json(&scenario.to_string()).unwrap();
+    let mut sums = vec![0.0; scenario.flows.len()];
+    for replication in 0..replications {
+        for (sum, flow) in sums.iter_mut().zip(run(&scenario, 1, replication).unwrap().flows) {
+            *sum += flow.goodput_bps.unwrap() / 1e6;
+        }
+    }
+    sums.iter().map(|sum| sum / replications as f64).collect()
+}
+
+#[test]
+fn coupled_controls_take_no_more_than_one_flow_where_their_paths_share_a_bottleneck() {
+    for (several, single) in [("mptcp", "tcp/newreno"), ("mpquic", "quic/newreno")] {
+        for control in ["lia", "olia", "balia"] {
+            let found = goodputs(&shared(&format!("{several}/{control}"), single), 8);
+            println!("{several}/{control}: {found:?}");
+            assert!(found[0] < 1.2 * found[1], "{several}/{control}: {found:?}");
+            assert!(found[0] + found[1] > 8.5, "{several}/{control} leaves the link idle: {found:?}");
+        }
+        let uncoupled = goodputs(&shared(&format!("{several}/newreno"), single), 8);
+        println!("{several} uncoupled: {uncoupled:?}");
+        assert!(uncoupled[0] > 1.5 * uncoupled[1], "two uncoupled flows take more than one: {uncoupled:?}");
+    }
+}
+
+#[test]
+fn coupled_controls_take_what_disjoint_paths_give() {
+    for several in ["mptcp", "mpquic"] {
+        for control in ["lia", "olia", "balia", "wvegas"] {
+            let path = |rate: &str, delay: &str| json!({ "rate": rate, "delay": delay, "queue": "1bdp" });
+            let found = goodputs(
+                &json!({
+                    "duration": "30s",
+                    "measure_from": "5s",
+                    "topology": { "kind": "multipath", "paths": [path("10Mbit/s", "10ms"), path("5Mbit/s", "20ms")] },
+                    "flows": [{ "contender": format!("{several}/{control}"), "app": "raw" }],
+                }),
+                1,
+            );
+            println!("{several}/{control}: {found:?}");
+            assert!(found[0] > 0.9 * 10.0, "{several}/{control}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn on_one_path_multipath_quic_is_quic_but_for_a_transport_parameter() {
+    // The identifier 0x3e, a length and a value below 64 (draft-ietf-quic-multipath section 2), from the server.
+    const PARAMETER: u64 = 3;
+    for control in ["cubic", "newreno", "bbr"] {
+        for loss in ["0%", "1%", "3%"] {
+            let one = |transport: &str| {
+                let path = json!({ "rate": "20Mbit/s", "delay": "15ms", "queue": "1bdp", "loss": loss });
+                result(&json!({
+                    "topology": { "kind": "multipath", "paths": [path] },
+                    "flows": [{ "contender": format!("{transport}/{control}"), "size": "2MB" }],
+                }))
+            };
+            let (quic, mpquic) = (one("quic"), one("mpquic"));
+            let packets = |r: &RunResult| {
+                let flow = &r.flows[0];
+                let links = serde_json::to_value(&r.links).unwrap();
+                let counts =
+                    ["offered_packets", "delivered_packets", "dropped_queue", "dropped_loss", "max_queue_packets"];
+                let links: Vec<Json> =
+                    links.as_array().unwrap().iter().flat_map(|l| counts.map(|count| l[count].clone())).collect();
+                (flow.sent_packets, flow.retransmitted_packets, flow.lost_packets, flow.timeouts, links)
+            };
+            assert_eq!(packets(&quic), packets(&mpquic), "{control}, {loss}");
+            let (a, b) = (&quic.flows[0], &mpquic.flows[0]);
+            assert_eq!(a.wire_bytes + PARAMETER, b.wire_bytes, "{control}, {loss}");
+            let (a, b) = (a.completion_s.unwrap(), b.completion_s.unwrap());
+            assert!((a - b).abs() < 1e-4 * a, "{control}, {loss}: {a} s and {b} s");
+        }
+    }
+}

@@ -111,6 +111,10 @@ impl Connection {
                 return;
             }
         }
+        if self.coupled && segment.ack > subflow.tcp.acknowledged() {
+            self.couple(at);
+        }
+        let Some(Some(subflow)) = self.subflows.get_mut(at) else { return };
         let role = self.config.tcp.role;
         let held = self.receiving.buffered();
         subflow.tcp.set_receive_room(self.receiving.window.clamp, held);
@@ -145,9 +149,6 @@ impl Connection {
                 subflow.tcp.acknowledge_now();
             }
             self.tell_ends();
-        }
-        if self.coupled {
-            self.couple();
         }
     }
 

@@ -188,15 +188,16 @@ impl Connection {
         subflows.iter_mut().flatten().fold(false, |grew, subflow| subflow.expand(config) | grew)
     }
 
-    /// Gives coupled congestion controls the views of all subflows.
-    pub(super) fn couple(&mut self) {
+    /// Gives the coupled congestion control of a subflow the views of all subflows: it is about to learn of an
+    /// acknowledgement.
+    pub(super) fn couple(&mut self, at: usize) {
         self.look();
         let Connection { views, subflows, .. } = self;
         let several = views.iter().filter(|v| v.state.usable()).count() > 1;
-        for subflow in subflows.iter_mut().flatten() {
-            let own = subflow.tcp.path();
-            let views = views.iter().map(|v| PathView { own: v.id == own, ..*v });
-            subflow.tcp.set_siblings(views.filter(|_| several));
+        let Some(Some(subflow)) = subflows.get_mut(at) else { return };
+        for view in &mut *views {
+            view.own = view.id == subflow.tcp.path();
         }
+        subflow.tcp.set_siblings(if several { views } else { &[] });
     }
 }

@@ -158,9 +158,9 @@ impl Connection {
     }
 
     /// Gives the congestion control the views of all paths of the connection. An empty list uncouples it.
-    pub(crate) fn set_siblings(&mut self, views: impl Iterator<Item = PathView>) {
+    pub(crate) fn set_siblings(&mut self, views: &[PathView]) {
         self.tx.siblings.clear();
-        self.tx.siblings.extend(views);
+        self.tx.siblings.extend_from_slice(views);
     }
 
     /// Reduces the window, because the path held back the others (C. Raiciu et al., "How hard can it be?", NSDI 2012,
