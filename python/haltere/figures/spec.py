@@ -3,7 +3,7 @@
 `[factors]` gives each factor the words that axes and captions use for it. Each `[[overviews]]` is one map over all
 treatments of an experiment in which two levels of a factor are set against each other; each `[[bars]]` is one figure of
 grouped bars with 95 % intervals; each `[[points]]` sets one metric against the loss of another, a point a treatment;
-each `[[timelines]]` shows one run over time.
+each `[[choices]]` is a map that names the better levels of a factor; each `[[timelines]]` shows one run over time.
 """
 
 from __future__ import annotations
@@ -79,6 +79,19 @@ class Overview(_Figure):
     columns: tuple[str, ...]
 
 
+class Choices(_Figure):
+    """A map that names in each cell the level of `factor` that is surely better than the level `against`.
+
+    `panels`, `rows` and `columns` place a cell. Over all factors that are named nowhere the comparison is averaged.
+    """
+
+    factor: str
+    against: str
+    panels: tuple[str, ...] = ()
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
 class OtherPoint(_Part):
     """A treatment beside those that a figure of points shows by its factor."""
 
@@ -119,6 +132,7 @@ class FigureList(_Part):
     overviews: tuple[Overview, ...] = ()
     bars: tuple[Bars, ...] = ()
     points: tuple[Points, ...] = ()
+    choices: tuple[Choices, ...] = ()
     timelines: tuple[Timeline, ...] = ()
 
     def factor(self, name: str) -> str:
@@ -144,6 +158,7 @@ def read(path: Path) -> FigureList:
         "overviews": figures.overviews,
         "bars": figures.bars,
         "points": figures.points,
+        "choices": figures.choices,
         "timelines": figures.timelines,
     }
     for kind, members in kinds.items():

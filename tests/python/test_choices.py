@@ -1,0 +1,112 @@
+"""Maps of choices: what they name, and how often they name what is no better."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from haltere.figures import choices, data, spec
+from haltere.figures.metrics import METRICS
+from haltere.figures.tables import Tables
+
+TIME = METRICS["completion_time"]
+LEVELS = ["reference", "slow", "fast", "faster"]
+RATES = ["1Mbit/s", "2Mbit/s"]
+DELAYS = ["10ms", "20ms"]
+PANELS = ["a", "b"]
+WORDS = spec.FigureList()
+
+
+def tables(seconds: dict[str, float], *, noise: float, replications: int = 20) -> Tables:
+    """Results in which each level takes these times, but twice as long at 2 Mbit/s and 20 ms, where all are alike."""
+    rng = np.random.default_rng(7)
+    rows = []
+    for panel in PANELS:
+        for rate in RATES:
+            for delay in DELAYS:
+                for replication in range(replications):
+                    luck = rng.normal(0, 0.3)
+                    for level, time in seconds.items():
+                        alike = (rate, delay) == (RATES[1], DELAYS[1])
+                        base = 2.0 if alike else time
+                        value = base * float(np.exp(luck + rng.normal(0, noise)))
+                        rows.append((panel, rate, delay, level, replication, value))
+    frame = pl.DataFrame(rows, ["panel", "rate", "delay", "kind", "replication", "completion_s"], orient="row")
+    frame = frame.with_row_index("run_id").with_columns(experiment=pl.lit("map"), status=pl.lit("ok"))
+    factors = {"panel": PANELS, "rate": RATES, "delay": DELAYS, "kind": LEVELS}
+    return Tables(frame.drop("completion_s"), frame.select("run_id", "completion_s"), {"map": factors})
+
+
+CHOICES = spec.Choices(
+    name="kinds",
+    experiment="map",
+    metric="completion_time",
+    factor="kind",
+    against="reference",
+    panels=("panel",),
+    rows=("delay",),
+    columns=("rate",),
+)
+SECONDS = {"reference": 1.0, "slow": 1.5, "fast": 0.8, "faster": 0.6}
+
+
+def test_a_cell_names_the_best_of_the_levels_that_are_surely_better(tmp_path: Path) -> None:
+    figure = choices.choices(tables(SECONDS, noise=0.02), CHOICES, WORDS)
+    assert [panel.title for panel in figure.panels] == PANELS
+    for panel in figure.panels:
+        named = [[cell.named if cell else None for cell in row] for row in panel.cells]
+        assert named == [["faster", "faster"], ["faster", "reference"]]
+        best = panel.cells[0][0]
+        assert best is not None and best.found is not None
+        assert best.found.value == pytest.approx(0.6, rel=0.03)
+        assert best.others == 1
+        assert figure.gain(best).startswith("−4") or figure.gain(best).startswith("−3")
+        svg = choices.choice_svg(figure, panel)
+        assert svg.count('class="mark of"') == 3 and svg.count('class="mark unclear"') == 1
+        assert "no other kind is surely better than reference" in svg
+    assert len(choices.table(figure)) == 8
+    for path in choices.draw_choices(figure, tmp_path / "kinds"):
+        assert path.stat().st_size > 1000
+
+
+def test_factors_that_are_named_nowhere_are_averaged() -> None:
+    figure = choices.choices(tables(SECONDS, noise=0.02), CHOICES.model_copy(update={"panels": ()}), WORDS)
+    assert len(figure.panels) == 1
+    best = figure.panels[0].cells[0][0]
+    assert best is not None and best.found is not None and best.found.n == 20
+
+
+def test_what_is_within_the_margin_or_rests_on_too_few_runs_is_not_named() -> None:
+    close = choices.choices(tables({**SECONDS, "fast": 0.97, "faster": 0.96}, noise=0.001), CHOICES, WORDS)
+    few = choices.choices(tables(SECONDS, noise=0.02, replications=2), CHOICES, WORDS)
+    for figure in (close, few):
+        named = {cell.named for panel in figure.panels for row in panel.cells for cell in row if cell}
+        assert named == {"reference"}
+
+
+def test_a_map_without_its_reference_is_missing() -> None:
+    with pytest.raises(data.NotInResultsError, match="kind other"):
+        choices.choices(tables(SECONDS, noise=0.02), CHOICES.model_copy(update={"against": "other"}), WORDS)
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+def test_maps_without_a_difference_name_another_level_in_at_most_one_of_twenty(*, skewed: bool) -> None:
+    rng = np.random.default_rng(11)
+    figures, cells, levels, replications = 600, 12, 5, 20
+
+    def draw() -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        return rng.gamma(0.7, 0.3, replications) if skewed else rng.normal(0, 0.3, replications)
+
+    false = 0
+    for _ in range(figures):
+        found: dict[str, dict[tuple[str, ...], list[float]]] = {str(level): {} for level in range(levels)}
+        for cell in range(cells):
+            reference = draw()
+            for level in range(levels):
+                found[str(level)][(str(cell),)] = list(draw() - reference)
+        false += bool(choices.name_better(found, TIME))
+    # 5 % of 600 are 30; the binomial distribution has more than 44 once in a hundred.
+    assert false <= 44, f"{false} of {figures}"
