@@ -52,6 +52,8 @@ pub struct Packet {
     pub mss: Option<u16>,
     /// TSval and TSecr (RFC 7323).
     pub timestamps: Option<(u32, u32)>,
+    /// Whether TCP's header has an option of MPTCP (RFC 8684).
+    pub multipath: bool,
     pub(super) sack: [(u32, u32); MOST_SACKS],
     pub(super) sacks: u8,
     /// A fingerprint: the same at every tap that the packet passes, and almost surely different from that of others.
@@ -104,6 +106,7 @@ pub fn parse(at: Time, bytes: &[u8]) -> Option<Packet> {
         options: 0,
         mss: None,
         timestamps: None,
+        multipath: false,
         sack: [(0, 0); MOST_SACKS],
         sacks: 0,
         identity: 0,
@@ -169,6 +172,7 @@ fn read_options(packet: &mut Packet, mut rest: &[u8]) {
                     }
                 }
             }
+            30 => packet.multipath = true,
             8 => packet.timestamps = word(option, 2).zip(word(option, 6)),
             _ => {}
         }
@@ -223,6 +227,7 @@ pub(super) mod tests {
             options: 0,
             mss: None,
             timestamps: None,
+            multipath: false,
             sack: [(0, 0); MOST_SACKS],
             sacks: 0,
             identity: us,
