@@ -6,7 +6,7 @@ use super::subflow::Mapping;
 use crate::Body;
 use crate::endpoint::{Endpoint, Event, Role, StreamId};
 use crate::tcp::segment::Kind;
-use haltere_net::{Cx, Packet, PathId, Time};
+use haltere_net::{Cx, Ecn, Packet, PathId, Time};
 
 /// Boxes that are kept to be used again.
 const BOXES: usize = 64;
@@ -14,20 +14,18 @@ const BOXES: usize = 64;
 impl Connection {
     /// Takes a packet.
     pub(super) fn arrive(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
-        let Packet { body, path, .. } = packet;
-        match body {
-            Body::Mptcp(boxed) => {
-                let options = boxed.options;
-                let tcp = boxed.tcp.clone();
-                self.keep_box(boxed);
-                if self.mode == Mode::Fallback || !self.has_subflow(path, tcp.kind, &options) {
+        let Packet { len, ecn, path, .. } = packet;
+        match packet.body {
+            // A segment is read where it lies: it is too large to be copied for each packet.
+            Body::Mptcp(segment) => {
+                if self.mode != Mode::Fallback && self.has_subflow(path, segment.tcp.kind, &segment.options) {
+                    self.on_segment(&segment, path, len, ecn, cx);
+                } else {
                     self.invalid += 1;
-                    return;
                 }
-                let packet = Packet { body: Body::Tcp(tcp), ..packet };
-                self.on_segment(packet, &options, cx);
+                self.keep_box(segment);
             }
-            body @ Body::Tcp(_) => self.on_plain(Packet { body, ..packet }, cx),
+            Body::Tcp(_) => self.on_plain(packet, cx),
             _ => self.invalid += 1,
         }
     }
@@ -95,33 +93,33 @@ impl Connection {
         self.tell_ends();
     }
 
-    fn on_segment(&mut self, packet: Packet<Body>, options: &Options, cx: &mut Cx<'_>) {
-        let at = usize::from(packet.path.0);
-        let Body::Tcp(segment) = &packet.body else { return };
+    fn on_segment(&mut self, segment: &Segment, path: PathId, packet_len: u32, ecn: Ecn, cx: &mut Cx<'_>) {
+        let at = usize::from(path.0);
+        let Segment { tcp: segment, options, .. } = segment;
         let (kind, seq, len, window) = (segment.kind, segment.seq, u64::from(segment.len), segment.window);
         let Some(Some(subflow)) = self.subflows.get_mut(at) else { return };
-        if len > 0 && kind == Kind::Data && subflow.tcp.accepts(segment, packet.len) {
-            let Some(data) = options.mapping else {
-                // Data without a mapping cannot be placed.
+        let carries = len > 0 && kind == Kind::Data;
+        if carries {
+            let fits = |data: u64| data.checked_add(len).is_some_and(|end| self.receiving.may_hold(end));
+            if !options.mapping.is_some_and(fits) && subflow.tcp.accepts(segment, packet_len) {
                 self.invalid += 1;
-                return;
-            };
-            if data.checked_add(len).is_none_or(|end| !self.receiving.may_hold(end)) {
-                self.invalid += 1;
-                subflow.tcp.acknowledge_now();
-                subflow.ready = true;
+                // Data without a mapping cannot be placed. Data beyond the window is answered.
+                if options.mapping.is_some() {
+                    subflow.tcp.acknowledge_now();
+                    subflow.ready = true;
+                }
                 return;
             }
-            subflow.arrived.learn(Mapping { subflow: seq, data, len });
         }
-        let before = subflow.tcp.refused();
         let role = self.config.tcp.role;
         let held = self.receiving.buffered();
         subflow.tcp.set_receive_room(self.receiving.window.clamp, held);
-        subflow.tcp.on_packet(packet, cx);
         subflow.ready = true;
-        if subflow.tcp.refused() > before {
+        if !subflow.tcp.take_segment(segment, packet_len, ecn, cx) {
             return;
+        }
+        if let Some(data) = options.mapping.filter(|_| carries) {
+            subflow.arrived.learn(Mapping { subflow: seq, data, len });
         }
         subflow.heard += 1;
         if kind == Kind::SynAck && self.mode == Mode::Opening {

@@ -47,6 +47,7 @@ pub struct Connection {
     #[allow(clippy::vec_box, reason = "the boxes themselves travel")]
     pub(super) boxes: Vec<Box<Segment>>,
     opened: bool,
+    /// The application wants to be told when less than this is unsent; 0 if it does not.
     low_water: u64,
     pub(super) told_multipath: bool,
     told_finished: bool,
@@ -184,7 +185,16 @@ impl Connection {
     }
 
     /// Tells the application what has changed of the ends of the data, and closes the subflows once both ends are known.
+    #[inline]
     pub(super) fn tell_ends(&mut self) {
+        // Nothing to tell before the peer's data has an end.
+        if self.mode == Mode::Multipath && self.receiving.fin.is_none() {
+            return;
+        }
+        self.tell_ends_that_are_known();
+    }
+
+    fn tell_ends_that_are_known(&mut self) {
         if self.mode == Mode::Fallback {
             return self.tell_ends_of_fallback();
         }
@@ -224,8 +234,9 @@ impl Connection {
         }
     }
 
-    fn tell_writable(&mut self) {
-        if self.unsent(StreamId(0)) < self.low_water {
+    #[inline]
+    pub(super) fn tell_writable(&mut self) {
+        if self.low_water > 0 && self.unsent(StreamId(0)) < self.low_water {
             self.low_water = 0;
             self.events.push_back(Event::Writable(StreamId(0)));
         }
@@ -256,9 +267,9 @@ impl Endpoint for Connection {
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
-        self.subflows.iter_mut().flatten().for_each(|s| s.repeat_third(cx.now));
         for at in 0..self.subflows.len() {
-            let Some(subflow) = self.subflows[at].as_mut().filter(|s| s.tcp.next_wake() <= cx.now) else { continue };
+            let Some(subflow) = self.subflows[at].as_mut().filter(|s| s.next_wake() <= cx.now) else { continue };
+            subflow.repeat_third(cx.now);
             subflow.tcp.on_wake(cx);
             subflow.ready = true;
             self.take_news(at);
@@ -280,16 +291,11 @@ impl Endpoint for Connection {
             return Time::NEVER;
         }
         let subflows = self.subflows.iter().flatten().filter(|s| !s.abandoned);
-        let subflows = subflows.map(|s| s.tcp.next_wake().min(s.proof));
-        subflows.min().unwrap_or(Time::NEVER).min(self.sending.timer).min(self.ask_at)
+        subflows.map(Subflow::next_wake).min().unwrap_or(Time::NEVER).min(self.sending.timer).min(self.ask_at)
     }
 
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
-        let packet = self.depart(cx);
-        if self.low_water > 0 {
-            self.tell_writable();
-        }
-        packet
+        self.depart(cx)
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -338,6 +344,7 @@ impl Endpoint for Connection {
             Body::Mptcp(segment) => {
                 let tcp = Body::Tcp(segment.tcp.clone());
                 if let Some(subflow) = self.subflow(segment.subflow) {
+                    subflow.ready = true;
                     subflow.tcp.on_admission(admission, &tcp, cx);
                 }
             }

@@ -10,31 +10,33 @@ use haltere_net::{Cx, Packet};
 
 impl Connection {
     /// The next packet that may be sent now.
+    #[inline(always)]
     pub(super) fn depart(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         loop {
             if std::mem::take(&mut self.dirty) {
                 self.share(cx.now);
             }
-            let count = self.subflows.len();
-            for step in 0..count {
-                let at = (self.turn + step) % count;
-                let Some(subflow) = self.subflows[at].as_mut().filter(|s| s.ready && !s.abandoned) else { continue };
-                if let Some(packet) = subflow.tcp.poll_transmit(cx) {
-                    self.turn = at;
-                    return Some(self.wrap(at, packet));
-                }
-                if self.owes_more(at)
-                    && let Some(Some(subflow)) = self.subflows.get_mut(at)
-                {
-                    subflow.tcp.acknowledge_now();
-                    if let Some(packet) = subflow.tcp.poll_transmit(cx) {
+            let mut at = self.turn;
+            for _ in 0..self.subflows.len() {
+                at = if at < self.subflows.len() { at } else { 0 };
+                if let Some(subflow) = self.subflows[at].as_mut().filter(|s| s.ready && !s.abandoned) {
+                    // The packet is changed where it lies: it is too large to be copied for each packet.
+                    let mut packet = subflow.tcp.poll_transmit(cx);
+                    if packet.is_none() && self.owes_more(at) {
+                        packet = self.acknowledge(at, cx);
+                    }
+                    if let Some(packet) = &mut packet {
+                        self.wrap(at, packet);
                         self.turn = at;
-                        return Some(self.wrap(at, packet));
+                        self.tell_writable();
+                    } else if let Some(Some(subflow)) = self.subflows.get_mut(at) {
+                        subflow.rest();
+                    }
+                    if packet.is_some() {
+                        return packet;
                     }
                 }
-                if let Some(Some(subflow)) = self.subflows.get_mut(at) {
-                    subflow.ready = false;
-                }
+                at += 1;
             }
             self.turn = 0;
             // Send buffers grow when all that they hold is sent.
@@ -44,7 +46,16 @@ impl Connection {
             self.dirty = true;
         }
         self.set_data_timer(cx.now);
+        self.tell_writable();
         None
+    }
+
+    /// An acknowledgement that carries what there is to tell.
+    #[cold]
+    fn acknowledge(&mut self, at: usize, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        let subflow = self.subflows.get_mut(at)?.as_mut()?;
+        subflow.tcp.acknowledge_now();
+        subflow.tcp.poll_transmit(cx)
     }
 
     /// Whether the subflow has options to send for which no segment has come.
@@ -63,41 +74,44 @@ impl Connection {
     }
 
     /// Puts MPTCP's options on a segment of a subflow.
-    fn wrap(&mut self, at: usize, packet: Packet<Body>) -> Packet<Body> {
+    #[inline]
+    fn wrap(&mut self, at: usize, packet: &mut Packet<Body>) {
         if self.mode == Mode::Fallback {
-            return packet;
+            return;
         }
-        let Body::Tcp(mut tcp) = packet.body else { return packet };
-        let options = self.options(at, &tcp);
-        let Some(Some(subflow)) = self.subflows.get_mut(at) else { return Packet { body: Body::Tcp(tcp), ..packet } };
+        let Body::Tcp(tcp) = &mut packet.body else { return };
+        let options = self.options(at, tcp);
+        let bytes = options.wire_len(tcp.kind, tcp.len);
+        let Some(Some(subflow)) = self.subflows.get_mut(at) else { return };
         if tcp.kind == Kind::Data {
             let window = self.receiving.offer(subflow.tcp.receive_space());
             tcp.window = window;
             subflow.tcp.offer_window(window);
+            // SACK blocks get the space that is left (RFC 8684 section 3.3: options share 40 bytes).
+            if tcp.sacks > 0 {
+                let stamps = if self.config.tcp.timestamps { segment::TIMESTAMP_OPTION } else { 0 };
+                let left = segment::MAX_OPTIONS.saturating_sub(stamps + bytes);
+                tcp.sacks = tcp.sacks.min((left.saturating_sub(4) / 8) as u8);
+                packet.len = self.config.tcp.wire_len(tcp);
+            }
         } else if tcp.kind != Kind::Reset {
             // The window of a SYN is the first of the connection.
             self.receiving.edge = self.receiving.edge.max(self.receiving.next + tcp.window);
         }
-        // SACK blocks get the space that is left (RFC 8684 section 3.3: options share 40 bytes).
-        let stamps = if self.config.tcp.timestamps { segment::TIMESTAMP_OPTION } else { 0 };
-        let bytes = options.wire_len(tcp.kind, tcp.len);
-        if tcp.kind == Kind::Data {
-            let left = segment::MAX_OPTIONS.saturating_sub(stamps + bytes);
-            let fit = (left.saturating_sub(4) / 8) as u8;
-            tcp.sacks = tcp.sacks.min(fit);
-        }
-        let len = self.config.tcp.wire_len(&tcp) + bytes;
+        packet.len += bytes;
         let subflow = packet.path;
         let boxed = match self.boxes.pop() {
             Some(mut boxed) => {
-                *boxed = Segment { tcp, options, subflow };
+                boxed.tcp.clone_from(tcp);
+                (boxed.options, boxed.subflow) = (options, subflow);
                 boxed
             }
-            None => Box::new(Segment { tcp, options, subflow }),
+            None => Box::new(Segment { tcp: tcp.clone(), options, subflow }),
         };
-        Packet { len, body: Body::Mptcp(boxed), ..packet }
+        packet.body = Body::Mptcp(boxed);
     }
 
+    #[inline]
     fn options(&mut self, at: usize, tcp: &segment::Segment) -> Options {
         let role = self.config.tcp.role;
         let end = self.sending.fin_sent().then_some(self.sending.written);

@@ -2,6 +2,7 @@
 
 use super::connection::{Connection, Mode};
 use super::repair::PIECE;
+use super::subflow::Subflow;
 use crate::path::{PathState, PathView};
 use crate::scheduler::{Demand, Pick};
 use haltere_net::{PathId, Time};
@@ -16,6 +17,9 @@ impl Connection {
         while self.sending.is_waiting() {
             let demand = self.demand();
             let Some((start, most)) = self.waiting(&demand, now) else { break };
+            if !self.has_place() {
+                break;
+            }
             self.look();
             let pick = self.scheduler.pick(&self.views, &demand, now);
             let taken = match pick {
@@ -108,6 +112,12 @@ impl Connection {
         self.live().find(has).map(|s| s.tcp.path())
     }
 
+    /// Whether there is something to decide: a subflow takes data. If none is usable, [`Connection::look`] may find one.
+    fn has_place(&self) -> bool {
+        let mut usable = self.subflows.iter().flatten().filter(|s| s.state(&self.config).usable()).peekable();
+        usable.peek().is_none() || usable.any(Subflow::has_place)
+    }
+
     /// Looks at all subflows for the scheduler. Where none is usable, the stale ones carry on: there is nothing better.
     pub(super) fn look(&mut self) {
         let Connection { views, subflows, config, .. } = self;
@@ -175,8 +185,7 @@ impl Connection {
             return false;
         }
         let Connection { subflows, config, .. } = self;
-        let live = subflows.iter_mut().flatten().filter(|s| s.state(config).usable());
-        live.fold(false, |grew, subflow| subflow.expand(config) | grew)
+        subflows.iter_mut().flatten().fold(false, |grew, subflow| subflow.expand(config) | grew)
     }
 
     /// Gives coupled congestion controls the views of all subflows.

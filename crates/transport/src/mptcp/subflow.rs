@@ -1,6 +1,7 @@
 //! A subflow: its TCP connection, the mappings between its data and the connection's, its send buffer.
 
 use super::config::Config;
+use crate::endpoint::Endpoint;
 use crate::path::{PathState, PathView};
 use crate::tcp;
 use haltere_net::{PathId, Span, Time};
@@ -126,6 +127,10 @@ pub(super) struct Subflow {
     pub ready: bool,
     /// What is to be told on it beside acknowledgements.
     pub owes: Owed,
+    /// When its TCP wants to be called, as long as it is not `ready`.
+    wake: Time,
+    /// The largest congestion window for which the send buffer was sized.
+    sized_for: u64,
 }
 
 /// Options that a subflow's next segment is to carry.
@@ -177,6 +182,8 @@ impl Subflow {
             timeouts: 0,
             ready: true,
             owes: Owed::default(),
+            wake: Time::NEVER,
+            sized_for: 0,
         }
     }
 
@@ -204,6 +211,12 @@ impl Subflow {
         config.stale_after > 0 && self.stale > config.stale_after
     }
 
+    /// Whether its send buffer takes data. A buffer that is not full takes a piece of data as a whole.
+    pub fn has_place(&self) -> bool {
+        let (in_flight, unsent) = self.tcp.holds();
+        in_flight.saturating_add(unsent) < self.capacity
+    }
+
     pub fn view(&self, config: &Config) -> PathView {
         let view = self.tcp.view(self.state(config));
         // A buffer that is not full takes a piece of data as a whole.
@@ -214,13 +227,27 @@ impl Subflow {
     /// Lets the send buffer grow with the congestion window, when the window is not used for lack of data (Linux:
     /// `tcp_should_expand_sndbuf`, `tcp_sndbuf_expand`). Returns whether it did.
     pub fn expand(&mut self, config: &Config) -> bool {
-        if config.send_buffer.is_some() || !self.tcp.has_room() {
+        let window = self.tcp.window();
+        let sized = window <= self.sized_for || config.send_buffer.is_some();
+        if sized || !self.tcp.has_room() || !self.state(config).usable() {
             return false;
         }
-        let wanted = buffer_for(self.tcp.window() / self.tcp.mss(), config);
+        self.sized_for = window;
+        let wanted = buffer_for(window / self.tcp.mss(), config);
         let grows = wanted > self.capacity;
         self.capacity = self.capacity.max(wanted);
         grows
+    }
+
+    /// It has nothing to send before its next timer, unless something happens to it.
+    pub fn rest(&mut self) {
+        (self.ready, self.wake) = (false, self.tcp.next_wake());
+    }
+
+    /// When it wants to be called.
+    pub fn next_wake(&self) -> Time {
+        let tcp = if self.ready { self.tcp.next_wake() } else { self.wake };
+        tcp.min(self.proof)
     }
 
     /// The third segment of a join is sent again until the fourth has come (RFC 8684 section 3.2; Linux:

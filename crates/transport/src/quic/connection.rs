@@ -101,12 +101,14 @@ impl Connection {
     /// One end of a connection. It begins with a single path.
     pub fn new(config: Config) -> Connection {
         let parts = (config.max_paths > 1).then(|| Parts { scheduler: config.scheduler.build(), controllers: None });
-        Connection::assemble(config, parts.map(Multipath::new))
+        let algorithm = config.algorithm;
+        Connection::assemble(config, parts.map(|parts| Multipath::new(parts, algorithm)))
     }
 
     /// The same with a scheduler and congestion controllers of one's own, in the place of those that the configuration names.
     pub fn with_parts(config: Config, parts: Parts) -> Connection {
-        Connection::assemble(config, Some(Multipath::new(parts)))
+        let multi = Multipath::new(parts, config.algorithm);
+        Connection::assemble(config, Some(multi))
     }
 
     fn assemble(config: Config, multi: Option<Box<Multipath>>) -> Connection {
@@ -152,6 +154,7 @@ impl Connection {
             peer_validated: self.progress.peer_validated,
             handshake_keys: self.progress.handshake_keys && !self.progress.handshake_discarded,
             max_ack_delay: self.frequency.max_ack_delay(),
+            several: self.paths.len() > 1,
         }
     }
 

@@ -18,7 +18,7 @@ use super::sent::Record;
 use super::space::Space;
 use super::transmit::Load;
 use crate::Body;
-use crate::cc::{self, CongestionController, Established};
+use crate::cc::{self, Algorithm, CongestionController, Established};
 use crate::path::{PathError, PathState, PathView};
 use crate::scheduler::{PathScheduler, Pick};
 use haltere_net::{Cx, Packet, PathId, Time};
@@ -43,6 +43,8 @@ const VALIDATION_TIMEOUTS: u32 = 2;
 pub(super) struct Multipath {
     scheduler: Box<dyn PathScheduler>,
     pub controllers: Option<Controllers>,
+    /// Whether controllers look at the other paths.
+    pub coupled: bool,
     pub views: Vec<PathView>,
     /// Paths of which the peer is to be told that they are abandoned.
     pub abandons: VecDeque<PathId>,
@@ -57,8 +59,9 @@ pub(super) struct Multipath {
 }
 
 impl Multipath {
-    pub fn new(parts: Parts) -> Box<Multipath> {
+    pub fn new(parts: Parts, algorithm: Algorithm) -> Box<Multipath> {
         Box::new(Multipath {
+            coupled: algorithm.is_coupled() || parts.controllers.is_some(),
             scheduler: parts.scheduler,
             controllers: parts.controllers,
             views: Vec::new(),
@@ -83,23 +86,30 @@ pub(super) struct Challenge {
 impl Path {
     /// What others are given of the path.
     pub fn view(&self, own: bool) -> PathView {
+        self.view_paced(own, self.next_departure())
+    }
+
+    /// The same where pacing lets the next packet go at `paced_until`.
+    #[inline(always)]
+    fn view_paced(&self, own: bool, paced_until: Time) -> PathView {
         let delivered = self.sampler.delivered();
+        let window = self.window();
         PathView {
             id: self.id,
             state: self.state,
             own,
-            window: self.window(),
+            window,
             ssthresh: self.cc.ssthresh(),
             in_flight: self.in_flight,
             queued: 0,
-            capacity: self.window(),
+            capacity: window,
             mss: u64::from(self.mtu.current()),
             srtt: self.rtt.smoothed(),
             min_rtt: self.rtt.min(),
             rtt_variation: self.rtt.variation(),
             delivery_rate: self.delivery_rate,
             pacing_rate: self.pacing_rate(),
-            paced_until: self.next_departure(),
+            paced_until,
             in_slow_start: self.cc.in_slow_start(),
             since_loss: delivered - self.losses.1,
             between_losses: self.losses.1 - self.losses.0,
@@ -283,7 +293,7 @@ impl Connection {
                 Clearance::Paced(until) => until,
                 Clearance::Free | Clearance::Window => now,
             };
-            PathView { paced_until, ..path.view(false) }
+            path.view_paced(false, paced_until)
         }));
         if !multi.views.iter().any(|view| view.state.usable()) {
             for view in multi.views.iter_mut().filter(|view| view.state == PathState::Suspect) {
@@ -355,6 +365,7 @@ impl Connection {
     }
 
     /// PATH_CHALLENGE and PATH_RESPONSE frames, in datagrams of at least 1200 bytes (RFC 9000 sections 8.2.1 and 8.2.2).
+    #[inline]
     fn transmit_validation(&mut self, i: usize, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let path = &mut self.paths[i];
         let Challenge { due, response } = path.challenge;

@@ -26,6 +26,8 @@ pub(super) struct Situation {
     pub handshake_keys: bool,
     /// The peer's `max_ack_delay`.
     pub max_ack_delay: Span,
+    /// Whether the connection has other paths.
+    pub several: bool,
 }
 
 /// What the anti-amplification limit counts (RFC 9000 section 8.1), in bytes of UDP payload.

@@ -328,7 +328,7 @@ impl Connection {
         let about = self.situation();
         let space = self.spaces.of_mut(id, i);
         let siblings = match &mut self.multi {
-            Some(multi) if self.paths.len() > 1 => {
+            Some(multi) if about.several && multi.coupled => {
                 multi.views.clear();
                 multi.views.extend(self.paths.iter().map(|path| path.view(false)));
                 &mut multi.views[..]

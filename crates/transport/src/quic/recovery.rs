@@ -284,8 +284,10 @@ impl Path {
         {
             cx.record_on(self.id, Metric::DeliveryRate, Rate::as_bps(rate));
         }
-        if let Some(own) = siblings.iter_mut().find(|view| view.id == self.id) {
+        if about.several {
             self.delivery_rate = rate.rate().or(self.delivery_rate);
+        }
+        if let Some(own) = siblings.iter_mut().find(|view| view.id == self.id) {
             *own = self.view(true);
         }
         self.cc.on_ack(

@@ -201,6 +201,60 @@ impl Connection {
         self.events.push_back(Event::Connected);
     }
 
+    /// Takes a segment that arrived in a packet of `len` bytes. Returns whether it was acceptable.
+    #[inline(always)]
+    pub(crate) fn take_segment(&mut self, s: &Segment, len: u32, ecn: Ecn, cx: &mut Cx<'_>) -> bool {
+        self.tx.stats.received_packets += 1;
+        self.tx.stats.received_wire_bytes += u64::from(len);
+        if !self.accepts(s, len) {
+            self.refuse(s);
+            return false;
+        }
+        match (self.state, s.kind) {
+            (State::Failed, _) => {}
+            (_, Kind::Reset) => self.fail(CloseReason::ProtocolViolation("the peer reset the connection")),
+            (State::Idle, Kind::Syn) if self.config.role == Role::Server => {
+                self.rx.on_handshake(s.timestamp);
+                self.state = State::SynReceived;
+                self.handshake.pending = true;
+                if s.ece
+                    && s.cwr
+                    && let Some(rule) = self.agreed(s.ae)
+                {
+                    self.use_ecn(rule);
+                    self.handshake.reflect = Some(ecn);
+                }
+                if self.config.fast_open && s.len > 0 {
+                    self.take_syn_data(s, cx.now);
+                }
+            }
+            (State::SynReceived, Kind::Syn) => self.handshake.pending = true,
+            (State::SynSent, Kind::SynAck) => {
+                self.rx.on_handshake(s.timestamp);
+                let accurate = self.config.ecn == Some(EchoRule::Accurate) && accurate::grants(s.ace());
+                let classic = s.ece && !s.cwr && !s.ae;
+                if (accurate || classic)
+                    && let Some(rule) = self.agreed(accurate)
+                {
+                    self.use_ecn(rule);
+                    self.handshake.reflect = Some(ecn).filter(|_| accurate);
+                }
+                self.settle_syn_data(s.ack);
+                self.establish(s.window, cx.now);
+                self.handshake.ack = true;
+            }
+            (State::Established, Kind::SynAck) => self.rx.acknowledge_now(),
+            (State::SynReceived, Kind::Data) => {
+                self.handshake.reflect = None;
+                self.establish(s.window, cx.now);
+                self.on_established(s, ecn, cx);
+            }
+            (State::Established | State::Closed, Kind::Data) => self.on_established(s, ecn, cx),
+            _ => {}
+        }
+        true
+    }
+
     fn on_established(&mut self, s: &Segment, ecn: Ecn, cx: &mut Cx<'_>) {
         self.rx.echo.count(ecn);
         self.tx.on_ack(s, cx);
@@ -256,58 +310,11 @@ impl Endpoint for Connection {
     }
 
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
-        let ecn = packet.ecn;
-        let Body::Tcp(s) = &packet.body else {
+        let Body::Tcp(segment) = &packet.body else {
             self.tx.stats.invalid_packets += 1;
             return;
         };
-        self.tx.stats.received_packets += 1;
-        self.tx.stats.received_wire_bytes += u64::from(packet.len);
-        if !self.accepts(s, packet.len) {
-            return self.refuse(s);
-        }
-        match (self.state, s.kind) {
-            (State::Failed, _) => {}
-            (_, Kind::Reset) => self.fail(CloseReason::ProtocolViolation("the peer reset the connection")),
-            (State::Idle, Kind::Syn) if self.config.role == Role::Server => {
-                self.rx.on_handshake(s.timestamp);
-                self.state = State::SynReceived;
-                self.handshake.pending = true;
-                if s.ece
-                    && s.cwr
-                    && let Some(rule) = self.agreed(s.ae)
-                {
-                    self.use_ecn(rule);
-                    self.handshake.reflect = Some(ecn);
-                }
-                if self.config.fast_open && s.len > 0 {
-                    self.take_syn_data(s, cx.now);
-                }
-            }
-            (State::SynReceived, Kind::Syn) => self.handshake.pending = true,
-            (State::SynSent, Kind::SynAck) => {
-                self.rx.on_handshake(s.timestamp);
-                let accurate = self.config.ecn == Some(EchoRule::Accurate) && accurate::grants(s.ace());
-                let classic = s.ece && !s.cwr && !s.ae;
-                if (accurate || classic)
-                    && let Some(rule) = self.agreed(accurate)
-                {
-                    self.use_ecn(rule);
-                    self.handshake.reflect = Some(ecn).filter(|_| accurate);
-                }
-                self.settle_syn_data(s.ack);
-                self.establish(s.window, cx.now);
-                self.handshake.ack = true;
-            }
-            (State::Established, Kind::SynAck) => self.rx.acknowledge_now(),
-            (State::SynReceived, Kind::Data) => {
-                self.handshake.reflect = None;
-                self.establish(s.window, cx.now);
-                self.on_established(s, ecn, cx);
-            }
-            (State::Established | State::Closed, Kind::Data) => self.on_established(s, ecn, cx),
-            _ => {}
-        }
+        self.take_segment(segment, packet.len, packet.ecn, cx);
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {

@@ -103,11 +103,6 @@ impl Connection {
         self.rx.held
     }
 
-    /// Packets that were refused.
-    pub(crate) fn refused(&self) -> u64 {
-        self.tx.stats.invalid_packets
-    }
-
     /// Appends data. Unless it is `joined` to the data before it, no segment carries bytes of both.
     pub(crate) fn give(&mut self, bytes: u64, joined: bool) {
         if !joined && self.tx.unsent() > 0 {
