@@ -192,6 +192,8 @@ fn columns(rows: &[Row], flows: &[FlowSpec], zero: Time) -> Columns {
         c.ack.push(p.ack);
         c.flags.push(p.flags);
         c.sacks.push(p.sacks().len() as u8);
+        c.data_seq.push(p.mapping.map(|m| m.data));
+        c.subflow_seq.push(p.mapping.map(|m| m.subflow));
     }
     c
 }

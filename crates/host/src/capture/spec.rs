@@ -274,4 +274,8 @@ pub struct Columns {
     pub flags: Vec<u8>,
     /// Number of SACK blocks.
     pub sacks: Vec<u8>,
+    /// Where MPTCP's mapping begins in the data, if the packet has one.
+    pub data_seq: Vec<Option<u64>>,
+    /// Where it begins in the subflow, the SYN having number 0.
+    pub subflow_seq: Vec<Option<u32>>,
 }
