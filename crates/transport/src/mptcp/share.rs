@@ -64,10 +64,11 @@ impl Connection {
         }
     }
 
-    /// What there is to send. The send buffer of the connection is as large as those of its subflows together and the least
+    /// What there is to send. The send buffer of the connection is as large as those of its open subflows together and the least
     /// that a socket has (Linux: `__mptcp_sync_sndbuf`).
     fn demand(&mut self) -> Demand {
-        let buffers = self.live().map(|s| s.capacity).fold(LEAST_BUFFER, u64::saturating_add);
+        let open = self.live().filter(|s| s.tcp.is_established());
+        let buffers = open.map(|s| s.capacity).fold(LEAST_BUFFER, u64::saturating_add);
         self.sending.fill(buffers);
         let again: u64 = self.sending.again.iter().map(|(start, end)| end - start).sum();
         Demand {
