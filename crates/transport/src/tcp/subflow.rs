@@ -43,7 +43,7 @@ impl Sender {
         let unsent = self.unsent();
         let counted = self.in_flight() + unsent;
         let descriptors = self.board.super_segments() + unsent.div_ceil(LARGEST);
-        (self.written - self.una).saturating_sub(counted) + descriptors * DESCRIPTOR
+        self.written.saturating_sub(self.una).saturating_sub(counted) + descriptors * DESCRIPTOR
     }
 
     /// What others see of the subflow.
