@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from haltere.figures.tables import Tables
-from haltere.report.agreement import Sides, log_ratio, side_by_side, within, worst
-from haltere.report.claims import Verdict, all_of, answer, claim, remark
+from haltere.report.agreement import Sides, completion, log_ratio, retransmitted, side_by_side, within, worst
+from haltere.report.claims import Verdict, all_of, answer, claim
 
 SIDES = Sides("fidelity", "model", "linux")
 LEAST_QUEUEING_S = 1e-3
@@ -25,53 +25,27 @@ def both(tables: Tables, experiment: str, column: str, *, flows: bool) -> pl.Dat
     return side_by_side(tables, experiment, column, SIDES, flows=flows)
 
 
-def by_congestion(frame: pl.DataFrame, share: float) -> str:
-    """A quantile of the log ratios of each congestion control."""
-    parts = []
-    for name in ("cubic", "newreno", "bbr"):
-        values = log_ratio(frame.filter(pl.col("congestion") == name))
-        parts.append(f"{name} {np.quantile(np.abs(values), share):.4f}" if values.size else f"{name} –")
-    return ", ".join(parts)
-
-
-def completion(tables: Tables, experiment: str, median: float, largest: float) -> Verdict:
-    """Both quantiles of the completion times' log ratios."""
-    frame = both(tables, experiment, "completion_s", flows=True)
-    values = log_ratio(frame)
-    return all_of(
-        within("|log ratio| of completion times, median", values, 0.5, median),
-        within("90th percentile", values, 0.9, largest),
-        remark("Mean log ratio, its sign kept", f"{values.mean():+.4f}"),
-        remark("90th percentile by congestion control", by_congestion(frame, 0.9)),
-    )
-
-
 @claim(
     "Without random loss the completion times are the kernel's, to 1 % in the median case.", source="the issue's bounds"
 )
 def lossless_completion(tables: Tables) -> Verdict:
     """Over the treatments of `lossless`, the median of |log ratio| must lie within 0.01 and its 90th percentile within
     0.05."""
-    return completion(tables, "lossless", 0.01, 0.05)
+    return completion(tables, "lossless", SIDES, 0.01, 0.05, by="congestion")
 
 
 @claim("With random loss they are the kernel's to 5 % in the median case.", source="the issue's bounds")
 def lossy_completion(tables: Tables) -> Verdict:
     """Over the treatments of `lossy`, the median of |log ratio| must lie within 0.05 and its 90th percentile within
     0.20."""
-    return completion(tables, "lossy", 0.05, 0.20)
+    return completion(tables, "lossy", SIDES, 0.05, 0.20, by="congestion")
 
 
 @claim("The model retransmits as often as the kernel.", source="this study")
 def retransmissions(tables: Tables) -> Verdict:
     """In both experiments, the median of the |log ratio| of (retransmitted packets + 1) must lie within 0.05 and its
     90th percentile within 0.25; the one is added because many runs have none."""
-    parts = []
-    for experiment in ("lossless", "lossy"):
-        values = log_ratio(both(tables, experiment, "retransmitted_packets", flows=True), add=1.0)
-        parts.append(within(f"{experiment}, median", values, 0.5, 0.05))
-        parts.append(within(f"{experiment}, 90th percentile", values, 0.9, 0.25))
-    return all_of(*parts)
+    return retransmitted(tables, ("lossless", "lossy"), SIDES, 0.05, 0.25)
 
 
 @claim("The bottleneck's queue delays packets as long in the model as in the kernel.", source="this study")

@@ -44,6 +44,6 @@ def test_coupled_controls_and_schedulers_are_part_of_a_contender(haltere: Halter
     assert "unknown switch" in wrong.stderr
 
 
-def test_mptcp_says_where_it_does_not_run() -> None:
-    with pytest.raises(ProgramError, match='choose fidelity "model" for mptcp'):
-        find("mptcp", "kernel")
+def test_mpquic_says_where_it_does_not_run() -> None:
+    with pytest.raises(ProgramError, match='choose fidelity "model" for mpquic'):
+        find("mpquic", "quinn")

@@ -108,7 +108,7 @@ def test_switches_are_parameters_of_the_kernel() -> None:
 def test_older_names_set_what_they_set() -> None:
     (flow,) = planned("tcp/cubic+nodelack+paced+rto1s+nosackcompression+notimestamps-nohystart")
     assert hosts.refusal(flow) is None
-    assert hosts.options(flow) == {"paced": True, "quickack": True, "buffer": None, "tos": None}
+    assert hosts.options(flow) == {"multipath": False, "paced": True, "quickack": True, "buffer": None, "tos": None}
     wanted = hosts.settings((flow,))
     assert wanted[flow.server]["net.ipv4.tcp_rto_min_us"] == "1000000"
     assert wanted[flow.client]["net.ipv4.tcp_comp_sack_nr"] == "0"

@@ -52,12 +52,22 @@ pub struct Common {
     pub congestion: Option<Congestion>,
     #[arg(long, value_enum, default_value = "precise")]
     pub timer: Timer,
+    /// tcp: sockets of MPTCP
+    #[arg(long)]
+    pub multipath: bool,
     /// quic: let the kernel cut large sends into datagrams, as an ordinary quinn program does
     #[arg(long)]
     pub gso: bool,
     /// quic: write a qlog of every connection into this folder
     #[arg(long)]
     pub qlog: Option<PathBuf>,
+}
+
+impl Common {
+    /// The protocol of a TCP socket.
+    pub fn protocol(&self) -> socket2::Protocol {
+        if self.multipath { socket2::Protocol::MPTCP } else { socket2::Protocol::TCP }
+    }
 }
 
 #[derive(Args, Debug)]

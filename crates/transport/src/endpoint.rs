@@ -191,6 +191,10 @@ pub trait Endpoint: Send {
     fn wait_writable(&mut self, _: StreamId, _below: u64) {}
     /// Ends the stream after the bytes written so far.
     fn finish(&mut self, stream: StreamId);
+    /// Whether the end of a stream goes with data that was just written. If not, it takes a packet of its own.
+    fn ends_with_data(&self) -> bool {
+        true
+    }
     /// Takes the bytes that are ready in order at `now`, and returns their number.
     fn read(&mut self, stream: StreamId, now: Time) -> u64;
     /// Sends a datagram. Returns whether the transport has datagrams; if not, nothing is sent.

@@ -49,6 +49,9 @@ pub struct PathView {
     /// The most bytes that the path holds, in flight and queued: the congestion window in QUIC, the send buffer of a subflow
     /// in MPTCP.
     pub capacity: u64,
+    /// What the send buffer keeps beside the bytes in flight and queued: data that has arrived but follows a gap, and
+    /// descriptors.
+    pub overhead: u64,
     /// Bytes of a full packet.
     pub mss: u64,
     /// Smoothed RTT, if there was a sample.
@@ -72,6 +75,12 @@ pub struct PathView {
 }
 
 impl PathView {
+    /// The memory of the send buffer that is taken, as far as the path tells: bytes in flight and queued, and what else the
+    /// buffer has to keep.
+    pub fn memory(&self) -> u64 {
+        self.held().saturating_add(self.overhead)
+    }
+
     /// Bytes in flight and queued.
     pub fn held(&self) -> u64 {
         self.in_flight.saturating_add(self.queued)
@@ -95,7 +104,7 @@ impl PathView {
 
     /// Whether its capacity has room for a full packet beyond what the path holds.
     pub fn has_capacity(&self) -> bool {
-        self.held().saturating_add(self.mss) <= self.capacity
+        self.memory().saturating_add(self.mss) <= self.capacity
     }
 
     /// The rate at which the path is expected to send: the pacing rate, or without pacing what the window gives in an RTT

@@ -6,6 +6,7 @@ A *log ratio* is the logarithm of the first's value over the second's, of the me
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from haltere.figures.tables import Tables
-from haltere.report.claims import Evidence, MissingDataError, Outcome
+from haltere.report.claims import Evidence, MissingDataError, Outcome, Verdict, all_of, remark
 
 Values = NDArray[np.float64]
 RESAMPLES = 2000
@@ -76,6 +77,40 @@ def within(what: str, values: Values, share: float, bound: float, *, decides: bo
     value, low, high = quantile(values, share)
     outcome = Outcome.CONFIRMED if high <= bound else Outcome.CONTRADICTED if low > bound else Outcome.UNDECIDED
     return Evidence(what, f"{value:.4f} [{low:.4f}, {high:.4f}] against {bound:g}", outcome if decides else None)
+
+
+def by_level(frame: pl.DataFrame, factor: str, share: float) -> str:
+    """Return a quantile of the log ratios' sizes for each level of a factor, in words."""
+    parts = []
+    for level in frame[factor].unique(maintain_order=True).sort():
+        values = log_ratio(frame.filter(pl.col(factor) == level))
+        parts.append(f"{level} {np.quantile(np.abs(values), share):.4f}")
+    return ", ".join(parts)
+
+
+def completion(tables: Tables, experiment: str, sides: Sides, median: float, largest: float, *, by: str) -> Verdict:
+    """Judge the log ratios of completion times by their median and their 90th percentile.
+
+    The 90th percentile of each level of the factor `by` is told as well.
+    """
+    frame = side_by_side(tables, experiment, "completion_s", sides, flows=True)
+    values = log_ratio(frame)
+    return all_of(
+        within("|log ratio| of completion times, median", values, 0.5, median),
+        within("90th percentile", values, 0.9, largest),
+        remark("Mean log ratio, its sign kept", f"{values.mean():+.4f}"),
+        remark(f"90th percentile by {by}", by_level(frame, by, 0.9)),
+    )
+
+
+def retransmitted(tables: Tables, experiments: Sequence[str], sides: Sides, median: float, largest: float) -> Verdict:
+    """Judge the log ratios of retransmitted packets, one added because many runs have none."""
+    parts = []
+    for experiment in experiments:
+        values = log_ratio(side_by_side(tables, experiment, "retransmitted_packets", sides, flows=True), add=1.0)
+        parts.append(within(f"{experiment}, median", values, 0.5, median))
+        parts.append(within(f"{experiment}, 90th percentile", values, 0.9, largest))
+    return all_of(*parts)
 
 
 def worst(tables: Tables, experiment: str, sides: Sides, count: int = 3) -> str:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from haltere.core import ScenarioProblem
-from haltere.rig import beside, disciplines, hosts, kernel, programs
+from haltere.rig import beside, disciplines, hosts, kernel, programs, subflows
 from haltere.rig.plan import Flow, Plan, plan
 
 KERNEL_CONGESTION = (
@@ -46,7 +46,7 @@ def check(fidelity: str, scenario_json: str) -> None:
     known = KERNEL_CONGESTION if fidelity == "linux" else tuple(_available())
     for flow in what.flows:
         path = f"flows[{flow.number}].contender"
-        if (reason := hosts.refusal(flow)) is not None:
+        if (reason := hosts.refusal(flow) or subflows.refusal(flow)) is not None:
             raise ScenarioProblem(reason, path)
         for field in flow.only_modelled:
             raise ScenarioProblem(
@@ -58,6 +58,7 @@ def check(fidelity: str, scenario_json: str) -> None:
     try:
         hosts.settings(what.flows)
         hosts.metrics(what.flows)
+        subflows.endpoints(what.flows)
     except ValueError as error:
         raise ScenarioProblem(str(error), "flows") from None
 
@@ -84,9 +85,14 @@ def check_queues(what: Plan) -> None:
 
 
 def _check_implementation(fidelity: str, flow: Flow, path: str, kernel: tuple[str, ...]) -> None:
-    if flow.transport == "tcp" and hosts.congestion(flow) not in kernel:
+    if flow.transport == "mpquic":
         raise ScenarioProblem(
-            f"the kernel has no congestion control {flow.congestion!r}: there are {', '.join(kernel)}",
+            'no program here speaks multipath QUIC: choose fidelity "model", or mptcp for several paths', path
+        )
+    if flow.kernel and hosts.congestion(flow) not in kernel:
+        coupled = "; it couples no subflows" if flow.transport == "mptcp" else ""
+        raise ScenarioProblem(
+            f"the kernel has no congestion control {flow.congestion!r}: there are {', '.join(kernel)}{coupled}",
             path,
         )
     if flow.tos is not None and flow.implementation != "linux":
@@ -99,7 +105,8 @@ def _check_implementation(fidelity: str, flow: Flow, path: str, kernel: tuple[st
     if flow.implementation == "linux":
         if flow.app != "raw":
             raise ScenarioProblem(
-                'tcp@linux is a bare transfer: write app = "raw", or leave @linux out for HTTP/2 over TLS', path
+                f'{flow.transport}@linux is a bare transfer: write app = "raw", or leave @linux out for HTTP/2',
+                path,
             )
         return
     try:
@@ -120,12 +127,12 @@ def _check_shared_routes(flows: tuple[Flow, ...]) -> None:
     """
     by_route = {}
     for flow in flows:
-        real = flow.transport == "tcp" and flow.implementation != "linux"
+        real = flow.kernel and flow.implementation != "linux"
         if real and programs.find(flow.transport, flow.implementation).congestion.by == "namespace":
             by_route[flow.server, flow.client] = flow
     for flow in flows:
         other = by_route.get((flow.server, flow.client))
-        if other is not None and flow.transport == "tcp" and hosts.congestion(flow) != hosts.congestion(other):
+        if other is not None and flow.kernel and hosts.congestion(flow) != hosts.congestion(other):
             raise ScenarioProblem(
                 f"{other.contender} sets the congestion control of all connections between its two hosts: give "
                 f"{flow.contender} hosts of its own (a dumbbell's pairs)",

@@ -14,6 +14,9 @@ from haltere.rig.plan import Flow
 TUNED = {"net.ipv4.tcp_rmem": "4096 16777216 134217728", "net.ipv4.tcp_wmem": "4096 16777216 134217728"}
 """Buffers that never limit a transfer, as the model's hosts have them; `stockbuffers` leaves the kernel's own."""
 
+_FIRST_SEND_BUFFER = 16_384
+"""The kernel's own first send buffer, bytes: how much MPTCP gives to its first subflow before there is another."""
+
 _HYSTART = Path("/sys/module/tcp_cubic/parameters/hystart")
 _TIMESTAMP_OPTION = 12
 """Bytes of the timestamp option, padded (RFC 7323)."""
@@ -46,6 +49,10 @@ def _number(text: str) -> str | None:
     return text if text.isdigit() else None
 
 
+def _number_or_off(text: str) -> str | None:
+    return "0" if text == "off" else _number(text)
+
+
 def _bytes(text: str) -> str | None:
     return text[:-1] if text[:-1].isdigit() and text.endswith("B") else None
 
@@ -74,11 +81,23 @@ PARAMETERS = {
 }
 """The switches that one parameter of the kernel sets."""
 
+SUBFLOWS = {"stale-after": Parameter("server", "net.mptcp.stale_loss_cnt", _number_or_off)}
+"""Those of MPTCP."""
+
 _ROUTES = ("initial-window", "segment")
 _BUFFERS = ("receive-window", "max-receive-window")
 _SOCKETS = {"pacing": ("on", "off"), "delack": ("on", "off")}
-_OTHERS = {"hystart": ("linux", "off"), "rto": ("linux", "rfc6298")}
-KNOWN = {"stockbuffers", "sack-compression", *PARAMETERS, *_ROUTES, *_BUFFERS, *_SOCKETS, *_OTHERS}
+_OTHERS = {
+    "hystart": ("linux", "off"),
+    "rto": ("linux", "rfc6298"),
+    "scheduler": ("linux",),
+    "reinjection": ("timer",),
+    "opportunistic": ("off",),
+    "penalisation": ("off",),
+    "add-addr": ("on", "off"),
+    "subflow-buffer": ("auto",),
+}
+KNOWN = {"stockbuffers", "sack-compression", *PARAMETERS, *SUBFLOWS, *_ROUTES, *_BUFFERS, *_SOCKETS, *_OTHERS}
 """The switches of a contender that a kernel has."""
 
 
@@ -90,18 +109,20 @@ def refusal(flow: Flow) -> str | None:
             return f'the kernel has no switch {switch!r}, the model has: choose fidelity "model", or of {known}'
         if switch == "stockbuffers":
             continue
-        if flow.transport == "quic":
+        if not flow.kernel:
             return (
                 f"a QUIC program has mechanisms of its own, which {switch!r} does not reach: leave it out, or choose "
                 'fidelity "model"'
             )
+        if switch == "pacing" and flow.transport == "mptcp":
+            return 'sockets of MPTCP have no option for pacing: leave it out, or choose fidelity "model"'
         if switch in _SOCKETS and flow.implementation != "linux":
             return (
                 f"{switch!r} is an option of sockets, and {flow.implementation} does not set it: leave it out, write "
                 'app = "raw" for a bare transfer, or choose fidelity "model"'
             )
         words = (_SOCKETS | _OTHERS).get(switch)
-        parameter = PARAMETERS.get(switch)
+        parameter = (PARAMETERS | SUBFLOWS).get(switch)
         if (words and value not in words) or (parameter and parameter.words(value) is None):
             return f'the kernel has no {switch}={value}, the model has: choose another value, or fidelity "model"'
     return None
@@ -115,6 +136,7 @@ def congestion(flow: Flow) -> str:
 def options(flow: Flow) -> dict[str, bool | int | None]:
     """Return the options of a bare transfer's sockets."""
     return {
+        "multipath": flow.transport == "mptcp",
         "paced": flow.switches.get("pacing") == "on",
         "quickack": flow.switches.get("delack") == "off",
         "buffer": None,
@@ -153,10 +175,10 @@ def _wishes(flow: Flow) -> Iterator[tuple[int, str, str | None]]:
     buffers = _buffers(flow)
     for name in TUNED:
         yield from ((node, name, buffers.get(name)) for node in nodes["both"])
-    if flow.transport == "quic":
+    if not flow.kernel:
         return
     values = _parameters(flow)
-    for parameter in {p.name: p for p in (*PARAMETERS.values(), _COMPRESSION_DELAY)}.values():
+    for parameter in {p.name: p for p in (*PARAMETERS.values(), *SUBFLOWS.values(), _COMPRESSION_DELAY)}.values():
         yield from ((node, parameter.name, values.get(parameter.name)) for node in nodes[parameter.side])
 
 
@@ -172,7 +194,7 @@ def _parameters(flow: Flow) -> dict[str, str]:
         # The kernel's timeout keeps its form; its least comes as near to the RFC's as it can.
         switches.setdefault("rto-min", "1s")
     values = {}
-    for switch, parameter in PARAMETERS.items():
+    for switch, parameter in (PARAMETERS | SUBFLOWS).items():
         value = parameter.words(switches[switch]) if switch in switches else None
         if value is not None:
             values[parameter.name] = value
@@ -194,7 +216,11 @@ def _buffers(flow: Flow) -> dict[str, str]:
         first = str(2 * int(window.removesuffix("B")))
     if (window := flow.switches.get("max-receive-window")) is not None:
         most = str(max(int(first), int(window.removesuffix("B")) * 256 // 153))
-    return TUNED | {"net.ipv4.tcp_rmem": f"{least} {first} {most}"}
+    buffers = TUNED | {"net.ipv4.tcp_rmem": f"{least} {first} {most}"}
+    if flow.transport == "mptcp":
+        least, _, most = TUNED["net.ipv4.tcp_wmem"].split()
+        buffers["net.ipv4.tcp_wmem"] = f"{least} {_FIRST_SEND_BUFFER} {most}"
+    return buffers
 
 
 def metrics(flows: tuple[Flow, ...]) -> dict[tuple[int, int], dict[str, int]]:
@@ -205,7 +231,7 @@ def metrics(flows: tuple[Flow, ...]) -> dict[tuple[int, int], dict[str, int]]:
     """
     wanted: dict[tuple[int, int], tuple[dict[str, int], str]] = {}
     for flow in flows:
-        if flow.transport == "quic":
+        if not flow.kernel:
             continue
         ours: dict[str, int] = {}
         if "segment" in flow.switches:

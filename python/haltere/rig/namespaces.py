@@ -252,6 +252,7 @@ def set_route(rig: Rig, route: Route, *, congestion: str | None = None, metrics:
     Connections across it have the congestion control, if one is given, and what `metrics` says, such as `initcwnd`.
 
     A route for one source address stands in a table of its own, and in the main one for sockets that are not bound yet.
+    A crossing route stands in the former only.
     """
     plan = rig.plan
     home = rig.nodes[route.node].route
@@ -259,7 +260,8 @@ def set_route(rig: Rig, route: Route, *, congestion: str | None = None, metrics:
     values: dict[str, int | str] = dict(metrics or {})
     if congestion is not None:
         values["cc_algo"] = congestion
-    for table in ({} if route.source is None else {"table": _table(route.source)}, {}):
+    tables: list[dict[str, int]] = [] if route.source is None else [{"table": _table(route.source)}]
+    for table in tables if route.crossing else [*tables, {}]:
         home.route(
             "replace",
             dst=f"{plan.addresses[route.to].ip}/32",

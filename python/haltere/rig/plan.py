@@ -105,12 +105,22 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Way:
+    """A path of a flow: the numbers of its ends' addresses, and of the link next to each end."""
+
+    client: int
+    server: int
+    client_link: int
+    server_link: int
+
+
+@dataclass(frozen=True)
 class Flow:
     """A transfer between two nodes."""
 
     number: int
     contender: str
-    transport: Literal["tcp", "quic"]
+    transport: Literal["tcp", "quic", "mptcp", "mpquic"]
     implementation: str
     congestion: str
     switches: dict[str, str]
@@ -119,6 +129,8 @@ class Flow:
     pair: int
     server: int
     client: int
+    ways: tuple[Way, ...]
+    """Its paths, that on which it connects first. A transport with a single path has no other."""
     mtu: int
     size: int | None
     start_ns: int
@@ -126,6 +138,11 @@ class Flow:
     """The type-of-service byte of both ends' packets."""
     only_modelled: tuple[str, ...] = ()
     """Fields of the flow that only the model heeds."""
+
+    @property
+    def kernel(self) -> bool:
+        """Whether the kernel carries it: TCP or MPTCP."""
+        return self.transport in ("tcp", "mptcp")
 
     @property
     def port(self) -> int:
@@ -199,13 +216,15 @@ class Address:
 class Route:
     """At `node`, what is for the address `to` goes onto `link`.
 
-    With `source`, this holds for what comes from this address of the node only.
+    With `source`, this holds for what comes from this address of the node only. `crossing` routes join addresses that
+    are not a pair, for further subflows of MPTCP.
     """
 
     node: int
     source: int | None
     to: int
     link: int
+    crossing: bool = False
 
 
 @dataclass(frozen=True)
@@ -260,6 +279,8 @@ def default_implementation(transport: str, app: str) -> str:
     """What carries a contender without an implementation on real Linux: our own pair, or a bare socket."""
     if transport == "quic":
         return "quinn"
+    if transport == "mpquic":
+        return "none"
     return "linux" if app == "raw" else "hyper"
 
 
@@ -281,6 +302,7 @@ def plan(scenario_json: str, seed: int = 0, replication: int = 0) -> Plan:
             number=flow["flow"],
             implementation=flow.pop("implementation") or default_implementation(flow["transport"], flow["app"]),
             only_modelled=tuple(flow.pop("only_modelled")),
+            ways=_ways(flow.pop("ways"), flow["transport"]),
             **{key: value for key, value in flow.items() if key != "flow"},
         )
         for flow in network["flows"]
@@ -289,7 +311,7 @@ def plan(scenario_json: str, seed: int = 0, replication: int = 0) -> Plan:
         nodes=tuple(network["nodes"]),
         links=links,
         addresses=tuple(Address(number, **address) for number, address in enumerate(network["addresses"])),
-        routes=tuple(Route(r["node"], r["from"], r["to"], r["link"]) for r in network["routes"]),
+        routes=tuple(Route(r["node"], r["from"], r["to"], r["link"], r["crossing"]) for r in network["routes"]),
         flows=flows,
         probes=tuple(Probe(**probe) for probe in network["probes"]),
         loads=tuple(Load(**load) for load in network["loads"]),
@@ -298,6 +320,12 @@ def plan(scenario_json: str, seed: int = 0, replication: int = 0) -> Plan:
         duration_ns=network["duration_ns"],
         measure_from_ns=network["measure_from_ns"] or 0,
     )
+
+
+def _ways(ways: list[Json], transport: str) -> tuple[Way, ...]:
+    """Return the paths that a transport uses of those that a flow has."""
+    several = transport in ("mptcp", "mpquic")
+    return tuple(Way(**way) for way in (ways if several else ways[:1]))
 
 
 def _check_kernel_links(links: tuple[Link, ...]) -> None:

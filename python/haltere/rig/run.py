@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from haltere import _core
-from haltere.rig import hosts, namespaces, transfers
+from haltere.rig import hosts, namespaces, subflows, transfers
 from haltere.rig.namespaces import Rig
 from haltere.rig.plan import Flow, Plan, plan
 from haltere.rig.queues import Counts
@@ -50,6 +50,7 @@ def _once(job: Json) -> Json:
         with hosts.prepared(rig), _emulator(rig, job) as emulator:
             namespaces.start(rig)
             hosts.tell_routes(rig)
+            subflows.tell(rig)
             return _measured(rig, job, emulator)
     finally:
         rig.close()
@@ -157,6 +158,12 @@ def result(what: Plan, answer: Json, seen: Json, links: list[Json]) -> Json:
 
 def _flow(what: Plan, report: Json, seen: Json, measured_s: float | None) -> Json:
     flow = what.flows[report["flow"]]
+    if flow.transport == "mptcp" and seen["plain_packets"] and not report["error"]:
+        report = report | {
+            "status": "failed",
+            "error": "MPTCP fell back to TCP: "
+            f"{seen['plain_packets']} of {seen['sent_packets']} packets with data have no option of MPTCP",
+        }
     info = report.get("tcp_info", {}).get("server", {})
     if flow.implementation != "linux":
         report = _as_seen(flow, report, seen) | {name: value for name, value in report.items() if value is not None}
@@ -214,20 +221,19 @@ def _capture_spec(rig: Rig) -> Json:
             taps.append(entry)
         return taps.index(entry)
 
+    def ends(places: list[tuple[int, int, int]]) -> Json:
+        """The taps and addresses of one end of a flow, from the link, the node and the address of each of its paths."""
+        first, *others = [
+            {"tap": tap(rig.ends[link, node]), "address": what.addresses[address].ip} for link, node, address in places
+        ]
+        return {**first, "others": others}
+
     flows = [
         {
             "flow": flow.number,
-            "protocol": "udp" if flow.transport == "quic" else "tcp",
-            "server": {
-                "tap": tap(_towards(rig, flow.server, flow.client)),
-                "address": what.address(flow.server),
-                "port": flow.port,
-            },
-            "client": {
-                "tap": tap(_towards(rig, flow.client, flow.server)),
-                "address": what.address(flow.client),
-                "port": None,
-            },
+            "protocol": "tcp" if flow.kernel else "udp",
+            "server": ends([(way.server_link, flow.server, way.server) for way in flow.ways]) | {"port": flow.port},
+            "client": ends([(way.client_link, flow.client, way.client) for way in flow.ways]) | {"port": None},
         }
         for flow in what.flows
     ]
@@ -241,7 +247,3 @@ def _capture_spec(rig: Rig) -> Json:
             spec[name] = None if place is None else {"tap": tap(place[0]), "way": place[1]}
         links.append(spec)
     return {"taps": taps, "flows": flows, "links": links, "epoch_ns": None, "pcap": None}
-
-
-def _towards(rig: Rig, node: int, to: int) -> namespaces.Interface:
-    return rig.ends[rig.plan.route(node, to).link, node]

@@ -73,10 +73,10 @@ def _spec(rig: Rig, flows: list[Flow], epoch_ns: int, sample_ns: int | None) -> 
             "flow": flow.number,
             "server": {
                 "netns": rig.nodes[flow.server].path,
-                "address": what.address(flow.server),
+                "address": what.addresses[flow.ways[0].server].ip,
                 "port": flow.port,
             },
-            "client": {"netns": rig.nodes[flow.client].path, "address": what.address(flow.client)},
+            "client": {"netns": rig.nodes[flow.client].path, "address": what.addresses[flow.ways[0].client].ip},
             "congestion": hosts.congestion(flow),
             "size": flow.size,
             "start_ns": flow.start_ns,
@@ -178,8 +178,8 @@ def _place(rig: Rig, flow: Flow, scratch: Path) -> Place:
         file.truncate(flow.size or UNLIMITED)
     plan = rig.plan
     return Place(
-        server=plan.address(flow.server),
-        client=plan.address(flow.client),
+        server=plan.addresses[flow.ways[0].server].ip,
+        client=plan.addresses[flow.ways[0].client].ip,
         port=flow.port,
         congestion=flow.congestion,
         folder=folder,

@@ -3,7 +3,9 @@
 //! Flows are measured as their packets come. Of each packet of a link 24 bytes are kept, since its two taps are
 //! read at different times.
 
-use super::spec::{Answer, Columns, FlowAnswer, FlowSpec, LinkAnswer, LinkSpec, Point, Points, Spec, Transport, Way};
+use super::spec::{
+    Answer, Columns, EndSpec, FlowAnswer, FlowSpec, LinkAnswer, LinkSpec, Point, Points, Spec, Transport, Way,
+};
 use crate::error::HostError;
 use crate::meters::{self, ClientMeter, Event, Known, Packet, Protocol, ServerMeter};
 use haltere_net::{Rate, Span, Time};
@@ -61,10 +63,10 @@ impl Analysis {
         if let Some((i, from_server)) = flow {
             let ((server, client), spec) = (&mut self.meters[i], &self.spec.flows[i]);
             // A tap may see the same packet come in and go out again; what leaves an end comes in where it is faced.
-            if spec.server.tap == tap && outgoing != (from_server == spec.server.facing) {
+            if spec.server.taps().any(|own| own == tap) && outgoing != (from_server == spec.server.facing) {
                 server.take(&packet, from_server);
             }
-            if spec.client.tap == tap && outgoing == (from_server == spec.client.facing) {
+            if spec.client.taps().any(|own| own == tap) && outgoing == (from_server == spec.client.facing) {
                 client.take(&packet, from_server);
             }
         }
@@ -114,7 +116,10 @@ impl Analysis {
 fn check(spec: &Spec) -> Result<(), HostError> {
     let taps = spec.taps.len();
     let ends = spec.flows.iter().enumerate().flat_map(|(i, f)| {
-        [(format!("flows[{i}].server.tap"), f.server.tap), (format!("flows[{i}].client.tap"), f.client.tap)]
+        let at = |end: &'static str, spec: &EndSpec| {
+            spec.taps().map(|tap| (format!("flows[{i}].{end}.tap"), tap)).collect::<Vec<_>>()
+        };
+        at("server", &f.server).into_iter().chain(at("client", &f.client))
     });
     let ways = spec.links.iter().enumerate();
     let ways = ways.flat_map(|(i, l)| points(l).map(move |p| (format!("links[{i}]"), p.tap)));
@@ -139,10 +144,7 @@ fn belongs(flow: &FlowSpec, protocol: Protocol, server: SocketAddrV4, client: So
         Transport::Tcp => Protocol::Tcp,
         Transport::Udp => Protocol::Udp,
     };
-    let is = |end: &super::spec::EndSpec, at: SocketAddrV4| {
-        end.address == *at.ip() && end.port.is_none_or(|port| port == at.port())
-    };
-    protocol == wanted && is(&flow.server, server) && is(&flow.client, client)
+    protocol == wanted && flow.server.is(server) && flow.client.is(client)
 }
 
 fn flow(spec: &FlowSpec, (server, client): &(ServerMeter, ClientMeter), zero: Time) -> FlowAnswer {
@@ -164,6 +166,7 @@ fn flow(spec: &FlowSpec, (server, client): &(ServerMeter, ClientMeter), zero: Ti
         sent_payload: s.sent_payload,
         retransmitted_packets: s.retransmitted_packets,
         spurious_retransmissions: s.spurious_retransmissions,
+        plain_packets: s.plain_packets,
         min_rtt_s: s.min_rtt.map(Span::as_secs_f64),
         mean_rtt_s: s.mean_rtt_s(),
         rtt_samples: s.rtt_samples,
@@ -189,6 +192,8 @@ fn columns(rows: &[Row], flows: &[FlowSpec], zero: Time) -> Columns {
         c.ack.push(p.ack);
         c.flags.push(p.flags);
         c.sacks.push(p.sacks().len() as u8);
+        c.data_seq.push(p.mapping.map(|m| m.data));
+        c.subflow_seq.push(p.mapping.map(|m| m.subflow));
     }
     c
 }

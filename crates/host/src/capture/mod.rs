@@ -8,7 +8,8 @@ mod ring;
 mod spec;
 
 pub use spec::{
-    Answer, Columns, EndSpec, FlowAnswer, FlowSpec, LinkAnswer, LinkSpec, Point, Points, Spec, TapSpec, Transport, Way,
+    Answer, Columns, EndSpec, FlowAnswer, FlowSpec, LinkAnswer, LinkSpec, OtherSpec, Point, Points, Spec, TapSpec,
+    Transport, Way,
 };
 
 use crate::clock;

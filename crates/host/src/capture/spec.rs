@@ -2,7 +2,7 @@
 
 use crate::meters::LinkCounts;
 use serde::{Deserialize, Serialize};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// What to capture.
 #[derive(Clone, Debug, Deserialize)]
@@ -80,9 +80,35 @@ pub struct EndSpec {
     /// Its port; any if absent.
     #[serde(default)]
     pub port: Option<u16>,
+    /// Its further addresses, each with its tap: the ends of other subflows of MPTCP. They have the same port.
+    #[serde(default)]
+    pub others: Vec<OtherSpec>,
     /// Whether the tap is not at this end's own interface but at the neighbour's interface that faces it.
     #[serde(default)]
     pub facing: bool,
+}
+
+/// A further address of an end, and where it is watched.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OtherSpec {
+    /// Number of the tap there.
+    pub tap: usize,
+    /// The address.
+    pub address: Ipv4Addr,
+}
+
+impl EndSpec {
+    /// Its taps.
+    pub(super) fn taps(&self) -> impl Iterator<Item = usize> {
+        std::iter::once(self.tap).chain(self.others.iter().map(|other| other.tap))
+    }
+
+    /// Whether it has this address and port.
+    pub(super) fn is(&self, at: SocketAddrV4) -> bool {
+        let own = self.address == *at.ip() || self.others.iter().any(|other| other.address == *at.ip());
+        own && self.port.is_none_or(|port| port == at.port())
+    }
 }
 
 /// One direction of a link, and where it is watched.
@@ -201,6 +227,8 @@ pub struct FlowAnswer {
     pub retransmitted_packets: u64,
     /// Of these, the ones of data that the client reported to have already (D-SACK).
     pub spurious_retransmissions: u64,
+    /// Packets with payload of the server that had no option of MPTCP.
+    pub plain_packets: u64,
     /// The server's smallest RTT sample, s (TCP).
     pub min_rtt_s: Option<f64>,
     /// The mean of its RTT samples, s.
@@ -246,4 +274,8 @@ pub struct Columns {
     pub flags: Vec<u8>,
     /// Number of SACK blocks.
     pub sacks: Vec<u8>,
+    /// Where MPTCP's mapping begins in the data, if the packet has one.
+    pub data_seq: Vec<Option<u64>>,
+    /// Where it begins in the subflow, the SYN having number 0.
+    pub subflow_seq: Vec<Option<u32>>,
 }

@@ -1,7 +1,7 @@
 //! What the packets at the client's tap say about a flow: what arrived, and when.
 
 use super::packet::{FIN, Packet, Protocol, RST, SYN, opens};
-use super::{Ranges, of_port, unwrap};
+use super::{Ends, Ranges, between, ends, unwrap};
 use haltere_net::Time;
 
 /// What a client received. Counts are over all connections of the flow.
@@ -33,7 +33,7 @@ pub struct ClientCounts {
 #[derive(Default)]
 pub struct ClientMeter {
     counts: ClientCounts,
-    connections: Vec<(u16, Receiver)>,
+    connections: Vec<(Ends, Receiver)>,
 }
 
 /// The receiving half of one TCP connection. Sequence numbers are 64 bits wide, the SYN having number 0.
@@ -55,8 +55,7 @@ impl ClientMeter {
         if p.protocol != Protocol::Tcp {
             return if from_server { c.on_datagram(p) } else { c.on_client(p) };
         }
-        let port = if from_server { p.destination.port() } else { p.source.port() };
-        let receiver = of_port(&mut self.connections, port);
+        let receiver = between(&mut self.connections, ends(p, from_server));
         if receiver.over && opens(p) {
             *receiver = Receiver::default();
         }
@@ -80,9 +79,14 @@ impl ClientMeter {
     }
 }
 
+/// Notes when something happened first. Packets of several taps do not come in the order of time.
+fn first(noted: &mut Option<Time>, p: &Packet) {
+    *noted = Some(noted.map_or(p.at, |t| t.min(p.at)));
+}
+
 impl ClientCounts {
     fn on_client(&mut self, p: &Packet) {
-        self.start.get_or_insert(p.at);
+        first(&mut self.start, p);
     }
 
     fn on_server(&mut self, p: &Packet) {
@@ -106,7 +110,7 @@ impl Receiver {
         if p.has(SYN) {
             self.isn = Some(p.seq);
             self.high = 1;
-            counts.connected.get_or_insert(p.at);
+            first(&mut counts.connected, p);
             return;
         }
         // A tap that came late has not seen the SYN.
@@ -128,10 +132,10 @@ impl Receiver {
         }
         self.high = self.high.max(end);
         if self.got.end_from(1) > 1 {
-            counts.first_byte.get_or_insert(p.at);
+            first(&mut counts.first_byte, p);
         }
         if new > 0 && !self.closing {
-            counts.completed = Some(p.at);
+            counts.completed = counts.completed.max(Some(p.at));
         }
     }
 }

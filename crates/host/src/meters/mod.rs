@@ -1,6 +1,7 @@
 //! Computes from packets seen at interfaces what the simulator counts, by the definitions of `haltere_sim::result`.
 //!
-//! Pure functions: packets go in, in the order of time at each tap, and results come out. Times of packets are readings
+//! Pure functions: packets go in, in the order of time at each tap, and results come out. The subflows of an MPTCP connection
+//! are connections of one flow, each with taps of its own. Times of packets are readings
 //! of `CLOCK_MONOTONIC`; only differences of them matter here.
 
 mod client;
@@ -14,6 +15,8 @@ pub use link::{Event, Known, LinkCounts, Matched, measure};
 pub use packet::{Packet, Protocol, parse};
 pub use ranges::Ranges;
 pub use server::{ServerCounts, ServerMeter};
+
+use std::net::SocketAddrV4;
 
 /// The most segments of TCP that one packet can be counted for: what a super-segment of 64 KiB can hold.
 const MOST_SEGMENTS: u32 = 1 << 16;
@@ -30,11 +33,19 @@ fn segments(bytes: u32, mss: Option<u32>) -> u64 {
     u64::from(most.clamp(1, MOST_SEGMENTS))
 }
 
-/// The connection of a client's port, which is new if it was not there.
-fn of_port<T: Default>(connections: &mut Vec<(u16, T)>, port: u16) -> &mut T {
-    let at = connections.iter().position(|c| c.0 == port).unwrap_or(connections.len());
+/// The two ends of a connection, the server's first.
+type Ends = (SocketAddrV4, SocketAddrV4);
+
+/// The ends of the connection that a packet belongs to.
+fn ends(p: &Packet, from_server: bool) -> Ends {
+    if from_server { (p.source, p.destination) } else { (p.destination, p.source) }
+}
+
+/// The connection between such ends, which is new if it was not there.
+fn between<T: Default>(connections: &mut Vec<(Ends, T)>, ends: Ends) -> &mut T {
+    let at = connections.iter().position(|c| c.0 == ends).unwrap_or(connections.len());
     if at == connections.len() {
-        connections.push((port, T::default()));
+        connections.push((ends, T::default()));
     }
     &mut connections[at].1
 }

@@ -25,6 +25,17 @@ pub enum Protocol {
     Other(u8),
 }
 
+/// Where bytes of a subflow lie in the data of an MPTCP connection (RFC 8684 section 3.3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mapping {
+    /// The sequence number of the first byte in the data, its lower 32 bits if the sender writes no more.
+    pub data: u64,
+    /// The sequence number of the first byte in the subflow, its SYN having number 0.
+    pub subflow: u32,
+    /// How many bytes go on so.
+    pub len: u16,
+}
+
 /// A packet's headers, and when they passed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet {
@@ -52,6 +63,10 @@ pub struct Packet {
     pub mss: Option<u16>,
     /// TSval and TSecr (RFC 7323).
     pub timestamps: Option<(u32, u32)>,
+    /// Whether TCP's header has an option of MPTCP (RFC 8684).
+    pub multipath: bool,
+    /// MPTCP's mapping of a segment with data.
+    pub mapping: Option<Mapping>,
     pub(super) sack: [(u32, u32); MOST_SACKS],
     pub(super) sacks: u8,
     /// A fingerprint: the same at every tap that the packet passes, and almost surely different from that of others.
@@ -104,6 +119,8 @@ pub fn parse(at: Time, bytes: &[u8]) -> Option<Packet> {
         options: 0,
         mss: None,
         timestamps: None,
+        multipath: false,
+        mapping: None,
         sack: [(0, 0); MOST_SACKS],
         sacks: 0,
         identity: 0,
@@ -169,11 +186,32 @@ fn read_options(packet: &mut Packet, mut rest: &[u8]) {
                     }
                 }
             }
+            30 => {
+                packet.multipath = true;
+                packet.mapping = packet.mapping.or_else(|| mapping(option));
+            }
             8 => packet.timestamps = word(option, 2).zip(word(option, 6)),
             _ => {}
         }
         rest = after;
     }
+}
+
+/// Reads the mapping of a DSS option (RFC 8684 section 3.3), if it has one.
+fn mapping(option: &[u8]) -> Option<Mapping> {
+    const DSS: u8 = 2;
+    let flags = *option.get(3)?;
+    let has = |flag: u8| flags & flag != 0;
+    if option.get(2)? >> 4 != DSS || !has(4) {
+        return None;
+    }
+    let at = 4 + if has(1) { if has(2) { 8 } else { 4 } } else { 0 };
+    let (data, wide) = if has(8) {
+        (u64::from(word(option, at)?) << 32 | u64::from(word(option, at + 4)?), 8)
+    } else {
+        (u64::from(word(option, at)?), 4)
+    };
+    Some(Mapping { data, subflow: word(option, at + wide)?, len: half(option, at + wide + 4)? })
 }
 
 fn half(bytes: &[u8], at: usize) -> Option<u16> {
@@ -223,6 +261,8 @@ pub(super) mod tests {
             options: 0,
             mss: None,
             timestamps: None,
+            multipath: false,
+            mapping: None,
             sack: [(0, 0); MOST_SACKS],
             sacks: 0,
             identity: us,

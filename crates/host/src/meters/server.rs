@@ -1,7 +1,7 @@
 //! What the packets at the server's tap say about a flow: packets sent, retransmissions, and round-trip times.
 
 use super::packet::{ACK, Packet, Protocol, RST, SYN, opens};
-use super::{Ranges, of_port, segments, unwrap};
+use super::{Ends, Ranges, between, ends, segments, unwrap};
 use haltere_net::{Span, Time};
 use std::collections::VecDeque;
 
@@ -16,6 +16,8 @@ pub struct ServerCounts {
     pub retransmitted_packets: u64,
     /// Retransmissions of data that the client reported to have already (D-SACK, RFC 2883).
     pub spurious_retransmissions: u64,
+    /// Packets with payload without an option of MPTCP.
+    pub plain_packets: u64,
     /// The smallest RTT sample.
     pub min_rtt: Option<Span>,
     /// Sum of the RTT samples, ns.
@@ -41,7 +43,7 @@ impl ServerCounts {
 #[derive(Default)]
 pub struct ServerMeter {
     counts: ServerCounts,
-    connections: Vec<(u16, Sender)>,
+    connections: Vec<(Ends, Sender)>,
 }
 
 impl ServerMeter {
@@ -54,8 +56,7 @@ impl ServerMeter {
             }
             return;
         }
-        let port = if from_server { p.destination.port() } else { p.source.port() };
-        let sender = of_port(&mut self.connections, port);
+        let sender = between(&mut self.connections, ends(p, from_server));
         if sender.over && opens(p) {
             *sender = Sender::default();
         }
@@ -123,6 +124,7 @@ impl Sender {
         let end = start + u64::from(p.payload);
         let mss = self.mss(p);
         counts.sent_packets += segments(p.payload, mss);
+        counts.plain_packets += u64::from(!p.multipath);
         counts.sent_payload += u64::from(p.payload);
         if start < self.high {
             counts.retransmitted_packets += segments((end.min(self.high) - start) as u32, mss);

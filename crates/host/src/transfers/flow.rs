@@ -14,9 +14,10 @@ use rustix::net::sockopt::{
     set_tcp_congestion, set_tcp_quickack, socket_error,
 };
 use rustix::net::{
-    AddressFamily, SendFlags, SocketAddrV4, SocketFlags, SocketType, accept_with, bind, connect, getsockname, listen,
-    send, socket_with,
+    AddressFamily, SendFlags, SocketAddrV4, SocketFlags, SocketType, accept_with, bind, connect, getsockname, ipproto,
+    listen, send, socket_with,
 };
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 /// Bytes of one write, so many that few writes fill a large socket buffer.
@@ -86,7 +87,9 @@ impl<'a> Flow<'a> {
         enter(spaces, spec.server.netns.as_deref(), &server_at)?;
         let listener = socket(spec, index)?;
         set_socket_reuseaddr(&listener, true).doing(&server_at, || "set SO_REUSEADDR".into())?;
-        let address = SocketAddrV4::new(spec.server.address, spec.server.port);
+        // A subflow may come to any address of its host: where the server announces them, to another than the first.
+        let own = if spec.options.multipath { Ipv4Addr::UNSPECIFIED } else { spec.server.address };
+        let address = SocketAddrV4::new(own, spec.server.port);
         bind(&listener, &address).doing(&server_at, || {
             format!("bind to {address} (the address must be one of the namespace, the port free there)")
         })?;
@@ -334,8 +337,14 @@ fn enter(spaces: &mut Namespaces, path: Option<&str>, at: &str) -> Result<(), Ho
 fn socket(spec: &FlowSpec, index: usize) -> Result<OwnedFd, HostError> {
     let at = |field: &str| format!("flows[{index}].{field}");
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let fd = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)
-        .doing(&format!("flows[{index}]"), || "make a TCP socket".into())?;
+    let protocol = spec.options.multipath.then_some(ipproto::MPTCP);
+    let fd = socket_with(AddressFamily::INET, SocketType::STREAM, flags, protocol).doing(
+        &format!("flows[{index}]"),
+        || match protocol {
+            None => "make a TCP socket".into(),
+            Some(_) => "make an MPTCP socket (a kernel with CONFIG_MPTCP, net.mptcp.enabled = 1)".into(),
+        },
+    )?;
     set_tcp_congestion(&fd, &spec.congestion).map_err(|e| {
         let known = super::congestion_controls().unwrap_or_default().join(", ");
         let message = format!("the kernel refuses congestion control {:?} ({e}); it offers {known}", spec.congestion);

@@ -87,6 +87,9 @@ pub struct ClientSpec {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
+    /// The sockets are of MPTCP, which uses the paths that the path manager of their namespaces knows.
+    #[serde(default)]
+    pub multipath: bool,
     /// TCP paces, whatever the congestion control.
     #[serde(default)]
     pub paced: bool,

@@ -11,7 +11,7 @@ use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Socket, Type};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::{TcpSocket, TcpStream};
@@ -47,7 +47,8 @@ pub async fn fetch(client: &Client, tls: ClientConfig, seen: &Seen) -> Result<()
 
 async fn connect(client: &Client) -> Result<TcpStream, Error> {
     let at = |e: std::io::Error| Error::new(client.connect, format!("cannot be connected to: {e}"));
-    let socket = Socket::new(Domain::for_address(client.connect), Type::STREAM.nonblocking(), Some(Protocol::TCP));
+    let protocol = client.common.protocol();
+    let socket = Socket::new(Domain::for_address(client.connect), Type::STREAM.nonblocking(), Some(protocol));
     let socket = socket.map_err(at)?;
     if let Some(congestion) = &client.common.congestion {
         congestion.set(&socket)?;

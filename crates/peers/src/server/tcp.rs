@@ -11,7 +11,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http2::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Socket, Type};
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
@@ -39,7 +39,8 @@ pub async fn serve(server: &Server, tls: rustls::ServerConfig, log: Log) -> Resu
 }
 
 fn listen(server: &Server) -> Result<TcpListener, Error> {
-    let socket = Socket::new(Domain::for_address(server.listen), Type::STREAM.nonblocking(), Some(Protocol::TCP));
+    let protocol = server.common.protocol();
+    let socket = Socket::new(Domain::for_address(server.listen), Type::STREAM.nonblocking(), Some(protocol));
     let socket = socket.map_err(|e| Error::new(server.listen, e))?;
     if let Some(congestion) = &server.common.congestion {
         congestion.set(&socket)?;

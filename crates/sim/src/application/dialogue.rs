@@ -14,11 +14,13 @@ pub(super) struct Part {
     /// Bytes that were read.
     pub(super) heard: u64,
     stream: Option<StreamId>,
+    /// Whether the stream is to be ended once everything was heard: its end would have taken a packet of its own.
+    open_end: bool,
 }
 
 impl Part {
     pub(super) fn new(says: &[Say]) -> Part {
-        Part { says: says.to_vec(), said: 0, heard: 0, stream: None }
+        Part { says: says.to_vec(), said: 0, heard: 0, stream: None, open_end: false }
     }
 
     pub(super) fn listen(&mut self, stream: StreamId, socket: SocketId, sockets: &mut Sockets<'_>, now: Time) {
@@ -28,12 +30,24 @@ impl Part {
         }
     }
 
-    /// Sends the messages that are due. The last message ends the stream.
+    /// Sends the messages that are due. The last message ends the stream, if the end goes with it.
     fn speak(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) {
         let said = self.said;
         self.say(socket, sockets);
         if self.said > said
             && self.said == self.says.len()
+            && let (Some(stream), Some(connection)) = (self.stream, sockets.get(socket))
+        {
+            self.open_end = !connection.ends_with_data();
+            if !self.open_end {
+                connection.finish(stream);
+            }
+        }
+    }
+
+    /// Ends the stream, if its last message did not.
+    fn end(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) {
+        if std::mem::take(&mut self.open_end)
             && let (Some(stream), Some(connection)) = (self.stream, sockets.get(socket))
         {
             connection.finish(stream);
@@ -132,6 +146,9 @@ impl Application for Dialogue {
                     }
                 }
                 asking.part.speak(socket, sockets);
+                if heard >= asking.end {
+                    asking.part.end(socket, sockets);
+                }
             }
             (End::Server(part, _), Event::Readable(stream)) => {
                 part.listen(stream, socket, sockets, cx.now);

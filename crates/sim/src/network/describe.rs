@@ -1,6 +1,6 @@
 //! A scenario's network as data, for a rig.
 
-use super::{Between, Way, ends, network, ways};
+use super::{Between, FlowPath, Way, ends, network, ways};
 use crate::scenario::{App, Links, Load, Probe, ProbeMode, Quantity, Scenario, ScenarioError};
 use haltere_net::Span;
 use haltere_net::link::LinkConfig;
@@ -45,13 +45,24 @@ struct AddressDescription {
 }
 
 /// A route: `node` sends packets for the address `to` on `link`. With `from`, this applies only to packets from this
-/// address of the node.
+/// address of the node. `crossing` routes join addresses that are not a pair: a further subflow of MPTCP goes from a further
+/// address of the client to the first of the server.
 #[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]
 struct RouteDescription {
     node: u32,
     from: Option<u32>,
     to: u32,
     link: u32,
+    crossing: bool,
+}
+
+/// A path of a flow: the addresses of its ends, and the link that is next to each of them.
+#[derive(Serialize)]
+struct WayDescription {
+    client: u32,
+    server: u32,
+    client_link: u32,
+    server_link: u32,
 }
 
 #[derive(Serialize)]
@@ -67,6 +78,8 @@ struct FlowDescription {
     pair: u32,
     server: u32,
     client: u32,
+    /// Its paths, that on which it connects first.
+    ways: Vec<WayDescription>,
     mtu: u32,
     size: Option<u64>,
     tos: Option<u8>,
@@ -180,7 +193,7 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
                     let at = edges[edge as usize].from;
                     let own = network.topology.addresses(at);
                     let from = (own.len() > 1 && own.contains(&from)).then_some(from.0);
-                    RouteDescription { node: at.0, from, to: to.0, link: edge / 2 }
+                    RouteDescription { node: at.0, from, to: to.0, link: edge / 2, crossing: false }
                 }));
             }
         }
@@ -197,6 +210,9 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
     for (i, load) in scenario.loads.iter().enumerate() {
         beside(format!("loads[{i}]"), ends(scenario, load.pair, &load.server, &load.client))?;
     }
+    for flow in network.flows.iter().filter(|flow| flow.contender.transport.is_multipath()) {
+        routes.extend(crossing(flow));
+    }
     let ns = |q: Option<Quantity<Span>>| q.map(|q| q.0.as_nanos());
     let flows = network.flows.iter().zip(&scenario.flows).enumerate().map(|(i, (path, flow))| FlowDescription {
         flow: i as u32,
@@ -210,6 +226,7 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
         pair: flow.pair.unwrap_or(0),
         server: path.server.0,
         client: path.client.0,
+        ways: path.ways.iter().map(way).collect(),
         mtu: path.first().mtu,
         size: flow.total(),
         tos: flow.tos,
@@ -240,5 +257,31 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
         time_limit_ns: ns(scenario.time_limit),
         duration_ns: ns(scenario.duration),
         measure_from_ns: ns(scenario.measure_from),
+    })
+}
+
+/// The first link of a route. A route has at least one.
+fn first_link(route: &[u32]) -> u32 {
+    route.first().map_or(0, |edge| edge / 2)
+}
+
+fn way(way: &Way) -> WayDescription {
+    let (client_link, server_link) = (first_link(&way.up), first_link(&way.down));
+    WayDescription { client: way.client.0, server: way.server.0, client_link, server_link }
+}
+
+/// The routes between addresses that are not a pair. The client's address decides which path they take.
+fn crossing(flow: &FlowPath) -> impl Iterator<Item = RouteDescription> {
+    let pairs = flow.ways.iter().flat_map(|way| flow.ways.iter().map(move |other| (way, other.server)));
+    let crossed = pairs.filter(|(way, server)| way.server != *server);
+    crossed.flat_map(|(way, server)| {
+        let ends = [(flow.client, way.client, server, &way.up), (flow.server, server, way.client, &way.down)];
+        ends.map(|(node, from, to, route)| RouteDescription {
+            node: node.0,
+            from: Some(from.0),
+            to: to.0,
+            link: first_link(route),
+            crossing: true,
+        })
     })
 }

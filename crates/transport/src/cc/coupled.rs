@@ -64,6 +64,7 @@ pub(super) mod samples {
             in_flight: 0,
             queued: 0,
             capacity: segments * MSS,
+            overhead: 0,
             mss: MSS,
             srtt: Some(Span::from_millis(*rtt_ms)),
             min_rtt: Some(Span::from_millis(*rtt_ms)),

@@ -77,7 +77,7 @@ impl Config {
     /// of two is the next. For segments of 1460 bytes that is 2304: `ss` shows a first buffer of 69 120 bytes for a BBR socket,
     /// three windows of ten segments.
     pub(super) fn segment_memory(&self) -> u64 {
-        const HEADERS: u64 = 256;
+        const HEADERS: u64 = 320;
         const END: u64 = 320;
         const DESCRIPTOR: u64 = 256;
         let mss = u64::from(self.tcp.mtu.saturating_sub(self.tcp.base_header));

@@ -1,18 +1,24 @@
 //! Data that a subflow holds up is sent again on others.
 
 use super::connection::{Connection, Mode};
+use super::sending::piece_end;
 use crate::endpoint::Role;
 use crate::path::PathState;
 use haltere_net::{PathId, Span, Time};
 
 /// The data-level timeout if no subflow has a timer (Linux: `TCP_RTO_MIN`).
-const LEAST_TIMEOUT: Span = Span::from_millis(200);
-/// Linux keeps the data of a connection in pieces of at most this size (`mptcp_carve_data_frag`), and sends one again at a
-/// data-level timeout.
-pub(super) const PIECE: u64 = 32 << 10;
+pub(super) const LEAST_TIMEOUT: Span = Span::from_millis(200);
 
 impl Connection {
-    /// Sets the data-level retransmission timer to the longest of the subflows' timeouts (Linux: `mptcp_set_timeout`).
+    /// Notes the longest of the subflows' timeouts, for which the data-level retransmission timer is set from now on (Linux:
+    /// `mptcp_set_timeout`, which runs whenever data is to be given to a subflow, and then only).
+    pub(super) fn note_timeouts(&mut self, now: Time) {
+        let timers =
+            self.live().filter(|s| s.tcp.is_established() && s.stale == 0).filter_map(|s| s.tcp.timer_left(now));
+        self.sending.interval = timers.max().filter(|span| !span.is_zero()).unwrap_or(LEAST_TIMEOUT);
+    }
+
+    /// Sets the data-level retransmission timer, if it does not run.
     pub(super) fn set_data_timer(&mut self, now: Time) {
         if self.config.tcp.role == Role::Client {
             self.subflows.iter_mut().flatten().for_each(|s| s.expect_fourth(now));
@@ -24,10 +30,9 @@ impl Connection {
         if self.sending.timer != Time::NEVER {
             return;
         }
-        let timers = self.live().filter(|s| s.tcp.is_established() && s.stale == 0).map(|s| s.tcp.timeouts().next);
-        let longest =
-            timers.filter(|at| *at != Time::NEVER).max().map(|at| at.since(now)).filter(|span| !span.is_zero());
-        self.sending.timer = now + longest.unwrap_or(LEAST_TIMEOUT);
+        let interval = self.sending.interval;
+        let at = self.live().next().map_or(Time::NEVER, |s| s.tcp.deadline(now, interval));
+        self.sending.timer = at;
     }
 
     /// Nothing was acknowledged to the connection for the longest timeout of its subflows.
@@ -42,7 +47,7 @@ impl Connection {
         }
         let idle = self.idle_subflow();
         if let Some(path) = idle {
-            let (start, end) = (self.sending.una, self.sending.next.min(self.sending.una + PIECE));
+            let (start, end) = (self.sending.una, self.sending.next.min(piece_end(self.sending.una)));
             self.give_to(path, start, end - start);
             self.account(start, end - start);
         }
@@ -101,7 +106,7 @@ impl Connection {
         let others = self.live().filter(|s| s.state(&self.config).usable()).count() > 1;
         let Connection { subflows, sending, .. } = self;
         let Some(Some(subflow)) = subflows.get_mut(at) else { return };
-        let in_row = subflow.tcp.timeouts().in_row;
+        let in_row = subflow.tcp.timeouts_in_row();
         let before = std::mem::replace(&mut subflow.timeouts, in_row);
         if in_row > before && others {
             for (start, end) in subflow.unacknowledged() {

@@ -1,7 +1,20 @@
 //! The data that a connection has to send: what no subflow was given, what is outstanding, what is to be sent again.
 
+use super::repair::LEAST_TIMEOUT;
 use crate::ranges::RangeSet;
-use haltere_net::Time;
+use haltere_net::{Span, Time};
+
+/// Linux keeps the data of a connection in pieces (`mptcp_data_frag`): a header and data fill 32 KiB of memory. A subflow gets
+/// a piece as a whole, and one is sent again at a data-level timeout.
+const PIECE: u64 = (32 << 10) - PIECE_HEADER;
+const PIECE_HEADER: u64 = 40;
+/// The part of the send buffer that does not depend on subflows, bytes (`net.ipv4.tcp_wmem`, the first of three).
+pub(super) const LEAST_BUFFER: u64 = 4096;
+
+/// The end of the piece that holds the byte at `position`.
+pub(super) fn piece_end(position: u64) -> u64 {
+    (position / PIECE + 1).saturating_mul(PIECE)
+}
 
 /// The sending side of the data.
 #[derive(Debug)]
@@ -27,6 +40,8 @@ pub(super) struct Sending {
     pub told_blocked: bool,
     /// When the data-level retransmission timer expires.
     pub timer: Time,
+    /// For how long it is set.
+    pub interval: Span,
     /// Bytes that were given to a subflow again.
     pub reinjected: u64,
     /// Where the last repair of a full window began, so that it is not repeated.
@@ -47,6 +62,7 @@ impl Sending {
             fin_acked: false,
             told_blocked: false,
             timer: Time::NEVER,
+            interval: LEAST_TIMEOUT,
             reinjected: 0,
             repaired: None,
         }
@@ -63,12 +79,25 @@ impl Sending {
     }
 
     /// The send buffer has room for `buffer` bytes. An application that wrote until it was full goes on when a third of it
-    /// is free (Linux: `sk_stream_is_writeable`).
+    /// is free (Linux: `sk_stream_is_writeable`). A buffer that is not full takes a piece as a whole (`mptcp_sendmsg`).
     pub fn fill(&mut self, buffer: u64) {
-        let held = self.accepted.saturating_sub(self.una);
-        if held <= buffer / 3 * 2 {
-            self.accepted = self.accepted.max(self.una.saturating_add(buffer)).min(self.written);
+        if self.memory() > buffer / 3 * 2 {
+            return;
         }
+        while self.accepted < self.written && self.memory() < buffer {
+            self.accepted = piece_end(self.accepted).min(self.written);
+        }
+    }
+
+    /// The memory that the send buffer takes, bytes.
+    fn memory(&self) -> u64 {
+        let pieces = self.accepted.div_ceil(PIECE).saturating_sub(self.una / PIECE);
+        self.accepted.saturating_sub(self.una) + pieces * PIECE_HEADER
+    }
+
+    /// Whether the application has more than the send buffer took.
+    pub fn is_full(&self) -> bool {
+        self.accepted < self.written
     }
 
     /// Bytes that subflows were given and that are not acknowledged.

@@ -1,7 +1,7 @@
 //! Which subflow gets which data.
 
 use super::connection::{Connection, Mode};
-use super::repair::PIECE;
+use super::sending::{LEAST_BUFFER, piece_end};
 use super::subflow::Subflow;
 use crate::path::{PathState, PathView};
 use crate::scheduler::{Demand, Pick};
@@ -16,6 +16,9 @@ impl Connection {
         }
         while self.sending.is_waiting() {
             let demand = self.demand();
+            if demand.waiting > 0 {
+                self.note_timeouts(now);
+            }
             let Some((start, most)) = self.waiting(&demand, now) else { break };
             if !self.has_place() {
                 break;
@@ -61,10 +64,11 @@ impl Connection {
         }
     }
 
-    /// What there is to send. The send buffer of the connection is as large as those of its subflows together (Linux:
-    /// `mptcp_sync_sndbuf`).
+    /// What there is to send. The send buffer of the connection is as large as those of its open subflows together and the least
+    /// that a socket has (Linux: `__mptcp_sync_sndbuf`).
     fn demand(&mut self) -> Demand {
-        let buffers = self.live().map(|s| s.capacity).fold(0, u64::saturating_add);
+        let open = self.live().filter(|s| s.tcp.is_established());
+        let buffers = open.map(|s| s.capacity).fold(LEAST_BUFFER, u64::saturating_add);
         self.sending.fill(buffers);
         let again: u64 = self.sending.again.iter().map(|(start, end)| end - start).sum();
         Demand {
@@ -136,17 +140,20 @@ impl Connection {
 
     /// How many bytes a subflow gets of those that wait: a burst, as far as it has room. Linux gives pieces as a whole
     /// (`__subflow_push_pending`), and a scheduler by segment gives one.
-    fn portion(&self, view: &PathView, most: u64) -> u64 {
-        let unit = if self.scheduler.burst() > view.mss { PIECE } else { view.mss.max(1) };
-        let units = |bytes: u64| bytes.div_ceil(unit).max(1).saturating_mul(unit);
-        let room = (view.capacity - (view.mss - 1).min(view.capacity)).saturating_sub(view.held());
-        most.min(units(self.scheduler.burst())).min(units(room))
+    fn portion(&self, view: &PathView, start: u64, most: u64) -> u64 {
+        let room = (view.capacity - (view.mss - 1).min(view.capacity)).saturating_sub(view.memory());
+        let bytes = self.scheduler.burst().min(room).max(1);
+        if self.scheduler.burst() > view.mss {
+            return most.min(piece_end(start.saturating_add(bytes - 1)) - start);
+        }
+        let unit = view.mss.max(1);
+        most.min(bytes.div_ceil(unit).saturating_mul(unit))
     }
 
     /// Gives a subflow the next data. Returns whether it took some.
     fn give(&mut self, path: PathId, start: u64, most: u64, now: Time) -> bool {
         let Some(view) = self.views.iter().find(|view| view.id == path).copied() else { return false };
-        let len = self.portion(&view, most);
+        let len = self.portion(&view, start, most);
         self.give_to(path, start, len);
         self.account(start, len);
         self.scheduler.on_given(path, len, now);
@@ -154,7 +161,7 @@ impl Connection {
     }
 
     fn give_copies(&mut self, paths: &[PathId], start: u64, most: u64, now: Time) -> bool {
-        let portions = self.views.iter().filter(|v| paths.contains(&v.id)).map(|v| self.portion(v, most));
+        let portions = self.views.iter().filter(|v| paths.contains(&v.id)).map(|v| self.portion(v, start, most));
         let Some(len) = portions.min().filter(|&len| len > 0) else { return false };
         for (k, &path) in paths.iter().enumerate() {
             self.give_to(path, start, len);
@@ -179,9 +186,9 @@ impl Connection {
         self.sending.next = next.max(end);
     }
 
-    /// Lets the send buffers of subflows grow while data waits. Returns whether one did.
+    /// Lets the send buffers of subflows grow while the application waits for room. Returns whether one did.
     pub(super) fn expand(&mut self) -> bool {
-        if self.mode != Mode::Multipath || !self.sending.is_waiting() {
+        if self.mode != Mode::Multipath || !self.sending.is_full() {
             return false;
         }
         let Connection { subflows, config, .. } = self;

@@ -4,7 +4,7 @@
 //! time*. If the send buffer of that subflow is full it waits, even if another has room. A pick is for a burst of up to
 //! 65428 bytes, after which the average moves towards the socket's present pacing rate, the more the less the subflow held.
 //!
-//! Two things differ. The kernel counts the memory of a send buffer, here it is the bytes of data. A socket has a pacing
+//! One thing differs. A socket has a pacing
 //! rate from the start, a path only after its first RTT sample ([`PathView::nominal_rate`]); until then it is passed over
 //! if another path has one.
 
@@ -51,12 +51,12 @@ impl Linux {
     /// The linger time of a path: shorter is smaller. `None` if its rate is unknown.
     fn linger(&mut self, path: &PathView) -> Option<u128> {
         let rate = self.average(path)?;
-        Some((u128::from(path.held()) << 64) / u128::from(rate.as_bps()))
+        Some((u128::from(path.memory()) << 64) / u128::from(rate.as_bps()))
     }
 
     fn move_average(&mut self, path: &PathView, burst: u64) {
         let Some(now) = path.nominal_rate() else { return };
-        let (held, given) = (u128::from(path.held()), u128::from(burst));
+        let (held, given) = (u128::from(path.memory()), u128::from(burst));
         if let Some((_, average)) = self.averages.iter_mut().find(|(id, _)| *id == path.id) {
             let weigh = |rate: Rate, by: u128| u128::from(rate.as_bps()).saturating_mul(by);
             let sum = weigh(*average, held).saturating_add(weigh(now, given));

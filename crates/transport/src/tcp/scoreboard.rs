@@ -85,6 +85,8 @@ pub(super) struct Delivery {
 #[derive(Clone, Debug)]
 pub(super) struct Scoreboard {
     records: VecDeque<Record>,
+    /// How many records begin a super-segment.
+    super_segments: u32,
     /// Number of the first record; numbers never repeat within a window.
     base: u32,
     oldest: u32,
@@ -108,6 +110,7 @@ impl Default for Scoreboard {
     fn default() -> Self {
         Scoreboard {
             records: VecDeque::new(),
+            super_segments: 0,
             base: 0,
             oldest: NONE,
             newest: NONE,
@@ -209,6 +212,7 @@ impl Scoreboard {
         let marks = Marks::default();
         self.transmissions += 1;
         let (order, older) = (self.transmissions, self.newest);
+        self.super_segments += u32::from(begins);
         self.records.push_back(Record { seq, end, fin, begins, marks, sent, order, tx, older, newer: NONE });
         self.follow(n);
     }
@@ -301,7 +305,8 @@ impl Scoreboard {
     pub(super) fn acknowledge(&mut self, una: u64, high_seq: u64, out: &mut Delivery, mut visit: impl FnMut(&Record)) {
         while let Some(record) = self.records.front().filter(|r| r.end <= una) {
             let n = self.base;
-            let Record { marks, older, newer, .. } = *record;
+            let Record { marks, older, newer, begins, .. } = *record;
+            self.super_segments -= u32::from(begins);
             if marks.has(Marks::EVER_RETRANS) {
                 if marks.has(Marks::RETRANS) {
                     self.retransmitted -= 1;
@@ -334,6 +339,11 @@ impl Scoreboard {
             }
         }
         self.sacked_ranges.remove_below(una);
+    }
+
+    /// How many super-segments are kept. One counts as long as its first segment is.
+    pub(super) fn super_segments(&self) -> u64 {
+        u64::from(self.super_segments)
     }
 
     /// Frees the memory of a long flight if nothing is in flight.
@@ -491,6 +501,7 @@ impl Scoreboard {
             }
             if u64::from(count) >= most {
                 record.begins = true;
+                self.super_segments += 1;
                 break;
             }
             count += 1;

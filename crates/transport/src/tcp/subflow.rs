@@ -3,6 +3,7 @@
 
 use super::connection::{Connection, State};
 use super::sender::Sender;
+use super::supersegment::LARGEST;
 use crate::cc;
 use crate::path::{PathState, PathView};
 use haltere_net::{PathId, Span, Time};
@@ -36,6 +37,15 @@ impl Sender {
         }
     }
 
+    /// What its send buffer keeps beside the bytes in flight and those that are not sent (Linux: `sk_wmem_queued`): all that
+    /// is not acknowledged in order, and a descriptor for each super-segment.
+    pub(super) fn buffer_overhead(&self) -> u64 {
+        let unsent = self.unsent();
+        let counted = self.in_flight() + unsent;
+        let descriptors = self.board.super_segments() + unsent.div_ceil(LARGEST);
+        self.written.saturating_sub(self.una).saturating_sub(counted) + descriptors * DESCRIPTOR
+    }
+
     /// What others see of the subflow.
     pub(super) fn view(&self, state: PathState) -> PathView {
         PathView {
@@ -47,6 +57,7 @@ impl Sender {
             in_flight: self.in_flight(),
             queued: self.unsent(),
             capacity: u64::MAX,
+            overhead: self.buffer_overhead(),
             mss: self.mss,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min(),
@@ -62,14 +73,9 @@ impl Sender {
     }
 }
 
-/// What a subflow reports about its timeouts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Timeouts {
-    /// Timeouts in a row without an acknowledgement.
-    pub in_row: u32,
-    /// When the retransmission timer expires, or [`Time::NEVER`].
-    pub next: Time,
-}
+/// The memory of an empty descriptor of a segment or super-segment in a send buffer, bytes (Linux: `SKB_TRUESIZE` of the
+/// smallest head, on 64-bit machines).
+const DESCRIPTOR: u64 = 896;
 
 impl Connection {
     /// The state that others see: whether it may carry data.
@@ -121,6 +127,11 @@ impl Connection {
         (self.tx.in_flight(), self.tx.unsent())
     }
 
+    /// What its send buffer keeps beside these.
+    pub(crate) fn buffer_overhead(&self) -> u64 {
+        self.tx.buffer_overhead()
+    }
+
     /// Whether everything that was given is acknowledged.
     pub(crate) fn is_idle(&self) -> bool {
         self.tx.una == self.tx.written
@@ -148,8 +159,19 @@ impl Connection {
         self.tx.window_end.saturating_sub(self.tx.una)
     }
 
-    pub(crate) fn timeouts(&self) -> Timeouts {
-        Timeouts { in_row: self.tx.retransmits, next: self.tx.retransmission_timer() }
+    /// Retransmission timeouts in a row without an acknowledgement.
+    pub(crate) fn timeouts_in_row(&self) -> u32 {
+        self.tx.retransmits
+    }
+
+    /// How long it is until its retransmission or probe timer is due, if one runs.
+    pub(crate) fn timer_left(&self, now: Time) -> Option<Span> {
+        self.tx.timer_left(now)
+    }
+
+    /// When a timer of its host that is set for `span` expires.
+    pub(crate) fn deadline(&self, now: Time, span: Span) -> Time {
+        self.tx.ticks.deadline(now, span)
     }
 
     /// Sends an acknowledgement as soon as possible.

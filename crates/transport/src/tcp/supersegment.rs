@@ -10,7 +10,7 @@ use crate::cc::Phase;
 use haltere_net::{Span, Time};
 
 /// The largest number of bytes in a super-segment: 64 KiB less one and the room for headers.
-const LARGEST: u64 = 65_536 - 1 - 320;
+pub(super) const LARGEST: u64 = 65_536 - 1 - 320;
 /// A super-segment holds the bytes that the pacing rate gives in 2^-10 s (`sk_pacing_shift`).
 const SHIFT: u32 = 10;
 /// On short paths an allowance is added. It halves with each 2^9 us of RTT (`tcp_tso_rtt_log`).

@@ -42,6 +42,23 @@ impl Ticks {
     }
 }
 
+impl Ticks {
+    /// The time at which a timer that is set at `now` for `span` is due. The wheel may let it expire later.
+    pub(super) fn due(&self, now: Time, span: Span) -> Time {
+        let tick = self.tick.as_nanos();
+        if tick == 0 {
+            return now + span;
+        }
+        let ticks = now.as_nanos().saturating_add(self.phase) / tick + span.as_nanos().div_ceil(tick);
+        Time::from_nanos(ticks.saturating_mul(tick).saturating_sub(self.phase))
+    }
+
+    /// How long it is until a timer is due, by the host's count of ticks.
+    pub(super) fn left(&self, now: Time, due: Time) -> Span {
+        due.since(self.due(now, Span::ZERO))
+    }
+}
+
 /// The clock of the timestamp option: milliseconds, starting at 1. It is never 0, which means that there is none. It
 /// wraps after 49.7 days.
 pub(super) fn timestamp(now: Time) -> u32 {

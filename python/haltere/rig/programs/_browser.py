@@ -37,7 +37,7 @@ class Browser:
     packages: Mapping[str, str] = field(default_factory=lambda: {"chromium": "apt-get install chromium"})
 
     @property
-    def transport(self) -> Literal["tcp", "quic"]:
+    def transport(self) -> Literal["tcp", "quic", "mptcp"]:
         return self.own.transport
 
     @property

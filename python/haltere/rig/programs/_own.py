@@ -17,7 +17,7 @@ class Own:
 
     name: str
     summary: str
-    transport: Literal["tcp", "quic"]
+    transport: Literal["tcp", "quic", "mptcp"]
     congestion: Congestion
     role: Role = "contender"
     virtual: bool = True
@@ -30,10 +30,12 @@ class Own:
         return core.VERSION
 
     def server(self, at: Place) -> Command:
+        # A subflow of MPTCP may come to any address of its host.
+        own = "0.0.0.0" if self.transport == "mptcp" else at.server  # noqa: S104 (in a namespace of its own)
         return self._command(
-            ("server", "--listen", f"{at.server}:{at.port}", "--stats", str(at.folder / "server.json")),
+            ("server", "--listen", f"{own}:{at.port}", "--stats", str(at.folder / "server.json")),
             ("--cert", str(at.cert), "--key", str(at.key), "--congestion", self.congestion.word(at.congestion)),
-            ready=Listening("tcp" if self.transport == "tcp" else "udp", at.port),
+            ready=Listening("udp" if self.transport == "quic" else "tcp", at.port),
         )
 
     def client(self, at: Place) -> Command:
@@ -44,7 +46,8 @@ class Own:
 
     def _command(self, *parts: tuple[str, ...], ready: Listening | None = None) -> Command:
         (end, *rest), *more = parts
-        words = (end, "--mode", self.transport, *rest, *(word for part in more for word in part))
+        mode = ("--mode", "tcp", "--multipath") if self.transport == "mptcp" else ("--mode", self.transport)
+        words = (end, *mode, *rest, *(word for part in more for word in part))
         return Command((sys.executable, "-m", f"{__package__}._peer", *words), ready=ready, peer=words)
 
     def read(self, at: Place) -> Measured:

@@ -171,7 +171,7 @@ class Program(Protocol):
         """Whether it also runs in a kernel's virtual time; what polls its clock or starts too much does not."""
 
     @property
-    def transport(self) -> Literal["tcp", "quic", "icmp"]:
+    def transport(self) -> Literal["tcp", "quic", "mptcp", "icmp"]:
         """What carries it."""
 
     @property

@@ -10,15 +10,16 @@ use haltere_net::{Cx, Incident, Span, Time};
 impl Sender {
     pub(in crate::tcp) fn set_timer(&mut self, kind: Timer, now: Time, span: Span) {
         self.timer = Some((kind, self.ticks.deadline(now, span)));
+        self.timer_due = self.ticks.due(now, span);
     }
 
     pub(in crate::tcp) fn timer(&self) -> Option<Timer> {
         self.timer.map(|(kind, _)| kind)
     }
 
-    /// When the retransmission timer expires.
-    pub(in crate::tcp) fn retransmission_timer(&self) -> Time {
-        self.timer.filter(|(kind, _)| *kind == Timer::Rto).map_or(Time::NEVER, |(_, at)| at)
+    /// How long it is until the timer is due, if it runs (Linux: `icsk_timeout`).
+    pub(in crate::tcp) fn timer_left(&self, now: Time) -> Option<Span> {
+        self.timer.map(|_| self.ticks.left(now, self.timer_due))
     }
 
     /// When the sender must be called.
