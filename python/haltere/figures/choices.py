@@ -239,6 +239,7 @@ def draw_choices(figure: ChoiceFigure, stem: Path) -> list[Path]:
         for axes, panel in zip(grid.flat, figure.panels, strict=True):
             _panel(axes, figure, panel)
         canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=8)
+        canvas.supylabel(" and ".join(figure.words.factor(one) for one in figure.spec.rows), fontsize=7)
         return style.save(canvas, stem)
 
 
@@ -266,7 +267,6 @@ def _panel(axes: Axes, figure: ChoiceFigure, panel: ChoicePanel) -> None:
     axes.set_xticks(range(len(figure.columns)), [levels_text(figure.spec.columns, one) for one in figure.columns])
     axes.set_yticks(range(len(figure.rows)), [levels_text(figure.spec.rows, one) for one in figure.rows])
     axes.set_xlabel(" and ".join(figure.words.factor(one) for one in figure.spec.columns))
-    axes.set_ylabel(" and ".join(figure.words.factor(one) for one in figure.spec.rows))
     axes.tick_params(length=0, labelsize=6)
     axes.spines[:].set_visible(False)
     axes.set_title(panel.title, loc="left", fontsize=7, pad=4)
