@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 import report_tables as synthetic
 from haltere.errors import InputError
-from haltere.figures import data, paper, points, quantities, screen, spec, timeline, trace_figure
+from haltere.figures import boxes, data, paper, points, quantities, screen, spec, timeline, trace_figure
 from haltere.figures.contenders import display_name, look
 from haltere.figures.metrics import METRICS
 from haltere.figures.tables import Tables, paired, standing
@@ -381,3 +382,39 @@ def test_a_timeline_is_the_run_of_the_results_up_to_a_time(tmp_path: Path) -> No
             timeline.timeline(study, of.model_copy(update=wrong))
     with pytest.raises(data.NotInResultsError, match="stages of nowhere"):
         timeline.timeline(study, of.model_copy(update={"link": "nowhere", "probe": "probe 9"}))
+
+
+def test_boxes_show_quartiles_whiskers_and_what_lies_beyond(tables: Tables, tmp_path: Path) -> None:
+    one = boxes.spread([1.0, 2.0, 3.0, 4.0, 100.0])
+    assert (one.first, one.median, one.third) == (2.0, 3.0, 4.0)
+    # The whiskers reach 1.5 times the height of the box: from -1 to 7.
+    assert (one.low, one.high, one.beyond) == (1.0, 4.0, (100.0,))
+    assert (one.mean, one.count) == (22.0, 5)
+    with pytest.raises(ValueError, match="needs a value"):
+        boxes.spread([])
+    of = spec.Boxes(name="spread", experiment="base", metric="completion_time", x="size", series="transport")
+    figure = boxes.boxes(tables, of, spec.FigureList())
+    levels = {factor: len(tables.levels("base", factor)) for factor in ("congestion", "rate", "delay", "loss")}
+    treatments = math.prod(levels.values())
+    assert len(figure.series) == 2
+    for series in figure.series:
+        for drawn in series.spreads:
+            assert drawn is not None and drawn.count == treatments
+            assert drawn.low <= drawn.first <= drawn.median <= drawn.third <= drawn.high
+    assert figure.y.log and figure.y.low > 0
+    svg = boxes.box_svg(figure)
+    assert svg.count('<g class="mark"') == len(boxes.table(figure)) == 2 * len(figure.x_levels)
+    for path in boxes.draw_boxes(figure, tmp_path / "spread"):
+        assert path.stat().st_size > 1000
+    with pytest.raises(data.NotInResultsError, match="base"):
+        boxes.boxes(tables, of.model_copy(update={"where": {"rate": "1bit/s"}}), spec.FigureList())
+
+
+def test_rates_are_shares_of_the_packets_sent(tables: Tables) -> None:
+    rates = tables.values("base", "retransmission_rate")
+    counts = tables.values("base", "retransmissions")
+    assert rates.height == counts.height > 0
+    sent = tables.flows.filter(pl.col("run_id").is_in(tables.experiment_runs("base")["run_id"].to_list()))
+    expected = 100 * sent["retransmitted_packets"].sum() / sent["sent_packets"].sum()
+    assert rates["value"].min() <= expected <= rates["value"].max()
+    assert rates["value"].is_between(0, 100).all()

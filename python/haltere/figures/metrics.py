@@ -13,6 +13,7 @@ class Metric:
     `column` of `table` divided by `divisor` is the value in `unit`. `comparison` says how two contenders are set
     against each other: by their ratio, or, for an index, by their difference. `alike` is the margin of practical
     equivalence: a ratio within 1/(1+alike) .. 1+alike, or a difference within ±alike, makes no practical difference.
+    With `share_of`, the value is the share that `column` is of that column.
     `full` is the ratio, or difference, that overviews draw in full colour; `ceiling` is the largest value there can be.
     """
 
@@ -28,6 +29,7 @@ class Metric:
     alike: float = 0.05
     full: float = 2.0
     ceiling: float | None = None
+    share_of: str | None = None
 
     @property
     def axis(self) -> str:
@@ -91,6 +93,34 @@ _ALL = (
         "difference",
         1.0,
         100.0,
+    ),
+    Metric(
+        "retransmission_rate",
+        "Retransmission rate",
+        "%",
+        "flows",
+        "retransmitted_packets",
+        0.01,
+        "lower",
+        "Packets by which the server sent data again, as a share of all that it sent.",
+        "difference",
+        0.5,
+        5.0,
+        share_of="sent_packets",
+    ),
+    Metric(
+        "loss_rate",
+        "Loss rate",
+        "%",
+        "flows",
+        "lost_packets",
+        0.01,
+        "lower",
+        "Packets that the server declared lost, as a share of all that it sent.",
+        "difference",
+        0.5,
+        5.0,
+        share_of="sent_packets",
     ),
     Metric(
         "fairness",

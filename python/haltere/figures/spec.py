@@ -2,8 +2,9 @@
 
 `[factors]` gives each factor the words that axes and captions use for it. Each `[[overviews]]` is one map over all
 treatments of an experiment in which two levels of a factor are set against each other; each `[[bars]]` is one figure of
-grouped bars with 95 % intervals; each `[[points]]` sets one metric against the loss of another, a point a treatment;
-each `[[choices]]` is a map that names the better levels of a factor; each `[[timelines]]` shows one run over time.
+grouped bars with 95 % intervals; each `[[boxes]]` shows how a metric is spread over treatments; each `[[points]]` sets
+one metric against the loss of another, a point a treatment; each `[[choices]]` is a map that names the better levels of
+a factor; each `[[timelines]]` shows one run over time.
 """
 
 from __future__ import annotations
@@ -62,6 +63,17 @@ class Bars(_Figure):
     only: tuple[str, ...] = ()
     """The levels of `series` that are shown; all if there are none."""
     baseline: float = 0.0
+
+
+class Boxes(_Figure):
+    """Box plots over treatments: `metric` on y, the levels of `x` on x, the levels of `series` side by side."""
+
+    x: str
+    series: str
+    only: tuple[str, ...] = ()
+    """The levels of `series` that are shown; all if there are none."""
+    log: bool = True
+    """Whether y is logarithmic."""
 
 
 class Overview(_Figure):
@@ -131,6 +143,7 @@ class FigureList(_Part):
     factors: Mapping[str, str] = Field(default_factory=dict)
     overviews: tuple[Overview, ...] = ()
     bars: tuple[Bars, ...] = ()
+    boxes: tuple[Boxes, ...] = ()
     points: tuple[Points, ...] = ()
     choices: tuple[Choices, ...] = ()
     timelines: tuple[Timeline, ...] = ()
@@ -157,6 +170,7 @@ def read(path: Path) -> FigureList:
     kinds: dict[str, Sequence[_Figure | Timeline]] = {
         "overviews": figures.overviews,
         "bars": figures.bars,
+        "boxes": figures.boxes,
         "points": figures.points,
         "choices": figures.choices,
         "timelines": figures.timelines,

@@ -58,9 +58,11 @@ class Tables:
         factors = list(self.factors.get(experiment, ()))
         runs = _select(self.experiment_runs(experiment), where or {}).filter(pl.col("status") == "ok")
         source = {"runs": runs, "flows": self.flows, "latency": self.latency}[measure.table]
-        if measure.column not in source.columns:
+        if any(column not in source.columns for column in (measure.column, measure.share_of or measure.column)):
             return runs.select(*factors, "replication", value=pl.lit(None, pl.Float64)).clear()
         number = pl.col(measure.column).cast(pl.Float64) / measure.divisor
+        if measure.share_of is not None:
+            number = pl.when(pl.col(measure.share_of) > 0).then(number / pl.col(measure.share_of))
         if measure.table == "runs":
             values = runs.with_columns(value=number)
         else:

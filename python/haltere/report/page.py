@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from haltere.figures import choices, data, paper, points, quantities, screen, spec, timeline
+from haltere.figures import boxes, choices, data, paper, points, quantities, screen, spec, timeline
 from haltere.figures.contenders import css_name, look
 from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.plots import COLOURS
@@ -72,6 +72,7 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     overviews, missing = _draw(tables, words, words.overviews, figures_dir)
     bar_figures, more_missing = _draw(tables, words, words.bars, figures_dir)
     point_figures, no_points = _draw(tables, words, words.points, figures_dir)
+    box_figures, no_boxes = _draw(tables, words, words.boxes, figures_dir)
     choice_figures, no_choices = _draw(tables, words, words.choices, figures_dir)
     timelines, no_timelines = _timelines(results, study_dir, words, figures_dir)
     metrics = [
@@ -90,6 +91,7 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     templates.filters["value_text"] = screen.value_text
     templates.filters["point_rows"] = points.table
     templates.filters["choice_rows"] = choices.table
+    templates.filters["box_rows"] = boxes.table
     return templates.get_template("report.html.j2").render(
         manifest=manifest,
         study=manifest["study"],
@@ -104,8 +106,9 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         bar_groups=_grouped(bar_figures),
         point_figures=point_figures,
         choice_figures=choice_figures,
+        box_figures=box_figures,
         timelines=timelines,
-        missing=[*missing, *more_missing, *no_points, *no_choices, *no_timelines],
+        missing=[*missing, *more_missing, *no_boxes, *no_points, *no_choices, *no_timelines],
         treatment_tables=treatments.tables(tables, words, manifest),
         metrics=metrics,
         failures=_failures(results.runs, factors),
@@ -125,7 +128,7 @@ def asset(name: str) -> str:
 def _draw(
     tables: Tables,
     words: FigureList,
-    specs: Sequence[spec.Bars | spec.Overview | spec.Points | spec.Choices],
+    specs: Sequence[spec.Bars | spec.Boxes | spec.Overview | spec.Points | spec.Choices],
     folder: Path,
 ) -> tuple[list[Shown], list[tuple[str, str]]]:
     """Every figure that the results can fill, and for each of the others its name and what is missing."""
@@ -139,6 +142,9 @@ def _draw(
             elif isinstance(one, spec.Points):
                 dots = points.points(tables, one)
                 shown.append(_shown(dots, [points.points_svg(dots)], points.draw_points(dots, folder / one.name)))
+            elif isinstance(one, spec.Boxes):
+                spreads = boxes.boxes(tables, one, words)
+                shown.append(_shown(spreads, [boxes.box_svg(spreads)], boxes.draw_boxes(spreads, folder / one.name)))
             elif isinstance(one, spec.Choices):
                 chosen = choices.choices(tables, one, words)
                 drawings = [choices.choice_svg(chosen, panel) for panel in chosen.panels]
