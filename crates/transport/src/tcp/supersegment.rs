@@ -112,7 +112,8 @@ impl Sender {
             self.together.end = next_end(self.nxt);
         }
         let wanted = self.nxt + quota * mss;
-        if self.together.end < wanted {
+        // Chunks with mappings of their own stay apart (`mptcp_skb_can_collapse`).
+        if self.together.end < wanted && !self.mapped {
             self.together.end = wanted.min(next_end(self.together.end));
         }
         let len = self.together.end - self.nxt;
