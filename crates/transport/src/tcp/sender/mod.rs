@@ -244,7 +244,12 @@ impl Sender {
         {
             self.sampler.on_app_limited(self.in_flight());
         }
-        self.together.extend(self.written, self.unsent() == 0);
+        let idle = self.unsent() == 0;
+        if self.mapped {
+            self.together.extend_mapped(self.written, idle);
+        } else {
+            self.together.extend(self.written, idle);
+        }
         self.written += bytes;
     }
 
