@@ -204,8 +204,12 @@ impl Connection {
 
     /// The receive window is that of the connection: its size does not follow what this subflow reads.
     pub(crate) fn share_window(&mut self) {
-        self.tx.mapped = true;
         self.rx.share_window();
+    }
+
+    /// What it sends together ends where a mapping ends.
+    pub(crate) fn keep_mappings_apart(&mut self) {
+        self.tx.mapped = true;
     }
 
     /// The receive buffer of the connection has room for a window of `clamp` bytes, of which `held` are taken.
