@@ -281,8 +281,9 @@ fn on_one_path_every_segment_is_that_of_tcp() {
         for (seed, p) in [(1, 0.0), (2, 0.01), (3, 0.03)] {
             let config = |role| tcp::Config { algorithm, ..tcp_config(role) };
             let lossy = LinkConfig { loss: LossModel::Uniform { p }, ..link(10, 20) };
-            // TCP has no limit to its send buffer by default.
-            let unlimited = |role| Config { send_buffer: Some(u64::MAX), ..Config::new(config(role)) };
+            // TCP has no limit to its send buffer by default, and no mappings that keep super-segments apart.
+            let unlimited =
+                |role| Config { send_buffer: Some(u64::MAX), mappings_apart: false, ..Config::new(config(role)) };
             let multi = |role| AsLong(Connection::new(unlimited(role)));
             let single = |role| {
                 let like = Config::new(config(role)).tcp;

@@ -306,6 +306,43 @@ pub(super) mod tests {
         }
     }
 
+    /// A data segment of MPTCP: a DSS with a DATA_ACK of 64 bits and a mapping, then timestamps.
+    fn mapped(data_ack: &str, flags: &str, data: &str) -> Vec<u8> {
+        let dss = format!("1e LL 20 {flags} {data_ack} {data} 00 00 05 8d 2f d8");
+        let len = dss.split_whitespace().count();
+        let dss = dss.replace("LL", &format!("{len:02x}"));
+        let options = format!("{dss} 01 01 01 01 08 0a 00 00 00 07 00 00 00 09");
+        let count = options.split_whitespace().count();
+        assert_eq!(count % 4, 0);
+        let hex = format!(
+            "45 00 05 dc 12 34 40 00 40 06 ff ff 0a 00 00 01 0a 00 00 02 13 88 9c 40 00 00 05 8d 00 00 00 02 {:x}0 10 01 f6 \
+             ff ff 00 00 {options}",
+            5 + count / 4
+        );
+        hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).expect("hexadecimal")).collect()
+    }
+
+    #[test]
+    fn mappings_of_mptcp_are_read_in_all_their_widths() {
+        let (long, short) = ("00 00 00 00 00 00 00 02", "00 00 00 02");
+        let (wide, narrow) = ("01 02 03 04 05 06 07 08", "05 06 07 08");
+        for (ack, flags, data, expected) in [
+            (long, "0f", wide, 0x0102_0304_0506_0708),
+            (short, "0d", wide, 0x0102_0304_0506_0708),
+            (long, "07", narrow, 0x0506_0708),
+            (short, "05", narrow, 0x0506_0708),
+            ("", "0c", wide, 0x0102_0304_0506_0708),
+        ] {
+            let p = parse(Time::ZERO, &mapped(ack, flags, data)).expect("is a packet");
+            let mapping = Mapping { data: expected, subflow: 1421, len: 12_248 };
+            assert_eq!((p.multipath, p.mapping), (true, Some(mapping)), "flags {flags}");
+        }
+        let alone = parse(Time::ZERO, &mapped(long, "03", "")).expect("is a packet");
+        assert_eq!((alone.multipath, alone.mapping), (true, None), "a DATA_ACK without a mapping");
+        let plain = parse(Time::ZERO, &ack()).expect("is a packet");
+        assert_eq!((plain.multipath, plain.mapping), (false, None));
+    }
+
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..120), like_tcp in any::<bool>()) {

@@ -110,3 +110,23 @@ proptest! {
         prop_assert!(c.rtt_samples <= 1 + steps.iter().filter(|s| !s.0).count() as u64);
     }
 }
+
+#[test]
+fn subflows_with_the_same_port_and_numbers_are_connections_of_their_own() {
+    let from = |packet: &(Packet, bool), last: u8, multipath: bool| {
+        let (mut p, from_server) = *packet;
+        let client = if from_server { &mut p.destination } else { &mut p.source };
+        client.set_ip([10, 0, 1, last].into());
+        (Packet { multipath, ..p }, from_server)
+    };
+    let handshake = [(segment(0, false, SYN, 1, 0, 0), false), (segment(0, true, SYN | ACK, ISN, 2, 0), true)];
+    let mut meter = ServerMeter::default();
+    for (last, multipath) in [(2, true), (3, false)] {
+        for packet in handshake.iter().chain(&[ack(50, 0, &[]), data(100, 0), data(110, 1000)]) {
+            let (p, from_server) = from(packet, last, multipath);
+            meter.take(&p, from_server);
+        }
+    }
+    let c = meter.counts();
+    assert_eq!((c.sent_packets, c.retransmitted_packets, c.plain_packets), (4, 0, 2));
+}

@@ -36,6 +36,9 @@ pub struct Config {
     pub stale_after: u32,
     /// Whether the server announces its further addresses (ADD_ADDR), and the client waits for that before it joins.
     pub announce: bool,
+    /// Whether a super-segment ends where a mapping ends, as in Linux. Without it, a connection with one path sends the segments
+    /// that TCP sends.
+    pub mappings_apart: bool,
     /// The send buffer of each subflow, bytes. `None` lets it grow with the congestion window up to `max_send_buffer`, as
     /// Linux does.
     pub send_buffer: Option<u64>,
@@ -57,6 +60,7 @@ impl Config {
             penalisation: false,
             stale_after: 4,
             announce: false,
+            mappings_apart: true,
             send_buffer: None,
             max_send_buffer: 128 << 20,
         };

@@ -28,6 +28,7 @@ impl Connection {
                     if let Some(packet) = &mut packet {
                         self.wrap(at, packet);
                         self.turn = at;
+                        self.dirty |= self.expand_after_sending(at);
                         self.tell_writable();
                     } else if let Some(Some(subflow)) = self.subflows.get_mut(at) {
                         subflow.rest();

@@ -195,6 +195,17 @@ impl Connection {
         subflows.iter_mut().flatten().fold(false, |grew, subflow| subflow.expand(config) | grew)
     }
 
+    /// The same for one subflow, when it has sent a super-segment and not filled its window: Linux looks after each
+    /// (`tcp_event_new_data_sent`).
+    pub(super) fn expand_after_sending(&mut self, at: usize) -> bool {
+        if self.mode != Mode::Multipath || !self.sending.is_full() {
+            return false;
+        }
+        let Connection { subflows, config, .. } = self;
+        let subflow = subflows.get_mut(at).and_then(Option::as_mut);
+        subflow.is_some_and(|subflow| !subflow.tcp.sends_together() && subflow.expand(config))
+    }
+
     /// Gives the coupled congestion control of a subflow the views of all subflows: it is about to learn of an
     /// acknowledgement.
     pub(super) fn couple(&mut self, at: usize) {

@@ -165,6 +165,9 @@ impl Subflow {
         }
         let mut connection = tcp::Connection::new(tcp);
         connection.share_window();
+        if config.mappings_apart {
+            connection.keep_mappings_apart();
+        }
         Subflow {
             tcp: connection,
             joined,

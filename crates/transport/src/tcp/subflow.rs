@@ -142,6 +142,11 @@ impl Connection {
         self.tx.in_flight() + self.tx.mss <= self.tx.window()
     }
 
+    /// Whether it has sent a part of a super-segment.
+    pub(crate) fn sends_together(&self) -> bool {
+        self.tx.together.is_begun()
+    }
+
     pub(crate) fn window(&self) -> u64 {
         self.tx.window()
     }
@@ -193,12 +198,18 @@ impl Connection {
 
     /// The subflow is all there is: it has a receive window of its own.
     pub(crate) fn keep_own_window(&mut self) {
+        self.tx.mapped = false;
         self.rx.keep_window();
     }
 
     /// The receive window is that of the connection: its size does not follow what this subflow reads.
     pub(crate) fn share_window(&mut self) {
         self.rx.share_window();
+    }
+
+    /// What it sends together ends where a mapping ends.
+    pub(crate) fn keep_mappings_apart(&mut self) {
+        self.tx.mapped = true;
     }
 
     /// The receive buffer of the connection has room for a window of `clamp` bytes, of which `held` are taken.

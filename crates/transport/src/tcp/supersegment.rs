@@ -66,6 +66,17 @@ impl SuperSegment {
         self.fresh |= idle;
     }
 
+    /// The same on a subflow of MPTCP: data is stored as a whole before any of it is sent, behind what has a mapping and waits
+    /// (`mptcp_sendmsg_frag`).
+    pub(super) fn extend_mapped(&mut self, end: u64, idle: bool) {
+        if self.end == end {
+            self.end = 0;
+        }
+        if idle {
+            self.origin = end;
+        }
+    }
+
     /// Everything that could be sent at once was sent, up to `nxt`. New data fills the rest of a chunk that was sent
     /// while it was written.
     pub(super) fn settle(&mut self, nxt: u64) {
@@ -104,6 +115,9 @@ impl Sender {
         let most = self.largest_together(window);
         // At least two super-segments should be in flight at a time.
         let quota = room.min((window / mss / 2).max(1)).min(most);
+        if self.mapped && (1..=self.nxt).contains(&self.together.end) {
+            self.together.origin = self.nxt;
+        }
         let (origin, chunk) = (self.together.origin, (LARGEST / mss).max(1) * mss);
         // The application's data is stored in chunks. Data that is too small is filled up from the next chunk.
         let written = self.written.min(self.cuts.next());
@@ -112,7 +126,8 @@ impl Sender {
             self.together.end = next_end(self.nxt);
         }
         let wanted = self.nxt + quota * mss;
-        if self.together.end < wanted {
+        // Chunks with mappings of their own stay apart (`mptcp_skb_can_collapse`).
+        if self.together.end < wanted && !self.mapped {
             self.together.end = wanted.min(next_end(self.together.end));
         }
         let len = self.together.end - self.nxt;

@@ -134,6 +134,8 @@ pub(super) struct Sender {
     pub(super) cuts: Cuts,
     /// Whether more data than was written is about to be written, so that its end is no reason to push.
     pub(super) more: bool,
+    /// Whether what is sent together has a mapping of its own: a subflow of MPTCP.
+    pub(in crate::tcp) mapped: bool,
     /// The paths of the connection of which this is a subflow, as coupled congestion controls see them; empty without one.
     pub(super) siblings: Vec<PathView>,
     /// Bytes delivered when the last two losses were found.
@@ -197,6 +199,7 @@ impl Sender {
             local: Local::default(),
             cuts: Cuts::default(),
             more: false,
+            mapped: false,
             siblings: Vec::new(),
             losses: (0, 0),
             path: config.path,
@@ -241,7 +244,12 @@ impl Sender {
         {
             self.sampler.on_app_limited(self.in_flight());
         }
-        self.together.extend(self.written, self.unsent() == 0);
+        let idle = self.unsent() == 0;
+        if self.mapped {
+            self.together.extend_mapped(self.written, idle);
+        } else {
+            self.together.extend(self.written, idle);
+        }
         self.written += bytes;
     }
 
