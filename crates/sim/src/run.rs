@@ -3,7 +3,7 @@
 use crate::build::{FlowEnds, Owner, Run, build};
 use crate::fidelity::Fidelity;
 use crate::recorder::{Files, Recorder};
-use crate::result::{Baseline, RunResult, SeriesResult, TraceResult};
+use crate::result::{Baseline, DensityResult, RunResult, SeriesResult, TraceResult};
 use crate::scenario::{Load, Probe, Quantity, Scenario, ScenarioError};
 use crate::world::{Process, ProcessId, Stall};
 use haltere_net::{Metric, Span, Time};
@@ -79,7 +79,14 @@ pub fn trace_at(
         t_s: noted.iter().map(|(at, _)| at.as_secs_f64()).collect(),
         v: noted.iter().map(|(_, bytes)| *bytes as f64).collect(),
     });
-    Ok(TraceResult { series: series.chain(received).collect(), result })
+    let reordering = (0..run.flows.len()).filter_map(|flow| density(&run, flow)).collect();
+    Ok(TraceResult { series: series.chain(received).collect(), result, reordering })
+}
+
+/// The reorder density of a flow, if its transport tells.
+fn density(run: &Run, flow: usize) -> Option<DensityResult> {
+    let client = &run.world.processes()[FlowEnds::of(flow).client.0 as usize];
+    Some(DensityResult::new(flow, &client.stats().reassembly?.reordering))
 }
 
 /// The bytes of its object that a flow had received, over time.

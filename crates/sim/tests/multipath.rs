@@ -80,3 +80,47 @@ fn schedulers_have_names_in_contenders() {
     assert!(single.contains("single path"), "{single}");
     assert!(refused("mptcp/cubic+tfo").contains("tfo"));
 }
+
+/// The share of reordered packets, and the mean out-of-order delay times the data over the time, which is the mean of what is held.
+fn reordered(contender: &str, paths: &Json) -> (f64, [f64; 2]) {
+    let scenario = json!({
+        "topology": { "kind": "multipath", "paths": paths },
+        "flows": [{ "contender": contender, "size": "1MB", "app": "raw" }],
+    });
+    let result = result(&scenario);
+    let flow = &result.flows[0];
+    let law = flow.out_of_order_delay_mean_s.unwrap() * flow.bytes as f64 / flow.completion_s.unwrap();
+    (flow.reordered_ratio.unwrap(), [flow.mean_held_bytes.unwrap(), law])
+}
+
+#[test]
+fn nothing_is_reordered_where_nothing_can_be() {
+    let clean = json!([{ "rate": "20Mbit/s", "delay": "5ms", "queue": "1000p" }]);
+    for contender in ["tcp/cubic", "quic/cubic", "mptcp/cubic", "mpquic/cubic"] {
+        assert_eq!(reordered(contender, &clean), (0.0, [0.0, 0.0]), "{contender}");
+    }
+    for contender in ["tcp/cubic", "quic/cubic"] {
+        let second = json!([clean[0], { "rate": "20Mbit/s", "delay": "50ms", "queue": "1000p" }]);
+        assert_eq!(reordered(contender, &second).0, 0.0, "{contender} uses the first path");
+    }
+}
+
+#[test]
+fn repaired_losses_and_unlike_paths_reorder_data() {
+    let lossy = json!([{ "rate": "20Mbit/s", "delay": "5ms", "queue": "1000p", "down": { "loss": "1%" } }]);
+    let unlike = json!([
+        { "rate": "20Mbit/s", "delay": "5ms", "queue": "1000p" },
+        { "rate": "10Mbit/s", "delay": "50ms", "queue": "1000p" },
+    ]);
+    for contender in ["tcp/cubic", "quic/cubic", "mptcp/cubic", "mpquic/cubic"] {
+        let (ratio, [held, law]) = reordered(contender, &lossy);
+        // Few packets beyond those that were lost.
+        assert!((0.002..0.03).contains(&ratio), "{contender}: {ratio}");
+        assert!((held / law - 1.0).abs() < 0.01, "{contender}, Little's law: {held} {law}");
+    }
+    for contender in ["mptcp/cubic", "mpquic/cubic"] {
+        let (ratio, [held, law]) = reordered(contender, &unlike);
+        assert!(ratio > 0.03, "{contender}: {ratio}");
+        assert!((held / law - 1.0).abs() < 0.05, "{contender}, Little's law: {held} {law}");
+    }
+}

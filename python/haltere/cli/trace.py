@@ -76,6 +76,8 @@ def _named(contenders: list[str]) -> str:
 def _write(folder: Path, scenario: Scenario, traced: Trace, seed: int, replication: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     run = {"seed": seed, "replication": replication, "scenario": scenario.data, "result": traced.result.data}
+    if traced.data.get("reordering"):
+        run["reordering"] = traced.data["reordering"]
     if scenario.measured is not None:
         run["path"] = scenario.measured.path(seed, replication).model_dump()
     (folder / "run.json").write_text(json.dumps(run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -100,6 +100,7 @@ impl Connection {
         let Body::Tcp(segment) = &packet.body else { return };
         let (kind, seq, len, window) = (segment.kind, segment.seq, u64::from(segment.len), segment.window);
         let Some(Some(subflow)) = self.subflows.get_mut(at) else { return };
+        let mut arrived = None;
         if len > 0 && kind == Kind::Data && subflow.tcp.accepts(segment, packet.len) {
             let Some(data) = options.mapping else {
                 // Data without a mapping cannot be placed.
@@ -113,6 +114,7 @@ impl Connection {
                 return;
             }
             subflow.arrived.learn(Mapping { subflow: seq, data, len });
+            arrived = Some(data);
         }
         let before = subflow.tcp.refused();
         let role = self.config.tcp.role;
@@ -136,6 +138,9 @@ impl Connection {
         if kind == Kind::Data {
             self.take_data_ack(options, window);
             self.take_data(at, cx.now);
+            if let Some(data) = arrived {
+                self.receiving.count_arrival(data, data + len, cx.now);
+            }
             if let Some(end) = options.data_fin
                 && !self.receiving.end_at(end)
             {

@@ -90,7 +90,7 @@ impl Connection {
     }
 
     /// What out-of-order arrival across subflows has cost so far.
-    pub fn reassembly(&self) -> Reassembly {
+    pub fn reassembly(&self) -> &Reassembly {
         self.receiving.reassembly()
     }
 
@@ -356,7 +356,10 @@ impl Endpoint for Connection {
 
     fn stats(&self) -> Stats {
         let sum = self.subflows.iter().flatten().map(|s| s.tcp.stats()).fold(Stats::default(), Stats::and);
-        let reassembly = if self.has_fallen_back() { sum.reassembly } else { Some(self.receiving.reassembly()) };
+        let reassembly = match self.mode {
+            Mode::Fallback => sum.reassembly,
+            Mode::Opening | Mode::Multipath => Some(Box::new(self.receiving.reassembly().clone())),
+        };
         Stats { invalid_packets: sum.invalid_packets + self.invalid, reassembly, ..sum }
     }
 

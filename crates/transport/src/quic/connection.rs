@@ -435,7 +435,7 @@ impl Endpoint for Connection {
     }
 
     fn stats(&self) -> Stats {
-        Stats { reassembly: Some(self.streams.reassembly()), ..self.stats }
+        Stats { reassembly: Some(Box::new(self.streams.reassembly().clone())), ..self.stats }
     }
 
     fn paths(&self) -> usize {

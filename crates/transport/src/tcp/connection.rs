@@ -475,7 +475,7 @@ impl Endpoint for Connection {
     }
 
     fn stats(&self) -> Stats {
-        Stats { reassembly: Some(self.rx.reassembly()), ..self.tx.stats }
+        Stats { reassembly: Some(Box::new(self.rx.reassembly().clone())), ..self.tx.stats }
     }
 
     fn bytes_in_flight(&self, _: PathId) -> u64 {
