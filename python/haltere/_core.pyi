@@ -48,8 +48,9 @@ def trace(
 ) -> str:
     """Run one scenario and return `{"result": RunResult, "series": [{who, name, unit, t_s, v}], "reordering": [...]}`.
 
-    `reordering` has the reorder density of each flow, `{flow, threshold, packets, beyond, density: [[displacement,
-    share]]}`.
+    `schedule` has which path carried which data, as columns, for flows with several paths: `[{flow, t_s, path, stream,
+    start, bytes, again}]`. `reordering` has the reorder density of each flow: `{flow, threshold, packets, beyond,
+    density: [[displacement, share]]}`.
 
     With the folder `qlog`, write `flow-N-client.sqlog` and `flow-N-server.sqlog` for each flow; with the folder `pcap`,
     `LINK.pcapng` for each of `links`, or for all links if it is empty. A `ScenarioError`'s path is `qlog` or `pcap`

@@ -1,7 +1,7 @@
 //! What data that arrives out of order costs a receiver: the memory that it takes, and the time that it waits.
 
 use crate::reordering::Reordering;
-use haltere_net::{Span, Time};
+use haltere_net::{Cx, Metric, Span, Time};
 
 /// The cost of data out of order.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -39,6 +39,7 @@ pub(crate) struct Waiting {
     /// The bytes that wait, and since when they are so many.
     held: u64,
     changed: Time,
+    reported: u64,
     cost: Reassembly,
 }
 
@@ -59,6 +60,15 @@ impl Waiting {
     #[inline]
     pub fn is_waiting(&self) -> bool {
         self.since.is_some()
+    }
+
+    /// Reports what waits to the probe, if it changed.
+    #[inline]
+    pub fn report(&mut self, cx: &mut Cx<'_>) {
+        if cx.probing() && self.held != self.reported {
+            self.reported = self.held;
+            cx.record(Metric::Held, self.held);
+        }
     }
 
     /// Where packets out of order are counted.

@@ -83,5 +83,8 @@ def _write(folder: Path, scenario: Scenario, traced: Trace, seed: int, replicati
     (folder / "run.json").write_text(json.dumps(run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     traced.series.write_parquet(folder / "series.parquet")
     traced.series.write_csv(folder / "series.csv")
+    if traced.schedule.height:
+        traced.schedule.write_parquet(folder / "schedule.parquet")
+        traced.schedule.write_csv(folder / "schedule.csv")
     for kind in ("svg", "pdf"):
         traced.figure(folder / f"trace.{kind}")

@@ -4,6 +4,7 @@ mod loads;
 mod probes;
 mod summary;
 
+use crate::recorder::Carried;
 pub use haltere_net::report::LinkResult;
 use haltere_transport::reordering::{Reordering, THRESHOLD};
 pub use loads::LoadResult;
@@ -115,8 +116,44 @@ pub struct TraceResult {
     pub result: RunResult,
     /// The recorded series.
     pub series: Vec<SeriesResult>,
+    /// Which path carried which data when, of flows with several paths.
+    pub schedule: Vec<ScheduleResult>,
     /// How far packets of each flow arrived from their place.
     pub reordering: Vec<DensityResult>,
+}
+
+/// The data that the server of a flow sent, as columns: an entry for each packet and stream.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScheduleResult {
+    /// The flow.
+    pub flow: u32,
+    /// When the packet was sent, s.
+    pub t_s: Vec<f64>,
+    /// On which path.
+    pub path: Vec<u8>,
+    /// The stream of the data.
+    pub stream: Vec<u64>,
+    /// The position of its first byte.
+    pub start: Vec<u64>,
+    /// Bytes.
+    pub bytes: Vec<u32>,
+    /// Whether it was sent before, on this path or another.
+    pub again: Vec<bool>,
+}
+
+impl ScheduleResult {
+    /// The schedule of a flow.
+    pub(crate) fn new(flow: usize, sent: &[Carried]) -> ScheduleResult {
+        ScheduleResult {
+            flow: flow as u32,
+            t_s: sent.iter().map(|c| c.at.as_secs_f64()).collect(),
+            path: sent.iter().map(|c| c.path.0).collect(),
+            stream: sent.iter().map(|c| c.stream).collect(),
+            start: sent.iter().map(|c| c.start).collect(),
+            bytes: sent.iter().map(|c| c.len).collect(),
+            again: sent.iter().map(|c| c.again).collect(),
+        }
+    }
 }
 
 /// Reorder density at the client of a flow (RFC 5236).

@@ -141,6 +141,7 @@ impl Connection {
             if let Some(data) = arrived {
                 self.receiving.count_arrival(data, data + len, cx.now);
             }
+            self.receiving.trace(cx);
             if let Some(end) = options.data_fin
                 && !self.receiving.end_at(end)
             {

@@ -8,6 +8,7 @@ use super::subflow::Subflow;
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
 use crate::path::{PathError, PathView};
+use crate::ranges::RangeSet;
 use crate::reassembly::Reassembly;
 use crate::scheduler::PathScheduler;
 use haltere_net::element::Admission;
@@ -55,6 +56,8 @@ pub struct Connection {
     pub(super) coupled: bool,
     /// What subflows that are no more had counted.
     pub(super) invalid: u64,
+    /// The data that the probe was told of.
+    pub(super) carried: RangeSet,
 }
 
 impl Connection {
@@ -85,6 +88,7 @@ impl Connection {
             over: false,
             coupled: config.tcp.algorithm.is_coupled(),
             invalid: 0,
+            carried: RangeSet::default(),
             config,
         }
     }

@@ -6,7 +6,7 @@ use super::subflow::Owed;
 use crate::Body;
 use crate::endpoint::{Endpoint, Role};
 use crate::tcp::segment::{self, Kind};
-use haltere_net::{Cx, Packet};
+use haltere_net::{Cx, Incident, Packet, PathId};
 
 impl Connection {
     /// The next packet that may be sent now.
@@ -21,7 +21,7 @@ impl Connection {
                 let Some(subflow) = self.subflows[at].as_mut().filter(|s| s.ready && !s.abandoned) else { continue };
                 if let Some(packet) = subflow.tcp.poll_transmit(cx) {
                     self.turn = at;
-                    return Some(self.wrap(at, packet));
+                    return Some(self.wrap(at, packet, cx));
                 }
                 if self.owes_more(at)
                     && let Some(Some(subflow)) = self.subflows.get_mut(at)
@@ -29,7 +29,7 @@ impl Connection {
                     subflow.tcp.acknowledge_now();
                     if let Some(packet) = subflow.tcp.poll_transmit(cx) {
                         self.turn = at;
-                        return Some(self.wrap(at, packet));
+                        return Some(self.wrap(at, packet, cx));
                     }
                 }
                 if let Some(Some(subflow)) = self.subflows.get_mut(at) {
@@ -63,12 +63,15 @@ impl Connection {
     }
 
     /// Puts MPTCP's options on a segment of a subflow.
-    fn wrap(&mut self, at: usize, packet: Packet<Body>) -> Packet<Body> {
+    fn wrap(&mut self, at: usize, packet: Packet<Body>, cx: &mut Cx<'_>) -> Packet<Body> {
         if self.mode == Mode::Fallback {
             return packet;
         }
         let Body::Tcp(mut tcp) = packet.body else { return packet };
         let options = self.options(at, &tcp);
+        if cx.probing() {
+            self.tell_carried(packet.path, &options, tcp.len, cx);
+        }
         let Some(Some(subflow)) = self.subflows.get_mut(at) else { return Packet { body: Body::Tcp(tcp), ..packet } };
         if tcp.kind == Kind::Data {
             let window = self.receiving.offer(subflow.tcp.receive_space());
@@ -96,6 +99,14 @@ impl Connection {
             None => Box::new(Segment { tcp, options, subflow }),
         };
         Packet { len, body: Body::Mptcp(boxed), ..packet }
+    }
+
+    /// Tells which data a segment carries.
+    #[cold]
+    fn tell_carried(&mut self, path: PathId, options: &Options, len: u32, cx: &mut Cx<'_>) {
+        let Some(start) = options.mapping.filter(|_| len > 0) else { return };
+        let again = !self.carried.extend(start, start + u64::from(len));
+        cx.tell(Incident::Carried { path, stream: 0, start, len, again });
     }
 
     fn options(&mut self, at: usize, tcp: &segment::Segment) -> Options {

@@ -4,7 +4,7 @@ use crate::ranges::RangeSet;
 use crate::reassembly::{Reassembly, Waiting};
 use crate::reordering::Sequence;
 use crate::tcp::{Config, Window};
-use haltere_net::{Span, Time};
+use haltere_net::{Cx, Span, Time};
 
 /// The receiving side of the data.
 #[derive(Debug)]
@@ -138,6 +138,11 @@ impl Receiving {
         let counts = self.waiting.reordering();
         self.order.arrive(start, end, self.next < end, now, counts);
         self.order.deliver(self.next, now, counts);
+    }
+
+    /// Reports to the probe.
+    pub fn trace(&mut self, cx: &mut Cx<'_>) {
+        self.waiting.report(cx);
     }
 
     pub fn reassembly(&self) -> &Reassembly {

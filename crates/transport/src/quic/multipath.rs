@@ -20,9 +20,10 @@ use super::transmit::Load;
 use crate::Body;
 use crate::cc::{self, CongestionController, Established};
 use crate::path::{PathError, PathState, PathView};
+use crate::ranges::RangeSet;
 use crate::scheduler::{PathScheduler, Pick};
 use haltere_net::{Cx, Packet, PathId, Time};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 /// Makes the congestion controller of a path.
 pub type Controllers = Box<dyn Fn(cc::Config) -> Box<dyn CongestionController> + Send>;
@@ -54,6 +55,8 @@ pub(super) struct Multipath {
     pub wait_until: Time,
     /// The connection's limit of which the scheduler was told last that it keeps data back.
     blocking_limit: Option<u64>,
+    /// What the probe was told of each stream.
+    pub carried: HashMap<u64, RangeSet>,
 }
 
 impl Multipath {
@@ -67,6 +70,7 @@ impl Multipath {
             copied_to: Vec::new(),
             wait_until: Time::NEVER,
             blocking_limit: None,
+            carried: HashMap::new(),
         })
     }
 }

@@ -91,6 +91,7 @@ impl Connection {
             }
         }
         self.spare = Some(datagram);
+        self.streams.trace(cx);
         self.close_if_done();
         self.set_timer(i, cx);
         // RFC 9002 appendix A.6: a server held back by the anti-amplification limit may be late already.

@@ -7,7 +7,7 @@ use crate::endpoint::{Event, Role, StreamId};
 use crate::reassembly::{Reassembly, Waiting};
 use crate::reordering::Sequence;
 use crate::scheduler::Demand;
-use haltere_net::{Span, Time};
+use haltere_net::{Cx, Span, Time};
 use std::collections::VecDeque;
 
 /// Room in a packet below which no further STREAM frame is begun.
@@ -390,6 +390,12 @@ impl Streams {
     fn any_sendable(&self) -> bool {
         let credit = self.credit();
         self.active.iter().any(|&id| self.get(id).is_some_and(|s| Self::chunk(s, credit).is_some()))
+    }
+
+    /// Reports to the probe.
+    #[inline]
+    pub fn trace(&mut self, cx: &mut Cx<'_>) {
+        self.waiting.report(cx);
     }
 
     /// What data out of order cost so far.

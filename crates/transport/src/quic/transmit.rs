@@ -306,6 +306,9 @@ impl Connection {
         }
         self.paths[i].on_sent(space, now, id, size, draft.records, eliciting, padded);
         self.stats.retransmitted_packets += u64::from(draft.again);
+        if cx.probing() {
+            self.tell_carried(i, &draft.frames, cx);
+        }
         self.after_sending(i, size, eliciting);
         if eliciting || padded || cx.probing() {
             self.set_timer(i, cx);
@@ -373,6 +376,9 @@ impl Connection {
         for (id, number_len, draft) in drafts.into_iter().flatten() {
             let (form, token) = (self.form(id), self.token(id));
             let size = self.overhead(id) + number_len + draft.payload;
+            if cx.probing() {
+                self.tell_carried(i, &draft.frames, cx);
+            }
             let space = self.spaces.of_mut(id, i);
             if draft.acks {
                 space.received.on_ack_sent(draft.eliciting);

@@ -205,6 +205,7 @@ impl Connection {
         self.rx.echo.count(ecn);
         self.tx.on_ack(s, cx);
         self.rx.on_segment(s, ecn, cx.now, self.tx.rtt.srtt());
+        self.rx.trace(cx);
         // The kernel acknowledges before the application learns of the data. Only data that is already waiting is sent
         // along.
         self.handshake.ack |= s.len > 0 && self.rx.due() == Due::Now && !self.tx.is_ready();

@@ -8,7 +8,7 @@ use super::window::Window;
 use crate::ranges::RangeSet;
 use crate::reassembly::{Reassembly, Waiting};
 use crate::reordering::Sequence;
-use haltere_net::{Ecn, Span, Time};
+use haltere_net::{Cx, Ecn, Span, Time};
 
 /// The delayed-ACK timer's lower bound (Linux: `TCP_DELACK_MIN`).
 const DELAY_MIN: Span = Span::from_millis(40);
@@ -486,6 +486,14 @@ impl Receiver {
     /// What data out of order cost so far.
     pub(super) fn reassembly(&self) -> &Reassembly {
         self.waiting.cost()
+    }
+
+    /// Reports to the probe. What a subflow holds, its connection reports.
+    #[inline]
+    pub(super) fn trace(&mut self, cx: &mut Cx<'_>) {
+        if self.shared.is_none() {
+            self.waiting.report(cx);
+        }
     }
 
     /// The window is that of an MPTCP connection.
