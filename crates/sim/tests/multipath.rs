@@ -175,3 +175,28 @@ fn a_trace_has_the_schedule_and_what_the_receiver_holds() {
     }
     assert!(traced("tcp/cubic").schedule.is_empty() && traced("quic/cubic").schedule.is_empty());
 }
+
+#[test]
+fn a_path_in_reserve_carries_data_only_while_no_other_can() {
+    for contender in ["mptcp/cubic", "mpquic/cubic"] {
+        let mut given = scenario(contender, json!({}));
+        given["topology"]["paths"][1]["backup"] = json!(true);
+        let reserved = down(&result(&given));
+        assert!(reserved[1] < 5_000, "{contender}: {reserved:?}");
+        given["topology"]["paths"][0]["outage"] = json!([{ "from": "500ms", "to": "100s" }]);
+        let repaired = result(&given);
+        assert_eq!(repaired.status, "ok", "{contender}: {:?}", repaired.error);
+        assert!(down(&repaired)[1] > 1_000_000, "{contender}");
+        // The path that the connection opens on may be the one in reserve.
+        let mut first = scenario(contender, json!({}));
+        first["topology"]["paths"][0]["backup"] = json!(true);
+        let first = down(&result(&first));
+        assert!(first[1] > 3_500_000, "{contender}: {first:?}");
+    }
+    let link = json!({
+        "topology": { "kind": "point-to-point", "link": { "backup": true } },
+        "flows": [{ "contender": "mptcp/cubic", "size": "1MB" }],
+    });
+    let error = Scenario::from_json(&link.to_string()).unwrap_err().to_string();
+    assert!(error.contains("topology.link.backup") && error.contains("leave it out"), "{error}");
+}

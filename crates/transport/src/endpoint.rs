@@ -235,6 +235,14 @@ pub trait Endpoint: Send {
     fn abandon_path(&mut self, _path: PathId, _cx: &mut Cx<'_>) -> Result<(), PathError> {
         Err(PathError::SinglePath)
     }
+    /// Says that a path is in reserve from now on (a backup: it carries data only while no other path can), or is not. The peer is
+    /// told, and does the same.
+    ///
+    /// # Errors
+    /// If the transport has a single path, or no such path.
+    fn set_backup(&mut self, _path: PathId, _backup: bool, _cx: &mut Cx<'_>) -> Result<(), PathError> {
+        Err(PathError::SinglePath)
+    }
     /// The present state of a path; `None` if the connection never had the path, or does not report on it.
     fn path_view(&self, _path: PathId) -> Option<PathView> {
         None

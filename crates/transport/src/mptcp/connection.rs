@@ -395,6 +395,19 @@ impl Endpoint for Connection {
         Ok(())
     }
 
+    /// The B bit of MP_JOIN tells it, or MP_PRIO once that is sent (RFC 8684 section 3.3.8).
+    fn set_backup(&mut self, path: PathId, backup: bool, _: &mut Cx<'_>) -> Result<(), PathError> {
+        let subflow = self.subflow(path).filter(|s| !s.abandoned).ok_or(PathError::NoSuchPath)?;
+        subflow.backup = backup;
+        if subflow.told_backup.is_some_and(|told| told != backup) {
+            subflow.told_backup = Some(backup);
+            subflow.owes.priority = Some(backup);
+            subflow.ready = true;
+        }
+        self.dirty = true;
+        Ok(())
+    }
+
     fn path_view(&self, path: PathId) -> Option<PathView> {
         self.subflows.get(usize::from(path.0))?.as_ref().map(|s| s.view(&self.config))
     }

@@ -116,6 +116,7 @@ impl Connection {
         let Some(Some(subflow)) = self.subflows.get_mut(at) else { return Options::default() };
         let opening = if subflow.joined { Opening::Join { backup: subflow.backup } } else { Opening::Capable };
         if tcp.kind != Kind::Data {
+            subflow.told_backup = Some(subflow.backup && subflow.joined);
             return Options { opening: Some(opening), ..Options::default() };
         }
         let mut options = Options::default();

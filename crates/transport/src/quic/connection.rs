@@ -315,6 +315,11 @@ impl Connection {
                         multi.abandons.push_back(path);
                     }
                 }
+                Record::PathStatus { path } => {
+                    if let Some(multi) = &mut self.multi {
+                        multi.statuses.push_back(path);
+                    }
+                }
                 Record::Ack { .. } => {}
             }
         }
@@ -459,6 +464,11 @@ impl Endpoint for Connection {
     fn abandon_path(&mut self, path: PathId, cx: &mut Cx<'_>) -> Result<(), PathError> {
         self.now = cx.now;
         self.give_up(path)
+    }
+
+    fn set_backup(&mut self, path: PathId, backup: bool, cx: &mut Cx<'_>) -> Result<(), PathError> {
+        self.now = cx.now;
+        self.set_status(path, backup)
     }
 
     fn path_view(&self, path: PathId) -> Option<PathView> {

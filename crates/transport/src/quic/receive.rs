@@ -267,6 +267,7 @@ impl Connection {
                 }
             }
             Frame::PathAbandon(path) => self.on_path_abandon(path)?,
+            Frame::PathStatus { path, sequence, backup } => self.on_path_status(path, sequence, backup)?,
             Frame::HandshakeDone => {
                 if self.config.role == Role::Server {
                     return Err("PROTOCOL_VIOLATION: a client sent HANDSHAKE_DONE");

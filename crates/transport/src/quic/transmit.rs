@@ -251,7 +251,7 @@ impl Connection {
             && (self.handshake_done_pending
                 || self.streams.sendable()
                 || self.streams.control_pending()
-                || self.multi.as_ref().is_some_and(|multi| !multi.abandons.is_empty()))
+                || self.multi.as_ref().is_some_and(|multi| multi.owes()))
     }
 
     fn can_send(&self, id: SpaceId) -> bool {
@@ -501,6 +501,14 @@ impl Connection {
             {
                 draft.records.push(Record::PathAbandon { path });
                 draft.push(Frame::PathAbandon(path));
+            }
+            while draft.payload + LONGEST_CONTROL <= room
+                && let Some(id) = multi.statuses.pop_front()
+            {
+                if let Some(path) = self.paths.iter().find(|path| path.id == id && path.state != PathState::Abandoned) {
+                    draft.records.push(Record::PathStatus { path: id });
+                    draft.push(path.status_frame());
+                }
             }
         }
         while self.streams.control_pending() && draft.payload + LONGEST_CONTROL <= room {
