@@ -39,12 +39,14 @@ class About:
         at: where it goes in the scenario: in the table of its path for a field of `PathConditions`, in each flow if it
             begins with `flows.`, in the scenario otherwise. Nothing if it does not go there as it was given.
         option: the option's name if it is not the field's.
+        key: whether it is a key of `--path` only, and no option.
     """
 
     help: str
     panel: str | None = None
     at: str | None = None
     option: str | None = None
+    key: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +65,10 @@ class PathConditions:
     ring: Annotated[str | None, About("Packets of the driver's ring behind the queue (256p).", LINK, at="ring")] = None
     bql: Annotated[bool | None, About("Byte queue limits keep the ring short (default: yes).", LINK, at="bql")] = None
     mtu: Annotated[str, About("Largest IP packet.", LINK, at="mtu")] = "1500B"
+    backup: Annotated[
+        bool | None,
+        About("Whether the path is in reserve: it carries data only while no other can.", LINK, at="backup", key=True),
+    ] = None
 
     @classmethod
     def parse(cls, text: str) -> "PathConditions":
@@ -74,10 +80,13 @@ class PathConditions:
             InputError: naming the key that is wrong and those that there are.
         """
         keys = {option_name(field)[2:]: field.name for field in fields(PathConditions)}
+        switches = ("bql", "backup")
         right = f"KEY=VALUE, separated by commas; the keys are {', '.join(keys)}"
         given: dict[str, Any] = {}
         for part in text.split(","):
             key, equals, value = (word.strip() for word in part.partition("="))
+            if key == "backup" and not equals:
+                equals, value = "=", "true"
             problem = None
             if not equals or not key:
                 problem = f"{as_written(part.strip())} is not KEY=VALUE"
@@ -87,13 +96,13 @@ class PathConditions:
                 problem = f"{key} is given twice"
             elif not value:
                 problem = f"{key} has no value"
-            elif key == "bql" and value not in _SWITCHED:
+            elif key in switches and value not in _SWITCHED:
                 problem = f"{key} is neither true nor false"
             if problem:
                 if ":" in given.get("queue", ""):
                     right = f"{right}; a queue's parameters are separated by semicolons"
                 raise InputError(problem, field="--path", given=text, right=right)
-            given[keys[key]] = _SWITCHED[value] if key == "bql" else value
+            given[keys[key]] = _SWITCHED[value] if key in switches else value
         return PathConditions(**given)
 
     def delays(self) -> tuple[str, str]:
@@ -135,7 +144,8 @@ class PathConditions:
         down, up = self.delays()
         one_way = self.down_delay is not None or self.up_delay is not None
         delay = f"delay {down} down, {up} up" if one_way else f"RTT {self.rtt or '50ms'}"
-        return f"{self.rate}, {delay}, loss {self.loss}, queue {self.queue}"
+        reserve = ", in reserve" if self.backup else ""
+        return f"{self.rate}, {delay}, loss {self.loss}, queue {self.queue}{reserve}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +160,8 @@ class Conditions(PathConditions):
         Sequence[PathConditions],
         About(
             "A path, instead of the options above, such as `rate=20Mbit/s,rtt=10ms,queue=50p,loss=1%`; several paths "
-            "if it is given again. mptcp and mpquic use all of them, others the first.",
+            "if it is given again. mptcp and mpquic use all of them, others the first. One with `backup` is used only "
+            "while no other works.",
             LINK,
             option="--path",
         ),

@@ -118,6 +118,11 @@ def test_a_path_is_written_as_keys_and_values() -> None:
 
 
 def test_a_ring_is_a_condition_of_a_path(haltere: Haltere) -> None:
+    reserve = PathConditions.parse("rate=5Mbit/s,backup")
+    assert reserve == PathConditions(rate="5Mbit/s", backup=True) == PathConditions.parse("rate=5Mbit/s,backup=true")
+    assert reserve.link()["backup"] is True
+    assert "in reserve" in reserve.described()
+    assert "backup" not in PathConditions().link()
     path = PathConditions.parse("ring=64p,bql=false")
     assert path == PathConditions(ring="64p", bql=False)
     assert {key: path.link()[key] for key in ("ring", "bql")} == {"ring": "64p", "bql": False}
@@ -212,7 +217,8 @@ def test_a_condition_is_stated_once() -> None:
     for name, without in NOT_THEIRS.items():
         text = CliRunner().invoke(commands.app, [name, "--help"]).stdout
         for field, about in stated(Comparison):
-            assert (f" {option_name(field, about)} " in text) == (field.name not in without), field.name
+            offered = field.name not in without and not about.key
+            assert (f" {option_name(field, about)} " in text) == offered, field.name
     assert list(inspect.signature(package.compare).parameters) == [
         "contenders",
         *(field.name for field, _ in stated(Comparison)),

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -291,6 +292,22 @@ def test_a_trace_is_drawn_alike_twice(tmp_path: Path, flows: int) -> None:
     second = trace_figure(trace(flows), tmp_path / "b")
     assert [path.suffix for path in first] == [".svg", ".pdf"]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_a_trace_of_several_paths_shows_what_each_carried_and_what_waited(tmp_path: Path) -> None:
+    several = trace()
+    series: list[Any] = several["series"]  # type: ignore[assignment]
+    series.append({"who": "flow 0 path 1", "name": "cwnd", "unit": "B", "t_s": [0.5, 3.0], "v": [1e4, 2e4]})
+    series.append({"who": "flow 0", "name": "held", "unit": "B", "t_s": [1.0, 1.5, 2.0], "v": [5e3, 9e3, 0.0]})
+    schedule = {"flow": 0, "t_s": [0.1, 0.2, 0.3, 0.4], "path": [0, 1, 0, 1], "stream": [0] * 4}
+    schedule |= {"start": [0, 1000, 2000, 1000], "bytes": [1000] * 4, "again": [False, False, False, True]}
+    (drawn,) = trace_figure(several | {"schedule": [schedule]}, tmp_path / "several.svg")
+    text = drawn.read_text(encoding="utf-8")
+    for word in ("Path 0 (MB)", "Path 1 (MB)", "data sent before", "Held (kB)", "head-of-line blocked", "path 1"):
+        assert word in text, word
+    one_path = schedule | {"path": [0] * 4}
+    (plain,) = trace_figure(several | {"schedule": [one_path]}, tmp_path / "plain.svg")
+    assert "Path 0 (MB)" not in plain.read_text(encoding="utf-8")
 
 
 def test_a_trace_goes_into_the_file_it_is_told(tmp_path: Path) -> None:

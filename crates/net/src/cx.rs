@@ -23,6 +23,8 @@ pub enum Metric {
     DeliveryRate,
     /// Pacing rate, bit/s.
     PacingRate,
+    /// Bytes that a receiver holds behind missing ones. While there are any, the application waits (head-of-line blocking).
+    Held,
     /// Bytes waiting in a queue, without the packet being sent.
     Queue,
     /// Bytes waiting in the queue discipline of a network interface with a ring.
@@ -35,13 +37,14 @@ pub enum Metric {
 
 impl Metric {
     /// All metrics, in the order in which figures show them.
-    pub const ALL: [Metric; 10] = [
+    pub const ALL: [Metric; 11] = [
         Metric::Cwnd,
         Metric::Ssthresh,
         Metric::BytesInFlight,
         Metric::Rtt,
         Metric::DeliveryRate,
         Metric::PacingRate,
+        Metric::Held,
         Metric::Queue,
         Metric::Qdisc,
         Metric::QdiscPackets,
@@ -57,6 +60,7 @@ impl Metric {
             Metric::Rtt => "rtt",
             Metric::DeliveryRate => "delivery_rate",
             Metric::PacingRate => "pacing_rate",
+            Metric::Held => "held",
             Metric::Queue => "queue",
             Metric::Qdisc => "qdisc",
             Metric::QdiscPackets => "qdisc_packets",
@@ -66,7 +70,9 @@ impl Metric {
     /// The column's unit in tables.
     pub const fn unit(self) -> &'static str {
         match self {
-            Metric::Cwnd | Metric::Ssthresh | Metric::BytesInFlight | Metric::Queue | Metric::Qdisc => "B",
+            Metric::Cwnd | Metric::Ssthresh | Metric::BytesInFlight | Metric::Held | Metric::Queue | Metric::Qdisc => {
+                "B"
+            }
             Metric::QdiscPackets | Metric::RingPackets => "packets",
             Metric::Rtt => "s",
             Metric::DeliveryRate | Metric::PacingRate => "bit/s",

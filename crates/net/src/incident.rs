@@ -4,6 +4,7 @@
 //! enter and leave hosts and links. Incidents are reported only if a probe is attached
 //! ([`Cx::probing`](crate::Cx::probing)).
 
+use crate::packet::PathId;
 use crate::time::{Span, Time};
 
 /// Identifies a packet of a connection.
@@ -93,6 +94,19 @@ pub enum Incident {
     CongestionState(CongestionState),
     /// A timer of loss recovery changed.
     Timer(TimerName, TimerChange),
+    /// A packet that is sent on one of several paths carries data.
+    Carried {
+        /// The path.
+        path: PathId,
+        /// The stream of the data; 0 if there is only one.
+        stream: u64,
+        /// The position of its first byte.
+        start: u64,
+        /// Bytes.
+        len: u32,
+        /// Whether it was sent before, on this path or another.
+        again: bool,
+    },
     /// The options of the segment of a TCP handshake that is about to be sent.
     Options {
         /// Maximum segment size, bytes.

@@ -77,6 +77,8 @@ pub struct Way {
     pub down: Vec<u32>,
     /// The smallest MTU on the path, bytes.
     pub mtu: u32,
+    /// Whether it is in reserve.
+    pub backup: bool,
 }
 
 impl FlowPath {
@@ -99,6 +101,10 @@ pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, Scenar
             names = (names.1, names.0);
         }
         let (server, client, mut ways) = ways(&topology, &mut router, &path, &names)?;
+        // The paths of a multipath topology are those of its hosts, in this order.
+        for (way, spec) in ways.iter_mut().zip(scenario.topology.paths.iter().flatten()) {
+            way.backup = spec.backup == Some(true);
+        }
         if let Some(first) = flow.first_path {
             put_first(first, &mut ways, &path)?;
         }
@@ -152,7 +158,7 @@ fn ways(
         let mut route = |from, to| router.route(topology, from, to).filter(|r| !r.is_empty());
         let (Some(up), Some(down)) = (route(client, server), route(server, client)) else { continue };
         let mtu = up.iter().chain(&down).map(|&l| topology.edges()[l as usize].config.mtu).min().unwrap_or(1500);
-        ways.push(Way { client, server, up, down, mtu });
+        ways.push(Way { client, server, up, down, mtu, backup: false });
     }
     let links = ways.iter().map(|way| way.up.len().max(way.down.len())).max().ok_or_else(unreachable)?;
     if links > MAX_HOPS {

@@ -3,7 +3,7 @@
 use crate::build::{FlowEnds, Owner, Run, build};
 use crate::fidelity::Fidelity;
 use crate::recorder::{Files, Recorder};
-use crate::result::{Baseline, RunResult, SeriesResult, TraceResult};
+use crate::result::{Baseline, DensityResult, RunResult, ScheduleResult, SeriesResult, TraceResult};
 use crate::scenario::{Load, Probe, Quantity, Scenario, ScenarioError};
 use crate::world::{Process, ProcessId, Stall};
 use haltere_net::{Metric, Span, Time};
@@ -48,7 +48,8 @@ pub fn trace_at(
 ) -> Result<TraceResult, ScenarioError> {
     let (result, mut run, received) = drive(fidelity, scenario, (seed, replication), Some(files))?;
     let links = run.world.elements().len() as u32;
-    let series = run.world.take_recorder().map_or(Ok(Vec::new()), Recorder::finish)?;
+    let recorded = run.world.take_recorder().map_or(Ok(Default::default()), Recorder::finish)?;
+    let (series, schedules) = recorded;
     let series = series.into_iter().filter_map(|s| {
         let who = match s.who.0.checked_sub(links) {
             None => {
@@ -57,9 +58,11 @@ pub fn trace_at(
             }
             Some(process) => match run.owner(ProcessId(process)) {
                 // The server's window controls the data.
-                Owner::Flow(flow, Role::Server) => format!("flow {flow}"),
+                Owner::Flow(flow, Role::Server) if s.metric != Metric::Held => format!("flow {flow}"),
+                // The client receives them.
+                Owner::Flow(flow, Role::Client) if s.metric == Metric::Held => format!("flow {flow}"),
                 Owner::Probe(probe, Role::Client) => format!("probe {probe}"),
-                Owner::Flow(_, Role::Client) | Owner::Probe(_, Role::Server) | Owner::Load(..) => return None,
+                Owner::Flow(..) | Owner::Probe(_, Role::Server) | Owner::Load(..) => return None,
             },
         };
         let scale = if s.metric == Metric::Rtt { 1e-9 } else { 1.0 };
@@ -79,7 +82,17 @@ pub fn trace_at(
         t_s: noted.iter().map(|(at, _)| at.as_secs_f64()).collect(),
         v: noted.iter().map(|(_, bytes)| *bytes as f64).collect(),
     });
-    Ok(TraceResult { series: series.chain(received).collect(), result })
+    let reordering = (0..run.flows.len()).filter_map(|flow| density(&run, flow)).collect();
+    let sent = |flow| schedules.of(FlowEnds::of(flow).server.0);
+    let schedule = (0..run.flows.len()).filter(|flow| !sent(*flow).is_empty());
+    let schedule = schedule.map(|flow| ScheduleResult::new(flow, sent(flow))).collect();
+    Ok(TraceResult { series: series.chain(received).collect(), schedule, result, reordering })
+}
+
+/// The reorder density of a flow, if its transport tells.
+fn density(run: &Run, flow: usize) -> Option<DensityResult> {
+    let client = &run.world.processes()[FlowEnds::of(flow).client.0 as usize];
+    Some(DensityResult::new(flow, &client.stats().reassembly?.reordering))
 }
 
 /// The bytes of its object that a flow had received, over time.

@@ -1,6 +1,7 @@
 //! MPTCP and MPQUIC over several paths of a scenario.
 
-use haltere_sim::{RunResult, Scenario, run};
+use haltere_sim::result::TraceResult;
+use haltere_sim::{RunResult, Scenario, run, trace};
 use serde_json::{Value as Json, json};
 
 /// A scenario with a fast path of short delay and a slow one of long delay.
@@ -183,4 +184,123 @@ fn on_one_path_multipath_quic_is_quic_but_for_a_transport_parameter() {
             assert!((a - b).abs() < 1e-4 * a, "{control}, {loss}: {a} s and {b} s");
         }
     }
+}
+
+/// The share of reordered packets, and the mean out-of-order delay times the data over the time, which is the mean of what is held.
+fn reordered(contender: &str, paths: &Json) -> (f64, [f64; 2]) {
+    let scenario = json!({
+        "topology": { "kind": "multipath", "paths": paths },
+        "flows": [{ "contender": contender, "size": "1MB", "app": "raw" }],
+    });
+    let result = result(&scenario);
+    let flow = &result.flows[0];
+    let law = flow.out_of_order_delay_mean_s.unwrap() * flow.bytes as f64 / flow.completion_s.unwrap();
+    (flow.reordered_ratio.unwrap(), [flow.mean_held_bytes.unwrap(), law])
+}
+
+#[test]
+fn nothing_is_reordered_where_nothing_can_be() {
+    let clean = json!([{ "rate": "20Mbit/s", "delay": "5ms", "queue": "1000p" }]);
+    for contender in ["tcp/cubic", "quic/cubic", "mptcp/cubic", "mpquic/cubic"] {
+        assert_eq!(reordered(contender, &clean), (0.0, [0.0, 0.0]), "{contender}");
+    }
+    for contender in ["tcp/cubic", "quic/cubic"] {
+        let second = json!([clean[0], { "rate": "20Mbit/s", "delay": "50ms", "queue": "1000p" }]);
+        assert_eq!(reordered(contender, &second).0, 0.0, "{contender} uses the first path");
+    }
+}
+
+#[test]
+fn repaired_losses_and_unlike_paths_reorder_data() {
+    let lossy = json!([{ "rate": "20Mbit/s", "delay": "5ms", "queue": "1000p", "down": { "loss": "1%" } }]);
+    let unlike = json!([
+        { "rate": "20Mbit/s", "delay": "5ms", "queue": "1000p" },
+        { "rate": "10Mbit/s", "delay": "50ms", "queue": "1000p" },
+    ]);
+    for contender in ["tcp/cubic", "quic/cubic", "mptcp/cubic", "mpquic/cubic"] {
+        let (ratio, [held, law]) = reordered(contender, &lossy);
+        // Few packets beyond those that were lost.
+        assert!((0.002..0.03).contains(&ratio), "{contender}: {ratio}");
+        assert!((held / law - 1.0).abs() < 0.01, "{contender}, Little's law: {held} {law}");
+    }
+    for contender in ["mptcp/cubic", "mpquic/cubic"] {
+        let (ratio, [held, law]) = reordered(contender, &unlike);
+        assert!(ratio > 0.03, "{contender}: {ratio}");
+        assert!((held / law - 1.0).abs() < 0.05, "{contender}, Little's law: {held} {law}");
+    }
+}
+
+/// Two paths of which the second loses packets.
+fn traced(contender: &str) -> TraceResult {
+    let mut scenario = scenario(contender, json!({ "size": "1MB", "app": "raw" }));
+    scenario["topology"]["paths"][1]["down"] = json!({ "loss": "2%" });
+    trace(&Scenario::from_json(&scenario.to_string()).unwrap(), 1, 0).unwrap()
+}
+
+#[test]
+fn a_trace_has_the_schedule_and_what_the_receiver_holds() {
+    for contender in ["mptcp/cubic", "mpquic/cubic"] {
+        let traced = traced(contender);
+        let (flow, schedule) = (&traced.result.flows[0], &traced.schedule[0]);
+        let count = schedule.t_s.len();
+        let rows = (0..count).filter(|&k| schedule.stream[k] == 0);
+        // Every byte was sent for the first time on some path, and what was sent before is marked.
+        let mut sent = vec![false; flow.bytes as usize];
+        let mut again = 0;
+        for k in rows {
+            let (start, bytes) = (schedule.start[k] as usize, schedule.bytes[k] as usize);
+            let part = &mut sent[start..start + bytes];
+            assert_eq!(schedule.again[k], part.iter().all(|sent| *sent), "{contender}: row {k}");
+            part.fill(true);
+            again += u64::from(schedule.again[k]);
+        }
+        assert!(sent.iter().all(|sent| *sent), "{contender}");
+        assert!(again > 0 && schedule.t_s.is_sorted(), "{contender}");
+        for path in [0, 1] {
+            let carried: u64 =
+                (0..count).filter(|&k| schedule.path[k] == path).map(|k| u64::from(schedule.bytes[k])).sum();
+            let offered = down(&traced.result)[usize::from(path)] as f64 / if path == 1 { 0.98 } else { 1.0 };
+            let headers = offered / carried as f64;
+            assert!((1.0..1.1).contains(&headers), "{contender}: path {path}: {carried} {offered}");
+            assert!(carried > 100_000, "{contender}: path {path} {carried}");
+        }
+        let held = traced.series.iter().find(|s| s.name == "held").unwrap();
+        assert_eq!((held.who.as_str(), held.unit, held.v.last()), ("flow 0", "B", Some(&0.0)));
+        assert_eq!(held.v.iter().fold(0.0, |a: f64, b| a.max(*b)), flow.most_held_bytes.unwrap() as f64);
+        let times = held.t_s.iter().zip(&held.t_s[1..]).zip(&held.v);
+        let blocked: f64 = times.map(|((a, b), v)| if *v > 0.0 { b - a } else { 0.0 }).sum();
+        assert!((blocked - flow.blocked_s.unwrap()).abs() < 1e-6, "{contender}: {blocked}");
+        for name in ["cwnd", "bytes_in_flight", "rtt", "delivery_rate"] {
+            let of_paths = traced.series.iter().filter(|s| s.name == name).map(|s| s.who.as_str()).collect::<Vec<_>>();
+            assert_eq!(of_paths, ["flow 0", "flow 0 path 1"], "{contender}: {name}");
+        }
+        let density: f64 = traced.reordering[0].density.iter().map(|d| d.1).sum();
+        assert!((density - 1.0).abs() < 1e-9 && traced.reordering[0].density.len() > 3, "{contender}");
+    }
+    assert!(traced("tcp/cubic").schedule.is_empty() && traced("quic/cubic").schedule.is_empty());
+}
+
+#[test]
+fn a_path_in_reserve_carries_data_only_while_no_other_can() {
+    for contender in ["mptcp/cubic", "mpquic/cubic"] {
+        let mut given = scenario(contender, json!({}));
+        given["topology"]["paths"][1]["backup"] = json!(true);
+        let reserved = down(&result(&given));
+        assert!(reserved[1] < 5_000, "{contender}: {reserved:?}");
+        given["topology"]["paths"][0]["outage"] = json!([{ "from": "500ms", "to": "100s" }]);
+        let repaired = result(&given);
+        assert_eq!(repaired.status, "ok", "{contender}: {:?}", repaired.error);
+        assert!(down(&repaired)[1] > 1_000_000, "{contender}");
+        // The path that the connection opens on may be the one in reserve.
+        let mut first = scenario(contender, json!({}));
+        first["topology"]["paths"][0]["backup"] = json!(true);
+        let first = down(&result(&first));
+        assert!(first[1] > 3_500_000, "{contender}: {first:?}");
+    }
+    let link = json!({
+        "topology": { "kind": "point-to-point", "link": { "backup": true } },
+        "flows": [{ "contender": "mptcp/cubic", "size": "1MB" }],
+    });
+    let error = Scenario::from_json(&link.to_string()).unwrap_err().to_string();
+    assert!(error.contains("topology.link.backup") && error.contains("leave it out"), "{error}");
 }

@@ -150,6 +150,7 @@ fn spawn(node: NodeId, application: Box<dyn Application>, maker: Maker) -> Spawn
         connection: None,
         class: 0,
         paths: Vec::new(),
+        backups: Vec::new(),
     }
 }
 
@@ -288,6 +289,7 @@ fn a_path_that_does_not_exist_is_an_error() {
     let caller = Spawn {
         class: 0,
         paths: Vec::new(),
+        backups: Vec::new(),
         node: a,
         application: Box::new(Device::new(remote, Span::ZERO, 1)),
         transports: Box::new(Astray(None)),
@@ -420,6 +422,7 @@ fn two_links(crossed: bool, abandon: Option<u64>) -> World {
     let plain = |node, application: Box<dyn Application>, name| Spawn {
         class: 0,
         paths: Vec::new(),
+        backups: Vec::new(),
         node,
         application,
         transports: Box::new(TwoPaths(name)),

@@ -401,7 +401,7 @@ impl<M: StackConnection> Endpoint for StackEndpoint<M> {
 
     fn stats(&self) -> Stats {
         let counts = self.connection.borrow_mut().counts();
-        let mut stats = self.stats;
+        let mut stats = self.stats.clone();
         stats.sent_packets = counts.sent_packets;
         stats.lost_packets = counts.lost_packets;
         // A stack sends the data of every packet that it gives up again, and counts no further.

@@ -105,7 +105,7 @@ impl Endpoint for Socket {
     }
     fn close(&mut self) {}
     fn stats(&self) -> Stats {
-        self.stats
+        self.stats.clone()
     }
     fn bytes_in_flight(&self, _: PathId) -> u64 {
         0

@@ -75,7 +75,7 @@ pub enum Event {
 }
 
 /// Counters of a connection, for results. Bytes of data are application bytes on streams (or in TCP's byte stream).
-#[derive(Clone, Copy, PartialEq, Default, Debug)]
+#[derive(Clone, PartialEq, Default, Debug)]
 pub struct Stats {
     /// Packets sent that carried data or had to be acknowledged.
     pub sent_packets: u64,
@@ -106,16 +106,14 @@ pub struct Stats {
     /// When the transport's handshake was complete.
     pub connected_at: Option<Time>,
     /// What data that arrived out of order cost; `None` if the transport does not know.
-    pub reassembly: Option<Reassembly>,
+    pub reassembly: Option<Box<Reassembly>>,
 }
 
 impl Stats {
     /// The sum of the counters of two connections.
     pub fn and(self, other: Stats) -> Stats {
-        let both = |a: Option<Reassembly>, b: Option<Reassembly>| match (a, b) {
-            (Some(a), Some(b)) => {
-                Some(Reassembly { most_held: a.most_held.max(b.most_held), blocked: a.blocked + b.blocked })
-            }
+        let both = |a: Option<Box<Reassembly>>, b: Option<Box<Reassembly>>| match (a, b) {
+            (Some(a), Some(b)) => Some(Box::new(a.and(&b))),
             (a, b) => a.or(b),
         };
         let earlier = |a: Option<Time>, b: Option<Time>| a.into_iter().chain(b).min();
@@ -239,6 +237,14 @@ pub trait Endpoint: Send {
     /// # Errors
     /// If the path cannot be abandoned.
     fn abandon_path(&mut self, _path: PathId, _cx: &mut Cx<'_>) -> Result<(), PathError> {
+        Err(PathError::SinglePath)
+    }
+    /// Says that a path is in reserve from now on (a backup: it carries data only while no other path can), or is not. The peer is
+    /// told, and does the same.
+    ///
+    /// # Errors
+    /// If the transport has a single path, or no such path.
+    fn set_backup(&mut self, _path: PathId, _backup: bool, _cx: &mut Cx<'_>) -> Result<(), PathError> {
         Err(PathError::SinglePath)
     }
     /// The present state of a path; `None` if the connection never had the path, or does not report on it.

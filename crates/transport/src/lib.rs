@@ -16,6 +16,7 @@ pub mod quic;
 pub mod ranges;
 pub mod reassembly;
 pub mod recovery;
+pub mod reordering;
 pub mod scheduler;
 pub mod tcp;
 

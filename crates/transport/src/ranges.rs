@@ -52,6 +52,13 @@ impl RangeSet {
         }
     }
 
+    /// Adds `[start, end)`. Returns whether anything of it is new.
+    pub fn extend(&mut self, start: u64, end: u64) -> bool {
+        let mut new = false;
+        self.insert(start, end, |_, _| new = true);
+        new
+    }
+
     /// Adds `[start, end)`, whatever of it was in the set.
     #[inline]
     pub fn insert_all(&mut self, start: u64, end: u64) {

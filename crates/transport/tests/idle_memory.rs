@@ -19,6 +19,8 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// The upper bound of the memory of a connection, bytes.
 const TCP_MOST: usize = 4_000;
+/// What a receiver of data out of order may have beside: counts of displacements and delays, whose number is bounded.
+const COUNTS: usize = 4_000;
 const QUIC_MOST: usize = 8_000;
 
 /// Bytes of an endpoint: the value itself, and what it frees when it is dropped.
@@ -76,9 +78,10 @@ fn an_idle_connection_occupies_little() {
             }
         }
         println!("{when}: client and server of TCP {tcp_most:?}, of QUIC {quic_most:?} bytes at most");
-        assert!(tcp_most.into_iter().max() < Some(TCP_MOST), "TCP {when}: {tcp_most:?} bytes");
+        let counts = if when.ends_with("losses") { COUNTS } else { 0 };
+        assert!(tcp_most[0] < TCP_MOST + counts && tcp_most[1] < TCP_MOST, "TCP {when}: {tcp_most:?} bytes");
         // QUIC keeps lost packets until some time after others are acknowledged.
         let quic_most = if when.ends_with("losses") { quic_most[0] } else { quic_most[0].max(quic_most[1]) };
-        assert!(quic_most < QUIC_MOST, "QUIC {when}: {quic_most} bytes");
+        assert!(quic_most < QUIC_MOST + counts, "QUIC {when}: {quic_most} bytes");
     }
 }

@@ -169,6 +169,11 @@ fn frames() -> impl Strategy<Value = Frame> {
         numbers().prop_map(Frame::PathChallenge),
         numbers().prop_map(Frame::PathResponse),
         (0u8..4).prop_map(|path| Frame::PathAbandon(PathId(path))),
+        (0u8..4, any::<u32>(), any::<bool>()).prop_map(|(path, sequence, backup)| Frame::PathStatus {
+            path: PathId(path),
+            sequence,
+            backup
+        }),
         (0u8..4, numbers(), numbers()).prop_map(|(path, end, n)| {
             let ack = Ack::new(std::iter::once(end.saturating_sub(n)..end), Span::from_nanos(n));
             Frame::PathAck(Box::new(PathAck { path: PathId(path), ack, counts: None }))

@@ -20,7 +20,7 @@ def takes(defaults: Conditions, *, without: Collection[str] = ()) -> Callable[[C
     The command is called with `conditions`: `defaults` with what was given in their place. Fields in `without` are no
     options of this command.
     """
-    known = [field.name for field, _ in stated(type(defaults)) if field.name not in without]
+    known = [field.name for field, about in stated(type(defaults)) if field.name not in without and not about.key]
 
     def decorate(command: Command) -> Command:
         def called(context: typer.Context, **values: Any) -> None:

@@ -76,10 +76,15 @@ def _named(contenders: list[str]) -> str:
 def _write(folder: Path, scenario: Scenario, traced: Trace, seed: int, replication: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     run = {"seed": seed, "replication": replication, "scenario": scenario.data, "result": traced.result.data}
+    if traced.data.get("reordering"):
+        run["reordering"] = traced.data["reordering"]
     if scenario.measured is not None:
         run["path"] = scenario.measured.path(seed, replication).model_dump()
     (folder / "run.json").write_text(json.dumps(run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     traced.series.write_parquet(folder / "series.parquet")
     traced.series.write_csv(folder / "series.csv")
+    if traced.schedule.height:
+        traced.schedule.write_parquet(folder / "schedule.parquet")
+        traced.schedule.write_csv(folder / "schedule.csv")
     for kind in ("svg", "pdf"):
         traced.figure(folder / f"trace.{kind}")

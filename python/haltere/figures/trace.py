@@ -1,4 +1,4 @@
-"""One run on one time axis: windows, RTT, rates and the queue."""
+"""One run on one time axis: which path carried what, windows, RTT, rates, the receive buffer and the queue."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from haltere.figures import style
@@ -51,6 +53,7 @@ _PANELS = (
             _Quantity("bytes_in_flight", "bytes in flight", "-", 0.5),
         ),
     ),
+    _Panel("Held", "kB", 1e3, (_Quantity("held", "data held behind missing data", "-", 0.7),)),
     _Panel("RTT", "ms", 1e-3, (_Quantity("rtt", "RTT sample", "-", 0.7),)),
     _Panel(
         "Rate",
@@ -66,7 +69,11 @@ _PANELS = (
         (_Quantity("qdisc_packets", "queue discipline", "-", 0.7), _Quantity("ring_packets", "ring", ":", 0.7)),
     ),
 )
+_PATHS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666", "#000000")
+"""The colours of paths (Okabe and Ito). Of several paths of one flow each has its own."""
 _LINK_COLOURS = ("#444444", "#999999", "#CC79A7")
+_DOTS = 20_000
+"""Packets beyond which their marks are drawn as an image."""
 _QUEUE_SHARE = 0.1
 """Queues that never hold this share of what the longest one holds are not drawn: access links seldom matter."""
 
@@ -75,8 +82,10 @@ def trace_figure(trace: Mapping[str, Any], out: Path) -> list[Path]:
     """Draw a trace as `haltere._core.trace` returns it (parsed from JSON) and return the paths written.
 
     `out` ending in .svg, .pdf or .png is written in that format; any other `out` is a stem, to which .svg and .pdf are
-    added. Every flow keeps its contender's colour; further flows of the same contender are drawn paler. Panels without
-    a series are left out. Raises `ValueError` if the trace holds no series at all.
+    added. Every flow keeps its contender's colour; further flows of the same contender are drawn paler. If there is one
+    flow and it has several paths, each path has a colour, and a panel that shows which data it carried when;
+    the panel of held data is shaded while the receiver waits for missing data. Panels without a series are left out.
+    Raises `ValueError` if the trace holds no series at all.
     """
     series = _worth_drawing([one for one in trace.get("series", ()) if len(one["t_s"]) > 0])
     panels = [panel for panel in _PANELS if any(one["name"] in _names(panel) for one in series)]
@@ -85,17 +94,27 @@ def trace_figure(trace: Mapping[str, Any], out: Path) -> list[Path]:
         raise ValueError(message)
     result = trace.get("result", {})
     colours = _colours(result.get("flows", ()))
+    schedule = _schedule(trace)
+    if schedule is not None:
+        colours |= _path_colours(schedule)
     end = max(float(one["t_s"][-1]) for one in series)
     ends = {f"flow {flow['flow']}": min(end, _end_of(flow, end)) for flow in result.get("flows", ())}
+    ends = {who: ends.get(" ".join(who.split()[:2]), end) for who in {str(one["who"]) for one in series} | set(ends)}
     with style.paper():
-        canvas = Figure(figsize=(style.PAGE_IN, 0.45 + 1.35 * len(panels)))
-        rows = canvas.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
-        for axes, panel in zip(rows, panels, strict=True):
+        first = 0 if schedule is None else len(set(schedule["path"]))
+        count = first + len(panels)
+        heights = [0.8] * first + [1.0] * len(panels)
+        canvas = Figure(figsize=(style.PAGE_IN, 0.45 + 1.35 * sum(heights)))
+        rows = canvas.subplots(count, 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+        if schedule is not None:
+            _draw_schedule(list(rows[:first]), schedule)
+        for axes, panel in zip(rows[first:], panels, strict=True):
             _draw_panel(axes, panel, series, colours, ends, end)
         canvas.align_ylabels()
         rows[-1].set_xlabel("time (s)")
         rows[-1].set_xlim(0, end)
-        handles = [Line2D([], [], color=colour, label=label) for label, colour in _legend(result, colours)]
+        named = _legend(result, colours) if schedule is None else _path_legend(result, schedule)
+        handles = [Line2D([], [], color=colour, label=label) for label, colour in named]
         if handles:
             canvas.legend(handles=handles, loc="outside upper left", ncols=4)
         if out.suffix in (".svg", ".pdf", ".png"):
@@ -138,6 +157,86 @@ def _legend(result: Mapping[str, Any], colours: Mapping[str, tuple[str, float]])
     return [(f"{label} ({who})" if several else label, colours[who]) for who, label in labels.items()]
 
 
+def _schedule(trace: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The schedule of the only flow, if it used several paths."""
+    schedules = trace.get("schedule", ())
+    alone = len(trace.get("result", {}).get("flows", ())) == 1
+    several = [one for one in schedules if len(set(one["path"])) > 1]
+    return several[0] if alone and several else None
+
+
+def _path_colours(schedule: Mapping[str, Any]) -> dict[str, tuple[str, float]]:
+    """The colour of each path, by the name it has in the series."""
+    flow = f"flow {schedule['flow']}"
+    paths = sorted(set(schedule["path"]))
+    return {flow if path == 0 else f"{flow} path {path}": (_PATHS[path % len(_PATHS)], 1.0) for path in paths}
+
+
+def _path_legend(result: Mapping[str, Any], schedule: Mapping[str, Any]) -> list[tuple[str, tuple[str, float]]]:
+    contender = look(str(result["flows"][0]["contender"])).name
+    paths = sorted(set(schedule["path"]))
+    return [
+        (f"{contender}, path {path}" if path == 0 else f"path {path}", (_PATHS[path % len(_PATHS)], 1.0))
+        for path in paths
+    ]
+
+
+def _draw_schedule(rows: Sequence[Axes], schedule: Mapping[str, Any]) -> None:
+    """Draw each packet of each path by when it was sent and where its data ends.
+
+    Crosses are data that was sent before. Of several streams, the one with the most packets is drawn.
+    """
+    times = np.asarray(schedule["t_s"], dtype=np.float64)
+    ends = (np.asarray(schedule["start"], dtype=np.float64) + np.asarray(schedule["bytes"])) / 1e6
+    paths, again = np.asarray(schedule["path"]), np.asarray(schedule["again"], dtype=bool)
+    numbers, counts = np.unique(np.asarray(schedule["stream"]), return_counts=True)
+    drawn = np.asarray(schedule["stream"]) == numbers[np.argmax(counts)]
+    for axes, path in zip(rows, sorted(set(schedule["path"])), strict=True):
+        colour = _PATHS[path % len(_PATHS)]
+        for repeated, marker, size in ((False, ".", 1.8), (True, "x", 2.6)):
+            chosen = np.flatnonzero((paths == path) & (again == repeated) & drawn)
+            chosen = chosen[_distinct(times[chosen], ends[chosen])]
+            axes.plot(
+                times[chosen],
+                ends[chosen],
+                marker,
+                color=colour,
+                markersize=size,
+                markeredgewidth=0.5,
+                rasterized=len(chosen) > _DOTS,
+            )
+        axes.set_ylabel(f"Path {path} (MB)")
+        axes.set_ylim(0, 1.05 * float(ends[drawn].max()))
+        axes.grid(visible=True, axis="both")
+    keys = [
+        Line2D([], [], color=style.QUIET, marker=".", markersize=3, linestyle="none", label="data of a packet"),
+        Line2D([], [], color=style.QUIET, marker="x", markersize=3, linestyle="none", label="data sent before"),
+    ]
+    rows[0].legend(handles=keys, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, ncols=2)
+
+
+def _distinct(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.intp]:
+    """The places of the points that do not fall on others in print."""
+    cells = [(of / max(float(of.max(initial=0.0)), 1e-9) * fine).astype(np.int64) for of, fine in ((x, 2000), (y, 600))]
+    _, places = np.unique(np.stack(cells), axis=1, return_index=True)
+    return np.sort(places)
+
+
+def _shade(axes: Axes, times: NDArray[np.float64], values: NDArray[np.float64]) -> None:
+    """Shade the time in which data is held: the application waits (head-of-line blocking)."""
+    axes.fill_between(
+        times,
+        0,
+        1,
+        where=values > 0,
+        step="post",
+        transform=axes.get_xaxis_transform(),
+        color=style.QUIET,
+        alpha=0.15,
+        linewidth=0,
+    )
+
+
 def _draw_panel(
     axes: Axes,
     panel: _Panel,
@@ -162,8 +261,12 @@ def _draw_panel(
             continue
         top = max(top, float(np.nanmax(values)))
         shown[quantity.name] = quantity
+        if quantity.name == "held" and _is_alone(members):
+            _shade(axes, times, values)
         colour = colours.get(str(one["who"])) or (_LINK_COLOURS[len(links) % len(_LINK_COLOURS)], 1.0)
-        if one["who"] not in colours:
+        if quantity.name == "held" and _is_alone(members):
+            colour = (style.INK, 1.0)
+        elif one["who"] not in colours:
             links.append(Line2D([], [], color=colour, label=str(one["who"])))
         if quantity.name == "bytes_in_flight" and len(colours) == 1:
             axes.fill_between(times, values, step="post", color=colour[0], alpha=0.18 * colour[1], linewidth=0)
@@ -172,12 +275,19 @@ def _draw_panel(
     axes.set_ylabel(f"{panel.title} ({panel.unit})")
     axes.set_ylim(bottom=0)
     axes.grid(visible=True, axis="both")
-    keys = (
+    keys: list[Artist] = (
         [_key(quantity, filled=len(colours) == 1) for quantity in shown.values()] if len(panel.quantities) > 1 else []
     )
     keys += links
+    if "held" in shown and _is_alone(members):
+        shade = Patch(color=style.QUIET, alpha=0.15, linewidth=0, label="head-of-line blocked")
+        keys += [Line2D([], [], color=style.INK, linewidth=0.7, label="data behind missing data"), shade]
     if keys:
         axes.legend(handles=keys, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, ncols=len(keys))
+
+
+def _is_alone(members: Sequence[Mapping[str, Any]]) -> bool:
+    return len(members) == 1
 
 
 def _key(quantity: _Quantity, *, filled: bool) -> Line2D:

@@ -97,6 +97,20 @@ class Trace:
         ]
         return pl.concat(frames) if frames else pl.DataFrame(schema=schema)
 
+    @cached_property
+    def schedule(self) -> pl.DataFrame:
+        """A row a packet and stream of flows with several paths: which path carried which data when.
+
+        `start` is the position of the first byte in the stream; `again` says that the data was sent before.
+        """
+        schema: dict[str, type[pl.DataType]] = {"flow": pl.Int64, "t_s": pl.Float64, "path": pl.Int64}
+        schema |= {"stream": pl.Int64, "start": pl.Int64, "bytes": pl.Int64, "again": pl.Boolean}
+        frames = [
+            pl.DataFrame({**one, "flow": [one["flow"]] * len(one["t_s"])}, schema=schema)
+            for one in self.data.get("schedule", ())
+        ]
+        return pl.concat(frames) if frames else pl.DataFrame(schema=schema)
+
     def figure(self, out: str | Path) -> None:
         """Draw the series on one time axis into a file (SVG, PDF or PNG by its ending)."""
         from haltere.figures import trace_figure

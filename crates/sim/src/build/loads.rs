@@ -64,6 +64,7 @@ pub(super) fn spawns(load: &Load, between: &Between, connection: u32, stream: &S
             connection: Some(ConnectionId(connection)),
             class: 0,
             paths: Vec::new(),
+            backups: Vec::new(),
         },
         Spawn {
             node: between.to,
@@ -74,6 +75,7 @@ pub(super) fn spawns(load: &Load, between: &Between, connection: u32, stream: &S
             connection: None,
             class: 0,
             paths: Vec::new(),
+            backups: Vec::new(),
         },
     ]
 }

@@ -14,7 +14,7 @@ mod probes;
 mod talk;
 mod transports;
 
-use crate::contender::Contender;
+use crate::contender::{Contender, Transport};
 use crate::fidelity::{Fidelity, Subject};
 use crate::network::{FlowPath, Network, network, stream_name};
 use crate::recorder::{self, Files, Recorder};
@@ -146,9 +146,16 @@ pub(crate) fn build(
         let mtu = path.first().mtu;
         let (address, start) = (path.first().server, path.start);
         let further: Vec<_> = path.ways.iter().skip(1).map(|way| (way.client, way.server)).collect();
+        let backups: Vec<_> = path.ways.iter().map(|way| way.backup).collect();
         let FlowPath { contender, server, client, .. } = path;
         let subject = subject(fidelity, i, flow, &contender)?;
         let talk = Talk::of(flow, &contender);
+        if !matches!(subject, Subject::Model(_)) && contender.transport == Transport::Mpquic && backups.contains(&true)
+        {
+            return Err(wrong(
+                "production stacks have no paths in reserve: leave backup out of the paths, or run the model".into(),
+            ));
+        }
         let stream = |end: &str| streams.named(&format!("flow {i}/{end}/earlier"));
         let earlier = [stream("client"), stream("server")];
         let past = Past::of(subject, &contender, udp_payload(mtu), start, earlier).map_err(wrong)?;
@@ -176,6 +183,7 @@ pub(crate) fn build(
             connection: Some(ConnectionId(i as u32)),
             class,
             paths: further,
+            backups,
         });
         spawns.push(Spawn {
             node: server,
@@ -186,6 +194,7 @@ pub(crate) fn build(
             connection: None,
             class,
             paths: Vec::new(),
+            backups: Vec::new(),
         });
         starts.push(start);
     }

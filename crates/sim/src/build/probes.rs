@@ -85,6 +85,7 @@ pub(super) fn spawns(
             connection: Some(ConnectionId(connection)),
             class: 0,
             paths: Vec::new(),
+            backups: Vec::new(),
         },
         Spawn {
             node: between.to,
@@ -95,6 +96,7 @@ pub(super) fn spawns(
             connection: None,
             class: 0,
             paths: Vec::new(),
+            backups: Vec::new(),
         },
     ])
 }

@@ -6,6 +6,7 @@
 mod pcapng;
 mod places;
 mod qlog;
+mod schedule;
 mod series;
 mod spool;
 
@@ -16,6 +17,7 @@ use haltere_net::{ComponentId, Incident, Metric, Packet, PathId, Probe, Time};
 use haltere_transport::{Body, Event, Role};
 use pcapng::Captures;
 use qlog::Logs;
+pub use schedule::{Carried, Schedules};
 pub use series::{AllSeries, Series};
 use std::path::PathBuf;
 
@@ -78,6 +80,7 @@ pub struct Recorder {
     /// Number of link directions. Components with higher numbers are processes.
     links: u32,
     series: AllSeries,
+    schedules: Schedules,
     logs: Option<Logs>,
     captures: Option<Captures>,
 }
@@ -104,6 +107,7 @@ impl Recorder {
         Ok(Recorder {
             links: topology.edges().len() as u32,
             series: AllSeries::default(),
+            schedules: Schedules::default(),
             captures: pcap.transpose().map_err(wrong("pcap"))?,
             logs: qlog.transpose().map_err(wrong("qlog"))?,
         })
@@ -161,16 +165,16 @@ impl Recorder {
         }
     }
 
-    /// Completes the files and returns the series, by component, path and metric.
+    /// Completes the files and returns the series, by component, path and metric, and what each process sent on which path.
     ///
     /// # Errors
     ///
     /// The first write that failed; the path is `pcap` or `qlog`.
-    pub fn finish(self) -> Result<Vec<Series>, ScenarioError> {
+    pub fn finish(self) -> Result<(Vec<Series>, Schedules), ScenarioError> {
         let wrong = |path: &str, message| ScenarioError { path: path.to_string(), message };
         self.captures.map_or(Ok(()), Captures::finish).map_err(|m| wrong("pcap", m))?;
         self.logs.map_or(Ok(()), Logs::finish).map_err(|m| wrong("qlog", m))?;
-        Ok(self.series.into_series())
+        Ok((self.series.into_series(), self.schedules))
     }
 }
 
@@ -185,6 +189,9 @@ impl Probe for Recorder {
 
     fn happened(&mut self, at: Time, who: ComponentId, incident: Incident) {
         let Some(process) = who.0.checked_sub(self.links) else { return };
+        if let Incident::Carried { path, stream, start, len, again } = incident {
+            self.schedules.add(process, Carried { at, path, stream, start, len, again });
+        }
         if let Some(captures) = &mut self.captures {
             captures.happened(process, incident);
         }

@@ -4,7 +4,9 @@ mod loads;
 mod probes;
 mod summary;
 
+use crate::recorder::Carried;
 pub use haltere_net::report::LinkResult;
+use haltere_transport::reordering::{Reordering, THRESHOLD};
 pub use loads::LoadResult;
 pub use probes::{ProbeResult, Seen};
 use serde::Serialize;
@@ -77,6 +79,22 @@ pub struct FlowResult {
     pub blocked_s: Option<f64>,
     /// The most bytes that the receiver held so.
     pub most_held_bytes: Option<u64>,
+    /// The mean of the bytes that it held so, from the start until the transfer was complete.
+    pub mean_held_bytes: Option<f64>,
+    /// The mean time for which a byte was held so, s (out-of-order delay).
+    pub out_of_order_delay_mean_s: Option<f64>,
+    /// The out-of-order delay that 95 % of the bytes do not exceed, s.
+    pub out_of_order_delay_p95_s: Option<f64>,
+    /// The share of packets whose data came after data that follows it (RFC 4737 section 4.1).
+    pub reordered_ratio: Option<f64>,
+    /// The share of packets that came directly after three or more packets of later data (section 5.2).
+    pub three_reordered_ratio: Option<f64>,
+    /// How many packets before a reordered one the first of later data came, on average (section 4.2.1); 0 if none is reordered.
+    pub reordering_extent_mean: Option<f64>,
+    /// The extent that 95 % of the reordered packets do not exceed.
+    pub reordering_extent_p95: Option<f64>,
+    /// The largest extent.
+    pub reordering_extent_max: Option<u64>,
     /// Retransmission timeouts (TCP) or persistent congestion (QUIC).
     pub timeouts: u64,
     /// The server's smallest RTT sample, s.
@@ -98,6 +116,72 @@ pub struct TraceResult {
     pub result: RunResult,
     /// The recorded series.
     pub series: Vec<SeriesResult>,
+    /// Which path carried which data when, of flows with several paths.
+    pub schedule: Vec<ScheduleResult>,
+    /// How far packets of each flow arrived from their place.
+    pub reordering: Vec<DensityResult>,
+}
+
+/// The data that the server of a flow sent, as columns: an entry for each packet and stream.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScheduleResult {
+    /// The flow.
+    pub flow: u32,
+    /// When the packet was sent, s.
+    pub t_s: Vec<f64>,
+    /// On which path.
+    pub path: Vec<u8>,
+    /// The stream of the data.
+    pub stream: Vec<u64>,
+    /// The position of its first byte.
+    pub start: Vec<u64>,
+    /// Bytes.
+    pub bytes: Vec<u32>,
+    /// Whether it was sent before, on this path or another.
+    pub again: Vec<bool>,
+}
+
+impl ScheduleResult {
+    /// The schedule of a flow.
+    pub(crate) fn new(flow: usize, sent: &[Carried]) -> ScheduleResult {
+        ScheduleResult {
+            flow: flow as u32,
+            t_s: sent.iter().map(|c| c.at.as_secs_f64()).collect(),
+            path: sent.iter().map(|c| c.path.0).collect(),
+            stream: sent.iter().map(|c| c.stream).collect(),
+            start: sent.iter().map(|c| c.start).collect(),
+            bytes: sent.iter().map(|c| c.len).collect(),
+            again: sent.iter().map(|c| c.again).collect(),
+        }
+    }
+}
+
+/// Reorder density at the client of a flow (RFC 5236).
+#[derive(Clone, Debug, Serialize)]
+pub struct DensityResult {
+    /// The flow.
+    pub flow: u32,
+    /// Packets that are later than this count as lost.
+    pub threshold: i64,
+    /// Packets with new data.
+    pub packets: u64,
+    /// Packets displaced by more than the threshold.
+    pub beyond: u64,
+    /// Displacements, ascending, negative for early packets, and the share of the other packets that have them.
+    pub density: Vec<(i64, f64)>,
+}
+
+impl DensityResult {
+    /// The density of a flow.
+    pub fn new(flow: usize, reordering: &Reordering) -> DensityResult {
+        DensityResult {
+            flow: flow as u32,
+            threshold: THRESHOLD,
+            packets: reordering.packets(),
+            beyond: reordering.beyond_threshold(),
+            density: reordering.density(),
+        }
+    }
 }
 
 /// One metric of one component over time.

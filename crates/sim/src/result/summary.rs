@@ -8,6 +8,7 @@ use haltere_net::element::Element;
 use haltere_net::occupancy::Held;
 use haltere_net::report::OccupancyResult;
 use haltere_net::{Span, Time};
+use haltere_transport::reordering::Reordering;
 
 /// Where the measured time begins.
 pub struct Baseline {
@@ -87,6 +88,9 @@ impl Run {
             (None, _) => progress.received - baseline,
         };
         let receiver = client.stats();
+        let (lasted, reassembly) = (progress.completed.unwrap_or(self.world.now()).since(start), receiver.reassembly);
+        let cost = reassembly.as_deref();
+        let order = cost.map(|r| &r.reordering);
         let wire_bytes = receiver.received_wire_bytes;
         // Without elapsed time there is no rate.
         let seconds = completion.or(measured.map(Span::as_secs_f64)).filter(|s| *s > 0.0);
@@ -122,8 +126,16 @@ impl Run {
             retransmitted_packets: sender.retransmitted_packets,
             lost_packets: sender.lost_packets,
             spurious_retransmissions: sender.spurious_retransmissions,
-            blocked_s: receiver.reassembly.map(|r| r.blocked.as_secs_f64()),
-            most_held_bytes: receiver.reassembly.map(|r| r.most_held),
+            blocked_s: cost.map(|r| r.blocked.as_secs_f64()),
+            most_held_bytes: cost.map(|r| r.most_held),
+            mean_held_bytes: cost.and_then(|r| r.mean_held(lasted)),
+            out_of_order_delay_mean_s: order.map(|o| o.mean_delay().as_secs_f64()),
+            out_of_order_delay_p95_s: order.map(|o| o.p95_delay().as_secs_f64()),
+            reordered_ratio: order.and_then(Reordering::ratio),
+            three_reordered_ratio: order.and_then(Reordering::three_ratio),
+            reordering_extent_mean: order.map(Reordering::mean_extent),
+            reordering_extent_p95: order.map(Reordering::p95_extent),
+            reordering_extent_max: order.map(Reordering::max_extent),
             timeouts: sender.timeouts,
             min_rtt_s: sender.min_rtt.map(Span::as_secs_f64),
             mean_rtt_s: sender.mean_rtt().map(Span::as_secs_f64),

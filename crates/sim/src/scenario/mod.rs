@@ -239,6 +239,17 @@ impl Scenario {
     }
 }
 
+/// Only paths can be in reserve.
+fn no_backup(link: &LinkSpec, path: &str) -> Result<(), ScenarioError> {
+    match link.backup {
+        None => Ok(()),
+        Some(_) => {
+            let message = "only a path of a multipath topology can be in reserve: leave it out";
+            Err(error(format!("{path}.backup"), message))
+        }
+    }
+}
+
 impl Topology {
     fn check(&self) -> Result<(), ScenarioError> {
         let required = match self.kind {
@@ -273,6 +284,7 @@ impl Topology {
         }
         let named = [("link", &self.link), ("bottleneck", &self.bottleneck), ("access", &self.access)];
         for (field, spec) in named.into_iter().filter_map(|(f, s)| s.as_ref().map(|s| (f, s))) {
+            no_backup(spec, &format!("topology.{field}"))?;
             spec.check(&format!("topology.{field}"))?;
         }
         if let Some(paths) = &self.paths {
@@ -294,6 +306,7 @@ impl Topology {
             if link.from == link.to {
                 return Err(error(format!("topology.links[{i}]"), format!("it joins {:?} with itself", link.from)));
             }
+            no_backup(&link.link, &format!("topology.links[{i}]"))?;
             link.link.check(&format!("topology.links[{i}].link"))?;
         }
         Ok(())

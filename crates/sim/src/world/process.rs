@@ -4,7 +4,7 @@ use super::sockets::{SocketId, SocketTable, Sockets, Transports};
 use super::tables::{Port, Tables};
 use crate::application::{Application, Report};
 use haltere_net::topology::NodeId;
-use haltere_net::{Address, ConnectionId, Cx, Time};
+use haltere_net::{Address, ConnectionId, Cx, PathId, Time};
 use haltere_transport::{Event, Stats};
 
 /// Number of a process of a run.
@@ -31,6 +31,8 @@ pub struct Spawn {
     /// The further paths of its connections, as own and peer's address, which are taken up as soon as both ends allow
     /// several.
     pub paths: Vec<(Address, Address)>,
+    /// Whether each path is in reserve, the first included; a path beyond the list is not.
+    pub backups: Vec<bool>,
 }
 
 /// A process of a run.
@@ -42,13 +44,15 @@ pub struct Process {
     alarm: Time,
     pub(super) class: u8,
     paths: Vec<(Address, Address)>,
+    backups: Vec<bool>,
 }
 
 impl Process {
     pub(super) fn new(spawn: Spawn) -> Process {
-        let Spawn { node, application, transports, start, connection, class, paths, .. } = spawn;
+        let Spawn { node, application, transports, start, connection, class, paths, backups, .. } = spawn;
         let alarm = application.alarm();
-        Process { node, application, table: SocketTable::new(transports, connection), start, alarm, class, paths }
+        let table = SocketTable::new(transports, connection);
+        Process { node, application, table, start, alarm, class, paths, backups }
     }
 
     /// When it wants to be called.
@@ -95,13 +99,24 @@ impl Process {
         self.act(me, tables, cx, |application, sockets, cx| application.on_event(socket, event, sockets, cx));
     }
 
-    /// The path manager: takes up the further paths of a connection. One that the transport refuses is left out.
+    /// The path manager: takes up the further paths of a connection, and puts some in reserve. One that the transport refuses is left out.
     #[cold]
     fn take_up_paths(&mut self, socket: SocketId, me: u32, tables: &mut Tables, cx: &mut Cx<'_>) {
-        let Process { table, paths, node, .. } = self;
+        let Process { table, paths, backups, node, .. } = self;
+        let mut further = backups.iter().skip(1);
         let mut sockets = Sockets { table, tables, process: me, node: *node };
         for &(own, peer) in paths.iter() {
-            let _ = sockets.add_path(socket, own, peer, cx);
+            let added = sockets.add_path(socket, own, peer, cx);
+            if further.next() == Some(&true)
+                && let (Ok(path), Some(endpoint)) = (added, sockets.get(socket))
+            {
+                let _ = endpoint.set_backup(path, true, cx);
+            }
+        }
+        if backups.first() == Some(&true)
+            && let Some(endpoint) = sockets.get(socket)
+        {
+            let _ = endpoint.set_backup(PathId(0), true, cx);
         }
     }
 

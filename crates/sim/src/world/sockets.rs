@@ -229,14 +229,14 @@ impl SocketTable {
         let socket = self.sockets.get_mut(id as usize)?.take()?;
         self.active.retain(|&other| other != id);
         self.free.push(id);
-        self.released = self.released.and(socket.endpoint.stats());
+        self.released = std::mem::take(&mut self.released).and(socket.endpoint.stats());
         self.set_timer(id, Time::NEVER);
         Some(socket.connection)
     }
 
     /// What all its sockets counted, those of the past too.
     pub fn stats(&self) -> Stats {
-        self.sockets.iter().flatten().map(|s| s.endpoint.stats()).fold(self.released, Stats::and)
+        self.sockets.iter().flatten().map(|s| s.endpoint.stats()).fold(self.released.clone(), Stats::and)
     }
 
     /// How many there are.

@@ -122,7 +122,8 @@ impl Connection {
         if !subflow.tcp.take_segment(segment, packet_len, ecn, cx) {
             return;
         }
-        if let Some(data) = options.mapping.filter(|_| carries) {
+        let arrived = options.mapping.filter(|_| carries);
+        if let Some(data) = arrived {
             subflow.arrived.learn(Mapping { subflow: seq, data, len });
         }
         subflow.heard += 1;
@@ -138,6 +139,10 @@ impl Connection {
         if kind == Kind::Data {
             self.take_data_ack(options, window);
             self.take_data(at, cx.now);
+            if let Some(data) = arrived {
+                self.receiving.count_arrival(data, data + len, cx.now);
+            }
+            self.receiving.trace(cx);
             if let Some(end) = options.data_fin
                 && !self.receiving.end_at(end)
             {

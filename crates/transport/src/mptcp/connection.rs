@@ -8,6 +8,7 @@ use super::subflow::Subflow;
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
 use crate::path::{PathError, PathView};
+use crate::ranges::RangeSet;
 use crate::reassembly::Reassembly;
 use crate::scheduler::PathScheduler;
 use haltere_net::element::Admission;
@@ -56,6 +57,8 @@ pub struct Connection {
     pub(super) coupled: bool,
     /// What subflows that are no more had counted.
     pub(super) invalid: u64,
+    /// The data that the probe was told of.
+    pub(super) carried: RangeSet,
 }
 
 impl Connection {
@@ -86,12 +89,13 @@ impl Connection {
             over: false,
             coupled: config.tcp.algorithm.is_coupled(),
             invalid: 0,
+            carried: RangeSet::default(),
             config,
         }
     }
 
     /// What out-of-order arrival across subflows has cost so far.
-    pub fn reassembly(&self) -> Reassembly {
+    pub fn reassembly(&self) -> &Reassembly {
         self.receiving.reassembly()
     }
 
@@ -368,7 +372,10 @@ impl Endpoint for Connection {
 
     fn stats(&self) -> Stats {
         let sum = self.subflows.iter().flatten().map(|s| s.tcp.stats()).fold(Stats::default(), Stats::and);
-        let reassembly = if self.has_fallen_back() { sum.reassembly } else { Some(self.receiving.reassembly()) };
+        let reassembly = match self.mode {
+            Mode::Fallback => sum.reassembly,
+            Mode::Opening | Mode::Multipath => Some(Box::new(self.receiving.reassembly().clone())),
+        };
         Stats { invalid_packets: sum.invalid_packets + self.invalid, reassembly, ..sum }
     }
 
@@ -397,6 +404,19 @@ impl Endpoint for Connection {
             other.owes.remove = Some(path);
             other.ready = true;
         }
+        Ok(())
+    }
+
+    /// The B bit of MP_JOIN tells it, or MP_PRIO once that is sent (RFC 8684 section 3.3.8).
+    fn set_backup(&mut self, path: PathId, backup: bool, _: &mut Cx<'_>) -> Result<(), PathError> {
+        let subflow = self.subflow(path).filter(|s| !s.abandoned).ok_or(PathError::NoSuchPath)?;
+        subflow.backup = backup;
+        if subflow.told_backup.is_some_and(|told| told != backup) {
+            subflow.told_backup = Some(backup);
+            subflow.owes.priority = Some(backup);
+            subflow.ready = true;
+        }
+        self.dirty = true;
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use super::subflow::Owed;
 use crate::Body;
 use crate::endpoint::{Endpoint, Role};
 use crate::tcp::segment::{self, Kind};
-use haltere_net::{Cx, Packet};
+use haltere_net::{Cx, Incident, Packet, PathId};
 
 impl Connection {
     /// The next packet that may be sent now.
@@ -26,7 +26,7 @@ impl Connection {
                         packet = self.acknowledge(at, cx);
                     }
                     if let Some(packet) = &mut packet {
-                        self.wrap(at, packet);
+                        self.wrap(at, packet, cx);
                         self.turn = at;
                         self.dirty |= self.expand_after_sending(at);
                         self.tell_writable();
@@ -76,12 +76,16 @@ impl Connection {
 
     /// Puts MPTCP's options on a segment of a subflow.
     #[inline]
-    fn wrap(&mut self, at: usize, packet: &mut Packet<Body>) {
+    fn wrap(&mut self, at: usize, packet: &mut Packet<Body>, cx: &mut Cx<'_>) {
         if self.mode == Mode::Fallback {
             return;
         }
         let Body::Tcp(tcp) = &mut packet.body else { return };
         let options = self.options(at, tcp);
+        if cx.probing() {
+            let (path, len) = (packet.path, tcp.len);
+            self.tell_carried(path, &options, len, cx);
+        }
         let bytes = options.wire_len(tcp.kind, tcp.len);
         let Some(Some(subflow)) = self.subflows.get_mut(at) else { return };
         if tcp.kind == Kind::Data {
@@ -112,6 +116,14 @@ impl Connection {
         packet.body = Body::Mptcp(boxed);
     }
 
+    /// Tells which data a segment carries.
+    #[cold]
+    fn tell_carried(&mut self, path: PathId, options: &Options, len: u32, cx: &mut Cx<'_>) {
+        let Some(start) = options.mapping.filter(|_| len > 0) else { return };
+        let again = !self.carried.extend(start, start + u64::from(len));
+        cx.tell(Incident::Carried { path, stream: 0, start, len, again });
+    }
+
     #[inline]
     fn options(&mut self, at: usize, tcp: &segment::Segment) -> Options {
         let role = self.config.tcp.role;
@@ -120,6 +132,7 @@ impl Connection {
         let Some(Some(subflow)) = self.subflows.get_mut(at) else { return Options::default() };
         let opening = if subflow.joined { Opening::Join { backup: subflow.backup } } else { Opening::Capable };
         if tcp.kind != Kind::Data {
+            subflow.told_backup = Some(subflow.backup && subflow.joined);
             return Options { opening: Some(opening), ..Options::default() };
         }
         let mut options = Options::default();

@@ -2,8 +2,9 @@
 
 use crate::ranges::RangeSet;
 use crate::reassembly::{Reassembly, Waiting};
+use crate::reordering::Sequence;
 use crate::tcp::{Config, Window};
-use haltere_net::{Span, Time};
+use haltere_net::{Cx, Span, Time};
 
 /// The receiving side of the data.
 #[derive(Debug)]
@@ -23,6 +24,7 @@ pub(super) struct Receiving {
     /// Bytes that arrived twice.
     pub duplicate_bytes: u64,
     waiting: Waiting,
+    order: Sequence,
 }
 
 impl Receiving {
@@ -37,6 +39,7 @@ impl Receiving {
             window: Window::new(config),
             duplicate_bytes: 0,
             waiting: Waiting::default(),
+            order: Sequence::default(),
         }
     }
 
@@ -130,7 +133,19 @@ impl Receiving {
         }
     }
 
-    pub fn reassembly(&self) -> Reassembly {
+    /// A segment arrived on some subflow with the data from `start` to `end`, and what it allowed to be delivered was.
+    pub fn count_arrival(&mut self, start: u64, end: u64, now: Time) {
+        let counts = self.waiting.reordering();
+        self.order.arrive(start, end, self.next < end, now, counts);
+        self.order.deliver(self.next, now, counts);
+    }
+
+    /// Reports to the probe.
+    pub fn trace(&mut self, cx: &mut Cx<'_>) {
+        self.waiting.report(cx);
+    }
+
+    pub fn reassembly(&self) -> &Reassembly {
         self.waiting.cost()
     }
 }
@@ -162,7 +177,7 @@ mod tests {
         r.take(250, 300);
         r.count_waiting(0, at(7));
         assert_eq!((r.next, r.held), (400, 0));
-        assert_eq!(r.reassembly(), Reassembly { most_held: 157, blocked: Span::from_millis(5) });
+        assert_eq!((r.reassembly().most_held, r.reassembly().blocked), (157, Span::from_millis(5)));
         assert_eq!(r.duplicate_bytes, 20 + 50);
         assert_eq!(r.consume(None, 1000, at(8)), 400);
     }

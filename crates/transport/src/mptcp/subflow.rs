@@ -107,6 +107,8 @@ pub(super) struct Subflow {
     pub proof: Time,
     /// In reserve, as either end asked.
     pub backup: bool,
+    /// What the peer was told of that, once it was told something. MP_CAPABLE says that a subflow is not in reserve.
+    pub told_backup: Option<bool>,
     /// The peer has shown that it takes MPTCP's options on it: it may carry data of the connection.
     pub confirmed: bool,
     pub abandoned: bool,
@@ -173,6 +175,7 @@ impl Subflow {
             joined,
             proof: Time::NEVER,
             backup,
+            told_backup: (!joined).then_some(false),
             confirmed: false,
             abandoned: false,
             sent: Mappings::default(),

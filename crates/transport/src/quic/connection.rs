@@ -318,6 +318,11 @@ impl Connection {
                         multi.abandons.push_back(path);
                     }
                 }
+                Record::PathStatus { path } => {
+                    if let Some(multi) = &mut self.multi {
+                        multi.statuses.push_back(path);
+                    }
+                }
                 Record::Ack { .. } => {}
             }
         }
@@ -438,7 +443,7 @@ impl Endpoint for Connection {
     }
 
     fn stats(&self) -> Stats {
-        Stats { reassembly: Some(self.streams.reassembly()), ..self.stats }
+        Stats { reassembly: Some(Box::new(self.streams.reassembly().clone())), ..self.stats }
     }
 
     fn paths(&self) -> usize {
@@ -462,6 +467,11 @@ impl Endpoint for Connection {
     fn abandon_path(&mut self, path: PathId, cx: &mut Cx<'_>) -> Result<(), PathError> {
         self.now = cx.now;
         self.give_up(path)
+    }
+
+    fn set_backup(&mut self, path: PathId, backup: bool, cx: &mut Cx<'_>) -> Result<(), PathError> {
+        self.now = cx.now;
+        self.set_status(path, backup)
     }
 
     fn path_view(&self, path: PathId) -> Option<PathView> {

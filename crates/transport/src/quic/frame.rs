@@ -239,6 +239,15 @@ pub enum Frame {
     PathAck(Box<PathAck>),
     /// PATH_ABANDON (section 4.2 there).
     PathAbandon(PathId),
+    /// PATH_STATUS_BACKUP or PATH_STATUS_AVAILABLE (section 4.3 there).
+    PathStatus {
+        /// The path.
+        path: PathId,
+        /// Number of the frame among those for this path. The highest counts.
+        sequence: u32,
+        /// Whether the sender prefers that the path is not used while others are available.
+        backup: bool,
+    },
     /// CONNECTION_CLOSE (19.19), with the transport error's name if it is one.
     ConnectionClose(Option<&'static str>),
 }
@@ -279,6 +288,10 @@ impl Frame {
             }
             // Type 0x3e75, path, error code (of which all that the draft names are below 2^14).
             Frame::PathAbandon(path) => 2 + varint_len(u64::from(path.0)) + 2,
+            // Types 0x3e76 and 0x3e77, path, number.
+            Frame::PathStatus { path, sequence, .. } => {
+                2 + varint_len(u64::from(path.0)) + varint_len(u64::from(*sequence))
+            }
             // Type, error code, frame type where the transport closes, length of an empty reason.
             Frame::ConnectionClose(None) => 3,
             Frame::ConnectionClose(Some(_)) => 4,
@@ -297,7 +310,8 @@ impl Frame {
     /// Whether 0-RTT packets may carry it (RFC 9000 section 12.4, table 3).
     #[inline]
     pub fn allowed_in_0rtt(&self) -> bool {
-        use Frame::{Ack, AckFrequency, Crypto, HandshakeDone, ImmediateAck, PathAbandon, PathAck, PathResponse};
+        use Frame::{Ack, AckFrequency, Crypto, HandshakeDone, ImmediateAck};
+        use Frame::{PathAbandon, PathAck, PathResponse, PathStatus};
         !matches!(
             self,
             Ack(_)
@@ -308,6 +322,7 @@ impl Frame {
                 | PathResponse(_)
                 | PathAck(_)
                 | PathAbandon(_)
+                | PathStatus { .. }
         )
     }
 
@@ -354,6 +369,8 @@ mod tests {
         let asked = AckFrequency { sequence: 0, threshold: 100, max_delay: Span::from_millis(25), reordering: 1 };
         // Type 2, sequence 1, threshold 2, 25 000 us 4, reordering 1.
         assert_eq!(Frame::AckFrequency(Box::new(asked)).size(), 10);
+        let status = |path, sequence| Frame::PathStatus { path: PathId(path), sequence, backup: true }.size();
+        assert_eq!((status(1, 0), status(64, 64)), (4, 6));
         assert_eq!(Frame::MaxStreamData { id: 4, limit: 1 << 20 }.size(), 6);
     }
 

@@ -7,7 +7,7 @@
 //! suspected: what is in flight there is sent again on others, and it is probed until it answers.
 //!
 //! Not modelled: connection identifiers (PATH_NEW_CONNECTION_ID and what goes with it), so numbers of paths are taken as agreed
-//! up to the smaller of both ends' limits; PATH_STATUS frames; MAX_PATH_ID.
+//! up to the smaller of both ends' limits; MAX_PATH_ID.
 
 use super::connection::{Connection, State};
 use super::few::Few;
@@ -20,9 +20,10 @@ use super::transmit::Load;
 use crate::Body;
 use crate::cc::{self, Algorithm, CongestionController, Established};
 use crate::path::{PathError, PathState, PathView};
+use crate::ranges::RangeSet;
 use crate::scheduler::{PathScheduler, Pick};
 use haltere_net::{Cx, Packet, PathId, Time};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 /// Makes the congestion controller of a path.
 pub type Controllers = Box<dyn Fn(cc::Config) -> Box<dyn CongestionController> + Send>;
@@ -48,6 +49,8 @@ pub(super) struct Multipath {
     pub views: Vec<PathView>,
     /// Paths of which the peer is to be told that they are abandoned.
     pub abandons: VecDeque<PathId>,
+    /// Paths of which the peer is to be told whether they are in reserve.
+    pub statuses: VecDeque<PathId>,
     /// Data that are to be sent on a path as they were on another.
     copies: VecDeque<(PathId, Few<Record>)>,
     /// Where else the next packet goes.
@@ -56,6 +59,8 @@ pub(super) struct Multipath {
     pub wait_until: Time,
     /// The connection's limit of which the scheduler was told last that it keeps data back.
     blocking_limit: Option<u64>,
+    /// What the probe was told of each stream.
+    pub carried: HashMap<u64, RangeSet>,
 }
 
 impl Multipath {
@@ -66,11 +71,18 @@ impl Multipath {
             controllers: parts.controllers,
             views: Vec::new(),
             abandons: VecDeque::new(),
+            statuses: VecDeque::new(),
             copies: VecDeque::new(),
             copied_to: Vec::new(),
             wait_until: Time::NEVER,
             blocking_limit: None,
+            carried: HashMap::new(),
         })
+    }
+
+    /// Whether the peer is to be told of a path.
+    pub fn owes(&self) -> bool {
+        !self.abandons.is_empty() || !self.statuses.is_empty()
     }
 }
 
@@ -83,7 +95,35 @@ pub(super) struct Challenge {
     pub response: Option<u64>,
 }
 
+/// Whether a path is in reserve (section 3.3 of the draft). Both ends treat it alike: the latest word of either counts.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Status {
+    pub backup: bool,
+    /// Number of the next frame for this path.
+    next: u32,
+    /// The number above the highest of the peer's.
+    heard: u32,
+}
+
 impl Path {
+    /// The state of a path that works.
+    fn working(&self) -> PathState {
+        if self.status.backup { PathState::Standby } else { PathState::Active }
+    }
+
+    fn become_backup(&mut self, backup: bool) {
+        self.status.backup = backup;
+        if self.state.usable() {
+            self.state = self.working();
+        }
+    }
+
+    /// The frame that tells the path's status.
+    pub fn status_frame(&self) -> Frame {
+        let sequence = self.status.next.saturating_sub(1);
+        Frame::PathStatus { path: self.id, sequence, backup: self.status.backup }
+    }
+
     /// What others are given of the path.
     pub fn view(&self, own: bool) -> PathView {
         self.view_paced(own, self.next_departure())
@@ -184,7 +224,7 @@ impl Connection {
         let now = self.now;
         let challenged = |p: &&mut Path| p.state == PathState::Validating && p.challenge_data() == data;
         if let Some(path) = self.paths.iter_mut().find(challenged) {
-            path.state = PathState::Active;
+            path.state = path.working();
             path.validation.validated = true;
             path.challenge.due = false;
             path.cc.on_established(&Established { now, rtt: path.rtt.smoothed() });
@@ -245,7 +285,7 @@ impl Connection {
     /// A path on which the peer answered can be trusted again.
     pub(super) fn trust(&mut self, i: usize) {
         if self.paths[i].state == PathState::Suspect {
-            self.paths[i].state = PathState::Active;
+            self.paths[i].state = self.paths[i].working();
         }
     }
 
@@ -380,8 +420,40 @@ impl Connection {
         }
         if due {
             frames.push(Frame::PathChallenge(path.challenge_data()));
+            // The peer learns it before it may send data there. A lost challenge is sent again, and this with it.
+            if path.status.next > 0 {
+                frames.push(path.status_frame());
+            }
         }
         self.build_data(i, Load::Frames(&mut frames), cx)
+    }
+
+    /// Puts a path in reserve, or takes it back, and has the peer told.
+    pub(super) fn set_status(&mut self, id: PathId, backup: bool) -> Result<(), PathError> {
+        let multi = self.multi.as_mut().ok_or(PathError::SinglePath)?;
+        let path = self.paths.iter_mut().find(|path| path.id == id && path.state != PathState::Abandoned);
+        let path = path.ok_or(PathError::NoSuchPath)?;
+        if path.status.backup == backup {
+            return Ok(());
+        }
+        path.become_backup(backup);
+        path.status.next += 1;
+        if path.state != PathState::Validating {
+            multi.statuses.push_back(id);
+        }
+        Ok(())
+    }
+
+    /// The peer says whether a path is in reserve. Frames that were overtaken say nothing (section 4.3 of the draft).
+    pub(super) fn on_path_status(&mut self, id: PathId, sequence: u32, backup: bool) -> Result<(), &'static str> {
+        if self.allowed() < 2 {
+            return Err("FRAME_ENCODING_ERROR: a PATH_STATUS frame on a connection with a single path");
+        }
+        if let Some(i) = self.place(id).filter(|&i| sequence >= self.paths[i].status.heard) {
+            self.paths[i].status.heard = sequence.saturating_add(1);
+            self.paths[i].become_backup(backup);
+        }
+        Ok(())
     }
 
     /// Gives a path up because the application wants it.

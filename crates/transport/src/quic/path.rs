@@ -4,7 +4,7 @@ use super::config::Config;
 use super::ecn::Marking;
 use super::few::Few;
 use super::mtu::MtuSearch;
-use super::multipath::{Challenge, Controllers};
+use super::multipath::{Challenge, Controllers, Status};
 use super::packet::{Datagram, SpaceId};
 use super::rtt::Rtt;
 use super::sent::{Record, SentPacket};
@@ -67,6 +67,7 @@ pub(super) struct Path {
     pub id: PathId,
     pub state: PathState,
     pub challenge: Challenge,
+    pub status: Status,
     /// The newest sample of the delivery rate, kept where others ask for it.
     pub delivery_rate: Option<Rate>,
     /// Bytes delivered by the loss before the last, and by the last.
@@ -127,6 +128,7 @@ impl Path {
             id,
             state: PathState::Active,
             challenge: Challenge::default(),
+            status: Status::default(),
             delivery_rate: None,
             losses: (0, 0),
             rtt: Rtt::new(config),

@@ -91,6 +91,7 @@ impl Connection {
             }
         }
         self.spare = Some(datagram);
+        self.streams.trace(cx);
         self.close_if_done();
         self.set_timer(i, cx);
         // RFC 9002 appendix A.6: a server held back by the anti-amplification limit may be late already.
@@ -266,6 +267,7 @@ impl Connection {
                 }
             }
             Frame::PathAbandon(path) => self.on_path_abandon(path)?,
+            Frame::PathStatus { path, sequence, backup } => self.on_path_status(path, sequence, backup)?,
             Frame::HandshakeDone => {
                 if self.config.role == Role::Server {
                     return Err("PROTOCOL_VIOLATION: a client sent HANDSHAKE_DONE");

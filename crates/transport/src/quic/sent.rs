@@ -32,6 +32,8 @@ pub(super) enum Record {
     AckFrequency { sequence: u64 },
     /// A path is abandoned.
     PathAbandon { path: PathId },
+    /// A path is in reserve, or is not.
+    PathStatus { path: PathId },
 }
 
 /// What is known of a packet.

@@ -5,8 +5,9 @@ use super::flow::ReceiveWindow;
 use super::frame::{Frame, TransportParameters, stream_header, varint_len};
 use crate::endpoint::{Event, Role, StreamId};
 use crate::reassembly::{Reassembly, Waiting};
+use crate::reordering::Sequence;
 use crate::scheduler::Demand;
-use haltere_net::{Span, Time};
+use haltere_net::{Cx, Span, Time};
 use std::collections::VecDeque;
 
 /// Room in a packet below which no further STREAM frame is begun.
@@ -22,6 +23,7 @@ struct Stream {
     /// Whether it stands in the queue of streams with something to send.
     queued: bool,
     recv: RecvBuffer,
+    order: Sequence,
     window: ReceiveWindow,
     /// Whether a MAX_STREAM_DATA frame is to be sent.
     limit_pending: bool,
@@ -142,6 +144,7 @@ impl Streams {
             told_blocked: None,
             queued: false,
             recv: RecvBuffer::default(),
+            order: Sequence::default(),
             window: ReceiveWindow::new(self.limits.stream_window, self.limits.max_stream_window),
             limit_pending: false,
             told_readable: false,
@@ -265,7 +268,8 @@ impl Streams {
     ) -> Result<(), &'static str> {
         self.admit(id)?;
         let (connection_limit, data_received) = (self.window.limit(), self.data_received);
-        let Some(stream) = self.get_mut(id) else { return Ok(()) };
+        let stream = self.tables[initiator(id)].get_mut((id >> 2) as usize);
+        let Some(stream) = stream.and_then(Option::as_deref_mut) else { return Ok(()) };
         let end = offset.saturating_add(len);
         if end > stream.window.limit() {
             return Err("FLOW_CONTROL_ERROR: a stream's limit is exceeded");
@@ -276,6 +280,11 @@ impl Streams {
         let before = stream.recv.held();
         let grown = stream.recv.on_frame(offset, len, fin)?;
         let after = stream.recv.held();
+        if len > 0 {
+            let counts = self.waiting.reordering();
+            stream.order.arrive(offset, end, false, now, counts);
+            stream.order.deliver(stream.recv.in_order(), now, counts);
+        }
         let exhausted = stream.recv.exhausted();
         if stream.recv.readable() > 0 && !stream.told_readable {
             stream.told_readable = true;
@@ -383,8 +392,14 @@ impl Streams {
         self.active.iter().any(|&id| self.get(id).is_some_and(|s| Self::chunk(s, credit).is_some()))
     }
 
+    /// Reports to the probe.
+    #[inline]
+    pub fn trace(&mut self, cx: &mut Cx<'_>) {
+        self.waiting.report(cx);
+    }
+
     /// What data out of order cost so far.
-    pub fn reassembly(&self) -> Reassembly {
+    pub fn reassembly(&self) -> &Reassembly {
         self.waiting.cost()
     }
 

@@ -1,10 +1,28 @@
 //! What a path reports to probes. Nothing here affects its behaviour.
 
+use super::connection::Connection;
+use super::few::Few;
+use super::frame::Frame;
 use super::path::Path;
 use super::space::Spaces;
 use crate::recovery::Reported;
 use haltere_net::incident::{CongestionState, TimerName};
 use haltere_net::{Cx, Incident, Span, Time};
+
+impl Connection {
+    /// Tells which data a packet on the path at place `i` carries, where there may be several paths.
+    #[cold]
+    pub fn tell_carried(&mut self, i: usize, frames: &Few<Frame>, cx: &mut Cx<'_>) {
+        let Some(multi) = &mut self.multi else { return };
+        let path = self.paths[i].id;
+        for frame in frames.iter() {
+            if let Frame::Stream { id: stream, offset: start, len: len @ 1.., .. } = *frame {
+                let again = !multi.carried.entry(stream).or_default().extend(start, start + u64::from(len));
+                cx.tell(Incident::Carried { path, stream, start, len, again });
+            }
+        }
+    }
+}
 
 impl Path {
     /// Reports what changed on this path, at place `i`.

@@ -251,7 +251,7 @@ impl Connection {
             && (self.handshake_done_pending
                 || self.streams.sendable()
                 || self.streams.control_pending()
-                || self.multi.as_ref().is_some_and(|multi| !multi.abandons.is_empty()))
+                || self.multi.as_ref().is_some_and(|multi| multi.owes()))
     }
 
     fn can_send(&self, id: SpaceId) -> bool {
@@ -306,6 +306,9 @@ impl Connection {
         }
         self.paths[i].on_sent(space, now, id, size, draft.records, eliciting, padded);
         self.stats.retransmitted_packets += u64::from(draft.again);
+        if cx.probing() {
+            self.tell_carried(i, &draft.frames, cx);
+        }
         self.after_sending(i, size, eliciting);
         if eliciting || padded || cx.probing() {
             self.set_timer(i, cx);
@@ -373,6 +376,9 @@ impl Connection {
         for (id, number_len, draft) in drafts.into_iter().flatten() {
             let (form, token) = (self.form(id), self.token(id));
             let size = self.overhead(id) + number_len + draft.payload;
+            if cx.probing() {
+                self.tell_carried(i, &draft.frames, cx);
+            }
             let space = self.spaces.of_mut(id, i);
             if draft.acks {
                 space.received.on_ack_sent(draft.eliciting);
@@ -495,6 +501,14 @@ impl Connection {
             {
                 draft.records.push(Record::PathAbandon { path });
                 draft.push(Frame::PathAbandon(path));
+            }
+            while draft.payload + LONGEST_CONTROL <= room
+                && let Some(id) = multi.statuses.pop_front()
+            {
+                if let Some(path) = self.paths.iter().find(|path| path.id == id && path.state != PathState::Abandoned) {
+                    draft.records.push(Record::PathStatus { path: id });
+                    draft.push(path.status_frame());
+                }
             }
         }
         while self.streams.control_pending() && draft.payload + LONGEST_CONTROL <= room {

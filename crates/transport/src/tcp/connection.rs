@@ -259,6 +259,7 @@ impl Connection {
         self.rx.echo.count(ecn);
         self.tx.on_ack(s, cx);
         self.rx.on_segment(s, ecn, cx.now, self.tx.rtt.srtt());
+        self.rx.trace(cx);
         // The kernel acknowledges before the application learns of the data. Only data that is already waiting is sent
         // along.
         self.handshake.ack |= s.len > 0 && self.rx.due() == Due::Now && !self.tx.is_ready();
@@ -483,7 +484,7 @@ impl Endpoint for Connection {
     }
 
     fn stats(&self) -> Stats {
-        Stats { reassembly: Some(self.rx.reassembly()), ..self.tx.stats }
+        Stats { reassembly: Some(Box::new(self.rx.reassembly().clone())), ..self.tx.stats }
     }
 
     fn bytes_in_flight(&self, _: PathId) -> u64 {

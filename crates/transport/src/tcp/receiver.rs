@@ -7,7 +7,8 @@ use super::ticks::{Ticks, is_older};
 use super::window::Window;
 use crate::ranges::RangeSet;
 use crate::reassembly::{Reassembly, Waiting};
-use haltere_net::{Ecn, Span, Time};
+use crate::reordering::Sequence;
+use haltere_net::{Cx, Ecn, Span, Time};
 
 /// The delayed-ACK timer's lower bound (Linux: `TCP_DELACK_MIN`).
 const DELAY_MIN: Span = Span::from_millis(40);
@@ -79,6 +80,7 @@ pub(super) struct Receiver {
     /// Bytes held behind a gap, and how long they waited.
     pub held: u64,
     waiting: Waiting,
+    order: Sequence,
     /// Whether the window is that of an MPTCP connection, and the bytes that the connection holds.
     shared: Option<u64>,
 }
@@ -122,6 +124,7 @@ impl Receiver {
             window: Window::new(config),
             held: 0,
             waiting: Waiting::default(),
+            order: Sequence::default(),
             shared: None,
         }
     }
@@ -163,6 +166,9 @@ impl Receiver {
             self.due = Due::Now;
             return;
         }
+        if s.len > 0 {
+            self.order.arrive(start, start + u64::from(s.len), false, now, self.waiting.reordering());
+        }
         if start > self.next {
             self.take_mark(ecn);
             self.take_out_of_order(start, end);
@@ -194,6 +200,7 @@ impl Receiver {
         self.held -= released;
         if had_gap {
             self.waiting.update(self.held, now);
+            self.order.deliver(self.next, now, self.waiting.reordering());
         }
         if had_gap && self.out_of_order.is_empty() {
             // RFC 5681 section 4.2: acknowledge at once when a gap is filled.
@@ -477,8 +484,16 @@ impl Receiver {
     }
 
     /// What data out of order cost so far.
-    pub(super) fn reassembly(&self) -> Reassembly {
+    pub(super) fn reassembly(&self) -> &Reassembly {
         self.waiting.cost()
+    }
+
+    /// Reports to the probe. What a subflow holds, its connection reports.
+    #[inline]
+    pub(super) fn trace(&mut self, cx: &mut Cx<'_>) {
+        if self.shared.is_none() {
+            self.waiting.report(cx);
+        }
     }
 
     /// The window is that of an MPTCP connection.

@@ -109,6 +109,9 @@ fn frame(frame: &quic::Frame) -> Frame {
         quic::Frame::PathResponse(_) => Frame::Unknown { raw_frame_type: 0x1b },
         quic::Frame::PathAck(_) => Frame::Unknown { raw_frame_type: 0x3e },
         quic::Frame::PathAbandon(_) => Frame::Unknown { raw_frame_type: 0x3e75 },
+        quic::Frame::PathStatus { backup, .. } => {
+            Frame::Unknown { raw_frame_type: if backup { 0x3e76 } else { 0x3e77 } }
+        }
         quic::Frame::ImmediateAck => Frame::Unknown { raw_frame_type: 0x1f },
         quic::Frame::Crypto { offset, len, .. } => Frame::Crypto { offset, length: len.into() },
         quic::Frame::Stream { id, offset, len, fin, .. } => {

@@ -285,6 +285,8 @@ impl Vantage {
                 };
                 self.event(at, "recovery:loss_timer_updated", LossTimerUpdated { timer_type, event_type, delta });
             }
+            // The packet's frames say so.
+            Incident::Carried { .. } => {}
             Incident::Options { mss, window_scale, timestamps } => {
                 let tcp = TcpParameters { mss, window_scale, timestamps };
                 let data = TcpParametersSet { owner: "local", unknown_parameters: [], tcp };

@@ -86,6 +86,10 @@ pub struct LinkSpec {
     /// Probability that a packet arrives twice.
     #[serde(default)]
     pub duplication: Option<Quantity<Probability>>,
+    /// Whether a path of a multipath topology is in reserve: mptcp and mpquic send data on it only while no other path can carry
+    /// any (default false).
+    #[serde(default)]
+    pub backup: Option<bool>,
     /// Fields of the data direction, from the link's first end to its second.
     #[serde(default)]
     pub down: Option<DirectionSpec>,

@@ -202,7 +202,7 @@ impl Sender {
                 self.rtt.sample_min(now, rtt);
             }
             self.stats.count_rtt(rtt);
-            cx.record(Metric::Rtt, rtt.as_nanos());
+            cx.record_on(self.path, Metric::Rtt, rtt.as_nanos());
         }
         self.rtt.sample(sample, self.una, self.nxt);
         if let Some(rtt) = newest {
@@ -262,7 +262,7 @@ impl Sender {
         if cx.probing()
             && let Some(rate) = rate.rate()
         {
-            cx.record(Metric::DeliveryRate, rate.as_bps());
+            cx.record_on(self.path, Metric::DeliveryRate, rate.as_bps());
         }
         self.tell_losses(cx);
     }
