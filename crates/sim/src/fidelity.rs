@@ -2,6 +2,8 @@
 
 use crate::contender::{Contender, Switch, Transport};
 use haltere_transport::cc::Algorithm;
+#[cfg(feature = "stacks")]
+use haltere_transport::mechanisms::Value;
 
 /// How closely a run in virtual time follows deployed software.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -60,12 +62,20 @@ impl Contender {
         let implementation = self.implementation.as_deref();
         match (self.transport, fidelity, implementation) {
             (Transport::Quic, Fidelity::Stack, None) => self.in_stack("quinn"),
-            (Transport::Quic, Fidelity::Stack, Some(name)) if name != "model" => self.in_stack(name),
-            (Transport::Quic, Fidelity::Model, Some(name @ ("quinn" | "noq" | "quiche"))) => Err(format!(
-                "{name} is a production stack: choose fidelity \"stack\" (or \"linux\", where it runs as a program), or write \
-                 \"quic/{}\" for the model",
-                self.congestion
-            )),
+            (Transport::Mpquic, Fidelity::Stack, None) => self.in_stack("noq"),
+            (Transport::Quic | Transport::Mpquic, Fidelity::Stack, Some(name)) if name != "model" => {
+                self.in_stack(name)
+            }
+            (Transport::Quic | Transport::Mpquic, Fidelity::Model, Some(name @ ("quinn" | "noq" | "quiche"))) => {
+                let (transport, _) = self.transport.describe();
+                let program =
+                    if self.transport == Transport::Quic { " (or \"linux\", where it runs as a program)" } else { "" };
+                Err(format!(
+                    "{name} is a production stack: choose fidelity \"stack\"{program}, or write \"{transport}/{}\" for the \
+                     model",
+                    self.congestion
+                ))
+            }
             _ => self.in_model(),
         }
     }
@@ -95,6 +105,7 @@ impl Contender {
             let known = known.join(", ");
             format!("there is no QUIC stack {name:?} in virtual time: there are model, {known}")
         })?;
+        self.check_paths(stack)?;
         let congestion = if self.has(Switch::Haltere) {
             let ours = self.algorithm()?;
             if let Some(lacking) = haltere_stacks::lacks(ours) {
@@ -117,7 +128,12 @@ impl Contender {
             let wrong = wrong.describe().name;
             return Err(format!("{name} has no switch {wrong:?}: leave it out, or write quic@model/…"));
         }
-        let ours = |mechanism: &str| mechanism == "hystart" && self.has(Switch::Haltere);
+        let ours = |mechanism: &str| match mechanism {
+            "hystart" => self.has(Switch::Haltere),
+            // `check_paths` has seen to it.
+            "scheduler" => true,
+            _ => false,
+        };
         if let Some((wrong, _)) = self.mechanisms.iter().find(|(mechanism, _)| !ours(mechanism)) {
             let remedy = if *wrong == "hystart" {
                 "its own congestion control cannot be switched: add +haltere for ours, or leave it out"
@@ -130,6 +146,27 @@ impl Contender {
         let windows = if self.has(Switch::StockBuffers) { Windows::Stock } else { Windows::Wide };
         haltere_stacks::ready(stack).map_err(|e| e.to_string())?;
         Ok(Subject::Stack { stack, congestion, cipher, windows })
+    }
+}
+
+#[cfg(feature = "stacks")]
+impl Contender {
+    /// Whether a stack has the paths and the scheduler that the contender wants.
+    fn check_paths(&self, stack: haltere_stacks::Stack) -> Result<(), String> {
+        let (name, schedulers) = (stack.describe().0, stack.schedulers());
+        if self.transport != Transport::Mpquic {
+            return Ok(());
+        }
+        if schedulers.is_empty() {
+            return Err(format!("{name} has one path: write mpquic@noq/… or mpquic@model/…"));
+        }
+        match self.mechanism("scheduler") {
+            Some(Value::Word(wanted)) if !schedulers.contains(&wanted) => Err(format!(
+                "{name} has no scheduler {wanted:?} and takes none from outside: there is {}; or write mpquic@model/…",
+                schedulers.join(", ")
+            )),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -162,6 +199,9 @@ mod tests {
         assert_eq!(stack("quic/cubic"), stack("quic@quinn/cubic"));
         assert_eq!(stack("quic@noq/newreno").0, Stack::Noq);
         assert_eq!(stack("quic@noq/bbr+haltere").1, Congestion::Ours(Algorithm::Bbr, None));
+        assert_eq!(stack("mpquic/cubic"), stack("quic@noq/cubic"));
+        assert_eq!(stack("mpquic/cubic+priority"), stack("mpquic@noq/cubic"));
+        assert_eq!(stack("mpquic@noq/olia+haltere").1, Congestion::Ours(Algorithm::Olia, None));
     }
 
     #[test]
@@ -189,6 +229,9 @@ mod tests {
             ("quic@quinn/qubic+haltere", "newreno, cubic"),
             ("quic@noq/dctcp+haltere", "quic@model/dctcp"),
             ("quic@quinn/lp+haltere", "quic@model/lp"),
+            ("mpquic@quinn/cubic", "mpquic@noq/"),
+            ("mpquic@noq/cubic+ecf", "there is priority"),
+            ("mpquic@noq/cubic+initial-window=20", "mechanisms of its own"),
         ];
         for (given, hint) in cases {
             let said = at(given, Fidelity::Stack).unwrap_err();

@@ -20,6 +20,8 @@ pub struct Entry {
     pub version: &'static str,
     /// Its own congestion controls.
     pub congestion: Vec<&'static str>,
+    /// The schedulers of its multipath QUIC, the default first; empty if it has one path.
+    pub schedulers: &'static [&'static str],
     /// The congestion controls that are refused, each with the reason.
     pub refused: &'static [(&'static str, &'static str)],
 }
@@ -37,6 +39,7 @@ pub fn catalogue() -> Vec<Entry> {
             summary: stack.describe().1,
             version: stack.version(),
             congestion: stack.own().iter().map(|own| own.name()).collect(),
+            schedulers: stack.schedulers(),
             refused: stack.refused(),
         })
         .collect()

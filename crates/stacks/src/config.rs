@@ -81,6 +81,14 @@ impl Stack {
         }
     }
 
+    /// The schedulers of its multipath QUIC by our names for them, the default first; none if it has one path.
+    pub const fn schedulers(self) -> &'static [&'static str] {
+        match self {
+            Stack::Quinn | Stack::Quiche => &[],
+            Stack::Noq => &["priority"],
+        }
+    }
+
     /// Its own congestion controls.
     pub const fn own(self) -> &'static [Own] {
         match self {
@@ -187,6 +195,9 @@ pub struct Config {
     pub windows: Windows,
     /// The addresses of the connection's paths: path `k` has the `k`-th pair. The handshake is made on path 0.
     pub addresses: Vec<AddressPair>,
+    /// Whether the connection may use all its paths at the same time (multipath QUIC). Otherwise it has one path, and the
+    /// further addresses are those to which the client may move.
+    pub multipath: bool,
     /// The largest UDP payload that path MTU discovery looks for, bytes; at least 1200.
     pub max_udp_payload: u16,
     /// Whether the session of an earlier connection is resumed, and whether streams may be opened before the handshake
@@ -210,6 +221,7 @@ impl Config {
             cipher: Cipher::default(),
             windows: Windows::default(),
             addresses: vec![AddressPair::of_path(role, PathId(0))],
+            multipath: false,
             max_udp_payload: 1472,
             session: Session::default(),
             retry: false,
