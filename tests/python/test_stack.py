@@ -125,7 +125,7 @@ def test_a_stack_connects_on_the_path_that_the_flow_names() -> None:
 
 
 def test_a_stack_refuses_schedulers_that_it_has_not() -> None:
-    with pytest.raises(InputError, match="there is priority"):
+    with pytest.raises(InputError, match="there are: priority"):
         paths("mpquic@noq/cubic+ecf")
     with pytest.raises(InputError, match="quinn has one path"):
         paths("mpquic@quinn/cubic")

@@ -49,6 +49,8 @@ pub enum Subject {
         cipher: haltere_stacks::Cipher,
         /// Its flow-control windows.
         windows: haltere_stacks::Windows,
+        /// Which of several paths a packet takes; the stack's default, if none is named.
+        scheduler: Option<&'static str>,
     },
 }
 
@@ -66,7 +68,11 @@ impl Contender {
             (Transport::Quic | Transport::Mpquic, Fidelity::Stack, Some(name)) if name != "model" => {
                 self.in_stack(name)
             }
-            (Transport::Quic | Transport::Mpquic, Fidelity::Model, Some(name @ ("quinn" | "noq" | "quiche"))) => {
+            (
+                Transport::Quic | Transport::Mpquic,
+                Fidelity::Model,
+                Some(name @ ("quinn" | "noq" | "quiche" | "tquic")),
+            ) => {
                 let (transport, _) = self.transport.describe();
                 let program =
                     if self.transport == Transport::Quic { " (or \"linux\", where it runs as a program)" } else { "" };
@@ -105,7 +111,7 @@ impl Contender {
             let known = known.join(", ");
             format!("there is no QUIC stack {name:?} in virtual time: there are model, {known}")
         })?;
-        self.check_paths(stack)?;
+        let scheduler = self.scheduler_of(stack)?;
         let congestion = if self.has(Switch::Haltere) {
             let ours = self.algorithm()?;
             if let Some(lacking) = haltere_stacks::lacks(ours) {
@@ -130,7 +136,7 @@ impl Contender {
         }
         let ours = |mechanism: &str| match mechanism {
             "hystart" => self.has(Switch::Haltere),
-            // `check_paths` has seen to it.
+            // `scheduler_of` has seen to it.
             "scheduler" => true,
             _ => false,
         };
@@ -145,27 +151,28 @@ impl Contender {
         let cipher = if self.has(Switch::NullCipher) { Cipher::Null } else { Cipher::Tls };
         let windows = if self.has(Switch::StockBuffers) { Windows::Stock } else { Windows::Wide };
         haltere_stacks::ready(stack).map_err(|e| e.to_string())?;
-        Ok(Subject::Stack { stack, congestion, cipher, windows })
+        Ok(Subject::Stack { stack, congestion, cipher, windows, scheduler })
     }
 }
 
 #[cfg(feature = "stacks")]
 impl Contender {
-    /// Whether a stack has the paths and the scheduler that the contender wants.
-    fn check_paths(&self, stack: haltere_stacks::Stack) -> Result<(), String> {
+    /// The scheduler of several paths in a stack. Not every stack has what the contender wants.
+    fn scheduler_of(&self, stack: haltere_stacks::Stack) -> Result<Option<&'static str>, String> {
         let (name, schedulers) = (stack.describe().0, stack.schedulers());
         if self.transport != Transport::Mpquic {
-            return Ok(());
+            return Ok(None);
         }
         if schedulers.is_empty() {
             return Err(format!("{name} has one path: write mpquic@noq/… or mpquic@model/…"));
         }
         match self.mechanism("scheduler") {
-            Some(Value::Word(wanted)) if !schedulers.contains(&wanted) => Err(format!(
-                "{name} has no scheduler {wanted:?} and takes none from outside: there is {}; or write mpquic@model/…",
+            Some(Value::Word(wanted)) if schedulers.contains(&wanted) => Ok(Some(wanted)),
+            Some(Value::Word(wanted)) => Err(format!(
+                "{name} has no scheduler {wanted:?} and takes none from outside: there are: {}; or write mpquic@model/…",
                 schedulers.join(", ")
             )),
-            _ => Ok(()),
+            _ => Ok(None),
         }
     }
 }
@@ -207,8 +214,10 @@ mod tests {
     #[test]
     #[cfg(all(feature = "stacks", not(feature = "worker")))]
     fn a_stack_in_a_worker_program_needs_one() {
-        let said = at("quic@quiche/cubic", Fidelity::Stack).unwrap_err();
-        assert!(said.contains("make worker"), "{said}");
+        for (name, remedy) in [("quiche", "`make worker`"), ("tquic", "`make worker-tquic`")] {
+            let said = at(&format!("quic@{name}/cubic"), Fidelity::Stack).unwrap_err();
+            assert!(said.contains(remedy), "{said}");
+        }
     }
 
     #[test]
@@ -218,7 +227,7 @@ mod tests {
             ("quic@quinn/bbr", "bbr+haltere"),
             ("quic@noq/bbr3", "bbr+haltere"),
             ("quic@quinn/vegas", "cubic and newreno"),
-            ("quic@lsquic/cubic", "quinn, noq, quiche"),
+            ("quic@lsquic/cubic", "quinn, noq, quiche, tquic"),
             ("quic@quiche/vegas", "cubic, newreno, bbr2"),
             ("quic@quiche/cubic+nullcipher", "leave it out"),
             ("quic@quiche/cubic+haltere", "leave it out"),
@@ -230,7 +239,10 @@ mod tests {
             ("quic@noq/dctcp+haltere", "quic@model/dctcp"),
             ("quic@quinn/lp+haltere", "quic@model/lp"),
             ("mpquic@quinn/cubic", "mpquic@noq/"),
-            ("mpquic@noq/cubic+ecf", "there is priority"),
+            ("mpquic@quiche/cubic", "mpquic@noq/"),
+            ("mpquic@tquic/cubic+ecf", "lowest-rtt, round-robin, redundant"),
+            ("quic@tquic/newreno", "cubic, bbr, bbr3, copa"),
+            ("mpquic@noq/cubic+ecf", "there are: priority"),
             ("mpquic@noq/cubic+initial-window=20", "mechanisms of its own"),
         ];
         for (given, hint) in cases {

@@ -87,12 +87,13 @@ impl Past {
         role: Role,
         max_udp_payload: u16,
     ) -> Result<haltere_stacks::Config, String> {
-        let Subject::Stack { stack, congestion, cipher, windows } = subject else {
+        let Subject::Stack { stack, congestion, cipher, windows, scheduler } = subject else {
             return Err("the model is no production stack".into());
         };
         let mut config = haltere_stacks::Config::new(role, stack, congestion);
         config.cipher = cipher;
         config.windows = windows;
+        config.scheduler = scheduler;
         config.max_udp_payload = max_udp_payload;
         config.session = contender.session();
         config.retry = contender.has(Switch::Retry);

@@ -192,8 +192,8 @@ impl p::ConnectionIdGenerator for Ids {
 /// The factory of a stack's own controller.
 pub(super) fn own(which: Own) -> Factory {
     match which {
-        // They have no BBRv2, and `Stack::own` lists none.
-        Own::Cubic | Own::Bbr2 => Arc::new(p::congestion::CubicConfig::default()),
+        // They have no other, and `Stack::own` lists none.
+        Own::Cubic | Own::Bbr | Own::Bbr2 | Own::Bbr3 | Own::Copa => Arc::new(p::congestion::CubicConfig::default()),
         Own::NewReno => Arc::new(p::congestion::NewRenoConfig::default()),
     }
 }
