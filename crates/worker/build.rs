@@ -2,7 +2,12 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    if std::env::var_os("CARGO_FEATURE_QUICHE").is_some() {
+    let with = |feature| std::env::var_os(feature).is_some();
+    if with("CARGO_FEATURE_QUICHE") || with("CARGO_FEATURE_TQUIC") {
         println!("cargo::rustc-link-arg-bins=-Wl,--wrap=RAND_bytes");
+    }
+    if with("CARGO_FEATURE_TQUIC") {
+        // The crate rand asks the kernel itself.
+        println!("cargo::rustc-link-arg-bins=-Wl,--wrap=syscall");
     }
 }

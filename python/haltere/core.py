@@ -25,10 +25,10 @@ T = TypeVar("T")
 
 VERSION: str = _core.__version__
 
-# The worker program that `make worker` builds stands beside the package.
-_WORKER = Path(__file__).with_name("haltere-worker")
-if _WORKER.is_file():
-    os.environ.setdefault("HALTERE_WORKER", str(_WORKER))
+# The worker programs that `make worker` and `make worker-tquic` build stand beside the package.
+for _variable, _name in (("HALTERE_WORKER", "haltere-worker"), ("HALTERE_WORKER_TQUIC", "haltere-worker-tquic")):
+    if (_program := Path(__file__).with_name(_name)).is_file():
+        os.environ.setdefault(_variable, str(_program))
 
 
 class ScenarioProblem(Exception):

@@ -79,6 +79,7 @@ def test_algorithms_lists_what_a_contender_is_made_of(haltere: Haltere) -> None:
     stacks = {item["name"]: item for item in known["stacks"]}
     assert stacks["quic@noq"]["congestion"] == ["cubic", "newreno"]
     assert [item["name"] for item in stacks["quic@quinn"]["refused"]] == ["bbr"]
+    assert (stacks["quic@noq"]["schedulers"], stacks["quic@quinn"]["schedulers"]) == (["priority"], [])
     table = haltere("algorithms").stdout
     for kind in ("transports", "congestion", "schedulers", "stacks", "switches", "programs"):
         for item in known[kind]:

@@ -83,3 +83,49 @@ size = "200kB"
     by = {(row["fidelity"], row["contender"]): row["completion_s"] for row in flows.iter_rows(named=True)}
     assert by["model", "tcp/cubic"] == by["stack", "tcp/cubic"]
     assert by["model", "quic/cubic"] != by["stack", "quic/cubic"]
+
+
+def paths(*contenders: str, first_path: int = 0, fidelity: str = "stack") -> Scenario:
+    path = {"rate": "10Mbit/s", "queue": "50p"}
+    return Scenario(
+        {
+            "topology": {
+                "kind": "multipath",
+                "paths": [{**path, "delay": "10ms"}, {**path, "delay": "30ms"}],
+            },
+            "flows": [
+                {"contender": one, "size": "2MB", "first_path": first_path, "start": f"{9 * k}s"}
+                for k, one in enumerate(contenders)
+            ],
+        },
+        fidelity=fidelity,
+    )
+
+
+def test_multipath_in_a_stack_uses_both_paths() -> None:
+    result = run(paths("mpquic@noq/cubic", "quic@noq/cubic"))
+    assert result.status == "ok", result.error
+    both, first = result.flows["completion_s"]
+    # 1.6 s at 10 Mbit/s, and how far the second path helps in so short a time.
+    assert first > 1.6 > both > 0.8
+    seen = trace(paths("mpquic@noq/cubic")).series
+    names = set(seen.select("who", "name").iter_rows())
+    assert {("flow 0", "cwnd"), ("flow 0 path 1", "cwnd"), ("flow 0 path 1", "rtt")} <= names, names
+
+
+def test_a_stack_connects_on_the_path_that_the_flow_names() -> None:
+    def carried(first_path: int) -> list[int]:
+        links = run(paths("quic@noq/cubic", first_path=first_path)).links
+        down = links.filter(links["direction"] == "down").sort("link")
+        return list(down["delivered_bytes"])
+
+    near, far = carried(0), carried(1)
+    assert near[0] > 2_000_000 > 0 == near[1]
+    assert far[1] > 2_000_000 > 0 == far[0]
+
+
+def test_a_stack_refuses_schedulers_that_it_has_not() -> None:
+    with pytest.raises(InputError, match="there are: priority"):
+        paths("mpquic@noq/cubic+ecf")
+    with pytest.raises(InputError, match="quinn has one path"):
+        paths("mpquic@quinn/cubic")

@@ -192,7 +192,10 @@ fn algorithms() -> PyResult<String> {
     let settings: Vec<_> = SETTINGS.iter().map(setting).collect();
     let stack = |s: &Entry| {
         let refused: Vec<_> = s.refused.iter().map(|(name, why)| json!({ "name": name, "why": why })).collect();
-        json!({ "name": s.name, "version": s.version, "congestion": s.congestion, "refused": refused, "summary": s.summary })
+        json!({
+            "name": s.name, "version": s.version, "congestion": s.congestion, "schedulers": s.schedulers,
+            "refused": refused, "summary": s.summary
+        })
     };
     let stacks: Vec<_> = catalogue().iter().map(stack).collect();
     to_json(&json!({

@@ -2,6 +2,8 @@
 
 use crate::contender::{Contender, Switch, Transport};
 use haltere_transport::cc::Algorithm;
+#[cfg(feature = "stacks")]
+use haltere_transport::mechanisms::Value;
 
 /// How closely a run in virtual time follows deployed software.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -47,6 +49,8 @@ pub enum Subject {
         cipher: haltere_stacks::Cipher,
         /// Its flow-control windows.
         windows: haltere_stacks::Windows,
+        /// Which of several paths a packet takes; the stack's default, if none is named.
+        scheduler: Option<&'static str>,
     },
 }
 
@@ -60,12 +64,24 @@ impl Contender {
         let implementation = self.implementation.as_deref();
         match (self.transport, fidelity, implementation) {
             (Transport::Quic, Fidelity::Stack, None) => self.in_stack("quinn"),
-            (Transport::Quic, Fidelity::Stack, Some(name)) if name != "model" => self.in_stack(name),
-            (Transport::Quic, Fidelity::Model, Some(name @ ("quinn" | "noq" | "quiche"))) => Err(format!(
-                "{name} is a production stack: choose fidelity \"stack\" (or \"linux\", where it runs as a program), or write \
-                 \"quic/{}\" for the model",
-                self.congestion
-            )),
+            (Transport::Mpquic, Fidelity::Stack, None) => self.in_stack("noq"),
+            (Transport::Quic | Transport::Mpquic, Fidelity::Stack, Some(name)) if name != "model" => {
+                self.in_stack(name)
+            }
+            (
+                Transport::Quic | Transport::Mpquic,
+                Fidelity::Model,
+                Some(name @ ("quinn" | "noq" | "quiche" | "tquic")),
+            ) => {
+                let (transport, _) = self.transport.describe();
+                let program =
+                    if self.transport == Transport::Quic { " (or \"linux\", where it runs as a program)" } else { "" };
+                Err(format!(
+                    "{name} is a production stack: choose fidelity \"stack\"{program}, or write \"{transport}/{}\" for the \
+                     model",
+                    self.congestion
+                ))
+            }
             _ => self.in_model(),
         }
     }
@@ -95,6 +111,7 @@ impl Contender {
             let known = known.join(", ");
             format!("there is no QUIC stack {name:?} in virtual time: there are model, {known}")
         })?;
+        let scheduler = self.scheduler_of(stack)?;
         let congestion = if self.has(Switch::Haltere) {
             let ours = self.algorithm()?;
             if let Some(lacking) = haltere_stacks::lacks(ours) {
@@ -117,7 +134,12 @@ impl Contender {
             let wrong = wrong.describe().name;
             return Err(format!("{name} has no switch {wrong:?}: leave it out, or write quic@model/…"));
         }
-        let ours = |mechanism: &str| mechanism == "hystart" && self.has(Switch::Haltere);
+        let ours = |mechanism: &str| match mechanism {
+            "hystart" => self.has(Switch::Haltere),
+            // `scheduler_of` has seen to it.
+            "scheduler" => true,
+            _ => false,
+        };
         if let Some((wrong, _)) = self.mechanisms.iter().find(|(mechanism, _)| !ours(mechanism)) {
             let remedy = if *wrong == "hystart" {
                 "its own congestion control cannot be switched: add +haltere for ours, or leave it out"
@@ -129,7 +151,29 @@ impl Contender {
         let cipher = if self.has(Switch::NullCipher) { Cipher::Null } else { Cipher::Tls };
         let windows = if self.has(Switch::StockBuffers) { Windows::Stock } else { Windows::Wide };
         haltere_stacks::ready(stack).map_err(|e| e.to_string())?;
-        Ok(Subject::Stack { stack, congestion, cipher, windows })
+        Ok(Subject::Stack { stack, congestion, cipher, windows, scheduler })
+    }
+}
+
+#[cfg(feature = "stacks")]
+impl Contender {
+    /// The scheduler of several paths in a stack. Not every stack has what the contender wants.
+    fn scheduler_of(&self, stack: haltere_stacks::Stack) -> Result<Option<&'static str>, String> {
+        let (name, schedulers) = (stack.describe().0, stack.schedulers());
+        if self.transport != Transport::Mpquic {
+            return Ok(None);
+        }
+        if schedulers.is_empty() {
+            return Err(format!("{name} has one path: write mpquic@noq/… or mpquic@model/…"));
+        }
+        match self.mechanism("scheduler") {
+            Some(Value::Word(wanted)) if schedulers.contains(&wanted) => Ok(Some(wanted)),
+            Some(Value::Word(wanted)) => Err(format!(
+                "{name} has no scheduler {wanted:?} and takes none from outside: there are: {}; or write mpquic@model/…",
+                schedulers.join(", ")
+            )),
+            _ => Ok(None),
+        }
     }
 }
 
@@ -162,13 +206,18 @@ mod tests {
         assert_eq!(stack("quic/cubic"), stack("quic@quinn/cubic"));
         assert_eq!(stack("quic@noq/newreno").0, Stack::Noq);
         assert_eq!(stack("quic@noq/bbr+haltere").1, Congestion::Ours(Algorithm::Bbr, None));
+        assert_eq!(stack("mpquic/cubic"), stack("quic@noq/cubic"));
+        assert_eq!(stack("mpquic/cubic+priority"), stack("mpquic@noq/cubic"));
+        assert_eq!(stack("mpquic@noq/olia+haltere").1, Congestion::Ours(Algorithm::Olia, None));
     }
 
     #[test]
     #[cfg(all(feature = "stacks", not(feature = "worker")))]
     fn a_stack_in_a_worker_program_needs_one() {
-        let said = at("quic@quiche/cubic", Fidelity::Stack).unwrap_err();
-        assert!(said.contains("make worker"), "{said}");
+        for (name, remedy) in [("quiche", "`make worker`"), ("tquic", "`make worker-tquic`")] {
+            let said = at(&format!("quic@{name}/cubic"), Fidelity::Stack).unwrap_err();
+            assert!(said.contains(remedy), "{said}");
+        }
     }
 
     #[test]
@@ -178,7 +227,7 @@ mod tests {
             ("quic@quinn/bbr", "bbr+haltere"),
             ("quic@noq/bbr3", "bbr+haltere"),
             ("quic@quinn/vegas", "cubic and newreno"),
-            ("quic@lsquic/cubic", "quinn, noq, quiche"),
+            ("quic@lsquic/cubic", "quinn, noq, quiche, tquic"),
             ("quic@quiche/vegas", "cubic, newreno, bbr2"),
             ("quic@quiche/cubic+nullcipher", "leave it out"),
             ("quic@quiche/cubic+haltere", "leave it out"),
@@ -189,6 +238,12 @@ mod tests {
             ("quic@quinn/qubic+haltere", "newreno, cubic"),
             ("quic@noq/dctcp+haltere", "quic@model/dctcp"),
             ("quic@quinn/lp+haltere", "quic@model/lp"),
+            ("mpquic@quinn/cubic", "mpquic@noq/"),
+            ("mpquic@quiche/cubic", "mpquic@noq/"),
+            ("mpquic@tquic/cubic+ecf", "lowest-rtt, round-robin, redundant"),
+            ("quic@tquic/newreno", "cubic, bbr, bbr3, copa"),
+            ("mpquic@noq/cubic+ecf", "there are: priority"),
+            ("mpquic@noq/cubic+initial-window=20", "mechanisms of its own"),
         ];
         for (given, hint) in cases {
             let said = at(given, Fidelity::Stack).unwrap_err();

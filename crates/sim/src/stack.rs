@@ -20,6 +20,8 @@ pub struct Entry {
     pub version: &'static str,
     /// Its own congestion controls.
     pub congestion: Vec<&'static str>,
+    /// The schedulers of its multipath QUIC, the default first; empty if it has one path.
+    pub schedulers: &'static [&'static str],
     /// The congestion controls that are refused, each with the reason.
     pub refused: &'static [(&'static str, &'static str)],
 }
@@ -37,6 +39,7 @@ pub fn catalogue() -> Vec<Entry> {
             summary: stack.describe().1,
             version: stack.version(),
             congestion: stack.own().iter().map(|own| own.name()).collect(),
+            schedulers: stack.schedulers(),
             refused: stack.refused(),
         })
         .collect()
@@ -84,12 +87,13 @@ impl Past {
         role: Role,
         max_udp_payload: u16,
     ) -> Result<haltere_stacks::Config, String> {
-        let Subject::Stack { stack, congestion, cipher, windows } = subject else {
+        let Subject::Stack { stack, congestion, cipher, windows, scheduler } = subject else {
             return Err("the model is no production stack".into());
         };
         let mut config = haltere_stacks::Config::new(role, stack, congestion);
         config.cipher = cipher;
         config.windows = windows;
+        config.scheduler = scheduler;
         config.max_udp_payload = max_udp_payload;
         config.session = contender.session();
         config.retry = contender.has(Switch::Retry);

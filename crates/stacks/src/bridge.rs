@@ -11,7 +11,10 @@
 //! - whether the window was used: it was, unless the stack calls itself short of data;
 //! - when pacing lets the next packet go: at once; RTT variance, for the timeout after which a sender counts as idle:
 //!   half the smoothed RTT, as after a first sample (RFC 9002 section 5.3);
-//! - PRR and the peer's delayed-ACK timer: there is none.
+//! - PRR and the peer's delayed-ACK timer: there is none;
+//! - the other paths, which coupled algorithms want to see: the controllers of a connection share what each knows of its own
+//!   ([`Siblings`]). A path counts from its first acknowledgement until the stack drops its controller. A path that fails
+//!   counts until then, for the stack does not say that it suspects one.
 //!
 //! Sent packets are found again by the time at which they were sent, which packets of one burst share; their states in
 //! the delivery-rate sampler are the same.
@@ -19,14 +22,15 @@
 use crate::clock::Clock;
 use crate::meter::Meter;
 use haltere_net::rng::Stream;
-use haltere_net::{Span, Time};
+use haltere_net::{PathId, Span, Time};
 use haltere_transport::cc::{
     Ack, Algorithm, Ask, Config, Congestion, CongestionController, Established, Lost, Phase, Sent, SlowStart, Trigger,
 };
+use haltere_transport::path::{PathState, PathView};
 use haltere_transport::quic::sizes::IP_UDP;
 use haltere_transport::recovery::{RateSampler, TxState};
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// RFC 9002 section 7.2: ten datagrams of the size a path begins with.
@@ -50,6 +54,38 @@ pub(crate) struct Plan {
     pub stream: Stream,
     pub clock: Clock,
     pub meter: Meter,
+    pub siblings: Siblings,
+}
+
+/// What the controllers of a connection tell each other of their paths, by the numbers of these.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Siblings(Arc<Mutex<Vec<PathView>>>);
+
+impl Siblings {
+    fn views(&self) -> MutexGuard<'_, Vec<PathView>> {
+        // A lock is poisoned by a panic while it was held, and nobody panics then.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells of a path.
+    fn tell(&self, view: PathView) {
+        let mut views = self.views();
+        match views.binary_search_by_key(&view.id, |known| known.id) {
+            Ok(at) => views[at] = view,
+            Err(at) => views.insert(at, view),
+        }
+    }
+
+    /// Forgets a path.
+    fn forget(&self, path: PathId) {
+        self.views().retain(|view| view.id != path);
+    }
+
+    /// All paths, as the controller of `own` is to see them.
+    fn seen_by(&self, own: PathId) -> Vec<PathView> {
+        let views = self.views();
+        views.iter().map(|view| PathView { own: view.id == own, ..*view }).collect()
+    }
 }
 
 /// A stack's RTT estimate.
@@ -81,6 +117,8 @@ pub(crate) struct Driver {
     smoothed: Option<Span>,
     least: Option<Span>,
     lost: u64,
+    /// Bytes delivered at the last two losses.
+    losses: (u64, u64),
     recovery_start: Option<Time>,
     recovering: bool,
     app_limited: bool,
@@ -88,6 +126,12 @@ pub(crate) struct Driver {
     window: u64,
     pacing: Option<haltere_net::Rate>,
     quantum: u64,
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.plan.siblings.forget(self.path());
+    }
 }
 
 impl std::fmt::Debug for Driver {
@@ -126,6 +170,7 @@ impl Driver {
             smoothed: None,
             least: None,
             lost: 0,
+            losses: (0, 0),
             recovery_start: None,
             recovering: false,
             app_limited: false,
@@ -154,6 +199,40 @@ impl Driver {
         let (window, ssthresh, pacing, quantum) = (cc.window(), cc.ssthresh(), cc.pacing_rate(), cc.send_quantum());
         (self.window, self.pacing, self.quantum) = (window, pacing, quantum);
         self.plan.meter.control(window, Some(ssthresh), pacing.map(haltere_net::Rate::as_bps));
+        if self.plan.algorithm.is_coupled() {
+            let view = self.view(ssthresh);
+            self.plan.siblings.tell(view);
+        }
+    }
+
+    /// The path's number.
+    fn path(&self) -> PathId {
+        PathId(self.plan.meter.path())
+    }
+
+    /// The path as other controllers are to see it.
+    fn view(&mut self, ssthresh: u64) -> PathView {
+        let delivered = self.sampler.delivered();
+        PathView {
+            id: self.path(),
+            state: if self.least.is_some() { PathState::Active } else { PathState::Validating },
+            own: false,
+            window: self.window,
+            ssthresh,
+            in_flight: self.in_flight,
+            queued: 0,
+            capacity: self.window,
+            mss: self.mtu,
+            srtt: self.smoothed,
+            min_rtt: self.least,
+            rtt_variation: self.smoothed.map_or(Span::ZERO, |smoothed| smoothed / 2),
+            delivery_rate: None,
+            pacing_rate: self.pacing,
+            paced_until: Time::ZERO,
+            in_slow_start: self.cc().in_slow_start(),
+            since_loss: delivered - self.losses.1,
+            between_losses: self.losses.1 - self.losses.0,
+        }
     }
 
     pub fn on_sent(&mut self, now: Instant, bytes: u64, number: u64) {
@@ -234,7 +313,13 @@ impl Driver {
             delayed: false,
             stamps: None,
         };
-        self.cc().on_ack(&ack, &[]);
+        let siblings = if self.plan.algorithm.is_coupled() {
+            self.look();
+            self.plan.siblings.seen_by(self.path())
+        } else {
+            Vec::new()
+        };
+        self.cc().on_ack(&ack, &siblings);
         if self.cc().asks() == Ask::MarkAppLimited {
             self.sampler.on_app_limited(in_flight);
         }
@@ -276,6 +361,7 @@ impl Driver {
                 total_lost: self.sampler.lost(),
             };
             self.cc().on_lost(&lost);
+            self.losses = (self.losses.1, self.sampler.delivered());
         }
         let trigger = if lost_bytes == 0 { Trigger::Ecn } else { Trigger::Loss };
         let event = Congestion { now, trigger, new_episode: true, in_flight: self.in_flight, lost: lost_bytes };

@@ -33,6 +33,8 @@ pub enum Stack {
     Noq,
     /// quiche, in a worker program.
     Quiche,
+    /// tquic, in a worker program.
+    Tquic,
 }
 
 /// A stack's own congestion controls, as far as they draw no random numbers of their own.
@@ -44,6 +46,12 @@ pub enum Own {
     NewReno,
     /// BBRv2 as quiche has it.
     Bbr2,
+    /// BBR as tquic has it.
+    Bbr,
+    /// BBRv3 as tquic has it.
+    Bbr3,
+    /// Copa.
+    Copa,
 }
 
 impl Own {
@@ -53,6 +61,9 @@ impl Own {
             Own::Cubic => "cubic",
             Own::NewReno => "newreno",
             Own::Bbr2 => "bbr2",
+            Own::Bbr => "bbr",
+            Own::Bbr3 => "bbr3",
+            Own::Copa => "copa",
         }
     }
 }
@@ -61,7 +72,7 @@ impl Stack {
     /// Those that run inside the simulator: always there, and with all that stacks have here.
     pub const ALL: [Stack; 2] = [Stack::Quinn, Stack::Noq];
     /// Those that need a worker program.
-    pub const WORKERS: [Stack; 1] = [Stack::Quiche];
+    pub const WORKERS: [Stack; 2] = [Stack::Quiche, Stack::Tquic];
 
     /// Its name in contenders, and what it is.
     pub const fn describe(self) -> (&'static str, &'static str) {
@@ -69,6 +80,7 @@ impl Stack {
             Stack::Quinn => ("quinn", "quinn-proto, unmodified: the QUIC of the quinn crate"),
             Stack::Noq => ("noq", "noq-proto, unmodified: descends from quinn"),
             Stack::Quiche => ("quiche", "quiche with BoringSSL, unmodified, in a worker program"),
+            Stack::Tquic => ("tquic", "tquic with BoringSSL, unmodified, in a worker program"),
         }
     }
 
@@ -78,6 +90,16 @@ impl Stack {
             Stack::Quinn => "0.11.19",
             Stack::Noq => "1.4.0",
             Stack::Quiche => "0.30.0",
+            Stack::Tquic => "1.6.0",
+        }
+    }
+
+    /// The schedulers of its multipath QUIC by our names for them, the default first; none if it has one path.
+    pub const fn schedulers(self) -> &'static [&'static str] {
+        match self {
+            Stack::Quinn | Stack::Quiche => &[],
+            Stack::Noq => &["priority"],
+            Stack::Tquic => &["lowest-rtt", "round-robin", "redundant"],
         }
     }
 
@@ -86,6 +108,7 @@ impl Stack {
         match self {
             Stack::Quinn | Stack::Noq => &[Own::Cubic, Own::NewReno],
             Stack::Quiche => &[Own::Cubic, Own::NewReno, Own::Bbr2],
+            Stack::Tquic => &[Own::Cubic, Own::Bbr, Own::Bbr3, Own::Copa],
         }
     }
 
@@ -99,7 +122,7 @@ impl Stack {
                 "bbr3",
                 "throws the operating system's random for its probing times, so that no run could be repeated",
             )],
-            Stack::Quiche => &[],
+            Stack::Quiche | Stack::Tquic => &[],
         }
     }
 
@@ -187,6 +210,12 @@ pub struct Config {
     pub windows: Windows,
     /// The addresses of the connection's paths: path `k` has the `k`-th pair. The handshake is made on path 0.
     pub addresses: Vec<AddressPair>,
+    /// Whether the connection may use all its paths at the same time (multipath QUIC). Otherwise it has one path, and the
+    /// further addresses are those to which the client may move.
+    pub multipath: bool,
+    /// Which of several paths a packet takes, by the name of one of the stack's schedulers ([`Stack::schedulers`]); the
+    /// first of them, if none is named.
+    pub scheduler: Option<&'static str>,
     /// The largest UDP payload that path MTU discovery looks for, bytes; at least 1200.
     pub max_udp_payload: u16,
     /// Whether the session of an earlier connection is resumed, and whether streams may be opened before the handshake
@@ -210,6 +239,8 @@ impl Config {
             cipher: Cipher::default(),
             windows: Windows::default(),
             addresses: vec![AddressPair::of_path(role, PathId(0))],
+            multipath: false,
+            scheduler: None,
             max_udp_payload: 1472,
             session: Session::default(),
             retry: false,

@@ -1,8 +1,9 @@
 //! The interface that each stack is adapted to, and the types in it.
 
 use crate::addresses::AddressPair;
-use haltere_net::Ecn;
+use haltere_net::{Ecn, PathId};
 use haltere_transport::CloseReason;
+use haltere_transport::path::PathError;
 use haltere_transport::ranges::RangeSet;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -91,6 +92,8 @@ pub(crate) enum StackEvent {
     Writable(u64),
     /// All of a stream that was ended is acknowledged.
     Delivered(u64),
+    /// Both ends allow several paths: [`StackConnection::add_path`] works from now on.
+    Multipath,
     /// The peer closed in good order.
     Closed,
     /// Nothing was received for the idle timeout.
@@ -112,6 +115,8 @@ pub(crate) struct Counts {
 /// How a datagram came.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
+    /// The path that it came on.
+    pub path: PathId,
     /// The addresses that it came to and from.
     pub addresses: AddressPair,
     pub ecn: Ecn,
@@ -146,6 +151,14 @@ pub(crate) trait StackConnection: Send {
     fn transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<Departure>;
     /// The address of the peer that the connection uses now.
     fn remote(&self) -> Option<SocketAddr>;
+    /// Begins to validate another path, or will as soon as the peer allows it.
+    fn add_path(&mut self, _: Instant, _: PathId, _: AddressPair) -> Result<(), PathError> {
+        Err(PathError::SinglePath)
+    }
+    /// Gives a path up.
+    fn abandon_path(&mut self, _: Instant, _: AddressPair) -> Result<(), PathError> {
+        Err(PathError::SinglePath)
+    }
     /// The next event.
     fn poll_event(&mut self) -> Option<StackEvent>;
     /// Opens a bidirectional stream, if the peer allows one.

@@ -6,6 +6,7 @@ use crate::connection::{Arrival, ReadProgress, StackConnection, StackEvent};
 use crate::meter::Meter;
 use crate::secrets::Secrets;
 use haltere_net::{Cx, Ecn, Metric, Packet, PathId, Span, Time};
+use haltere_transport::path::PathError;
 use haltere_transport::quic::sizes::IP_UDP;
 use haltere_transport::{Body, CloseReason, Endpoint, Event, Role, Stats, StreamId};
 use std::cell::RefCell;
@@ -68,7 +69,7 @@ pub(crate) struct StackEndpoint<M> {
     addresses: Addresses,
     stats: Stats,
     /// The last values of the metrics that were reported.
-    reported: [u64; 5],
+    reported: Vec<[u64; 5]>,
     secrets: Secrets,
 }
 
@@ -87,6 +88,7 @@ pub(crate) struct Parts<M> {
 
 impl<M: StackConnection> StackEndpoint<M> {
     pub fn new(parts: Parts<M>, addresses: Addresses, secrets: Secrets) -> StackEndpoint<M> {
+        let reported = vec![[0; 5]; parts.meter.paths()];
         StackEndpoint {
             connection: RefCell::new(parts.connection),
             role: parts.role,
@@ -109,7 +111,7 @@ impl<M: StackConnection> StackEndpoint<M> {
             answers: VecDeque::new(),
             addresses,
             stats: Stats::default(),
-            reported: [0; 5],
+            reported,
             secrets,
         }
     }
@@ -239,6 +241,7 @@ impl<M: StackConnection> StackEndpoint<M> {
                 StackEvent::Readable(id) => self.events.push_back(Event::Readable(StreamId(id))),
                 StackEvent::Writable(id) => self.pass_on(id),
                 StackEvent::Delivered(id) => self.sending(id).delivered = true,
+                StackEvent::Multipath => self.events.push_back(Event::Multipath),
                 StackEvent::Closed => self.end(Event::Closed),
                 StackEvent::IdleTimeout => self.end(self.timed_out()),
                 StackEvent::Failed(reason) => self.end(Event::Failed(reason)),
@@ -261,16 +264,18 @@ impl<M: StackConnection> StackEndpoint<M> {
         if !cx.probing() {
             return;
         }
-        let (window, ssthresh, pacing) = self.meter.controls();
-        let rtt = self.meter.rtt().map_or(0, |(_, _, last, _)| last);
-        let now = [window, ssthresh, self.meter.in_flight(), pacing, rtt];
         let metrics = [Metric::Cwnd, Metric::Ssthresh, Metric::BytesInFlight, Metric::PacingRate, Metric::Rtt];
-        for (i, metric) in metrics.into_iter().enumerate() {
-            if now[i] != self.reported[i] && (i == 2 || now[i] != 0) {
-                cx.record(metric, now[i]);
+        for (path, reported) in self.reported.iter_mut().enumerate() {
+            let meter = self.meter.of(path);
+            let (window, ssthresh, pacing) = meter.controls();
+            let now = [window, ssthresh, meter.in_flight(), pacing, meter.last_rtt()];
+            for (i, metric) in metrics.into_iter().enumerate() {
+                if now[i] != reported[i] && (i == 2 || now[i] != 0) {
+                    cx.record_on(PathId(path as u8), metric, now[i]);
+                }
             }
+            *reported = now;
         }
-        self.reported = now;
     }
 
     fn packet(&mut self, datagram: Vec<u8>, path: PathId, ecn: Ecn) -> Packet<Body> {
@@ -294,7 +299,7 @@ impl<M: StackConnection> Endpoint for StackEndpoint<M> {
             return;
         };
         let (now, damages) = (self.clock.instant(cx.now), self.meter.damages());
-        let (arrival, mut answers) = (Arrival { addresses, ecn: packet.ecn }, VecDeque::new());
+        let (arrival, mut answers) = (Arrival { path: packet.path, addresses, ecn: packet.ecn }, VecDeque::new());
         let taken = self.connection.get_mut().receive(now, arrival, datagram, &mut answers);
         self.answers.extend(answers.into_iter().map(|answer| (packet.path, answer)));
         if !taken || self.meter.damages() != damages {
@@ -408,7 +413,7 @@ impl<M: StackConnection> Endpoint for StackEndpoint<M> {
         stats.retransmitted_packets = counts.lost_packets;
         stats.spurious_retransmissions = counts.spurious;
         stats.timeouts = self.meter.persistent();
-        if let Some((sum, samples, _, _)) = self.meter.rtt() {
+        if let Some((sum, samples, _)) = self.meter.rtt() {
             stats.rtt_sum_ns = u128::from(sum);
             stats.rtt_samples = samples;
             stats.min_rtt = Some(Span::from_nanos(counts.min_rtt.as_nanos() as u64));
@@ -420,7 +425,22 @@ impl<M: StackConnection> Endpoint for StackEndpoint<M> {
         self.addresses.len()
     }
 
+    fn add_path(&mut self, path: PathId, cx: &mut Cx<'_>) -> Result<(), PathError> {
+        let addresses = self.addresses.pair(path).ok_or(PathError::TooMany)?;
+        self.at(cx.now);
+        self.connection.get_mut().add_path(self.clock.instant(cx.now), path, addresses)
+    }
+
+    fn abandon_path(&mut self, path: PathId, cx: &mut Cx<'_>) -> Result<(), PathError> {
+        let addresses = self.addresses.pair(path).ok_or(PathError::NoSuchPath)?;
+        self.at(cx.now);
+        self.connection.get_mut().abandon_path(self.clock.instant(cx.now), addresses)
+    }
+
     fn bytes_in_flight(&self, path: PathId) -> u64 {
+        if self.meter.paths() > 1 {
+            return self.meter.of(path.0.into()).in_flight();
+        }
         let remote = self.connection.borrow().remote();
         let used = remote.and_then(|remote| self.addresses.path(None, remote)).unwrap_or_default();
         if path == used { self.meter.in_flight() } else { 0 }

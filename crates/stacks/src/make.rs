@@ -17,7 +17,9 @@ pub fn endpoint(config: Config, handles: Handles) -> Result<Box<dyn Endpoint>, E
     Ok(match config.stack {
         Stack::Quinn => Box::new(StackEndpoint::new(quinn::parts(config, handles)?, addresses, secrets)),
         Stack::Noq => Box::new(StackEndpoint::new(noq::parts(config, handles)?, addresses, secrets)),
-        Stack::Quiche => Box::new(StackEndpoint::new(remote::parts(config, handles)?, addresses, secrets)),
+        Stack::Quiche | Stack::Tquic => {
+            Box::new(StackEndpoint::new(remote::parts(config, handles)?, addresses, secrets))
+        }
     })
 }
 

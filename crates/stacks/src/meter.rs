@@ -3,9 +3,12 @@
 //! Stacks keep RTT samples, bytes in flight and the controller's state to themselves; the controller is the one place
 //! where they can be seen. The stack owns it behind a trait that wants `Sync`, so the figures stand in atomic cells:
 //! there is one writer, and no order between cells matters.
+//!
+//! A stack makes the controller of a path without saying which path it is. So the adapter says beforehand which path the
+//! stack is about to work on ([`Meter::turn_to`]).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Figures of one path; all zero before the first event.
@@ -17,77 +20,135 @@ pub(crate) struct Cells {
     rtt_last: AtomicU64,
     rtt_min: AtomicU64,
     persistent: AtomicU64,
-    damaged: AtomicU64,
     window: AtomicU64,
     ssthresh: AtomicU64,
     pacing: AtomicU64,
 }
 
-/// Reads and writes the figures.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct Meter(Arc<Cells>);
+/// The figures of a connection.
+#[derive(Debug)]
+struct Shared {
+    damaged: AtomicU64,
+    /// The path that the stack works on.
+    current: AtomicUsize,
+    paths: Box<[Cells]>,
+}
+
+/// Reads and writes the figures of one path of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Meter {
+    shared: Arc<Shared>,
+    path: usize,
+}
+
+impl Default for Meter {
+    fn default() -> Meter {
+        Meter::new(1)
+    }
+}
 
 fn add(cell: &AtomicU64, n: u64) {
     cell.store(cell.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
 impl Meter {
+    /// The meter of the first of so many paths.
+    pub fn new(paths: usize) -> Meter {
+        let paths = (0..paths.max(1)).map(|_| Cells::default()).collect();
+        Meter { shared: Arc::new(Shared { damaged: AtomicU64::new(0), current: AtomicUsize::new(0), paths }), path: 0 }
+    }
+    /// The meter of a path; that of the first, if the connection has no such path.
+    pub fn of(&self, path: usize) -> Meter {
+        let path = if path < self.shared.paths.len() { path } else { 0 };
+        Meter { shared: self.shared.clone(), path }
+    }
+    /// The number of its path.
+    pub fn path(&self) -> u8 {
+        self.path as u8
+    }
+    /// Number of paths.
+    pub fn paths(&self) -> usize {
+        self.shared.paths.len()
+    }
+    /// The stack works on this path from now on.
+    pub fn turn_to(&self, path: usize) {
+        self.shared.current.store(path, Relaxed);
+    }
+    /// The meter of the path that the stack works on.
+    pub fn current(&self) -> Meter {
+        self.of(self.path_in_hand())
+    }
+    /// The number of that path.
+    pub fn path_in_hand(&self) -> usize {
+        self.shared.current.load(Relaxed)
+    }
+    #[inline]
+    fn cells(&self) -> &Cells {
+        // `path` is in range: see `of`.
+        &self.shared.paths[self.path]
+    }
     /// `bytes` were sent.
     #[inline]
     pub fn sent(&self, bytes: u64) {
-        add(&self.0.in_flight, bytes);
+        add(&self.cells().in_flight, bytes);
     }
     /// The acknowledgements of one frame are through: so much is in flight, and the newest packet took so long.
     #[inline]
     pub fn acknowledged(&self, in_flight: u64, rtt: Option<Duration>) {
-        self.0.in_flight.store(in_flight, Relaxed);
+        self.cells().in_flight.store(in_flight, Relaxed);
         if let Some(rtt) = rtt {
             let ns = rtt.as_nanos() as u64;
-            add(&self.0.rtt_sum, ns);
-            add(&self.0.rtt_samples, 1);
-            self.0.rtt_last.store(ns, Relaxed);
-            let least = self.0.rtt_min.load(Relaxed);
+            add(&self.cells().rtt_sum, ns);
+            add(&self.cells().rtt_samples, 1);
+            self.cells().rtt_last.store(ns, Relaxed);
+            let least = self.cells().rtt_min.load(Relaxed);
             if least == 0 || ns < least {
-                self.0.rtt_min.store(ns, Relaxed);
+                self.cells().rtt_min.store(ns, Relaxed);
             }
         }
     }
     /// `bytes` were given up for lost.
     pub fn lost(&self, bytes: u64, persistent: bool) {
-        let left = self.0.in_flight.load(Relaxed).saturating_sub(bytes);
-        self.0.in_flight.store(left, Relaxed);
-        add(&self.0.persistent, u64::from(persistent));
+        let left = self.cells().in_flight.load(Relaxed).saturating_sub(bytes);
+        self.cells().in_flight.store(left, Relaxed);
+        add(&self.cells().persistent, u64::from(persistent));
     }
     /// A packet could not be opened.
     pub fn damaged(&self) {
-        add(&self.0.damaged, 1);
+        add(&self.shared.damaged, 1);
     }
     /// The controller's window, threshold and pacing rate (bytes, bytes, bit/s) after an event.
     #[inline]
     pub fn control(&self, window: u64, ssthresh: Option<u64>, pacing: Option<u64>) {
-        self.0.window.store(window, Relaxed);
-        self.0.ssthresh.store(ssthresh.unwrap_or(u64::MAX), Relaxed);
-        self.0.pacing.store(pacing.unwrap_or(0), Relaxed);
+        self.cells().window.store(window, Relaxed);
+        self.cells().ssthresh.store(ssthresh.unwrap_or(u64::MAX), Relaxed);
+        self.cells().pacing.store(pacing.unwrap_or(0), Relaxed);
     }
 
     pub fn in_flight(&self) -> u64 {
-        self.0.in_flight.load(Relaxed)
+        self.cells().in_flight.load(Relaxed)
     }
-    /// Sum in ns and number of the RTT samples, and the last and least of them in ns, if there are any.
-    pub fn rtt(&self) -> Option<(u64, u64, u64, u64)> {
-        let samples = self.0.rtt_samples.load(Relaxed);
+    /// The last RTT sample in ns; 0 if there was none.
+    pub fn last_rtt(&self) -> u64 {
+        self.cells().rtt_last.load(Relaxed)
+    }
+    /// Sum in ns and number of the RTT samples of all paths, and the least of them in ns, if there are any.
+    pub fn rtt(&self) -> Option<(u64, u64, u64)> {
         let read = |cell: &AtomicU64| cell.load(Relaxed);
-        (samples > 0).then(|| (read(&self.0.rtt_sum), samples, read(&self.0.rtt_last), read(&self.0.rtt_min)))
+        let sampled = self.shared.paths.iter().filter(|cells| read(&cells.rtt_samples) > 0);
+        let all = sampled.map(|cells| (read(&cells.rtt_sum), read(&cells.rtt_samples), read(&cells.rtt_min)));
+        all.reduce(|a, b| (a.0 + b.0, a.1 + b.1, a.2.min(b.2)))
     }
     /// Packets that could not be opened.
     pub fn damages(&self) -> u64 {
-        self.0.damaged.load(Relaxed)
+        self.shared.damaged.load(Relaxed)
     }
+    /// How often congestion was persistent, on all paths.
     pub fn persistent(&self) -> u64 {
-        self.0.persistent.load(Relaxed)
+        self.shared.paths.iter().map(|cells| cells.persistent.load(Relaxed)).sum()
     }
     /// Window, threshold (`u64::MAX` for none) and pacing rate (0 for none).
     pub fn controls(&self) -> (u64, u64, u64) {
-        (self.0.window.load(Relaxed), self.0.ssthresh.load(Relaxed), self.0.pacing.load(Relaxed))
+        (self.cells().window.load(Relaxed), self.cells().ssthresh.load(Relaxed), self.cells().pacing.load(Relaxed))
     }
 }

@@ -70,6 +70,7 @@ mod differences {
     use bytes::{Bytes, BytesMut};
     use haltere_net::Time;
     use haltere_net::rng::Stream;
+    use haltere_transport::path::PathError;
     use std::net::SocketAddr;
     use std::num::NonZeroUsize;
     use std::sync::Arc;
@@ -148,8 +149,7 @@ mod differences {
         data: BytesMut,
         answer: &mut Vec<u8>,
     ) -> Option<p::DatagramEvent> {
-        let addresses = p::FourTuple::new(addresses.remote, Some(addresses.local.ip()));
-        endpoint.handle(now, addresses, ecn, data, answer)
+        endpoint.handle(now, four_tuple(addresses), ecn, data, answer)
     }
 
     /// The address of the peer that the connection uses now.
@@ -157,17 +157,71 @@ mod differences {
         connection.network_path(p::PathId::ZERO).ok().map(|path| path.remote())
     }
 
+    /// How far the opening of a path has come.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Opening {
+        /// The path is being validated.
+        Begun,
+        /// The peer does not allow another path yet: it has not given connection identifiers for one.
+        NotYet,
+    }
+
+    /// Has a connection offer so many paths to its peer.
+    pub fn allow_paths(transport: &mut p::TransportConfig, paths: usize) {
+        transport.max_concurrent_multipath_paths(u32::try_from(paths).unwrap_or(u32::MAX));
+    }
+
+    /// Whether this event says that a client may open paths.
+    pub fn allows_paths(event: &p::Event, connection: &p::Connection) -> bool {
+        matches!(event, p::Event::HandshakeConfirmed)
+            && connection.side().is_client()
+            && connection.is_multipath_negotiated()
+    }
+
+    fn four_tuple(addresses: AddressPair) -> p::FourTuple {
+        p::FourTuple::new(addresses.remote, Some(addresses.local.ip()))
+    }
+
+    /// Begins to validate a path, which is available, as noq calls it: it carries data as soon as the peer has answered.
+    pub fn open_path(
+        connection: &mut p::Connection,
+        now: Instant,
+        addresses: AddressPair,
+    ) -> Result<Opening, PathError> {
+        use p::PathError as E;
+        match connection.open_path(four_tuple(addresses), p::PathStatus::Available, now) {
+            Ok(_) => Ok(Opening::Begun),
+            Err(E::RemoteCidsExhausted) => Ok(Opening::NotYet),
+            Err(E::MaxPathIdReached) => Err(PathError::TooMany),
+            Err(E::InvalidRemoteAddress(_) | E::ValidationFailed) => Err(PathError::Unreachable),
+            Err(_) => Err(PathError::NotNegotiated),
+        }
+    }
+
+    /// Gives a path up.
+    pub fn close_path(connection: &mut p::Connection, now: Instant, addresses: AddressPair) -> Result<(), PathError> {
+        let wanted = four_tuple(addresses);
+        let id =
+            connection.paths().into_iter().find(|id| connection.network_path(*id).is_ok_and(|path| path == wanted));
+        let id = id.ok_or(PathError::NoSuchPath)?;
+        connection.close_path(now, id, 0u8.into()).map_err(|error| match error {
+            p::ClosePathError::LastOpenPath => PathError::LastPath,
+            _ => PathError::NoSuchPath,
+        })
+    }
+
     pub fn write(stream: &mut p::SendStream<'_>, chunk: Bytes) -> Result<usize, p::WriteError> {
         stream.write_chunks(&mut &mut [chunk][..])
     }
 
     pub fn counts(connection: &mut p::Connection, meter: &Meter) -> Counts {
-        let path = connection.path_stats(p::PathId::ZERO).unwrap_or_default();
+        let (all, paths) = (connection.stats(), connection.paths());
+        let of_path = |id| connection.path_stats(id).map_or(0, |path| path.spurious_congestion_events);
         Counts {
-            sent_packets: path.sent_packets,
-            lost_packets: path.lost_packets,
-            spurious: path.spurious_congestion_events,
-            min_rtt: meter.rtt().map_or(Duration::ZERO, |(_, _, _, least)| Duration::from_nanos(least)),
+            sent_packets: all.sent_packets,
+            lost_packets: all.lost_packets,
+            spurious: paths.into_iter().map(of_path).sum(),
+            min_rtt: meter.rtt().map_or(Duration::ZERO, |(_, _, least)| Duration::from_nanos(least)),
         }
     }
 }

@@ -36,6 +36,7 @@ mod differences {
     use bytes::{Bytes, BytesMut};
     use haltere_net::Time;
     use haltere_net::rng::Stream;
+    use haltere_transport::path::PathError;
     use std::net::SocketAddr;
     use std::sync::Arc;
     use std::time::Instant;
@@ -96,6 +97,28 @@ mod differences {
     /// The address of the peer that the connection uses now.
     pub fn remote(connection: &p::Connection) -> Option<SocketAddr> {
         Some(connection.remote_address())
+    }
+
+    /// How far the opening of a path has come.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Opening {
+        /// The peer does not allow another path yet.
+        NotYet,
+    }
+
+    /// quinn has one path.
+    pub fn allow_paths(_: &mut p::TransportConfig, _: usize) {}
+
+    pub fn allows_paths(_: &p::Event, _: &p::Connection) -> bool {
+        false
+    }
+
+    pub fn open_path(_: &mut p::Connection, _: Instant, _: AddressPair) -> Result<Opening, PathError> {
+        Err(PathError::SinglePath)
+    }
+
+    pub fn close_path(_: &mut p::Connection, _: Instant, _: AddressPair) -> Result<(), PathError> {
+        Err(PathError::SinglePath)
     }
 
     pub fn write(stream: &mut p::SendStream<'_>, chunk: Bytes) -> Result<usize, p::WriteError> {

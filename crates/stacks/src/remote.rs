@@ -6,7 +6,7 @@
 
 use crate::addresses::AddressPair;
 use crate::clock::{Calendar, Clock};
-use crate::config::{Cipher, Config, Congestion, Error, Windows};
+use crate::config::{Cipher, Config, Congestion, Error, Stack, Windows};
 use crate::connection::{Arrival, Counts, Departure, ReadProgress, StackConnection, StackEvent, violation};
 use crate::endpoint::Parts;
 use crate::handles::{Handles, Sink};
@@ -14,7 +14,8 @@ use crate::meter::Meter;
 use crate::secrets::Secrets;
 use crate::worker::Worker;
 use crate::worker::protocol::{Answer, Blob, Command, Figures, NEVER, Notice, Outgoing, Setup, Turn};
-use haltere_net::{Ecn, Time};
+use haltere_net::{Ecn, PathId, Time};
+use haltere_transport::path::PathError;
 use haltere_transport::quic::Session;
 use haltere_transport::{CloseReason, Role};
 use std::collections::VecDeque;
@@ -32,8 +33,10 @@ struct Received {
 /// An end that lives in a worker program.
 pub(crate) struct Remote {
     worker: Worker,
+    stack: Stack,
     end: u32,
-    addresses: AddressPair,
+    addresses: Vec<AddressPair>,
+    multipath: bool,
     role: Role,
     clock: Clock,
     meter: Meter,
@@ -60,21 +63,25 @@ pub(crate) struct Remote {
 /// What the endpoint is made from.
 pub(crate) fn parts(config: Config, mut handles: Handles) -> Result<Parts<Remote>, Error> {
     let setup = setup(&config, handles.stream.bits(), handles.qlog.is_some())?;
-    let &[addresses] = config.addresses.as_slice() else {
+    let paths = if config.multipath { config.addresses.len() } else { 1 };
+    let few = !config.multipath || !config.stack.schedulers().is_empty();
+    if config.addresses.len() != paths || !few {
         let name = config.stack.describe().0;
         return Err(Error::new(format!("{name} has one path here: give one pair of addresses, or write quic@noq/…")));
-    };
+    }
     let end = handles.worker.new_end(config.stack)?;
     let turn = Turn { end, now: 0, commands: vec![Command::Make { setup }] };
-    let answer = handles.worker.turn(&turn).map_err(Error::new)?;
+    let answer = handles.worker.turn(config.stack, &turn).map_err(Error::new)?;
     if !answer.refused.is_empty() {
         return Err(Error::new(answer.refused));
     }
-    let (clock, meter) = (Clock::new(), Meter::default());
+    let (clock, meter) = (Clock::new(), Meter::new(paths));
     let connection = Remote {
         worker: handles.worker,
+        stack: config.stack,
         end,
-        addresses,
+        addresses: config.addresses,
+        multipath: config.multipath,
         role: config.role,
         clock,
         meter: meter.clone(),
@@ -108,7 +115,7 @@ impl Remote {
             return false;
         }
         let turn = Turn { end: self.end, now: self.clock.time(now).as_nanos(), commands };
-        match self.worker.turn(&turn) {
+        match self.worker.turn(self.stack, &turn) {
             Ok(answer) if answer.refused.is_empty() => self.take(answer),
             Ok(_) => self.fail("the stack's worker program refused a turn"),
             Err(why) => self.fail(why),
@@ -163,6 +170,7 @@ impl Remote {
             Notice::Closed {} => StackEvent::Closed,
             Notice::IdleTimeout {} => StackEvent::IdleTimeout,
             Notice::Failed { code } => StackEvent::Failed(violation(code)),
+            Notice::Multipath {} => StackEvent::Multipath,
         };
         self.events.push_back(events);
     }
@@ -180,9 +188,11 @@ impl Remote {
     fn count(&mut self, figures: Figures) {
         let fired = figures.timeouts.saturating_sub(self.figures.timeouts);
         (0..fired).for_each(|_| self.meter.lost(0, true));
-        let rtt = (figures.rtt != self.figures.rtt).then(|| Duration::from_nanos(figures.rtt));
-        self.meter.acknowledged(figures.in_flight, rtt);
-        self.meter.control(figures.window, None, None);
+        for (k, path) in figures.paths.iter().enumerate().take(self.meter.paths()) {
+            let (meter, before) = (self.meter.of(k), self.figures.paths.get(k).map_or(0, |before| before.rtt));
+            meter.acknowledged(path.in_flight, (path.rtt != before).then(|| Duration::from_nanos(path.rtt)));
+            meter.control(path.window, None, None);
+        }
         self.figures = figures;
     }
 }
@@ -218,6 +228,8 @@ fn setup(config: &Config, seed: u64, qlog: bool) -> Result<Setup, Error> {
         stream_window,
         connection_window,
         qlog,
+        paths: if config.multipath { config.addresses.len() as u8 } else { 1 },
+        scheduler: config.scheduler.filter(|_| config.multipath).unwrap_or_default().into(),
     })
 }
 
@@ -240,7 +252,10 @@ impl StackConnection for Remote {
     }
 
     fn receive(&mut self, now: Instant, arrival: Arrival, datagram: Vec<u8>, _: &mut VecDeque<Vec<u8>>) -> bool {
-        self.turn(now, Some(Command::Receive { ecn: arrival.ecn as u8, datagram: Blob(datagram) }))
+        self.turn(
+            now,
+            Some(Command::Receive { path: arrival.path.0, ecn: arrival.ecn as u8, datagram: Blob(datagram) }),
+        )
     }
 
     fn wake(&mut self, now: Instant) {
@@ -266,13 +281,31 @@ impl StackConnection for Remote {
         }
         let due = self.clock.time(now).as_nanos();
         self.outgoing.front().filter(|first| first.at <= due)?;
-        *into = self.outgoing.pop_front()?.datagram.0;
-        let AddressPair { local, remote } = self.addresses;
+        let first = self.outgoing.pop_front()?;
+        *into = first.datagram.0;
+        let &AddressPair { local, remote } = self.addresses.get(usize::from(first.path))?;
         Some(Departure { source: Some(local.ip()), destination: remote, ecn: Ecn::NotEct })
     }
 
     fn remote(&self) -> Option<SocketAddr> {
-        Some(self.addresses.remote)
+        self.addresses.first().map(|pair| pair.remote)
+    }
+
+    fn add_path(&mut self, _: Instant, path: PathId, _: AddressPair) -> Result<(), PathError> {
+        if !self.multipath {
+            return Err(PathError::SinglePath);
+        }
+        self.commands.push(Command::AddPath { path: path.0 });
+        Ok(())
+    }
+
+    fn abandon_path(&mut self, _: Instant, addresses: AddressPair) -> Result<(), PathError> {
+        let path = self.addresses.iter().position(|pair| *pair == addresses).ok_or(PathError::NoSuchPath)?;
+        if !self.multipath {
+            return Err(PathError::SinglePath);
+        }
+        self.commands.push(Command::AbandonPath { path: path as u8 });
+        Ok(())
     }
 
     fn poll_event(&mut self) -> Option<StackEvent> {
@@ -313,11 +346,12 @@ impl StackConnection for Remote {
 
     fn counts(&mut self) -> Counts {
         let figures = &self.figures;
+        let sampled = figures.paths.iter().map(|path| path.min_rtt).filter(|rtt| *rtt > 0);
         Counts {
             sent_packets: figures.sent_packets,
             lost_packets: figures.lost_packets,
             spurious: figures.spurious,
-            min_rtt: Duration::from_nanos(figures.min_rtt),
+            min_rtt: Duration::from_nanos(sampled.min().unwrap_or(0)),
         }
     }
 }

@@ -37,6 +37,8 @@ struct End {
     random: Option<Stream>,
     writing: Vec<Writing>,
     connected: bool,
+    /// It was told that paths may be opened.
+    allows_paths: bool,
     over: bool,
     /// When the stack wants to be asked for datagrams again.
     later: Option<Instant>,
@@ -82,7 +84,7 @@ impl End {
         let stack = stacks::make(setup)?;
         let random = interposed::take_random();
         let (writing, answers) = (Vec::new(), Vec::new());
-        Ok(End { stack, random, writing, connected: false, over: false, later: None, answers })
+        Ok(End { stack, random, writing, connected: false, allows_paths: false, over: false, later: None, answers })
     }
 
     fn turn(&mut self, turn: Turn, start: Instant, room: &mut [u8]) -> Answer {
@@ -96,8 +98,8 @@ impl End {
                         return refusal(why);
                     }
                 }
-                Command::Receive { datagram: Blob(mut datagram), .. } => {
-                    answer.taken &= self.stack.receive(&mut datagram, &mut self.answers);
+                Command::Receive { path, datagram: Blob(mut datagram), .. } => {
+                    answer.taken &= self.stack.receive(path, &mut datagram, &mut self.answers);
                 }
                 Command::Wake {} => self.stack.wake(),
                 Command::Write { stream, bytes } => {
@@ -107,6 +109,8 @@ impl End {
                 Command::Finish { stream } => self.stream(stream).ended = true,
                 Command::Close {} => self.stack.close(),
                 Command::Send {} => asked = true,
+                Command::AddPath { path } => self.stack.add_path(path),
+                Command::AbandonPath { path } => self.stack.abandon_path(path),
             }
         }
         self.pass_on();
@@ -168,6 +172,10 @@ impl End {
             notices.push(Notice::Connected {});
             self.pass_on();
         }
+        if !self.allows_paths && self.stack.allows_paths() {
+            self.allows_paths = true;
+            notices.push(Notice::Multipath {});
+        }
         while let Some(read) = self.stack.read() {
             notices.push(Notice::Read { stream: read.stream, bytes: read.bytes, ended: read.ended });
         }
@@ -196,14 +204,14 @@ impl End {
     }
 
     fn send(&mut self, now: u64, start: Instant, room: &mut [u8], outgoing: &mut Vec<Outgoing>) {
-        outgoing.extend(self.answers.drain(..).map(|answer| Outgoing { at: now, datagram: Blob(answer) }));
+        outgoing.extend(self.answers.drain(..).map(|answer| Outgoing { at: now, path: 0, datagram: Blob(answer) }));
         self.later = None;
         let mut last = now;
         loop {
             match self.stack.send(room) {
-                Next::Datagram(len, at) => {
+                Next::Datagram { len, at, path } => {
                     last = last.max(nanos(at, start));
-                    outgoing.push(Outgoing { at: last, datagram: Blob(room[..len].to_vec()) });
+                    outgoing.push(Outgoing { at: last, path, datagram: Blob(room[..len].to_vec()) });
                 }
                 Next::Later(at) => {
                     self.later = Some(at);

@@ -103,6 +103,36 @@ pub unsafe extern "C" fn time(out: *mut libc::time_t) -> libc::time_t {
     time
 }
 
+#[cfg(feature = "tquic")]
+unsafe extern "C" {
+    fn __real_syscall(number: libc::c_long, ...) -> libc::c_long;
+}
+
+/// The C library's `syscall`, as its callers see it: the kernel's random numbers are the run's, and all else is the
+/// kernel's. The crate `rand`, from which tquic has its dice, gets its seed this way. A system call has six arguments at most.
+///
+/// # Safety
+/// As for the C library's own function.
+#[cfg(feature = "tquic")]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __wrap_syscall(
+    number: libc::c_long,
+    a: libc::c_long,
+    b: libc::c_long,
+    c: libc::c_long,
+    d: libc::c_long,
+    e: libc::c_long,
+    f: libc::c_long,
+) -> libc::c_long {
+    if number == libc::SYS_getrandom {
+        // SAFETY: the caller says that there is room for `b` bytes at `a`, as the kernel asks.
+        unsafe { __wrap_RAND_bytes(a as *mut u8, b as libc::size_t) };
+        return b;
+    }
+    // SAFETY: the caller's own call.
+    unsafe { __real_syscall(number, a, b, c, d, e, f) }
+}
+
 /// BoringSSL's `RAND_bytes`, as its callers see it.
 ///
 /// # Safety

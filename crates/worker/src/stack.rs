@@ -21,9 +21,10 @@ pub enum State {
 /// What there is to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// A datagram of so many bytes that may go at this instant, or at once if that is past.
-    Datagram(usize, Instant),
+    /// A datagram of so many bytes that may go on this path at this instant, or at once if that is past.
+    Datagram { len: usize, at: Instant, path: u8 },
     /// Nothing before this instant: ask again then.
+    #[allow(dead_code, reason = "not every stack paces outside")]
     Later(Instant),
     /// Nothing.
     Nothing,
@@ -48,17 +49,17 @@ pub trait Stack {
     /// # Errors
     /// What the stack says.
     fn connect(&mut self) -> Result<(), String>;
-    /// Takes a datagram; what is answered outside of a connection goes into `answers`. False if the datagram is damaged
+    /// Takes a datagram that came on a path; what is answered outside of a connection goes into `answers`. False if the datagram is damaged
     /// or for another connection.
-    fn receive(&mut self, datagram: &mut [u8], answers: &mut Vec<Vec<u8>>) -> bool;
+    fn receive(&mut self, path: u8, datagram: &mut [u8], answers: &mut Vec<Vec<u8>>) -> bool;
     /// Runs the timers that are due.
     fn wake(&mut self);
     /// When the next timer is due.
-    fn timeout(&self) -> Option<Instant>;
+    fn timeout(&mut self) -> Option<Instant>;
     /// Writes the next datagram.
     fn send(&mut self, room: &mut [u8]) -> Next;
     /// Where the connection stands.
-    fn state(&self) -> State;
+    fn state(&mut self) -> State;
     /// Writes bytes to a stream, and its end if they are the last; returns how many were taken (the end, if all were),
     /// or none if the stream will never take any.
     fn write(&mut self, stream: u64, bytes: &[u8], last: bool) -> Option<usize>;
@@ -66,12 +67,20 @@ pub trait Stack {
     fn delivered(&mut self, stream: u64) -> bool;
     /// Reads and discards what was received, of one stream at a time.
     fn read(&mut self) -> Option<Read>;
+    /// Whether a client may open further paths.
+    fn allows_paths(&mut self) -> bool {
+        false
+    }
+    /// Opens a path as soon as the peer allows it.
+    fn add_path(&mut self, _path: u8) {}
+    /// Gives a path up.
+    fn abandon_path(&mut self, _path: u8) {}
     /// How many bidirectional streams may have been opened by now.
     fn openable(&self) -> u64;
     /// Closes the connection without an error.
     fn close(&mut self);
     /// What it counted.
-    fn figures(&self) -> Figures;
+    fn figures(&mut self) -> Figures;
     /// What TLS logged since this was last asked, in the lines of `SSLKEYLOGFILE`; a server's, which are both ends'.
     fn secrets(&mut self) -> Vec<u8>;
     /// What the stack wrote of qlog since this was last asked.

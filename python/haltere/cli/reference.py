@@ -27,7 +27,7 @@ def algorithms(*, as_json: bool) -> None:
         "transports": ("name", "summary"),
         "congestion": ("name", "summary", "reference"),
         "schedulers": ("name", "summary", "reference"),
-        "stacks": ("name", "version", "congestion", "refused", "summary"),
+        "stacks": ("name", "version", "congestion", "schedulers", "refused", "summary"),
         "switches": ("name", "type", "default", "summary", "source"),
         "settings": ("name", "applies_to", "means"),
         "programs": ("name", "role", "fidelities", "congestion", "missing", "summary"),

@@ -7,6 +7,8 @@ use crate::fidelity::Subject;
 use crate::recorder;
 use crate::recorder::Files;
 use crate::stack::Past;
+#[cfg(feature = "stacks")]
+use haltere_net::PathId;
 use haltere_net::Span;
 use haltere_net::rng::Stream;
 use haltere_transport::cc::Algorithm;
@@ -31,6 +33,9 @@ pub(super) struct End<'a> {
     pub flow: u32,
     pub mtu: u32,
     pub phase: Span,
+    /// The paths that there are between the ends.
+    #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "the model takes paths as they come"))]
+    pub paths: u8,
     #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "only stacks write files of their own"))]
     pub files: Option<&'a Files>,
     #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "only stacks need one"))]
@@ -51,8 +56,11 @@ impl End<'_> {
             Subject::Model(algorithm) => Ok(self.model(algorithm, stream)),
             #[cfg(feature = "stacks")]
             Subject::Stack { .. } => {
-                let (config, mut handles) =
+                let (mut config, mut handles) =
                     self.past.end(subject, self.contender, self.role, udp_payload(self.mtu), stream)?;
+                config.multipath = self.paths > 1;
+                config.addresses =
+                    (0..self.paths).map(|k| haltere_stacks::AddressPair::of_path(self.role, PathId(k))).collect();
                 let log = recorder::stack_log(self.files, self.flow, self.role)?;
                 handles.qlog = log.map(haltere_stacks::Sink::new);
                 handles.worker = self.worker.clone();

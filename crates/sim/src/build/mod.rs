@@ -147,6 +147,7 @@ pub(crate) fn build(
         let (address, start) = (path.first().server, path.start);
         let further: Vec<_> = path.ways.iter().skip(1).map(|way| (way.client, way.server)).collect();
         let backups: Vec<_> = path.ways.iter().map(|way| way.backup).collect();
+        let ways = u8::try_from(path.ways.len()).unwrap_or(u8::MAX);
         let FlowPath { contender, server, client, .. } = path;
         let subject = subject(fidelity, i, flow, &contender)?;
         let talk = Talk::of(flow, &contender);
@@ -160,13 +161,14 @@ pub(crate) fn build(
         let earlier = [stream("client"), stream("server")];
         let past = Past::of(subject, &contender, udp_payload(mtu), start, earlier).map_err(wrong)?;
         let kit = Kit {
-            contender,
             subject,
             ack: flow.ack,
             name: format!("flow {i}"),
             flow: i as u32,
             mtu,
             phase,
+            paths: if contender.transport.is_multipath() { ways } else { 1 },
+            contender,
             files: files.cloned(),
             past: Arc::new(past),
             worker: worker.clone(),

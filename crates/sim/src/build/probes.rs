@@ -68,6 +68,7 @@ pub(super) fn spawns(
             flow: connection,
             mtu: between.mtu,
             phase,
+            paths: 1,
             files: None,
             past: Arc::new(Past::default()),
             worker: Worker::default(),

@@ -47,7 +47,6 @@ const TCP: &[Transport] = &[Transport::Tcp, Transport::Mptcp];
 const QUIC: &[Transport] = &[Transport::Quic, Transport::Mpquic];
 /// A join has no room for a cookie: the options of a SYN are 40 bytes.
 const TCP_ONLY: &[Transport] = &[Transport::Tcp];
-const QUIC_ONLY: &[Transport] = &[Transport::Quic];
 
 impl Switch {
     /// All switches.
@@ -101,14 +100,11 @@ impl Switch {
                 "the client's first version is not the server's: one round trip more",
                 "RFC 9000 section 6",
             ),
-            Switch::Haltere => (
-                "haltere",
-                QUIC_ONLY,
-                "our congestion control of that name inside a production stack",
-                "docs/stacks.md",
-            ),
+            Switch::Haltere => {
+                ("haltere", QUIC, "our congestion control of that name inside a production stack", "docs/stacks.md")
+            }
             Switch::NullCipher => {
-                ("nullcipher", QUIC_ONLY, "a production stack without encryption; sizes stay", "docs/stacks.md")
+                ("nullcipher", QUIC, "a production stack without encryption; sizes stay", "docs/stacks.md")
             }
         };
         About { name, transports, summary, source }

@@ -2,13 +2,15 @@
 //! that comes.
 
 use super::{differences, proto as p};
+use crate::addresses::AddressPair;
 use crate::config::Config;
 use crate::connection::{Arrival, Counts, Departure, ReadProgress, StackConnection, StackEvent, ZEROS, violation};
 use crate::meter::Meter;
 use crate::tls;
 use bytes::{Bytes, BytesMut};
-use haltere_net::Ecn;
+use haltere_net::{Ecn, PathId};
 use haltere_transport::CloseReason;
+use haltere_transport::path::PathError;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -27,6 +29,10 @@ pub(crate) struct Connection {
     /// Packets of attempts that were given up.
     given_up: u64,
     meter: Meter,
+    /// Whether the connection may use several paths at the same time.
+    multipath: bool,
+    /// Paths that the stack does not let open yet.
+    wanted: VecDeque<(PathId, AddressPair)>,
 }
 
 impl Connection {
@@ -46,6 +52,8 @@ impl Connection {
             retry: config.retry,
             given_up: 0,
             meter: meter.clone(),
+            multipath: config.multipath,
+            wanted: VecDeque::new(),
         }
     }
 
@@ -56,6 +64,19 @@ impl Connection {
             if let Some(event) = self.endpoint.handle_event(*handle, event) {
                 connection.handle_event(event);
             }
+        }
+    }
+
+    /// Opens the paths that wait for the peer's permission, as far as it has come.
+    fn open_wanted(&mut self, now: Instant) {
+        let Some((_, connection)) = &mut self.connection else { return };
+        while let Some(&(path, addresses)) = self.wanted.front() {
+            self.meter.turn_to(path.0.into());
+            // An error has been reported before, or cannot be mended.
+            if let Ok(differences::Opening::NotYet) = differences::open_path(connection, now, addresses) {
+                return;
+            }
+            self.wanted.pop_front();
         }
     }
 
@@ -124,6 +145,7 @@ impl StackConnection for Connection {
     fn connect(&mut self, now: Instant) -> Result<(), &'static str> {
         let Some(config) = self.attempts.pop_front() else { return Ok(()) };
         self.given_up = self.counts().sent_packets;
+        self.meter.turn_to(0);
         let peer = self.peer.ok_or("the connection has no path")?;
         match self.endpoint.connect(now, config, peer, tls::NAME) {
             Ok(connected) => self.connection = Some(connected),
@@ -143,6 +165,9 @@ impl StackConnection for Connection {
     fn receive(&mut self, now: Instant, arrival: Arrival, datagram: Vec<u8>, answers: &mut VecDeque<Vec<u8>>) -> bool {
         let data = BytesMut::from(Bytes::from(datagram));
         let mut buffer = Vec::new();
+        if self.multipath {
+            self.meter.turn_to(arrival.path.0.into());
+        }
         match differences::handle(&mut self.endpoint, now, arrival.addresses, of_ecn(arrival.ecn), data, &mut buffer) {
             Some(p::DatagramEvent::ConnectionEvent(handle, event)) => match &mut self.connection {
                 Some((own, connection)) if *own == handle => connection.handle_event(event),
@@ -153,6 +178,9 @@ impl StackConnection for Connection {
             None => return false,
         }
         self.settle();
+        if !self.wanted.is_empty() {
+            self.open_wanted(now);
+        }
         true
     }
 
@@ -177,6 +205,23 @@ impl StackConnection for Connection {
         self.connection.as_ref().and_then(|(_, c)| differences::remote(c))
     }
 
+    fn add_path(&mut self, now: Instant, path: PathId, addresses: AddressPair) -> Result<(), PathError> {
+        let (_, connection) = self.connection.as_mut().ok_or(PathError::NotNegotiated)?;
+        self.meter.turn_to(path.0.into());
+        if differences::open_path(connection, now, addresses)? == differences::Opening::NotYet {
+            self.wanted.push_back((path, addresses));
+        }
+        self.settle();
+        Ok(())
+    }
+
+    fn abandon_path(&mut self, now: Instant, addresses: AddressPair) -> Result<(), PathError> {
+        let (_, connection) = self.connection.as_mut().ok_or(PathError::NoSuchPath)?;
+        differences::close_path(connection, now, addresses)?;
+        self.settle();
+        Ok(())
+    }
+
     fn poll_event(&mut self) -> Option<StackEvent> {
         if let Some(events) = self.events.pop_front() {
             return Some(events);
@@ -185,6 +230,7 @@ impl StackConnection for Connection {
         loop {
             return Some(match connection.poll()? {
                 p::Event::Connected => StackEvent::Connected,
+                event if self.multipath && differences::allows_paths(&event, connection) => StackEvent::Multipath,
                 p::Event::ConnectionLost { reason: p::ConnectionError::VersionMismatch }
                     if !self.attempts.is_empty() =>
                 {
@@ -201,7 +247,7 @@ impl StackConnection for Connection {
                     p::StreamEvent::Available { dir: p::Dir::Bi } => StackEvent::Openable,
                     p::StreamEvent::Opened { .. } | p::StreamEvent::Available { .. } => continue,
                 },
-                // Datagrams, paths and traversal of address translation are not used.
+                // Datagrams, other news of paths and traversal of address translation are not used.
                 _ => continue,
             });
         }

@@ -4,7 +4,7 @@ use super::proto::RttEstimator;
 use super::proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use super::setup::own;
 use super::{Factory, differences};
-use crate::bridge::{Driver, Estimate, INITIAL_WINDOW, Plan};
+use crate::bridge::{Driver, Estimate, INITIAL_WINDOW, Plan, Siblings};
 use crate::clock::Clock;
 use crate::config::Congestion;
 use crate::meter::Meter;
@@ -20,7 +20,7 @@ pub(super) fn factory(congestion: Congestion, stream: &Stream, clock: Clock, met
         Congestion::Own(which) => Arc::new(ObservedFactory { inner: own(which), meter: meter.clone() }),
         Congestion::Ours(algorithm, slow_start) => {
             let (stream, meter) = (stream.clone(), meter.clone());
-            Arc::new(OurFactory(Plan { algorithm, slow_start, stream, clock, meter }))
+            Arc::new(OurFactory(Plan { algorithm, slow_start, stream, clock, meter, siblings: Siblings::default() }))
         }
     }
 }
@@ -30,7 +30,8 @@ struct OurFactory(Plan);
 
 impl ControllerFactory for OurFactory {
     fn build(self: Arc<Self>, _: Instant, current_mtu: u16) -> Box<dyn Controller> {
-        Box::new(Ours(Driver::new(self.0.clone(), current_mtu)))
+        let plan = Plan { meter: self.0.meter.current(), ..self.0.clone() };
+        Box::new(Ours(Driver::new(plan, current_mtu)))
     }
 }
 
@@ -47,7 +48,7 @@ struct ObservedFactory {
 impl ControllerFactory for ObservedFactory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
         let inner = self.inner.clone().build(now, current_mtu);
-        let observed = Observed { inner, meter: self.meter.clone(), newest: None };
+        let observed = Observed { inner, meter: self.meter.current(), newest: None };
         observed.note();
         Box::new(observed)
     }

@@ -15,18 +15,27 @@ use std::any::Any;
 /// Starts sessions without encryption.
 pub(super) struct Null(pub Resumption);
 
-struct NullKey;
+/// A key of the first phase, or of one after so many key updates (RFC 9001 section 6).
+#[derive(Clone, Copy, Default)]
+struct NullKey(u64);
+
+impl NullKey {
+    /// What a packet is sealed with: packets of another phase cannot be opened. Packet numbers have 62 bits.
+    fn nonce(self, packet: u64) -> u64 {
+        packet ^ self.0.rotate_right(2)
+    }
+}
 
 fn pair<T: ?Sized>(make: impl Fn() -> Box<T>) -> KeyPair<Box<T>> {
     KeyPair { local: make(), remote: make() }
 }
 
 fn keys() -> Keys {
-    Keys { header: pair(|| Box::new(NullKey) as Box<dyn HeaderKey>), packet: packet_keys() }
+    Keys { header: pair(|| Box::new(NullKey::default()) as Box<dyn HeaderKey>), packet: packet_keys(0) }
 }
 
-fn packet_keys() -> KeyPair<Box<dyn PacketKey>> {
-    pair(|| Box::new(NullKey) as Box<dyn PacketKey>)
+fn packet_keys(phase: u64) -> KeyPair<Box<dyn PacketKey>> {
+    pair(|| Box::new(NullKey(phase)) as Box<dyn PacketKey>)
 }
 
 impl HeaderKey for NullKey {
@@ -41,7 +50,7 @@ macro_rules! packet_key {
     ($($path:ident: $Path:ty)?) => {
         impl PacketKey for NullKey {
             fn encrypt(&self, $(_: $Path,)? packet: u64, buf: &mut [u8], header_len: usize) {
-                null::seal(packet, buf, header_len);
+                null::seal(self.nonce(packet), buf, header_len);
             }
             fn decrypt(
                 &self,
@@ -50,7 +59,7 @@ macro_rules! packet_key {
                 header: &[u8],
                 payload: &mut BytesMut,
             ) -> Result<(), CryptoError> {
-                let len = null::open(packet, header, payload).ok_or(CryptoError)?;
+                let len = null::open(self.nonce(packet), header, payload).ok_or(CryptoError)?;
                 payload.truncate(len);
                 Ok(())
             }
@@ -69,13 +78,14 @@ macro_rules! packet_key {
 }
 packet_key_arguments!(packet_key);
 
-struct NullSession(Handshake);
+/// A handshake, and how many key updates it has made keys for.
+struct NullSession(Handshake, u64);
 
 impl NullSession {
     fn boxed(role: Role, params: &TransportParameters, resumption: &Resumption) -> Box<dyn Session> {
         let mut own = Vec::new();
         params.write(&mut own);
-        Box::new(NullSession(Handshake::new(role, own, resumption.clone())))
+        Box::new(NullSession(Handshake::new(role, own, resumption.clone()), 0))
     }
 }
 
@@ -113,7 +123,8 @@ impl Session for NullSession {
         None
     }
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        self.0.early().then(|| (Box::new(NullKey) as Box<dyn HeaderKey>, Box::new(NullKey) as Box<dyn PacketKey>))
+        let key = NullKey::default();
+        self.0.early().then(|| (Box::new(key) as Box<dyn HeaderKey>, Box::new(key) as Box<dyn PacketKey>))
     }
     fn early_data_accepted(&self) -> Option<bool> {
         self.0.is_client().then(|| self.0.early())
@@ -133,7 +144,8 @@ impl Session for NullSession {
         self.0.write(buf).map(|_| keys())
     }
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
-        Some(packet_keys())
+        self.1 += 1;
+        Some(packet_keys(self.1))
     }
     fn is_valid_retry(&self, orig_dst_cid: IdArgument<'_>, header: &[u8], payload: &[u8]) -> bool {
         null::is_valid_retry(&orig_dst_cid[..], header, payload)

@@ -25,7 +25,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What the endpoint is made from.
 pub(crate) fn parts(config: Config, handles: Handles) -> Result<Parts<Connection>, Error> {
-    let (clock, calendar, meter) = (Clock::new(), Calendar::default(), Meter::default());
+    let paths = if config.multipath { config.addresses.len() } else { 1 };
+    let (clock, calendar, meter) = (Clock::new(), Calendar::default(), Meter::new(paths));
     let mut random = handles.stream.clone();
     let common = Arc::new(common(&config, &mut random)?);
     let setup = Setup { config: &config, handles: &handles, clock, calendar: &calendar, meter: &meter };
@@ -83,6 +84,9 @@ impl Setup<'_> {
         transport.mtu_discovery_config(Some(search)).enable_segmentation_offload(false);
         let factory = control::factory(config.congestion, &self.handles.stream, self.clock, self.meter);
         transport.congestion_controller_factory(factory);
+        if config.multipath {
+            differences::allow_paths(&mut transport, config.addresses.len());
+        }
         transport
     }
 
@@ -188,8 +192,8 @@ impl p::ConnectionIdGenerator for Ids {
 /// The factory of a stack's own controller.
 pub(super) fn own(which: Own) -> Factory {
     match which {
-        // They have no BBRv2, and `Stack::own` lists none.
-        Own::Cubic | Own::Bbr2 => Arc::new(p::congestion::CubicConfig::default()),
+        // They have no other, and `Stack::own` lists none.
+        Own::Cubic | Own::Bbr | Own::Bbr2 | Own::Bbr3 | Own::Copa => Arc::new(p::congestion::CubicConfig::default()),
         Own::NewReno => Arc::new(p::congestion::NewRenoConfig::default()),
     }
 }

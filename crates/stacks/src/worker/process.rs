@@ -1,8 +1,9 @@
 //! The worker's process: found, started, spoken to, ended.
 
-use super::PROGRAM;
+use super::Program;
 use super::protocol::{Answer, Hello, SIMULATOR, Turn, VERSION, WORKER, receive, send};
 use crate::config::{Error, Stack};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufReader};
 use std::os::fd::OwnedFd;
@@ -30,23 +31,23 @@ pub(crate) fn ready(stack: Stack) -> Result<(), Error> {
 
 /// Where the worker program is.
 fn program(stack: Stack) -> Result<PathBuf, Error> {
-    let name = stack.describe().0;
-    match std::env::var_os(PROGRAM) {
+    let (name, Program { variable, target }) = (stack.describe().0, Program::of(stack));
+    match std::env::var_os(variable) {
         Some(path) if Path::new(&path).is_file() => Ok(path.into()),
         Some(path) => Err(Error::new(format!(
-            "{name} runs in a worker program, and there is none at {}, which {PROGRAM} names: build it by `make worker`",
+            "{name} runs in a worker program, and there is none at {}, which {variable} names: build it by `make {target}`",
             Path::new(&path).display()
         ))),
         None => Err(Error::new(format!(
-            "{name} runs in a worker program, which is not there: build it by `make worker`, or name it in {PROGRAM}"
+            "{name} runs in a worker program, which is not there: build it by `make {target}`, or name it in {variable}"
         ))),
     }
 }
 
-/// A worker program that the ends of one run share; it is started when the first needs it.
+/// The worker programs that the ends of one run share; each is started when the first end needs it.
 #[derive(Clone, Default)]
 pub struct Worker {
-    state: Arc<Mutex<State>>,
+    states: Arc<Mutex<BTreeMap<Program, State>>>,
     named: Option<PathBuf>,
 }
 
@@ -67,27 +68,29 @@ impl fmt::Debug for Worker {
 impl Worker {
     /// The program at `path` instead of the one that the environment names.
     pub fn at(path: impl Into<PathBuf>) -> Worker {
-        Worker { state: Arc::default(), named: Some(path.into()) }
+        Worker { states: Arc::default(), named: Some(path.into()) }
     }
 
     /// Sees to it that the program runs and has the stack; returns a number for a new end.
     pub(crate) fn new_end(&self, stack: Stack) -> Result<u32, Error> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = states.entry(Program::of(stack)).or_default();
         if let State::Fresh = *state {
             let path = self.named.clone().map_or_else(|| program(stack), Ok)?;
             *state = State::Running(Process::start(&path, PATIENCE)?);
         }
-        match &mut *state {
+        match state {
             State::Running(process) => process.new_end(stack),
-            State::Over(why) => Err(Error::new(why)),
+            State::Over(why) => Err(Error::new(*why)),
             State::Fresh => Err(Error::new(ENDED)),
         }
     }
 
     /// Has an end take a turn.
-    pub(crate) fn turn(&self, turn: &Turn) -> Result<Answer, &'static str> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let process = match &mut *state {
+    pub(crate) fn turn(&self, stack: Stack, turn: &Turn) -> Result<Answer, &'static str> {
+        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = states.entry(Program::of(stack)).or_default();
+        let process = match state {
             State::Running(process) => process,
             State::Over(why) => return Err(why),
             State::Fresh => return Err(ENDED),
@@ -244,10 +247,13 @@ pub(super) mod tests {
     fn a_worker_that_hangs_is_ended_after_a_while() {
         let (_folder, path) = program_saying(&hello(VERSION, &["quiche"]), "exec sleep 1000");
         let process = Process::start(&path, Duration::from_millis(200)).unwrap();
-        let worker = Worker { state: Arc::new(Mutex::new(State::Running(process))), named: None };
+        let worker = Worker {
+            states: Arc::new(Mutex::new([(Program::of(Stack::Quiche), State::Running(process))].into())),
+            named: None,
+        };
         let turn = Turn { end: 1, now: 0, commands: Vec::new() };
-        assert_eq!(worker.turn(&turn), Err(SILENT));
-        assert_eq!(worker.turn(&turn), Err(SILENT), "it is not asked again");
+        assert_eq!(worker.turn(Stack::Quiche, &turn), Err(SILENT));
+        assert_eq!(worker.turn(Stack::Quiche, &turn), Err(SILENT), "it is not asked again");
     }
 
     #[test]
@@ -259,7 +265,7 @@ pub(super) mod tests {
             let (_folder, path) = program_saying(&said, rest);
             let worker = Worker::at(path);
             worker.new_end(Stack::Quiche).unwrap();
-            assert_eq!(worker.turn(&turn), Err(why), "{rest}");
+            assert_eq!(worker.turn(Stack::Quiche, &turn), Err(why), "{rest}");
         }
     }
 }

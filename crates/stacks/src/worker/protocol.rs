@@ -8,7 +8,7 @@
 use std::io::{self, Read, Write};
 
 /// Grows with every change of this file that shows on the wire.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// How a hello of each side begins.
 pub const SIMULATOR: &str = "haltere simulator";
 pub const WORKER: &str = "haltere worker";
@@ -169,6 +169,11 @@ record! {
         connection_window: u64,
         /// Whether the stack's own qlog is wanted.
         qlog: bool,
+        /// How many paths the connection may use at the same time; path `k` is between 10.0.k.2:50000, the client, and
+        /// 10.0.k.1:443, the server.
+        paths: u8,
+        /// Which path a packet takes, by our name for the stack's scheduler; empty for a single path.
+        scheduler: String,
     }
 }
 
@@ -179,8 +184,8 @@ choice! {
         0 => Make { setup: Setup },
         /// To begin the handshake.
         1 => Connect {},
-        /// To take a datagram.
-        2 => Receive { ecn: u8, datagram: Blob },
+        /// To take a datagram that came on a path.
+        2 => Receive { path: u8, ecn: u8, datagram: Blob },
         /// To run its timers.
         3 => Wake {},
         /// To send so many bytes more of a stream.
@@ -192,6 +197,10 @@ choice! {
         /// To hand out the datagrams that may go. A worker does it unasked where nothing that it tells calls for the
         /// application.
         7 => Send {},
+        /// To open a path as soon as the peer allows it.
+        8 => AddPath { path: u8 },
+        /// To give a path up.
+        9 => AbandonPath { path: u8 },
     }
 }
 
@@ -221,6 +230,8 @@ choice! {
         4 => IdleTimeout {},
         /// The connection failed with a code of RFC 9000 section 20.1.
         5 => Failed { code: u64 },
+        /// Paths may be opened.
+        6 => Multipath {},
     }
 }
 
@@ -229,17 +240,27 @@ record! {
     Outgoing {
         /// When it may go, ns; never before an earlier one.
         at: u64,
+        /// The path that it takes.
+        path: u8,
         datagram: Blob,
     }
 }
 
 record! {
-    /// What an end counted so far, and the figures of its congestion control; zero where the stack tells nothing.
+    /// What an end counted so far; zero where the stack tells nothing.
     Figures {
         sent_packets: u64,
         lost_packets: u64,
         spurious: u64,
         timeouts: u64,
+        /// Of each path that there was so far, by its number.
+        paths: Vec<PathFigures>,
+    }
+}
+
+record! {
+    /// The figures of a path's congestion control; zero where the stack tells nothing.
+    PathFigures {
         /// Bytes.
         window: u64,
         in_flight: u64,
@@ -318,7 +339,7 @@ mod tests {
         let commands = vec![
             Command::Make { setup },
             Command::Connect {},
-            Command::Receive { ecn: 2, datagram: Blob(vec![7; 1200]) },
+            Command::Receive { path: 1, ecn: 2, datagram: Blob(vec![7; 1200]) },
             Command::Write { stream: 4, bytes: u64::MAX },
             Command::Send {},
         ];
@@ -330,8 +351,15 @@ mod tests {
         let (mut wire, mut room) = (Vec::new(), Vec::new());
         send(&turn(), &mut wire, &mut room).unwrap();
         let notices = vec![Notice::Read { stream: 4, bytes: 9, ended: true }, Notice::Failed { code: 10 }];
-        let outgoing = vec![Outgoing { at: 1, datagram: Blob(vec![1]) }];
-        let answer = Answer { notices, outgoing, secrets: "line\n".into(), wake: NEVER, ..Answer::default() };
+        let outgoing = vec![Outgoing { at: 1, path: 1, datagram: Blob(vec![1]) }];
+        let answer = Answer {
+            notices,
+            outgoing,
+            figures: Figures { paths: vec![PathFigures::default()], ..Figures::default() },
+            secrets: "line\n".into(),
+            wake: NEVER,
+            ..Answer::default()
+        };
         send(&answer, &mut wire, &mut room).unwrap();
         let mut wire = wire.as_slice();
         assert_eq!(receive::<Turn>(&mut wire, &mut room).unwrap(), Some(turn()));

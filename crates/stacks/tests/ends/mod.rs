@@ -25,6 +25,7 @@ macro_rules! forward {
     };
 }
 use haltere_net::{Cx, Packet, PathId, Time};
+use haltere_transport::path::PathError;
 use haltere_transport::{Body, Event, Stats, StreamId};
 impl Endpoint for Dyn {
     forward! {
@@ -38,6 +39,8 @@ impl Endpoint for Dyn {
         finish(&mut self, stream: StreamId);
         read(&mut self, stream: StreamId, now: Time) -> u64;
         close(&mut self);
+        add_path(&mut self, path: PathId, cx: &mut Cx<'_>) -> Result<(), PathError>;
+        abandon_path(&mut self, path: PathId, cx: &mut Cx<'_>) -> Result<(), PathError>;
     }
     fn can_send_early_data(&self) -> bool {
         self.0.can_send_early_data()

@@ -5,7 +5,7 @@
 //! connection ids, and when a paced datagram goes.
 
 use crate::interposed::draw;
-use crate::protocol::{Figures, Setup};
+use crate::protocol::{Figures, PathFigures, Setup};
 use crate::stack::{Next, Read, Stack, State};
 use ::quiche as q;
 use boring::pkey::PKey;
@@ -227,7 +227,7 @@ impl Stack for Quiche {
         Ok(())
     }
 
-    fn receive(&mut self, datagram: &mut [u8], answers: &mut Vec<Vec<u8>>) -> bool {
+    fn receive(&mut self, _: u8, datagram: &mut [u8], answers: &mut Vec<Vec<u8>>) -> bool {
         let fresh = self.connection.is_none();
         if fresh && self.server {
             self.accept(datagram, answers);
@@ -250,7 +250,7 @@ impl Stack for Quiche {
         }
     }
 
-    fn timeout(&self) -> Option<Instant> {
+    fn timeout(&mut self) -> Option<Instant> {
         self.connection.as_ref().and_then(q::Connection::timeout_instant)
     }
 
@@ -269,12 +269,14 @@ impl Stack for Quiche {
         }
         let most = self.payload.min(room.len());
         match connection.send(&mut room[..most]) {
-            Ok((len, info)) => Next::Datagram(len, if paced { release.unwrap_or(now) } else { info.at }),
+            Ok((len, info)) => {
+                Next::Datagram { len, at: if paced { release.unwrap_or(now) } else { info.at }, path: 0 }
+            }
             Err(_) => Next::Nothing,
         }
     }
 
-    fn state(&self) -> State {
+    fn state(&mut self) -> State {
         let Some(connection) = &self.connection else { return State::Handshake };
         if connection.is_timed_out() {
             return State::IdleTimeout;
@@ -342,20 +344,23 @@ impl Stack for Quiche {
         }
     }
 
-    fn figures(&self) -> Figures {
+    fn figures(&mut self) -> Figures {
         let Some(connection) = &self.connection else { return Figures::default() };
         let stats = connection.stats();
         let path = connection.path_stats().next();
         let nanos = |d: std::time::Duration| d.as_nanos() as u64;
+        let figures = PathFigures {
+            window: path.as_ref().map_or(0, |p| p.cwnd as u64),
+            in_flight: stats.sent_bytes.saturating_sub(stats.acked_bytes + stats.lost_bytes),
+            rtt: path.as_ref().filter(|p| p.min_rtt.is_some()).map_or(0, |p| nanos(p.rtt)),
+            min_rtt: path.as_ref().and_then(|p| p.min_rtt).map_or(0, nanos),
+        };
         Figures {
             sent_packets: stats.sent as u64,
             lost_packets: stats.lost as u64,
             spurious: stats.spurious_lost as u64,
             timeouts: path.as_ref().map_or(0, |p| p.total_pto_count as u64),
-            window: path.as_ref().map_or(0, |p| p.cwnd as u64),
-            in_flight: stats.sent_bytes.saturating_sub(stats.acked_bytes + stats.lost_bytes),
-            rtt: path.as_ref().filter(|p| p.min_rtt.is_some()).map_or(0, |p| nanos(p.rtt)),
-            min_rtt: path.as_ref().and_then(|p| p.min_rtt).map_or(0, nanos),
+            paths: vec![figures],
         }
     }
 
