@@ -62,6 +62,14 @@ impl Waiting {
         self.since.is_some()
     }
 
+    /// Counts in full what only traces show, if this is one. Called before data arrives.
+    #[inline]
+    pub fn watch(&mut self, cx: &Cx<'_>) {
+        if cx.probing() {
+            self.cost.reordering.count_density();
+        }
+    }
+
     /// Reports what waits to the probe, if it changed.
     #[inline]
     pub fn report(&mut self, cx: &mut Cx<'_>) {

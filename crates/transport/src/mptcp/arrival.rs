@@ -138,6 +138,7 @@ impl Connection {
         self.take_options(at, options);
         if kind == Kind::Data {
             self.take_data_ack(options, window);
+            self.receiving.watch(cx);
             self.take_data(at, cx.now);
             if let Some(data) = arrived {
                 self.receiving.count_arrival(data, data + len, cx.now);

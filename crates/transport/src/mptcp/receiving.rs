@@ -140,6 +140,11 @@ impl Receiving {
         self.order.deliver(self.next, now, counts);
     }
 
+    /// Looks whether the run is a trace.
+    pub fn watch(&mut self, cx: &Cx<'_>) {
+        self.waiting.watch(cx);
+    }
+
     /// Reports to the probe.
     pub fn trace(&mut self, cx: &mut Cx<'_>) {
         self.waiting.report(cx);

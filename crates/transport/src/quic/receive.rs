@@ -78,6 +78,7 @@ impl Connection {
             return;
         }
         self.paths[i].validation.received += u64::from(size);
+        self.streams.watch(cx);
         for quic in datagram.packets.iter() {
             // Section 14.1: a server drops Initial packets in datagrams smaller than 1200 bytes.
             if quic.space == SpaceId::Initial && self.config.role == Role::Server && size < MIN_DATAGRAM {

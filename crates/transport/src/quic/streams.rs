@@ -392,6 +392,12 @@ impl Streams {
         self.active.iter().any(|&id| self.get(id).is_some_and(|s| Self::chunk(s, credit).is_some()))
     }
 
+    /// Looks whether the run is a trace.
+    #[inline]
+    pub fn watch(&mut self, cx: &Cx<'_>) {
+        self.waiting.watch(cx);
+    }
+
     /// Reports to the probe.
     #[inline]
     pub fn trace(&mut self, cx: &mut Cx<'_>) {

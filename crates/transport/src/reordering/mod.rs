@@ -31,6 +31,8 @@ const MANY: usize = 16;
 pub struct Reordering {
     packets: u64,
     bytes: u64,
+    /// Whether reorder density is counted.
+    dense: bool,
     disorder: Option<Box<Disorder>>,
 }
 
@@ -50,6 +52,12 @@ struct Disorder {
 }
 
 impl Reordering {
+    /// Counts reorder density from now on. It takes longer than all other counts: on unlike paths each packet is compared with
+    /// those that are late.
+    pub fn count_density(&mut self) {
+        self.dense = true;
+    }
+
     /// Packets that brought new data.
     pub fn packets(&self) -> u64 {
         self.packets
@@ -115,11 +123,12 @@ impl Reordering {
     }
 
     /// Reorder density (RFC 5236 section 3): displacements, ascending, and the share of packets that have them. Negative ones are
-    /// early. Packets that are displaced by more than [`THRESHOLD`] do not count.
+    /// early. Packets that are displaced by more than [`THRESHOLD`] do not count. Empty if it was not counted.
     pub fn density(&self) -> Vec<(i64, f64)> {
         match self.disorder.as_deref() {
             _ if self.packets == 0 => Vec::new(),
             None => vec![(0, 1.0)],
+            Some(_) if !self.dense => Vec::new(),
             Some(disorder) => disorder.density.shares(self.packets),
         }
     }
@@ -133,6 +142,7 @@ impl Reordering {
     pub fn merge(&mut self, other: &Reordering) {
         self.packets += other.packets;
         self.bytes += other.bytes;
+        self.dense |= other.dense;
         let Some(theirs) = other.disorder.as_deref() else { return };
         let own = self.disorder.get_or_insert_default();
         own.reordered += theirs.reordered;
@@ -185,8 +195,8 @@ struct Piece {
 /// What is missing and what waits, while the order is disturbed.
 #[derive(Clone, Default, Debug)]
 struct Apart {
-    /// Ascending.
-    gaps: Vec<Gap>,
+    /// Ascending. The first are filled first.
+    gaps: VecDeque<Gap>,
     /// Ascending. Early ones come at the end, and late ones mostly near the beginning.
     pieces: VecDeque<Piece>,
     /// Late packets, as position and number, both ascending: for each position the newest packet below it is the last of them
@@ -250,7 +260,7 @@ impl Sequence {
         if end > expected {
             let first = start.max(expected);
             if first > expected {
-                apart.gaps.push(Gap { start: expected, end: first, opened: index });
+                apart.gaps.push_back(Gap { start: expected, end: first, opened: index });
             }
             apart.pieces.push_back(Piece { start: first, end, at: now, index: number });
             fresh += end - first;
@@ -278,11 +288,13 @@ impl Sequence {
         while let Some(piece) = apart.pieces.front().copied().filter(|piece| piece.end <= position) {
             apart.pieces.pop_front();
             disorder.waited(piece.end - piece.start, now.since(piece.at));
-            if piece.index > 0 {
+            if piece.index > 0 && counts.dense {
                 disorder.density.count(apart.places.place(piece.index, THRESHOLD));
             }
         }
-        apart.places.forget(apart.pieces.iter().map(|piece| piece.index).filter(|index| *index > 0));
+        if counts.dense {
+            apart.places.forget(apart.pieces.iter().map(|piece| piece.index).filter(|index| *index > 0));
+        }
         if apart.gaps.is_empty() && apart.pieces.is_empty() {
             self.disturbed = false;
             apart.below.clear();
@@ -298,7 +310,7 @@ impl Apart {
     /// (section 5.2). The first packet with later data is the one that opened the gap: what was there before it is
     /// below the gap.
     fn lateness(&self, start: u64, end: u64, index: u64) -> Option<(u64, u64)> {
-        let gap = self.gaps[self.gaps.partition_point(|gap| gap.end <= start)..].first()?;
+        let gap = self.gaps.get(self.gaps.partition_point(|gap| gap.end <= start))?;
         let first = start.max(gap.start);
         if first >= end {
             return None;
@@ -323,6 +335,11 @@ impl Apart {
                 self.note(from, index);
             }
             fresh += to - from;
+            if from == gap.start && to < gap.end {
+                // The common case: the earliest of what is missing.
+                self.gaps[at].start = to;
+                break;
+            }
             self.gaps.remove(at);
             for rest in [Gap { end: from, ..gap }, Gap { start: to, ..gap }] {
                 if rest.start < rest.end {
@@ -336,7 +353,7 @@ impl Apart {
 
     /// Notes the newest late packet. Those that no gap separates from it, and those beyond it, are of no use any more.
     fn note(&mut self, position: u64, index: u64) {
-        let missing = |from: u64| self.gaps[self.gaps.partition_point(|gap| gap.end <= from)..].first();
+        let missing = |from: u64| self.gaps.get(self.gaps.partition_point(|gap| gap.end <= from));
         while let Some(&(last, _)) = self.below.last() {
             if last < position && missing(last).is_some_and(|gap| gap.start < position) {
                 break;

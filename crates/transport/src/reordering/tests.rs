@@ -10,10 +10,17 @@ fn at(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
 }
 
+/// Counts with density.
+fn dense() -> Reordering {
+    let mut counts = Reordering::default();
+    counts.count_density();
+    counts
+}
+
 /// Packets of a unit, numbered from 1, in the order of their arrival, a millisecond apart. Data is delivered when all before it is
 /// there.
 fn arrivals(order: &[u64]) -> Reordering {
-    let (mut sequence, mut counts) = (Sequence::default(), Reordering::default());
+    let (mut sequence, mut counts) = (Sequence::default(), dense());
     let mut there = std::collections::BTreeSet::new();
     for (k, &packet) in order.iter().enumerate() {
         let now = at(k as u64 + 1);
@@ -108,7 +115,7 @@ fn a_packet_beyond_the_threshold_displaces_no_other() {
 
 #[test]
 fn what_waits_for_something_else_is_not_delivered() {
-    let (mut sequence, mut counts) = (Sequence::default(), Reordering::default());
+    let (mut sequence, mut counts) = (Sequence::default(), dense());
     sequence.arrive(0, 100, false, at(1), &mut counts);
     sequence.arrive(100, 300, true, at(2), &mut counts);
     sequence.arrive(300, 400, false, at(4), &mut counts);
@@ -122,7 +129,7 @@ fn what_waits_for_something_else_is_not_delivered() {
 
 #[test]
 fn packets_that_overlap_count_by_what_they_bring() {
-    let (mut sequence, mut counts) = (Sequence::default(), Reordering::default());
+    let (mut sequence, mut counts) = (Sequence::default(), dense());
     for (k, (start, end)) in [(0, 100), (200, 300), (400, 500), (50, 450), (450, 600)].into_iter().enumerate() {
         sequence.arrive(start, end, false, at(k as u64), &mut counts);
     }
@@ -209,4 +216,22 @@ proptest! {
         let found: Vec<_> = (1..=order.len() as u64).map(|packet| places.place(arrival(packet), threshold)).collect();
         prop_assert_eq!(found, displacements(&order, threshold));
     }
+}
+
+#[test]
+fn without_density_all_else_is_the_same() {
+    let order = [3, 1, 2, 6, 5, 4, 7, 9, 8, 10];
+    let full = arrivals(&order);
+    let (mut sequence, mut plain) = (Sequence::default(), Reordering::default());
+    let mut there = std::collections::BTreeSet::new();
+    for (k, &packet) in order.iter().enumerate() {
+        let now = at(k as u64 + 1);
+        sequence.arrive((packet - 1) * UNIT, packet * UNIT, false, now, &mut plain);
+        there.insert(packet);
+        let next = (1..).find(|p| !there.contains(p)).unwrap();
+        sequence.deliver((next - 1) * UNIT, now, &mut plain);
+    }
+    let rest = |c: &Reordering| (c.reordered(), c.three_reordered(), c.mean_extent(), c.mean_delay(), c.p95_delay());
+    assert_eq!(rest(&full), rest(&plain));
+    assert!(full.density().len() > 1 && plain.density().is_empty());
 }

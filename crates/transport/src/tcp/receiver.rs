@@ -488,6 +488,12 @@ impl Receiver {
         self.waiting.cost()
     }
 
+    /// Looks whether the run is a trace.
+    #[inline]
+    pub(super) fn watch(&mut self, cx: &Cx<'_>) {
+        self.waiting.watch(cx);
+    }
+
     /// Reports to the probe. What a subflow holds, its connection reports.
     #[inline]
     pub(super) fn trace(&mut self, cx: &mut Cx<'_>) {
