@@ -52,6 +52,7 @@ fn away(row: &Row) -> (&'static str, String) {
         ("mptcp", "penalisation", "+receive-window=40kB+max-receive-window=40kB+lowest-rtt", "+penalisation"),
         ("mptcp", "subflow-buffer", "", "+subflow-buffer=20kB"),
         ("mpquic", "scheduler", "", "+scheduler=daps"),
+        ("mpquic", "path-acks", "", "+path-acks=lowest"),
     ];
     if let Some((.., base, more)) = chosen.iter().find(|(t, n, ..)| (*t, *n) == (row.transport, row.name)) {
         return (base, (*more).into());

@@ -10,7 +10,7 @@ use haltere_net::rng::{Stream, Streams};
 use haltere_net::{ComponentId, Cx, Metric, Packet, PathId, Rate, Span, Time};
 use haltere_transport::cc::{Ack, Algorithm, Congestion, CongestionController};
 use haltere_transport::path::{PathError, PathState, PathView};
-use haltere_transport::quic::{Config, Connection, Frame, Parts, SpaceId};
+use haltere_transport::quic::{Config, Connection, Frame, Parts, PathAcks, SpaceId};
 use haltere_transport::scheduler::{Demand, PathScheduler, PathSet, Pick, Scheduler};
 use haltere_transport::{Body, Endpoint, Role, quic, tcp};
 use proptest::prelude::*;
@@ -153,6 +153,50 @@ fn two_paths_carry_a_transfer_in_little_more_than_half_the_time() {
     let path_ack =
         |p: &quic::QuicPacket| p.frames.iter().any(|f| matches!(f, Frame::PathAck(a) if a.path == PathId(1)));
     assert!(packets.iter().any(|(from_client, _, p)| *from_client && path_ack(p)));
+}
+
+#[test]
+fn acknowledgements_can_all_take_the_first_path() {
+    let run = |path_acks| {
+        let end = |role| Connection::new(Config { path_acks, ..config(role, 2) });
+        // The first path has a round trip of 200 ms, the second of 20 ms.
+        let (first, second) = (link(10, 100), link(10, 10));
+        let mut pair = Pair::new(end(Role::Client), end(Role::Server), &first, &first, 4, one(ANSWER))
+            .and_path(&second, &second, 5);
+        pair.keep = true;
+        pair.run(millis(500));
+        add(&mut pair, 1).unwrap();
+        finish(&mut pair);
+        let acks = |path: u8| {
+            let of = pair.seen.iter().filter(move |s| s.from_client && s.packet.path == PathId(path));
+            let acknowledges = |s: &&common::Seen| {
+                let Body::Quic(datagram) = &s.packet.body else { panic!("not QUIC") };
+                let mut frames = datagram.packets.iter().flat_map(|p| p.frames.iter());
+                frames.any(|f| matches!(f, Frame::PathAck(a) if a.path == PathId(1)))
+            };
+            of.filter(acknowledges).count()
+        };
+        let rtt = pair.server.path_view(PathId(1)).unwrap().min_rtt.unwrap();
+        ([acks(0), acks(1)], rtt)
+    };
+    let (own, lowest) = (run(PathAcks::Own), run(PathAcks::Lowest));
+    assert!(own.0[0] == 0 && own.0[1] > 100 && own.1 < millis(25), "{own:?}");
+    // There on the second path, back on the first: 10 + 100 ms.
+    assert!(lowest.0[0] > 100 && lowest.0[1] == 0 && lowest.1 > millis(105), "{lowest:?}");
+}
+
+#[test]
+fn acknowledgements_take_another_path_once_the_first_is_abandoned() {
+    let end = |role| Connection::new(Config { path_acks: PathAcks::Lowest, ..config(role, 2) });
+    let (first, second) = (link(10, 10), link(10, 20));
+    let mut pair =
+        Pair::new(end(Role::Client), end(Role::Server), &first, &first, 4, one(ANSWER)).and_path(&second, &second, 5);
+    pair.run(millis(300));
+    add(&mut pair, 1).unwrap();
+    pair.go_on(millis(1500));
+    pair.client_does(|client, cx| client.abandon_path(PathId(0), cx)).unwrap();
+    finish(&mut pair);
+    assert!(seconds(&pair) < 5.0, "{} s", seconds(&pair));
 }
 
 #[test]

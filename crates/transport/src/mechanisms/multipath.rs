@@ -3,6 +3,7 @@
 use super::{Kind, Mechanism, Value, off_at_zero};
 use crate::mptcp::{self, Reinjection};
 use crate::quic;
+use crate::quic::PathAcks;
 use crate::scheduler::Scheduler;
 
 type Mptcp = Mechanism<mptcp::Config>;
@@ -90,14 +91,29 @@ pub const MPTCP: &[Mptcp] = &[
 ];
 
 /// Every mechanism that MPQUIC has and QUIC has not.
-pub const MPQUIC: &[Mpquic] = &[Mpquic::new(
-    "scheduler",
-    Kind::OneOf(Scheduler::NAMES),
-    "which path takes the next packet; its name alone sets it, too",
-    "docs/schedulers.md",
-    (
-        |c: &quic::Config| Value::Word(c.scheduler.describe().name),
-        |c: &mut quic::Config, v| c.scheduler = scheduler(v, c.scheduler),
-    ),
-)
-.only(SINGLE)];
+pub const MPQUIC: &[Mpquic] = &[
+    Mpquic::new(
+        "scheduler",
+        Kind::OneOf(Scheduler::NAMES),
+        "which path takes the next packet; its name alone sets it, too",
+        "docs/schedulers.md",
+        (
+            |c: &quic::Config| Value::Word(c.scheduler.describe().name),
+            |c: &mut quic::Config, v| c.scheduler = scheduler(v, c.scheduler),
+        ),
+    )
+    .only(SINGLE),
+    Mpquic::new(
+        "path-acks",
+        Kind::OneOf(&["own", "lowest"]),
+        "which path acknowledgements take: that of the packets, or all the one with the lowest number, as noq",
+        "draft-ietf-quic-multipath section 4.1",
+        (
+            |c: &quic::Config| Value::Word(if c.path_acks == PathAcks::Lowest { "lowest" } else { "own" }),
+            |c: &mut quic::Config, v| {
+                c.path_acks = if v == Value::Word("lowest") { PathAcks::Lowest } else { PathAcks::Own };
+            },
+        ),
+    )
+    .only("a transport with a single path has no other for them"),
+];

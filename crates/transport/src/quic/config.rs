@@ -12,6 +12,16 @@ use crate::scheduler::Scheduler;
 use haltere_net::Span;
 use haltere_net::rng::Stream;
 
+/// On which path of several the acknowledgements of a path go (draft-ietf-quic-multipath section 4.1 allows any).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum PathAcks {
+    /// On the path itself.
+    #[default]
+    Own,
+    /// All on the path with the lowest number that is validated and not abandoned, as noq does (n0-computer/noq#799).
+    Lowest,
+}
+
 /// Configuration of one end of a connection. [`Config::new`] gives the defaults, which are those of a deployment of
 /// today where the RFCs leave a choice.
 #[derive(Clone, Debug)]
@@ -86,6 +96,8 @@ pub struct Config {
     pub max_paths: u8,
     /// Which path a packet takes where there are several. Default lowest RTT first.
     pub scheduler: Scheduler,
+    /// On which path the acknowledgements of a path go.
+    pub path_acks: PathAcks,
     /// Sizes of this end's handshake messages, for a new session.
     pub messages: HandshakeSizes,
     /// Whether the session of an earlier connection is taken up; both ends must agree. Default new.
@@ -135,6 +147,7 @@ impl Config {
             undo: true,
             max_paths: 1,
             scheduler: Scheduler::LowestRtt,
+            path_acks: PathAcks::Own,
             messages: HandshakeSizes::CLASSICAL,
             session: Session::New,
             remembered: None,

@@ -280,6 +280,11 @@ impl Connection {
             match *record {
                 Record::Stream { id, offset, len, fin } => self.streams.on_acked(id, offset, len, fin),
                 Record::Ack { largest } => self.spaces.of_mut(id, i).received.on_ack_acked(largest),
+                Record::PathAck { path, largest } => {
+                    if let Some(other) = self.paths.iter().position(|other| other.id == path) {
+                        self.spaces.data[other].received.on_ack_acked(largest);
+                    }
+                }
                 Record::AckFrequency { sequence } => self.frequency.on_acked(sequence),
                 Record::Crypto { offset, len, last } => {
                     if let Some(crypto) = self.crypto.get_mut(id as usize) {
@@ -323,7 +328,7 @@ impl Connection {
                         multi.statuses.push_back(path);
                     }
                 }
-                Record::Ack { .. } => {}
+                Record::Ack { .. } | Record::PathAck { .. } => {}
             }
         }
         self.fates.lost.clear();

@@ -44,7 +44,7 @@ mod streams;
 mod trace;
 mod transmit;
 
-pub use config::Config;
+pub use config::{Config, PathAcks};
 pub use connection::Connection;
 pub use ecn::EcnCounts;
 pub use few::Few;

@@ -1,7 +1,8 @@
 //! Several paths (draft-ietf-quic-multipath-19): how a connection gains, validates, loses and abandons them, and which of
 //! them a packet takes.
 //!
-//! Each path has a packet number space of its own for 1-RTT packets. Those of a path are acknowledged on it: by ACK frames on
+//! Each path has a packet number space of its own for 1-RTT packets. Those of a path are acknowledged on it, if not configured
+//! otherwise ([`PathAcks`]): by ACK frames on
 //! path 0 and by PATH_ACK frames on others (section 4.1 there lets ACK frames stand for path 0). A path is validated by
 //! PATH_CHALLENGE and PATH_RESPONSE (RFC 9000 section 8.2) before it carries data. A path on which a probe timeout passes is
 //! suspected: what is in flight there is sent again on others, and it is probed until it answers.
@@ -9,6 +10,7 @@
 //! Not modelled: connection identifiers (PATH_NEW_CONNECTION_ID and what goes with it), so numbers of paths are taken as agreed
 //! up to the smaller of both ends' limits; MAX_PATH_ID.
 
+use super::config::PathAcks;
 use super::connection::{Connection, State};
 use super::few::Few;
 use super::frame::Frame;
@@ -16,7 +18,7 @@ use super::packet::{Datagram, SpaceId};
 use super::path::{Clearance, Path};
 use super::sent::Record;
 use super::space::Space;
-use super::transmit::Load;
+use super::transmit::{Draft, Load};
 use crate::Body;
 use crate::cc::{self, Algorithm, CongestionController, Established};
 use crate::path::{PathError, PathState, PathView};
@@ -292,6 +294,56 @@ impl Connection {
     /// The path that CONNECTION_CLOSE takes.
     pub(super) fn main_path(&self) -> usize {
         self.paths.iter().position(|path| path.state.usable()).unwrap_or(0)
+    }
+
+    /// Whether the acknowledgements of all paths go on one of them.
+    #[inline(always)]
+    pub(super) fn gathers_acks(&self) -> bool {
+        self.config.path_acks == PathAcks::Lowest && self.paths.len() > 1
+    }
+
+    /// Whether an acknowledgement must go now on the path at place `i`.
+    #[inline(always)]
+    pub(super) fn ack_due(&self, i: usize, now: Time) -> bool {
+        if self.gathers_acks() { self.any_ack_due(i, now) } else { self.spaces.data[i].received.due(now) }
+    }
+
+    /// Whether this is the path on which the acknowledgements of all paths go, and one of them is due.
+    #[cold]
+    fn any_ack_due(&self, i: usize, now: Time) -> bool {
+        i == self.ack_path() && self.spaces.data.iter().any(|space| space.received.due(now))
+    }
+
+    /// The place of the path on which acknowledgements go, if they all go on one: also one that has failed, as long as it is
+    /// not given up.
+    fn ack_path(&self) -> usize {
+        let there = |path: &Path| !matches!(path.state, PathState::Validating | PathState::Abandoned);
+        self.paths.iter().position(there).unwrap_or(0)
+    }
+
+    /// Places of the paths of which a packet on the path at place `i` acknowledges packets, where all acknowledgements go on one.
+    fn gathered(&self, i: usize) -> impl Iterator<Item = usize> {
+        let gathers = i == self.ack_path();
+        let owes = move |&k: &usize| self.spaces.data[k].received.owes() && self.paths[k].state != PathState::Abandoned;
+        (0..self.paths.len()).filter(move |_| gathers).filter(owes)
+    }
+
+    /// Puts the acknowledgements of all paths into a packet, if it goes on the path that carries them.
+    #[cold]
+    pub(super) fn gather_acks(&self, i: usize, draft: &mut Draft, now: Time) {
+        for k in self.gathered(i) {
+            let (id, space) = (self.paths[k].id, &self.spaces.data[k]);
+            if k == i { draft.acknowledge_path(id, space, now) } else { draft.acknowledge_elsewhere(id, space, now) }
+        }
+    }
+
+    /// The packet is made that carries the acknowledgements of all paths.
+    #[cold]
+    pub(super) fn on_gathered_acks_sent(&mut self, i: usize, eliciting: bool) {
+        let others: Vec<usize> = self.gathered(i).filter(|k| *k != i).collect();
+        for k in others {
+            self.spaces.data[k].received.on_ack_sent(eliciting);
+        }
     }
 
     /// The next packet of a connection that has several paths.

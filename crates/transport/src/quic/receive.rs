@@ -265,6 +265,9 @@ impl Connection {
                 // What was in flight on an abandoned path is forgotten.
                 if self.paths[of].state != PathState::Abandoned {
                     self.on_ack_of_path(of, id, &both.ack, both.counts, cx)?;
+                    if of != i {
+                        self.set_timer(of, cx);
+                    }
                 }
             }
             Frame::PathAbandon(path) => self.on_path_abandon(path)?,

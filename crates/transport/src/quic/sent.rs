@@ -12,6 +12,8 @@ use std::ops::Range;
 pub(super) enum Record {
     /// An ACK frame with this largest packet number.
     Ack { largest: u64 },
+    /// A PATH_ACK frame for another path than the packet's, with this largest packet number.
+    PathAck { path: PathId, largest: u64 },
     /// Handshake bytes of the packet's space.
     Crypto { offset: u64, len: u32, last: bool },
     /// Stream bytes.

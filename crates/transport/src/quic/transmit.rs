@@ -23,7 +23,7 @@ const LONGEST_CONTROL: u32 = 17;
 
 /// A packet's frames while it is made.
 #[derive(Default)]
-struct Draft {
+pub(super) struct Draft {
     frames: Few<Frame>,
     records: Few<Record>,
     payload: u32,
@@ -60,7 +60,7 @@ impl Draft {
 
     /// Acknowledges 1-RTT packets of a path.
     #[inline]
-    fn acknowledge_path(&mut self, path: PathId, space: &Space, now: Time) {
+    pub(super) fn acknowledge_path(&mut self, path: PathId, space: &Space, now: Time) {
         if path.0 == 0 { self.acknowledge(space, now) } else { self.acknowledge_other(path, space, now) }
     }
 
@@ -69,6 +69,17 @@ impl Draft {
         let ack = space.received.frame(now);
         if let Some(largest) = ack.largest() {
             self.records.push(Record::Ack { largest });
+            self.acks = true;
+            self.push(Frame::PathAck(Box::new(PathAck { path, ack, counts: space.received.counts() })));
+        }
+    }
+
+    /// Acknowledges 1-RTT packets of another path than the one that this packet takes.
+    #[cold]
+    pub(super) fn acknowledge_elsewhere(&mut self, path: PathId, space: &Space, now: Time) {
+        let ack = space.received.frame(now);
+        if let Some(largest) = ack.largest() {
+            self.records.push(Record::PathAck { path, largest });
             self.acks = true;
             self.push(Frame::PathAck(Box::new(PathAck { path, ack, counts: space.received.counts() })));
         }
@@ -150,9 +161,10 @@ impl Connection {
     #[inline(always)]
     fn transmit_on(&mut self, i: usize, carries: bool, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let now = cx.now;
+        let due = self.ack_due(i, now);
         let (path, data) = (&mut self.paths[i], &self.spaces.data[i]);
         let full = path.is_full();
-        let quiet = self.progress.confirmed && data.probes == 0 && !data.received.due(now);
+        let quiet = self.progress.confirmed && data.probes == 0 && !due;
         if full && quiet && path.validation.validated {
             // The common end of a round of packets: the window is full, whatever there is to send.
             path.paced_until = Time::NEVER;
@@ -172,7 +184,7 @@ impl Connection {
         }
         // Once the handshake is confirmed its spaces are gone.
         let (probing, due) = match confirmed {
-            true => (self.spaces.data[i].probes > 0, self.spaces.data[i].received.due(now)),
+            true => (self.spaces.data[i].probes > 0, due),
             false => (
                 self.spaces.on_path(i).any(|(_, s)| s.probes > 0),
                 self.spaces.on_path(i).any(|(_, s)| s.received.due(now)),
@@ -300,6 +312,9 @@ impl Connection {
         draft.pad(least.saturating_sub(overhead + draft.payload));
         let size = overhead + draft.payload;
         let (eliciting, padded) = (draft.eliciting, draft.padded);
+        if draft.acks && self.gathers_acks() {
+            self.on_gathered_acks_sent(i, eliciting);
+        }
         let space = &mut self.spaces.data[i];
         if draft.acks {
             space.received.on_ack_sent(eliciting);
@@ -471,9 +486,12 @@ impl Connection {
         let mut draft = Draft::default();
         let space = &self.spaces.data[i];
         let owes = space.received.owes();
-        if owes && (!matches!(load, Load::Acks) || space.received.due(now)) {
+        if self.gathers_acks() {
+            self.gather_acks(i, &mut draft, now);
+        } else if owes && (!matches!(load, Load::Acks) || space.received.due(now)) {
             draft.acknowledge_path(self.paths[i].id, space, now);
         }
+        let space = &self.spaces.data[i];
         if !matches!(load, Load::Data | Load::Acks) {
             draft.carry(load, room);
             return draft;
