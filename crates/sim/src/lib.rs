@@ -10,6 +10,7 @@ pub mod capture;
 pub mod contender;
 pub mod fidelity;
 pub mod http;
+pub mod middlebox;
 pub mod network;
 pub mod page;
 pub mod recorder;

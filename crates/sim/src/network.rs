@@ -333,6 +333,10 @@ fn give_addresses(net: &mut Topology, scenario: &Scenario) {
 /// # Errors
 /// If a field is wrong, with its path.
 pub fn link(spec: &LinkSpec) -> Result<(LinkConfig, LinkConfig), ScenarioError> {
+    if spec.strip_options.is_some() {
+        let message = "only the simulator has middleboxes: leave it out".to_string();
+        return Err(ScenarioError { path: "strip_options".into(), message });
+    }
     link_configs(spec, "", Span::ZERO)
 }
 

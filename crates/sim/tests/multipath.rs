@@ -304,3 +304,33 @@ fn a_path_in_reserve_carries_data_only_while_no_other_can() {
     let error = Scenario::from_json(&link.to_string()).unwrap_err().to_string();
     assert!(error.contains("topology.link.backup") && error.contains("leave it out"), "{error}");
 }
+
+#[test]
+fn without_its_options_mptcp_goes_on_as_tcp() {
+    let mut all = scenario("mptcp/cubic", json!({ "app": "raw" }));
+    for k in [0, 1] {
+        all["topology"]["paths"][k]["strip_options"] = json!(true);
+    }
+    let fallen = result(&all);
+    assert_eq!(fallen.status, "ok", "{:?}", fallen.error);
+    assert_eq!(down(&fallen)[1], 0, "there is one subflow");
+    // It keeps the segments of MPTCP, 1420 bytes, and sends them with TCP's headers alone.
+    let plain = seconds("tcp/cubic", json!({ "app": "raw" }));
+    let ours = fallen.flows[0].completion_s.unwrap();
+    assert!((ours / plain - 1.0).abs() < 0.1, "{ours} s, TCP {plain} s");
+    let headers = fallen.flows[0].overhead_bytes as f64 / (4e6 / 1420.0);
+    assert!((52.0..54.0).contains(&headers), "{headers} bytes of headers a segment");
+    // Where the options are removed on the second path alone, no subflow opens there.
+    let mut second = scenario("mptcp/cubic", json!({}));
+    second["topology"]["paths"][1]["strip_options"] = json!(true);
+    let second = result(&second);
+    assert_eq!(second.status, "ok");
+    assert!(down(&second)[1] < 1_000, "{:?}", down(&second));
+    // Other transports do not notice.
+    for contender in ["tcp/cubic", "mpquic/cubic"] {
+        let mut given = scenario(contender, json!({}));
+        given["topology"]["paths"][0]["strip_options"] = json!(true);
+        let ours = result(&given).flows[0].completion_s.unwrap();
+        assert_eq!(ours, seconds(contender, json!({})), "{contender}");
+    }
+}

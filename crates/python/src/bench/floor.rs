@@ -65,6 +65,7 @@ impl Floor {
             let spawn = |node, application, window| Spawn {
                 class: 0,
                 paths: Vec::new(),
+                backups: Vec::new(),
                 node,
                 application,
                 transports: Box::new(Windows(window)),

@@ -16,6 +16,7 @@ mod transports;
 
 use crate::contender::{Contender, Transport};
 use crate::fidelity::{Fidelity, Subject};
+use crate::middlebox::StripsOptions;
 use crate::network::{FlowPath, Network, network, stream_name};
 use crate::recorder::{self, Files, Recorder};
 use crate::scenario::{Flow, Load, Probe, Scenario, ScenarioError};
@@ -213,7 +214,11 @@ pub(crate) fn build(
     let elements = topology.edges().iter().map(|edge| {
         // Sockets wait for the credits of their own node's interfaces only.
         let crediting = if hosts.contains(&edge.from) { Crediting::On } else { Crediting::Off };
-        AnyElement::of(&edge.config, &stream_name(edge), streams, crediting)
+        let link = AnyElement::of(&edge.config, &stream_name(edge), streams, crediting);
+        match scenario.topology.strips_options(&edge.name) {
+            true => AnyElement::Other(Box::new(StripsOptions::before(link))),
+            false => link,
+        }
     });
     let elements = Elements::each(elements.collect());
     let world = World::new(topology, elements, spawns, recorder);

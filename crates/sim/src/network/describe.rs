@@ -178,6 +178,11 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
     let streams = Streams::new(seed, replication);
     let network = network(scenario, &streams)?;
     let edges = network.topology.edges();
+    if let Some(edge) = edges.iter().find(|edge| scenario.topology.strips_options(&edge.name)) {
+        let message =
+            format!("the link {:?} has strip_options: only the simulator has middleboxes, leave it out", edge.name);
+        return Err(ScenarioError { path: "topology".into(), message });
+    }
     // Directions are in pairs, down and up, in the order in which links were added.
     let links = edges.chunks_exact(2).map(|pair| LinkDescription {
         name: pair[0].name.clone(),

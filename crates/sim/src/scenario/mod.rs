@@ -251,6 +251,20 @@ fn no_backup(link: &LinkSpec, path: &str) -> Result<(), ScenarioError> {
 }
 
 impl Topology {
+    /// Whether a middlebox on the link of this name, as in results, removes MPTCP's options.
+    pub fn strips_options(&self, name: &str) -> bool {
+        let of_paths = self.paths.iter().flatten().enumerate().find(|(k, _)| name == format!("path {k}"));
+        let of_graph = self.links.iter().flatten().find(|link| link.name() == name);
+        let link = match self.kind {
+            Kind::PointToPoint => self.link.as_ref(),
+            Kind::Dumbbell if name == "bottleneck" => self.bottleneck.as_ref(),
+            Kind::Dumbbell => self.access.as_ref(),
+            Kind::Multipath => of_paths.map(|(_, link)| link),
+            Kind::Graph => of_graph.map(|link| &link.link),
+        };
+        link.is_some_and(|link| link.strip_options == Some(true))
+    }
+
     fn check(&self) -> Result<(), ScenarioError> {
         let required = match self.kind {
             Kind::PointToPoint => ("link", self.link.is_some()),

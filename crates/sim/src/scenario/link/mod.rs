@@ -86,6 +86,10 @@ pub struct LinkSpec {
     /// Probability that a packet arrives twice.
     #[serde(default)]
     pub duplication: Option<Quantity<Probability>>,
+    /// Whether a middlebox on the link removes MPTCP's options in both directions, so that `mptcp` falls back to TCP or opens no
+    /// subflow there (default false).
+    #[serde(default)]
+    pub strip_options: Option<bool>,
     /// Whether a path of a multipath topology is in reserve: mptcp and mpquic send data on it only while no other path can carry
     /// any (default false).
     #[serde(default)]
