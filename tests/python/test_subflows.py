@@ -116,6 +116,24 @@ def test_packets_without_options_of_mptcp_fail_the_run() -> None:
     assert "fell back to TCP: 3 of 1400" in fallen["error"]
 
 
+def test_a_path_in_reserve_is_an_endpoint_with_that_flag() -> None:
+    reserve = over(NEAR, FAR | {"backup": True})
+    (flow,) = plan(core.canonical(reserve)).flows
+    assert [subflows.endpoints((flow,))[flow.client, way.client] for way in flow.ways] == [2, 6]
+    with pytest.raises(core.ScenarioProblem, match="in reserve"):
+        fidelity.check(
+            "linux",
+            core.canonical(reserve | over(contender="mptcp/cubic+add-addr") | {"topology": reserve["topology"]}),
+        )
+
+
+@needs_kernel
+def test_a_path_in_reserve_carries_nothing_while_another_does() -> None:
+    (real,) = run([over(NEAR, FAR | {"backup": True})])
+    assert real["status"] == "ok", real["error"]
+    assert link(real, "path 1")["delivered_bytes"] < 2000
+
+
 CASES = {
     "plain": over(NEAR, FAR),
     "swapped": over(NEAR, FAR, first_path=1),

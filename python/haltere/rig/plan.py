@@ -106,12 +106,16 @@ class Link:
 
 @dataclass(frozen=True)
 class Way:
-    """A path of a flow: the numbers of its ends' addresses, and of the link next to each end."""
+    """A path of a flow: the numbers of its ends' addresses, and of the link next to each end.
+
+    A path with `backup` is in reserve.
+    """
 
     client: int
     server: int
     client_link: int
     server_link: int
+    backup: bool = False
 
 
 @dataclass(frozen=True)

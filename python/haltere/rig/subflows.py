@@ -18,13 +18,17 @@ from haltere.rig.plan import Flow
 
 MOST_PATHS = 9
 """The first subflow and as many endpoints as the kernel takes (`MPTCP_PM_ADDR_MAX`)."""
-_SIGNAL, _SUBFLOW = 1, 2
+_SIGNAL, _SUBFLOW, _BACKUP = 1, 2, 4
 
 
 def refusal(flow: Flow) -> str | None:
     """Return why the kernel's path manager cannot do what a flow wants, if it cannot."""
     if len(flow.ways) > MOST_PATHS:
         return f"the kernel's MPTCP uses at most {MOST_PATHS} paths, and here are {len(flow.ways)}: leave some out"
+    if announces(flow) and any(way.backup for way in flow.ways):
+        return (
+            "the kernel's client cannot hold paths in reserve that the server announces: leave add-addr or backup out"
+        )
     return None
 
 
@@ -54,7 +58,7 @@ def endpoints(flows: tuple[Flow, ...]) -> dict[tuple[int, int], int]:
             if announces(flow):
                 found[flow.server, way.server] = _SIGNAL
             else:
-                found[flow.client, way.client] = _SUBFLOW
+                found[flow.client, way.client] = _SUBFLOW | (_BACKUP if way.backup else 0)
     return found
 
 

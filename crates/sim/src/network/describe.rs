@@ -63,6 +63,8 @@ struct WayDescription {
     server: u32,
     client_link: u32,
     server_link: u32,
+    /// Whether it is in reserve.
+    backup: bool,
 }
 
 #[derive(Serialize)]
@@ -272,7 +274,7 @@ fn first_link(route: &[u32]) -> u32 {
 
 fn way(way: &Way) -> WayDescription {
     let (client_link, server_link) = (first_link(&way.up), first_link(&way.down));
-    WayDescription { client: way.client.0, server: way.server.0, client_link, server_link }
+    WayDescription { client: way.client.0, server: way.server.0, client_link, server_link, backup: way.backup }
 }
 
 /// The routes between addresses that are not a pair. The client's address decides which path they take.
