@@ -1,7 +1,9 @@
 """MPTCP and MPQUIC from the command line and from Python."""
 
 import json
+from pathlib import Path
 
+import polars as pl
 import pytest
 
 from conftest import Haltere
@@ -47,3 +49,16 @@ def test_coupled_controls_and_schedulers_are_part_of_a_contender(haltere: Halter
 def test_mpquic_says_where_it_does_not_run() -> None:
     with pytest.raises(ProgramError, match='choose fidelity "model" for mpquic'):
         find("mpquic", "quinn")
+
+
+def test_a_trace_of_several_paths_writes_its_schedule(haltere: Haltere, tmp_path: Path) -> None:
+    reserve = ["--path", "rate=10Mbit/s,rtt=40ms,backup"]
+    for paths, used in ((PATHS, [0, 1]), ([*PATHS[:2], *reserve], [0])):
+        out = tmp_path / str(len(used))
+        done = haltere("trace", "mptcp/cubic", *paths, "--size", "1MB", "--app", "raw", "--out", str(out))
+        assert done.returncode == 0, done.stderr
+        schedule = pl.read_parquet(out / "schedule.parquet")
+        assert schedule["path"].unique().sort().to_list() == used
+        assert schedule.filter(~pl.col("again"))["bytes"].sum() == 1_000_000
+        assert (out / "schedule.csv").exists()
+        assert json.loads((out / "run.json").read_text(encoding="utf-8"))["reordering"][0]["flow"] == 0
