@@ -79,6 +79,12 @@ def test_factors_that_are_named_nowhere_are_averaged() -> None:
     assert best is not None and best.found is not None and best.found.n == 20
 
 
+def test_a_map_may_be_limited_to_some_levels() -> None:
+    figure = choices.choices(tables(SECONDS, noise=0.02), CHOICES.model_copy(update={"only": ("slow", "fast")}), WORDS)
+    best = figure.panels[0].cells[0][0]
+    assert best is not None and (best.named, best.others) == ("fast", 0)
+
+
 def test_what_is_within_the_margin_or_rests_on_too_few_runs_is_not_named() -> None:
     close = choices.choices(tables({**SECONDS, "fast": 0.97, "faster": 0.96}, noise=0.001), CHOICES, WORDS)
     few = choices.choices(tables(SECONDS, noise=0.02, replications=2), CHOICES, WORDS)

@@ -106,7 +106,7 @@ def choices(tables: Tables, spec: Choices, words: FigureList) -> ChoiceFigure:
     sought = f"no completed pair of runs of experiment {spec.experiment} with {spec.factor} {spec.against} and another"
     if values.is_empty() or spec.against not in levels or any(axis not in values.columns for axis in axes):
         raise NotInResultsError(sought)
-    candidates = [level for level in levels if level != spec.against]
+    candidates = [level for level in levels if level != spec.against and level in (spec.only or levels)]
     found = {
         level: _replications(paired(values, spec.factor, level, spec.against, metric), axes) for level in candidates
     }

@@ -99,6 +99,8 @@ class Choices(_Figure):
 
     factor: str
     against: str
+    only: tuple[str, ...] = ()
+    """The levels of `factor` that may be named; all if there are none."""
     panels: tuple[str, ...] = ()
     rows: tuple[str, ...]
     columns: tuple[str, ...]
