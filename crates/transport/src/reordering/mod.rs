@@ -234,12 +234,12 @@ impl Sequence {
             counts.packets += 1;
             counts.bytes += end - start;
         } else {
-            self.arrive_apart(start, end, now, counts);
+            self.arrive_apart(start, end, waits, now, counts);
         }
     }
 
     #[inline(never)]
-    fn arrive_apart(&mut self, start: u64, end: u64, now: Time, counts: &mut Reordering) {
+    fn arrive_apart(&mut self, start: u64, end: u64, waits: bool, now: Time, counts: &mut Reordering) {
         let packets = self.packets;
         let expected = self.expected;
         if !self.disturbed && end <= expected {
@@ -253,9 +253,13 @@ impl Sequence {
         let disorder = counts.disorder.get_or_insert_default();
         let mut number = index;
         let mut fresh = 0;
-        if let Some((extent, degree)) = apart.lateness(start, end, index) {
+        if start < expected
+            && let Some((extent, degree)) = apart.lateness(start, end, index)
+        {
             disorder.late(extent, degree);
-            fresh += apart.fill(Piece { start, end, at: now, index }, &mut number);
+            // Without density nothing is counted of a packet that is delivered at once.
+            let at_once = !waits && !counts.dense;
+            fresh += apart.fill(Piece { start, end, at: now, index }, &mut number, at_once);
         }
         if end > expected {
             let first = start.max(expected);
@@ -305,12 +309,21 @@ impl Sequence {
     }
 }
 
+/// The first gap that ends beyond a position: mostly the first of all.
+#[inline]
+fn gap_at(gaps: &VecDeque<Gap>, position: u64) -> usize {
+    match gaps.front() {
+        Some(first) if first.end <= position => gaps.partition_point(|gap| gap.end <= position),
+        _ => 0,
+    }
+}
+
 impl Apart {
     /// If a packet has data of a gap: its extent (RFC 4737 section 4.2.1), and how many packets directly before it have later data
     /// (section 5.2). The first packet with later data is the one that opened the gap: what was there before it is
     /// below the gap.
     fn lateness(&self, start: u64, end: u64, index: u64) -> Option<(u64, u64)> {
-        let gap = self.gaps.get(self.gaps.partition_point(|gap| gap.end <= start))?;
+        let gap = self.gaps.get(gap_at(&self.gaps, start))?;
         let first = start.max(gap.start);
         if first >= end {
             return None;
@@ -321,16 +334,20 @@ impl Apart {
     }
 
     /// Fills gaps with the data from `start` to `end`. The first part is the packet's piece with its `number`, further parts have
-    /// none. Returns how many bytes were missing.
-    fn fill(&mut self, piece: Piece, number: &mut u64) -> u64 {
+    /// none. A packet that is delivered `at_once` if it is the earliest of what is missing is not kept. Returns how many bytes
+    /// were missing.
+    fn fill(&mut self, piece: Piece, number: &mut u64, at_once: bool) -> u64 {
         let Piece { start, end, .. } = piece;
-        let mut at = self.gaps.partition_point(|gap| gap.end <= start);
+        let mut at = gap_at(&self.gaps, start);
         let mut fresh = 0;
         while let Some(gap) = self.gaps.get(at).copied().filter(|gap| gap.start < end) {
             let (from, to) = (start.max(gap.start), end.min(gap.end));
             let index = std::mem::take(number);
-            let place = self.pieces.partition_point(|other| other.start < from);
-            self.pieces.insert(place, Piece { start: from, end: to, index, ..piece });
+            let first = at == 0 && from == gap.start && self.pieces.front().is_none_or(|other| other.start > from);
+            if !(first && at_once && to == end) {
+                let place = self.pieces.partition_point(|other| other.start < from);
+                self.pieces.insert(place, Piece { start: from, end: to, index, ..piece });
+            }
             if index > 0 {
                 self.note(from, index);
             }
@@ -353,7 +370,7 @@ impl Apart {
 
     /// Notes the newest late packet. Those that no gap separates from it, and those beyond it, are of no use any more.
     fn note(&mut self, position: u64, index: u64) {
-        let missing = |from: u64| self.gaps.get(self.gaps.partition_point(|gap| gap.end <= from));
+        let missing = |from: u64| self.gaps.get(gap_at(&self.gaps, from));
         while let Some(&(last, _)) = self.below.last() {
             if last < position && missing(last).is_some_and(|gap| gap.start < position) {
                 break;
