@@ -51,6 +51,7 @@ fn away(row: &Row) -> (&'static str, String) {
         ("mptcp", "opportunistic", "+receive-window=40kB+max-receive-window=40kB+lowest-rtt", "+opportunistic"),
         ("mptcp", "penalisation", "+receive-window=40kB+max-receive-window=40kB+lowest-rtt", "+penalisation"),
         ("mptcp", "subflow-buffer", "", "+subflow-buffer=20kB"),
+        ("mptcp", "header-room", "", "+header-room=256B"),
         ("mpquic", "scheduler", "", "+scheduler=daps"),
         ("mpquic", "path-acks", "", "+path-acks=lowest"),
     ];

@@ -105,6 +105,11 @@ proptest! {
             let name = scheduler.describe().name;
             let results = picks(&mut *scheduler.build(), &calls);
             prop_assert_eq!(&results, &picks(&mut *scheduler.build(), &calls), "{} is not deterministic", name);
+            if scheduler.build().ignores_demand() {
+                let mut blind = calls.clone();
+                blind.iter_mut().for_each(|call| call.1 = Demand::default());
+                prop_assert_eq!(&results, &picks(&mut *scheduler.build(), &blind), "{} looks at the demand", name);
+            }
             for ((paths, demand, ..), (pick, now, _)) in calls.iter().zip(&results) {
                 let takes = |path: &&PathView| path.takes(*now);
                 match pick {

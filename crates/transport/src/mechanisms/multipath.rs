@@ -88,6 +88,14 @@ pub const MPTCP: &[Mptcp] = &[
         ),
     )
     .only("only MPTCP has subflows"),
+    Mptcp::new(
+        "header-room",
+        Kind::Bytes(0, 4096),
+        "room for headers in the memory of a segment, which send buffers grow by; 256B in kernels without wireless networks",
+        "Linux MAX_TCP_HEADER",
+        (|c| Value::Number(c.header_room), |c, v| c.header_room = v.number()),
+    )
+    .only("only MPTCP has subflows"),
 ];
 
 /// Every mechanism that MPQUIC has and QUIC has not.

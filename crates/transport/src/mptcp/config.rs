@@ -5,6 +5,9 @@ use crate::cc::Algorithm;
 use crate::scheduler::Scheduler;
 use crate::tcp;
 
+/// The room for headers in a kernel with tunnels and wireless networks, as distributions build it.
+const HEADER_ROOM: u64 = 320;
+
 /// When data that a subflow was given is given to another, too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reinjection {
@@ -45,6 +48,10 @@ pub struct Config {
     /// The largest send buffer of a subflow that grows, bytes (Linux: `net.ipv4.tcp_wmem`). The default is that of a host
     /// tuned for measurements.
     pub max_send_buffer: u64,
+    /// What a kernel reserves for headers in a segment's memory, bytes (Linux: `MAX_TCP_HEADER`): 320 if it is built with tunnels
+    /// and wireless networks, 256 without wireless networks. With segments of 1460 bytes the 64 bytes decide whether a segment
+    /// counts 4352 bytes or 2304, so how large first send buffers are.
+    pub header_room: u64,
 }
 
 impl Config {
@@ -62,6 +69,7 @@ impl Config {
             announce: false,
             mappings_apart: true,
             send_buffer: None,
+            header_room: HEADER_ROOM,
             max_send_buffer: 128 << 20,
         };
         config.limit_sack();
@@ -76,15 +84,12 @@ impl Config {
     }
 
     /// The memory that Linux reckons for a full segment in a send buffer (`tcp_sndbuf_expand`), bytes: the segment, the
-    /// longest headers and the end of the buffer, rounded up to a power of two, and the descriptor. The longest headers are
-    /// those of a kernel with tunnels and wireless networks, as distributions build it. A kernel without them has 64 bytes
-    /// less, with which the power of two is the one before. For segments of 1460 bytes the sums are 4352 and 2304.
+    /// longest headers and the end of the buffer, rounded up to a power of two, and the descriptor.
     pub(super) fn segment_memory(&self) -> u64 {
-        const HEADERS: u64 = 320;
         const END: u64 = 320;
         const DESCRIPTOR: u64 = 256;
         let mss = u64::from(self.tcp.mtu.saturating_sub(self.tcp.base_header));
-        (mss + HEADERS + END).next_power_of_two() + DESCRIPTOR
+        (mss + self.header_room + END).next_power_of_two() + DESCRIPTOR
     }
 
     /// How many windows a send buffer has room for: BBR asks for three (`bbr_sndbuf_expand`).

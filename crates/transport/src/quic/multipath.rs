@@ -23,7 +23,7 @@ use crate::Body;
 use crate::cc::{self, Algorithm, CongestionController, Established};
 use crate::path::{PathError, PathState, PathView};
 use crate::ranges::RangeSet;
-use crate::scheduler::{PathScheduler, Pick};
+use crate::scheduler::{Demand, PathScheduler, Pick};
 use haltere_net::{Cx, Packet, PathId, Time};
 use std::collections::{HashMap, VecDeque};
 
@@ -377,8 +377,8 @@ impl Connection {
     /// The place of the path that the scheduler picks. Where no path is usable, the suspected ones carry on: there is nothing
     /// better.
     fn pick(&mut self, now: Time) -> Option<usize> {
-        let demand = self.streams.demand();
         let multi = self.multi.as_mut()?;
+        let demand = if multi.scheduler.ignores_demand() { Demand::default() } else { self.streams.demand() };
         multi.views.clear();
         multi.views.extend(self.paths.iter_mut().map(|path| {
             // A burst that has begun goes on: it is charged as a whole.

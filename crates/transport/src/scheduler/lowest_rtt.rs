@@ -23,6 +23,10 @@ impl LowestRtt {
 }
 
 impl PathScheduler for LowestRtt {
+    fn ignores_demand(&self) -> bool {
+        true
+    }
+
     fn pick(&mut self, paths: &[PathView], _: &Demand, now: Time) -> Pick {
         let ready = candidates(paths).filter(|path| is_ready(path, now));
         ready.min_by_key(by_rtt).map_or_else(|| wait(candidates(paths)), |path| Pick::On(path.id))

@@ -79,6 +79,11 @@ pub trait PathScheduler: Send {
     /// acknowledged: the other paths wait for it. Called at most once for each time that the window closes.
     fn on_blocked(&mut self, _head: PathId, _now: Time) {}
 
+    /// Whether its picks do not depend on what there is to send, so that a connection need not count it for each packet.
+    fn ignores_demand(&self) -> bool {
+        false
+    }
+
     /// How many bytes of data a path gets for a pick, if it takes them; 0 means one packet. QUIC asks for each packet.
     fn burst(&self) -> u64 {
         0

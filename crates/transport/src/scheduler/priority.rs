@@ -23,6 +23,10 @@ impl Priority {
 }
 
 impl PathScheduler for Priority {
+    fn ignores_demand(&self) -> bool {
+        true
+    }
+
     fn pick(&mut self, paths: &[PathView], _: &Demand, now: Time) -> Pick {
         let first = candidates(paths).filter(|path| is_ready(path, now)).min_by_key(|path| path.id.0);
         first.map_or_else(|| wait(candidates(paths)), |path| Pick::On(path.id))

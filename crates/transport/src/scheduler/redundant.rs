@@ -28,6 +28,10 @@ impl Redundant {
 }
 
 impl PathScheduler for Redundant {
+    fn ignores_demand(&self) -> bool {
+        true
+    }
+
     fn pick(&mut self, paths: &[PathView], _: &Demand, now: Time) -> Pick {
         let rate = |path: &&PathView| (path.nominal_rate(), std::cmp::Reverse(path.id.0));
         // A path that neither sends nor waits for an acknowledgement cannot lead.

@@ -27,6 +27,10 @@ impl RoundRobin {
 }
 
 impl PathScheduler for RoundRobin {
+    fn ignores_demand(&self) -> bool {
+        true
+    }
+
     fn pick(&mut self, paths: &[PathView], _: &Demand, now: Time) -> Pick {
         let ready = || candidates(paths).filter(|path| is_ready(path, now)).map(|path| path.id);
         let next = ready().find(|id| self.last.is_some_and(|last| id.0 > last.0)).or_else(|| ready().next());

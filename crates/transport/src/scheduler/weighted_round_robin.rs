@@ -59,6 +59,10 @@ fn measured(path: &PathView) -> Option<u64> {
 }
 
 impl PathScheduler for WeightedRoundRobin {
+    fn ignores_demand(&self) -> bool {
+        true
+    }
+
     fn pick(&mut self, paths: &[PathView], _: &Demand, now: Time) -> Pick {
         let ready = || candidates(paths).filter(|path| is_ready(path, now));
         let least = candidates(paths).filter_map(measured).min().unwrap_or(1);
