@@ -118,7 +118,7 @@ impl<B: Clone + Send + 'static> Link<B> {
     }
 
     /// Puts a packet onto the link at `cx.now`.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, mut packet: Packet<B>, cx: &mut Cx<'_>) {
         self.counters.offered += 1;
         if packet.len > self.mtu {

@@ -497,7 +497,7 @@ impl Receiver {
     /// Reports to the probe. What a subflow holds, its connection reports.
     #[inline]
     pub(super) fn trace(&mut self, cx: &mut Cx<'_>) {
-        if self.shared.is_none() {
+        if cx.probing() && self.shared.is_none() {
             self.waiting.report(cx);
         }
     }

@@ -114,7 +114,8 @@ pub(super) struct Sender {
     pub(super) order: Order,
     pub(super) ticks: Ticks,
     timer: Option<(Timer, Time)>,
-    timer_due: Time,
+    /// When the timer was set, and for how long.
+    timer_set: (Time, Span),
     pub retransmits: u32,
     forced: Option<Forced>,
     usage: Usage,
@@ -185,7 +186,7 @@ impl Sender {
             order: Order::LostFirst,
             ticks: Ticks::new(config.tick, config.phase.as_nanos()),
             timer: None,
-            timer_due: Time::NEVER,
+            timer_set: (Time::ZERO, Span::ZERO),
             retransmits: 0,
             forced: None,
             usage: Usage::default(),

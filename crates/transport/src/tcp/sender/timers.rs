@@ -10,7 +10,7 @@ use haltere_net::{Cx, Incident, Span, Time};
 impl Sender {
     pub(in crate::tcp) fn set_timer(&mut self, kind: Timer, now: Time, span: Span) {
         self.timer = Some((kind, self.ticks.deadline(now, span)));
-        self.timer_due = self.ticks.due(now, span);
+        self.timer_set = (now, span);
     }
 
     pub(in crate::tcp) fn timer(&self) -> Option<Timer> {
@@ -19,7 +19,8 @@ impl Sender {
 
     /// How long it is until the timer is due, if it runs (Linux: `icsk_timeout`).
     pub(in crate::tcp) fn timer_left(&self, now: Time) -> Option<Span> {
-        self.timer.map(|_| self.ticks.left(now, self.timer_due))
+        let (since, span) = self.timer_set;
+        self.timer.map(|_| self.ticks.left(now, self.ticks.due(since, span)))
     }
 
     /// When the sender must be called.
