@@ -75,6 +75,12 @@ fn schedulers_have_names_in_contenders() {
         // The same data on both paths is no faster than the better path.
         assert!(times[2][protocol] > times[0][protocol] * 1.1, "{times:?}");
     }
+    // The kernel's default, and with a coupled control that of Linux's first implementation.
+    for (default, named) in [("cubic", "cubic+linux"), ("olia", "olia+lowest-rtt")] {
+        let [default, named] = [default, named].map(|name| seconds(&format!("mptcp/{name}"), json!({})));
+        assert_eq!(default, named);
+    }
+    assert_ne!(seconds("mptcp/olia", json!({})), seconds("mptcp/olia+linux", json!({})));
     let refused =
         |contender: &str| Scenario::from_json(&scenario(contender, json!({})).to_string()).unwrap_err().message;
     let single = refused("tcp/cubic+scheduler=linux");

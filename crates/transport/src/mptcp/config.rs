@@ -55,12 +55,17 @@ pub struct Config {
 }
 
 impl Config {
-    /// Linux's defaults, on subflows of this configuration.
+    /// Linux's defaults, on subflows of this configuration: those of the kernel, or, with a coupled congestion control, of its
+    /// first implementation.
     pub fn new(mut tcp: tcp::Config) -> Config {
         tcp.data_options = option::DATA_OPTIONS;
+        // The kernel has no coupled control. Linux's first implementation had them, with the lowest RTT first. The kernel's
+        // scheduler fills send buffers of some windows, and a coupled control may take the window away afterwards: what the
+        // path was given then holds up all other data.
+        let scheduler = if tcp.algorithm.is_coupled() { Scheduler::LowestRtt } else { Scheduler::Linux };
         let mut config = Config {
             tcp,
-            scheduler: Scheduler::Linux,
+            scheduler,
             max_subflows: 8,
             reinjection: Reinjection::Timer,
             opportunistic: false,
