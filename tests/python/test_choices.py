@@ -93,6 +93,11 @@ def test_what_is_within_the_margin_or_rests_on_too_few_runs_is_not_named() -> No
         assert named == {"reference"}
 
 
+def test_long_levels_are_cut_to_the_width_of_a_cell() -> None:
+    assert choices._short("lowest-rtt") == "lowest-rtt"
+    assert choices._short("weighted-round-robin") == "wei-rou-rob"
+
+
 def test_a_map_without_its_reference_is_missing() -> None:
     with pytest.raises(data.NotInResultsError, match="kind other"):
         choices.choices(tables(SECONDS, noise=0.02), CHOICES.model_copy(update={"against": "other"}), WORDS)

@@ -180,6 +180,8 @@ def _one_sided(gains: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float | N
 
 
 _WIDE, _HIGH = 74.0, 34.0
+_LETTERS = 12
+"""The letters of a level that fit into a cell."""
 
 
 def choice_svg(figure: ChoiceFigure, panel: ChoicePanel) -> str:
@@ -224,10 +226,12 @@ def _cell_svg(figure: ChoiceFigure, cell: Choice | None, x: float, y: float) -> 
 
 
 def _short(level: str) -> str:
-    """A level that fits into a cell: words of long ones are cut to four letters."""
-    if len(level) <= 12:
+    """A level that fits into a cell: the words of a long one are cut so that all have a share of the place."""
+    if len(level) <= _LETTERS:
         return level
-    return "-".join(word if len(word) <= 5 else word[:4] for word in level.split("-"))
+    words = level.split("-")
+    share = max(2, (_LETTERS - len(words) + 1) // len(words))
+    return "-".join(word[:share] for word in words)
 
 
 def draw_choices(figure: ChoiceFigure, stem: Path) -> list[Path]:
