@@ -69,6 +69,11 @@ class ChoiceFigure:
     panels: tuple[ChoicePanel, ...]
     words: FigureList
 
+    @property
+    def row_words(self) -> str:
+        """The factors down the side, in the study's words."""
+        return " and ".join(self.words.factor(factor) for factor in self.spec.rows)
+
     def says(self, cell: Choice) -> str:
         """What a cell answers when pointed at."""
         place = ", ".join(quantities.text(level, factor) for factor, level in cell.levels.items())
@@ -243,7 +248,7 @@ def draw_choices(figure: ChoiceFigure, stem: Path) -> list[Path]:
         for axes, panel in zip(grid.flat, figure.panels, strict=True):
             _panel(axes, figure, panel)
         canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=8)
-        canvas.supylabel(" and ".join(figure.words.factor(one) for one in figure.spec.rows), fontsize=7)
+        canvas.supylabel(figure.row_words, fontsize=7)
         return style.save(canvas, stem)
 
 
