@@ -38,7 +38,13 @@ impl Histogram {
         self.last = self.buckets.partition_point(|b| b.0 < bucket);
         match self.buckets.get_mut(self.last).filter(|b| b.0 == bucket) {
             Some(known) => known.1 += weight,
-            None => self.buckets.insert(self.last, (bucket, weight)),
+            None => {
+                // Samples have few buckets, and an idle connection keeps them: the memory grows as needed.
+                if self.buckets.len() == self.buckets.capacity() {
+                    self.buckets.reserve_exact(4);
+                }
+                self.buckets.insert(self.last, (bucket, weight));
+            }
         }
     }
 

@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 const DUPLICATES: u64 = 3;
 
 /// The number of pieces for which an undisturbed sequence keeps memory.
-const MANY: usize = 16;
+const MANY: usize = 4;
 
 /// Counts of packets and of their reordering.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
