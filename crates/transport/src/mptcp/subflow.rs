@@ -31,18 +31,22 @@ impl Mapping {
 
 /// Mappings in the order of the subflow, without overlap.
 #[derive(Default, Debug)]
-pub(super) struct Mappings(VecDeque<Mapping>);
+pub(super) struct Mappings {
+    all: VecDeque<Mapping>,
+    /// The place of the one that was asked for last: the next is the same, or follows it.
+    last: usize,
+}
 
 impl Mappings {
     /// Adds a mapping beyond all others. Returns whether it goes on where the last one ends, in both orders.
     pub fn push(&mut self, new: Mapping) -> bool {
-        match self.0.back_mut() {
+        match self.all.back_mut() {
             Some(last) if last.end() == new.subflow && last.data + last.len == new.data => {
                 last.len += new.len;
                 true
             }
             _ => {
-                self.0.push_back(new);
+                self.all.push_back(new);
                 false
             }
         }
@@ -50,20 +54,20 @@ impl Mappings {
 
     /// Adds what a segment told, which may have come before. What is known already stays.
     pub fn learn(&mut self, new: Mapping) {
-        if new.len == 0 || self.0.back().is_none_or(|last| last.end() <= new.subflow) {
+        if new.len == 0 || self.all.back().is_none_or(|last| last.end() <= new.subflow) {
             if new.len > 0 {
                 self.push(new);
             }
             return;
         }
         let mut start = new.subflow;
-        let mut at = self.0.partition_point(|m| m.end() <= start);
+        let mut at = self.all.partition_point(|m| m.end() <= start);
         while start < new.end() {
-            let next = self.0.get(at).copied();
+            let next = self.all.get(at).copied();
             let free = next.map_or(new.end(), |m| m.subflow.min(new.end()));
             if free > start {
                 let part = Mapping { subflow: start, data: new.data + (start - new.subflow), len: free - start };
-                self.0.insert(at, part);
+                self.all.insert(at, part);
                 at += 1;
             }
             let Some(known) = next else { return };
@@ -73,25 +77,31 @@ impl Mappings {
     }
 
     /// Where the subflow's position lies in the data, and how many bytes go on from there.
-    pub fn find(&self, position: u64) -> Option<(u64, u64)> {
-        // The mapping that is asked for most is the newest, or the oldest.
-        let last = self.0.back().filter(|m| m.subflow <= position);
-        let found = last.or_else(|| self.0.get(self.0.partition_point(|m| m.end() <= position)));
-        let m = found.filter(|m| m.subflow <= position && position < m.end())?;
+    #[inline]
+    pub fn find(&mut self, position: u64) -> Option<(u64, u64)> {
+        let holds = |m: &&Mapping| m.subflow <= position && position < m.end();
+        let m = match self.all.get(self.last).filter(holds) {
+            Some(m) => m,
+            None => {
+                self.last = self.all.partition_point(|m| m.end() <= position);
+                self.all.get(self.last).filter(holds)?
+            }
+        };
         let into = position - m.subflow;
         Some((m.data + into, m.len - into))
     }
 
     /// Forgets what lies below a position of the subflow.
     pub fn forget_below(&mut self, position: u64) {
-        while self.0.front().is_some_and(|m| m.end() <= position) {
-            self.0.pop_front();
+        while self.all.front().is_some_and(|m| m.end() <= position) {
+            self.all.pop_front();
+            self.last = self.last.saturating_sub(1);
         }
     }
 
     /// The parts of the data at and beyond a position of the subflow.
     pub fn from(&self, position: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.0.iter().filter(move |m| m.end() > position).map(move |m| {
+        self.all.iter().filter(move |m| m.end() > position).map(move |m| {
             let skip = position.saturating_sub(m.subflow);
             (m.data + skip, m.data + m.len)
         })
@@ -318,7 +328,7 @@ mod tests {
         m.learn(map(100, 1100, 100));
         m.learn(map(300, 2000, 100));
         m.learn(map(0, 1000, 350));
-        let held: Vec<_> = [0, 99, 100, 199, 200, 299, 300, 399].map(|p| m.find(p).map(|f| f.0)).into();
+        let held = [0, 99, 100, 199, 200, 299, 300, 399].map(|p| m.find(p).map(|f| f.0));
         assert_eq!(held, [1000, 1099, 1100, 1199, 1200, 1299, 2000, 2099].map(Some));
         m.learn(map(0, 5, 1000));
         assert_eq!(m.find(500), Some((505, 500)));

@@ -11,12 +11,14 @@
 
 mod density;
 mod histogram;
+mod pieces;
 
 pub use density::THRESHOLD;
 use density::{Density, Places};
 pub use histogram::Histogram;
 
 use haltere_net::{Span, Time};
+use pieces::{Handle, Piece, Pieces};
 use std::collections::VecDeque;
 
 /// A packet that is so often preceded by later ones makes TCP retransmit (RFC 4737 section 5.3, RFC 5681: three duplicate
@@ -180,16 +182,8 @@ struct Gap {
     end: u64,
     /// The number of the first packet beyond it.
     opened: u64,
-}
-
-/// Data that has arrived and was not delivered.
-#[derive(Clone, Copy, Debug)]
-struct Piece {
-    start: u64,
-    end: u64,
-    at: Time,
-    /// The number of the packet that brought it; 0 for a further part of a packet.
-    index: u64,
+    /// The last piece below it.
+    below: Handle,
 }
 
 /// What is missing and what waits, while the order is disturbed.
@@ -197,8 +191,8 @@ struct Piece {
 struct Apart {
     /// Ascending. The first are filled first.
     gaps: VecDeque<Gap>,
-    /// Ascending. Early ones come at the end, and late ones mostly near the beginning.
-    pieces: VecDeque<Piece>,
+    /// Ascending.
+    pieces: Pieces,
     /// Late packets, as position and number, both ascending: for each position the newest packet below it is the last of them
     /// that is below it. Between two of them there is a gap.
     below: Vec<(u64, u64)>,
@@ -264,9 +258,11 @@ impl Sequence {
         if end > expected {
             let first = start.max(expected);
             if first > expected {
-                apart.gaps.push_back(Gap { start: expected, end: first, opened: index });
+                let below = apart.pieces.last();
+                apart.gaps.push_back(Gap { start: expected, end: first, opened: index, below });
             }
-            apart.pieces.push_back(Piece { start: first, end, at: now, index: number });
+            let last = apart.pieces.last();
+            apart.pieces.insert_after(last, Piece { start: first, end, at: now, index: number });
             fresh += end - first;
             self.expected = end;
         }
@@ -289,8 +285,13 @@ impl Sequence {
     fn deliver_apart(&mut self, position: u64, now: Time, counts: &mut Reordering) {
         let Some(apart) = self.apart.as_deref_mut() else { return };
         let disorder = counts.disorder.get_or_insert_default();
-        while let Some(piece) = apart.pieces.front().copied().filter(|piece| piece.end <= position) {
-            apart.pieces.pop_front();
+        // Beyond a gap nothing is in order.
+        let position = apart.gaps.front().map_or(position, |gap| position.min(gap.start));
+        while apart.pieces.front().is_some_and(|piece| piece.end <= position) {
+            let Some((handle, piece)) = apart.pieces.pop_front() else { break };
+            if let Some(gap) = apart.gaps.front_mut().filter(|gap| gap.below == handle) {
+                gap.below = Handle::NONE;
+            }
             disorder.waited(piece.end - piece.start, now.since(piece.at));
             if piece.index > 0 && counts.dense {
                 disorder.density.count(apart.places.place(piece.index, THRESHOLD));
@@ -344,21 +345,21 @@ impl Apart {
             let (from, to) = (start.max(gap.start), end.min(gap.end));
             let index = std::mem::take(number);
             let first = at == 0 && from == gap.start && self.pieces.front().is_none_or(|other| other.start > from);
-            if !(first && at_once && to == end) {
-                let place = self.pieces.partition_point(|other| other.start < from);
-                self.pieces.insert(place, Piece { start: from, end: to, index, ..piece });
-            }
+            let last = match first && at_once && to == end {
+                true => gap.below,
+                false => self.pieces.insert_after(gap.below, Piece { start: from, end: to, index, ..piece }),
+            };
             if index > 0 {
                 self.note(from, index);
             }
             fresh += to - from;
             if from == gap.start && to < gap.end {
                 // The common case: the earliest of what is missing.
-                self.gaps[at].start = to;
+                (self.gaps[at].start, self.gaps[at].below) = (to, last);
                 break;
             }
             self.gaps.remove(at);
-            for rest in [Gap { end: from, ..gap }, Gap { start: to, ..gap }] {
+            for rest in [Gap { end: from, ..gap }, Gap { start: to, below: last, ..gap }] {
                 if rest.start < rest.end {
                     self.gaps.insert(at, rest);
                     at += 1;
