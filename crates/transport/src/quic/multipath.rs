@@ -97,6 +97,14 @@ pub(super) struct Challenge {
     pub response: Option<u64>,
 }
 
+impl Challenge {
+    /// Whether one of them is to be sent.
+    #[inline]
+    pub fn is_due(&self) -> bool {
+        self.due || self.response.is_some()
+    }
+}
+
 /// Whether a path is in reserve (section 3.3 of the draft). Both ends treat it alike: the latest word of either counts.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Status {
@@ -348,19 +356,21 @@ impl Connection {
 
     /// The next packet of a connection that has several paths.
     pub(super) fn transmit_multi(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
-        self.multi.as_mut()?.wait_until = Time::NEVER;
+        let multi = self.multi.as_mut()?;
+        multi.wait_until = Time::NEVER;
+        let copies = !multi.copies.is_empty();
         for i in 0..self.paths.len() {
-            if let Some(packet) = self.transmit_validation(i, cx) {
+            if self.paths[i].challenge.is_due()
+                && let Some(packet) = self.transmit_validation(i, cx)
+            {
                 return Some(packet);
             }
         }
-        if let Some(packet) = self.transmit_copy(cx) {
+        if copies && let Some(packet) = self.transmit_copy(cx) {
             return Some(packet);
         }
-        let picked = match self.data_pending() {
-            true => self.pick(cx.now),
-            false => None,
-        };
+        let pending = self.data_pending();
+        let picked = if pending { self.pick(cx.now) } else { None };
         if let Some(i) = picked
             && let Some(packet) = self.transmit_one(i, true, cx)
         {
@@ -370,8 +380,29 @@ impl Connection {
             return Some(packet);
         }
         // Acknowledgements, probes and what else is a path's own.
-        let live = |(i, path): (usize, &Path)| Some(i) != picked && path.state != PathState::Abandoned;
-        (0..self.paths.len()).find_map(|i| live((i, &self.paths[i])).then(|| self.transmit_one(i, false, cx))?)
+        for i in 0..self.paths.len() {
+            if Some(i) != picked
+                && self.paths[i].state != PathState::Abandoned
+                && (pending || !self.rests(i, cx.now))
+                && let Some(packet) = self.transmit_one(i, false, cx)
+            {
+                return Some(packet);
+            }
+        }
+        None
+    }
+
+    /// Whether [`Connection::transmit_one`] would find nothing to send on the path at place `i`, and nothing to note, where no data
+    /// is waiting: mostly a receiver's path. A datagram in flight leaves room for another one ([`Path::window`]).
+    #[inline(always)]
+    fn rests(&self, i: usize, now: Time) -> bool {
+        let path = &self.paths[i];
+        let quiet = self.progress.confirmed && self.spaces.data[i].probes == 0 && !self.ack_due(i, now);
+        let noted = path.in_flight <= u64::from(path.mtu.current())
+            && path.sampler.is_app_limited_to(path.in_flight)
+            && path.paced_until == Time::NEVER
+            && !path.window_limited;
+        quiet && noted && path.mtu.wants().is_none()
     }
 
     /// The place of the path that the scheduler picks. Where no path is usable, the suspected ones carry on: there is nothing
@@ -458,11 +489,11 @@ impl Connection {
     }
 
     /// PATH_CHALLENGE and PATH_RESPONSE frames, in datagrams of at least 1200 bytes (RFC 9000 sections 8.2.1 and 8.2.2).
-    #[inline]
+    #[cold]
     fn transmit_validation(&mut self, i: usize, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let path = &mut self.paths[i];
         let Challenge { due, response } = path.challenge;
-        if (!due && response.is_none()) || path.validation.left() < u64::from(path.mtu.current()) {
+        if path.validation.left() < u64::from(path.mtu.current()) {
             return None;
         }
         path.challenge = Challenge::default();

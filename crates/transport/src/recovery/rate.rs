@@ -165,6 +165,12 @@ impl RateSampler {
         self.app_limited_until = Some((self.delivered + in_flight).max(1));
     }
 
+    /// Whether [`RateSampler::on_app_limited`] with this many bytes in flight was the last that was recorded.
+    #[inline]
+    pub fn is_app_limited_to(&self, in_flight: u64) -> bool {
+        self.app_limited_until == Some((self.delivered + in_flight).max(1))
+    }
+
     /// Whether the sender is in an application-limited phase.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_until.is_some()

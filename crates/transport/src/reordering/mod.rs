@@ -228,8 +228,45 @@ impl Sequence {
             counts.packets += 1;
             counts.bytes += end - start;
         } else {
-            self.arrive_apart(start, end, waits, now, counts);
+            self.arrive_disturbed(start, end, waits, now, counts);
         }
+    }
+
+    // What follows all other data is most frequent on unlike paths: it needs few registers, if the rest is apart.
+    #[inline(never)]
+    fn arrive_disturbed(&mut self, start: u64, end: u64, waits: bool, now: Time, counts: &mut Reordering) {
+        match self.apart.as_deref_mut() {
+            Some(apart) if self.disturbed && start == self.expected && start < end => {
+                self.packets += 1;
+                self.expected = end;
+                counts.packets += 1;
+                counts.bytes += end - start;
+                apart.pieces.push(Piece { start, end, at: now, index: self.packets });
+            }
+            Some(apart) if apart.fills_first_gap(start, end) => self.arrive_late(start, end, waits, now, counts),
+            _ => self.arrive_apart(start, end, waits, now, counts),
+        }
+    }
+
+    /// The earliest data that is missing arrived, but not all of its gap. [`Sequence::arrive_apart`] would do the same in more steps.
+    #[inline(never)]
+    fn arrive_late(&mut self, start: u64, end: u64, waits: bool, now: Time, counts: &mut Reordering) {
+        let Some(apart) = self.apart.as_deref_mut() else { return };
+        let index = self.packets + 1;
+        let newest = apart.newest_below(start);
+        let Some(gap) = apart.gaps.front_mut() else { return };
+        let disorder = counts.disorder.get_or_insert_default();
+        disorder.late(index - gap.opened, index - newest.max(gap.opened - 1) - 1);
+        if waits || counts.dense || apart.pieces.front().is_some_and(|other| other.start < start) {
+            gap.below = apart.pieces.insert_after(gap.below, Piece { start, end, at: now, index });
+        }
+        gap.start = end;
+        // No gap is below it.
+        apart.below.clear();
+        apart.below.push((start, index));
+        self.packets = index;
+        counts.packets += 1;
+        counts.bytes += end - start;
     }
 
     #[inline(never)]
@@ -261,8 +298,7 @@ impl Sequence {
                 let below = apart.pieces.last();
                 apart.gaps.push_back(Gap { start: expected, end: first, opened: index, below });
             }
-            let last = apart.pieces.last();
-            apart.pieces.insert_after(last, Piece { start: first, end, at: now, index: number });
+            apart.pieces.push(Piece { start: first, end, at: now, index: number });
             fresh += end - first;
             self.expected = end;
         }
@@ -320,6 +356,12 @@ fn gap_at(gaps: &VecDeque<Gap>, position: u64) -> usize {
 }
 
 impl Apart {
+    /// Whether this is the earliest data that is missing, and not all of its gap.
+    #[inline]
+    fn fills_first_gap(&self, start: u64, end: u64) -> bool {
+        self.gaps.front().is_some_and(|gap| gap.start == start && start < end && end < gap.end)
+    }
+
     /// If a packet has data of a gap: its extent (RFC 4737 section 4.2.1), and how many packets directly before it have later data
     /// (section 5.2). The first packet with later data is the one that opened the gap: what was there before it is
     /// below the gap.
@@ -329,9 +371,13 @@ impl Apart {
         if first >= end {
             return None;
         }
-        let below = self.below.partition_point(|late| late.0 < first);
-        let newest = below.checked_sub(1).map_or(0, |at| self.below[at].1).max(gap.opened - 1);
-        Some((index - gap.opened, index - 1 - newest))
+        Some((index - gap.opened, index - self.newest_below(first).max(gap.opened - 1) - 1))
+    }
+
+    /// The number of the newest late packet below a position; 0 if there is none.
+    #[inline]
+    fn newest_below(&self, position: u64) -> u64 {
+        self.below.iter().rev().find(|late| late.0 < position).map_or(0, |late| late.1)
     }
 
     /// Fills gaps with the data from `start` to `end`. The first part is the packet's piece with its `number`, further parts have

@@ -100,6 +100,12 @@ impl Pieces {
         handle
     }
 
+    /// Puts a piece behind all others.
+    #[inline]
+    pub fn push(&mut self, piece: Piece) {
+        self.insert_after(self.last, piece);
+    }
+
     /// Takes the first piece away.
     #[inline]
     pub fn pop_front(&mut self) -> Option<(Handle, Piece)> {

@@ -265,7 +265,7 @@ impl Connection {
         // along.
         self.handshake.ack |= s.len > 0 && self.rx.due() == Due::Now && !self.tx.is_ready();
         self.persist_backoff = 0;
-        if self.rx.readable() > 0 {
+        if self.rx.has_news() {
             self.events.push_back(Event::Readable(StreamId(0)));
         }
         self.tell_ends();

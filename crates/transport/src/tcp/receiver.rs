@@ -502,6 +502,11 @@ impl Receiver {
         }
     }
 
+    /// Whether arrived data is to be told: an MPTCP connection looks by itself.
+    pub(super) fn has_news(&self) -> bool {
+        self.shared.is_none() && self.readable() > 0
+    }
+
     /// The window is that of an MPTCP connection.
     pub(super) fn share_window(&mut self) {
         self.shared = Some(0);
