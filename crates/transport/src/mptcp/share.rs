@@ -14,19 +14,30 @@ impl Connection {
         if self.mode == Mode::Fallback {
             return self.give_all();
         }
-        while self.sending.is_waiting() {
-            let demand = self.demand();
-            if demand.waiting > 0 {
+        if self.sending.is_waiting() {
+            self.fill();
+            if self.demand().waiting > 0 {
                 self.note_timeouts(now);
             }
+        }
+        // The subflow that alone has changed since all were looked at.
+        let mut changed = None;
+        while self.sending.is_waiting() {
+            let demand = self.demand();
             let Some((start, most)) = self.waiting(&demand, now) else { break };
             if !self.has_place() {
                 break;
             }
-            self.look();
+            match changed.take() {
+                Some(path) => self.look_at(path),
+                None => self.look(),
+            }
             let pick = self.scheduler.pick(&self.views, &demand, now);
             let taken = match pick {
-                Pick::On(path) if self.takes(path, now) => self.give(path, start, most, now),
+                Pick::On(path) if self.takes(path, now) => {
+                    changed = Some(path);
+                    self.give(path, start, most, now)
+                }
                 Pick::On(_) => false,
                 Pick::Copies(set) => {
                     let chosen: Vec<PathId> =
@@ -64,12 +75,16 @@ impl Connection {
         }
     }
 
-    /// What there is to send. The send buffer of the connection is as large as those of its open subflows together and the least
-    /// that a socket has (Linux: `__mptcp_sync_sndbuf`).
-    fn demand(&mut self) -> Demand {
+    /// Fills the send buffer of the connection. It is as large as those of its open subflows together and the least that a socket
+    /// has (Linux: `__mptcp_sync_sndbuf`).
+    fn fill(&mut self) {
         let open = self.live().filter(|s| s.tcp.is_established());
         let buffers = open.map(|s| s.capacity).fold(LEAST_BUFFER, u64::saturating_add);
         self.sending.fill(buffers);
+    }
+
+    /// What there is to send.
+    fn demand(&self) -> Demand {
         let again: u64 = self.sending.again.iter().map(|(start, end)| end - start).sum();
         Demand {
             waiting: self.sending.unassigned() + again,
@@ -87,10 +102,10 @@ impl Connection {
         if unsent == 0 {
             return None; // The send buffer is full: data comes with an acknowledgement.
         }
-        let full = self.live().map(|s| s.tcp.mss()).min().unwrap_or(1);
         let most = unsent.min(demand.window);
+        let full = || self.live().map(|s| s.tcp.mss()).min().unwrap_or(1);
         // Less than a full segment waits for more window, unless nothing is on its way that would open it.
-        if most > 0 && (most >= full.min(unsent) || demand.outstanding == 0) {
+        if most > 0 && (most == unsent || demand.outstanding == 0 || most >= full()) {
             return Some((self.sending.next, most));
         }
         self.on_blocked(now);
@@ -131,6 +146,18 @@ impl Connection {
             for view in views.iter_mut().filter(|view| view.state == PathState::Suspect) {
                 view.state = PathState::Active;
             }
+        }
+    }
+
+    /// Looks again at a subflow that was given data.
+    fn look_at(&mut self, path: PathId) {
+        let Connection { views, subflows, config, .. } = self;
+        let subflow = subflows.get(usize::from(path.0)).and_then(Option::as_ref);
+        let view = views.iter_mut().find(|view| view.id == path);
+        match (view, subflow.filter(|s| s.state(config).usable())) {
+            (Some(view), Some(subflow)) => *view = subflow.view(config),
+            // It carries data because no other is usable.
+            _ => self.look(),
         }
     }
 
