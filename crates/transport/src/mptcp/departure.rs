@@ -2,7 +2,9 @@
 
 use super::connection::{Connection, Mode};
 use super::option::{Opening, Options, Segment};
-use super::subflow::Owed;
+use super::receiving::Receiving;
+use super::sending::Sending;
+use super::subflow::{Owed, Subflow};
 use crate::Body;
 use crate::endpoint::{Endpoint, Role};
 use crate::tcp::segment::{self, Kind};
@@ -81,27 +83,29 @@ impl Connection {
             return;
         }
         let Body::Tcp(tcp) = &mut packet.body else { return };
-        let options = self.options(at, tcp);
-        if cx.probing() {
-            let (path, len) = (packet.path, tcp.len);
-            self.tell_carried(path, &options, len, cx);
-        }
+        let carries_end = self.sending.fin_due && self.carries_end(at);
+        let Connection { subflows, sending, receiving, config, .. } = self;
+        let Some(Some(subflow)) = subflows.get_mut(at) else { return };
+        let options = subflow.options(tcp, config.tcp.role, receiving, sending, carries_end);
         let bytes = options.wire_len(tcp.kind, tcp.len);
-        let Some(Some(subflow)) = self.subflows.get_mut(at) else { return };
         if tcp.kind == Kind::Data {
-            let window = self.receiving.offer(subflow.tcp.receive_space());
+            let window = receiving.offer(subflow.tcp.receive_space());
             tcp.window = window;
             subflow.tcp.offer_window(window);
             // SACK blocks get the space that is left (RFC 8684 section 3.3: options share 40 bytes).
             if tcp.sacks > 0 {
-                let stamps = if self.config.tcp.timestamps { segment::TIMESTAMP_OPTION } else { 0 };
+                let stamps = if config.tcp.timestamps { segment::TIMESTAMP_OPTION } else { 0 };
                 let left = segment::MAX_OPTIONS.saturating_sub(stamps + bytes);
                 tcp.sacks = tcp.sacks.min((left.saturating_sub(4) / 8) as u8);
-                packet.len = self.config.tcp.wire_len(tcp);
+                packet.len = config.tcp.wire_len(tcp);
             }
         } else if tcp.kind != Kind::Reset {
             // The window of a SYN is the first of the connection.
-            self.receiving.edge = self.receiving.edge.max(self.receiving.next + tcp.window);
+            receiving.edge = receiving.edge.max(receiving.next + tcp.window);
+        }
+        if cx.probing() {
+            let (path, len) = (packet.path, tcp.len);
+            self.tell_carried(path, &options, len, cx);
         }
         packet.len += bytes;
         let subflow = packet.path;
@@ -123,37 +127,44 @@ impl Connection {
         let again = !self.carried.extend(start, start + u64::from(len));
         cx.tell(Incident::Carried { path, stream: 0, start, len, again });
     }
+}
 
-    #[inline]
-    fn options(&mut self, at: usize, tcp: &segment::Segment) -> Options {
-        let role = self.config.tcp.role;
-        let end = self.sending.fin_sent().then_some(self.sending.written);
-        let carries_end = self.sending.fin_due && self.carries_end(at);
-        let Some(Some(subflow)) = self.subflows.get_mut(at) else { return Options::default() };
-        let opening = if subflow.joined { Opening::Join { backup: subflow.backup } } else { Opening::Capable };
+impl Subflow {
+    /// The options of a segment that leaves on it. It `carries_end` if the end of the data is told on it.
+    #[inline(always)]
+    fn options(
+        &mut self,
+        tcp: &segment::Segment,
+        role: Role,
+        receiving: &Receiving,
+        sending: &mut Sending,
+        carries_end: bool,
+    ) -> Options {
+        let opening = if self.joined { Opening::Join { backup: self.backup } } else { Opening::Capable };
         if tcp.kind != Kind::Data {
-            subflow.told_backup = Some(subflow.backup && subflow.joined);
+            self.told_backup = Some(self.backup && self.joined);
             return Options { opening: Some(opening), ..Options::default() };
         }
         let mut options = Options::default();
         // The third segment, until the peer has shown that it has come.
-        if role == Role::Client && !subflow.confirmed {
+        if role == Role::Client && !self.confirmed {
             options.opening = Some(opening);
         }
         if tcp.len > 0 {
-            options.mapping = subflow.sent.find(tcp.seq).map(|(data, _)| data);
+            options.mapping = self.sent.find(tcp.seq).map(|(data, _)| data);
         }
         if options.opening.is_none() {
-            options.data_ack = Some(self.receiving.data_ack());
+            options.data_ack = Some(receiving.data_ack());
+            let end = sending.fin_sent().then_some(sending.written);
             // The end goes with the last data, or alone.
-            let last = options.mapping.is_some_and(|data| end == Some(data + u64::from(tcp.len)));
+            let last = end.is_some() && options.mapping.map(|data| data + u64::from(tcp.len)) == end;
             if last || (tcp.len == 0 && carries_end && end.is_some()) {
                 options.data_fin = end;
-                self.sending.fin_due = false;
+                sending.fin_due = false;
             }
-            if tcp.len == 0 {
-                let Owed { end: again, add_address, echo, remove, priority } = std::mem::take(&mut subflow.owes);
-                let data_fin = options.data_fin.or(end.filter(|_| again && !self.sending.fin_acked));
+            if tcp.len == 0 && (self.owes.is_some() || options.data_fin.is_some()) {
+                let Owed { end: again, add_address, echo, remove, priority } = std::mem::take(&mut self.owes);
+                let data_fin = options.data_fin.or(end.filter(|_| again && !sending.fin_acked));
                 options = Options { data_fin, add_address, echo, remove, priority, ..options };
             }
         }
