@@ -4,6 +4,7 @@ use super::buffer::{RecvBuffer, SendBuffer};
 use super::config::Config;
 use super::frame::TransportParameters;
 use super::frequency::Frequency;
+use super::migration::Migration;
 use super::multipath::{Multipath, Parts};
 use super::opening::Opening;
 use super::packet::{Datagram, QuicPacket, SpaceId};
@@ -16,7 +17,7 @@ use super::space::{Space, Spaces};
 use super::streams::{Limits, Streams};
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
-use crate::path::{PathError, PathView};
+use crate::path::{AddressChange, PathError, PathView};
 use haltere_net::incident::{TimerChange, TimerName};
 use haltere_net::{Cx, Ecn, Incident, Packet, PathId, Span, Time};
 use std::collections::VecDeque;
@@ -74,6 +75,8 @@ pub struct Connection {
     pub(super) spaces: Spaces,
     /// What several paths need; `None` where the configuration allows one.
     pub(super) multi: Option<Box<Multipath>>,
+    /// What a change of addresses needs; `None` while there is none.
+    pub(super) migration: Option<Box<Migration>>,
     /// When acknowledgements are sent: as configured, or as the peer asks.
     pub(super) acks: AckPolicy,
     pub(super) frequency: Frequency,
@@ -127,6 +130,7 @@ impl Connection {
             paths: vec![Path::new(PathId(0), &config, multi.as_ref().and_then(|m| m.controllers.as_ref()))],
             spaces: Spaces::new(),
             multi,
+            migration: None,
             streams: Streams::new(config.role, limits),
             acks: config.ack,
             frequency: Frequency::default(),
@@ -393,6 +397,9 @@ impl Endpoint for Connection {
             self.on_idle_timeout();
             return;
         }
+        if self.migration.is_some() {
+            self.on_trial_timers(cx);
+        }
         for i in 0..self.paths.len() {
             if self.paths[i].timer <= cx.now {
                 self.on_loss_timer(i, cx);
@@ -404,10 +411,13 @@ impl Endpoint for Connection {
         if self.state != State::Open {
             return Time::NEVER;
         }
-        if let ([path], [data], None) = (&self.paths[..], &self.spaces.data[..], &self.multi) {
+        if let ([path], [data], None, None) =
+            (&self.paths[..], &self.spaces.data[..], &self.multi, &self.migration)
+        {
             return path.next_wake(data).min(self.idle_deadline);
         }
         let waits = self.multi.as_ref().map_or(Time::NEVER, |m| m.wait_until);
+        let waits = self.migration.as_ref().map_or(waits, |m| m.next_wake().min(waits));
         let of_path = |(path, data): (&Path, &Space)| path.next_wake(data);
         self.paths.iter().zip(&self.spaces.data).map(of_path).fold(self.idle_deadline, Time::min).min(waits)
     }
@@ -472,6 +482,17 @@ impl Endpoint for Connection {
     fn abandon_path(&mut self, path: PathId, cx: &mut Cx<'_>) -> Result<(), PathError> {
         self.now = cx.now;
         self.give_up(path)
+    }
+
+    fn migrate(&mut self, path: PathId, cx: &mut Cx<'_>) -> Result<(), PathError> {
+        self.now = cx.now;
+        self.begin_migration(path, cx)
+    }
+
+    fn on_new_address(&mut self, of: PathId, path: PathId, change: AddressChange, cx: &mut Cx<'_>) -> bool {
+        self.now = cx.now;
+        self.expect_new_address(of, path, change);
+        true
     }
 
     fn set_backup(&mut self, path: PathId, backup: bool, cx: &mut Cx<'_>) -> Result<(), PathError> {

@@ -150,11 +150,18 @@ impl Connection {
     pub(super) fn transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         match self.state {
             State::Open if self.opening.answer.is_some() => self.transmit_answer(),
+            State::Open if self.migration.is_some() => self.transmit_moving(cx),
             State::Open if self.paths.len() > 1 => self.transmit_multi(cx),
             State::Open => self.transmit_on(0, true, cx),
             State::Closing { .. } if self.close_pending => self.transmit_close(cx.now),
             _ => None,
         }
+    }
+
+    /// The next packet of a connection whose addresses do not change.
+    #[inline]
+    pub(super) fn transmit_settled(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        if self.paths.len() > 1 { self.transmit_multi(cx) } else { self.transmit_one(0, true, cx) }
     }
 
     /// The next packet on a path; one without data of streams and the like unless it `carries` them.
@@ -339,7 +346,7 @@ impl Connection {
             None => Box::new(datagram),
         };
         let (path, len) = (&self.paths[i], size + self.config.ip_udp);
-        let (path, ecn) = (path.id, path.marking.codepoint());
+        let (path, ecn) = (path.way, path.marking.codepoint());
         Some(Packet { path, ecn, ..Packet::new(len, Body::Quic(datagram)) })
     }
 
@@ -429,7 +436,7 @@ impl Connection {
     }
 
     #[inline]
-    fn after_sending(&mut self, i: usize, used: u32, eliciting: bool) {
+    pub(super) fn after_sending(&mut self, i: usize, used: u32, eliciting: bool) {
         self.stats.sent_all += 1;
         self.paths[i].validation.sent += u64::from(used);
         if eliciting {

@@ -33,7 +33,7 @@ use crate::cc::{self, Algorithm, CongestionController, Established};
 use crate::path::{PathError, PathState, PathView};
 use crate::ranges::RangeSet;
 use crate::scheduler::PathScheduler;
-use haltere_net::{PathId, Time};
+use haltere_net::{Cx, PathId, Time};
 use std::collections::{HashMap, VecDeque};
 
 /// Makes the congestion controller of a path.
@@ -157,20 +157,24 @@ impl Connection {
         Ok(())
     }
 
-    /// The place of the path that a datagram came on. The peer opens a path by sending on it (section 3.1 of the draft).
+    /// The place of the path that uses the addresses on which a datagram came. The peer opens a path by sending on it (section 3.1
+    /// of the draft).
     #[cold]
-    pub(super) fn place_of_arrival(&mut self, id: PathId, datagram: &Datagram) -> Option<usize> {
+    pub(super) fn place_of_arrival(&mut self, way: PathId, datagram: &Datagram) -> Option<usize> {
         let data = datagram.packets.iter().all(|packet| packet.space == SpaceId::Data);
-        let place = match self.place(id) {
+        let place = match self.paths.iter().position(|path| path.way == way) {
             Some(place) => place,
-            None if data && self.begin_path(id).is_ok() => self.paths.len() - 1,
+            None if data && self.begin_path(way).is_ok() => self.paths.len() - 1,
             None => return None,
         };
         (data && self.paths[place].state != PathState::Abandoned).then_some(place)
     }
 
     /// The peer answered a challenge; the answer may come on any path (RFC 9000 section 8.2.3).
-    pub(super) fn on_path_response(&mut self, data: u64) {
+    pub(super) fn on_path_response(&mut self, data: u64, cx: &mut Cx<'_>) {
+        if self.on_trial_response(data, cx) {
+            return;
+        }
         let now = self.now;
         let challenged = |p: &&mut Path| p.state == PathState::Validating && p.challenge_data() == data;
         if let Some(path) = self.paths.iter_mut().find(challenged) {
