@@ -92,7 +92,10 @@ pub struct Connection {
     pub(super) fates: Fates,
     /// A datagram that was read, whose memory the next one to be sent takes.
     pub(super) spare: Option<Box<Datagram>>,
+    /// When the connection is given up for silence or, before that, a PING is to go out.
     pub(super) idle_deadline: Time,
+    /// When it is given up, where a PING comes before.
+    idle_end: Time,
     /// Whether an ack-eliciting packet was sent since the last one was received (RFC 9000 section 10.1).
     pub(super) sent_since_heard: bool,
     pub(super) close_wanted: bool,
@@ -143,6 +146,7 @@ impl Connection {
             fates: Fates::default(),
             spare: None,
             idle_deadline: Time::NEVER,
+            idle_end: Time::NEVER,
             sent_since_heard: false,
             close_wanted: false,
             close_pending: false,
@@ -170,6 +174,32 @@ impl Connection {
             paths => paths.iter().map(|p| p.rtt.pto()).max().unwrap_or(Span::ZERO),
         };
         self.idle_deadline = self.now + self.config.idle_timeout.min(peer).max(pto * 3);
+        if self.config.keep_alive.is_some() {
+            self.idle_end = self.idle_deadline;
+            self.put_ping_first();
+        }
+    }
+
+    /// A PING goes out before the silence is too long, if the client keeps the connection alive.
+    #[cold]
+    fn put_ping_first(&mut self) {
+        if let Some(period) = self.config.keep_alive.filter(|_| self.config.role == Role::Client) {
+            self.idle_deadline = self.idle_end.min(self.now + period);
+        }
+    }
+
+    /// The silence is too long, or long enough for a PING.
+    #[cold]
+    fn on_silence(&mut self) {
+        if self.config.keep_alive.is_none() || self.idle_end <= self.now {
+            return self.on_idle_timeout();
+        }
+        if self.progress.confirmed {
+            let main = self.main_path();
+            let space = &mut self.spaces.data[main];
+            space.probes = space.probes.max(1);
+        }
+        self.put_ping_first();
     }
 
     /// Ends the connection because of what the peer did (or did not do).
@@ -186,7 +216,8 @@ impl Connection {
         // RFC 9000 section 10.2: at least three probe timeouts. The peer may have lost the last acknowledgement with
         // CONNECTION_CLOSE and try again for as long as its idle timeout; answering costs no timer.
         self.restart_idle();
-        self.state = State::Closing { until: self.idle_deadline, quiet: self.now };
+        let until = if self.config.keep_alive.is_some() { self.idle_end } else { self.idle_deadline };
+        self.state = State::Closing { until, quiet: self.now };
         self.close_pending = true;
     }
 
@@ -394,7 +425,9 @@ impl Endpoint for Connection {
             return;
         }
         if self.idle_deadline <= cx.now {
-            self.on_idle_timeout();
+            self.on_silence();
+        }
+        if self.state != State::Open {
             return;
         }
         if self.migration.is_some() {

@@ -337,7 +337,7 @@ impl Connection {
     /// What is in flight on the path at place `i` says nothing of it any more.
     fn forget_flight(&mut self, i: usize) {
         let space = &mut self.spaces.data[i];
-        space.sent.leave_path();
+        space.sent.leave_path(self.now);
         space.loss_time = None;
     }
 
