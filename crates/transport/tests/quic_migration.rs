@@ -266,11 +266,12 @@ proptest! {
             count += 1;
             if late > 0 && count.is_multiple_of(50 + late) { Fate::Late(millis(u64::from(late))) } else { Fate::Passes }
         }));
-        let mut at = 0;
+        let (mut at, mut early) = (0, false);
         pair.run(millis(0));
         for (after, turn) in &turns {
             at += after;
             pair.go_on(millis(at));
+            early |= matches!(turn, Turn::Rebound(_)) && pair.server_log.connected == 0;
             match turn {
                 Turn::Rebound(true) => pair.rebind(AddressChange::Address),
                 Turn::Rebound(false) => pair.rebind(AddressChange::Port),
@@ -278,12 +279,12 @@ proptest! {
             }
         }
         prop_assert!(pair.go_on(Span::from_secs(600)), "not over");
-        let early = turns[0].0 < 4 * (delays.0 + 20) || loss > 0.0;
-        if pair.client_log.failed.is_none() && pair.server_log.failed.is_none() {
+        if pair.client_log.failed.is_none() {
+            // The last packet of a client that closes may be lost: the server then waits for the idle timeout.
             pair.assert_exchanged();
         } else {
             // A NAT that rebinds the client during the handshake takes the connection with it (section 9).
-            prop_assert!(early && matches!(turns[0].1, Turn::Rebound(_)), "{:?} {:?}", pair.client_log, pair.server_log);
+            prop_assert!(early, "{:?} {:?}", pair.client_log, pair.server_log);
         }
     }
 }

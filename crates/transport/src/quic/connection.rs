@@ -194,7 +194,7 @@ impl Connection {
         if self.config.keep_alive.is_none() || self.idle_end <= self.now {
             return self.on_idle_timeout();
         }
-        if self.progress.confirmed {
+        if self.progress.complete {
             let main = self.main_path();
             let space = &mut self.spaces.data[main];
             space.probes = space.probes.max(1);

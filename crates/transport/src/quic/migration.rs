@@ -185,7 +185,7 @@ impl Connection {
     /// The place of the path that a datagram belongs to which came on addresses that no path uses. It may be the first from there.
     #[cold]
     pub(super) fn place_of_stray(&mut self, way: PathId, datagram: &Datagram) -> Option<usize> {
-        let data = datagram.packets.iter().all(|packet| packet.space == SpaceId::Data);
+        let data = datagram.packets.iter().any(|packet| packet.space == SpaceId::Data);
         if !data || !self.progress.confirmed {
             // Section 9: addresses do not change during the handshake.
             return None;

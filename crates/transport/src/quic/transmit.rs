@@ -201,7 +201,8 @@ impl Connection {
         let fits = |path: &Path| path.in_flight + self.streams.demand().waiting <= path.window();
         let probes_mtu = confirmed && !self.handshake_done_pending && path.state == PathState::Active;
         let mtu_probe = if probes_mtu { path.mtu.wants() } else { None };
-        let mtu_probe = mtu_probe.filter(|_| !content || !fits(path));
+        let may = |size: &u32| (!content || !fits(path)) && path.validation.left() >= u64::from(*size);
+        let mtu_probe = mtu_probe.filter(may);
         if !content && mtu_probe.is_none() {
             // RFC 9002 section 7.8: a sender with nothing to send does not use its window.
             path.window_limited = full || waits;
