@@ -72,6 +72,21 @@ pub enum TimerChange {
     Expired,
 }
 
+/// How far a path is that goes on with other addresses (RFC 9000 section 9).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MigrationStep {
+    /// New addresses are probed.
+    ProbingStarted,
+    /// Nobody answered there.
+    ProbingAbandoned,
+    /// The path uses the new addresses.
+    Started,
+    /// The peer answered there: the path stays.
+    Complete,
+    /// The peer did not answer there: the path uses the addresses that it had before.
+    Abandoned,
+}
+
 /// An event of a component.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Incident {
@@ -106,6 +121,13 @@ pub enum Incident {
         len: u32,
         /// Whether it was sent before, on this path or another.
         again: bool,
+    },
+    /// A path goes on with other addresses.
+    Migration {
+        /// The path.
+        path: PathId,
+        /// How far it is.
+        step: MigrationStep,
     },
     /// The options of the segment of a TCP handshake that is about to be sent.
     Options {

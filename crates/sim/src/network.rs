@@ -8,14 +8,16 @@ pub use describe::{Description, describe};
 use crate::capture::Capture;
 use crate::contender::Contender;
 use crate::scenario::{
-    self, DirectionSpec, Kind, LinkSpec, ProbeKind, Quantity, RateSpec, Scenario, ScenarioError, Side,
+    self, DirectionSpec, Kind, LinkSpec, ProbeKind, Quantity, RateSpec, Renewed, Scenario, ScenarioError, Side,
 };
+use crate::world::{Change, Move};
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::Loss;
 use haltere_net::rng::{Stream, Streams};
 use haltere_net::topology::{Edge, NodeId, Router, Topology};
-use haltere_net::{Address, Rate, Span, Time};
+use haltere_net::{Address, PathId, Rate, Span, Time};
 use haltere_transport::datagram::HEADERS;
+use haltere_transport::path::AddressChange;
 use std::collections::BTreeSet;
 
 /// The longest route, in links: the largest number that IP's TTL allows (RFC 791 section 3.1), and that packets can
@@ -60,6 +62,8 @@ pub struct FlowPath {
     /// The paths between them: one for each pair of addresses that the two have for the flow, at least one. A transport
     /// with a single path uses the first.
     pub ways: Vec<Way>,
+    /// What happens to the client's addresses, in the order of time.
+    pub moves: Vec<Move>,
     /// When the client connects.
     pub start: Time,
 }
@@ -105,11 +109,12 @@ pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, Scenar
         for (way, spec) in ways.iter_mut().zip(scenario.topology.paths.iter().flatten()) {
             way.backup = spec.backup == Some(true);
         }
+        let moves = moves(flow, ways.len(), &path)?;
         if let Some(first) = flow.first_path {
             put_first(first, &mut ways, &path)?;
         }
         let start = start((flow.start, flow.start_spread), &streams.named(&format!("flow {i}/start")));
-        flows.push(FlowPath { contender, server, client, ways, start });
+        flows.push(FlowPath { contender, server, client, ways, moves, start });
     }
     let mut probes = Vec::with_capacity(scenario.probes.len());
     for (i, probe) in scenario.probes.iter().enumerate() {
@@ -167,6 +172,41 @@ fn ways(
         return Err(ScenarioError { path: path.to_string(), message });
     }
     Ok((s, c, ways))
+}
+
+/// What happens to the addresses of a flow's client, with paths by their place once the first one is put first.
+fn moves(flow: &scenario::Flow, paths: usize, path: &str) -> Result<Vec<Move>, ScenarioError> {
+    let first = flow.first_path.unwrap_or(0);
+    let place = |number: u32, field: &str, k: usize| {
+        if number as usize >= paths {
+            let message = match paths {
+                1 => format!(
+                    "{number}: there is one path between its hosts, number 0: give a multipath topology, or leave {field} out"
+                ),
+                n => format!("{number}: there are the paths 0 to {} between its hosts", n - 1),
+            };
+            return Err(ScenarioError { path: format!("{path}.{field}[{k}].path"), message });
+        }
+        let place = if number == first { 0 } else { number + u32::from(number < first) };
+        Ok(PathId(u8::try_from(place).unwrap_or(u8::MAX)))
+    };
+    let mut moves = Vec::new();
+    for (k, migrate) in flow.migrate.iter().flatten().enumerate() {
+        moves.push(Move {
+            at: Time::ZERO + migrate.at.0,
+            change: Change::Migration(place(migrate.path, "migrate", k)?),
+        });
+    }
+    for (k, rebind) in flow.rebind.iter().flatten().enumerate() {
+        let of = rebind.path.map(|number| place(number, "rebind", k)).transpose()?;
+        let change = match rebind.new {
+            Renewed::Port => AddressChange::Port,
+            Renewed::Address => AddressChange::Address,
+        };
+        moves.push(Move { at: Time::ZERO + rebind.at.0, change: Change::Rebinding(of, change) });
+    }
+    moves.sort_by_key(|next| next.at);
+    Ok(moves)
 }
 
 /// Puts the path that a flow connects on before the others.

@@ -2,7 +2,7 @@
 
 use crate::Body;
 use crate::datagram::Datagram;
-use crate::path::{PathError, PathView};
+use crate::path::{AddressChange, PathError, PathView};
 use crate::reassembly::Reassembly;
 use haltere_net::element::Admission;
 use haltere_net::{Cx, Packet, PathId, Span, Time};
@@ -35,6 +35,8 @@ pub enum CloseReason {
     Unreachable,
     /// There is no transport to connect with.
     NoTransport,
+    /// The client left the address to which the connection is bound.
+    AddressLeft,
 }
 
 impl CloseReason {
@@ -47,6 +49,7 @@ impl CloseReason {
             CloseReason::ProtocolViolation(what) => what,
             CloseReason::Unreachable => "no links lead to the peer and back",
             CloseReason::NoTransport => "there is no transport to connect with",
+            CloseReason::AddressLeft => "the client left the address to which the connection is bound",
         }
     }
 }
@@ -238,6 +241,21 @@ pub trait Endpoint: Send {
     /// If the path cannot be abandoned.
     fn abandon_path(&mut self, _path: PathId, _cx: &mut Cx<'_>) -> Result<(), PathError> {
         Err(PathError::SinglePath)
+    }
+    /// Moves the connection to another of the client's addresses (RFC 9000 section 9.2): `path` is the number of the path from there.
+    /// It carries data once the peer has answered on it. The path that the connection leaves is not used any more, and its
+    /// number may be given again when the client moves back.
+    ///
+    /// # Errors
+    /// If the connection cannot move. [`PathError::Bound`] says that the transport knows its connections by their addresses.
+    fn migrate(&mut self, _path: PathId, _cx: &mut Cx<'_>) -> Result<(), PathError> {
+        Err(PathError::Bound)
+    }
+    /// Packets of the peer on path `of` come from a new address, to which `path` leads back. The peer may not know that
+    /// (RFC 9000 section 9.3). Returns whether the transport recognises its connection nevertheless; the packets of one that does
+    /// not are not part of it.
+    fn on_new_address(&mut self, _of: PathId, _path: PathId, _change: AddressChange, _cx: &mut Cx<'_>) -> bool {
+        false
     }
     /// Says that a path is in reserve from now on (a backup: it carries data only while no other path can), or is not. The peer is
     /// told, and does the same.

@@ -27,6 +27,15 @@ impl PathState {
     }
 }
 
+/// What is new in the address that a peer's packets come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AddressChange {
+    /// The port alone, as after most rebindings of a network address translator (NAT).
+    Port,
+    /// The IP address.
+    Address,
+}
+
 /// A snapshot of a path. Sizes are in bytes, as congestion control counts them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PathView {
@@ -141,6 +150,10 @@ pub enum PathError {
     LastPath,
     /// No links lead from the one address to the other.
     Unreachable,
+    /// The connection is bound to its addresses.
+    Bound,
+    /// The connection has several paths at once: it does not move, but adds and abandons paths.
+    Several,
 }
 
 impl PathError {
@@ -155,6 +168,8 @@ impl PathError {
             PathError::TooMany => "there are as many paths as both ends allow: allow more",
             PathError::NoSuchPath => "the connection has no such path, or gave it up already",
             PathError::Unreachable => "no links lead from the one address to the other: take addresses that they join",
+            PathError::Bound => "the transport binds a connection to its addresses: open another connection",
+            PathError::Several => "the connection has several paths: abandon the one that it leaves",
             PathError::LastPath => "it is the connection's only path: close the connection instead",
         }
     }

@@ -66,6 +66,7 @@ impl Floor {
                 class: 0,
                 paths: Vec::new(),
                 backups: Vec::new(),
+                moves: Vec::new(),
                 node,
                 application,
                 transports: Box::new(Windows(window)),

@@ -65,6 +65,7 @@ pub(super) fn spawns(load: &Load, between: &Between, connection: u32, stream: &S
             class: 0,
             paths: Vec::new(),
             backups: Vec::new(),
+            moves: Vec::new(),
         },
         Spawn {
             node: between.to,
@@ -76,6 +77,7 @@ pub(super) fn spawns(load: &Load, between: &Between, connection: u32, stream: &S
             class: 0,
             paths: Vec::new(),
             backups: Vec::new(),
+            moves: Vec::new(),
         },
     ]
 }

@@ -112,6 +112,12 @@ pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioE
 fn subject(fidelity: Fidelity, i: usize, flow: &Flow, contender: &Contender) -> Result<Subject, ScenarioError> {
     let error = |field: &str, message| ScenarioError { path: format!("flows[{i}].{field}"), message };
     let subject = contender.at(fidelity).map_err(|message| error("contender", message))?;
+    for (field, given) in [("migrate", flow.migrate.is_some()), ("rebind", flow.rebind.is_some())] {
+        if given && !matches!(subject, Subject::Model(_)) {
+            let message = "production stacks keep their addresses here: leave it out, or run the model";
+            return Err(error(field, message.into()));
+        }
+    }
     if flow.ack.is_some() && !matches!(subject, Subject::Model(_)) {
         let message = "a production stack acknowledges as it does: leave ack out, or write quic@model/…";
         return Err(error("ack", message.into()));
@@ -149,7 +155,7 @@ pub(crate) fn build(
         let further: Vec<_> = path.ways.iter().skip(1).map(|way| (way.client, way.server)).collect();
         let backups: Vec<_> = path.ways.iter().map(|way| way.backup).collect();
         let ways = u8::try_from(path.ways.len()).unwrap_or(u8::MAX);
-        let FlowPath { contender, server, client, .. } = path;
+        let FlowPath { contender, server, client, moves, .. } = path;
         let subject = subject(fidelity, i, flow, &contender)?;
         let talk = Talk::of(flow, &contender);
         if !matches!(subject, Subject::Model(_)) && contender.transport == Transport::Mpquic && backups.contains(&true)
@@ -187,6 +193,7 @@ pub(crate) fn build(
             class,
             paths: further,
             backups,
+            moves,
         });
         spawns.push(Spawn {
             node: server,
@@ -198,6 +205,7 @@ pub(crate) fn build(
             class,
             paths: Vec::new(),
             backups: Vec::new(),
+            moves: Vec::new(),
         });
         starts.push(start);
     }

@@ -87,6 +87,7 @@ pub(super) fn spawns(
             class: 0,
             paths: Vec::new(),
             backups: Vec::new(),
+            moves: Vec::new(),
         },
         Spawn {
             node: between.to,
@@ -98,6 +99,7 @@ pub(super) fn spawns(
             class: 0,
             paths: Vec::new(),
             backups: Vec::new(),
+            moves: Vec::new(),
         },
     ])
 }

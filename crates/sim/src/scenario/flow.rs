@@ -58,11 +58,56 @@ pub struct Flow {
     /// The largest random delay of the start, uniformly drawn in each replication (default 0s).
     #[serde(default)]
     pub start_spread: Option<Quantity<Span>>,
+    /// The client leaves its address for that of another path, at these times: from one network to another.
+    #[serde(default)]
+    pub migrate: Option<Vec<Migrate>>,
+    /// A network address translator (NAT) in front of the client gives its packets another port or address, at these times.
+    #[serde(default)]
+    pub rebind: Option<Vec<Rebind>>,
     /// The type-of-service byte of its packets, both ways, without the two ECN bits (default 0). Queues with bands, such
     /// as `pfifo_fast`, choose the band by it: 16 is "minimise delay", 8 "maximise throughput" (RFC 1349).
     #[serde(default)]
     pub tos: Option<u8>,
 }
+
+/// The client of a flow moves to another of its addresses.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Migrate {
+    /// When, from the start of the run.
+    pub at: Quantity<Span>,
+    /// The path from there, by its number in a multipath topology.
+    pub path: u32,
+}
+
+/// A NAT rebinds the packets of a flow's client.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rebind {
+    /// When, from the start of the run.
+    pub at: Quantity<Span>,
+    /// What is new (default port).
+    #[serde(default)]
+    pub new: Renewed,
+    /// The path whose packets are rebound, by its number in a multipath topology (default: the one that the client opened on, or
+    /// moved to).
+    #[serde(default)]
+    pub path: Option<u32>,
+}
+
+/// What a rebinding changes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Renewed {
+    /// The port.
+    #[default]
+    Port,
+    /// The IP address and the port.
+    Address,
+}
+
+/// The most changes of the addresses of a flow, so that the paths of its connections can be numbered.
+const MAX_MOVES: usize = 100;
 
 /// Which way an object travels.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
@@ -148,6 +193,13 @@ impl Flow {
         if let Some(tos) = self.tos.filter(|tos| tos & 3 != 0) {
             let message = format!("{tos}: the two lowest bits are ECN's: give a multiple of 4, from 0 to 252");
             return Err(error(format!("{path}.tos"), message));
+        }
+        let moves = [("migrate", self.migrate.as_ref().map(Vec::len)), ("rebind", self.rebind.as_ref().map(Vec::len))];
+        for (field, count) in moves {
+            if let Some(count) = count.filter(|count| *count > MAX_MOVES) {
+                let message = format!("{count} entries: give at most {MAX_MOVES}");
+                return Err(error(format!("{path}.{field}"), message));
+            }
         }
         if self.copies == Some(0) {
             return Err(error(format!("{path}.copies"), "0: give at least 1, or leave the flow out"));

@@ -11,7 +11,7 @@ mod place;
 mod probe;
 mod quantity;
 
-pub use flow::{App, Flow, Way};
+pub use flow::{App, Flow, Migrate, Rebind, Renewed, Way};
 pub use link::{
     Course, DelaySpec, DelayTable, DirectionSpec, Distribution, JitterSpec, JitterTable, LinkSpec, LossName, LossSpec,
     LossTable, OutagePeriod, OutageSpec, OutageTable, PacketsInOutage, RateSpec, RateTable,

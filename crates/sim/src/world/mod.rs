@@ -6,16 +6,19 @@
 //! | `process` | an application with its sockets |
 //! | `sockets` | the ends of connections, and what an application does with them |
 //! | `push_back` | what the interfaces of nodes tell the sockets above them |
+//! | `rebinding` | changes of the addresses of connections |
 //! | `tandems` | links that a packet crosses in one step |
 //! | `tables` | addresses, routes, listeners, and which connection is whose |
 
 mod process;
 mod push_back;
+mod rebinding;
 mod sockets;
 mod tables;
 mod tandems;
 
 pub use process::{Process, ProcessId, Spawn};
+pub use rebinding::{Change, Move};
 pub use sockets::{SocketId, Sockets, Transports};
 pub use tables::{Port, Remote};
 
@@ -232,6 +235,8 @@ impl World {
                 self.stray += 1;
                 None
             }
+            ConnectionEnd::Moved(end) => self.deliver_moved(end, packet),
+            ConnectionEnd::Rebound(number) => self.deliver_rebound(number, packet),
         }
     }
 

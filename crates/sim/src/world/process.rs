@@ -1,11 +1,13 @@
 //! Processes: an application on a node, with its sockets.
 
+use super::rebinding::{Change, Move};
 use super::sockets::{SocketId, SocketTable, Sockets, Transports};
 use super::tables::{Port, Tables};
 use crate::application::{Application, Report};
 use haltere_net::topology::NodeId;
 use haltere_net::{Address, ConnectionId, Cx, PathId, Time};
-use haltere_transport::{Event, Stats};
+use haltere_transport::{CloseReason, Event, Stats};
+use std::collections::VecDeque;
 
 /// Number of a process of a run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -33,6 +35,8 @@ pub struct Spawn {
     pub paths: Vec<(Address, Address)>,
     /// Whether each path is in reserve, the first included; a path beyond the list is not.
     pub backups: Vec<bool>,
+    /// What happens to its addresses, in the order of time.
+    pub moves: Vec<Move>,
 }
 
 /// A process of a run.
@@ -41,24 +45,38 @@ pub struct Process {
     application: Box<dyn Application>,
     pub(super) table: SocketTable,
     start: Option<Time>,
+    /// When it starts, or the next of its moves.
+    due: Time,
     alarm: Time,
     pub(super) class: u8,
     paths: Vec<(Address, Address)>,
     backups: Vec<bool>,
+    moves: VecDeque<Move>,
+    /// The path that its connections open on, or moved to.
+    present: PathId,
 }
 
 impl Process {
     pub(super) fn new(spawn: Spawn) -> Process {
-        let Spawn { node, application, transports, start, connection, class, paths, backups, .. } = spawn;
+        let Spawn { node, application, transports, start, connection, class, paths, backups, moves, .. } = spawn;
         let alarm = application.alarm();
         let table = SocketTable::new(transports, connection);
-        Process { node, application, table, start, alarm, class, paths, backups }
+        let (moves, present) = (VecDeque::from(moves), PathId(0));
+        let mut process =
+            Process { node, application, table, start, due: Time::NEVER, alarm, class, paths, backups, moves, present };
+        process.due = process.next_due();
+        process
+    }
+
+    fn next_due(&self) -> Time {
+        let next = self.moves.front().map_or(Time::NEVER, |next| next.at);
+        self.start.unwrap_or(Time::NEVER).min(next)
     }
 
     /// When it wants to be called.
     #[inline]
     pub(super) fn wake(&self) -> Time {
-        self.table.wake().min(self.start.unwrap_or(Time::NEVER)).min(self.alarm)
+        self.table.wake().min(self.due).min(self.alarm)
     }
 
     /// Lets the application act on its sockets.
@@ -77,13 +95,49 @@ impl Process {
 
     /// Its time has come: it starts, its alarm rings, or timers of its sockets are due.
     pub(super) fn on_wake(&mut self, me: u32, tables: &mut Tables, cx: &mut Cx<'_>) {
-        if self.start.is_some_and(|t| t <= cx.now) {
-            self.start = None;
-            self.act(me, tables, cx, |application, sockets, cx| application.on_start(sockets, cx));
+        if self.due <= cx.now {
+            self.on_due(me, tables, cx);
         } else if self.alarm <= cx.now {
             self.act(me, tables, cx, |application, sockets, cx| application.on_alarm(sockets, cx));
         } else {
             self.table.on_wake(cx);
+        }
+    }
+
+    #[cold]
+    fn on_due(&mut self, me: u32, tables: &mut Tables, cx: &mut Cx<'_>) {
+        if self.start.is_some_and(|t| t <= cx.now) {
+            self.start = None;
+            self.act(me, tables, cx, |application, sockets, cx| application.on_start(sockets, cx));
+        }
+        while let Some(next) = self.moves.pop_front_if(|next| next.at <= cx.now) {
+            match next.change {
+                Change::Rebinding(path, change) => {
+                    let path = path.unwrap_or(self.present);
+                    let mut sockets = Sockets { table: &mut self.table, tables, process: me, node: self.node };
+                    sockets.rebind(path, change);
+                }
+                Change::Migration(path) => self.migrate(path, me, tables, cx),
+            }
+        }
+        self.due = self.next_due();
+    }
+
+    /// Leaves the present address for that of a path. A connection that cannot follow ends.
+    fn migrate(&mut self, path: PathId, me: u32, tables: &mut Tables, cx: &mut Cx<'_>) {
+        let left = std::mem::replace(&mut self.present, path);
+        let further = usize::from(path.0).checked_sub(1);
+        let addresses = further.and_then(|k| self.paths.get(k).copied());
+        for socket in self.table.ids() {
+            let mut sockets = Sockets { table: &mut self.table, tables, process: me, node: self.node };
+            if sockets.migrate(socket, (left, path), addresses, cx).is_ok() {
+                continue;
+            }
+            let reason = Event::Failed(CloseReason::AddressLeft);
+            self.act(me, tables, cx, |application, sockets, cx| {
+                application.on_event(socket, reason, sockets, cx);
+                sockets.release(socket);
+            });
         }
     }
 

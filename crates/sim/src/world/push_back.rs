@@ -4,11 +4,11 @@
 //! interface of its own node, and credited when the packet was sent or dropped there. What it does about that is its
 //! transport's business: TCP has small queues, and a UDP socket blocks at its send buffer.
 
-use super::tables::{ConnectionEnd, Hop};
+use super::tables::Hop;
 use super::{World, context};
 use haltere_net::Packet;
 use haltere_net::element::{Admission, Credit, Element};
-use haltere_transport::Body;
+use haltere_transport::{Body, Role};
 
 impl World {
     /// Offers a packet of a socket to an interface that credits, and tells the socket's transport what became of it.
@@ -68,10 +68,13 @@ impl World {
     /// socket may go on sending.
     fn credit(&mut self, machine: u32, credit: Credit) -> Option<usize> {
         let node = self.tables.origin(machine, credit.port)?;
-        if self.tables.topology().interfaces().get(credit.flow.source.0 as usize)?.node != node {
-            return None;
+        match self.tables.topology().interfaces().get(credit.flow.source.0 as usize) {
+            Some(interface) if interface.node == node => {}
+            // An address that a NAT gave the client.
+            None if self.tables.sender(credit.flow.connection, node) == Role::Server => {}
+            _ => return None,
         }
-        let ConnectionEnd::Claimed(end) = self.tables.end(credit.flow.connection, node) else { return None };
+        let end = self.tables.socket(credit.flow.connection, node)?;
         let table = &mut self.processes[end.process as usize].table;
         let socket = table.get_mut(end.socket)?;
         socket.below = socket.below.saturating_sub(u64::from(credit.bytes));

@@ -4,7 +4,7 @@ use super::tables::{Hop, Port, Remote, SocketRef, Tables};
 use crate::schedule::Schedule;
 use haltere_net::topology::NodeId;
 use haltere_net::{Address, ConnectionId, Cx, FlowKey, PathId, Time};
-use haltere_transport::path::PathError;
+use haltere_transport::path::{AddressChange, PathError};
 use haltere_transport::{CloseReason, Endpoint, Event, Role, Stats};
 
 /// Number of a socket of a process. The number of one that was released may be given to another.
@@ -239,6 +239,12 @@ impl SocketTable {
         self.sockets.iter().flatten().map(|s| s.endpoint.stats()).fold(self.released.clone(), Stats::and)
     }
 
+    /// Those that there are.
+    pub fn ids(&self) -> Vec<SocketId> {
+        let there = self.sockets.iter().enumerate().filter(|(_, socket)| socket.is_some());
+        there.map(|(id, _)| SocketId(id as u32)).collect()
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.sockets.len() - self.free.len()
@@ -304,6 +310,45 @@ impl Sockets<'_> {
     /// Why the transport does not.
     pub fn abandon_path(&mut self, socket: SocketId, path: PathId, cx: &mut Cx<'_>) -> Result<(), PathError> {
         self.table.open(socket.0).ok_or(PathError::NoSuchPath)?.endpoint.abandon_path(path, cx)
+    }
+
+    /// Moves a connection from the address of one path to that of another, which lies between these addresses if it is not the
+    /// first. A transport with several paths gives up the one that it leaves.
+    ///
+    /// # Errors
+    /// If the connection cannot go on from there.
+    pub(super) fn migrate(
+        &mut self,
+        socket: SocketId,
+        (left, path): (PathId, PathId),
+        addresses: Option<(Address, Address)>,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), PathError> {
+        let way = addresses.map(|(from, to)| self.tables.route(from, to).map(|way| (from, to, way)));
+        let socket = self.table.open(socket.0).ok_or(PathError::NoSuchPath)?;
+        match socket.endpoint.migrate(path, cx) {
+            Err(PathError::Several) if left != path => return socket.endpoint.abandon_path(left, cx),
+            Err(PathError::Several) => return Ok(()),
+            other => other?,
+        }
+        if let Some(way) = way {
+            let (source, destination, (route, first)) = way.ok_or(PathError::Unreachable)?;
+            let flow = FlowKey { source, destination, connection: socket.connection };
+            learn(&mut socket.paths, path, SocketPath { route, first, flow });
+        }
+        Ok(())
+    }
+
+    /// A NAT gives the packets of all connections on a path other ports, or addresses.
+    pub(super) fn rebind(&mut self, path: PathId, change: AddressChange) {
+        for id in self.table.ids() {
+            let Some(socket) = self.table.get_mut(id.0) else { continue };
+            let Some(Some(known)) = socket.paths.get_mut(usize::from(path.0)) else { continue };
+            let client = SocketRef { process: self.process, socket: id.0 };
+            if let Some(flow) = self.tables.rebind(client, path, (socket.connection, known.flow), change) {
+                known.flow = flow;
+            }
+        }
     }
 
     /// Accepts connections to a port of this node from now on.

@@ -1,9 +1,11 @@
 //! What the nodes of a network share: addresses, routes, who listens where, and which connection is whose.
 
+use super::rebinding::{Rebinding, fresh_address};
 use haltere_net::element::Port as Entry;
 use haltere_net::topology::{NodeId, Router, Topology};
-use haltere_net::{Address, ConnectionId};
+use haltere_net::{Address, ConnectionId, FlowKey, PathId};
 use haltere_transport::Role;
+use haltere_transport::path::AddressChange;
 use std::collections::BTreeMap;
 
 /// What a process listens on at its node. Wider than IP's ports, so that each of a run's flows can have a server of its own.
@@ -57,6 +59,10 @@ pub(super) enum ConnectionEnd {
     Claimed(SocketRef),
     /// None any more: it was released.
     Released,
+    /// This one, whose packets have other ports on some path since a rebinding.
+    Moved(SocketRef),
+    /// The ports are those of a rebinding, by its number.
+    Rebound(u32),
 }
 
 /// A connection of a run.
@@ -79,6 +85,7 @@ pub(super) struct Tables {
     known: BTreeMap<(Address, Address), Option<(u32, Hop)>>,
     listeners: BTreeMap<(NodeId, Port), u32>,
     connections: Vec<Option<Connection>>,
+    rebindings: Vec<Rebinding>,
 }
 
 impl Tables {
@@ -92,6 +99,7 @@ impl Tables {
             known: BTreeMap::new(),
             listeners: BTreeMap::new(),
             connections: vec![None; reserved as usize],
+            rebindings: Vec::new(),
         }
     }
 
@@ -167,6 +175,16 @@ impl Tables {
         }
     }
 
+    /// The socket at a node that packets of a connection are of.
+    pub fn socket(&self, connection: ConnectionId, at: NodeId) -> Option<SocketRef> {
+        match self.end(connection, at) {
+            ConnectionEnd::Claimed(end) | ConnectionEnd::Moved(end) => Some(end),
+            ConnectionEnd::Unclaimed | ConnectionEnd::Released => None,
+            // No rebinding stands for another one, so that this ends.
+            ConnectionEnd::Rebound(number) => self.socket(self.rebindings.get(number as usize)?.connection, at),
+        }
+    }
+
     /// Which end of its connection sent a packet to a node.
     pub fn sender(&self, connection: ConnectionId, to: NodeId) -> Role {
         let client = self.connections[connection.0 as usize].as_ref().is_some_and(|known| known.client == to);
@@ -189,9 +207,43 @@ impl Tables {
     /// An end of a connection was released.
     pub fn close(&mut self, connection: ConnectionId, end: SocketRef) {
         if let Some(known) = &mut self.connections[connection.0 as usize] {
-            for end in known.ends.iter_mut().filter(|p| **p == ConnectionEnd::Claimed(end)) {
+            let is_that = |p: &ConnectionEnd| [ConnectionEnd::Claimed(end), ConnectionEnd::Moved(end)].contains(p);
+            for end in known.ends.iter_mut().filter(|p| is_that(p)) {
                 *end = ConnectionEnd::Released;
             }
         }
+    }
+
+    /// A NAT gives the client's packets on a path of a connection other ports: the flow that they have from now on. `None` if the
+    /// connection was not accepted yet, so that there is nothing to be bound to.
+    pub fn rebind(
+        &mut self,
+        client: SocketRef,
+        path: PathId,
+        (of, flow): (ConnectionId, FlowKey),
+        change: AddressChange,
+    ) -> Option<FlowKey> {
+        let known = self.connections.get_mut(of.0 as usize)?.as_mut()?;
+        if matches!(known.ends[1], ConnectionEnd::Unclaimed | ConnectionEnd::Released) {
+            return None;
+        }
+        known.ends[0] = ConnectionEnd::Moved(client);
+        let number = self.rebindings.len() as u32;
+        let ends = [ConnectionEnd::Rebound(number); 2];
+        let rebound = Connection { ends, ..*known };
+        let rank = self.rebindings.iter().filter(|other| other.connection == of).count();
+        let source = match change {
+            AddressChange::Port => flow.source,
+            AddressChange::Address => fresh_address(self.topology.interfaces().len(), number),
+        };
+        self.rebindings.push(Rebinding { connection: of, client, path, change, flow, rank });
+        self.connections.push(Some(rebound));
+        let connection = ConnectionId(self.connections.len() as u32 - 1);
+        Some(FlowKey { source, destination: flow.destination, connection })
+    }
+
+    /// A rebinding by its number.
+    pub fn rebinding(&self, number: u32) -> Option<&Rebinding> {
+        self.rebindings.get(number as usize)
     }
 }

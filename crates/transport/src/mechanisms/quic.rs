@@ -263,6 +263,16 @@ pub const QUIC: &[Quic] = &[
     )
     .only("TCP gives up after retransmissions: write +syn-retries=… or +data-retries=…"),
     Quic::new(
+        "keep-alive",
+        Kind::Time(ms(1), Span::from_secs(3600)),
+        "silence after which the client sends a PING",
+        "RFC 9000 section 10.1.2; Chromium kPingTimeoutSecs",
+        (|c| c.keep_alive.map_or(Value::Off, Value::Time), |c, v| c.keep_alive = v.is_on().then(|| v.span())),
+    )
+    .on(Value::Time(Span::from_secs(15)))
+    .off()
+    .only("TCP's keep-alive comes after two hours, which no run waits for"),
+    Quic::new(
         "key-exchange",
         Kind::OneOf(&["x25519", "x25519mlkem768"]),
         "the key exchange, which sets the sizes of ClientHello and ServerHello",

@@ -407,6 +407,10 @@ impl Endpoint for Connection {
         Ok(())
     }
 
+    fn migrate(&mut self, _: PathId, _: &mut Cx<'_>) -> Result<(), PathError> {
+        Err(PathError::Several)
+    }
+
     /// The B bit of MP_JOIN tells it, or MP_PRIO once that is sent (RFC 8684 section 3.3.8).
     fn set_backup(&mut self, path: PathId, backup: bool, _: &mut Cx<'_>) -> Result<(), PathError> {
         let subflow = self.subflow(path).filter(|s| !s.abandoned).ok_or(PathError::NoSuchPath)?;

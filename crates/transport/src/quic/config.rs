@@ -89,6 +89,8 @@ pub struct Config {
     pub max_streams: u64,
     /// Silence after which the connection is given up. Default 30 s.
     pub idle_timeout: Span,
+    /// Client: silence after which it sends a PING (RFC 9000 section 10.1.2). Default never.
+    pub keep_alive: Option<Span>,
     /// Whether a window reduction is taken back when all losses behind it prove spurious. Default true.
     pub undo: bool,
     /// Paths that the connection may have at a time and in all (draft-ietf-quic-multipath), 1 for a connection without that
@@ -144,6 +146,7 @@ impl Config {
             max_connection_window: 96 * MIB,
             max_streams: 100,
             idle_timeout: Span::from_secs(30),
+            keep_alive: None,
             undo: true,
             max_paths: 1,
             scheduler: Scheduler::LowestRtt,

@@ -4,6 +4,7 @@ use super::buffer::{RecvBuffer, SendBuffer};
 use super::config::Config;
 use super::frame::TransportParameters;
 use super::frequency::Frequency;
+use super::migration::Migration;
 use super::multipath::{Multipath, Parts};
 use super::opening::Opening;
 use super::packet::{Datagram, QuicPacket, SpaceId};
@@ -16,7 +17,7 @@ use super::space::{Space, Spaces};
 use super::streams::{Limits, Streams};
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
-use crate::path::{PathError, PathView};
+use crate::path::{AddressChange, PathError, PathView};
 use haltere_net::incident::{TimerChange, TimerName};
 use haltere_net::{Cx, Ecn, Incident, Packet, PathId, Span, Time};
 use std::collections::VecDeque;
@@ -74,6 +75,8 @@ pub struct Connection {
     pub(super) spaces: Spaces,
     /// What several paths need; `None` where the configuration allows one.
     pub(super) multi: Option<Box<Multipath>>,
+    /// What a change of addresses needs; `None` while there is none.
+    pub(super) migration: Option<Box<Migration>>,
     /// When acknowledgements are sent: as configured, or as the peer asks.
     pub(super) acks: AckPolicy,
     pub(super) frequency: Frequency,
@@ -89,7 +92,10 @@ pub struct Connection {
     pub(super) fates: Fates,
     /// A datagram that was read, whose memory the next one to be sent takes.
     pub(super) spare: Option<Box<Datagram>>,
+    /// When the connection is given up for silence or, before that, a PING is to go out.
     pub(super) idle_deadline: Time,
+    /// When it is given up, where a PING comes before.
+    idle_end: Time,
     /// Whether an ack-eliciting packet was sent since the last one was received (RFC 9000 section 10.1).
     pub(super) sent_since_heard: bool,
     pub(super) close_wanted: bool,
@@ -127,6 +133,7 @@ impl Connection {
             paths: vec![Path::new(PathId(0), &config, multi.as_ref().and_then(|m| m.controllers.as_ref()))],
             spaces: Spaces::new(),
             multi,
+            migration: None,
             streams: Streams::new(config.role, limits),
             acks: config.ack,
             frequency: Frequency::default(),
@@ -139,6 +146,7 @@ impl Connection {
             fates: Fates::default(),
             spare: None,
             idle_deadline: Time::NEVER,
+            idle_end: Time::NEVER,
             sent_since_heard: false,
             close_wanted: false,
             close_pending: false,
@@ -166,6 +174,32 @@ impl Connection {
             paths => paths.iter().map(|p| p.rtt.pto()).max().unwrap_or(Span::ZERO),
         };
         self.idle_deadline = self.now + self.config.idle_timeout.min(peer).max(pto * 3);
+        if self.config.keep_alive.is_some() {
+            self.idle_end = self.idle_deadline;
+            self.put_ping_first();
+        }
+    }
+
+    /// A PING goes out before the silence is too long, if the client keeps the connection alive.
+    #[cold]
+    fn put_ping_first(&mut self) {
+        if let Some(period) = self.config.keep_alive.filter(|_| self.config.role == Role::Client) {
+            self.idle_deadline = self.idle_end.min(self.now + period);
+        }
+    }
+
+    /// The silence is too long, or long enough for a PING.
+    #[cold]
+    fn on_silence(&mut self) {
+        if self.config.keep_alive.is_none() || self.idle_end <= self.now {
+            return self.on_idle_timeout();
+        }
+        if self.progress.complete {
+            let main = self.main_path();
+            let space = &mut self.spaces.data[main];
+            space.probes = space.probes.max(1);
+        }
+        self.put_ping_first();
     }
 
     /// Ends the connection because of what the peer did (or did not do).
@@ -182,7 +216,8 @@ impl Connection {
         // RFC 9000 section 10.2: at least three probe timeouts. The peer may have lost the last acknowledgement with
         // CONNECTION_CLOSE and try again for as long as its idle timeout; answering costs no timer.
         self.restart_idle();
-        self.state = State::Closing { until: self.idle_deadline, quiet: self.now };
+        let until = if self.config.keep_alive.is_some() { self.idle_end } else { self.idle_deadline };
+        self.state = State::Closing { until, quiet: self.now };
         self.close_pending = true;
     }
 
@@ -390,8 +425,13 @@ impl Endpoint for Connection {
             return;
         }
         if self.idle_deadline <= cx.now {
-            self.on_idle_timeout();
+            self.on_silence();
+        }
+        if self.state != State::Open {
             return;
+        }
+        if self.migration.is_some() {
+            self.on_trial_timers(cx);
         }
         for i in 0..self.paths.len() {
             if self.paths[i].timer <= cx.now {
@@ -404,10 +444,11 @@ impl Endpoint for Connection {
         if self.state != State::Open {
             return Time::NEVER;
         }
-        if let ([path], [data], None) = (&self.paths[..], &self.spaces.data[..], &self.multi) {
+        if let ([path], [data], None, None) = (&self.paths[..], &self.spaces.data[..], &self.multi, &self.migration) {
             return path.next_wake(data).min(self.idle_deadline);
         }
         let waits = self.multi.as_ref().map_or(Time::NEVER, |m| m.wait_until);
+        let waits = self.migration.as_ref().map_or(waits, |m| m.next_wake().min(waits));
         let of_path = |(path, data): (&Path, &Space)| path.next_wake(data);
         self.paths.iter().zip(&self.spaces.data).map(of_path).fold(self.idle_deadline, Time::min).min(waits)
     }
@@ -472,6 +513,17 @@ impl Endpoint for Connection {
     fn abandon_path(&mut self, path: PathId, cx: &mut Cx<'_>) -> Result<(), PathError> {
         self.now = cx.now;
         self.give_up(path)
+    }
+
+    fn migrate(&mut self, path: PathId, cx: &mut Cx<'_>) -> Result<(), PathError> {
+        self.now = cx.now;
+        self.begin_migration(path, cx)
+    }
+
+    fn on_new_address(&mut self, of: PathId, path: PathId, change: AddressChange, cx: &mut Cx<'_>) -> bool {
+        self.now = cx.now;
+        self.expect_new_address(of, path, change);
+        true
     }
 
     fn set_backup(&mut self, path: PathId, backup: bool, cx: &mut Cx<'_>) -> Result<(), PathError> {

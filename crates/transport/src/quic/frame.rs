@@ -298,6 +298,11 @@ impl Frame {
         }
     }
 
+    /// Whether it only probes a path (RFC 9000 section 9.1).
+    pub fn is_probing(&self) -> bool {
+        matches!(self, Frame::Padding(_) | Frame::PathChallenge(_) | Frame::PathResponse(_))
+    }
+
     /// Whether the peer must acknowledge it (RFC 9002 section 2).
     #[inline]
     pub fn ack_eliciting(&self) -> bool {

@@ -11,14 +11,14 @@
 //! | `opening` | what can come before or with the handshake: Version Negotiation, Retry, 0-RTT |
 //! | `space` | packet number spaces: those of the handshake once, application data for each path |
 //! | `multipath` | paths that come and go, and which of them a packet takes |
+//! | `migration` | paths whose addresses change |
 //! | `path`, `recovery`, `sent`, `rtt`, `mtu` | RFC 9002 and DPLPMTUD, for each path |
 //! | `received`, `frequency` | acknowledgements to be sent, and how often the peer is asked for them |
 //! | `ecn` | ECN counts and their validation |
 //! | `streams`, `buffer`, `flow` | streams and flow control |
 //! | `trace` | what paths report to probes |
 //!
-//! Not modelled: 0-RTT data that the server refuses, tokens of NEW_TOKEN frames, key updates, connection migration,
-//! session tickets, unidirectional streams, RESET_STREAM and STOP_SENDING.
+//! Not modelled: 0-RTT data that the server refuses, tokens of NEW_TOKEN frames, key updates, session tickets, unidirectional streams, RESET_STREAM and STOP_SENDING.
 
 mod buffer;
 mod config;
@@ -28,6 +28,7 @@ mod few;
 mod flow;
 mod frame;
 mod frequency;
+mod migration;
 mod mtu;
 mod multipath;
 mod opening;

@@ -65,6 +65,10 @@ pub(super) enum Clearance {
 /// A path.
 pub(super) struct Path {
     pub id: PathId,
+    /// Under which number its packets are sent: that of the pair of addresses in use, which migration changes.
+    pub way: PathId,
+    /// Under which number it reports to probes.
+    pub label: PathId,
     pub state: PathState,
     pub challenge: Challenge,
     pub status: Status,
@@ -126,6 +130,8 @@ impl Path {
         };
         Path {
             id,
+            way: id,
+            label: id,
             state: PathState::Active,
             challenge: Challenge::default(),
             status: Status::default(),
@@ -159,7 +165,7 @@ impl Path {
 
     /// A datagram with its payload's size as a packet on this path.
     pub fn wrap(&self, datagram: Datagram, size: u32) -> Packet<Body> {
-        let (path, ecn) = (self.id, self.marking.codepoint());
+        let (path, ecn) = (self.way, self.marking.codepoint());
         Packet { path, ecn, ..Packet::new(size + self.ip_udp, Body::Quic(Box::new(datagram))) }
     }
 

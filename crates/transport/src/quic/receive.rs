@@ -38,7 +38,7 @@ impl Connection {
             self.stats.invalid_packets += 1;
             return;
         };
-        let place = if packet.path.0 == 0 && self.paths.len() == 1 {
+        let place = if packet.path == self.paths[0].way && self.paths.len() == 1 {
             Some(0)
         } else {
             self.now = cx.now;
@@ -47,13 +47,16 @@ impl Connection {
         match place {
             Some(0) => self.receive_on(0, (packet.len, packet.ecn), datagram, cx),
             Some(i) => self.receive_on_other(i, (packet.len, packet.ecn), datagram, cx),
-            None => self.stats.invalid_packets += 1,
+            None => match self.place_of_stray(packet.path, &datagram) {
+                Some(i) => self.receive_aside((i, packet.path), (packet.len, packet.ecn), datagram, cx),
+                None => self.stats.invalid_packets += 1,
+            },
         }
     }
 
     /// The same on another path than the first: apart, so that the common case does not look paths up.
     #[inline(never)]
-    fn receive_on_other(&mut self, i: usize, of: (u32, Ecn), datagram: Box<Datagram>, cx: &mut Cx<'_>) {
+    pub(super) fn receive_on_other(&mut self, i: usize, of: (u32, Ecn), datagram: Box<Datagram>, cx: &mut Cx<'_>) {
         self.receive_on(i, of, datagram, cx);
     }
 
@@ -256,8 +259,8 @@ impl Connection {
             Frame::MaxStreams(limit) => self.streams.on_max_streams(limit, &mut self.events),
             // Credit is renewed as the application reads, whether the peer waits for it or not.
             Frame::DataBlocked(_) | Frame::StreamDataBlocked { .. } | Frame::StreamsBlocked(_) => {}
-            Frame::PathChallenge(data) => self.paths[i].challenge.response = Some(data),
-            Frame::PathResponse(data) => self.on_path_response(data),
+            Frame::PathChallenge(data) => self.on_path_challenge(i, data),
+            Frame::PathResponse(data) => self.on_path_response(data, cx),
             Frame::PathAck(ref both) => {
                 let Some(of) = self.place(both.path) else {
                     return Err("PROTOCOL_VIOLATION: a PATH_ACK frame for a path that does not exist");
@@ -276,10 +279,14 @@ impl Connection {
                 if self.config.role == Role::Server {
                     return Err("PROTOCOL_VIOLATION: a client sent HANDSHAKE_DONE");
                 }
-                if !std::mem::replace(&mut self.progress.confirmed, true) && self.allowed() > 1 {
-                    self.events.push_back(Event::Multipath);
-                }
+                let before = std::mem::replace(&mut self.progress.confirmed, true);
                 self.progress.peer_validated = true;
+                if !before {
+                    if self.allowed() > 1 {
+                        self.events.push_back(Event::Multipath);
+                    }
+                    self.on_confirmed(cx);
+                }
             }
             Frame::ConnectionClose(error) => {
                 // Section 10.2.2: draining, which is silent.

@@ -100,6 +100,10 @@ impl Received {
     pub fn any(&self) -> bool {
         self.largest.is_some()
     }
+    /// The largest packet number processed.
+    pub fn largest(&self) -> Option<u64> {
+        self.largest
+    }
     /// Whether a packet is missing so far below the largest, counting only above what was last acknowledged.
     fn reordered(&self, threshold: u64) -> bool {
         let mut ranges = self.ranges.iter().rev();

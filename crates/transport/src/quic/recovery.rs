@@ -100,7 +100,8 @@ impl Path {
         for range in ack.ranges().rev() {
             sent.acknowledge(range, |number, packet| {
                 newly.packets += 1;
-                newly.eliciting |= packet.ack_eliciting;
+                // Packets of a path that was left give no sample of the RTT.
+                newly.eliciting |= packet.ack_eliciting & packet.in_flight;
                 newly.largest = newly.largest.max(Some((number, packet.sent)));
                 if packet.in_flight {
                     let size = u64::from(packet.size);
@@ -189,7 +190,7 @@ impl Path {
         let latest = cx.now.since(sent);
         let adjusted = self.rtt.update(cx.now, latest, delay);
         stats.count_rtt(latest);
-        cx.record_on(self.id, Metric::Rtt, latest.as_nanos());
+        cx.record_on(self.label, Metric::Rtt, latest.as_nanos());
         self.tell_rtt(latest, cx);
         Some(adjusted)
     }
@@ -218,6 +219,7 @@ impl Path {
                 cc.on_lost(&Lost { now, from: number, to: number + 1, bytes, sent, total_delivered, total_lost });
             });
         space.loss_time = found.next;
+        stats.lost_packets += found.left;
         if found.packets == 0 && found.mtu_probe.is_none() {
             return 0;
         }
@@ -282,7 +284,7 @@ impl Path {
         if cx.probing()
             && let Some(rate) = rate.rate()
         {
-            cx.record_on(self.id, Metric::DeliveryRate, Rate::as_bps(rate));
+            cx.record_on(self.label, Metric::DeliveryRate, Rate::as_bps(rate));
         }
         if about.several {
             self.delivery_rate = rate.rate().or(self.delivery_rate);

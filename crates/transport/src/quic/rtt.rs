@@ -81,6 +81,14 @@ impl Rtt {
         self.first_sample_at
     }
 
+    /// Before there is a sample, the time that PATH_RESPONSE took stands for the initial RTT (section 6.2.2).
+    pub fn suppose(&mut self, round_trip: Option<Span>) {
+        if let (None, Some(initial)) = (self.smoothed, round_trip) {
+            self.initial = initial;
+            self.pto = initial + (initial / 2 * 4).max(self.granularity);
+        }
+    }
+
     /// The probe timeout without the peer's delay (section 6.2.1; section 6.2.2 before there is a sample).
     #[inline]
     pub fn pto(&self) -> Span {

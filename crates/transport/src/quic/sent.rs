@@ -104,6 +104,8 @@ pub(super) struct Losses {
     pub last_sent: Option<Time>,
     /// The longest time between two of them that were to be acknowledged, with nothing in between acknowledged.
     pub span: Span,
+    /// Packets that were sent on a path that the connection has left.
+    pub left: u64,
     /// The size of a lost probe of the datagram size.
     pub mtu_probe: Option<u32>,
     /// When the first packet still missing will be lost.
@@ -251,14 +253,17 @@ impl SentPackets {
                     packet.state = State::Lost;
                     let by_number = largest_acked >= number + packets;
                     let sign = if by_number { LossSign::Reordering } else { LossSign::Time };
-                    tell(number, sign, (!packet.mtu_probe).then_some((packet.size, packet.tx)));
+                    let congestion = packet.in_flight && !packet.mtu_probe;
+                    tell(number, sign, congestion.then_some((packet.size, packet.tx)));
                     self.eliciting -= usize::from(packet.ack_eliciting);
                     if packet.in_flight {
                         found.in_flight += u64::from(packet.size);
                     }
                     let records = std::mem::take(&mut packet.records);
                     lost.extend(records.iter());
-                    if packet.mtu_probe {
+                    if !packet.in_flight {
+                        found.left += 1;
+                    } else if packet.mtu_probe {
                         found.mtu_probe = Some(packet.size);
                     } else {
                         found.packets += 1;
@@ -266,12 +271,11 @@ impl SentPackets {
                         found.last_sent = Some(packet.sent);
                     }
                     // Section 7.6.2: only packets that were to be acknowledged and were sent after the first RTT sample.
-                    if packet.ack_eliciting && since.is_some_and(|since| packet.sent > since) {
+                    if packet.ack_eliciting && packet.in_flight && since.is_some_and(|since| packet.sent > since) {
                         let start = *run.get_or_insert(packet.sent);
                         found.span = found.span.max(packet.sent.since(start));
                     }
-                    let remembered =
-                        LostPacket { number, size: packet.size, declared: now, congestion: !packet.mtu_probe, records };
+                    let remembered = LostPacket { number, size: packet.size, declared: now, congestion, records };
                     let at = self.lost.partition_point(|p| p.number < number);
                     self.lost.insert(at, remembered);
                 }
@@ -291,6 +295,17 @@ impl SentPackets {
         for packet in outstanding.take(packets) {
             records.extend(packet.records.iter());
         }
+    }
+
+    /// The packets outstanding were sent on a path that the connection has left: what becomes of them says nothing of the
+    /// path in use (RFC 9000 section 9.4). They are awaited as if they had been sent `now`.
+    pub fn leave_path(&mut self, now: Time) {
+        self.last_eliciting = self.last_eliciting.map(|_| now);
+        self.ring
+            .iter_mut()
+            .filter(|p| p.state == State::Outstanding)
+            .for_each(|p| (p.in_flight, p.mtu_probe) = (false, false));
+        self.lost.iter_mut().for_each(|p| p.congestion = false);
     }
 
     /// The earliest stream data in flight: the stream with the lowest number, and its offset.

@@ -43,7 +43,7 @@ impl Path {
             state: self.congestion_state(),
             timer: (self.timer != Time::NEVER).then(|| (timer_name(spaces, i), self.timer)),
         };
-        self.reported.update(self.id, now, cx);
+        self.reported.update(self.label, now, cx);
     }
 
     /// Tells of an RTT sample.

@@ -150,11 +150,18 @@ impl Connection {
     pub(super) fn transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         match self.state {
             State::Open if self.opening.answer.is_some() => self.transmit_answer(),
+            State::Open if self.migration.is_some() => self.transmit_moving(cx),
             State::Open if self.paths.len() > 1 => self.transmit_multi(cx),
             State::Open => self.transmit_on(0, true, cx),
             State::Closing { .. } if self.close_pending => self.transmit_close(cx.now),
             _ => None,
         }
+    }
+
+    /// The next packet of a connection whose addresses do not change.
+    #[inline]
+    pub(super) fn transmit_settled(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        if self.paths.len() > 1 { self.transmit_multi(cx) } else { self.transmit_one(0, true, cx) }
     }
 
     /// The next packet on a path; one without data of streams and the like unless it `carries` them.
@@ -194,7 +201,8 @@ impl Connection {
         let fits = |path: &Path| path.in_flight + self.streams.demand().waiting <= path.window();
         let probes_mtu = confirmed && !self.handshake_done_pending && path.state == PathState::Active;
         let mtu_probe = if probes_mtu { path.mtu.wants() } else { None };
-        let mtu_probe = mtu_probe.filter(|_| !content || !fits(path));
+        let may = |size: &u32| (!content || !fits(path)) && path.validation.left() >= u64::from(*size);
+        let mtu_probe = mtu_probe.filter(may);
         if !content && mtu_probe.is_none() {
             // RFC 9002 section 7.8: a sender with nothing to send does not use its window.
             path.window_limited = full || waits;
@@ -339,7 +347,7 @@ impl Connection {
             None => Box::new(datagram),
         };
         let (path, len) = (&self.paths[i], size + self.config.ip_udp);
-        let (path, ecn) = (path.id, path.marking.codepoint());
+        let (path, ecn) = (path.way, path.marking.codepoint());
         Some(Packet { path, ecn, ..Packet::new(len, Body::Quic(datagram)) })
     }
 
@@ -429,7 +437,7 @@ impl Connection {
     }
 
     #[inline]
-    fn after_sending(&mut self, i: usize, used: u32, eliciting: bool) {
+    pub(super) fn after_sending(&mut self, i: usize, used: u32, eliciting: bool) {
         self.stats.sent_all += 1;
         self.paths[i].validation.sent += u64::from(used);
         if eliciting {

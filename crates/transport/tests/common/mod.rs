@@ -10,6 +10,7 @@ pub mod rounds;
 use haltere_net::link::{Link, LinkConfig};
 use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Metric, Packet, PathId, Probe, Span, Time};
+use haltere_transport::path::AddressChange;
 use haltere_transport::{Body, CloseReason, Endpoint, Event, StreamId};
 
 /// What an application did and received.
@@ -88,6 +89,23 @@ pub enum Fate {
 /// Decides the fate of each packet that is sent.
 pub type Fortune = Box<dyn FnMut(&Seen) -> Fate>;
 
+/// A network address translator in front of the client's first address.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nat {
+    /// The number that the server has for the present address; 0 before a rebinding.
+    now: u8,
+    /// The last one that the server knows.
+    told: u8,
+    /// Whether the IP address is new, and not the port alone.
+    address: bool,
+}
+
+/// The first number that a rebound address has at the server.
+const FIRST_REBOUND: u8 = 128;
+
+/// Sees packets that are delivered, and whether they come from the client.
+pub type Watcher = Box<dyn FnMut(bool, &Packet<Body>)>;
+
 /// The world of two endpoints.
 pub struct Pair<C, S> {
     pub now: Time,
@@ -106,6 +124,8 @@ pub struct Pair<C, S> {
     pub keep: bool,
     pub censor: Option<Censor>,
     pub fortune: Option<Fortune>,
+    pub watcher: Option<Watcher>,
+    nat: Nat,
     /// Late packets: when they are sent on, and their sender.
     late: Vec<(Time, bool, Packet<Body>)>,
     /// Calls of `on_wake`.
@@ -139,6 +159,8 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
             keep: false,
             censor: None,
             fortune: None,
+            watcher: None,
+            nat: Nat::default(),
             late: Vec::new(),
             wakes: 0,
             close: true,
@@ -170,6 +192,46 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
         self.client.connect(&mut cx);
         self.settle_client();
         self.go_on(limit)
+    }
+
+    /// The NAT gives the client's first address another port, or another address.
+    pub fn rebind(&mut self, change: AddressChange) {
+        self.nat.now = if self.nat.now == 0 { FIRST_REBOUND } else { self.nat.now + 1 };
+        self.nat.address = change == AddressChange::Address;
+    }
+
+    /// A packet arrives at the client, if the NAT still knows where it belongs.
+    fn reach_client(&mut self, mut packet: Packet<Body>) {
+        let rebound = packet.path.0 == 0 || packet.path.0 >= FIRST_REBOUND;
+        if rebound && packet.path.0 != self.nat.now {
+            return;
+        }
+        if let Some(watcher) = &mut self.watcher {
+            watcher(false, &packet);
+        }
+        if rebound {
+            packet.path = PathId(0);
+        }
+        self.with_client(|client, cx| client.on_packet(packet, cx));
+        self.settle_client();
+    }
+
+    fn reach_server(&mut self, packet: Packet<Body>) {
+        let change = if self.nat.address { AddressChange::Address } else { AddressChange::Port };
+        let news = packet.path.0 >= FIRST_REBOUND && packet.path.0 > self.nat.told;
+        if news {
+            self.nat.told = packet.path.0;
+        }
+        if let Some(watcher) = &mut self.watcher {
+            watcher(true, &packet);
+        }
+        self.with_server(|server, cx| {
+            if news {
+                assert!(server.on_new_address(PathId(0), packet.path, change, cx));
+            }
+            server.on_packet(packet, cx);
+        });
+        self.settle_server();
     }
 
     /// Continues until nothing is left to do or `limit` (since the start) is reached.
@@ -231,21 +293,17 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
             self.offer(from_client, packet);
         }
         while let Some((_, packet)) = self.down.poll(now, &mut cx) {
-            self.with_client(|client, cx| client.on_packet(packet, cx));
-            self.settle_client();
+            self.reach_client(packet);
         }
         while let Some((_, packet)) = self.up.poll(now, &mut cx) {
-            self.with_server(|server, cx| server.on_packet(packet, cx));
-            self.settle_server();
+            self.reach_server(packet);
         }
         for k in 0..self.more.len() {
             while let Some((_, packet)) = self.more[k][1].poll(now, &mut cx) {
-                self.with_client(|client, cx| client.on_packet(packet, cx));
-                self.settle_client();
+                self.reach_client(packet);
             }
             while let Some((_, packet)) = self.more[k][0].poll(now, &mut cx) {
-                self.with_server(|server, cx| server.on_packet(packet, cx));
-                self.settle_server();
+                self.reach_server(packet);
             }
         }
         if self.client.next_wake() <= now {
@@ -324,11 +382,14 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
         self.offer(from_client, packet);
     }
 
-    fn offer(&mut self, from_client: bool, packet: Packet<Body>) {
+    fn offer(&mut self, from_client: bool, mut packet: Packet<Body>) {
+        if from_client && packet.path.0 == 0 {
+            packet.path = PathId(self.nat.now);
+        }
         let mut cx = Cx::new(self.now, ComponentId(2));
         let links = match usize::from(packet.path.0).checked_sub(1) {
             None => [&mut self.up, &mut self.down],
-            Some(_) if self.one_link => [&mut self.up, &mut self.down],
+            Some(_) if self.one_link || packet.path.0 >= FIRST_REBOUND => [&mut self.up, &mut self.down],
             Some(k) => self.more[k].each_mut(),
         };
         let [up, down] = links;

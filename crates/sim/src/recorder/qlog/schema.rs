@@ -70,6 +70,12 @@ pub(super) struct ConnectionState {
 }
 
 #[derive(Serialize)]
+pub(super) struct MigrationState {
+    pub new: &'static str,
+    pub path: u8,
+}
+
+#[derive(Serialize)]
 pub(super) struct ConnectionClosed {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,

@@ -3,12 +3,12 @@
 use super::packets::{self, millis, quic_header};
 use super::schema::{
     self, CommonFields, Configuration, CongestionStateUpdated, ConnectionClosed, ConnectionStarted, ConnectionState,
-    FileHeader, Header, LossTimerUpdated, MetricsUpdated, PacketLost, TcpParameters, TcpParametersSet, TraceHeader,
-    VantagePoint,
+    FileHeader, Header, LossTimerUpdated, MetricsUpdated, MigrationState, PacketLost, TcpParameters, TcpParametersSet,
+    TraceHeader, VantagePoint,
 };
 use crate::recorder::Origin;
 use crate::recorder::spool::Spool;
-use haltere_net::incident::{CongestionState, LossSign, PacketName, Reception, TimerChange, TimerName};
+use haltere_net::incident::{CongestionState, LossSign, MigrationStep, PacketName, Reception, TimerChange, TimerName};
 use haltere_net::{ConnectionId, Incident, Metric, Packet, Span, Time};
 use haltere_transport::tcp::Segment;
 use haltere_transport::{Body, CloseReason, Event};
@@ -284,6 +284,16 @@ impl Vantage {
                     TimerChange::Expired => ("expired", Some(millis(Span::ZERO))),
                 };
                 self.event(at, "recovery:loss_timer_updated", LossTimerUpdated { timer_type, event_type, delta });
+            }
+            Incident::Migration { path, step } => {
+                let new = match step {
+                    MigrationStep::ProbingStarted => "probing_started",
+                    MigrationStep::ProbingAbandoned => "probing_abandoned",
+                    MigrationStep::Started => "migration_started",
+                    MigrationStep::Complete => "migration_complete",
+                    MigrationStep::Abandoned => "migration_abandoned",
+                };
+                self.event(at, "connectivity:migration_state_updated", MigrationState { new, path: path.0 });
             }
             // The packet's frames say so.
             Incident::Carried { .. } => {}
