@@ -150,9 +150,9 @@ impl Connection {
     pub(super) fn transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         match self.state {
             State::Open if self.opening.answer.is_some() => self.transmit_answer(),
+            State::Open if self.paths.len() == 1 && self.migration.is_none() => self.transmit_on(0, true, cx),
             State::Open if self.migration.is_some() => self.transmit_moving(cx),
-            State::Open if self.paths.len() > 1 => self.transmit_multi(cx),
-            State::Open => self.transmit_on(0, true, cx),
+            State::Open => self.transmit_multi(cx),
             State::Closing { .. } if self.close_pending => self.transmit_close(cx.now),
             _ => None,
         }
