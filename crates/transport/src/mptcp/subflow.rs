@@ -342,6 +342,21 @@ mod tests {
     }
 
     #[test]
+    fn a_subflow_that_was_given_up_is_back_with_the_first_packet() {
+        let mut progress = Progress::default();
+        let silent: Vec<_> = (0..5).map(|_| progress.on_timeout()).collect();
+        assert_eq!(silent, [false, true, true, true, true], "the first timeout begins the count");
+        assert!(!progress.is_stale(), "others decide that");
+        progress.give_up();
+        assert!(progress.is_stale());
+        progress.heard += 1;
+        assert!(!progress.is_stale());
+        assert_eq!(progress.silent, 5, "its timer does not count before the next timeout");
+        assert!(!progress.on_timeout());
+        assert_eq!(progress.silent, 0);
+    }
+
+    #[test]
     fn what_came_before_stays() {
         let mut m = Mappings::default();
         m.learn(map(100, 1100, 100));
