@@ -228,8 +228,12 @@ class Emulator:
     """
 
     def __init__(self, spec_json: str) -> None: ...
-    def start(self) -> None:
-        """Start the links in a thread of their own: their time begins. What was sent before is not carried."""
+    def start(self, at_ns: int | None = None) -> None:
+        """Start the links in a thread of their own: their time begins. What was sent before is not carried.
+
+        With `at_ns` their time begins at that instant of the monotonic clock, in ns: traces, outages, and rates and
+        delays that change count from it. A packet that is sent before enters its link then.
+        """
 
     def stop(self) -> str:
         """Stop the links, take the devices away and return what was counted.

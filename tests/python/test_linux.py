@@ -55,6 +55,16 @@ def test_one_seed_gives_one_loss_pattern_in_the_kernel_in_the_emulator_and_in_th
     assert by_emulator["flows"][0]["completion_s"] == pytest.approx(first["completion_s"], rel=0.05)
 
 
+def test_an_outage_begins_when_the_scenario_says() -> None:
+    what = scenario(links="haltere", bottleneck={"outage": [{"from": "400ms", "to": "900ms"}]}, flow={"size": "4MiB"})
+    (real,) = run([what])
+    assert real["status"] == "ok", real["error"]
+    model = json.loads(core.run(core.canonical(what), 1, 0))
+    lost = [link(result)["dropped_outage"] for result in (real, model)]
+    assert lost[1] > 10
+    assert abs(lost[0] - lost[1]) <= 3
+
+
 def test_model_and_kernel_send_the_same_packets() -> None:
     plain = scenario(flow={"size": "4MiB"}, bottleneck={"queue": "100p"})
     (real,) = run([plain])

@@ -11,7 +11,7 @@ fn read(clock: ClockId) -> Result<u64, Errno> {
     Ok((now.tv_sec() as u64).saturating_mul(1_000_000_000).saturating_add(now.tv_nsec() as u64))
 }
 
-/// The machine's monotonic clock since some moment.
+/// The machine's monotonic clock since some moment. Until then it stands at zero.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     start: u64,
@@ -21,7 +21,12 @@ pub(crate) struct Clock {
 impl Clock {
     /// A clock that begins now.
     pub(crate) fn start() -> Result<Clock, Errno> {
-        Ok(Clock { start: read(ClockId::CLOCK_MONOTONIC)?, last: Time::ZERO })
+        Ok(Clock::start_at(read(ClockId::CLOCK_MONOTONIC)?))
+    }
+
+    /// A clock that begins at an instant of `CLOCK_MONOTONIC`, in ns.
+    pub(crate) fn start_at(monotonic_ns: u64) -> Clock {
+        Clock { start: monotonic_ns, last: Time::ZERO }
     }
 
     /// The time; never earlier than it was.

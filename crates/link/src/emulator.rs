@@ -1,6 +1,6 @@
 //! The emulator: devices, and a thread that runs the engine between them.
 
-use crate::clock::thread_cpu;
+use crate::clock::{Clock, thread_cpu};
 use crate::engine::{Engine, Io};
 use crate::port::Kernel;
 use crate::report::{Report, Thread};
@@ -64,6 +64,20 @@ impl Emulator {
     /// # Errors
     /// If it was started before, or the kernel gives neither thread nor timer.
     pub fn start(&mut self) -> Result<(), EmulatorError> {
+        self.begin(Clock::start()?)
+    }
+
+    /// The same, but the time of the links begins at an instant of `CLOCK_MONOTONIC`, in ns: traces, outages, and rates and
+    /// delays that change count from it. A packet that is sent between the start and that instant enters its link at that
+    /// instant.
+    ///
+    /// # Errors
+    /// As [`Emulator::start`].
+    pub fn start_at(&mut self, monotonic_ns: u64) -> Result<(), EmulatorError> {
+        self.begin(Clock::start_at(monotonic_ns))
+    }
+
+    fn begin(&mut self, clock: Clock) -> Result<(), EmulatorError> {
         let (spec, tuns) = match std::mem::replace(&mut self.state, State::Done) {
             State::Made(spec, tuns) => (spec, tuns),
             other => {
@@ -76,7 +90,7 @@ impl Emulator {
         for tun in &tuns {
             discard(tun);
         }
-        let kernel = Kernel::new(tuns, Arc::clone(&stop), manner)?;
+        let kernel = Kernel::new(tuns, Arc::clone(&stop), clock, manner)?;
         let engine = Engine::new(&spec);
         let thread =
             std::thread::Builder::new().name("haltere-link".into()).spawn(move || drive(engine, kernel, manner));

@@ -49,7 +49,7 @@ pub(crate) struct Kernel {
 
 impl Kernel {
     /// Waits for these devices until `stop` is written to.
-    pub(crate) fn new(tuns: Vec<Tun>, stop: Arc<EventFd>, manner: Manner) -> Result<Kernel, Errno> {
+    pub(crate) fn new(tuns: Vec<Tun>, stop: Arc<EventFd>, clock: Clock, manner: Manner) -> Result<Kernel, Errno> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
         epoll.add(&*stop, EpollEvent::new(EpollFlags::EPOLLIN, STOP))?;
@@ -66,7 +66,7 @@ impl Kernel {
             timer,
             armed: Time::NEVER,
             _stop: stop,
-            clock: Clock::start()?,
+            clock,
             last: Time::ZERO,
             spin: manner.spin,
             buffer: vec![0; LONGEST].into(),

@@ -33,9 +33,14 @@ impl Emulator {
         Ok(Emulator(Mutex::new(made.map_err(refuse)?)))
     }
 
-    /// Starts the links: their time begins.
-    fn start(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, Links::start).map_err(refuse)
+    /// Starts the links: their time begins, or does so at `at_ns` of the monotonic clock.
+    #[pyo3(signature = (at_ns = None))]
+    fn start(&self, py: Python<'_>, at_ns: Option<u64>) -> PyResult<()> {
+        let start = |links: &mut Links| match at_ns {
+            Some(at) => links.start_at(at),
+            None => links.start(),
+        };
+        self.with(py, start).map_err(refuse)
     }
 
     /// Stops the links, removes the devices and returns the counters as JSON.

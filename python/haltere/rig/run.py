@@ -70,9 +70,8 @@ def _emulator(rig: Rig, job: Json) -> Iterator[Any]:
         for link, spec in zip(network["links"], rig.emulated, strict=True)
     ]
     spec = {"seed": job["seed"], "replication": job["replication"], "links": links}
-    emulator = _core.Emulator(json.dumps(spec))
-    emulator.start()
-    yield emulator  # it ends with the object, if a run that fails does not stop it
+    # It starts when the run's beginning is known, and ends with the object, if a run that fails does not stop it.
+    yield _core.Emulator(json.dumps(spec))
 
 
 def _measured(rig: Rig, job: Json, emulator: Any) -> Json:
@@ -83,7 +82,9 @@ def _measured(rig: Rig, job: Json, emulator: Any) -> Json:
     phase = _core.clock_phase(job["seed"], job["replication"])
     capture.start()
     try:
-        answer = transfers.make(rig, sample_ns=job.get("sample_ns"), phase_ns=phase)
+        # Outages and other changes of links count from the run's beginning.
+        begin = (lambda _: None) if emulator is None else emulator.start
+        answer = transfers.make(rig, sample_ns=job.get("sample_ns"), phase_ns=phase, begin=begin)
     finally:
         seen = json.loads(capture.stop())
     _count_queues(rig, seen["links"])

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,10 @@ def next_epoch(phase_ns: int) -> int:
     return (time.monotonic_ns() // PHASE_NS + 2) * PHASE_NS + (phase_ns - FIRST_TICK_NS) % PHASE_NS
 
 
-def make(rig: Rig, *, sample_ns: int | None, phase_ns: int) -> Json:
+def make(rig: Rig, *, sample_ns: int | None, phase_ns: int, begin: Callable[[int], None]) -> Json:
     """Make the transfers of a run, with its probes and loads beside them.
+
+    `begin` is told when the run begins, on the monotonic clock in ns, before anything is sent.
 
     Returns:
         What `_core.transfers` returns: `flows` in the plan's order, `series`, `virtual_s`; with probes or loads theirs.
@@ -50,9 +52,12 @@ def make(rig: Rig, *, sample_ns: int | None, phase_ns: int) -> Json:
     with Beside(rig) as beside:
         if others:
             with _serving(rig, others) as stage:
-                answer = stage.fetch(bare, sample_ns, phase_ns, beside)
+                epoch = next_epoch(phase_ns)
+                begin(epoch)
+                answer = stage.fetch(bare, sample_ns, epoch, beside)
         else:
             epoch = next_epoch(phase_ns)
+            begin(epoch)
             beside.start(epoch)
             answer = _bare(rig, bare, epoch, sample_ns) if bare else {"flows": [], "series": []}
         answer["flows"].sort(key=lambda flow: flow["flow"])
@@ -101,8 +106,7 @@ class _Stage:
     def __init__(self, rig: Rig, flows: list[tuple[Flow, Program, Place]]) -> None:
         self.rig, self.flows = rig, flows
 
-    def fetch(self, bare: list[Flow], sample_ns: int | None, phase_ns: int, beside: Beside) -> Json:
-        epoch = next_epoch(phase_ns)
+    def fetch(self, bare: list[Flow], sample_ns: int | None, epoch: int, beside: Beside) -> Json:
         beside.start(epoch)
         answers: list[Json] = []
         threads = [threading.Thread(target=self._fetch, args=(*one, epoch, answers)) for one in self.flows]

@@ -126,7 +126,7 @@ impl Connection {
         if let Some(data) = arrived {
             subflow.arrived.learn(Mapping { subflow: seq, data, len });
         }
-        subflow.heard += 1;
+        subflow.progress.heard += 1;
         if kind == Kind::SynAck && self.mode == Mode::Opening {
             self.mode = Mode::Multipath;
         }

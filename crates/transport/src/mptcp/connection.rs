@@ -425,7 +425,7 @@ impl Endpoint for Connection {
     }
 
     fn path_view(&self, path: PathId) -> Option<PathView> {
-        self.subflows.get(usize::from(path.0))?.as_ref().map(|s| s.view(&self.config))
+        self.subflows.get(usize::from(path.0))?.as_ref().map(|s| s.view())
     }
 
     fn paths(&self) -> usize {

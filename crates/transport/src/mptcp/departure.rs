@@ -72,7 +72,7 @@ impl Connection {
 
     /// Whether the end of the data is told on this subflow: the first that is usable.
     fn carries_end(&self, at: usize) -> bool {
-        let usable = |s: &super::subflow::Subflow| s.state(&self.config).usable();
+        let usable = |s: &super::subflow::Subflow| s.state().usable();
         self.subflows.iter().position(|s| s.as_ref().is_some_and(usable)) == Some(at)
     }
 

@@ -2,6 +2,7 @@
 
 use super::connection::{Connection, Mode};
 use super::sending::piece_end;
+use super::subflow::Subflow;
 use crate::endpoint::Role;
 use crate::path::PathState;
 use haltere_net::{PathId, Span, Time};
@@ -13,8 +14,10 @@ impl Connection {
     /// Notes the longest of the subflows' timeouts, for which the data-level retransmission timer is set from now on (Linux:
     /// `mptcp_set_timeout`, which runs whenever data is to be given to a subflow, and then only).
     pub(super) fn note_timeouts(&mut self, now: Time) {
-        let timers =
-            self.live().filter(|s| s.tcp.is_established() && s.stale == 0).filter_map(|s| s.tcp.timer_left(now));
+        let timers = self
+            .live()
+            .filter(|s| s.tcp.is_established() && s.progress.silent == 0)
+            .filter_map(|s| s.tcp.timer_left(now));
         self.sending.interval = timers.max().filter(|span| !span.is_zero()).unwrap_or(LEAST_TIMEOUT);
     }
 
@@ -45,11 +48,15 @@ impl Connection {
             }
             return;
         }
-        let idle = self.idle_subflow();
-        if let Some(path) = idle {
-            let (start, end) = (self.sending.una, self.sending.next.min(piece_end(self.sending.una)));
-            self.give_to(path, start, end - start);
-            self.account(start, end - start);
+        if let Some(path) = self.idle_subflow() {
+            let start = self.sending.una;
+            let end = self.sending.next.min(piece_end(start));
+            // What the scheduler is about to give to a subflow again is left to it.
+            let end = self.sending.again.first().map_or(end, |again| end.min(again.0));
+            if end > start {
+                self.give_to(path, start, end - start);
+                self.account(start, end - start);
+            }
         }
         // The buffers may hold what others can carry now.
         self.dirty = true;
@@ -61,7 +68,7 @@ impl Connection {
         let (mut active, mut standby, mut least) = (None, None, u32::MAX);
         for at in 0..self.subflows.len() {
             let Some(subflow) = self.subflows[at].as_ref() else { continue };
-            let state = subflow.state(&self.config);
+            let state = subflow.state();
             if !matches!(state, PathState::Active | PathState::Standby | PathState::Suspect) {
                 continue;
             }
@@ -76,34 +83,26 @@ impl Connection {
         active.or(standby.filter(|_| least > 1))
     }
 
-    /// Counts data-level timeouts without news from a subflow. One that has too many is stale: its data is given to
-    /// others.
+    /// Counts data-level timeouts without news from a subflow. One that has too many is stale if another makes progress: all that
+    /// is outstanding is given again, and not to it (Linux: `mptcp_pm_nl_subflow_chk_stale`). Returns the count.
     fn check_progress(&mut self, at: usize) -> u32 {
         let limit = self.config.stale_after;
-        let alternative = self
-            .subflows
-            .iter()
-            .enumerate()
-            .any(|(k, s)| k != at && s.as_ref().is_some_and(|s| s.state(&self.config).usable() && s.stale < limit));
-        let Connection { subflows, sending, config, .. } = self;
-        let Some(Some(subflow)) = subflows.get_mut(at) else { return 0 };
-        if subflow.stale == 0 {
-            (subflow.stale, subflow.stale_mark) = (1, subflow.heard);
-        } else if subflow.stale_mark != subflow.heard {
-            subflow.stale = 0;
-        } else if subflow.stale < config.stale_after || (limit > 0 && alternative) {
-            let was = subflow.is_stale(config);
-            subflow.stale = subflow.stale.saturating_add(1);
-            if subflow.is_stale(config) && !was {
-                sending.give_again(sending.una, sending.next);
-            }
+        let makes_progress = |s: &Subflow| s.state().usable() && s.progress.silent < limit.saturating_sub(1).max(1);
+        let mut others = self.subflows.iter().enumerate().filter(|(k, _)| *k != at);
+        let alternative = others.any(|(_, s)| s.as_ref().is_some_and(makes_progress));
+        let Connection { subflows, sending, .. } = self;
+        let Some(Some(Subflow { progress, .. })) = subflows.get_mut(at) else { return 0 };
+        let silent = progress.on_timeout() && limit > 0 && progress.silent > limit;
+        if silent && alternative && !progress.is_stale() {
+            progress.give_up();
+            sending.give_again(sending.una, sending.next);
         }
-        subflow.stale
+        progress.silent
     }
 
     /// A retransmission timeout of a subflow: others get what it has in flight.
     pub(super) fn repair_timeout(&mut self, at: usize) {
-        let others = self.live().filter(|s| s.state(&self.config).usable()).count() > 1;
+        let others = self.live().filter(|s| s.state().usable()).count() > 1;
         let Connection { subflows, sending, .. } = self;
         let Some(Some(subflow)) = subflows.get_mut(at) else { return };
         let in_row = subflow.tcp.timeouts_in_row();
@@ -125,7 +124,7 @@ impl Connection {
         }
         let Some(slow) = self.carrier_of(una) else { return };
         let Some(slow_rtt) = self.subflow(slow).and_then(|s| s.tcp.srtt()) else { return };
-        let usable = |s: &&super::subflow::Subflow| s.state(&self.config).usable() && s.tcp.has_room();
+        let usable = |s: &&Subflow| s.state().usable() && s.tcp.has_room();
         let fast = self.live().filter(usable).filter(|s| s.tcp.path() != slow);
         let fast = fast.filter_map(|s| Some((s.tcp.srtt()?, s.tcp.path(), s.tcp.mss()))).min();
         let Some((_, path, mss)) = fast.filter(|(rtt, ..)| *rtt < slow_rtt) else { return };

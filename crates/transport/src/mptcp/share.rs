@@ -133,15 +133,15 @@ impl Connection {
 
     /// Whether there is something to decide: a subflow takes data. If none is usable, [`Connection::look`] may find one.
     fn has_place(&self) -> bool {
-        let mut usable = self.subflows.iter().flatten().filter(|s| s.state(&self.config).usable()).peekable();
+        let mut usable = self.subflows.iter().flatten().filter(|s| s.state().usable()).peekable();
         usable.peek().is_none() || usable.any(Subflow::has_place)
     }
 
     /// Looks at all subflows for the scheduler. Where none is usable, the stale ones carry on: there is nothing better.
     pub(super) fn look(&mut self) {
-        let Connection { views, subflows, config, .. } = self;
+        let Connection { views, subflows, .. } = self;
         views.clear();
-        views.extend(subflows.iter().flatten().map(|s| s.view(config)));
+        views.extend(subflows.iter().flatten().map(|s| s.view()));
         if !views.iter().any(|view| view.state.usable()) {
             for view in views.iter_mut().filter(|view| view.state == PathState::Suspect) {
                 view.state = PathState::Active;

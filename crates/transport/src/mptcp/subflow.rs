@@ -108,6 +108,45 @@ impl Mappings {
     }
 }
 
+/// Whether a subflow makes progress, as data-level timeouts see it.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Progress {
+    /// Packets that it has received (Linux: `rcv_tstamp`, the time of the last).
+    pub heard: u64,
+    /// Data-level timeouts in a row with data on it and without news from it (Linux: `stale_count`).
+    pub silent: u32,
+    /// What it had received at the first of these (Linux: `stale_rcv_tstamp`).
+    mark: u64,
+    /// Whether its data was given to others for that (Linux: `stale`).
+    given_up: bool,
+}
+
+impl Progress {
+    /// A data-level timeout while it has data (Linux: `mptcp_pm_subflow_chk_stale`). Returns whether it was silent before.
+    pub fn on_timeout(&mut self) -> bool {
+        if self.silent == 0 {
+            (self.silent, self.mark) = (1, self.heard);
+            return false;
+        }
+        if self.mark != self.heard {
+            (self.silent, self.given_up) = (0, false);
+            return false;
+        }
+        self.silent = self.silent.saturating_add(1);
+        true
+    }
+
+    /// Others get its data. It is stale until something arrives on it.
+    pub fn give_up(&mut self) {
+        self.given_up = true;
+    }
+
+    /// Whether it gets nothing more. A packet that arrives ends that at once (Linux: `mptcp_subflow_active`).
+    pub fn is_stale(&self) -> bool {
+        self.given_up && self.mark == self.heard
+    }
+}
+
 /// A subflow.
 pub(super) struct Subflow {
     pub tcp: tcp::Connection,
@@ -128,11 +167,7 @@ pub(super) struct Subflow {
     pub read: u64,
     /// The bytes that its send buffer holds.
     pub capacity: u64,
-    /// Data-level timeouts without news from it, and what it had acknowledged at the first.
-    pub stale: u32,
-    pub stale_mark: u64,
-    /// Packets that it has received.
-    pub heard: u64,
+    pub progress: Progress,
     /// Retransmission timeouts that were seen.
     pub timeouts: u32,
     /// Whether it may have something to send.
@@ -192,9 +227,7 @@ impl Subflow {
             arrived: Mappings::default(),
             read: 0,
             capacity: config.send_buffer.unwrap_or_else(|| buffer_for(LEAST_SEGMENTS, config)),
-            stale: 0,
-            stale_mark: 0,
-            heard: 0,
+            progress: Progress::default(),
             timeouts: 0,
             ready: true,
             owes: Owed::default(),
@@ -203,12 +236,12 @@ impl Subflow {
         }
     }
 
-    pub fn state(&self, config: &Config) -> PathState {
+    pub fn state(&self) -> PathState {
         if self.abandoned || self.tcp.is_over() {
             PathState::Abandoned
         } else if !self.tcp.is_established() || !self.may_carry() {
             PathState::Validating
-        } else if self.is_stale(config) {
+        } else if self.progress.is_stale() {
             PathState::Suspect
         } else if self.backup {
             PathState::Standby
@@ -223,18 +256,14 @@ impl Subflow {
         !self.joined || self.confirmed
     }
 
-    pub fn is_stale(&self, config: &Config) -> bool {
-        config.stale_after > 0 && self.stale > config.stale_after
-    }
-
     /// Whether its send buffer takes data. A buffer that is not full takes a piece of data as a whole.
     pub fn has_place(&self) -> bool {
         let (in_flight, unsent) = self.tcp.holds();
         in_flight.saturating_add(unsent).saturating_add(self.tcp.buffer_overhead()) < self.capacity
     }
 
-    pub fn view(&self, config: &Config) -> PathView {
-        let view = self.tcp.view(self.state(config));
+    pub fn view(&self) -> PathView {
+        let view = self.tcp.view(self.state());
         // A buffer that is not full takes a piece of data as a whole.
         let capacity = self.capacity.saturating_add(view.mss - 1);
         PathView { capacity, ..view }
@@ -245,7 +274,7 @@ impl Subflow {
     pub fn expand(&mut self, config: &Config) -> bool {
         let window = self.tcp.window();
         let sized = window <= self.sized_for || config.send_buffer.is_some();
-        if sized || !self.tcp.has_room() || !self.state(config).usable() {
+        if sized || !self.tcp.has_room() || !self.state().usable() {
             return false;
         }
         self.sized_for = window;
@@ -320,6 +349,21 @@ mod tests {
         assert_eq!(m.from(140).collect::<Vec<_>>(), [(640, 650), (900, 950)]);
         m.forget_below(150);
         assert_eq!(m.find(120), None);
+    }
+
+    #[test]
+    fn a_subflow_that_was_given_up_is_back_with_the_first_packet() {
+        let mut progress = Progress::default();
+        let silent: Vec<_> = (0..5).map(|_| progress.on_timeout()).collect();
+        assert_eq!(silent, [false, true, true, true, true], "the first timeout begins the count");
+        assert!(!progress.is_stale(), "others decide that");
+        progress.give_up();
+        assert!(progress.is_stale());
+        progress.heard += 1;
+        assert!(!progress.is_stale());
+        assert_eq!(progress.silent, 5, "its timer does not count before the next timeout");
+        assert!(!progress.on_timeout());
+        assert_eq!(progress.silent, 0);
     }
 
     #[test]
