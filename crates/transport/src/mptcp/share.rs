@@ -151,11 +151,11 @@ impl Connection {
 
     /// Looks again at a subflow that was given data.
     fn look_at(&mut self, path: PathId) {
-        let Connection { views, subflows, config, .. } = self;
+        let Connection { views, subflows, .. } = self;
         let subflow = subflows.get(usize::from(path.0)).and_then(Option::as_ref);
         let view = views.iter_mut().find(|view| view.id == path);
-        match (view, subflow.filter(|s| s.state(config).usable())) {
-            (Some(view), Some(subflow)) => *view = subflow.view(config),
+        match (view, subflow.filter(|s| s.state().usable())) {
+            (Some(view), Some(subflow)) => *view = subflow.view(),
             // It carries data because no other is usable.
             _ => self.look(),
         }
