@@ -30,6 +30,15 @@ def test_the_tables_have_a_column_for_every_figure_of_a_result() -> None:
     assert {key for link in result["links"] for key in link} == set(tables.LINK)
 
 
+def test_a_cell_has_a_row_with_a_column_for_each_of_its_figures() -> None:
+    flows = [{"contender": "tcp/cubic", "size": "100kB", "pairs": "all"}]
+    cell = Scenario({"topology": {"kind": "cell", "cell": {"stations": 2}}, "flows": flows})
+    made = run(cell, seed=1)
+    assert {key for one in made.data["cells"] for key in one} == set(tables.CELL)
+    assert made.cells["stations"].to_list() == [2]
+    assert made.cells["frames"].item() >= made.links.filter(link="station 0")["delivered_packets"].sum()
+
+
 def test_a_run_is_a_pure_function_of_its_arguments() -> None:
     first = run(QUICK, seed=3, replication=1)
     assert run(QUICK, seed=3, replication=1).data == first.data

@@ -24,6 +24,8 @@ pub struct LinkCounters {
     pub dropped_mtu: u64,
     /// Lost in an outage.
     pub dropped_outage: u64,
+    /// Dropped by a wireless sender after the last retry.
+    pub dropped_retries: u64,
     /// Marked for congestion.
     pub marked: u64,
     /// The largest backlog seen, in packets.
@@ -41,7 +43,31 @@ pub struct LinkCounters {
 impl LinkCounters {
     /// All drops.
     pub fn dropped(&self) -> u64 {
-        self.dropped_queue + self.dropped_early + self.dropped_loss + self.dropped_mtu + self.dropped_outage
+        let queue = self.dropped_queue + self.dropped_early;
+        queue + self.dropped_loss + self.dropped_mtu + self.dropped_outage + self.dropped_retries
+    }
+
+    /// The counters of two entries of one element together: sums, and the larger of two largest values.
+    #[must_use]
+    pub fn and(self, other: &LinkCounters) -> LinkCounters {
+        LinkCounters {
+            offered: self.offered + other.offered,
+            duplicated: self.duplicated + other.duplicated,
+            delivered: self.delivered + other.delivered,
+            delivered_bytes: self.delivered_bytes + other.delivered_bytes,
+            dropped_queue: self.dropped_queue + other.dropped_queue,
+            dropped_early: self.dropped_early + other.dropped_early,
+            dropped_loss: self.dropped_loss + other.dropped_loss,
+            dropped_mtu: self.dropped_mtu + other.dropped_mtu,
+            dropped_outage: self.dropped_outage + other.dropped_outage,
+            dropped_retries: self.dropped_retries + other.dropped_retries,
+            marked: self.marked + other.marked,
+            max_queue_packets: self.max_queue_packets.max(other.max_queue_packets),
+            max_queue_bytes: self.max_queue_bytes.max(other.max_queue_bytes),
+            served: self.served + other.served,
+            queueing_ns: self.queueing_ns + other.queueing_ns,
+            max_queueing: self.max_queueing.max(other.max_queueing),
+        }
     }
 
     /// Counts the drop of a packet.
@@ -53,6 +79,7 @@ impl LinkCounters {
             DropReason::Loss => &mut self.dropped_loss,
             DropReason::TooBig => &mut self.dropped_mtu,
             DropReason::Outage => &mut self.dropped_outage,
+            DropReason::Retries => &mut self.dropped_retries,
         };
         *counter += 1;
     }

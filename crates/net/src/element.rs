@@ -34,6 +34,7 @@
 use crate::counters::{LinkCounters, Stages};
 use crate::cx::Cx;
 use crate::link::Link;
+use crate::medium::CellCounters;
 use crate::occupancy::Held;
 use crate::packet::{FlowKey, Packet};
 use crate::time::Time;
@@ -101,6 +102,16 @@ pub trait Element<B>: Send {
     /// The counters so far.
     fn counters(&self) -> LinkCounters;
 
+    /// The counters of what was offered at a port. An element with one entry has one set.
+    fn counters_at(&self, _port: Port) -> LinkCounters {
+        self.counters()
+    }
+
+    /// What happened on a shared medium, if it is one.
+    fn cell(&self) -> Option<CellCounters> {
+        None
+    }
+
     /// What each stage held, if the element has a queue discipline and a ring.
     fn stages(&self) -> Option<Stages> {
         None
@@ -109,6 +120,11 @@ pub trait Element<B>: Send {
     /// What it held from the beginning until `until`, which is not before the last call; `None` if it does not count this.
     fn held(&mut self, _until: Time, _cx: &mut Cx<'_>) -> Option<Held> {
         None
+    }
+
+    /// The same of what was offered at a port.
+    fn held_at(&mut self, _port: Port, until: Time, cx: &mut Cx<'_>) -> Option<Held> {
+        self.held(until, cx)
     }
 
     /// Packets inside: waiting, being sent, propagating.
@@ -226,6 +242,24 @@ impl<B: Clone + Send + 'static> Element<B> for AnyElement<B> {
         match self {
             AnyElement::Link(link) => Element::held(link, until, cx),
             AnyElement::Other(element) => element.held(until, cx),
+        }
+    }
+    fn counters_at(&self, port: Port) -> LinkCounters {
+        match self {
+            AnyElement::Link(link) => link.counters(),
+            AnyElement::Other(element) => element.counters_at(port),
+        }
+    }
+    fn held_at(&mut self, port: Port, until: Time, cx: &mut Cx<'_>) -> Option<Held> {
+        match self {
+            AnyElement::Link(link) => Element::held(link, until, cx),
+            AnyElement::Other(element) => element.held_at(port, until, cx),
+        }
+    }
+    fn cell(&self) -> Option<CellCounters> {
+        match self {
+            AnyElement::Link(_) => None,
+            AnyElement::Other(element) => element.cell(),
         }
     }
     fn inside(&self) -> u64 {

@@ -14,6 +14,7 @@ pub mod incident;
 pub mod interface;
 pub mod link;
 pub mod loss;
+pub mod medium;
 pub mod occupancy;
 pub mod packet;
 pub mod queue;

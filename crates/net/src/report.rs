@@ -40,6 +40,8 @@ pub struct LinkResult {
     pub dropped_early: u64,
     /// Lost in an outage.
     pub dropped_outage: u64,
+    /// Dropped by a wireless sender after the last retry.
+    pub dropped_retries: u64,
     /// The longest time that a packet that was sent was in the queue, s.
     pub max_queueing_delay_s: f64,
     /// What its queue discipline and its ring held, if it has a ring.
@@ -145,6 +147,7 @@ impl LinkResult {
             mean_queueing_delay_s: c.queueing_ns as f64 * 1e-9 / c.served.max(1) as f64,
             dropped_early: c.dropped_early,
             dropped_outage: c.dropped_outage,
+            dropped_retries: c.dropped_retries,
             max_queueing_delay_s: c.max_queueing.as_secs_f64(),
             stages: StagesResult::default(),
             occupancy: OccupancyResult::default(),

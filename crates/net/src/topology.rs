@@ -1,6 +1,7 @@
 //! Nodes, links between them, and shortest-path routes.
 
 use crate::link::LinkConfig;
+use crate::medium::CellConfig;
 use crate::packet::Address;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -52,6 +53,17 @@ pub struct Interface {
     pub link: Option<u32>,
 }
 
+/// A medium that several links share.
+#[derive(Clone, Debug)]
+pub struct Medium {
+    /// Its name in results.
+    pub name: String,
+    /// What it is.
+    pub config: CellConfig,
+    /// The link of each station, by number, `down` from the access point.
+    pub links: Vec<u32>,
+}
+
 /// A network of named nodes. A node has an address, and may have one for each of its links.
 #[derive(Clone, Default, Debug)]
 pub struct Topology {
@@ -63,6 +75,7 @@ pub struct Topology {
     interfaces: Vec<Interface>,
     /// The addresses of each node. The first one is the node's main address.
     addresses: Vec<Vec<Address>>,
+    media: Vec<Medium>,
 }
 
 impl Topology {
@@ -113,6 +126,16 @@ impl Topology {
             self.edges.push(Edge { from, to, name: name.to_string(), direction, config });
         }
         self.edges.len() as u32 / 2 - 1
+    }
+
+    /// Lets links share a medium.
+    pub fn share(&mut self, medium: Medium) {
+        self.media.push(medium);
+    }
+
+    /// The media that links share.
+    pub fn media(&self) -> &[Medium] {
+        &self.media
     }
 
     /// Gives a node's end of a link an address of its own. Packets from this address leave on this link, and packets to

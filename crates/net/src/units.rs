@@ -148,6 +148,23 @@ pub fn parse_bytes(text: &str) -> Result<Bytes, QuantityError> {
     Ok(Bytes((bytes + 0.5) as u64))
 }
 
+/// Parses a distance, in metres: `5m`, `0.5m`, `2km`.
+pub fn parse_metres(text: &str) -> Result<f64, QuantityError> {
+    quantity(text, "a distance: write a number and m or km, as in \"5m\"", |unit| match unit {
+        "m" => Some(1.0),
+        "km" => Some(1000.0),
+        _ => None,
+    })
+}
+
+/// Parses the width of a channel, in MHz: `20MHz`.
+pub fn parse_mhz(text: &str) -> Result<u32, QuantityError> {
+    let expected = "the width of a channel: write a whole number and MHz, as in \"20MHz\"";
+    let mhz = quantity(text, expected, |unit| (unit == "MHz").then_some(1.0))?;
+    let whole = mhz as u32;
+    if f64::from(whole) == mhz { Ok(whole) } else { Err(QuantityError { given: text.to_string(), expected }) }
+}
+
 /// Parses a probability: `1%` or a number between 0 and 1 such as `0.01`.
 pub fn parse_probability(text: &str) -> Result<f64, QuantityError> {
     let expected = "a probability: write a percentage such as \"1%\", or a number from 0 to 1";

@@ -8,13 +8,14 @@ pub use describe::{Description, describe};
 use crate::capture::Capture;
 use crate::contender::Contender;
 use crate::scenario::{
-    self, DirectionSpec, Kind, LinkSpec, ProbeKind, Quantity, RateSpec, Renewed, Scenario, ScenarioError, Side,
+    self, CellSpec, DirectionSpec, Kind, LinkSpec, ProbeKind, Quantity, RateSpec, Renewed, Scenario, ScenarioError,
+    Side,
 };
 use crate::world::{Change, Move};
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::Loss;
 use haltere_net::rng::{Stream, Streams};
-use haltere_net::topology::{Edge, NodeId, Router, Topology};
+use haltere_net::topology::{Edge, Medium, NodeId, Router, Topology};
 use haltere_net::{Address, PathId, Rate, Span, Time};
 use haltere_transport::datagram::HEADERS;
 use haltere_transport::path::AddressChange;
@@ -23,6 +24,8 @@ use std::collections::BTreeSet;
 /// The longest route, in links: the largest number that IP's TTL allows (RFC 791 section 3.1), and that packets can
 /// count.
 const MAX_HOPS: usize = 255;
+/// The rate of wired links that a scenario says nothing of.
+const WIRED: Rate = Rate::from_bps(1_000_000_000);
 
 /// A scenario's network.
 pub struct Network {
@@ -301,6 +304,10 @@ fn ends(scenario: &Scenario, pair: Option<u32>, server: &Option<String>, client:
             let pair = pair.unwrap_or(0);
             (format!("server {pair}"), format!("client {pair}"))
         }
+        Kind::Cell => {
+            let station = scenario.topology.cell.as_ref().map(|cell| cell.station(pair.unwrap_or(0) as usize));
+            ("server".into(), station.unwrap_or_default())
+        }
         Kind::Graph => (server.clone().unwrap_or_default(), client.clone().unwrap_or_default()),
     }
 }
@@ -315,8 +322,7 @@ fn topology(scenario: &Scenario) -> Result<Topology, ScenarioError> {
             net.join("link", server, client, down, up);
         }
         Kind::Dumbbell => {
-            let default =
-                LinkSpec { rate: Some(RateSpec::Constant(Rate::from_bps(1_000_000_000))), ..LinkSpec::default() };
+            let default = LinkSpec { rate: Some(RateSpec::Constant(WIRED)), ..LinkSpec::default() };
             let access = spec.access.clone().unwrap_or(default);
             let (near, far) = (net.node("router 1"), net.node("router 2"));
             let (access_down, access_up) = link_configs(&access, "topology.access", Span::ZERO)?;
@@ -330,6 +336,14 @@ fn topology(scenario: &Scenario) -> Result<Topology, ScenarioError> {
                 net.join(&format!("server access {pair}"), server, near, access_down.clone(), access_up.clone());
                 net.join(&format!("client access {pair}"), far, client, access_down.clone(), access_up.clone());
             }
+        }
+        Kind::Cell => {
+            let default = LinkSpec { rate: Some(RateSpec::Constant(WIRED)), ..LinkSpec::default() };
+            let cell = spec.cell.clone().unwrap_or_default();
+            let (server, access_point) = (net.node("server"), net.node(cell.access_point()));
+            let wired = spec.link.as_ref().unwrap_or(&default);
+            let (down, up) = link_configs(wired, "topology.link", Span::ZERO)?;
+            net.join("link", server, access_point, down, up);
         }
         Kind::Multipath => {
             let (server, client) = (net.node("server"), net.node("client"));
@@ -346,10 +360,34 @@ fn topology(scenario: &Scenario) -> Result<Topology, ScenarioError> {
                 let (down, up) = link_configs(&link.link, "topology.links", Span::ZERO)?;
                 net.join(&link.name(), from, to, down, up);
             }
-            give_addresses(&mut net, scenario);
         }
     }
+    for (path, cell) in spec.all_cells() {
+        add_cell(&mut net, spec, cell, &path)?;
+    }
+    if spec.kind == Kind::Graph {
+        give_addresses(&mut net, scenario);
+    }
     Ok(net)
+}
+
+/// Adds a cell: a link from its access point to each station, which share a medium.
+fn add_cell(net: &mut Topology, spec: &scenario::Topology, cell: &CellSpec, path: &str) -> Result<(), ScenarioError> {
+    let config = cell.config(path)?;
+    let access_point = net.node(cell.access_point());
+    let links = cell.links(&config, path)?.into_iter().enumerate().map(|(k, directions)| {
+        let (mut down, mut up) = directions;
+        for config in [&mut down, &mut up] {
+            let scale = config.scale(config.delay * 2);
+            config.queue.resolve(&scale);
+        }
+        let name = cell.station(k);
+        let station = net.node(&name);
+        net.join(&spec.station_link(cell, &name), access_point, station, down, up)
+    });
+    let links = links.collect();
+    net.share(Medium { name: cell.name().to_string(), config, links });
+    Ok(())
 }
 
 /// Gives the hosts of flows that use several paths an address on each of their links. Other nodes have one address.

@@ -52,10 +52,7 @@ pub fn trace_at(
     let (series, schedules) = recorded;
     let series = series.into_iter().filter_map(|s| {
         let who = match s.who.0.checked_sub(links) {
-            None => {
-                let edge = &run.world.topology().edges()[s.who.0 as usize];
-                format!("{} {}", edge.name, edge.direction.name())
-            }
+            None => run.world.element_name(s.who.0),
             Some(process) => match run.owner(ProcessId(process)) {
                 // The server's window controls the data.
                 Owner::Flow(flow, Role::Server) if s.metric != Metric::Held => format!("flow {flow}"),
@@ -130,7 +127,7 @@ fn drive(
     };
     let span = |q: Quantity<Span>| Time::ZERO + q.0;
     let end = scenario.duration.or(scenario.time_limit).map_or(Time::ZERO + DEFAULT_TIME_LIMIT, span);
-    let held = vec![None; run.world.elements().len()];
+    let held = vec![None; run.world.topology().edges().len()];
     let mut baseline = Baseline { from: Time::ZERO, bytes: vec![0; run.flows.len()], held };
     let mut noted: Vec<Noted> = if files.is_some() { vec![Noted::new(); flows] } else { Vec::new() };
     let mut outcome = Ok(false);

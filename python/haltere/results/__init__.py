@@ -61,6 +61,11 @@ class Results:
         """A row a load: the run's factors, packets and bytes sent and received."""
         return self._extra("loads")
 
+    @cached_property
+    def cells(self) -> pl.DataFrame:
+        """A row a cell of 802.11: the run's factors, transmissions, collisions, retries and how long it was busy."""
+        return self._extra("cells")
+
     def _extra(self, name: str) -> pl.DataFrame:
         """Return a table that is there only if it has rows."""
         if (self.path / f"{name}.parquet").exists():

@@ -64,6 +64,7 @@ LINK: dict[str, pl.DataType] = {
     "mean_queueing_delay_s": pl.Float64(),
     "dropped_early": pl.Int64(),
     "dropped_outage": pl.Int64(),
+    "dropped_retries": pl.Int64(),
     "max_queueing_delay_s": pl.Float64(),
     "max_qdisc_packets": pl.Int64(),
     "max_qdisc_bytes": pl.Int64(),
@@ -79,6 +80,19 @@ LINK: dict[str, pl.DataType] = {
     "mean_ring_packets": pl.Float64(),
     "mean_ring_bytes": pl.Float64(),
 }
+CELL: dict[str, pl.DataType] = {
+    "cell": pl.String(),
+    "stations": pl.Int64(),
+    "transmissions": pl.Int64(),
+    "frames": pl.Int64(),
+    "retries": pl.Int64(),
+    "collisions": pl.Int64(),
+    "collided": pl.Int64(),
+    "dropped_retries": pl.Int64(),
+    "busy_s": pl.Float64(),
+    "busy_ratio": pl.Float64(),
+}
+"""What happened on the medium of a cell of IEEE 802.11."""
 PROBE: dict[str, pl.DataType] = {
     "probe": pl.Int64(),
     "probe_kind": pl.String(),
@@ -135,8 +149,8 @@ RUN: dict[str, pl.DataType] = {
 the run, how often it was made, how late packets left the links, and what it cost."""
 PATH: dict[str, pl.DataType] = {"path_rtt_s": pl.Float64(), "path_hops": pl.Int64()}
 """The measured path that a run was over, where its topology is drawn from such."""
-EXTRA = ("latency", "probes", "loads")
-"""The tables that there are only if a run had probes or loads."""
+EXTRA = ("latency", "probes", "loads", "cells")
+"""The tables that there are only if a run had probes, loads or cells."""
 BOTTLENECK = (
     "delivered_packets",
     "delivered_bytes",
@@ -160,7 +174,7 @@ BOTTLENECK = (
 KEY = ("run_id", "experiment", "treatment", "fidelity", "replication", "seed")
 """The columns that tell runs apart, beside the factors."""
 COLUMNS = frozenset(
-    [*KEY, *RUN, *PATH, *FLOW, *LINK, *PROBE, *SAMPLE, *LOAD, *(f"bottleneck_{name}" for name in BOTTLENECK)]
+    [*KEY, *RUN, *PATH, *FLOW, *LINK, *PROBE, *SAMPLE, *LOAD, *CELL, *(f"bottleneck_{name}" for name in BOTTLENECK)]
 )
 """The names of all columns but the factors."""
 
@@ -168,7 +182,7 @@ COLUMNS = frozenset(
 def build(
     runs: Sequence[Run], finished: Mapping[str, str], factors: Mapping[str, Sequence[str]]
 ) -> dict[str, pl.DataFrame]:
-    """Return the frames `runs`, `flows`, `links`, `latency`, `probes` and `loads`, with rows in the order of `runs`.
+    """Return the frames `runs`, `flows`, `links`, `latency`, `probes`, `loads` and `cells`, with rows in the order of `runs`.
 
     Args:
         runs: the runs, each of which must have finished.
@@ -208,6 +222,7 @@ def build(
         rows["latency"] += [(*key, *(probe.get(name) for name in PROBE)) for probe in probes]
         rows["probes"] += [(run.id, *sample) for probe in probes for sample in samples(probe)]
         rows["loads"] += [(*key, *(load.get(name) for name in LOAD)) for load in loads]
+        rows["cells"] += [(*key, *(cell.get(name) for name in CELL)) for cell in result.get("cells", [])]
     schemas: dict[str, dict[str, pl.DataType]] = {
         "runs": keys | {"seed": pl.Int64()} | PATH | RUN | bottleneck,
         "flows": keys | FLOW,
@@ -215,6 +230,7 @@ def build(
         "latency": keys | PROBE,
         "probes": {"run_id": keys["run_id"]} | SAMPLE,
         "loads": keys | LOAD,
+        "cells": keys | CELL,
     }
     return {name: pl.DataFrame(rows[name], schema=schema, orient="row") for name, schema in schemas.items()}
 

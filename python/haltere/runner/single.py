@@ -66,6 +66,11 @@ class RunResult:
         """A row a load."""
         return pl.DataFrame(self.data.get("loads", []), schema=tables.LOAD)
 
+    @cached_property
+    def cells(self) -> pl.DataFrame:
+        """A row a cell of 802.11."""
+        return pl.DataFrame(self.data.get("cells", []), schema=tables.CELL)
+
     def __repr__(self) -> str:
         return f"<RunResult {self.status}: {len(self.data['flows'])} flows, {self.data['virtual_s']} s of virtual time>"
 

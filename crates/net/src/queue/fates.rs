@@ -16,6 +16,8 @@ pub enum DropReason {
     TooBig,
     /// The link was out.
     Outage,
+    /// A wireless sender had sent it as often as it may, without an answer.
+    Retries,
 }
 
 /// The fate of a packet.

@@ -2,12 +2,14 @@
 //!
 //! | file | holds |
 //! |---|---|
+//! | `elements` | the network elements |
 //! | `endpoints` | the transport of each end of a flow |
 //! | `transports` | who makes one for each connection of a process |
 //! | `loads` | the processes of a load |
 //! | `probes` | the processes of a probe |
 //! | `talk` | what its applications say |
 
+mod elements;
 mod endpoints;
 pub(crate) mod loads;
 mod probes;
@@ -16,15 +18,12 @@ mod transports;
 
 use crate::contender::{Contender, Transport};
 use crate::fidelity::{Fidelity, Subject};
-use crate::middlebox::StripsOptions;
-use crate::network::{FlowPath, Network, network, stream_name};
+use crate::network::{FlowPath, Network, network};
 use crate::recorder::{self, Files, Recorder};
 use crate::scenario::{Flow, Load, Probe, Scenario, ScenarioError};
 use crate::stack::Past;
-use crate::world::{Elements, Port, Process, ProcessId, Remote, Spawn, World};
+use crate::world::{Port, Process, ProcessId, Remote, Spawn, World};
 use endpoints::{Worker, udp_payload};
-use haltere_net::element::AnyElement;
-use haltere_net::interface::Crediting;
 use haltere_net::rng::Streams;
 use haltere_net::topology::NodeId;
 use haltere_net::{ConnectionId, Span, Time};
@@ -219,16 +218,7 @@ pub(crate) fn build(
         spawns.extend(loads::spawns(load, &between, connection, &streams.named(&format!("load {i}/periods"))));
     }
     let hosts: BTreeSet<NodeId> = spawns.iter().map(|spawn| spawn.node).collect();
-    let elements = topology.edges().iter().map(|edge| {
-        // Sockets wait for the credits of their own node's interfaces only.
-        let crediting = if hosts.contains(&edge.from) { Crediting::On } else { Crediting::Off };
-        let link = AnyElement::of(&edge.config, &stream_name(edge), streams, crediting);
-        match scenario.topology.strips_options(&edge.name) {
-            true => AnyElement::Other(Box::new(StripsOptions::before(link))),
-            false => link,
-        }
-    });
-    let elements = Elements::each(elements.collect());
+    let elements = elements::elements(scenario, &topology, &hosts, streams)?;
     let world = World::new(topology, elements, spawns, recorder);
     Ok(Run {
         world,

@@ -183,6 +183,11 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
             format!("the link {:?} has strip_options: only the simulator has middleboxes, leave it out", edge.name);
         return Err(ScenarioError { path: "topology".into(), message });
     }
+    if let Some((path, _)) = scenario.topology.all_cells().next() {
+        let message = "a cell of 802.11 exists in virtual time only: choose fidelity \"model\" or \"stack\", or give a link \
+                       with a rate and a loss in its place";
+        return Err(ScenarioError { path, message: message.into() });
+    }
     // Directions are in pairs, down and up, in the order in which links were added.
     let links = edges.chunks_exact(2).map(|pair| LinkDescription {
         name: pair[0].name.clone(),

@@ -1,10 +1,12 @@
 //! The results of a run.
 
+mod cells;
 mod loads;
 mod probes;
 mod summary;
 
 use crate::recorder::Carried;
+pub use cells::CellResult;
 pub use haltere_net::report::LinkResult;
 use haltere_transport::reordering::{Reordering, THRESHOLD};
 pub use loads::LoadResult;
@@ -29,6 +31,9 @@ pub struct RunResult {
     pub flows: Vec<FlowResult>,
     /// The directions of links.
     pub links: Vec<LinkResult>,
+    /// The cells of IEEE 802.11, in the order of the scenario.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cells: Vec<CellResult>,
     /// The probes, in the scenario's order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub probes: Vec<ProbeResult>,

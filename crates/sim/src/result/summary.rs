@@ -16,7 +16,7 @@ pub struct Baseline {
     pub from: Time,
     /// The bytes that each flow had received until then.
     pub bytes: Vec<u64>,
-    /// What each network element had held until then.
+    /// What each link direction had held until then.
     pub held: Vec<Option<Held>>,
 }
 
@@ -49,9 +49,9 @@ impl Run {
         if outcome.is_err() {
             flows.iter_mut().for_each(|f| f.status = "failed");
         }
-        let edges = self.world.topology().edges().iter().zip(self.world.elements());
-        let links = edges.zip(occupancy).map(|((edge, link), occupancy)| {
-            let result = LinkResult::new(&edge.name, edge.direction, link.counters());
+        let edges = self.world.topology().edges().iter().zip(self.world.entries());
+        let links = edges.zip(occupancy).map(|((edge, (link, port)), occupancy)| {
+            let result = LinkResult::new(&edge.name, edge.direction, link.counters_at(port));
             result.with_stages(link.stages()).with_occupancy(occupancy)
         });
         let clients = (0..self.flows.len()).map(|flow| &self.world.processes()[FlowEnds::of(flow).client.0 as usize]);
@@ -63,6 +63,7 @@ impl Run {
             data_packets: clients.map(|client| client.stats().received_packets).sum(),
             flows,
             links: links.collect(),
+            cells: self.cell_results(),
             probes: (0..self.probes.len()).map(|i| self.probe_result(i)).collect(),
             loads: (0..self.loads.len()).map(|i| self.load_result(i)).collect(),
         }

@@ -3,6 +3,7 @@
 //! Quantities are strings with units. Unknown fields are errors. An error names the field by its path and says what was
 //! given and what would be right.
 
+mod cell;
 mod flow;
 mod link;
 mod load;
@@ -11,6 +12,7 @@ mod place;
 mod probe;
 mod quantity;
 
+pub use cell::{Access, CellDirection, CellSpec, RadioSpec, Retries, StandardName, StationSpec, Stations, Unlimited};
 pub use flow::{App, Flow, Migrate, Rebind, Renewed, Way};
 pub use link::{
     Course, DelaySpec, DelayTable, DirectionSpec, Distribution, JitterSpec, JitterTable, LinkSpec, LossName, LossSpec,
@@ -87,6 +89,8 @@ pub enum Kind {
     Dumbbell,
     /// A server and a client with several links between them. Each has an address on each link.
     Multipath,
+    /// A server, and clients that are stations of a cell of IEEE 802.11. A link joins the server with the access point.
+    Cell,
     /// Any nodes and links.
     Graph,
 }
@@ -120,7 +124,8 @@ pub struct Topology {
     /// Dumbbell: number of server-client pairs (default 1).
     #[serde(default)]
     pub pairs: Option<u32>,
-    /// Point to point: the link, `down` from server to client.
+    /// Point to point: the link, `down` from server to client. Cell: the link from the server to the access point (default
+    /// 1Gbit/s without delay).
     #[serde(default)]
     pub link: Option<LinkSpec>,
     /// Dumbbell: the link between the routers.
@@ -133,9 +138,15 @@ pub struct Topology {
     /// a single path uses the first.
     #[serde(default)]
     pub paths: Option<Vec<LinkSpec>>,
-    /// Graph: the links. The nodes are those that the links name.
+    /// Graph: the links. The nodes are those that the links and cells name.
     #[serde(default)]
     pub links: Option<Vec<GraphLink>>,
+    /// Cell: the cell. Client k is its station k, which flows choose by `pair`.
+    #[serde(default)]
+    pub cell: Option<CellSpec>,
+    /// Graph: cells of IEEE 802.11.
+    #[serde(default)]
+    pub cells: Option<Vec<CellSpec>>,
 }
 
 /// A link of a graph.
@@ -181,7 +192,7 @@ impl Scenario {
     pub fn from_json(json: &str) -> Result<Scenario, ScenarioError> {
         let mut scenario: Scenario = read(json)?;
         scenario.check()?;
-        let count = scenario.topology.pairs.unwrap_or(1);
+        let count = scenario.topology.pair_count();
         let copies = |flow: &Flow| flow.copies.unwrap_or(1) as usize;
         let each = |flow: Flow| -> Vec<Flow> {
             let one = Flow { copies: None, pairs: None, ..flow.clone() };
@@ -257,6 +268,7 @@ impl Topology {
         let of_graph = self.links.iter().flatten().find(|link| link.name() == name);
         let link = match self.kind {
             Kind::PointToPoint => self.link.as_ref(),
+            Kind::Cell => self.link.as_ref().filter(|_| name == "link"),
             Kind::Dumbbell if name == "bottleneck" => self.bottleneck.as_ref(),
             Kind::Dumbbell => self.access.as_ref(),
             Kind::Multipath => of_paths.map(|(_, link)| link),
@@ -270,12 +282,14 @@ impl Topology {
             Kind::PointToPoint => ("link", self.link.is_some()),
             Kind::Dumbbell => ("bottleneck", self.bottleneck.is_some()),
             Kind::Multipath => ("paths", self.paths.is_some()),
-            Kind::Graph => ("links", self.links.is_some()),
+            Kind::Cell => ("cell", self.cell.is_some()),
+            Kind::Graph => ("links", self.links.is_some() || self.cells.is_some()),
         };
         let name = match self.kind {
             Kind::PointToPoint => "point-to-point",
             Kind::Dumbbell => "dumbbell",
             Kind::Multipath => "multipath network",
+            Kind::Cell => "cell",
             Kind::Graph => "graph",
         };
         if !required.1 {
@@ -283,14 +297,16 @@ impl Topology {
             return Err(error("topology", format!("a {name} needs the {what} topology.{}", required.0)));
         }
         let given = [
-            ("pairs", self.pairs.is_some(), Kind::Dumbbell),
-            ("link", self.link.is_some(), Kind::PointToPoint),
-            ("bottleneck", self.bottleneck.is_some(), Kind::Dumbbell),
-            ("access", self.access.is_some(), Kind::Dumbbell),
-            ("paths", self.paths.is_some(), Kind::Multipath),
-            ("links", self.links.is_some(), Kind::Graph),
+            ("pairs", self.pairs.is_some(), [Kind::Dumbbell].as_slice()),
+            ("link", self.link.is_some(), &[Kind::PointToPoint, Kind::Cell]),
+            ("bottleneck", self.bottleneck.is_some(), &[Kind::Dumbbell]),
+            ("access", self.access.is_some(), &[Kind::Dumbbell]),
+            ("paths", self.paths.is_some(), &[Kind::Multipath]),
+            ("links", self.links.is_some(), &[Kind::Graph]),
+            ("cell", self.cell.is_some(), &[Kind::Cell]),
+            ("cells", self.cells.is_some(), &[Kind::Graph]),
         ];
-        if let Some((field, ..)) = given.iter().find(|(_, present, kind)| *present && *kind != self.kind) {
+        if let Some((field, ..)) = given.iter().find(|(_, present, kinds)| *present && !kinds.contains(&self.kind)) {
             return Err(error(format!("topology.{field}"), format!("a {name} has no {field}: leave it out")));
         }
         if let Some(pairs) = self.pairs.filter(|p| !(1..=100_000).contains(p)) {
@@ -323,7 +339,36 @@ impl Topology {
             no_backup(&link.link, &format!("topology.links[{i}]"))?;
             link.link.check(&format!("topology.links[{i}].link"))?;
         }
+        for (path, cell) in self.all_cells() {
+            cell.check(&path)?;
+            let own = [cell.name().to_string()].into_iter();
+            let all = own.chain(cell.station_names().map(|station| self.station_link(cell, &station)));
+            if let Some(name) = all.into_iter().find(|name| !names.insert(name.clone())) {
+                let message = format!("a link or a cell before it is called {name:?} too: give this one another name");
+                return Err(error(format!("{path}.name"), message));
+            }
+        }
         Ok(())
+    }
+
+    /// All cells, with their paths.
+    pub(crate) fn all_cells(&self) -> impl Iterator<Item = (String, &CellSpec)> {
+        let one = self.cell.iter().map(|cell| ("topology.cell".to_string(), cell));
+        let several = self.cells.iter().flatten().enumerate();
+        one.chain(several.map(|(i, cell)| (format!("topology.cells[{i}]"), cell)))
+    }
+
+    /// How many pairs of hosts there are to choose from.
+    pub(crate) fn pair_count(&self) -> u32 {
+        match &self.cell {
+            Some(cell) => cell.count() as u32,
+            None => self.pairs.unwrap_or(1),
+        }
+    }
+
+    /// The name in results of the link of a station.
+    pub(crate) fn station_link(&self, cell: &CellSpec, station: &str) -> String {
+        if self.kind == Kind::Cell { station.to_string() } else { format!("{}/{station}", cell.name()) }
     }
 }
 

@@ -50,9 +50,13 @@ impl Place<'_> {
     pub fn check(&self, path: &str, what: &str, topology: &Topology) -> Result<(), ScenarioError> {
         let graph = topology.kind == Kind::Graph;
         if let Some(pair) = self.pair {
-            let pairs = topology.pairs.unwrap_or(1);
+            let pairs = topology.pair_count();
             if graph {
                 return Err(error(format!("{path}.pair"), "a graph has no pairs: name the nodes as server and client"));
+            }
+            if topology.kind == Kind::Cell && pair >= pairs {
+                let message = format!("{pair}: the cell has {pairs} stations, numbered from 0 to {}", pairs - 1);
+                return Err(error(format!("{path}.pair"), message));
             }
             if topology.kind == Kind::Dumbbell && pair >= pairs {
                 let message = format!("{pair}: the dumbbell has {pairs} pairs, numbered from 0 to {}", pairs - 1);
@@ -61,14 +65,18 @@ impl Place<'_> {
         }
         if let Some(pairs) = self.pairs {
             let field = format!("{path}.pairs");
-            if topology.kind != Kind::Dumbbell {
-                return Err(error(field, "only a dumbbell has pairs: leave it out"));
+            if !matches!(topology.kind, Kind::Dumbbell | Kind::Cell) {
+                return Err(error(field, "only a dumbbell and a cell have pairs: leave it out"));
             }
             if self.pair.is_some() {
                 return Err(error(field, format!("the {what} has a pair already: leave one of pair and pairs out")));
             }
-            if pairs.numbers(topology.pairs.unwrap_or(1)).next().is_none() {
-                return Err(error(field, "the dumbbell has one pair, number 0: give topology.pairs at least 2"));
+            if pairs.numbers(topology.pair_count()).next().is_none() {
+                let message = match topology.kind {
+                    Kind::Cell => "the cell has one station, number 0: give topology.cell.stations at least 2",
+                    _ => "the dumbbell has one pair, number 0: give topology.pairs at least 2",
+                };
+                return Err(error(field, message));
             }
         }
         for (field, node) in [("server", self.server), ("client", self.client)] {
@@ -81,8 +89,12 @@ impl Place<'_> {
                     ));
                 }
                 Some(name) => {
-                    let known = topology.links.iter().flatten().any(|l| l.from == *name || l.to == *name);
-                    if !known {
+                    let linked = topology.links.iter().flatten().any(|l| l.from == *name || l.to == *name);
+                    let in_cell =
+                        topology.cells.iter().flatten().any(|cell| {
+                            cell.access_point() == name || cell.station_names().any(|station| station == name)
+                        });
+                    if !linked && !in_cell {
                         return Err(error(format!("{path}.{field}"), format!("no link joins a node called {name:?}")));
                     }
                 }

@@ -387,11 +387,27 @@ impl World {
     pub fn elements(&self) -> &[AnyElement<Body>] {
         &self.elements
     }
-    /// What each network element held from the beginning until now. The run goes on as if this had not been asked.
+    /// The network element and the entry of each link direction of the topology.
+    pub fn entries(&self) -> impl Iterator<Item = (&AnyElement<Body>, Entry)> {
+        self.tables.entries().iter().map(|&(element, port)| (&self.elements[element as usize], port))
+    }
+    /// What each link direction of the topology held from the beginning until now. The run goes on as if this had not been
+    /// asked.
     pub fn held(&mut self) -> Vec<Option<Held>> {
-        let (now, recorder) = (self.now, &mut self.recorder);
-        let elements = (0..).zip(&mut self.elements);
-        elements.map(|(me, element)| element.held(now, &mut context(now, me, recorder))).collect()
+        let (now, recorder, elements) = (self.now, &mut self.recorder, &mut self.elements);
+        let entries = self.tables.entries().iter();
+        let held = entries.map(|&(me, port)| elements[me as usize].held_at(port, now, &mut context(now, me, recorder)));
+        held.collect()
+    }
+    /// The name of a network element: that of its medium, or of its only link direction.
+    pub fn element_name(&self, number: u32) -> String {
+        let (topology, entries) = (self.tables.topology(), self.tables.entries());
+        let of = |edge: u32| entries.get(edge as usize).is_some_and(|(element, _)| *element == number);
+        if let Some(medium) = topology.media().iter().find(|medium| medium.links.iter().any(|link| of(2 * link))) {
+            return medium.name.clone();
+        }
+        let edge = topology.edges().iter().zip(0..).find(|(_, edge)| of(*edge)).map(|(edge, _)| edge);
+        edge.map_or_else(String::new, |edge| format!("{} {}", edge.name, edge.direction.name()))
     }
     /// The network.
     pub fn topology(&self) -> &Topology {

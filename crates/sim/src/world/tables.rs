@@ -107,6 +107,11 @@ impl Tables {
         &self.topology
     }
 
+    /// What each link direction of the topology is an entry to.
+    pub fn entries(&self) -> &[(u32, Entry)] {
+        &self.entries
+    }
+
     /// The number of the route between two addresses and its first step, if links lead there and the addresses are
     /// of two nodes.
     pub fn route(&mut self, from: Address, to: Address) -> Option<(u32, Hop)> {

@@ -325,10 +325,19 @@ impl DirectionSpec {
                 format!("{}B: give an MTU from 1280B (the least QUIC works with) to 65535B", mtu.0),
             ));
         }
-        if let Some(LossSpec::Model(table)) = &self.loss {
-            table.check(&format!("{path}.loss"))?;
+        if let Some(loss) = &self.loss {
+            loss.check(&format!("{path}.loss"))?;
         }
         self.config(path).map(|_| ())
+    }
+}
+
+impl LossSpec {
+    pub(super) fn check(&self, path: &str) -> Result<(), ScenarioError> {
+        match self {
+            LossSpec::Uniform(_) => Ok(()),
+            LossSpec::Model(table) => table.check(path),
+        }
     }
 }
 
@@ -367,7 +376,7 @@ impl LossTable {
 }
 
 /// How a queue is written, for the schema.
-struct QueueSchema;
+pub(super) struct QueueSchema;
 
 impl JsonSchema for QueueSchema {
     fn schema_name() -> Cow<'static, str> {

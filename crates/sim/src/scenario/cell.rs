@@ -1,0 +1,346 @@
+//! Cells of IEEE 802.11 in scenarios.
+
+use super::link::{LossSpec, QueueSchema};
+use super::quantity::Quantity;
+use super::{ScenarioError, error};
+use haltere_net::Bytes;
+use haltere_net::link::LinkConfig;
+use haltere_net::medium::{self, CellConfig, Channel, Metres, Phy, Radio, Rule, Standard, Width};
+use haltere_net::queue::QueueConfig;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// A cell of IEEE 802.11: an access point and stations that share one medium.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CellSpec {
+    /// Its name in results (default: `cell`).
+    pub name: Option<String>,
+    /// Graph: the node that is the access point (default: `access point`).
+    pub access_point: Option<String>,
+    /// The stations: how many, or a list with their names and distances. Without names they are called `station 0`, …
+    pub stations: Option<Stations>,
+    /// The distance of the stations from the access point that have no distance of their own, such as "5m" (default 1m).
+    /// With it the signal falls, and with that the rate.
+    pub distance: Option<Quantity<Metres>>,
+    /// The physical layer (default 802.11n).
+    pub standard: Option<StandardName>,
+    /// The width of the channel: "20MHz" (the default), and more for 802.11n and 802.11ac.
+    pub width: Option<Quantity<Width>>,
+    /// Spatial streams, for 802.11n and 802.11ac (default 1).
+    pub streams: Option<u32>,
+    /// Whether the guard interval is 400 ns, for 802.11n and 802.11ac (default false).
+    pub short_guard: Option<bool>,
+    /// Channel access (default `edca` for 802.11n and 802.11ac, otherwise `dcf`).
+    pub access: Option<Access>,
+    /// dcf: the first contention window, such as 15 (default: the standard's).
+    pub cw_min: Option<u32>,
+    /// dcf: the largest contention window, such as 1023.
+    pub cw_max: Option<u32>,
+    /// How often a frame is sent again before it is dropped (default 7), or "unlimited". With 0 each loss is left to the
+    /// transport.
+    pub retries: Option<Retries>,
+    /// The most frames in an aggregate, for 802.11n and 802.11ac; 1 for none (default 64).
+    pub aggregate: Option<u32>,
+    /// Whether stations wait for EIFS after a frame that they could not read (default true).
+    pub eifs: Option<bool>,
+    /// The radio of all stations.
+    pub radio: Option<RadioSpec>,
+    /// The queue of each direction of each station; with `edca` it stands once for each access category (default 1000p).
+    #[schemars(with = "Option<QueueSchema>")]
+    pub queue: Option<QueueConfig>,
+    /// Largest packet with IP header (default 1500B).
+    pub mtu: Option<Quantity<Bytes>>,
+    /// Frame errors: the loss of each frame on the air, before retries (default none).
+    pub loss: Option<LossSpec>,
+    /// Fields of the direction from the access point to the stations.
+    pub down: Option<CellDirection>,
+    /// Fields of the direction from the stations to the access point.
+    pub up: Option<CellDirection>,
+}
+
+/// Fields of one direction of a cell.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CellDirection {
+    /// The queue.
+    #[schemars(with = "Option<QueueSchema>")]
+    pub queue: Option<QueueConfig>,
+    /// Frame errors.
+    pub loss: Option<LossSpec>,
+}
+
+/// The stations of a cell.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "a number of stations, or a list of tables with a name and a distance")]
+pub enum Stations {
+    /// So many, all at one distance.
+    Count(u32),
+    /// Each with its own name and distance.
+    List(Vec<StationSpec>),
+}
+
+/// A station.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StationSpec {
+    /// Graph: its node (default: `station K`).
+    pub name: Option<String>,
+    /// Its distance from the access point.
+    pub distance: Option<Quantity<Metres>>,
+}
+
+/// The physical layers of cells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+pub enum StandardName {
+    /// Frequency hopping at 1 Mbit/s, with the values of Bianchi's paper of 2000.
+    #[serde(rename = "802.11-fhss")]
+    Fhss,
+    /// Up to 11 Mbit/s, 2.4 GHz.
+    #[serde(rename = "802.11b")]
+    B,
+    /// Up to 54 Mbit/s, 5 GHz.
+    #[serde(rename = "802.11a")]
+    A,
+    /// Up to 54 Mbit/s, 2.4 GHz.
+    #[serde(rename = "802.11g")]
+    G,
+    /// Up to 600 Mbit/s, 5 GHz.
+    #[serde(rename = "802.11n")]
+    N,
+    /// Up to 6933 Mbit/s, 5 GHz.
+    #[serde(rename = "802.11ac")]
+    Ac,
+}
+
+/// Channel access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    /// One queue a station (distributed coordination function).
+    Dcf,
+    /// Four queues a station, by DiffServ codepoint (enhanced distributed channel access).
+    Edca,
+}
+
+/// A retry limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "a number of retries from 0, or \"unlimited\"")]
+pub enum Retries {
+    /// So many.
+    Limit(u32),
+    /// For ever.
+    Word(Unlimited),
+}
+
+/// The word for no limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unlimited {
+    /// No limit.
+    Unlimited,
+}
+
+/// The radio of all stations of a cell.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RadioSpec {
+    /// Transmit power with antenna gains, dBm (default 16.0206, which is 40 mW).
+    pub power_dbm: Option<f64>,
+    /// Path loss at 1 m, dB (default 46.6777: free space at 5.15 GHz).
+    pub loss_at_1m_db: Option<f64>,
+    /// Exponent of the path loss (default 3).
+    pub path_loss_exponent: Option<f64>,
+    /// The receiver's noise above the thermal noise, dB (default 7).
+    pub noise_figure_db: Option<f64>,
+}
+
+/// The most stations of a cell: association identifiers go from 1 to 2007 (IEEE Std 802.11-2016, clause 9.4.1.8).
+const MAX_STATIONS: usize = 2007;
+
+impl CellSpec {
+    /// Its name in results.
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or("cell")
+    }
+
+    /// The node of its access point.
+    pub fn access_point(&self) -> &str {
+        self.access_point.as_deref().unwrap_or("access point")
+    }
+
+    /// How many stations it has.
+    pub fn count(&self) -> usize {
+        match &self.stations {
+            None => 1,
+            Some(Stations::Count(n)) => *n as usize,
+            Some(Stations::List(list)) => list.len(),
+        }
+    }
+
+    /// The node of a station.
+    pub fn station(&self, number: usize) -> String {
+        let named = match &self.stations {
+            Some(Stations::List(list)) => list.get(number).and_then(|station| station.name.clone()),
+            _ => None,
+        };
+        named.unwrap_or_else(|| format!("station {number}"))
+    }
+
+    /// The nodes of all stations.
+    pub fn station_names(&self) -> impl Iterator<Item = String> + '_ {
+        (0..self.count()).map(|number| self.station(number))
+    }
+
+    fn distances(&self) -> Vec<Metres> {
+        let usual = self.distance.map_or(Metres(1.0), |q| q.0);
+        match &self.stations {
+            Some(Stations::List(list)) => list.iter().map(|s| s.distance.map_or(usual, |q| q.0)).collect(),
+            _ => vec![usual; self.count()],
+        }
+    }
+
+    fn channel(&self) -> Channel {
+        let standard = match self.standard.unwrap_or(StandardName::N) {
+            StandardName::Fhss => Standard::Fhss,
+            StandardName::B => Standard::B,
+            StandardName::A => Standard::A,
+            StandardName::G => Standard::G,
+            StandardName::N => Standard::N,
+            StandardName::Ac => Standard::Ac,
+        };
+        let usual = Channel::of(standard);
+        Channel {
+            width: self.width.map_or(usual.width, |q| q.0),
+            streams: self.streams.unwrap_or(usual.streams),
+            short_guard: self.short_guard.unwrap_or(usual.short_guard),
+            ..usual
+        }
+    }
+
+    /// The cell with all defaults filled in.
+    ///
+    /// # Errors
+    /// The field, and what would be right. The error's path begins with `path`.
+    pub fn config(&self, path: &str) -> Result<CellConfig, ScenarioError> {
+        let wrong = |(field, message): (&str, String)| error(format!("{path}.{field}"), message);
+        if !(1..=MAX_STATIONS).contains(&self.count()) {
+            let message = format!("{}: give from 1 to {MAX_STATIONS}", self.count());
+            return Err(wrong(("stations", message)));
+        }
+        let channel = self.channel();
+        channel.check().map_err(wrong)?;
+        let mut config = CellConfig::new(channel, self.distances());
+        let phy = Phy::new(channel);
+        match self.access {
+            Some(Access::Dcf) => (config.rule, config.parameters) = (Rule::Dcf, vec![medium::Parameters::dcf(&phy)]),
+            Some(Access::Edca) => {
+                config.rule = Rule::Edca;
+                let categories = medium::Category::ALL.iter();
+                config.parameters = categories.map(|&c| medium::Parameters::edca(&phy, c)).collect();
+            }
+            None => {}
+        }
+        for (field, cw) in [("cw_min", self.cw_min), ("cw_max", self.cw_max)] {
+            let Some(cw) = cw else { continue };
+            if config.rule == Rule::Edca {
+                let message = "EDCA has a window for each access category: leave it out, or give access = \"dcf\"";
+                return Err(wrong((field, message.into())));
+            }
+            let parameters = &mut config.parameters[0];
+            *(if field == "cw_min" { &mut parameters.cw_min } else { &mut parameters.cw_max }) = cw;
+        }
+        config.retries = match self.retries {
+            None => config.retries,
+            Some(Retries::Limit(limit)) => Some(limit),
+            Some(Retries::Word(Unlimited::Unlimited)) => None,
+        };
+        if let Some(frames) = self.aggregate {
+            let usual = config.aggregation;
+            let most = medium::Aggregation { frames, bytes: phy.aggregate_bytes };
+            // One frame is none: it is acknowledged by itself.
+            config.aggregation =
+                if frames == 1 { None } else { Some(usual.map_or(most, |u| medium::Aggregation { frames, ..u })) };
+        }
+        config.extended_space = self.eifs.unwrap_or(true);
+        let radio = self.radio.unwrap_or_default();
+        config.radio = radio.radio(&format!("{path}.radio"))?;
+        config
+            .check()
+            .map_err(|(field, message)| wrong((if field == "aggregation" { "aggregate" } else { field }, message)))?;
+        Ok(config)
+    }
+
+    /// Both directions of each station, `down` from the access point, with the rate of its distance.
+    ///
+    /// # Errors
+    /// As [`CellSpec::config`].
+    pub fn links(&self, config: &CellConfig, path: &str) -> Result<Vec<(LinkConfig, LinkConfig)>, ScenarioError> {
+        let phy = Phy::new(config.channel);
+        let none = CellDirection::default();
+        let direction = |distance: &Metres, own: &CellDirection| -> Result<LinkConfig, ScenarioError> {
+            let modulation = config.radio.modulation(&phy, *distance);
+            let modulation = modulation.map_err(|message| error(format!("{path}.distance"), message))?;
+            let queue = own.queue.as_ref().or(self.queue.as_ref()).cloned().unwrap_or_default();
+            Ok(LinkConfig {
+                rate: Some(modulation.rate),
+                delay: distance.propagation(),
+                mtu: self.mtu.map_or(1500, |q| u32::try_from(q.0.0).unwrap_or(u32::MAX)),
+                loss: LossSpec::model(own.loss.as_ref().or(self.loss.as_ref())),
+                queue,
+                ..LinkConfig::default()
+            })
+        };
+        let of = |own: &Option<CellDirection>| own.as_ref().unwrap_or(&none).clone();
+        let (down, up) = (of(&self.down), of(&self.up));
+        config.stations.iter().map(|distance| Ok((direction(distance, &down)?, direction(distance, &up)?))).collect()
+    }
+
+    /// Checks everything but that the nodes exist.
+    pub(super) fn check(&self, path: &str) -> Result<(), ScenarioError> {
+        if let Some(mtu) = self.mtu.filter(|m| !(1280..=2304).contains(&m.0.0)) {
+            let message = format!("{}B: give an MTU from 1280B to 2304B, the longest MSDU of 802.11", mtu.0.0);
+            return Err(error(format!("{path}.mtu"), message));
+        }
+        let directions = [("down", &self.down), ("up", &self.up)];
+        let losses = directions.iter().filter_map(|(way, own)| Some((*way, own.as_ref()?.loss.as_ref()?)));
+        for (way, loss) in losses {
+            loss.check(&format!("{path}.{way}.loss"))?;
+        }
+        if let Some(loss) = &self.loss {
+            loss.check(&format!("{path}.loss"))?;
+        }
+        let mut names = std::collections::BTreeSet::from([self.access_point().to_string()]);
+        for (number, name) in self.station_names().take(MAX_STATIONS).enumerate() {
+            if !names.insert(name.clone()) {
+                let message = format!("{name:?} is in the cell already: give this station another name");
+                return Err(error(format!("{path}.stations[{number}].name"), message));
+            }
+        }
+        self.config(path).map(|_| ())
+    }
+}
+
+impl RadioSpec {
+    fn radio(&self, path: &str) -> Result<Radio, ScenarioError> {
+        let usual = Radio::default();
+        let fields = [
+            ("power_dbm", self.power_dbm, -30.0..=60.0),
+            ("loss_at_1m_db", self.loss_at_1m_db, 0.0..=120.0),
+            ("path_loss_exponent", self.path_loss_exponent, 1.0..=10.0),
+            ("noise_figure_db", self.noise_figure_db, 0.0..=40.0),
+        ];
+        for (field, value, range) in fields {
+            if let Some(value) = value.filter(|value| !range.contains(value)) {
+                let message = format!("{value}: give a number from {} to {}", range.start(), range.end());
+                return Err(error(format!("{path}.{field}"), message));
+            }
+        }
+        Ok(Radio {
+            power_dbm: self.power_dbm.unwrap_or(usual.power_dbm),
+            loss_at_1m_db: self.loss_at_1m_db.unwrap_or(usual.loss_at_1m_db),
+            exponent: self.path_loss_exponent.unwrap_or(usual.exponent),
+            noise_figure_db: self.noise_figure_db.unwrap_or(usual.noise_figure_db),
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! Cells of IEEE 802.11 in scenarios: from the file to the result.
+
+mod common;
+
+use common::{result, scenario};
+use haltere_sim::network::describe;
+use haltere_sim::{RunResult, Scenario, run, trace};
+use serde_json::{Value, json};
+
+fn cell(cell: Value, flows: Value) -> Value {
+    json!({
+        "topology": { "kind": "cell", "cell": cell, "link": { "rate": "1Gbit/s", "delay": "10ms" } },
+        "flows": flows,
+    })
+}
+
+fn link<'a>(result: &'a RunResult, name: &str, direction: &str) -> &'a haltere_net::report::LinkResult {
+    result.links.iter().find(|l| l.link == name && l.direction == direction).unwrap()
+}
+
+#[test]
+fn stations_download_through_a_cell() {
+    let given = cell(
+        json!({ "stations": 3, "distance": "5m", "standard": "802.11a" }),
+        json!([{ "contender": "tcp/cubic", "size": "1MB", "pairs": "all" }]),
+    );
+    let result = result(&given);
+    assert_eq!(result.status, "ok", "{:?}", result.error);
+    assert_eq!(result.flows.len(), 3);
+    let names: Vec<(&str, &str)> = result.links.iter().map(|l| (l.link.as_str(), l.direction)).collect();
+    let expected = ["link", "station 0", "station 1", "station 2"].map(|name| [(name, "down"), (name, "up")]);
+    assert_eq!(names, expected.concat());
+    let cells = &result.cells;
+    assert_eq!((cells.len(), cells[0].cell.as_str(), cells[0].stations), (1, "cell", 3));
+    // Each packet, also each ACK of TCP, is a frame of its own.
+    let delivered: u64 = result.links[2..].iter().map(|l| l.delivered_packets).sum();
+    assert_eq!(cells[0].frames - cells[0].retries, delivered + cells[0].dropped_retries);
+    assert!(cells[0].collisions > 0 && cells[0].collided >= 2 * cells[0].collisions);
+    assert!((0.5..1.0).contains(&cells[0].busy_ratio.unwrap()), "{:?}", cells[0]);
+    // 54 Mbit/s are shared by all, with the ACKs of TCP, and a good part is overhead.
+    let last = result.flows.iter().filter_map(|f| f.completion_s).fold(0.0, f64::max);
+    assert!((20e6..30e6).contains(&(24e6 / last)), "{last} s");
+    assert!(link(&result, "station 1", "down").occupancy.mean_queue_packets.unwrap() > 1.0);
+}
+
+#[test]
+fn a_run_with_a_cell_is_repeated_to_the_byte() {
+    let given = cell(
+        json!({ "stations": 4, "loss": "5%", "distance": "10m" }),
+        json!([{ "contender": "quic/cubic", "size": "300kB", "pairs": "all" }]),
+    );
+    let text = |replication| serde_json::to_string(&run(&scenario(&given), 7, replication).unwrap()).unwrap();
+    assert_eq!(text(0), text(0));
+    assert_ne!(text(0), text(1));
+    // Recording changes nothing.
+    let traced = trace(&scenario(&given), 7, 0).unwrap();
+    assert_eq!(serde_json::to_string(&traced.result).unwrap(), text(0));
+    assert!(traced.series.iter().any(|s| s.who == "cell" && s.name == "queue"));
+    assert!(traced.series.iter().any(|s| s.who == "flow 3" && s.name == "cwnd"));
+}
+
+/// The cell of the paper on MQTT over QUIC: publisher and broker in one cell without MAC retransmissions, and the subscriber
+/// behind a wired link.
+#[test]
+fn a_cell_of_a_graph_has_the_nodes_of_its_file() {
+    let given = |retries: Value| {
+        json!({
+            "topology": {
+                "kind": "graph",
+                "cells": [{
+                    "name": "plant", "access_point": "broker", "stations": [{ "name": "publisher", "distance": "2m" }],
+                    "standard": "802.11g", "retries": retries, "loss": "5%",
+                }],
+                "links": [{ "from": "broker", "to": "subscriber", "link": { "delay": "100ms" } }],
+            },
+            "flows": [
+                { "contender": "tcp/newreno", "size": "200kB", "server": "publisher", "client": "broker" },
+                { "contender": "tcp/newreno", "size": "200kB", "server": "publisher", "client": "subscriber" },
+            ],
+        })
+    };
+    let (none, usual) = (result(&given(json!(0))), result(&given(json!(7))));
+    for result in [&none, &usual] {
+        assert_eq!(result.status, "ok", "{:?}", result.error);
+        let rtt = result.flows[1].min_rtt_s.unwrap();
+        assert!(rtt >= 0.2, "{rtt} s");
+    }
+    let lost = |result: &RunResult| link(result, "plant/publisher", "up").dropped_retries;
+    assert!(lost(&none) > 5 && none.cells[0].retries == 0, "{:?}", none.cells);
+    assert_eq!(lost(&usual), 0);
+    assert!(usual.cells[0].retries > 5 && usual.flows[0].retransmitted_packets == 0);
+    assert!(none.flows[0].retransmitted_packets > 5);
+}
+
+/// Packets from one station to another cross the medium twice.
+#[test]
+fn stations_talk_through_the_access_point() {
+    let given = json!({
+        "topology": { "kind": "graph", "cells": [{ "stations": 2, "standard": "802.11a" }] },
+        "flows": [{ "contender": "tcp/cubic", "size": "1MB", "server": "station 0", "client": "station 1" }],
+    });
+    let result = result(&given);
+    assert_eq!(result.status, "ok", "{:?}", result.error);
+    let delivered = |name, way| link(&result, name, way).delivered_packets;
+    assert_eq!(delivered("cell/station 0", "up"), delivered("cell/station 1", "down"));
+    assert!(delivered("cell/station 0", "up") >= 690);
+}
+
+#[test]
+fn a_far_station_is_slower_and_marks_its_rate() {
+    let completion = |distance: &str| {
+        let given = cell(
+            json!({ "distance": distance, "standard": "802.11n" }),
+            json!([{ "contender": "tcp/cubic", "size": "4MB" }]),
+        );
+        result(&given).flows[0].completion_s.unwrap()
+    };
+    assert!(completion("60m") > 2.0 * completion("5m"));
+}
+
+/// DiffServ's expedited forwarding is video in Linux's mapping, with shorter interframe space and window.
+#[test]
+fn a_marked_flow_goes_before_others() {
+    let flow = |tos: u8| json!({ "contender": "tcp/cubic", "direction": "up", "tos": tos });
+    let mut given = cell(json!({ "stations": 2 }), json!([flow(0), flow(0)]));
+    given["duration"] = json!("5s");
+    given["flows"][0]["pair"] = json!(0);
+    given["flows"][1]["pair"] = json!(1);
+    let even = result(&given);
+    given["flows"][0]["tos"] = json!(184);
+    let marked = result(&given);
+    let share = |r: &RunResult| r.flows[0].bytes as f64 / (r.flows[0].bytes + r.flows[1].bytes) as f64;
+    assert!((0.3..0.7).contains(&share(&even)), "{}", share(&even));
+    assert!(share(&marked) > 0.55 && share(&marked) > share(&even) + 0.1, "{} {}", share(&even), share(&marked));
+}
+
+#[test]
+fn what_is_wrong_is_refused_with_place_and_remedy() {
+    let said = |text: Value| {
+        let flows = json!([{ "contender": "tcp/cubic", "size": "1kB" }]);
+        let wrong = Scenario::from_json(&cell(text, flows).to_string()).unwrap_err();
+        (wrong.path, wrong.message)
+    };
+    let cases = [
+        (json!({ "distance": "500m" }), "topology.cell.distance", "give at most 95m"),
+        (json!({ "distance": "5" }), "topology.cell.distance", "as in \"5m\""),
+        (json!({ "stations": 0 }), "topology.cell.stations", "from 1 to 2007"),
+        (json!({ "standard": "802.11a", "width": "40MHz" }), "topology.cell.width", "802.11a has \"20MHz\""),
+        (json!({ "standard": "802.11g", "aggregate": 4 }), "topology.cell.aggregate", "choose 802.11n"),
+        (json!({ "cw_min": 31 }), "topology.cell.cw_min", "access = \"dcf\""),
+        (json!({ "access": "dcf", "cw_min": 30 }), "topology.cell.cw_min", "power of two less one"),
+        (json!({ "retries": "never" }), "topology.cell.retries", "\"unlimited\""),
+        (json!({ "standard": "802.11z" }), "topology.cell.standard", "802.11n"),
+        (json!({ "radio": { "noise_figure_db": 99 } }), "topology.cell.radio.noise_figure_db", "from 0 to 40"),
+        (json!({ "mtu": "9000B" }), "topology.cell.mtu", "2304B"),
+        (json!({ "loss": { "model": "periodic" } }), "topology.cell.loss", "needs every"),
+        (json!({ "stations": [{ "name": "a" }, { "name": "a" }] }), "topology.cell.stations[1].name", "another name"),
+    ];
+    for (text, path, remedy) in cases {
+        let (at, message) = said(text.clone());
+        assert_eq!(at, path, "{text}: {message}");
+        assert!(message.contains(remedy), "{text}: {message}");
+    }
+    let mut pair = cell(json!({ "stations": 2 }), json!([{ "contender": "tcp/cubic", "size": "1kB", "pair": 2 }]));
+    let wrong = Scenario::from_json(&pair.to_string()).unwrap_err();
+    assert!(wrong.path == "flows[0].pair" && wrong.message.contains("from 0 to 1"), "{wrong}");
+    pair["flows"][0]["pair"] = json!(1);
+    let valid = scenario(&pair);
+    let Err(wrong) = describe(&valid, 1, 0) else { panic!("a rig cannot build a cell") };
+    assert!(wrong.path == "topology.cell" && wrong.message.contains("fidelity \"model\""), "{wrong}");
+}
