@@ -180,7 +180,9 @@ fn moves(flow: &scenario::Flow, paths: usize, path: &str) -> Result<Vec<Move>, S
     let place = |number: u32, field: &str, k: usize| {
         if number as usize >= paths {
             let message = match paths {
-                1 => format!("{number}: there is one path between its hosts, number 0: give a multipath topology, or leave {field} out"),
+                1 => format!(
+                    "{number}: there is one path between its hosts, number 0: give a multipath topology, or leave {field} out"
+                ),
                 n => format!("{number}: there are the paths 0 to {} between its hosts", n - 1),
             };
             return Err(ScenarioError { path: format!("{path}.{field}[{k}].path"), message });
@@ -190,7 +192,10 @@ fn moves(flow: &scenario::Flow, paths: usize, path: &str) -> Result<Vec<Move>, S
     };
     let mut moves = Vec::new();
     for (k, migrate) in flow.migrate.iter().flatten().enumerate() {
-        moves.push(Move { at: Time::ZERO + migrate.at.0, change: Change::Migration(place(migrate.path, "migrate", k)?) });
+        moves.push(Move {
+            at: Time::ZERO + migrate.at.0,
+            change: Change::Migration(place(migrate.path, "migrate", k)?),
+        });
     }
     for (k, rebind) in flow.rebind.iter().flatten().enumerate() {
         let of = rebind.path.map(|number| place(number, "rebind", k)).transpose()?;

@@ -153,7 +153,8 @@ fn both_ends_validate_the_path_that_the_client_moves_to() {
     let first = first.packets.iter().next().unwrap();
     assert!(first.space == SpaceId::Data && first.number > 10, "{first:?}");
     // A round trip after the challenge the client goes on there, and half of one later the server.
-    let last = |from_client| pair.seen.iter().rfind(|s| s.from_client == from_client && s.packet.path == PathId(0)).unwrap();
+    let last =
+        |from_client| pair.seen.iter().rfind(|s| s.from_client == from_client && s.packet.path == PathId(0)).unwrap();
     assert!(last(true).at <= since + millis(45), "{}", last(true).at);
     assert!(last(false).at <= since + millis(65), "{}", last(false).at);
     assert!(pair.more[0][1].counters().delivered_bytes > 3_000_000);

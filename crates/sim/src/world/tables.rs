@@ -216,7 +216,13 @@ impl Tables {
 
     /// A NAT gives the client's packets on a path of a connection other ports: the flow that they have from now on. `None` if the
     /// connection was not accepted yet, so that there is nothing to be bound to.
-    pub fn rebind(&mut self, client: SocketRef, path: PathId, (of, flow): (ConnectionId, FlowKey), change: AddressChange) -> Option<FlowKey> {
+    pub fn rebind(
+        &mut self,
+        client: SocketRef,
+        path: PathId,
+        (of, flow): (ConnectionId, FlowKey),
+        change: AddressChange,
+    ) -> Option<FlowKey> {
         let known = self.connections.get_mut(of.0 as usize)?.as_mut()?;
         if matches!(known.ends[1], ConnectionEnd::Unclaimed | ConnectionEnd::Released) {
             return None;

@@ -444,9 +444,7 @@ impl Endpoint for Connection {
         if self.state != State::Open {
             return Time::NEVER;
         }
-        if let ([path], [data], None, None) =
-            (&self.paths[..], &self.spaces.data[..], &self.multi, &self.migration)
-        {
+        if let ([path], [data], None, None) = (&self.paths[..], &self.spaces.data[..], &self.multi, &self.migration) {
             return path.next_wake(data).min(self.idle_deadline);
         }
         let waits = self.multi.as_ref().map_or(Time::NEVER, |m| m.wait_until);

@@ -301,7 +301,10 @@ impl SentPackets {
     /// path in use (RFC 9000 section 9.4). They are awaited as if they had been sent `now`.
     pub fn leave_path(&mut self, now: Time) {
         self.last_eliciting = self.last_eliciting.map(|_| now);
-        self.ring.iter_mut().filter(|p| p.state == State::Outstanding).for_each(|p| (p.in_flight, p.mtu_probe) = (false, false));
+        self.ring
+            .iter_mut()
+            .filter(|p| p.state == State::Outstanding)
+            .for_each(|p| (p.in_flight, p.mtu_probe) = (false, false));
         self.lost.iter_mut().for_each(|p| p.congestion = false);
     }
 

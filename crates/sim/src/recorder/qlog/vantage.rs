@@ -3,8 +3,8 @@
 use super::packets::{self, millis, quic_header};
 use super::schema::{
     self, CommonFields, Configuration, CongestionStateUpdated, ConnectionClosed, ConnectionStarted, ConnectionState,
-    FileHeader, Header, LossTimerUpdated, MetricsUpdated, MigrationState, PacketLost, TcpParameters, TcpParametersSet, TraceHeader,
-    VantagePoint,
+    FileHeader, Header, LossTimerUpdated, MetricsUpdated, MigrationState, PacketLost, TcpParameters, TcpParametersSet,
+    TraceHeader, VantagePoint,
 };
 use crate::recorder::Origin;
 use crate::recorder::spool::Spool;
