@@ -363,6 +363,11 @@ impl Connection {
                         multi.statuses.push_back(path);
                     }
                 }
+                Record::AddAddress | Record::Paths => {
+                    if let Some(multi) = &mut self.multi {
+                        multi.on_announcement_lost(*record);
+                    }
+                }
                 Record::Ack { .. } | Record::PathAck { .. } => {}
             }
         }

@@ -248,6 +248,15 @@ pub enum Frame {
         /// Whether the sender prefers that the path is not used while others are available.
         backup: bool,
     },
+    /// ADD_ADDRESS of the design of 2017: the server has further addresses.
+    AddAddress,
+    /// PATHS of the design of 2017: how many paths the sender has, and which of the first 64 have failed, a bit each.
+    Paths {
+        /// Number of paths.
+        count: u8,
+        /// Those that have failed.
+        failed: u64,
+    },
     /// CONNECTION_CLOSE (19.19), with the transport error's name if it is one.
     ConnectionClose(Option<&'static str>),
 }
@@ -292,6 +301,10 @@ impl Frame {
             Frame::PathStatus { path, sequence, .. } => {
                 2 + varint_len(u64::from(path.0)) + varint_len(u64::from(*sequence))
             }
+            // The paper gives no sizes. Type, version of IP, address, port.
+            Frame::AddAddress => 1 + 1 + 4 + 2,
+            // Type, number of paths, and for each its number and its RTT in two bytes.
+            Frame::Paths { count, .. } => 1 + 1 + 3 * u32::from(*count),
             // Type, error code, frame type where the transport closes, length of an empty reason.
             Frame::ConnectionClose(None) => 3,
             Frame::ConnectionClose(Some(_)) => 4,
@@ -316,7 +329,7 @@ impl Frame {
     #[inline]
     pub fn allowed_in_0rtt(&self) -> bool {
         use Frame::{Ack, AckFrequency, Crypto, HandshakeDone, ImmediateAck};
-        use Frame::{PathAbandon, PathAck, PathResponse, PathStatus};
+        use Frame::{AddAddress, PathAbandon, PathAck, PathResponse, PathStatus, Paths};
         !matches!(
             self,
             Ack(_)
@@ -328,6 +341,8 @@ impl Frame {
                 | PathAck(_)
                 | PathAbandon(_)
                 | PathStatus { .. }
+                | AddAddress
+                | Paths { .. }
         )
     }
 

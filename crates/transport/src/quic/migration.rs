@@ -15,7 +15,7 @@
 use super::connection::{Connection, State};
 use super::few::Few;
 use super::frame::Frame;
-use super::packet::{Datagram, Form, QuicPacket, SpaceId, number_len};
+use super::packet::{Datagram, QuicPacket, SpaceId, number_len};
 use super::path::{Path, Validation};
 use super::sent::SentPacket;
 use super::sizes::{MIN_DATAGRAM, MIN_NUMBER_AND_PAYLOAD};
@@ -167,9 +167,11 @@ impl Connection {
         Ok(())
     }
 
-    /// The handshake is confirmed: the client may move.
+    /// The handshake is confirmed: data have a probe timeout, and the client may move.
     #[cold]
     pub(super) fn on_confirmed(&mut self, cx: &mut Cx<'_>) {
+        // Packets of paths that were opened before have timers from now on.
+        (1..self.paths.len()).for_each(|i| self.set_timer(i, cx));
         if let Some(way) = self.migration.as_mut().and_then(|moving| moving.wanted.take()) {
             // It could not be refused when it was wanted first.
             let _ = self.begin_migration(way, cx);
@@ -186,8 +188,9 @@ impl Connection {
     #[cold]
     pub(super) fn place_of_stray(&mut self, way: PathId, datagram: &Datagram) -> Option<usize> {
         let data = datagram.packets.iter().any(|packet| packet.space == SpaceId::Data);
-        if !data || !self.progress.confirmed {
-            // Section 9: addresses do not change during the handshake.
+        let in_use = self.paths.iter().any(|path| path.way == way);
+        if !data || in_use || !self.progress.confirmed {
+            // Section 9: addresses do not change during the handshake. A path that uses them and did not take it was abandoned.
             return None;
         }
         if self.config.role == Role::Client {
@@ -407,7 +410,7 @@ impl Connection {
         let space = &self.spaces.data[i];
         let (number, id) = (space.next_number, SpaceId::Data);
         let number_len = number_len(number, space.largest_acked);
-        let overhead = id.overhead() + number_len;
+        let overhead = id.overhead() + self.config.design.header() + number_len;
         let pto = self.paths[i].rtt.pto().max(self.config.initial_rtt * 3);
         let in_use = self.paths[i].way == way;
         let moving = self.migration.as_mut()?;
@@ -455,7 +458,7 @@ impl Connection {
         if !in_use {
             self.paths[i].validation.sent = counted;
         }
-        let (form, number_len) = (Form::Plain, number_len as u8);
+        let (form, number_len) = (self.config.design.form(), number_len as u8);
         let packet = QuicPacket { space: id, form, token: 0, number_len, size, number, frames };
         let packet = self.paths[i].wrap(Datagram { packets: Few::of(packet) }, size);
         Some(Packet { path: way, ..packet })

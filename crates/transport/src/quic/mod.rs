@@ -45,7 +45,7 @@ mod streams;
 mod trace;
 mod transmit;
 
-pub use config::{Config, PathAcks};
+pub use config::{Config, Design, PathAcks};
 pub use connection::Connection;
 pub use ecn::EcnCounts;
 pub use few::Few;

@@ -36,6 +36,10 @@ pub(super) enum Record {
     PathAbandon { path: PathId },
     /// A path is in reserve, or is not.
     PathStatus { path: PathId },
+    /// The server's further addresses.
+    AddAddress,
+    /// Which paths have failed.
+    Paths,
 }
 
 /// What is known of a packet.
