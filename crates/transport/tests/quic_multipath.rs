@@ -10,7 +10,7 @@ use haltere_net::rng::{Stream, Streams};
 use haltere_net::{ComponentId, Cx, Metric, Packet, PathId, Rate, Span, Time};
 use haltere_transport::cc::{Ack, Algorithm, Congestion, CongestionController};
 use haltere_transport::path::{PathError, PathState, PathView};
-use haltere_transport::quic::{Config, Connection, Design, Few, Frame, Parts, PathAcks, SpaceId};
+use haltere_transport::quic::{Config, Connection, Design, Few, Frame, IdFrame, Parts, PathAcks, SpaceId};
 use haltere_transport::scheduler::{Demand, PathScheduler, PathSet, Pick, Scheduler};
 use haltere_transport::{Body, Endpoint, Role, quic, tcp};
 use proptest::prelude::*;
@@ -684,4 +684,32 @@ fn a_packet_that_abandons_its_own_path_leaves_no_acknowledgement_due() {
     // The driver of the test asserts that nobody wants to be woken again at once.
     finish(&mut pair);
     assert_eq!(pair.server.path_view(PathId(1)).unwrap().state, PathState::Abandoned);
+}
+
+#[test]
+fn a_path_waits_until_both_ends_have_issued_an_identifier_for_it() {
+    let end = |role, ids| Connection::new(Config { connection_ids: Some(ids), ..config(role, 4) });
+    let path = link(10, 10);
+    let mut pair = Pair::new(end(Role::Client, 1), end(Role::Server, 1), &path, &path, 4, one(ANSWER));
+    pair = pair.and_path(&path, &path, 5).and_path(&path, &path, 6);
+    pair.keep = true;
+    pair.run(millis(500));
+    assert_eq!((add(&mut pair, 1), add(&mut pair, 2)), (Ok(()), Ok(())));
+    assert_eq!(pair.client_does(|client, cx| client.add_path(PathId(4), cx)), Err(PathError::TooMany));
+    pair.go_on(millis(1000));
+    let sent = |pair: &Pair<_, _>, wanted: fn(&IdFrame) -> bool| {
+        let all = pair.seen.iter().flat_map(|s: &common::Seen| carried(&s.packet));
+        all.filter(|frame| matches!(frame, Frame::Identifier(id) if wanted(id))).count()
+    };
+    let ids: fn(&IdFrame) -> bool = |id| matches!(id, IdFrame::PathNew(_));
+    assert_eq!((sent(&pair, ids), sent(&pair, |id| matches!(id, IdFrame::PathsBlocked(1)))), (2, 1));
+    let on = |pair: &Pair<_, _>, path: u8| {
+        pair.seen.iter().filter(|s: &&common::Seen| s.packet.path == PathId(path)).count()
+    };
+    assert!(on(&pair, 1) > 100 && on(&pair, 2) == 0, "the limit is one further path");
+    // An abandoned path makes room for the one that waits.
+    pair.client_does(|client, cx| client.abandon_path(PathId(1), cx)).unwrap();
+    finish(&mut pair);
+    assert_eq!((sent(&pair, ids), sent(&pair, |id| matches!(id, IdFrame::MaxPathId(2)))), (4, 2));
+    assert!(on(&pair, 2) > 500, "{}", on(&pair, 2));
 }

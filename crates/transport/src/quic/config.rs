@@ -129,6 +129,10 @@ pub struct Config {
     pub scheduler: Scheduler,
     /// On which path the acknowledgements of a path go.
     pub path_acks: PathAcks,
+    /// How many connection identifiers of each end may be in use or spare at a time (RFC 9000 section 18.2,
+    /// `active_connection_id_limit`), at least 2; with several paths, how many further paths may be open (`initial_max_path_id`). Both
+    /// ends must agree. Default `None`: as many as are needed, which no packet carries.
+    pub connection_ids: Option<u8>,
     /// How several paths are got and used; both ends must agree. Default that of the draft.
     pub design: Design,
     /// Sizes of this end's handshake messages, for a new session.
@@ -182,6 +186,7 @@ impl Config {
             max_paths: 1,
             scheduler: Scheduler::LowestRtt,
             path_acks: PathAcks::Own,
+            connection_ids: None,
             design: Design::Draft,
             messages: HandshakeSizes::CLASSICAL,
             session: Session::New,
@@ -215,7 +220,8 @@ impl Config {
             max_udp_payload: self.max_udp_payload,
             max_idle_timeout: self.idle_timeout,
             min_ack_delay: self.ack_frequency.then_some(MIN_ACK_DELAY),
-            initial_max_path_id: (self.max_paths > 1).then(|| self.max_paths - 1),
+            initial_max_path_id: (self.max_paths > 1)
+                .then(|| self.connection_ids.unwrap_or(u8::MAX).min(self.max_paths - 1)),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Frames (RFC 9000 section 19) as typed values with their exact sizes.
 
 use super::ecn::EcnCounts;
+use super::identifiers::{IdFrame, WITH_TOKEN};
 use haltere_net::{PathId, Span};
 use std::ops::Range;
 
@@ -248,6 +249,8 @@ pub enum Frame {
         /// Whether the sender prefers that the path is not used while others are available.
         backup: bool,
     },
+    /// A frame about connection identifiers.
+    Identifier(IdFrame),
     /// ADD_ADDRESS of the design of 2017: the server has further addresses.
     AddAddress,
     /// PATHS of the design of 2017: how many paths the sender has, and which of the first 64 have failed, a bit each.
@@ -301,6 +304,16 @@ impl Frame {
             Frame::PathStatus { path, sequence, .. } => {
                 2 + varint_len(u64::from(path.0)) + varint_len(u64::from(*sequence))
             }
+            Frame::Identifier(frame) => match *frame {
+                // Type, number, Retire Prior To, and the identifier.
+                IdFrame::New(number) => 1 + varint_len(number) + 1 + WITH_TOKEN,
+                IdFrame::Retire(number) => 1 + varint_len(number),
+                // Types 0x3e78 to 0x3e7c; path, number, Retire Prior To.
+                IdFrame::PathNew(path) => 2 + varint_len(u64::from(path.0)) + 1 + 1 + WITH_TOKEN,
+                IdFrame::MaxPathId(most) | IdFrame::PathsBlocked(most) => 2 + varint_len(u64::from(most)),
+                // Path, number of the next.
+                IdFrame::PathCidsBlocked(path) => 2 + varint_len(u64::from(path.0)) + 1,
+            },
             // The paper gives no sizes. Type, version of IP, address, port.
             Frame::AddAddress => 1 + 1 + 4 + 2,
             // Type, number of paths, and for each its number and its RTT in two bytes.
@@ -313,7 +326,13 @@ impl Frame {
 
     /// Whether it only probes a path (RFC 9000 section 9.1).
     pub fn is_probing(&self) -> bool {
-        matches!(self, Frame::Padding(_) | Frame::PathChallenge(_) | Frame::PathResponse(_))
+        matches!(
+            self,
+            Frame::Padding(_)
+                | Frame::PathChallenge(_)
+                | Frame::PathResponse(_)
+                | Frame::Identifier(IdFrame::New(_) | IdFrame::PathNew(_))
+        )
     }
 
     /// Whether the peer must acknowledge it (RFC 9002 section 2).

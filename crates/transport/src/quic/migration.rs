@@ -62,6 +62,8 @@ struct Trial {
     label: PathId,
     way: PathId,
     change: AddressChange,
+    /// Whether the client moved there on purpose, with another connection identifier.
+    moves: bool,
     purpose: Purpose,
     /// What counts while the path does not use it.
     validation: Validation,
@@ -82,6 +84,7 @@ impl Trial {
             label,
             way,
             change,
+            moves: true,
             purpose,
             validation: Validation { validated: false, received: 0, sent: 0 },
             due: true,
@@ -158,9 +161,11 @@ impl Connection {
         let stays = self.paths[0].way == way;
         let moving = self.moving();
         moving.trials.retain(|trial| !matches!(trial.purpose, Purpose::Wanted));
-        // Section 9: not before the handshake is confirmed.
-        moving.wanted = (!confirmed).then_some(way);
-        if confirmed && !stays {
+        // Section 9: not before the handshake is confirmed. Section 9.5: an identifier must be spare.
+        let may = confirmed && (stays || self.identifiers.as_mut().is_none_or(|ids| ids.probe()));
+        let moving = self.moving();
+        moving.wanted = (!may).then_some(way);
+        if may && !stays {
             moving.add(Trial::new(0, (way, way), AddressChange::Address, Purpose::Wanted).known());
             cx.tell(Incident::Migration { path: way, step: MigrationStep::ProbingStarted });
         }
@@ -172,6 +177,12 @@ impl Connection {
     pub(super) fn on_confirmed(&mut self, cx: &mut Cx<'_>) {
         // Packets of paths that were opened before have timers from now on.
         (1..self.paths.len()).for_each(|i| self.set_timer(i, cx));
+        self.move_if_wanted(cx);
+    }
+
+    /// Moves where the client wanted to go and could not yet.
+    #[cold]
+    pub(super) fn move_if_wanted(&mut self, cx: &mut Cx<'_>) {
         if let Some(way) = self.migration.as_mut().and_then(|moving| moving.wanted.take()) {
             // It could not be refused when it was wanted first.
             let _ = self.begin_migration(way, cx);
@@ -181,7 +192,9 @@ impl Connection {
     /// The peer's packets on path `of` come from a new address.
     pub(super) fn expect_new_address(&mut self, of: PathId, way: PathId, change: AddressChange) {
         let place = self.place(of).unwrap_or(0);
-        self.moving().add(Trial::new(place, (of, way), change, Purpose::Probed));
+        // The client does not know it, and goes on with the identifier that it has.
+        let rebound = Trial::new(place, (of, way), change, Purpose::Probed);
+        self.moving().add(Trial { moves: false, ..rebound });
     }
 
     /// The place of the path that a datagram belongs to which came on addresses that no path uses. It may be the first from there.
@@ -301,6 +314,9 @@ impl Connection {
             None => Left { way: left_way, validation: left_validation, path: displaced },
         };
         cx.tell(Incident::Migration { path: label, step: MigrationStep::Started });
+        if let Some(ids) = self.identifiers.as_mut().filter(|_| trial.moves) {
+            ids.moved();
+        }
         if self.config.role == Role::Client {
             // Section 9.2: the server follows a packet that is more than a probe.
             self.spaces.data[i].probes = self.spaces.data[i].probes.max(1);
@@ -370,7 +386,12 @@ impl Connection {
         let i = trial.place;
         let step = match trial.purpose {
             Purpose::Former => return,
-            Purpose::Wanted | Purpose::Probed => MigrationStep::ProbingAbandoned,
+            Purpose::Wanted | Purpose::Probed => {
+                if let Some(ids) = self.identifiers.as_mut().filter(|_| self.config.role == Role::Client) {
+                    ids.gave_up();
+                }
+                MigrationStep::ProbingAbandoned
+            }
             Purpose::InUse(left) => {
                 let Left { way, validation, path } = *left;
                 if let Some(path) = path {

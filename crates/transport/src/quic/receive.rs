@@ -276,6 +276,7 @@ impl Connection {
             }
             Frame::PathAbandon(path) => self.on_path_abandon(path)?,
             Frame::PathStatus { path, sequence, backup } => self.on_path_status(path, sequence, backup)?,
+            Frame::Identifier(frame) => self.on_identifier(frame, cx)?,
             Frame::AddAddress => self.on_design_frame()?,
             Frame::Paths { failed, .. } => {
                 self.on_design_frame()?;
@@ -462,6 +463,7 @@ impl Connection {
             path.cc.on_established(&Established { now: self.now, rtt: path.rtt.smoothed() });
         }
         self.events.push_back(Event::Connected);
+        self.issue_identifiers();
         if self.config.design == Design::Conext2017 {
             self.on_complete_in_2017();
         }

@@ -276,7 +276,8 @@ impl Connection {
             && (self.handshake_done_pending
                 || self.streams.sendable()
                 || self.streams.control_pending()
-                || self.multi.as_ref().is_some_and(|multi| multi.owes()))
+                || self.multi.as_ref().is_some_and(|multi| multi.owes())
+                || self.identifiers.as_ref().is_some_and(|ids| ids.owes()))
     }
 
     fn can_send(&self, id: SpaceId) -> bool {
@@ -527,6 +528,9 @@ impl Connection {
             let asked = self.frequency.frame();
             draft.records.push(Record::AckFrequency { sequence: asked.sequence });
             draft.push(Frame::AckFrequency(Box::new(asked)));
+        }
+        if let Some(ids) = &mut self.identifiers {
+            ids.draft(&mut draft, room);
         }
         if let Some(multi) = &mut self.multi {
             multi.announce(&self.paths, &mut draft, room);

@@ -7,8 +7,8 @@
 //! PATH_CHALLENGE and PATH_RESPONSE (RFC 9000 section 8.2) before it carries data. A path on which a probe timeout passes is
 //! suspected: what is in flight there is sent again on others, and it is probed until it answers.
 //!
-//! Not modelled: connection identifiers (PATH_NEW_CONNECTION_ID and what goes with it), so numbers of paths are taken as agreed
-//! up to the smaller of both ends' limits; MAX_PATH_ID.
+//! Where connection identifiers are no limit (see `identifiers`), numbers of paths are taken as agreed up to the smaller of both
+//! ends' limits.
 //!
 //! | file | subject |
 //! |---|---|
@@ -154,7 +154,8 @@ impl Connection {
         if self.place(id).is_some() {
             return Err(PathError::Taken);
         }
-        if id.0 >= self.allowed() {
+        let admitted = self.identifiers.as_ref().map_or(id.0 < self.allowed(), |ids| ids.may_open(id));
+        if !admitted || id.0 >= self.config.max_paths {
             return Err(PathError::TooMany);
         }
         let mut path = self.new_path(id);
@@ -169,6 +170,19 @@ impl Connection {
         }
         self.paths.push(path);
         self.spaces.data.push(self.first_space());
+        Ok(())
+    }
+
+    /// Begins a path to an address of the peer, or has it wait for what the peer has to allow.
+    pub(super) fn open_path(&mut self, id: PathId) -> Result<(), PathError> {
+        match self.begin_path(id) {
+            Err(PathError::TooMany) if id.0 < self.config.max_paths && self.lets_path_wait(id) => return Ok(()),
+            other => other?,
+        }
+        // What this end chose to send to is the peer's own address.
+        if let Some(path) = self.paths.last_mut() {
+            path.validation.validated = true;
+        }
         Ok(())
     }
 
@@ -227,6 +241,9 @@ impl Connection {
         path.paced_until = Time::NEVER;
         if let Some(multi) = &mut self.multi {
             multi.abandons.push_back(path.id);
+        }
+        if let Some(ids) = &mut self.identifiers {
+            ids.on_abandoned();
         }
     }
 
