@@ -25,6 +25,8 @@ LINK, RUNS = "The link", "How"
 SHARE_MEASURED_FROM = "10s"
 STAGGER_MS = 100
 _NANOSECONDS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+MOVES = {"migrate": "path", "rebind": "new"}
+"""Conditions that happen at times, and what their second word says."""
 _SWITCHED = {"true": True, "false": False}
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)\s*")
 
@@ -167,6 +169,22 @@ class Conditions(PathConditions):
         ),
     ] = ()
     swap: Annotated[bool, About("Connect on the second path, instead of the first.", LINK)] = False
+    migrate: Annotated[
+        Sequence[str],
+        About(
+            "The client moves to another path: TIME:PATH, such as `2s:1`; again if it is given again. QUIC goes on "
+            "there, mptcp and mpquic give up the path that it leaves, and a connection of TCP ends.",
+            LINK,
+        ),
+    ] = ()
+    rebind: Annotated[
+        Sequence[str],
+        About(
+            "A NAT gives the client another port: TIME, such as `2s`, or another address, too: `2s:address`; again if "
+            "it is given again.",
+            LINK,
+        ),
+    ] = ()
     size: Annotated[str, About("The object each contender fetches.", at="flows.size")] = "32MiB"
     app: Annotated[
         str,
@@ -200,7 +218,8 @@ class Conditions(PathConditions):
     ] = "model"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "paths", tuple(self.paths))
+        for name in ("paths", *MOVES):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         if self.paths:
             refuse_beside_paths(
                 [field.name for field in fields(PathConditions) if getattr(self, field.name) != field.default]
@@ -235,6 +254,9 @@ class Conditions(PathConditions):
                 raise InputError("needs a second path", field="--swap", given=given, right="--path given twice")
             for flow in flows:
                 flow["first_path"] = 1
+        for field, key in MOVES.items():
+            for flow in flows if getattr(self, field) else ():
+                flow[field] = [_moved(field, key, text) for text in getattr(self, field)]
         if self.probe is not None:
             scenario["probes"] = [probes.parse(self.probe)]
         return scenario
@@ -298,7 +320,9 @@ class Conditions(PathConditions):
                 return _of_path(error, number) if self.paths else error
         flow, _, inside = place.partition(".")
         given = None
-        if flow.startswith("flows["):
+        if flow.startswith("flows[") and inside.partition("[")[0] in MOVES:
+            option = f"--{inside.partition('[')[0]}"
+        elif flow.startswith("flows["):
             option = "contender" if inside == "contender" else _option_at(f"flows.{inside}", type(self))
         elif place == "measure_from":
             option = "--duration"
@@ -371,6 +395,19 @@ def _of_path(error: InputError, number: int) -> InputError:
     key, right = (error.field or "").removeprefix("--"), error.right and error.right.replace("--", "")
     field = f"--path: path {number}: {key}"
     return InputError(error.problem, field=field, given=error.given, right=right, notes=error.notes)
+
+
+def _moved(field: str, key: str, text: str) -> dict[str, Any]:
+    """Return the entry of a flow for a change of the client's addresses, given as `TIME` or `TIME:WORD`."""
+    at, colon, word = (part.strip() for part in text.partition(":"))
+    right = "TIME:PATH, such as 2s:1" if field == "migrate" else "TIME or TIME:address, such as 2s"
+    number = key == "path"
+    if not at or (number and not word.isdecimal()) or (colon and not word):
+        raise InputError("is not such a change", field=f"--{field}", given=as_written(text), right=right)
+    entry: dict[str, Any] = {"at": at}
+    if word:
+        entry[key] = int(word) if number else word
+    return entry
 
 
 def _put(table: dict[str, Any], at: str, value: Any) -> None:

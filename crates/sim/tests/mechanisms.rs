@@ -48,6 +48,7 @@ fn away(row: &Row) -> (&'static str, String) {
         ("quic", "connection-window", "", "+connection-window=32KiB"),
         ("quic", "max-connection-window", "+connection-window=32KiB", "+max-connection-window=32KiB"),
         ("quic", "idle-timeout", "", "+idle-timeout=100ms"),
+        ("quic", "connection-ids", "", "+connection-ids=2"),
         ("quic", "keep-alive", "", "+keep-alive=1s"),
         ("mptcp", "opportunistic", "+receive-window=40kB+max-receive-window=40kB+lowest-rtt", "+opportunistic"),
         ("mptcp", "penalisation", "+receive-window=40kB+max-receive-window=40kB+lowest-rtt", "+penalisation"),

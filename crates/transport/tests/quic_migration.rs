@@ -11,7 +11,7 @@ use haltere_net::{Packet, PathId, Rate, Span, Time};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::path::{AddressChange, PathError};
 use haltere_transport::quic::sizes::{AMPLIFICATION_LIMIT, IP_UDP};
-use haltere_transport::quic::{Config, Connection, Frame, SpaceId};
+use haltere_transport::quic::{Config, Connection, Few, Frame, IdFrame, SpaceId};
 use haltere_transport::{Body, CloseReason, Endpoint, Role};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -288,4 +288,63 @@ proptest! {
             prop_assert!(early, "{:?} {:?}", pair.client_log, pair.server_log);
         }
     }
+}
+
+/// Both ends keep to a number of connection identifiers.
+fn limited(limit: u8) -> Pair<Connection, Connection> {
+    let end = |role| Connection::new(Config { connection_ids: Some(limit), ..config(role) });
+    let (first, second) = (link(10, 10), link(10, 20));
+    let exchange = Exchange { streams: vec![(200, ANSWER)] };
+    Pair::new(end(Role::Client), end(Role::Server), &first, &first, 4, exchange).and_path(&second, &second, 5)
+}
+
+fn count(pair: &Pair<Connection, Connection>, from_client: bool, wanted: fn(&IdFrame) -> bool) -> usize {
+    let sent = pair.seen.iter().filter(|s| s.from_client == from_client).flat_map(|s| frames(&s.packet));
+    sent.filter(|frame| matches!(frame, Frame::Identifier(id) if wanted(id))).count()
+}
+
+#[test]
+fn a_client_moves_with_another_identifier_and_waits_if_it_has_none() {
+    let new: fn(&IdFrame) -> bool = |id| matches!(id, IdFrame::New(_));
+    let retired: fn(&IdFrame) -> bool = |id| matches!(id, IdFrame::Retire(_));
+    let mut pair = limited(2);
+    pair.keep = true;
+    pair.run(millis(1000));
+    assert_eq!((count(&pair, true, new), count(&pair, false, new)), (1, 1), "one spare of each end");
+    // There and back at once: the second move takes the identifier that replaces the first.
+    assert_eq!(migrate(&mut pair, 1), Ok(()));
+    pair.go_on(millis(1060));
+    assert_eq!(migrate(&mut pair, 0), Ok(()));
+    let asked = pair.now;
+    finish(&mut pair);
+    for from_client in [true, false] {
+        assert_eq!((count(&pair, from_client, new), count(&pair, from_client, retired)), (3, 2), "{from_client}");
+    }
+    let back = pair.seen.iter().find(|s| {
+        let probes = frames(&s.packet).iter().any(|f| matches!(f, Frame::PathChallenge(_)));
+        s.from_client && s.packet.path == PathId(0) && s.at >= asked && probes
+    });
+    assert!(back.unwrap().at >= asked + millis(10), "{} after {asked}", back.unwrap().at);
+    // With three, the client need not wait.
+    let mut pair = limited(3);
+    pair.keep = true;
+    pair.run(millis(1060));
+    assert_eq!(count(&pair, false, new), 2);
+    assert_eq!((migrate(&mut pair, 1), pair.seen.last().unwrap().packet.path), (Ok(()), PathId(1)));
+    finish(&mut pair);
+}
+
+#[test]
+fn an_end_that_issues_more_identifiers_than_the_limit_breaks_the_protocol() {
+    let mut pair = limited(2);
+    pair.keep = true;
+    pair.run(millis(500));
+    let mut packet = pair.seen.iter().rfind(|s| s.from_client).unwrap().packet.clone();
+    let Body::Quic(datagram) = &mut packet.body else { panic!() };
+    let mut last = datagram.packets.iter().next().unwrap().clone();
+    (last.number, last.frames) = (last.number + 1, Few::of(Frame::Identifier(IdFrame::New(2))));
+    datagram.packets = Few::of(last);
+    pair.give_server(packet);
+    let Some(CloseReason::ProtocolViolation(why)) = pair.server_log.failed else { panic!("{:?}", pair.server_log) };
+    assert!(why.starts_with("CONNECTION_ID_LIMIT_ERROR"), "{why}");
 }

@@ -10,7 +10,7 @@ use haltere_net::rng::{Stream, Streams};
 use haltere_net::{ComponentId, Cx, Metric, Packet, PathId, Rate, Span, Time};
 use haltere_transport::cc::{Ack, Algorithm, Congestion, CongestionController};
 use haltere_transport::path::{PathError, PathState, PathView};
-use haltere_transport::quic::{Config, Connection, Frame, Parts, PathAcks, SpaceId};
+use haltere_transport::quic::{Config, Connection, Design, Few, Frame, IdFrame, Parts, PathAcks, SpaceId};
 use haltere_transport::scheduler::{Demand, PathScheduler, PathSet, Pick, Scheduler};
 use haltere_transport::{Body, Endpoint, Role, quic, tcp};
 use proptest::prelude::*;
@@ -555,4 +555,161 @@ proptest! {
             pair.assert_exchanged();
         }
     }
+}
+
+/// Two ends of the design of 2017, whose application adds the second path when it may.
+fn conext(answer: u64) -> Pair<Connection, Connection> {
+    let end = |role| Connection::new(Config { design: Design::Conext2017, ..config(role, 2) });
+    let (first, second) = (link(10, 10), link(10, 20));
+    let mut pair = Pair::new(end(Role::Client), end(Role::Server), &first, &first, 4, one(answer));
+    pair = pair.and_path(&second, &second, 5);
+    pair.add_path = true;
+    pair
+}
+
+fn carried(packet: &Packet<Body>) -> Vec<Frame> {
+    let Body::Quic(datagram) = &packet.body else { return Vec::new() };
+    datagram.packets.iter().flat_map(|p| p.frames.iter().cloned().collect::<Vec<_>>()).collect()
+}
+
+#[test]
+fn in_the_design_of_2017_a_path_carries_data_at_once_and_only_copies_before_its_rtt_is_known() {
+    let first_data = |mut pair: Pair<Connection, Connection>| {
+        pair.keep = true;
+        finish(&mut pair);
+        let down = pair.seen.iter().filter(|s| !s.from_client && s.packet.path == PathId(1));
+        let data = |s: &&common::Seen| carried(&s.packet).iter().any(|f| matches!(f, Frame::Stream { .. }));
+        (down.into_iter().find(data).unwrap().at, pair)
+    };
+    let mut draft = pair();
+    draft.add_path = true;
+    draft.run(Span::ZERO);
+    let (late, draft) = first_data(draft);
+    let mut new = conext(ANSWER);
+    new.run(Span::ZERO);
+    let (early, new) = first_data(new);
+    // A round trip of the first path until HANDSHAKE_DONE, and one and a half of the second for the challenges, instead of half of
+    // one for a PING. Copies go when the window of the first path lets a packet go.
+    assert!(late > early + millis(45), "{early} and {late}");
+    assert!(seconds(&new) < seconds(&draft), "{} and {} s", seconds(&new), seconds(&draft));
+    // No path is validated, and every packet of application data has one byte more.
+    assert!(new.seen.iter().all(|s| !carried(&s.packet).iter().any(|f| matches!(f, Frame::PathChallenge(_)))));
+    for seen in &new.seen {
+        let Body::Quic(datagram) = &seen.packet.body else { continue };
+        assert!(datagram.packets.iter().all(|p| p.size == p.encoded_len()));
+    }
+    // Before the first acknowledgement can have come back on the second path, all that it carries goes on the first, too.
+    let known = early + millis(40);
+    let ranges = |path: u8, until: Time| {
+        let on = new.seen.iter().filter(move |s| !s.from_client && s.packet.path == PathId(path) && s.at < until);
+        let streams = on.flat_map(|s| carried(&s.packet)).filter_map(|frame| match frame {
+            Frame::Stream { offset, len, .. } => Some((offset, offset + u64::from(len))),
+            _ => None,
+        });
+        streams.collect::<Vec<_>>()
+    };
+    let (copies, originals) = (ranges(1, known), ranges(0, known));
+    assert!(copies.len() >= 5, "{copies:?}");
+    let covered = |&(start, end): &(u64, u64)| originals.iter().any(|&(s, e)| s <= start && end <= e);
+    assert!(copies.iter().all(covered), "{copies:?} {originals:?}");
+    // From then on the second path has its share.
+    let [first, second] = shares(&new);
+    assert!(second * 3 > first, "{first} and {second} bytes");
+}
+
+#[test]
+fn in_the_design_of_2017_updates_go_on_all_paths_and_a_failed_path_is_told() {
+    let mut pair = conext(ANSWER);
+    pair.keep = true;
+    pair.run(millis(1000));
+    let dark = pair.now;
+    pair.censor = Some(Box::new(move |seen| seen.packet.path == PathId(0) && seen.at >= dark));
+    finish(&mut pair);
+    let sent = |path: u8, f: fn(&Frame) -> bool| {
+        let on = pair.seen.iter().filter(|s| s.packet.path == PathId(path));
+        on.flat_map(|s| carried(&s.packet)).filter(f).count()
+    };
+    assert_eq!(sent(0, |f| matches!(f, Frame::AddAddress)), 1);
+    assert!(sent(1, |f| matches!(f, Frame::Paths { failed: 1, .. })) > 0);
+    let updates: fn(&Frame) -> bool = |f| matches!(f, Frame::MaxData(_) | Frame::MaxStreamData { .. });
+    assert!(sent(0, updates) > 0 && sent(1, updates) > 0, "{} {}", sent(0, updates), sent(1, updates));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+    /// The same in the design of 2017, where the second path is there from the end of the handshake on.
+    #[test]
+    fn every_byte_arrives_once_in_the_design_of_2017(
+        dies in 0u64..2500,
+        which in 0u8..3,
+        rates in (1u64..50, 1u64..50),
+        delays in (1u64..80, 1u64..80),
+        losses in (0.0..0.05f64, 0.0..0.05f64),
+        answer in 1u64..1_500_000,
+        window in 30_000u64..1_000_000,
+    ) {
+        let lossy = |rate, delay, p| LinkConfig { loss: LossModel::Uniform { p }, ..link(rate, delay) };
+        let (first, second) = (lossy(rates.0, delays.0, losses.0), lossy(rates.1, delays.1, losses.1));
+        let end = |role| Connection::new(Config { design: Design::Conext2017, connection_window: window, ..config(role, 2) });
+        let mut pair = Pair::new(end(Role::Client), end(Role::Server), &first, &first, 4, one(answer)).and_path(&second, &second, 5);
+        pair.add_path = true;
+        // The first path must live until the second is there.
+        let since = if which == 0 { dies + 5000 } else { dies };
+        if which < 2 {
+            cut(&mut pair, which, millis(since));
+        }
+        pair.run(Span::ZERO);
+        prop_assert!(pair.go_on(Span::from_secs(600)), "not over");
+        pair.assert_exchanged();
+    }
+}
+
+#[test]
+fn a_packet_that_abandons_its_own_path_leaves_no_acknowledgement_due() {
+    let mut pair = pair();
+    pair.keep = true;
+    pair.run(millis(300));
+    add(&mut pair, 1).unwrap();
+    pair.go_on(millis(600));
+    let mut packet = pair.seen.iter().rfind(|s| s.from_client && s.packet.path == PathId(1)).unwrap().packet.clone();
+    let Body::Quic(datagram) = &mut packet.body else { panic!() };
+    let mut last = datagram.packets.iter().next().unwrap().clone();
+    last.number += 1;
+    last.frames = [Frame::Ping, Frame::PathAbandon(PathId(1))].into_iter().fold(Few::default(), |mut frames, frame| {
+        frames.push(frame);
+        frames
+    });
+    datagram.packets = Few::of(last);
+    pair.give_server(packet);
+    // The driver of the test asserts that nobody wants to be woken again at once.
+    finish(&mut pair);
+    assert_eq!(pair.server.path_view(PathId(1)).unwrap().state, PathState::Abandoned);
+}
+
+#[test]
+fn a_path_waits_until_both_ends_have_issued_an_identifier_for_it() {
+    let end = |role, ids| Connection::new(Config { connection_ids: Some(ids), ..config(role, 4) });
+    let path = link(10, 10);
+    let mut pair = Pair::new(end(Role::Client, 1), end(Role::Server, 1), &path, &path, 4, one(ANSWER));
+    pair = pair.and_path(&path, &path, 5).and_path(&path, &path, 6);
+    pair.keep = true;
+    pair.run(millis(500));
+    assert_eq!((add(&mut pair, 1), add(&mut pair, 2)), (Ok(()), Ok(())));
+    assert_eq!(pair.client_does(|client, cx| client.add_path(PathId(4), cx)), Err(PathError::TooMany));
+    pair.go_on(millis(1000));
+    let sent = |pair: &Pair<_, _>, wanted: fn(&IdFrame) -> bool| {
+        let all = pair.seen.iter().flat_map(|s: &common::Seen| carried(&s.packet));
+        all.filter(|frame| matches!(frame, Frame::Identifier(id) if wanted(id))).count()
+    };
+    let ids: fn(&IdFrame) -> bool = |id| matches!(id, IdFrame::PathNew(_));
+    assert_eq!((sent(&pair, ids), sent(&pair, |id| matches!(id, IdFrame::PathsBlocked(1)))), (2, 1));
+    let on = |pair: &Pair<_, _>, path: u8| {
+        pair.seen.iter().filter(|s: &&common::Seen| s.packet.path == PathId(path)).count()
+    };
+    assert!(on(&pair, 1) > 100 && on(&pair, 2) == 0, "the limit is one further path");
+    // An abandoned path makes room for the one that waits.
+    pair.client_does(|client, cx| client.abandon_path(PathId(1), cx)).unwrap();
+    finish(&mut pair);
+    assert_eq!((sent(&pair, ids), sent(&pair, |id| matches!(id, IdFrame::MaxPathId(2)))), (4, 2));
+    assert!(on(&pair, 2) > 500, "{}", on(&pair, 2));
 }

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
-from haltere.conditions import About, Conditions, PathConditions, option_name, refuse_beside_paths, stated
+from haltere.conditions import MOVES, About, Conditions, PathConditions, option_name, refuse_beside_paths, stated
 
 Command = Callable[..., None]
 
@@ -26,6 +26,7 @@ def takes(defaults: Conditions, *, without: Collection[str] = ()) -> Callable[[C
         def called(context: typer.Context, **values: Any) -> None:
             given = {name: values.pop(name) for name in known}
             given = {name: value for name, value in given.items() if _was_given(context, name)}
+            given.update({name: given[name] or () for name in MOVES if name in given})
             if "paths" in given:
                 refuse_beside_paths(given)
                 given["paths"] = [PathConditions.parse(text) for text in given["paths"]]
@@ -58,7 +59,7 @@ def _options(defaults: Conditions, known: Collection[str]) -> list[inspect.Param
         inspect.Parameter(
             field.name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=None if field.name == "paths" else getattr(defaults, field.name),
+            default=None if field.name in ("paths", *MOVES) else getattr(defaults, field.name),
             annotation=_option(option_name(field, about), about, hints[field.name], getattr(defaults, field.name)),
         )
         for field, about in stated(type(defaults))
@@ -67,7 +68,7 @@ def _options(defaults: Conditions, known: Collection[str]) -> list[inspect.Param
 
 
 def _option(name: str, about: About, kind: Any, default: object) -> Any:
-    several = name == "--path"
+    several = name == "--path" or name.removeprefix("--") in MOVES
     if several:
         kind = list[str] | None
     elif get_origin(kind) is Literal:
@@ -77,7 +78,7 @@ def _option(name: str, about: About, kind: Any, default: object) -> Any:
         typer.Option(
             f"{name}/--no-{name[2:]}" if kind == bool | None else name,
             help=about.help,
-            metavar="KEY=VALUE,..." if several else None,
+            metavar="KEY=VALUE,..." if name == "--path" else "TIME[:WORD]" if several else None,
             show_default=not (default is None or isinstance(default, bool) or several),
             rich_help_panel=about.panel,
         ),

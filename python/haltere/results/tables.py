@@ -22,6 +22,7 @@ FLOW: dict[str, pl.DataType] = {
     "completion_s": pl.Float64(),
     "handshake_s": pl.Float64(),
     "first_byte_s": pl.Float64(),
+    "longest_gap_s": pl.Float64(),
     "bytes": pl.Int64(),
     "goodput_bps": pl.Float64(),
     "throughput_bps": pl.Float64(),

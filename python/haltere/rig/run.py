@@ -178,6 +178,7 @@ def _flow(what: Plan, report: Json, seen: Json, measured_s: float | None) -> Jso
         "completion_s": report["completion_s"],
         "handshake_s": report["handshake_s"],
         "first_byte_s": report["first_byte_s"],
+        "longest_gap_s": None,
         "bytes": size,
         "goodput_bps": 8 * size / seconds if seconds else None,
         "throughput_bps": 8 * seen["wire_bytes"] / seconds if seconds else None,

@@ -61,6 +61,7 @@ impl CopyClient {
         let data = self.part.heard.saturating_sub(self.channel.script.response);
         if data > 0 {
             self.fetch.first_byte.get_or_insert(now);
+            self.fetch.note_read(now);
         }
         let mut adjusts = 0;
         let mut notes = self.channel.notes();

@@ -140,6 +140,7 @@ impl Application for Dialogue {
                 let (heard, fetch) = (asking.part.heard, &mut asking.fetch);
                 if heard > asking.response {
                     fetch.first_byte.get_or_insert(cx.now);
+                    fetch.note_read(cx.now);
                     fetch.received = heard.min(asking.end) - asking.response;
                     if heard >= asking.end {
                         fetch.completed.get_or_insert(cx.now);

@@ -14,7 +14,7 @@ pub use load::{OnOff, Pattern, Sink, Source, Sourced, Trains};
 pub use probe::{Carrier, Echo, Pace, Plan, Probed, Prober, Sample};
 
 use crate::world::{SocketId, Sockets};
-use haltere_net::{Cx, Time};
+use haltere_net::{Cx, Span, Time};
 use haltere_transport::{CloseReason, Event};
 
 /// A program on a node.
@@ -77,11 +77,22 @@ pub struct Fetch {
     pub completed: Option<Time>,
     /// Bytes of the response that were read so far.
     pub received: u64,
+    /// When bytes of the response were read last.
+    pub last: Option<Time>,
+    /// The longest time between two reads of the response.
+    pub longest_gap: Span,
     /// Why the connection failed, if it did.
     pub failed: Option<CloseReason>,
 }
 
 impl Fetch {
+    /// Bytes of the response are read.
+    #[inline]
+    pub fn note_read(&mut self, now: Time) {
+        let last = self.last.replace(now).unwrap_or(now);
+        self.longest_gap = self.longest_gap.max(now.since(last));
+    }
+
     /// Whether the fetch is complete or has failed.
     pub fn is_over(&self) -> bool {
         self.completed.is_some() || self.failed.is_some()

@@ -24,6 +24,9 @@ pub(super) struct Worker(());
 /// The most paths of a connection: as many as a scenario may have.
 const MAX_PATHS: u8 = 64;
 
+/// The identifiers that an end of a connection whose client moves has: the least that it must allow (RFC 9000 section 18.2).
+const CONNECTION_IDS: u8 = 2;
+
 /// The configuration of one end of a flow, from which its endpoint is made.
 pub(super) struct End<'a> {
     pub contender: &'a Contender,
@@ -33,6 +36,8 @@ pub(super) struct End<'a> {
     pub flow: u32,
     pub mtu: u32,
     pub phase: Span,
+    /// Whether its client moves to other addresses.
+    pub moves: bool,
     /// The paths that there are between the ends.
     #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "the model takes paths as they come"))]
     pub paths: u8,
@@ -108,6 +113,9 @@ impl End<'_> {
     fn quic(&self, algorithm: Algorithm, stream: Stream) -> quic::Config {
         let contender = self.contender;
         let mut config = quic::Config::new(self.role, algorithm, stream);
+        if self.moves && self.contender.transport == Transport::Quic {
+            config.connection_ids = Some(CONNECTION_IDS);
+        }
         mechanisms::apply(mechanisms::QUIC, &contender.mechanisms, &mut config);
         config.max_udp_payload = u16::try_from(self.mtu.saturating_sub(config.ip_udp)).unwrap_or(u16::MAX);
         config.session = contender.session();

@@ -173,6 +173,7 @@ pub(crate) fn build(
             flow: i as u32,
             mtu,
             phase,
+            moves: flow.migrate.is_some(),
             paths: if contender.transport.is_multipath() { ways } else { 1 },
             contender,
             files: files.cloned(),

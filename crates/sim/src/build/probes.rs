@@ -68,6 +68,7 @@ pub(super) fn spawns(
             flow: connection,
             mtu: between.mtu,
             phase,
+            moves: false,
             paths: 1,
             files: None,
             past: Arc::new(Past::default()),

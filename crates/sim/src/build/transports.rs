@@ -23,6 +23,8 @@ pub(super) struct Kit {
     pub flow: u32,
     pub mtu: u32,
     pub phase: Span,
+    /// Whether its client moves to other addresses.
+    pub moves: bool,
     /// The most paths that its connections may have.
     pub paths: u8,
     pub files: Option<Files>,
@@ -59,9 +61,20 @@ impl Kit {
         };
         // A stack writes its own log for the first connection only.
         let files = self.files.as_ref().filter(|_| number == 0);
-        let Kit { contender, ack, mtu, phase, paths, past, worker, .. } = self;
-        let end =
-            End { contender, ack: *ack, role, flow, mtu: *mtu, phase: *phase, paths: *paths, files, past, worker };
+        let Kit { contender, ack, mtu, phase, moves, paths, past, worker, .. } = self;
+        let end = End {
+            contender,
+            ack: *ack,
+            role,
+            flow,
+            mtu: *mtu,
+            phase: *phase,
+            moves: *moves,
+            paths: *paths,
+            files,
+            past,
+            worker,
+        };
         end.endpoint(self.subject, self.streams.named(&name))
     }
 }

@@ -188,6 +188,14 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
                        with a rate and a loss in its place";
         return Err(ScenarioError { path, message: message.into() });
     }
+    for (i, flow) in scenario.flows.iter().enumerate() {
+        for (field, given) in [("migrate", flow.migrate.is_some()), ("rebind", flow.rebind.is_some())] {
+            if given {
+                let message = "only the simulator changes the addresses of clients: leave it out";
+                return Err(ScenarioError { path: format!("flows[{i}].{field}"), message: message.into() });
+            }
+        }
+    }
     // Directions are in pairs, down and up, in the order in which links were added.
     let links = edges.chunks_exact(2).map(|pair| LinkDescription {
         name: pair[0].name.clone(),

@@ -149,6 +149,7 @@ impl Browser {
                 Note::Flight(k) => self.say_flight(on, k + 1, sockets),
                 Note::Answer { object, body, last } => {
                     self.fetch.first_byte.get_or_insert(cx.now);
+                    self.fetch.note_read(cx.now);
                     self.fetch.received += body;
                     if last {
                         self.finish(on.0, object, cx.now);

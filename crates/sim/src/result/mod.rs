@@ -61,6 +61,8 @@ pub struct FlowResult {
     pub handshake_s: Option<f64>,
     /// Time from the connect to the first byte of the response, s.
     pub first_byte_s: Option<f64>,
+    /// The longest time between two reads of the object by the client, s.
+    pub longest_gap_s: Option<f64>,
     /// Bytes of the object received (since `measure_from`).
     pub bytes: u64,
     /// Application bytes a second, bit/s.

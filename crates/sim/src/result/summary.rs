@@ -118,6 +118,7 @@ impl Run {
             completion_s: completion,
             handshake_s: since_start(progress.connected),
             first_byte_s: since_start(progress.first_byte),
+            longest_gap_s: progress.last.map(|_| progress.longest_gap.as_secs_f64()),
             bytes,
             goodput_bps: seconds.map(|s| 8.0 * bytes as f64 / s),
             throughput_bps: seconds.map(|s| 8.0 * wire_bytes as f64 / s),

@@ -3,7 +3,7 @@
 use super::{Kind, Mechanism, Value, off_at_zero};
 use crate::mptcp::{self, Reinjection};
 use crate::quic;
-use crate::quic::PathAcks;
+use crate::quic::{Design, PathAcks};
 use crate::scheduler::Scheduler;
 
 type Mptcp = Mechanism<mptcp::Config>;
@@ -124,4 +124,15 @@ pub const MPQUIC: &[Mpquic] = &[
         ),
     )
     .only("a transport with a single path has no other for them"),
+    Mpquic::new(
+        "design",
+        Kind::OneOf(&["draft", "2017"]),
+        "draft: paths are validated first; 2017: they carry copies of data at once",
+        "draft-ietf-quic-multipath; De Coninck, Bonaventure 2017",
+        (
+            |c: &quic::Config| Value::Word(if c.design == Design::Conext2017 { "2017" } else { "draft" }),
+            |c, v| c.design = if v == Value::Word("2017") { Design::Conext2017 } else { Design::Draft },
+        ),
+    )
+    .only("a transport with a single path has neither"),
 ];

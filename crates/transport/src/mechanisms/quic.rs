@@ -273,6 +273,18 @@ pub const QUIC: &[Quic] = &[
     .off()
     .only("TCP's keep-alive comes after two hours, which no run waits for"),
     Quic::new(
+        "connection-ids",
+        Kind::Count(2, 63),
+        "connection identifiers of an end in use or spare; with several paths, further paths that may be open",
+        "RFC 9000 section 5.1.1; draft-ietf-quic-multipath section 3.2.1",
+        (
+            |c| c.connection_ids.map_or(Value::Off, |n| Value::Number(n.into())),
+            |c, v| c.connection_ids = v.is_on().then(|| u8::try_from(v.number()).unwrap_or(u8::MAX)),
+        ),
+    )
+    .off()
+    .only("TCP knows its connections by their addresses"),
+    Quic::new(
         "key-exchange",
         Kind::OneOf(&["x25519", "x25519mlkem768"]),
         "the key exchange, which sets the sizes of ClientHello and ServerHello",

@@ -2,6 +2,7 @@
 
 use super::frame::TransportParameters;
 use super::frequency::MIN_ACK_DELAY;
+use super::packet::Form;
 use super::received::AckPolicy;
 use super::sizes::{
     HandshakeSizes, MAX_PATH_ID as MAX_PATH_ID_PARAMETER, MIN_ACK_DELAY as MIN_ACK_DELAY_PARAMETER, Session,
@@ -20,6 +21,34 @@ pub enum PathAcks {
     Own,
     /// All on the path with the lowest number that is validated and not abandoned, as noq does (n0-computer/noq#799).
     Lowest,
+}
+
+/// How a connection gets and uses several paths.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Design {
+    /// As draft-ietf-quic-multipath says.
+    #[default]
+    Draft,
+    /// As Q. De Coninck and O. Bonaventure, "Multipath QUIC: design and evaluation", CoNEXT 2017, sections 3.1 and 3.2: see
+    /// `multipath/conext.rs`.
+    Conext2017,
+}
+
+impl Design {
+    /// Bytes that it adds to the header of a 1-RTT packet: the path's number.
+    #[inline]
+    pub(super) const fn header(self) -> u32 {
+        self as u32
+    }
+
+    /// How 1-RTT packets are written.
+    #[inline]
+    pub(super) const fn form(self) -> Form {
+        match self {
+            Design::Draft => Form::Plain,
+            Design::Conext2017 => Form::Numbered,
+        }
+    }
 }
 
 /// Configuration of one end of a connection. [`Config::new`] gives the defaults, which are those of a deployment of
@@ -100,6 +129,12 @@ pub struct Config {
     pub scheduler: Scheduler,
     /// On which path the acknowledgements of a path go.
     pub path_acks: PathAcks,
+    /// How many connection identifiers of each end may be in use or spare at a time (RFC 9000 section 18.2,
+    /// `active_connection_id_limit`), at least 2; with several paths, how many further paths may be open (`initial_max_path_id`). Both
+    /// ends must agree. Default `None`: as many as are needed, which no packet carries.
+    pub connection_ids: Option<u8>,
+    /// How several paths are got and used; both ends must agree. Default that of the draft.
+    pub design: Design,
     /// Sizes of this end's handshake messages, for a new session.
     pub messages: HandshakeSizes,
     /// Whether the session of an earlier connection is taken up; both ends must agree. Default new.
@@ -151,6 +186,8 @@ impl Config {
             max_paths: 1,
             scheduler: Scheduler::LowestRtt,
             path_acks: PathAcks::Own,
+            connection_ids: None,
+            design: Design::Draft,
             messages: HandshakeSizes::CLASSICAL,
             session: Session::New,
             remembered: None,
@@ -183,7 +220,8 @@ impl Config {
             max_udp_payload: self.max_udp_payload,
             max_idle_timeout: self.idle_timeout,
             min_ack_delay: self.ack_frequency.then_some(MIN_ACK_DELAY),
-            initial_max_path_id: (self.max_paths > 1).then(|| self.max_paths - 1),
+            initial_max_path_id: (self.max_paths > 1)
+                .then(|| self.connection_ids.unwrap_or(u8::MAX).min(self.max_paths - 1)),
         }
     }
 }

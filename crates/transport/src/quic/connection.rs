@@ -4,6 +4,7 @@ use super::buffer::{RecvBuffer, SendBuffer};
 use super::config::Config;
 use super::frame::TransportParameters;
 use super::frequency::Frequency;
+use super::identifiers::Identifiers;
 use super::migration::Migration;
 use super::multipath::{Multipath, Parts};
 use super::opening::Opening;
@@ -77,6 +78,8 @@ pub struct Connection {
     pub(super) multi: Option<Box<Multipath>>,
     /// What a change of addresses needs; `None` while there is none.
     pub(super) migration: Option<Box<Migration>>,
+    /// Where they are a limit.
+    pub(super) identifiers: Option<Box<Identifiers>>,
     /// When acknowledgements are sent: as configured, or as the peer asks.
     pub(super) acks: AckPolicy,
     pub(super) frequency: Frequency,
@@ -134,6 +137,7 @@ impl Connection {
             spaces: Spaces::new(),
             multi,
             migration: None,
+            identifiers: config.connection_ids.map(Identifiers::new),
             streams: Streams::new(config.role, limits),
             acks: config.ack,
             frequency: Frequency::default(),
@@ -363,6 +367,16 @@ impl Connection {
                         multi.statuses.push_back(path);
                     }
                 }
+                Record::AddAddress | Record::Paths => {
+                    if let Some(multi) = &mut self.multi {
+                        multi.on_announcement_lost(*record);
+                    }
+                }
+                Record::Identifier(frame) => {
+                    if let Some(ids) = &mut self.identifiers {
+                        ids.on_lost(frame);
+                    }
+                }
                 Record::Ack { .. } | Record::PathAck { .. } => {}
             }
         }
@@ -502,12 +516,7 @@ impl Endpoint for Connection {
 
     fn add_path(&mut self, path: PathId, cx: &mut Cx<'_>) -> Result<(), PathError> {
         self.now = cx.now;
-        self.begin_path(path)?;
-        // What this end chose to send to is the peer's own address.
-        if let Some(path) = self.paths.last_mut() {
-            path.validation.validated = true;
-        }
-        Ok(())
+        self.open_path(path)
     }
 
     fn abandon_path(&mut self, path: PathId, cx: &mut Cx<'_>) -> Result<(), PathError> {

@@ -1,6 +1,7 @@
 //! Frames (RFC 9000 section 19) as typed values with their exact sizes.
 
 use super::ecn::EcnCounts;
+use super::identifiers::{IdFrame, WITH_TOKEN};
 use haltere_net::{PathId, Span};
 use std::ops::Range;
 
@@ -248,6 +249,17 @@ pub enum Frame {
         /// Whether the sender prefers that the path is not used while others are available.
         backup: bool,
     },
+    /// A frame about connection identifiers.
+    Identifier(IdFrame),
+    /// ADD_ADDRESS of the design of 2017: the server has further addresses.
+    AddAddress,
+    /// PATHS of the design of 2017: how many paths the sender has, and which of the first 64 have failed, a bit each.
+    Paths {
+        /// Number of paths.
+        count: u8,
+        /// Those that have failed.
+        failed: u64,
+    },
     /// CONNECTION_CLOSE (19.19), with the transport error's name if it is one.
     ConnectionClose(Option<&'static str>),
 }
@@ -292,6 +304,20 @@ impl Frame {
             Frame::PathStatus { path, sequence, .. } => {
                 2 + varint_len(u64::from(path.0)) + varint_len(u64::from(*sequence))
             }
+            Frame::Identifier(frame) => match *frame {
+                // Type, number, Retire Prior To, and the identifier.
+                IdFrame::New(number) => 1 + varint_len(number) + 1 + WITH_TOKEN,
+                IdFrame::Retire(number) => 1 + varint_len(number),
+                // Types 0x3e78 to 0x3e7c; path, number, Retire Prior To.
+                IdFrame::PathNew(path) => 2 + varint_len(u64::from(path.0)) + 1 + 1 + WITH_TOKEN,
+                IdFrame::MaxPathId(most) | IdFrame::PathsBlocked(most) => 2 + varint_len(u64::from(most)),
+                // Path, number of the next.
+                IdFrame::PathCidsBlocked(path) => 2 + varint_len(u64::from(path.0)) + 1,
+            },
+            // The paper gives no sizes. Type, version of IP, address, port.
+            Frame::AddAddress => 1 + 1 + 4 + 2,
+            // Type, number of paths, and for each its number and its RTT in two bytes.
+            Frame::Paths { count, .. } => 1 + 1 + 3 * u32::from(*count),
             // Type, error code, frame type where the transport closes, length of an empty reason.
             Frame::ConnectionClose(None) => 3,
             Frame::ConnectionClose(Some(_)) => 4,
@@ -300,7 +326,13 @@ impl Frame {
 
     /// Whether it only probes a path (RFC 9000 section 9.1).
     pub fn is_probing(&self) -> bool {
-        matches!(self, Frame::Padding(_) | Frame::PathChallenge(_) | Frame::PathResponse(_))
+        matches!(
+            self,
+            Frame::Padding(_)
+                | Frame::PathChallenge(_)
+                | Frame::PathResponse(_)
+                | Frame::Identifier(IdFrame::New(_) | IdFrame::PathNew(_))
+        )
     }
 
     /// Whether the peer must acknowledge it (RFC 9002 section 2).
@@ -316,7 +348,7 @@ impl Frame {
     #[inline]
     pub fn allowed_in_0rtt(&self) -> bool {
         use Frame::{Ack, AckFrequency, Crypto, HandshakeDone, ImmediateAck};
-        use Frame::{PathAbandon, PathAck, PathResponse, PathStatus};
+        use Frame::{AddAddress, PathAbandon, PathAck, PathResponse, PathStatus, Paths};
         !matches!(
             self,
             Ack(_)
@@ -328,6 +360,8 @@ impl Frame {
                 | PathAck(_)
                 | PathAbandon(_)
                 | PathStatus { .. }
+                | AddAddress
+                | Paths { .. }
         )
     }
 

@@ -15,7 +15,7 @@
 use super::connection::{Connection, State};
 use super::few::Few;
 use super::frame::Frame;
-use super::packet::{Datagram, Form, QuicPacket, SpaceId, number_len};
+use super::packet::{Datagram, QuicPacket, SpaceId, number_len};
 use super::path::{Path, Validation};
 use super::sent::SentPacket;
 use super::sizes::{MIN_DATAGRAM, MIN_NUMBER_AND_PAYLOAD};
@@ -62,6 +62,8 @@ struct Trial {
     label: PathId,
     way: PathId,
     change: AddressChange,
+    /// Whether the client moved there on purpose, with another connection identifier.
+    moves: bool,
     purpose: Purpose,
     /// What counts while the path does not use it.
     validation: Validation,
@@ -82,6 +84,7 @@ impl Trial {
             label,
             way,
             change,
+            moves: true,
             purpose,
             validation: Validation { validated: false, received: 0, sent: 0 },
             due: true,
@@ -158,18 +161,28 @@ impl Connection {
         let stays = self.paths[0].way == way;
         let moving = self.moving();
         moving.trials.retain(|trial| !matches!(trial.purpose, Purpose::Wanted));
-        // Section 9: not before the handshake is confirmed.
-        moving.wanted = (!confirmed).then_some(way);
-        if confirmed && !stays {
+        // Section 9: not before the handshake is confirmed. Section 9.5: an identifier must be spare.
+        let may = confirmed && (stays || self.identifiers.as_mut().is_none_or(|ids| ids.probe()));
+        let moving = self.moving();
+        moving.wanted = (!may).then_some(way);
+        if may && !stays {
             moving.add(Trial::new(0, (way, way), AddressChange::Address, Purpose::Wanted).known());
             cx.tell(Incident::Migration { path: way, step: MigrationStep::ProbingStarted });
         }
         Ok(())
     }
 
-    /// The handshake is confirmed: the client may move.
+    /// The handshake is confirmed: data have a probe timeout, and the client may move.
     #[cold]
     pub(super) fn on_confirmed(&mut self, cx: &mut Cx<'_>) {
+        // Packets of paths that were opened before have timers from now on.
+        (1..self.paths.len()).for_each(|i| self.set_timer(i, cx));
+        self.move_if_wanted(cx);
+    }
+
+    /// Moves where the client wanted to go and could not yet.
+    #[cold]
+    pub(super) fn move_if_wanted(&mut self, cx: &mut Cx<'_>) {
         if let Some(way) = self.migration.as_mut().and_then(|moving| moving.wanted.take()) {
             // It could not be refused when it was wanted first.
             let _ = self.begin_migration(way, cx);
@@ -179,15 +192,18 @@ impl Connection {
     /// The peer's packets on path `of` come from a new address.
     pub(super) fn expect_new_address(&mut self, of: PathId, way: PathId, change: AddressChange) {
         let place = self.place(of).unwrap_or(0);
-        self.moving().add(Trial::new(place, (of, way), change, Purpose::Probed));
+        // The client does not know it, and goes on with the identifier that it has.
+        let rebound = Trial::new(place, (of, way), change, Purpose::Probed);
+        self.moving().add(Trial { moves: false, ..rebound });
     }
 
     /// The place of the path that a datagram belongs to which came on addresses that no path uses. It may be the first from there.
     #[cold]
     pub(super) fn place_of_stray(&mut self, way: PathId, datagram: &Datagram) -> Option<usize> {
         let data = datagram.packets.iter().any(|packet| packet.space == SpaceId::Data);
-        if !data || !self.progress.confirmed {
-            // Section 9: addresses do not change during the handshake.
+        let in_use = self.paths.iter().any(|path| path.way == way);
+        if !data || in_use || !self.progress.confirmed {
+            // Section 9: addresses do not change during the handshake. A path that uses them and did not take it was abandoned.
             return None;
         }
         if self.config.role == Role::Client {
@@ -298,6 +314,9 @@ impl Connection {
             None => Left { way: left_way, validation: left_validation, path: displaced },
         };
         cx.tell(Incident::Migration { path: label, step: MigrationStep::Started });
+        if let Some(ids) = self.identifiers.as_mut().filter(|_| trial.moves) {
+            ids.moved();
+        }
         if self.config.role == Role::Client {
             // Section 9.2: the server follows a packet that is more than a probe.
             self.spaces.data[i].probes = self.spaces.data[i].probes.max(1);
@@ -367,7 +386,12 @@ impl Connection {
         let i = trial.place;
         let step = match trial.purpose {
             Purpose::Former => return,
-            Purpose::Wanted | Purpose::Probed => MigrationStep::ProbingAbandoned,
+            Purpose::Wanted | Purpose::Probed => {
+                if let Some(ids) = self.identifiers.as_mut().filter(|_| self.config.role == Role::Client) {
+                    ids.gave_up();
+                }
+                MigrationStep::ProbingAbandoned
+            }
             Purpose::InUse(left) => {
                 let Left { way, validation, path } = *left;
                 if let Some(path) = path {
@@ -407,7 +431,7 @@ impl Connection {
         let space = &self.spaces.data[i];
         let (number, id) = (space.next_number, SpaceId::Data);
         let number_len = number_len(number, space.largest_acked);
-        let overhead = id.overhead() + number_len;
+        let overhead = id.overhead() + self.config.design.header() + number_len;
         let pto = self.paths[i].rtt.pto().max(self.config.initial_rtt * 3);
         let in_use = self.paths[i].way == way;
         let moving = self.migration.as_mut()?;
@@ -455,7 +479,7 @@ impl Connection {
         if !in_use {
             self.paths[i].validation.sent = counted;
         }
-        let (form, number_len) = (Form::Plain, number_len as u8);
+        let (form, number_len) = (self.config.design.form(), number_len as u8);
         let packet = QuicPacket { space: id, form, token: 0, number_len, size, number, frames };
         let packet = self.paths[i].wrap(Datagram { packets: Few::of(packet) }, size);
         Some(Packet { path: way, ..packet })

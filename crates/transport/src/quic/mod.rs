@@ -11,6 +11,7 @@
 //! | `opening` | what can come before or with the handshake: Version Negotiation, Retry, 0-RTT |
 //! | `space` | packet number spaces: those of the handshake once, application data for each path |
 //! | `multipath` | paths that come and go, and which of them a packet takes |
+//! | `identifiers` | connection identifiers, where they are a limit |
 //! | `migration` | paths whose addresses change |
 //! | `path`, `recovery`, `sent`, `rtt`, `mtu` | RFC 9002 and DPLPMTUD, for each path |
 //! | `received`, `frequency` | acknowledgements to be sent, and how often the peer is asked for them |
@@ -28,6 +29,7 @@ mod few;
 mod flow;
 mod frame;
 mod frequency;
+mod identifiers;
 mod migration;
 mod mtu;
 mod multipath;
@@ -45,11 +47,12 @@ mod streams;
 mod trace;
 mod transmit;
 
-pub use config::{Config, PathAcks};
+pub use config::{Config, Design, PathAcks};
 pub use connection::Connection;
 pub use ecn::EcnCounts;
 pub use few::Few;
 pub use frame::{Ack, AckEcn, AckFrequency, Frame, PathAck, TransportParameters, varint_len};
+pub use identifiers::IdFrame;
 pub use multipath::{Controllers, Parts};
 pub use packet::{Datagram, Form, QuicPacket, SpaceId, number_len};
 pub use received::AckPolicy;

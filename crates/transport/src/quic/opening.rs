@@ -2,6 +2,7 @@
 //! 0-RTT packets (RFC 9001 section 4.6).
 
 use super::buffer::SendBuffer;
+use super::config::Design;
 use super::connection::Connection;
 use super::packet::{Datagram, Form, QuicPacket, SpaceId, token_bytes};
 use super::sizes::{HANDSHAKE_HEADER, MIN_DATAGRAM, RETRY_TOKEN, SHORT_HEADER, Session};
@@ -55,6 +56,7 @@ impl Connection {
         match id {
             SpaceId::Data if !self.progress.complete && self.config.role == Role::Client => Form::ZeroRtt,
             SpaceId::Initial if self.opening.unknown_version => Form::UnknownVersion,
+            SpaceId::Data => self.config.design.form(),
             _ => Form::Plain,
         }
     }
@@ -71,6 +73,7 @@ impl Connection {
         id.overhead()
             + match (id, self.form(id)) {
                 (SpaceId::Initial, _) => token_bytes(self.opening.token),
+                (SpaceId::Data, Form::Numbered) => self.config.design.header(),
                 (SpaceId::Data, Form::ZeroRtt) => HANDSHAKE_HEADER - SHORT_HEADER,
                 _ => 0,
             }
@@ -80,6 +83,7 @@ impl Connection {
     pub(super) fn admits(&mut self, packet: &QuicPacket) -> bool {
         let taken = match packet.form {
             Form::Plain => return true,
+            Form::Numbered if self.config.design == Design::Conext2017 => return true,
             Form::ZeroRtt => {
                 let expected = self.config.role == Role::Server
                     && self.config.session == Session::EarlyData
@@ -92,7 +96,7 @@ impl Connection {
             Form::VersionNegotiation => self.on_version_negotiation(),
             Form::Retry => self.on_retry(packet.token),
             // Of the server's answers to unknown versions see `answers_statelessly`.
-            Form::UnknownVersion | Form::Forged => false,
+            Form::UnknownVersion | Form::Numbered | Form::Forged => false,
         };
         self.stats.invalid_packets += u64::from(!taken);
         false

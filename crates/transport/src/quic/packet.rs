@@ -44,6 +44,8 @@ pub enum Form {
     VersionNegotiation,
     /// A Retry packet (section 17.2.5), which has neither number nor frames.
     Retry,
+    /// A 1-RTT packet whose header has the number of its path (see [`super::Design::Conext2017`]).
+    Numbered,
     /// A packet that does not authenticate (RFC 9001 section 5.3): damaged on its way or forged.
     Forged,
 }
@@ -92,6 +94,7 @@ impl QuicPacket {
             Form::VersionNegotiation => return sizes::VERSION_NEGOTIATION,
             // The header is long.
             Form::ZeroRtt => TAG + HANDSHAKE_HEADER,
+            Form::Numbered => self.space.overhead() + 1,
             _ => self.space.overhead() + token_bytes(self.token),
         };
         body + u32::from(self.number_len) + self.frames.iter().map(Frame::size).sum::<u32>()

@@ -299,7 +299,7 @@ impl Path {
         let backoff = 1u64 << self.pto_count.min(30);
         let mut duration = self.rtt.pto() * backoff;
         // Section 6.2.2.1: nothing is in flight, but the server may be held back by the anti-amplification limit.
-        let deadlock = (!about.peer_validated)
+        let deadlock = (!about.peer_validated && i == 0)
             .then(|| (now + duration, if about.handshake_keys { SpaceId::Handshake } else { SpaceId::Initial }));
         if !spaces.on_path(i).any(|(_, s)| s.sent.awaits()) {
             return deadlock;

@@ -1,5 +1,6 @@
 //! Taking in datagrams: keys, frames, and the steps of the handshake they make.
 
+use super::config::Design;
 use super::connection::{Connection, State};
 use super::ecn::EcnCounts;
 use super::frame::{Ack, Frame, TransportParameters, VARINT_MAX};
@@ -275,6 +276,12 @@ impl Connection {
             }
             Frame::PathAbandon(path) => self.on_path_abandon(path)?,
             Frame::PathStatus { path, sequence, backup } => self.on_path_status(path, sequence, backup)?,
+            Frame::Identifier(frame) => self.on_identifier(frame, cx)?,
+            Frame::AddAddress => self.on_design_frame()?,
+            Frame::Paths { failed, .. } => {
+                self.on_design_frame()?;
+                self.on_paths(failed);
+            }
             Frame::HandshakeDone => {
                 if self.config.role == Role::Server {
                     return Err("PROTOCOL_VIOLATION: a client sent HANDSHAKE_DONE");
@@ -282,7 +289,7 @@ impl Connection {
                 let before = std::mem::replace(&mut self.progress.confirmed, true);
                 self.progress.peer_validated = true;
                 if !before {
-                    if self.allowed() > 1 {
+                    if self.allowed() > 1 && self.config.design == Design::Draft {
                         self.events.push_back(Event::Multipath);
                     }
                     self.on_confirmed(cx);
@@ -456,5 +463,9 @@ impl Connection {
             path.cc.on_established(&Established { now: self.now, rtt: path.rtt.smoothed() });
         }
         self.events.push_back(Event::Connected);
+        self.issue_identifiers();
+        if self.config.design == Design::Conext2017 {
+            self.on_complete_in_2017();
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Packets that were sent, by packet number, and what each of them carried.
 
 use super::few::Few;
+use super::identifiers::IdFrame;
 use crate::recovery::TxState;
 use haltere_net::incident::LossSign;
 use haltere_net::{PathId, Span, Time};
@@ -36,6 +37,12 @@ pub(super) enum Record {
     PathAbandon { path: PathId },
     /// A path is in reserve, or is not.
     PathStatus { path: PathId },
+    /// A frame about connection identifiers.
+    Identifier(IdFrame),
+    /// The server's further addresses.
+    AddAddress,
+    /// Which paths have failed.
+    Paths,
 }
 
 /// What is known of a packet.

@@ -1,9 +1,10 @@
 //! Making datagrams: which packets go out, with which frames.
 
+use super::config::Design;
 use super::connection::{Connection, Crypto, State};
 use super::few::Few;
 use super::frame::{AckEcn, Frame, PathAck, stream_header, varint_len};
-use super::packet::{Datagram, Form, QuicPacket, SpaceId, number_len};
+use super::packet::{Datagram, QuicPacket, SpaceId, number_len};
 use super::path::{Clearance, Path};
 use super::sent::Record;
 use super::sizes::{MIN_DATAGRAM, MIN_NUMBER_AND_PAYLOAD};
@@ -25,8 +26,8 @@ const LONGEST_CONTROL: u32 = 17;
 #[derive(Default)]
 pub(super) struct Draft {
     frames: Few<Frame>,
-    records: Few<Record>,
-    payload: u32,
+    pub records: Few<Record>,
+    pub payload: u32,
     eliciting: bool,
     /// Whether it carries an ACK frame.
     acks: bool,
@@ -37,7 +38,7 @@ pub(super) struct Draft {
 
 impl Draft {
     #[inline(always)]
-    fn push(&mut self, frame: Frame) {
+    pub fn push(&mut self, frame: Frame) {
         self.payload += frame.size();
         self.eliciting |= frame.ack_eliciting();
         self.frames.push(frame);
@@ -91,7 +92,9 @@ impl Draft {
         match load {
             Load::Data | Load::Acks => {}
             Load::Probe => self.push(Frame::Ping),
-            Load::Frames(frames) => std::mem::take(frames).into_iter().for_each(|frame| self.push(frame)),
+            Load::Frames(frames) | Load::Updates(frames) => {
+                std::mem::take(frames).into_iter().for_each(|frame| self.push(frame))
+            }
             Load::Copy(records) => self.copy(records, room),
         }
     }
@@ -143,6 +146,8 @@ pub(super) enum Load<'a> {
     Copy(&'a mut Few<Record>),
     /// These frames, in a datagram of at least 1200 bytes.
     Frames(&'a mut Few<Frame>),
+    /// These frames.
+    Updates(&'a mut Few<Frame>),
 }
 
 impl Connection {
@@ -253,7 +258,7 @@ impl Connection {
     /// Whether there are handshake bytes to send. They do not wait for the window (as in Chromium): it may be full of
     /// 1-RTT packets, which the server cannot acknowledge before it has the client's Finished.
     #[inline]
-    fn handshake_pending(&self) -> bool {
+    pub(super) fn handshake_pending(&self) -> bool {
         !self.progress.confirmed && self.any_crypto_pending()
     }
 
@@ -271,7 +276,8 @@ impl Connection {
             && (self.handshake_done_pending
                 || self.streams.sendable()
                 || self.streams.control_pending()
-                || self.multi.as_ref().is_some_and(|multi| multi.owes()))
+                || self.multi.as_ref().is_some_and(|multi| multi.owes())
+                || self.identifiers.as_ref().is_some_and(|ids| ids.owes()))
     }
 
     fn can_send(&self, id: SpaceId) -> bool {
@@ -309,7 +315,7 @@ impl Connection {
         let space = &self.spaces.data[i];
         let number = space.next_number;
         let number_len = number_len(number, space.largest_acked);
-        let overhead = id.overhead() + number_len;
+        let overhead = id.overhead() + self.config.design.header() + number_len;
         // RFC 9000 section 8.2.1: what validates a path fills the least datagram.
         let least = if matches!(load, Load::Frames(_)) { MIN_DATAGRAM } else { 0 };
         let mut draft = self.draft_data(i, self.paths[i].mtu.current() - overhead, load, now);
@@ -336,7 +342,7 @@ impl Connection {
         if eliciting || padded || cx.probing() {
             self.set_timer(i, cx);
         }
-        let (form, number_len) = (Form::Plain, number_len as u8);
+        let (form, number_len) = (self.config.design.form(), number_len as u8);
         let packet = QuicPacket { space: id, form, token: 0, number_len, size, number, frames: draft.frames };
         let datagram = Datagram { packets: Few::of(packet) };
         let datagram = match self.spare.take() {
@@ -358,7 +364,8 @@ impl Connection {
         let mut drafts: [Option<(SpaceId, u32, Draft)>; 3] = [None, None, None];
         let (mut used, mut count) = (0, 0);
         for id in &SpaceId::ALL {
-            if !self.can_send(*id) {
+            // The handshake is that of the first path.
+            if !self.can_send(*id) || (i > 0 && *id != SpaceId::Data) {
                 continue;
             }
             let space = self.spaces.of(*id, i);
@@ -511,6 +518,7 @@ impl Connection {
             }
             return draft;
         }
+        let probing = space.probes > 0;
         if self.handshake_done_pending && draft.payload < room {
             self.handshake_done_pending = false;
             draft.records.push(Record::HandshakeDone);
@@ -521,7 +529,11 @@ impl Connection {
             draft.records.push(Record::AckFrequency { sequence: asked.sequence });
             draft.push(Frame::AckFrequency(Box::new(asked)));
         }
+        if let Some(ids) = &mut self.identifiers {
+            ids.draft(&mut draft, room);
+        }
         if let Some(multi) = &mut self.multi {
+            multi.announce(&self.paths, &mut draft, room);
             while draft.payload + LONGEST_CONTROL <= room
                 && let Some(path) = multi.abandons.pop_front()
             {
@@ -542,6 +554,9 @@ impl Connection {
             if let Some(record) = record_of(&frame) {
                 draft.records.push(record);
             }
+            if self.config.design == Design::Conext2017 {
+                self.repeat_update(i, &frame);
+            }
             draft.push(frame);
         }
         while draft.payload + LEAST_STREAM_ROOM <= room
@@ -556,7 +571,7 @@ impl Connection {
             // Section 8.1 of the extension's draft: nothing follows that would make the peer acknowledge.
             draft.push(Frame::ImmediateAck);
         }
-        if !draft.eliciting && space.probes > 0 && draft.payload < room {
+        if !draft.eliciting && probing && draft.payload < room {
             draft.push(Frame::Ping);
         }
         draft
@@ -569,9 +584,10 @@ impl Connection {
         let mut frames = Few::default();
         // Section 8.3 of the extension's draft: nothing is to delay the answer.
         frames.push(if self.frequency.relaxed() { Frame::ImmediateAck } else { Frame::Ping });
-        frames.push(Frame::Padding(size - SpaceId::Data.overhead() - len - 1));
+        let overhead = SpaceId::Data.overhead() + self.config.design.header();
+        frames.push(Frame::Padding(size - overhead - len - 1));
         self.paths[i].on_mtu_probe_sent(space, cx.now, size);
-        let (space, form, token, number_len) = (SpaceId::Data, Form::Plain, 0, len as u8);
+        let (space, form, token, number_len) = (SpaceId::Data, self.config.design.form(), 0, len as u8);
         let packet = QuicPacket { space, form, token, number_len, size, number, frames };
         let mut datagram = Datagram::default();
         datagram.packets.push(packet);

@@ -132,6 +132,8 @@ pub struct Pair<C, S> {
     pub wakes: u64,
     /// Whether the client closes once every answer has arrived.
     pub close: bool,
+    /// Whether the client adds the second path as soon as it may.
+    pub add_path: bool,
     pub probe: Option<Last>,
     exchange: Exchange,
     opened: usize,
@@ -164,6 +166,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
             late: Vec::new(),
             wakes: 0,
             close: true,
+            add_path: false,
             probe: None,
             exchange,
             opened: 0,
@@ -420,6 +423,10 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
                 if self.close && self.client_log.finished() == self.exchange.streams.len() {
                     self.client.close();
                 }
+            }
+            Event::Multipath if self.add_path => {
+                let mut cx = Cx::new(self.now, CLIENT);
+                self.client.add_path(PathId(1), &mut cx).unwrap();
             }
             Event::Writable(_) | Event::Openable | Event::Datagram(_) | Event::Multipath => {}
             Event::Closed => self.client_log.closed += 1,

@@ -3,7 +3,7 @@
 use super::schema::{Datagrams, Frame, Header, Packet, ParametersSet, Raw, TcpHeader};
 use haltere_net::Span;
 use haltere_net::incident::PacketName;
-use haltere_transport::quic::{self, Datagram, EcnCounts, Form, QuicPacket, SpaceId, TransportParameters};
+use haltere_transport::quic::{self, Datagram, EcnCounts, Form, IdFrame, QuicPacket, SpaceId, TransportParameters};
 use haltere_transport::tcp::Segment;
 use haltere_transport::tcp::segment::Kind;
 
@@ -97,6 +97,21 @@ fn acknowledgement(ack: &quic::Ack, counts: Option<EcnCounts>) -> Frame {
     }
 }
 
+/// The largest number that a frame type can have: frames of the design of 2017 have none that is known.
+const NO_TYPE: u64 = (1 << 62) - 1;
+
+/// RFC 9000 sections 19.15 and 19.16; draft-ietf-quic-multipath sections 4.4 to 4.7.
+fn identifier_type(frame: IdFrame) -> u64 {
+    match frame {
+        IdFrame::New(_) => 0x18,
+        IdFrame::Retire(_) => 0x19,
+        IdFrame::PathNew(_) => 0x3e78,
+        IdFrame::MaxPathId(_) => 0x3e7a,
+        IdFrame::PathsBlocked(_) => 0x3e7b,
+        IdFrame::PathCidsBlocked(_) => 0x3e7c,
+    }
+}
+
 fn frame(frame: &quic::Frame) -> Frame {
     match *frame {
         quic::Frame::Padding(n) => Frame::Padding { length: n, payload_length: n },
@@ -112,6 +127,8 @@ fn frame(frame: &quic::Frame) -> Frame {
         quic::Frame::PathStatus { backup, .. } => {
             Frame::Unknown { raw_frame_type: if backup { 0x3e76 } else { 0x3e77 } }
         }
+        quic::Frame::Identifier(frame) => Frame::Unknown { raw_frame_type: identifier_type(frame) },
+        quic::Frame::AddAddress | quic::Frame::Paths { .. } => Frame::Unknown { raw_frame_type: NO_TYPE },
         quic::Frame::ImmediateAck => Frame::Unknown { raw_frame_type: 0x1f },
         quic::Frame::Crypto { offset, len, .. } => Frame::Crypto { offset, length: len.into() },
         quic::Frame::Stream { id, offset, len, fin, .. } => {

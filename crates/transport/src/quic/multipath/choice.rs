@@ -3,6 +3,7 @@
 use super::Challenge;
 use crate::Body;
 use crate::path::{PathState, PathView};
+use crate::quic::config::Design;
 use crate::quic::connection::Connection;
 use crate::quic::few::Few;
 use crate::quic::frame::Frame;
@@ -25,7 +26,15 @@ impl Connection {
                 return Some(packet);
             }
         }
+        if self.handshake_pending()
+            && let Some(packet) = self.transmit_one(0, true, cx)
+        {
+            return Some(packet);
+        }
         if copies && let Some(packet) = self.transmit_copy(cx) {
+            return Some(packet);
+        }
+        if let Some(packet) = self.transmit_update(cx) {
             return Some(packet);
         }
         let pending = self.data_pending();
@@ -84,6 +93,9 @@ impl Connection {
             }
         }
         multi.copied_to.clear();
+        if self.config.design == Design::Conext2017 {
+            multi.copy_to_unknown(now);
+        }
         match multi.scheduler.pick(&multi.views, &demand, now) {
             Pick::On(id) => {
                 let carries = multi.views.iter().any(|view| view.id == id && view.state.usable());

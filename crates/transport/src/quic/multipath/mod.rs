@@ -7,28 +7,31 @@
 //! PATH_CHALLENGE and PATH_RESPONSE (RFC 9000 section 8.2) before it carries data. A path on which a probe timeout passes is
 //! suspected: what is in flight there is sent again on others, and it is probed until it answers.
 //!
-//! Not modelled: connection identifiers (PATH_NEW_CONNECTION_ID and what goes with it), so numbers of paths are taken as agreed
-//! up to the smaller of both ends' limits; MAX_PATH_ID.
+//! Where connection identifiers are no limit (see `identifiers`), numbers of paths are taken as agreed up to the smaller of both
+//! ends' limits.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `mod` | the list of paths: opening, validation, suspicion, giving up |
 //! | `choice` | which path a packet takes, and what goes on a path before any data |
+//! | `conext` | what is otherwise in the design of 2017 |
 //! | `acks` | acknowledgements of several paths on one |
 //! | `status` | paths in reserve, and what others see of a path |
 
 mod acks;
 mod choice;
+mod conext;
 mod status;
 
 pub(super) use status::Status;
 
+use super::config::Design;
 use super::connection::{Connection, State};
 use super::few::Few;
+use super::frame::Frame;
 use super::packet::{Datagram, SpaceId};
-use super::path::Path;
+use super::path::{Path, Validation};
 use super::sent::Record;
-use super::space::Space;
 use crate::cc::{self, Algorithm, CongestionController, Established};
 use crate::path::{PathError, PathState, PathView};
 use crate::ranges::RangeSet;
@@ -66,6 +69,11 @@ pub(super) struct Multipath {
     copies: VecDeque<(PathId, Few<Record>)>,
     /// Where else the next packet goes.
     copied_to: Vec<PathId>,
+    /// Frames that are to be repeated on a path.
+    updates: VecDeque<(PathId, Frame)>,
+    /// Whether the server's further addresses are to be told, and which paths have failed.
+    address_due: bool,
+    paths_due: bool,
     /// When the scheduler wants to be asked again.
     pub wait_until: Time,
     /// The connection's limit of which the scheduler was told last that it keeps data back.
@@ -85,6 +93,9 @@ impl Multipath {
             statuses: VecDeque::new(),
             copies: VecDeque::new(),
             copied_to: Vec::new(),
+            updates: VecDeque::new(),
+            address_due: false,
+            paths_due: false,
             wait_until: Time::NEVER,
             blocking_limit: None,
             carried: HashMap::new(),
@@ -93,7 +104,7 @@ impl Multipath {
 
     /// Whether the peer is to be told of a path.
     pub fn owes(&self) -> bool {
-        !self.abandons.is_empty() || !self.statuses.is_empty()
+        !self.abandons.is_empty() || !self.statuses.is_empty() || self.address_due || self.paths_due
     }
 }
 
@@ -145,23 +156,41 @@ impl Connection {
         if self.config.max_paths < 2 {
             return Err(PathError::SinglePath);
         }
-        if self.allowed() < 2 || !self.progress.confirmed || self.state != State::Open {
+        if self.allowed() < 2 || !self.may_open_paths() || self.state != State::Open {
             return Err(PathError::NotNegotiated);
         }
         if self.place(id).is_some() {
             return Err(PathError::Taken);
         }
-        if id.0 >= self.allowed() {
+        let admitted = self.identifiers.as_ref().map_or(id.0 < self.allowed(), |ids| ids.may_open(id));
+        if !admitted || id.0 >= self.config.max_paths {
             return Err(PathError::TooMany);
         }
         let mut path = self.new_path(id);
-        path.state = PathState::Validating;
-        path.challenge.due = true;
+        if self.config.design == Design::Draft {
+            path.state = PathState::Validating;
+            path.challenge.due = true;
+        } else {
+            self.open_at_once(&mut path);
+        }
         if let Some(peer) = self.peer {
             path.mtu.limit(u32::from(peer.max_udp_payload));
         }
         self.paths.push(path);
-        self.spaces.data.push(Space::default());
+        self.spaces.data.push(self.first_space());
+        Ok(())
+    }
+
+    /// Begins a path to an address of the peer, or has it wait for what the peer has to allow.
+    pub(super) fn open_path(&mut self, id: PathId) -> Result<(), PathError> {
+        match self.begin_path(id) {
+            Err(PathError::TooMany) if id.0 < self.config.max_paths && self.lets_path_wait(id) => return Ok(()),
+            other => other?,
+        }
+        // What this end chose to send to is the peer's own address.
+        if let Some(path) = self.paths.last_mut() {
+            path.validation.validated = true;
+        }
         Ok(())
     }
 
@@ -175,7 +204,8 @@ impl Connection {
             None if data && self.begin_path(way).is_ok() => self.paths.len() - 1,
             None => return None,
         };
-        (data && self.paths[place].state != PathState::Abandoned).then_some(place)
+        let handshake = place == 0 && !self.progress.confirmed;
+        ((data || handshake) && self.paths[place].state != PathState::Abandoned).then_some(place)
     }
 
     /// The peer answered a challenge; the answer may come on any path (RFC 9000 section 8.2.3).
@@ -213,10 +243,15 @@ impl Connection {
         path.on_discarded(bytes);
         path.state = PathState::Abandoned;
         path.challenge = Challenge::default();
+        // Nothing may be sent there any more, not even the acknowledgement of the packet that said so.
+        path.validation = Validation { validated: false, received: 0, sent: 0 };
         path.timer = Time::NEVER;
         path.paced_until = Time::NEVER;
         if let Some(multi) = &mut self.multi {
             multi.abandons.push_back(path.id);
+        }
+        if let Some(ids) = &mut self.identifiers {
+            ids.on_abandoned();
         }
     }
 
@@ -234,14 +269,22 @@ impl Connection {
             PathState::Validating => path.challenge.due = true,
             PathState::Suspect if others => self.spaces.data[i].probes = 1,
             PathState::Active | PathState::Standby if others => {
-                path.state = PathState::Suspect;
-                self.spaces.data[i].probes = 1;
-                self.spaces.data[i].sent.oldest(usize::MAX, &mut self.fates.lost);
-                self.apply_fates(i, SpaceId::Data);
+                self.doubt(i);
+                if let Some(multi) = self.multi.as_mut().filter(|_| self.config.design == Design::Conext2017) {
+                    multi.paths_due = true;
+                }
             }
             _ => return false,
         }
         true
+    }
+
+    /// A path carries nothing more before an answer arrives; what is in flight on it is sent again on others.
+    fn doubt(&mut self, i: usize) {
+        self.paths[i].state = PathState::Suspect;
+        self.spaces.data[i].probes = 1;
+        self.spaces.data[i].sent.oldest(usize::MAX, &mut self.fates.lost);
+        self.apply_fates(i, SpaceId::Data);
     }
 
     /// A path on which the peer answered can be trusted again.

@@ -1,0 +1,249 @@
+//! Connection identifiers as a limit (RFC 9000 section 5.1; draft-ietf-quic-multipath-19 sections 3.2.1, 3.3 and 4.4 to 4.7).
+//!
+//! An end sends to an address with an identifier that the peer has issued, and with another one to each further address, so that
+//! nobody can tell that they belong together (RFC 9000 section 9.5). A client that has none left cannot move before the peer
+//! has issued another. Over several paths each path has identifiers of its own: one opens once each end has issued one for it.
+//!
+//! Both ends have the same limit. Without one, [`super::Config::connection_ids`] being `None`, there are as many identifiers as are
+//! needed, and no packet carries them.
+//!
+//! Not modelled: several identifiers for one of several paths, Retire Prior To, identifiers of no length.
+
+use super::connection::Connection;
+use super::frame::Frame;
+use super::sent::Record;
+use super::transmit::Draft;
+use crate::path::PathError;
+use crate::ranges::RangeSet;
+use haltere_net::{Cx, PathId};
+use std::collections::VecDeque;
+
+/// Bytes of an identifier with its length, and of the token for a stateless reset (RFC 9000 section 19.15).
+pub(super) const WITH_TOKEN: u32 = 1 + super::sizes::CONNECTION_ID + 16;
+
+/// A frame about identifiers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IdFrame {
+    /// NEW_CONNECTION_ID (RFC 9000 section 19.15) with its number.
+    New(u64),
+    /// RETIRE_CONNECTION_ID (19.16) with the number.
+    Retire(u64),
+    /// PATH_NEW_CONNECTION_ID (draft-ietf-quic-multipath section 4.4), the first for this path.
+    PathNew(PathId),
+    /// MAX_PATH_ID (4.6): the largest number of a path from now on.
+    MaxPathId(u8),
+    /// PATHS_BLOCKED (4.7): a path waits for a larger one than this.
+    PathsBlocked(u8),
+    /// PATH_CIDS_BLOCKED (4.7): this path waits for an identifier.
+    PathCidsBlocked(PathId),
+}
+
+/// The identifiers of a connection.
+#[derive(Debug)]
+pub(super) struct Identifiers {
+    /// How many of each end may be in use or spare at a time; over several paths, the further paths that may be open.
+    limit: u64,
+    /// Frames that are to be sent.
+    queue: VecDeque<IdFrame>,
+    /// Number of the next that this end issues.
+    next: u64,
+    /// The peer's that are spare, those that ever came, and the one in use.
+    spare: VecDeque<u64>,
+    seen: RangeSet,
+    current: u64,
+    /// The one with which the client probes an address.
+    probing: Option<u64>,
+    /// Over several paths: the largest number that each end allows, and for which paths each has issued one.
+    own_max: u8,
+    peer_max: u8,
+    issued: u8,
+    theirs: Vec<PathId>,
+    /// Paths that wait.
+    waiting: Vec<PathId>,
+}
+
+impl Identifiers {
+    pub fn new(limit: u8) -> Box<Identifiers> {
+        let mut seen = RangeSet::default();
+        // The peer's first is that of the handshake.
+        seen.extend(0, 1);
+        Box::new(Identifiers {
+            limit: limit.into(),
+            queue: VecDeque::new(),
+            next: 1,
+            spare: VecDeque::new(),
+            seen,
+            current: 0,
+            probing: None,
+            own_max: limit,
+            peer_max: 0,
+            issued: 0,
+            theirs: Vec::new(),
+            waiting: Vec::new(),
+        })
+    }
+
+    /// Whether there are frames to be sent.
+    pub fn owes(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// A frame was lost. Those that ask or state a limit are sent again with what holds by then.
+    pub fn on_lost(&mut self, frame: IdFrame) {
+        match frame {
+            IdFrame::MaxPathId(_) => self.queue.push_back(IdFrame::MaxPathId(self.own_max)),
+            IdFrame::PathsBlocked(_) | IdFrame::PathCidsBlocked(_) if self.waiting.is_empty() => {}
+            _ => self.queue.push_back(frame),
+        }
+    }
+
+    /// Issues one.
+    fn issue(&mut self) {
+        self.queue.push_back(IdFrame::New(self.next));
+        self.next += 1;
+    }
+
+    /// Issues one for each path that both ends allow and that has none yet.
+    fn issue_for_paths(&mut self) {
+        while self.issued < self.own_max.min(self.peer_max) {
+            self.issued += 1;
+            self.queue.push_back(IdFrame::PathNew(PathId(self.issued)));
+        }
+    }
+
+    /// Takes a spare one for probing. Returns whether there was one.
+    pub fn probe(&mut self) -> bool {
+        if self.probing.is_none() {
+            self.probing = self.spare.pop_front();
+        }
+        self.probing.is_some()
+    }
+
+    /// The connection moved: the one in use is not used again.
+    pub fn moved(&mut self) {
+        // A server whose client issues none keeps the one that it has.
+        if let Some(next) = self.probing.take().or_else(|| self.spare.pop_front()) {
+            let left = std::mem::replace(&mut self.current, next);
+            self.queue.push_back(IdFrame::Retire(left));
+        }
+    }
+
+    /// Nobody answered: what was sent there is not used again.
+    pub fn gave_up(&mut self) {
+        if let Some(used) = self.probing.take() {
+            self.queue.push_back(IdFrame::Retire(used));
+        }
+    }
+
+    /// Whether a path can open, or why not.
+    fn admits(&self, id: PathId) -> Result<(), IdFrame> {
+        if id.0 > self.own_max.min(self.peer_max) {
+            return Err(IdFrame::PathsBlocked(self.peer_max));
+        }
+        if self.theirs.contains(&id) { Ok(()) } else { Err(IdFrame::PathCidsBlocked(id)) }
+    }
+
+    /// Whether the peer's packets may open a path: it answers with an identifier of the peer.
+    pub fn may_open(&self, id: PathId) -> bool {
+        self.admits(id).is_ok()
+    }
+
+    /// A path is abandoned: another may open in its place.
+    pub fn on_abandoned(&mut self) {
+        self.own_max = self.own_max.saturating_add(1);
+        self.queue.push_back(IdFrame::MaxPathId(self.own_max));
+        self.issue_for_paths();
+    }
+
+    /// Puts frames into a packet.
+    #[cold]
+    pub fn draft(&mut self, draft: &mut Draft, room: u32) {
+        while let Some(&frame) = self.queue.front()
+            && draft.payload + Frame::Identifier(frame).size() <= room
+        {
+            self.queue.pop_front();
+            draft.records.push(Record::Identifier(frame));
+            draft.push(Frame::Identifier(frame));
+        }
+    }
+}
+
+impl Connection {
+    /// The handshake is complete at this end: it issues its identifiers.
+    #[cold]
+    pub(super) fn issue_identifiers(&mut self) {
+        let several = self.config.max_paths > 1;
+        let peer_max = self.peer.and_then(|peer| peer.initial_max_path_id);
+        let Some(ids) = &mut self.identifiers else { return };
+        if several {
+            ids.peer_max = peer_max.unwrap_or(0);
+            ids.issue_for_paths();
+        } else {
+            (1..ids.limit).for_each(|_| ids.issue());
+        }
+    }
+
+    /// A path waits if it cannot open yet. Returns whether it does.
+    pub(super) fn lets_path_wait(&mut self, id: PathId) -> bool {
+        let Some(ids) = &mut self.identifiers else { return false };
+        let Err(blocked) = ids.admits(id) else { return false };
+        if !ids.waiting.contains(&id) {
+            ids.waiting.push(id);
+            ids.queue.push_back(blocked);
+        }
+        true
+    }
+
+    /// A frame about identifiers came.
+    ///
+    /// # Errors
+    /// The transport error if the peer keeps no limit.
+    #[cold]
+    pub(super) fn on_identifier(&mut self, frame: IdFrame, cx: &mut Cx<'_>) -> Result<(), &'static str> {
+        let several = self.config.max_paths > 1;
+        let Some(ids) = &mut self.identifiers else { return Ok(()) };
+        match frame {
+            IdFrame::New(number) => {
+                if ids.seen.contains(number) {
+                    return Ok(());
+                }
+                if ids.spare.len() as u64 + u64::from(ids.probing.is_some()) + 1 >= ids.limit {
+                    return Err("CONNECTION_ID_LIMIT_ERROR: more identifiers than the limit");
+                }
+                ids.seen.extend(number, number + 1);
+                ids.spare.push_back(number);
+                self.move_if_wanted(cx);
+            }
+            IdFrame::Retire(number) if number >= ids.next => {
+                return Err("PROTOCOL_VIOLATION: an identifier is retired that was not issued");
+            }
+            IdFrame::Retire(_) => ids.issue(),
+            _ if !several => return Err("FRAME_ENCODING_ERROR: a frame of several paths on a connection with one"),
+            IdFrame::PathNew(path) if path.0 > ids.own_max => {
+                return Err("PROTOCOL_VIOLATION: an identifier for a path beyond the limit");
+            }
+            IdFrame::PathNew(path) => {
+                if !ids.theirs.contains(&path) {
+                    ids.theirs.push(path);
+                }
+                self.open_what_waits();
+            }
+            IdFrame::MaxPathId(most) => {
+                ids.peer_max = ids.peer_max.max(most);
+                ids.issue_for_paths();
+                self.open_what_waits();
+            }
+            IdFrame::PathsBlocked(_) | IdFrame::PathCidsBlocked(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Opens the paths that waited for what has come.
+    fn open_what_waits(&mut self) {
+        let Some(ids) = &mut self.identifiers else { return };
+        for id in std::mem::take(&mut ids.waiting) {
+            // One that still has to wait is put back.
+            let _: Result<(), PathError> = self.open_path(id);
+        }
+    }
+}
