@@ -123,6 +123,37 @@ fn small_queues_bound_each_flow_by_itself() {
     assert!(limited.flows[0].goodput_bps.unwrap() > BUSY_BPS);
 }
 
+/// A download over two paths of 10 Mbit/s, each with this interface at the server.
+fn over_two_paths(contender: &str, stages: &Value) -> RunResult {
+    let path = |delay: &str| json!({ "rate": "10Mbit/s", "delay": delay, "down": stages });
+    let given = json!({
+        "topology": { "kind": "multipath", "paths": [path("5ms"), path("15ms")] },
+        "flows": [{ "contender": contender, "app": "raw" }],
+        "duration": "20s",
+    });
+    let result = common::result(&given);
+    assert_eq!(common::flaw(&given, &result), None, "{given}");
+    result
+}
+
+/// Each subflow of MPTCP has a small queue of its own in the interface that it goes through.
+#[test]
+fn small_queues_bound_each_subflow() {
+    let stages = json!({ "queue": "1000p", "ring": "256p", "bql": true });
+    let longest = |contender: &str| {
+        let result = over_two_paths(contender, &stages);
+        let goodput = result.flows[0].goodput_bps.unwrap();
+        assert!(goodput > 1.8 * BUSY_BPS, "{contender}: {goodput}");
+        let down = result.links.iter().filter(|l| l.direction == "down");
+        down.map(|l| l.stages.max_qdisc_packets.unwrap()).collect::<Vec<_>>()
+    };
+    // As TCP's own: three super-segments of two packets.
+    let bounded = longest("mptcp/cubic-hystart");
+    assert!(bounded.len() == 2 && bounded.iter().all(|&packets| packets <= 12), "{bounded:?}");
+    let filled = longest("mptcp/cubic-hystart-tsq");
+    assert!(filled.iter().all(|&packets| packets > 300), "{filled:?}");
+}
+
 /// `tcp_transmit_skb`: what the own interface refuses was never sent. The window comes down, and nothing is retransmitted.
 #[test]
 fn a_full_local_queue_reduces_the_window_and_loses_nothing() {

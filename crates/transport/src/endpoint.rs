@@ -211,9 +211,9 @@ pub trait Endpoint: Send {
         String::new()
     }
 
-    /// The network interface of the own node holds this many bytes of the connection now. Only interfaces that credit are
+    /// The network interface of the own node holds this many bytes of the path of the connection now. Only interfaces that credit are
     /// reported (see [`haltere_net::element`]). Returns whether the endpoint held packets back for that and may send now.
-    fn on_local_backlog(&mut self, _bytes: u64) -> bool {
+    fn on_local_backlog(&mut self, _path: PathId, _bytes: u64) -> bool {
         false
     }
     /// The interface did not simply take the packet that was sent last, which had this body. By default nothing is done

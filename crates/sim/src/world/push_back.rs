@@ -15,7 +15,7 @@ impl World {
     #[inline(never)]
     pub(super) fn send_credited(&mut self, process: usize, id: u32, hop: Hop, packet: Packet<Body>) {
         let me = (self.elements.len() + process) as u32;
-        let bytes = u64::from(packet.len);
+        let (path, bytes) = (packet.path, u64::from(packet.len));
         // TCP takes back what is refused, and nobody saw it then. Other transports do not learn of it.
         let copy = packet.body.segment().is_some().then(|| packet.clone());
         if copy.is_none() {
@@ -31,8 +31,8 @@ impl World {
         let table = &mut self.processes[process].table;
         table.has_sent(id);
         let Some(socket) = table.get_mut(id) else { return };
-        socket.below += bytes;
-        socket.endpoint.on_local_backlog(socket.below);
+        let held = socket.charge(path, bytes);
+        socket.endpoint.on_local_backlog(path, held);
         if let (true, Some(copy)) = (admission != Admission::Taken, &copy) {
             socket.endpoint.on_admission(admission, &copy.body, &mut cx);
         }
@@ -77,10 +77,10 @@ impl World {
         let end = self.tables.socket(credit.flow.connection, node)?;
         let table = &mut self.processes[end.process as usize].table;
         let socket = table.get_mut(end.socket)?;
-        socket.below = socket.below.saturating_sub(u64::from(credit.bytes));
+        let (path, held) = socket.credit(credit.flow, u64::from(credit.bytes));
         let unblocked = socket.blocked && socket.below <= socket.endpoint.local_limit() / 2;
         socket.blocked &= !unblocked;
-        if socket.endpoint.on_local_backlog(socket.below) || unblocked {
+        if socket.endpoint.on_local_backlog(path, held) || unblocked {
             table.activate(end.socket);
             return Some(end.process as usize);
         }

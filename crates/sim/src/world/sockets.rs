@@ -37,6 +37,8 @@ pub(super) struct Socket {
     pub paths: Vec<Option<SocketPath>>,
     /// Bytes of it in interfaces of its node that credit.
     pub below: u64,
+    /// The same by path, once it has had several.
+    below_paths: Vec<u64>,
     /// Whether it waits for these to become fewer, and is not asked for packets.
     pub blocked: bool,
     /// Whether it stands in the list of those that may have something to say or to send.
@@ -48,6 +50,45 @@ impl Socket {
     #[inline]
     pub fn is_full(&self) -> bool {
         self.below > 0 && (self.blocked || self.below >= self.endpoint.local_limit())
+    }
+}
+
+impl Socket {
+    /// The interface below a path takes this many bytes. Returns how many it holds of the path now.
+    pub fn charge(&mut self, path: PathId, bytes: u64) -> u64 {
+        if self.paths.len() > 1 && self.below_paths.is_empty() {
+            // What is below so far went on the only path.
+            self.below_paths.push(self.below);
+        }
+        self.below += bytes;
+        let below = self.below;
+        self.below_path(path).map_or(below, |held| {
+            *held += bytes;
+            *held
+        })
+    }
+
+    /// The interface has sent or dropped this many bytes of a flow. Returns the flow's path, and how many bytes it holds of that
+    /// now.
+    pub fn credit(&mut self, flow: FlowKey, bytes: u64) -> (PathId, u64) {
+        let at = self.paths.iter().position(|path| path.is_some_and(|path| path.flow == flow));
+        let path = PathId(at.unwrap_or(0) as u8);
+        self.below = self.below.saturating_sub(bytes);
+        let below = self.below;
+        let held = self.below_path(path).map_or(below, |held| {
+            *held = held.saturating_sub(bytes);
+            *held
+        });
+        (path, held)
+    }
+
+    /// What interfaces hold of a path; `None` as long as there was one path only.
+    fn below_path(&mut self, path: PathId) -> Option<&mut u64> {
+        let at = usize::from(path.0);
+        if !self.below_paths.is_empty() && self.below_paths.len() <= at {
+            self.below_paths.resize(at + 1, 0);
+        }
+        self.below_paths.get_mut(at)
     }
 }
 
@@ -90,7 +131,15 @@ impl SocketTable {
     pub fn make(&mut self, role: Role, connection: ConnectionId) -> Result<SocketId, String> {
         let endpoint = self.transports.endpoint(role, self.made)?;
         self.made += 1;
-        let socket = Some(Socket { endpoint, connection, paths: Vec::new(), below: 0, blocked: false, active: false });
+        let socket = Some(Socket {
+            endpoint,
+            connection,
+            paths: Vec::new(),
+            below: 0,
+            below_paths: Vec::new(),
+            blocked: false,
+            active: false,
+        });
         let id = match self.free.pop() {
             Some(id) => {
                 self.sockets[id as usize] = socket;

@@ -348,6 +348,13 @@ impl Endpoint for Connection {
         self.finish(StreamId(0));
     }
 
+    fn on_local_backlog(&mut self, path: PathId, bytes: u64) -> bool {
+        let Some(subflow) = self.subflow(path) else { return false };
+        let resume = subflow.tcp.on_local_backlog(path, bytes);
+        subflow.ready |= resume;
+        resume
+    }
+
     fn on_admission(&mut self, admission: Admission, body: &Body, cx: &mut Cx<'_>) {
         match body {
             Body::Mptcp(segment) => {

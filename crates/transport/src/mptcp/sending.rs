@@ -25,8 +25,10 @@ pub(super) struct Sending {
     pub finished: bool,
     /// The end of what the send buffer of the connection has taken.
     pub accepted: u64,
-    /// The end of what subflows were given.
+    /// The end of what subflows were given, `skipped` left out.
     pub next: u64,
+    /// Data below `next` that no subflow was given: the scheduler took data from further back.
+    pub skipped: RangeSet,
     /// Everything below is acknowledged by DATA_ACK.
     pub una: u64,
     /// The end of the peer's receive window.
@@ -55,6 +57,7 @@ impl Sending {
             finished: false,
             accepted: 0,
             next: 0,
+            skipped: RangeSet::default(),
             una: 0,
             edge: 0,
             again: RangeSet::default(),
@@ -70,12 +73,49 @@ impl Sending {
 
     /// Bytes that no subflow was given.
     pub fn unsent(&self) -> u64 {
-        self.written - self.next
+        self.written - self.next + self.left_out()
+    }
+
+    /// Bytes below `next` that no subflow was given.
+    fn left_out(&self) -> u64 {
+        self.skipped.iter().map(|(start, end)| end - start).sum()
+    }
+
+    /// Where the data begins that follows after `skip` bytes of what no subflow was given, and how many bytes it has; at least
+    /// `least` if there are so many. The window allows data up to `edge`.
+    pub fn further_back(&self, skip: u64, least: u64) -> (u64, u64) {
+        let end = self.accepted.min(self.edge);
+        let all = self.left_out() + end.saturating_sub(self.next);
+        let mut skip = skip.min(all.saturating_sub(least));
+        let beyond = (end > self.next).then_some((self.next, end));
+        for (start, end) in self.skipped.iter().chain(beyond) {
+            if skip < end - start {
+                return (start + skip, end - start - skip);
+            }
+            skip -= end - start;
+        }
+        (self.next, 0)
+    }
+
+    /// A subflow was given the data from `start` to `end`. Returns how much of it subflows were given before.
+    pub fn account(&mut self, start: u64, end: u64) -> u64 {
+        self.again.remove(start, end);
+        let below = self.next.min(end).saturating_sub(start);
+        let left = if self.skipped.is_empty() { 0 } else { self.left_out() };
+        if left > 0 {
+            self.skipped.remove(start, end);
+        }
+        let fresh = if left > 0 { left - self.left_out() } else { 0 };
+        if start > self.next {
+            self.skipped.insert_all(self.next, start);
+        }
+        self.next = self.next.max(end);
+        below - fresh
     }
 
     /// Bytes of the send buffer that no subflow was given.
     pub fn unassigned(&self) -> u64 {
-        self.accepted.saturating_sub(self.next)
+        self.accepted.saturating_sub(self.next) + self.left_out()
     }
 
     /// The send buffer has room for `buffer` bytes. An application that wrote until it was full goes on when a third of it
@@ -102,12 +142,12 @@ impl Sending {
 
     /// Bytes that subflows were given and that are not acknowledged.
     pub fn outstanding(&self) -> u64 {
-        self.next - self.una
+        self.next - self.una - self.left_out()
     }
 
     /// Whether there is something to give to subflows.
     pub fn is_waiting(&self) -> bool {
-        self.next < self.written || !self.again.is_empty()
+        self.next < self.written || !self.again.is_empty() || !self.skipped.is_empty()
     }
 
     /// Whether the peer owes an acknowledgement.
@@ -147,10 +187,37 @@ impl Sending {
         let (start, end) = (start.max(self.una), end.min(self.next));
         if start < end {
             self.again.insert_all(start, end);
+            for (start, end) in self.skipped.iter() {
+                self.again.remove(start, end);
+            }
         }
     }
 
     pub fn has_finished(&self) -> bool {
         self.fin_acked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_from_further_back_leaves_what_comes_before_it_to_others() {
+        let mut s = Sending::new();
+        (s.written, s.accepted, s.edge) = (1000, 600, 500);
+        assert_eq!(s.further_back(200, 100), (200, 300), "up to the window's edge");
+        assert_eq!(s.account(200, 300), 0);
+        assert_eq!((s.unsent(), s.unassigned(), s.outstanding()), (900, 500, 100));
+        // 200 bytes were skipped; 50 bytes of what waits lie before the next piece.
+        assert_eq!(s.further_back(250, 100), (350, 150));
+        assert_eq!(s.further_back(1000, 100), (400, 100), "as far back as a full packet allows");
+        assert_eq!(s.further_back(150, 100), (150, 50));
+        assert_eq!(s.account(150, 200), 0);
+        assert_eq!(s.skipped.iter().collect::<Vec<_>>(), [(0, 150)]);
+        s.give_again(100, 300);
+        assert_eq!(s.again.iter().collect::<Vec<_>>(), [(150, 300)], "what nobody was given is not given again");
+        assert_eq!(s.account(100, 200), 50);
+        assert_eq!((s.skipped.first(), s.again.first()), (Some((0, 100)), Some((200, 300))));
     }
 }

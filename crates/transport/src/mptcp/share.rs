@@ -38,7 +38,12 @@ impl Connection {
                     changed = Some(path);
                     self.give(path, start, most, now)
                 }
-                Pick::On(_) => false,
+                Pick::Ahead(path, skip) if self.takes(path, now) => {
+                    changed = Some(path);
+                    let (start, most) = self.ahead(path, skip).unwrap_or((start, most));
+                    self.give(path, start, most, now)
+                }
+                Pick::On(_) | Pick::Ahead(..) => false,
                 Pick::Copies(set) => {
                     let chosen: Vec<PathId> =
                         self.views.iter().filter(|v| set.contains(v.id) && v.takes(now)).map(|v| v.id).collect();
@@ -90,12 +95,24 @@ impl Connection {
             waiting: self.sending.unassigned() + again,
             outstanding: self.sending.outstanding(),
             window: self.sending.edge.saturating_sub(self.sending.next),
+            beyond: self.sending.written - self.sending.accepted,
         }
+    }
+
+    /// The data from further back that a subflow gets, unless there is data to be sent again.
+    #[cold]
+    fn ahead(&self, path: PathId, skip: u64) -> Option<(u64, u64)> {
+        let mss = self.views.iter().find(|view| view.id == path)?.mss;
+        let found = self.sending.again.is_empty().then(|| self.sending.further_back(skip, mss))?;
+        (found.1 > 0).then_some(found)
     }
 
     /// Where the next data to be given begins, and how many bytes it has. `None` if flow control keeps it back.
     fn waiting(&mut self, demand: &Demand, now: Time) -> Option<(u64, u64)> {
         if let Some((start, end)) = self.sending.again.first() {
+            return Some((start, end - start));
+        }
+        if let Some((start, end)) = self.sending.skipped.first() {
             return Some((start, end - start));
         }
         let unsent = self.sending.unassigned();
@@ -207,10 +224,7 @@ impl Connection {
 
     /// These bytes were given to a subflow, for the first time or again.
     pub(super) fn account(&mut self, start: u64, len: u64) {
-        let (end, next) = (start + len, self.sending.next);
-        self.sending.again.remove(start, end);
-        self.sending.reinjected += next.min(end).saturating_sub(start);
-        self.sending.next = next.max(end);
+        self.sending.reinjected += self.sending.account(start, start + len);
     }
 
     /// Lets the send buffers of subflows grow while the application waits for room. Returns whether one did.

@@ -11,8 +11,12 @@ use std::ops::Range;
 pub(super) struct SendBuffer {
     /// Bytes the application wrote.
     written: u64,
-    /// Bytes sent at least once.
+    /// The end of what was sent.
     sent: u64,
+    /// Bytes below that were never sent: the scheduler took bytes from further back.
+    skipped: RangeSet,
+    /// How many bytes that were never sent the next chunk leaves out.
+    skip: u64,
     acked: RangeSet,
     /// Sent, lost and not sent again yet.
     lost: RangeSet,
@@ -59,11 +63,45 @@ impl SendBuffer {
             return Some(Chunk { offset: lost.0, len: lost.1 - lost.0, again: true });
         }
         let end = self.written.min(limit);
+        if self.skip > 0 || !self.skipped.is_empty() {
+            return self.next_of_parts(end);
+        }
         if self.sent < end {
             return Some(Chunk { offset: self.sent, len: end - self.sent, again: false });
         }
         let bare_fin = self.finish && self.sent == self.written && matches!(self.fin, Fin::Unsent | Fin::Lost);
         bare_fin.then_some(Chunk { offset: self.written, len: 0, again: self.fin == Fin::Lost })
+    }
+
+    /// The same where parts were skipped, or are to be.
+    #[cold]
+    fn next_of_parts(&self, end: u64) -> Option<Chunk> {
+        let mut skip = self.skip;
+        let beyond = (self.sent < end).then_some((self.sent, end));
+        for (start, end) in self.skipped.iter().chain(beyond) {
+            if skip < end - start {
+                return Some(Chunk { offset: start + skip, len: end - start - skip, again: false });
+            }
+            skip -= end - start;
+        }
+        None
+    }
+
+    /// The next chunk leaves out `skip` bytes that were never sent, or as many as leave `least` of those below `limit`. Not if
+    /// bytes are to be sent again.
+    #[cold]
+    pub fn skip(&mut self, skip: u64, least: u64, limit: u64) {
+        self.skip = if self.lost.is_empty() { skip.min(self.unsent(limit).saturating_sub(least)) } else { 0 };
+    }
+
+    /// Bytes below the offset `limit` that were never sent.
+    pub fn unsent(&self, limit: u64) -> u64 {
+        self.written.min(limit).saturating_sub(self.sent) + self.left_out()
+    }
+
+    /// Bytes below the end of what was sent that were never sent.
+    fn left_out(&self) -> u64 {
+        self.skipped.iter().map(|(start, end)| end - start).sum()
     }
 
     /// The first `len` bytes of a chunk go out; returns whether the stream ends with them.
@@ -73,6 +111,10 @@ impl SendBuffer {
         if chunk.again {
             self.lost.remove(chunk.offset, end);
         } else {
+            if chunk.offset != self.sent {
+                self.on_part_sent(chunk.offset, end);
+            }
+            self.skip = 0;
             self.sent = self.sent.max(end);
         }
         let fin = self.finish && end == self.written;
@@ -80,6 +122,15 @@ impl SendBuffer {
             self.fin = Fin::Sent;
         }
         fin
+    }
+
+    #[cold]
+    fn on_part_sent(&mut self, start: u64, end: u64) {
+        if start > self.sent {
+            self.skipped.insert_all(self.sent, start);
+        } else {
+            self.skipped.remove(start, end);
+        }
     }
 
     #[inline]
@@ -108,9 +159,9 @@ impl SendBuffer {
     pub fn finished(&self) -> bool {
         self.finish
     }
-    /// Bytes from the first that is not acknowledged up to the last that was sent.
+    /// Bytes that were sent, from the first that is not acknowledged up to the last.
     pub fn outstanding(&self) -> u64 {
-        self.sent.saturating_sub(self.acked.prefix())
+        self.sent.saturating_sub(self.acked.prefix()).saturating_sub(self.left_out())
     }
     pub fn written(&self) -> u64 {
         self.written
@@ -206,6 +257,36 @@ impl RecvBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_chunk_from_further_back_leaves_what_comes_before_it() {
+        let mut buffer = SendBuffer::default();
+        buffer.write(5000);
+        buffer.finish();
+        buffer.skip(2000, 1000, 4000);
+        let chunk = buffer.next(4000).unwrap();
+        assert_eq!(chunk, Chunk { offset: 2000, len: 2000, again: false });
+        buffer.on_sent(chunk, 1000);
+        assert_eq!((buffer.sent(), buffer.unsent(4000), buffer.outstanding()), (3000, 3000, 1000));
+        let chunk = buffer.next(4000).unwrap();
+        assert_eq!(chunk, Chunk { offset: 0, len: 2000, again: false }, "the next one is in order");
+        buffer.on_sent(chunk, 500);
+        buffer.skip(9000, 1000, 5000);
+        let chunk = buffer.next(5000).unwrap();
+        assert_eq!(chunk, Chunk { offset: 4000, len: 1000, again: false }, "there is no more: the last of it");
+        assert!(buffer.on_sent(chunk, 1000), "the end goes with it");
+        buffer.on_lost(2000..3000, false);
+        buffer.skip(700, 100, 5000);
+        let chunk = buffer.next(5000).unwrap();
+        assert_eq!(chunk, Chunk { offset: 2000, len: 1000, again: true }, "lost bytes go first");
+        buffer.on_sent(chunk, 1000);
+        for wanted in [(500, 1500), (3000, 1000)] {
+            let chunk = buffer.next(5000).unwrap();
+            assert_eq!((chunk.offset, chunk.len), wanted);
+            buffer.on_sent(chunk, chunk.len);
+        }
+        assert_eq!(buffer.next(5000), None);
+    }
 
     #[test]
     fn lost_bytes_go_first_and_late_acknowledgements_call_them_off() {

@@ -73,6 +73,8 @@ pub(super) struct Streams {
     streams_blocked_pending: bool,
     told_streams_blocked: Option<u64>,
     blocked: VecDeque<u64>,
+    /// The stream whose next frame is to leave out bytes.
+    skipping: Option<u64>,
 }
 
 /// A STREAM frame to be sent, and whether it carries data again.
@@ -113,6 +115,7 @@ impl Streams {
             max_streams_pending: false,
             streams_blocked_pending: false,
             told_streams_blocked: None,
+            skipping: None,
             blocked: VecDeque::new(),
         }
     }
@@ -375,7 +378,35 @@ impl Streams {
 
     #[inline]
     fn chunk(stream: &Stream, credit: u64) -> Option<Chunk> {
-        stream.send.next(stream.send_limit.min(stream.send.sent().saturating_add(credit)))
+        stream.send.next(Self::limit(stream, credit))
+    }
+
+    /// The offset up to which a stream may send.
+    #[inline]
+    fn limit(stream: &Stream, credit: u64) -> u64 {
+        stream.send_limit.min(stream.send.sent().saturating_add(credit))
+    }
+
+    /// The next frame leaves out `skip` bytes of its stream that were never sent, or as many as leave `least` of them.
+    #[cold]
+    pub fn skip(&mut self, skip: u64, least: u64) {
+        let credit = self.credit();
+        let sends = |id: &&u64| self.get(**id).is_some_and(|s| Self::chunk(s, credit).is_some());
+        let Some(&id) = self.active.iter().find(sends) else { return };
+        if let Some(stream) = self.get_mut(id) {
+            stream.send.skip(skip, least, Self::limit(stream, credit));
+            self.skipping = Some(id);
+        }
+    }
+
+    /// The next frame leaves out nothing.
+    #[inline]
+    pub fn keep_order(&mut self) {
+        if let Some(id) = self.skipping.take()
+            && let Some(stream) = self.get_mut(id)
+        {
+            stream.send.skip(0, 0, 0);
+        }
     }
 
     /// Whether any stream may send now.
@@ -413,10 +444,15 @@ impl Streams {
     pub fn demand(&self) -> Demand {
         let credit = self.credit();
         let streams = self.active.iter().filter_map(|&id| self.get(id));
+        let waiting = |s: &Stream| match Self::chunk(s, credit)? {
+            Chunk { again: false, len, .. } if len > 0 => Some(s.send.unsent(Self::limit(s, credit))),
+            chunk => Some(chunk.len),
+        };
         Demand {
-            waiting: streams.filter_map(|s| Self::chunk(s, credit)).map(|chunk| chunk.len).sum(),
+            waiting: streams.filter_map(waiting).sum(),
             outstanding: self.tables.iter().flatten().flatten().map(|s| s.send.outstanding()).sum(),
             window: credit,
+            beyond: 0,
         }
     }
 
@@ -444,16 +480,17 @@ impl Streams {
             let explicit_len = chunk.len < bare;
             let len =
                 if explicit_len { chunk.len.min(bare.saturating_sub(u64::from(varint_len(chunk.len)))) } else { bare };
+            let before = stream.send.sent();
             let fin = stream.send.on_sent(chunk, len);
+            let grown = stream.send.sent() - before;
             if stream.send.next(stream.send_limit).is_some() {
                 self.active.push_back(id);
             } else {
                 stream.queued = false;
                 self.activate(id);
             }
-            if !chunk.again {
-                self.data_sent += len;
-            }
+            // What is skipped takes credit, too: the peer counts up to the highest offset (RFC 9000 section 4.1).
+            self.data_sent += grown;
             return Some(StreamFrame {
                 id,
                 offset: chunk.offset,

@@ -95,7 +95,7 @@ impl PathScheduler for Blest {
 
 #[cfg(test)]
 mod tests {
-    use super::super::choice::samples::{MSS, NOW, full, path};
+    use super::super::choice::samples::{MSS, NOW, demand, full, path};
     use super::*;
 
     /// RTTs of 10 and 100 ms, windows of ten segments; the faster path is full.
@@ -104,7 +104,7 @@ mod tests {
     }
 
     fn pick(scheduler: &mut Blest, segments: u64, now: Time) -> Pick {
-        let demand = Demand { waiting: 1_000_000, outstanding: 10 * MSS, window: (segments - 10) * MSS };
+        let demand = Demand { outstanding: 10 * MSS, window: (segments - 10) * MSS, ..demand() };
         scheduler.pick(&paths(), &demand, now)
     }
 
@@ -126,7 +126,7 @@ mod tests {
         let mut paths = paths();
         paths[1].in_flight = 3 * MSS;
         let mut scheduler = Blest { lambda: 1000, ..Blest::new() };
-        let demand = |segments| Demand { waiting: 1_000_000, outstanding: 0, window: segments * MSS };
+        let demand = |segments| Demand { window: segments * MSS, ..demand() };
         assert_eq!(scheduler.pick(&paths, &demand(149), NOW), SLOW);
         assert_eq!(scheduler.pick(&paths, &demand(148), NOW), Pick::WaitUntil(Time::NEVER));
     }

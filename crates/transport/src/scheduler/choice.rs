@@ -93,7 +93,7 @@ pub(super) mod samples {
 
     /// A large demand.
     pub fn demand() -> Demand {
-        Demand { waiting: 1_000_000, outstanding: 0, window: 1_000_000 }
+        Demand { waiting: 1_000_000, outstanding: 0, window: 1_000_000, beyond: 0 }
     }
 
     /// The numbers of the paths that `picks` packets of a segment take, with nothing else changing.

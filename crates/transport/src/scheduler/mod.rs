@@ -22,6 +22,19 @@ pub enum Pick {
     WaitUntil(Time),
     /// Send the same data on each of these paths.
     Copies(PathSet),
+    /// Send on this path the data that follows after so many bytes of what no path was given yet; these bytes are left to other
+    /// paths. If less waits, the last packet of it is sent. Data that is to be sent again goes first, as for [`Pick::On`].
+    Ahead(PathId, u64),
+}
+
+impl Pick {
+    /// The path, if there is only one.
+    pub fn path(self) -> Option<PathId> {
+        match self {
+            Pick::On(path) | Pick::Ahead(path, _) => Some(path),
+            Pick::WaitUntil(_) | Pick::Copies(_) => None,
+        }
+    }
 }
 
 /// A set of paths.
@@ -56,6 +69,8 @@ pub struct Demand {
     pub outstanding: u64,
     /// What the peer's flow control of the connection allows beyond what paths were given.
     pub window: u64,
+    /// Data of the application for which the connection's send buffer has no room yet.
+    pub beyond: u64,
 }
 
 impl Demand {
@@ -157,6 +172,8 @@ schedulers! {
     daps::Daps,
     /// Out-of-order transmission for in-order arrival.
     otias::Otias,
+    /// Forward-delay-based packet scheduling.
+    fdps::Fdps,
 }
 
 impl Scheduler {

@@ -462,7 +462,7 @@ impl Endpoint for Connection {
         self.tx.finish();
     }
 
-    fn on_local_backlog(&mut self, bytes: u64) -> bool {
+    fn on_local_backlog(&mut self, _: PathId, bytes: u64) -> bool {
         self.tx.on_local_backlog(bytes)
     }
 

@@ -77,6 +77,7 @@ impl Connection {
     /// better.
     fn pick(&mut self, now: Time) -> Option<usize> {
         let multi = self.multi.as_mut()?;
+        self.streams.keep_order();
         let demand = if multi.scheduler.ignores_demand() { Demand::default() } else { self.streams.demand() };
         multi.views.clear();
         multi.views.extend(self.paths.iter_mut().map(|path| {
@@ -100,6 +101,11 @@ impl Connection {
             Pick::On(id) => {
                 let carries = multi.views.iter().any(|view| view.id == id && view.state.usable());
                 self.place(id).filter(|_| carries)
+            }
+            Pick::Ahead(id, skip) => {
+                let least = multi.views.iter().find(|view| view.id == id && view.state.usable())?.mss;
+                self.streams.skip(skip, least);
+                self.place(id)
             }
             Pick::WaitUntil(at) => {
                 // A time that has come would have the scheduler asked again at once, for ever.
