@@ -13,15 +13,22 @@ pub(super) struct SendBuffer {
     written: u64,
     /// The end of what was sent.
     sent: u64,
-    /// Bytes below that were never sent: the scheduler took bytes from further back.
-    skipped: RangeSet,
-    /// How many bytes that were never sent the next chunk leaves out.
-    skip: u64,
+    /// While a scheduler takes bytes from further back.
+    parts: Option<Box<Parts>>,
     acked: RangeSet,
     /// Sent, lost and not sent again yet.
     lost: RangeSet,
     finish: bool,
     fin: Fin,
+}
+
+/// New bytes that are not sent in order.
+#[derive(Clone, Default, Debug)]
+struct Parts {
+    /// Bytes below the end of what was sent that were never sent.
+    skipped: RangeSet,
+    /// How many bytes that were never sent the next chunk leaves out.
+    skip: u64,
 }
 
 /// What became of the mark that ends a stream.
@@ -63,35 +70,55 @@ impl SendBuffer {
             return Some(Chunk { offset: lost.0, len: lost.1 - lost.0, again: true });
         }
         let end = self.written.min(limit);
-        if self.skip > 0 || !self.skipped.is_empty() {
+        if self.parts.is_some() {
             return self.next_of_parts(end);
         }
         if self.sent < end {
             return Some(Chunk { offset: self.sent, len: end - self.sent, again: false });
         }
-        let bare_fin = self.finish && self.sent == self.written && matches!(self.fin, Fin::Unsent | Fin::Lost);
-        bare_fin.then_some(Chunk { offset: self.written, len: 0, again: self.fin == Fin::Lost })
+        self.bare_end()
     }
 
-    /// The same where parts were skipped, or are to be.
+    /// The same where new bytes are not sent in order.
     #[cold]
     fn next_of_parts(&self, end: u64) -> Option<Chunk> {
-        let mut skip = self.skip;
+        let parts = self.parts.as_deref()?;
+        let mut skip = parts.skip;
         let beyond = (self.sent < end).then_some((self.sent, end));
-        for (start, end) in self.skipped.iter().chain(beyond) {
+        for (start, end) in parts.skipped.iter().chain(beyond) {
             if skip < end - start {
                 return Some(Chunk { offset: start + skip, len: end - start - skip, again: false });
             }
             skip -= end - start;
         }
-        None
+        self.bare_end()
+    }
+
+    /// The end alone, if it is to be told.
+    #[inline]
+    fn bare_end(&self) -> Option<Chunk> {
+        let bare_fin = self.finish && self.sent == self.written && matches!(self.fin, Fin::Unsent | Fin::Lost);
+        bare_fin.then_some(Chunk { offset: self.written, len: 0, again: self.fin == Fin::Lost })
     }
 
     /// The next chunk leaves out `skip` bytes that were never sent, or as many as leave `least` of those below `limit`. Not if
     /// bytes are to be sent again.
     #[cold]
     pub fn skip(&mut self, skip: u64, least: u64, limit: u64) {
-        self.skip = if self.lost.is_empty() { skip.min(self.unsent(limit).saturating_sub(least)) } else { 0 };
+        let skip = if self.lost.is_empty() { skip.min(self.unsent(limit).saturating_sub(least)) } else { 0 };
+        if skip > 0 {
+            self.parts.get_or_insert_default().skip = skip;
+        } else {
+            self.keep_order();
+        }
+    }
+
+    /// The next chunk leaves out nothing.
+    pub fn keep_order(&mut self) {
+        if let Some(parts) = &mut self.parts {
+            parts.skip = 0;
+            self.parts.take_if(|parts| parts.skipped.is_empty());
+        }
     }
 
     /// Bytes below the offset `limit` that were never sent.
@@ -101,7 +128,7 @@ impl SendBuffer {
 
     /// Bytes below the end of what was sent that were never sent.
     fn left_out(&self) -> u64 {
-        self.skipped.iter().map(|(start, end)| end - start).sum()
+        self.parts.iter().flat_map(|parts| parts.skipped.iter()).map(|(start, end)| end - start).sum()
     }
 
     /// The first `len` bytes of a chunk go out; returns whether the stream ends with them.
@@ -111,10 +138,9 @@ impl SendBuffer {
         if chunk.again {
             self.lost.remove(chunk.offset, end);
         } else {
-            if chunk.offset != self.sent {
+            if self.parts.is_some() {
                 self.on_part_sent(chunk.offset, end);
             }
-            self.skip = 0;
             self.sent = self.sent.max(end);
         }
         let fin = self.finish && end == self.written;
@@ -126,11 +152,14 @@ impl SendBuffer {
 
     #[cold]
     fn on_part_sent(&mut self, start: u64, end: u64) {
-        if start > self.sent {
-            self.skipped.insert_all(self.sent, start);
-        } else {
-            self.skipped.remove(start, end);
+        if let Some(parts) = &mut self.parts {
+            if start > self.sent {
+                parts.skipped.insert_all(self.sent, start);
+            } else {
+                parts.skipped.remove(start, end);
+            }
         }
+        self.keep_order();
     }
 
     #[inline]

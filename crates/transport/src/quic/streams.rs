@@ -405,7 +405,7 @@ impl Streams {
         if let Some(id) = self.skipping.take()
             && let Some(stream) = self.get_mut(id)
         {
-            stream.send.skip(0, 0, 0);
+            stream.send.keep_order();
         }
     }
 

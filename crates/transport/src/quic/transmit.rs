@@ -288,7 +288,7 @@ impl Connection {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn build(&mut self, i: usize, load: Load<'_>, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         match self.progress.confirmed {
             true if i == 0 => self.build_data_on_first(load, cx),
