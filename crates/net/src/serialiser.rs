@@ -1,6 +1,6 @@
 //! Serialisation of packets onto a link: at a rate, at a trace's opportunities, or instantly.
 
-use crate::link::LinkConfig;
+use crate::link::{Cellular, LinkConfig};
 use crate::time::{Span, Time};
 use crate::trace::TraceServer;
 use crate::units::Rate;
@@ -15,6 +15,8 @@ pub(crate) struct Serialiser {
     trace: Option<Box<TraceServer>>,
     /// A rate that changes, and outages that hold packets.
     supply: Option<Box<Supply>>,
+    /// Whether a sender that was idle waits for a grant.
+    grants: Option<Cellular>,
 }
 
 impl Serialiser {
@@ -22,10 +24,11 @@ impl Serialiser {
         let trace = config.trace.clone().map(|t| Box::new(TraceServer::new(t)));
         let hold = config.outages.clone().filter(|o| o.packets() == InOutage::Hold);
         let bps = config.rate.map_or(0, Rate::as_bps);
-        let varies = trace.is_none() && (config.rate_profile.is_some() || hold.is_some());
+        let grants = config.cellular.filter(|cellular| trace.is_none() && cellular.asks());
+        let varies = trace.is_none() && (config.rate_profile.is_some() || hold.is_some() || grants.is_some());
         let supply = varies.then(|| Box::new(Supply::new(bps, config.rate_profile.clone(), hold)));
         let plain = trace.is_none() && supply.is_none();
-        Serialiser { bps: if plain { bps } else { 0 }, busy_until: Time::ZERO, remainder: 0, trace, supply }
+        Serialiser { bps: if plain { bps } else { 0 }, busy_until: Time::ZERO, remainder: 0, trace, supply, grants }
     }
 
     /// Whether it has one limited rate for ever.
@@ -65,6 +68,8 @@ impl Serialiser {
 
     /// The same for an unlimited rate, or one that is not constant.
     fn send_specially(&mut self, start: Time, len: u32) -> Time {
+        let idle = start > self.busy_until || self.busy_until == Time::ZERO;
+        let start = self.grants.filter(|_| idle).map_or(start, |grants| grants.granted(start));
         self.busy_until = match (&mut self.trace, &self.supply) {
             (Some(trace), _) => trace.send(len),
             (None, None) => start,
