@@ -201,20 +201,20 @@ fn outages() -> impl Strategy<Value = Outages> {
 
 /// A base station with short times, or satellites that follow each other quickly.
 fn radio() -> impl Strategy<Value = (Option<Cellular>, Option<Orbit>)> {
-    let cellular = (1u64..3, 0u64..2, 0u64..4, prop_oneof![Just(0.0), Just(0.3)]).prop_map(|(tti, period, grant, block_error)| {
-        Some(Cellular {
-            tti: Span::from_micros(500 * tti),
-            request_period: millis(period),
-            grant: millis(grant),
-            block_error,
-            harq: millis(2),
-            harq_limit: 1,
-            rlc: millis(5),
-        })
-    });
-    let orbit = (500.0..2000.0, 1u64..20).prop_map(|(altitude_km, ms)| {
-        Some(Orbit { altitude_km, least_elevation_deg: 10.0, interval: millis(ms) })
-    });
+    let cellular =
+        (1u64..3, 0u64..2, 0u64..4, prop_oneof![Just(0.0), Just(0.3)]).prop_map(|(tti, period, grant, block_error)| {
+            Some(Cellular {
+                tti: Span::from_micros(500 * tti),
+                request_period: millis(period),
+                grant: millis(grant),
+                block_error,
+                harq: millis(2),
+                harq_limit: 1,
+                rlc: millis(5),
+            })
+        });
+    let orbit = (500.0..2000.0, 1u64..20)
+        .prop_map(|(altitude_km, ms)| Some(Orbit { altitude_km, least_elevation_deg: 10.0, interval: millis(ms) }));
     (prop_oneof![2 => Just(None), 1 => cellular], prop_oneof![3 => Just(None), 1 => orbit])
 }
 
@@ -465,7 +465,8 @@ fn an_outage_drops_what_is_sent_in_it_or_holds_it() {
 #[test]
 fn an_idle_terminal_waits_for_a_grant() {
     let cellular = Cellular { request_period: millis(10), grant: millis(8), tti: millis(1), ..Cellular::default() };
-    let config = LinkConfig { rate: Some(Rate::from_bps(8_000_000)), cellular: Some(cellular), ..LinkConfig::default() };
+    let config =
+        LinkConfig { rate: Some(Rate::from_bps(8_000_000)), cellular: Some(cellular), ..LinkConfig::default() };
     let offers = [(2_500_000, 1000), (2_500_000, 500), (40_000_000, 100)];
     assert_eq!(times(&config, &offers), [(19_000, 0), (20_000, 1), (49_000, 2)]);
     let counters = drive_and_count(make(&config, Queue::Configured), &offers, &[]).1;
@@ -483,7 +484,8 @@ fn block_errors_delay_and_keep_the_order() {
         rlc: millis(40),
         ..Cellular::default()
     };
-    let config = LinkConfig { rate: Some(Rate::from_bps(8_000_000)), cellular: Some(cellular), ..LinkConfig::default() };
+    let config =
+        LinkConfig { rate: Some(Rate::from_bps(8_000_000)), cellular: Some(cellular), ..LinkConfig::default() };
     let offers: Vec<(u64, u32)> = (0..1000).map(|n| (n * 10_000_000, 1000)).collect();
     let seen = times(&config, &offers);
     let late: Vec<u64> = seen.iter().map(|&(us, n)| us - u64::from(n) * 10_000 - 1000).collect();

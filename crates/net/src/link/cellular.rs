@@ -160,7 +160,8 @@ mod tests {
     #[test]
     fn packets_arrive_when_their_block_does() {
         let mut blocks = Blocks::new(Cellular { block_error: 0.0, ..LTE }, Streams::new(1, 0).named("harq"));
-        let ends = [(100, 200), (200, 900), (900, 1000), (1000, 1001), (5500, 8300)].map(|(start, out)| (ms(start), ms(out)));
+        let ends =
+            [(100, 200), (200, 900), (900, 1000), (1000, 1001), (5500, 8300)].map(|(start, out)| (ms(start), ms(out)));
         let passed = ends.map(|(start, out)| blocks.pass_on(start, out));
         assert_eq!(passed, [1000, 1000, 1000, 2000, 9000].map(ms));
     }

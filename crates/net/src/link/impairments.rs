@@ -31,7 +31,8 @@ impl Impairments {
         let outages = config.outages.clone().filter(|o| trace || o.packets() == InOutage::Drop);
         // Both directions of a link are over the same satellites.
         let link = name.rsplit_once('/').map_or(name, |(link, _)| link);
-        let orbit = config.orbit.and_then(|orbit| orbit.profile(config.delay, &mut streams.named(&format!("{link}/orbit"))));
+        let orbit =
+            config.orbit.and_then(|orbit| orbit.profile(config.delay, &mut streams.named(&format!("{link}/orbit"))));
         let delay = config.delay_profile.clone().or(orbit).map(|profile| (profile, Time::ZERO));
         let blocks = config.cellular.map(|cellular| Blocks::new(cellular, streams.named(&format!("{name}/harq"))));
         let steady = outages.is_none() && delay.is_none() && blocks.is_none();

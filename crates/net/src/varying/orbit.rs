@@ -94,7 +94,8 @@ mod tests {
         assert_eq!(value(0.0), value(14.9));
         assert_ne!(value(14.9), value(15.0));
         let all: Vec<u64> = (0..240).map(|n| value(15.0 * f64::from(n))).collect();
-        let (least, most) = (Span::from_millis(10) + bent_pipe(550.0, [90.0; 2]), Span::from_millis(10) + orbit.longest());
+        let (least, most) =
+            (Span::from_millis(10) + bent_pipe(550.0, [90.0; 2]), Span::from_millis(10) + orbit.longest());
         assert!(all.iter().all(|&ns| (least.as_nanos()..=most.as_nanos()).contains(&ns)));
         assert!(all.iter().any(|&ns| ns > 16_000_000) && all.iter().any(|&ns| ns < 14_500_000));
     }

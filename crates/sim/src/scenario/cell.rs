@@ -1,6 +1,7 @@
 //! Cells of IEEE 802.11 in scenarios.
 
 use super::link::{LossSpec, QueueSchema};
+use super::presets::Preset;
 use super::quantity::Quantity;
 use super::{ScenarioError, error};
 use haltere_net::Bytes;
@@ -14,6 +15,8 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CellSpec {
+    /// The preset whose values the fields have that are not given: `wifi` (`haltere presets`).
+    pub preset: Option<Preset>,
     /// Its name in results (default: `cell`).
     pub name: Option<String>,
     /// Graph: the node that is the access point (default: `access point`).
@@ -192,6 +195,22 @@ impl CellSpec {
         (0..self.count()).map(|number| self.station(number))
     }
 
+    /// Gives the fields that are not given the values of the preset.
+    pub(super) fn fill(&mut self) {
+        let Some(preset) = self.preset else { return };
+        let CellSpec { distance, standard, width, streams, access, retries, aggregate, .. } = preset.cell();
+        // Another standard has another width, other streams and another rule.
+        if self.standard.is_none() {
+            self.standard = standard;
+            self.width = self.width.or(width);
+            self.streams = self.streams.or(streams);
+            self.access = self.access.or(access);
+            self.aggregate = self.aggregate.or(aggregate);
+        }
+        self.distance = self.distance.or(distance);
+        self.retries = self.retries.or(retries);
+    }
+
     fn distances(&self) -> Vec<Metres> {
         let usual = self.distance.map_or(Metres(1.0), |q| q.0);
         match &self.stations {
@@ -298,6 +317,11 @@ impl CellSpec {
 
     /// Checks everything but that the nodes exist.
     pub(super) fn check(&self, path: &str) -> Result<(), ScenarioError> {
+        if let Some(preset) = self.preset.filter(|preset| !preset.is_cell()) {
+            let name = preset.describe().0;
+            let message = format!("{name:?} is a link: give it as the preset of a link, and cells \"wifi\"");
+            return Err(error(format!("{path}.preset"), message));
+        }
         if let Some(mtu) = self.mtu.filter(|m| !(1280..=2304).contains(&m.0.0)) {
             let message = format!("{}B: give an MTU from 1280B to 2304B, the longest MSDU of 802.11", mtu.0.0);
             return Err(error(format!("{path}.mtu"), message));

@@ -9,18 +9,21 @@ mod link;
 mod load;
 mod measured;
 mod place;
+mod presets;
 mod probe;
 mod quantity;
 
 pub use cell::{Access, CellDirection, CellSpec, RadioSpec, Retries, StandardName, StationSpec, Stations, Unlimited};
 pub use flow::{App, Flow, Way};
 pub use link::{
-    Course, DelaySpec, DelayTable, DirectionSpec, Distribution, JitterSpec, JitterTable, LinkSpec, LossName, LossSpec,
-    LossTable, OutagePeriod, OutageSpec, OutageTable, PacketsInOutage, RateSpec, RateTable,
+    CellularSpec, Course, DelaySpec, DelayTable, DirectionSpec, Distribution, JitterSpec, JitterTable, LinkSpec,
+    LossName, LossSpec, LossTable, OrbitName, OutagePeriod, OutageSpec, OutageTable, PacketsInOutage, RateSpec,
+    RateTable, SatelliteSpec,
 };
 pub use load::{Load, LoadKind, Periods, Ways};
 pub use measured::{Measured, Origin, Shape, Share};
 pub use place::{Pairs, Side};
+pub use presets::{Preset, Setting};
 pub use probe::{Probe, ProbeKind, ProbeMode};
 pub use quantity::{FromText, Probability, Quantity};
 
@@ -191,6 +194,10 @@ impl Scenario {
     /// Parses a scenario from JSON and checks everything that can be checked without running it.
     pub fn from_json(json: &str) -> Result<Scenario, ScenarioError> {
         let mut scenario: Scenario = read(json)?;
+        let topology = &mut scenario.topology;
+        for cell in topology.cell.iter_mut().chain(topology.cells.iter_mut().flatten()) {
+            cell.fill();
+        }
         scenario.check()?;
         let count = scenario.topology.pair_count();
         let copies = |flow: &Flow| flow.copies.unwrap_or(1) as usize;
