@@ -4,7 +4,7 @@ mod common;
 
 use common::{result, scenario};
 use haltere_sim::network::describe;
-use haltere_sim::{RunResult, Scenario, run, trace};
+use haltere_sim::{Fidelity, RunResult, Scenario, run, trace};
 use serde_json::{Value, json};
 
 fn cell(cell: Value, flows: Value) -> Value {
@@ -168,4 +168,27 @@ fn what_is_wrong_is_refused_with_place_and_remedy() {
     let valid = scenario(&pair);
     let Err(wrong) = describe(&valid, 1, 0) else { panic!("a rig cannot build a cell") };
     assert!(wrong.path == "topology.cell" && wrong.message.contains("fidelity \"model\""), "{wrong}");
+}
+
+/// Links of a cell share one element, so processes have other numbers than without: the files of each flow are still its own.
+#[test]
+fn files_of_a_run_with_a_cell_have_their_flows_and_links() {
+    let flows = json!([
+        { "contender": "quic/cubic", "size": "300kB", "pair": 0 },
+        { "contender": "quic/cubic", "size": "300kB", "pair": 1 },
+    ]);
+    let given = cell(json!({ "stations": 2 }), flows);
+    let folder = tempfile::tempdir().unwrap();
+    let pcap = haltere_sim::Pcap { folder: folder.path().join("pcap"), links: Vec::new() };
+    let files = haltere_sim::Files { qlog: Some(folder.path().join("qlog")), pcap: Some(pcap) };
+    haltere_sim::trace_at(Fidelity::Model, &scenario(&given), 1, 0, &files).unwrap();
+    let logs: Vec<_> = std::fs::read_dir(folder.path().join("qlog")).unwrap().map(|entry| entry.unwrap()).collect();
+    assert_eq!(logs.len(), 4);
+    for log in logs {
+        let text = std::fs::read_to_string(log.path()).unwrap();
+        let metrics = text.lines().filter(|line| line.contains("metrics_updated")).count();
+        assert!(metrics > 5, "{:?}: {metrics}", log.file_name());
+    }
+    let captures = std::fs::read_dir(folder.path().join("pcap")).unwrap().count();
+    assert_eq!(captures, 3, "the wired link and two stations");
 }
