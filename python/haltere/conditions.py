@@ -59,7 +59,7 @@ class PathConditions:
 
     preset: Annotated[
         str | None,
-        About("A typical wireless link or cell, instead of the options below (see `haltere presets`).", LINK, at="preset"),
+        About("A typical wireless link or cell, with all its values (see `haltere presets`).", LINK, at="preset"),
     ] = None
     rate: Annotated[str, About("Rate of the link.", LINK, at="rate")] = "40Mbit/s"
     rtt: Annotated[str | None, About("Two-way delay, split evenly (default 50ms).", LINK)] = None
@@ -79,10 +79,9 @@ class PathConditions:
     ] = None
 
     def __post_init__(self) -> None:
-        if self.preset is not None:
-            refuse_beside_preset(
-                [field.name for field in fields(PathConditions) if getattr(self, field.name) != field.default]
-            )
+        refuse_beside_preset(
+            [field.name for field in fields(PathConditions) if getattr(self, field.name) != field.default]
+        )
 
     @classmethod
     def parse(cls, text: str) -> "PathConditions":
@@ -117,8 +116,7 @@ class PathConditions:
                     right = f"{right}; a queue's parameters are separated by semicolons"
                 raise InputError(problem, field="--path", given=text, right=right)
             given[keys[key]] = _SWITCHED[value] if key in switches else value
-        if "preset" in given:
-            refuse_beside_preset(given)
+        refuse_beside_preset(given)
         return PathConditions(**given)
 
     def delays(self) -> tuple[str, str]:
@@ -375,10 +373,10 @@ def refuse_beside_paths(names: Collection[str]) -> None:
 
 
 def refuse_beside_preset(names: Collection[str]) -> None:
-    """Raise `InputError` if one of the fields that are given besides `preset` says what the preset says."""
+    """Raise `InputError` if `preset` is given, and a field besides it that says what the preset says."""
     own = ("preset", "backup")
     beside = [option_name(field) for field in fields(PathConditions) if field.name in names and field.name not in own]
-    if beside:
+    if beside and "preset" in names:
         raise InputError(
             "is given besides a preset, which has its own values",
             field=", ".join(beside),

@@ -1,6 +1,6 @@
 //! Serialisation of packets onto a link: at a rate, at a trace's opportunities, or instantly.
 
-use crate::link::{Cellular, LinkConfig};
+use crate::link::LinkConfig;
 use crate::time::{Span, Time};
 use crate::trace::TraceServer;
 use crate::units::Rate;
@@ -13,10 +13,8 @@ pub(crate) struct Serialiser {
     pub(crate) busy_until: Time,
     pub(crate) remainder: u64,
     trace: Option<Box<TraceServer>>,
-    /// A rate that changes, and outages that hold packets.
+    /// A rate that changes, outages that hold packets, and grants that an idle sender waits for.
     supply: Option<Box<Supply>>,
-    /// Whether a sender that was idle waits for a grant.
-    grants: Option<Cellular>,
 }
 
 impl Serialiser {
@@ -26,9 +24,9 @@ impl Serialiser {
         let bps = config.rate.map_or(0, Rate::as_bps);
         let grants = config.cellular.filter(|cellular| trace.is_none() && cellular.asks());
         let varies = trace.is_none() && (config.rate_profile.is_some() || hold.is_some() || grants.is_some());
-        let supply = varies.then(|| Box::new(Supply::new(bps, config.rate_profile.clone(), hold)));
+        let supply = varies.then(|| Box::new(Supply::new(bps, config.rate_profile.clone(), hold).with_grants(grants)));
         let plain = trace.is_none() && supply.is_none();
-        Serialiser { bps: if plain { bps } else { 0 }, busy_until: Time::ZERO, remainder: 0, trace, supply, grants }
+        Serialiser { bps: if plain { bps } else { 0 }, busy_until: Time::ZERO, remainder: 0, trace, supply }
     }
 
     /// Whether it has one limited rate for ever.
@@ -68,12 +66,12 @@ impl Serialiser {
 
     /// The same for an unlimited rate, or one that is not constant.
     fn send_specially(&mut self, start: Time, len: u32) -> Time {
-        let idle = start > self.busy_until || self.busy_until == Time::ZERO;
-        let start = self.grants.filter(|_| idle).map_or(start, |grants| grants.granted(start));
         self.busy_until = match (&mut self.trace, &self.supply) {
             (Some(trace), _) => trace.send(len),
             (None, None) => start,
             (None, Some(supply)) => {
+                let idle = start > self.busy_until || self.busy_until == Time::ZERO;
+                let start = if idle { supply.granted(start) } else { start };
                 if start > self.busy_until {
                     self.remainder = 0;
                 }

@@ -134,6 +134,54 @@ fn a_marked_flow_goes_before_others() {
     assert!(share(&marked) > 0.55 && share(&marked) > share(&even) + 0.1, "{} {}", share(&even), share(&marked));
 }
 
+/// The same priority as the others' if its parameters are the same.
+#[test]
+fn access_categories_have_the_parameters_that_are_given() {
+    let share = |edca: Value| {
+        let flow =
+            |pair: u32, tos: u8| json!({ "contender": "tcp/cubic", "direction": "up", "tos": tos, "pair": pair });
+        let mut given = cell(json!({ "stations": 2, "edca": edca }), json!([flow(0, 32), flow(1, 0)]));
+        given["duration"] = json!("5s");
+        let result = result(&given);
+        result.flows[0].bytes as f64 / (result.flows[0].bytes + result.flows[1].bytes) as f64
+    };
+    let (usual, same) = (share(json!({})), share(json!({ "background": { "aifsn": 3 } })));
+    assert!(usual < 0.35 && (0.4..0.6).contains(&same), "{usual} {same}");
+}
+
+/// Cells and flows of all kinds: what holds of every result holds of theirs.
+#[test]
+fn many_cells_have_results_without_a_flaw() {
+    let mut stream = haltere_net::rng::Streams::new(1, 0).named("cells");
+    for number in 0..60 {
+        let mut pick = |values: &[Value]| values[stream.below(values.len() as u64) as usize].clone();
+        let standard = pick(&["802.11b", "802.11a", "802.11g", "802.11n", "802.11ac"].map(Value::from));
+        let given = cell(
+            json!({
+                "standard": standard,
+                "stations": pick(&[1, 2, 5, 9].map(Value::from)),
+                "distance": pick(&["1m", "30m", "80m"].map(Value::from)),
+                "retries": pick(&[json!(0), json!(7), json!("unlimited")]),
+                "loss": pick(&["0%", "3%", "20%"].map(Value::from)),
+                "queue": pick(&["5p", "1000p", "fq_codel", "pfifo_fast"].map(Value::from)),
+                "access": pick(&["dcf", "edca"].map(Value::from)),
+            }),
+            json!([{
+                "contender": pick(&["tcp/cubic", "quic/bbr", "tcp/newreno"].map(Value::from)),
+                "direction": pick(&["down", "up"].map(Value::from)),
+                "size": "60000B",
+                "pairs": "all",
+            }]),
+        );
+        let mut given = given;
+        if given["topology"]["cell"]["stations"] == 1 {
+            given["flows"][0]["pairs"] = json!("even");
+        }
+        let result = result(&given);
+        assert_eq!(common::flaw(&given, &result), None, "{number}: {given}");
+    }
+}
+
 #[test]
 fn what_is_wrong_is_refused_with_place_and_remedy() {
     let said = |text: Value| {
@@ -147,6 +195,9 @@ fn what_is_wrong_is_refused_with_place_and_remedy() {
         (json!({ "stations": 0 }), "topology.cell.stations", "from 1 to 2007"),
         (json!({ "standard": "802.11a", "width": "40MHz" }), "topology.cell.width", "802.11a has \"20MHz\""),
         (json!({ "standard": "802.11g", "aggregate": 4 }), "topology.cell.aggregate", "choose 802.11n"),
+        (json!({ "edca": { "voice": { "aifsn": 1 } } }), "topology.cell.edca.voice.aifsn", "from 2 to 15"),
+        (json!({ "edca": { "noise": {} } }), "topology.cell.edca.noise", "best-effort"),
+        (json!({ "access": "dcf", "edca": {} }), "topology.cell.edca", "access = \"edca\""),
         (json!({ "cw_min": 31 }), "topology.cell.cw_min", "access = \"dcf\""),
         (json!({ "access": "dcf", "cw_min": 30 }), "topology.cell.cw_min", "power of two less one"),
         (json!({ "retries": "never" }), "topology.cell.retries", "\"unlimited\""),

@@ -37,8 +37,7 @@ def takes(defaults: Conditions, *, without: Collection[str] = ()) -> Callable[[C
             if "paths" in given:
                 refuse_beside_paths(given)
                 given["paths"] = [PathConditions.parse(text) for text in given["paths"]]
-            if "preset" in given:
-                refuse_beside_preset(given)
+            refuse_beside_preset(given)
             command(conditions=replace(defaults, **given), **values)
 
         context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)

@@ -4,10 +4,10 @@ use super::link::{LossSpec, QueueSchema};
 use super::presets::Preset;
 use super::quantity::Quantity;
 use super::{ScenarioError, error};
-use haltere_net::Bytes;
 use haltere_net::link::LinkConfig;
 use haltere_net::medium::{self, CellConfig, Channel, Metres, Phy, Radio, Rule, Standard, Width};
 use haltere_net::queue::QueueConfig;
+use haltere_net::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -40,6 +40,8 @@ pub struct CellSpec {
     pub cw_min: Option<u32>,
     /// dcf: the largest contention window, such as 1023.
     pub cw_max: Option<u32>,
+    /// edca: parameters that are not the standard's default, by access category.
+    pub edca: Option<EdcaSpec>,
     /// How often a frame is sent again before it is dropped (default 7), or "unlimited". With 0 each loss is left to the
     /// transport.
     pub retries: Option<Retries>,
@@ -60,6 +62,34 @@ pub struct CellSpec {
     pub down: Option<CellDirection>,
     /// Fields of the direction from the stations to the access point.
     pub up: Option<CellDirection>,
+}
+
+/// Parameters of EDCA by access category.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct EdcaSpec {
+    /// User priorities 1 and 2.
+    pub background: Option<CategorySpec>,
+    /// User priorities 0 and 3.
+    pub best_effort: Option<CategorySpec>,
+    /// User priorities 4 and 5.
+    pub video: Option<CategorySpec>,
+    /// User priorities 6 and 7.
+    pub voice: Option<CategorySpec>,
+}
+
+/// Parameters of an access category. What is left out has the standard's default.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CategorySpec {
+    /// Slots after SIFS before the backoff counts (AIFSN).
+    pub aifsn: Option<u32>,
+    /// The first contention window.
+    pub cw_min: Option<u32>,
+    /// The largest contention window.
+    pub cw_max: Option<u32>,
+    /// How long a station may go on sending once it has the medium; "0ms" for one frame or aggregate.
+    pub txop: Option<Quantity<Span>>,
 }
 
 /// Fields of one direction of a cell.
@@ -269,6 +299,7 @@ impl CellSpec {
             let parameters = &mut config.parameters[0];
             *(if field == "cw_min" { &mut parameters.cw_min } else { &mut parameters.cw_max }) = cw;
         }
+        self.set_categories(&mut config, path)?;
         config.retries = match self.retries {
             None => config.retries,
             Some(Retries::Limit(limit)) => Some(limit),
@@ -288,6 +319,26 @@ impl CellSpec {
             .check()
             .map_err(|(field, message)| wrong((if field == "aggregation" { "aggregate" } else { field }, message)))?;
         Ok(config)
+    }
+
+    /// Sets the parameters of EDCA that are given.
+    fn set_categories(&self, config: &mut CellConfig, path: &str) -> Result<(), ScenarioError> {
+        let Some(edca) = &self.edca else { return Ok(()) };
+        if config.rule == Rule::Dcf {
+            let message = "DCF has no access categories: leave it out, or give access = \"edca\"";
+            return Err(error(format!("{path}.edca"), message));
+        }
+        let given = [&edca.background, &edca.best_effort, &edca.video, &edca.voice];
+        for ((own, category), parameters) in given.into_iter().zip(medium::Category::ALL).zip(&mut config.parameters) {
+            let Some(own) = own else { continue };
+            parameters.aifsn = own.aifsn.unwrap_or(parameters.aifsn);
+            parameters.cw_min = own.cw_min.unwrap_or(parameters.cw_min);
+            parameters.cw_max = own.cw_max.unwrap_or(parameters.cw_max);
+            parameters.txop = own.txop.map_or(parameters.txop, |q| q.0);
+            let place = |field: &str| format!("{path}.edca.{}.{field}", category.name());
+            parameters.check().map_err(|(field, message)| error(place(field), message))?;
+        }
+        Ok(())
     }
 
     /// Both directions of each station, `down` from the access point, with the rate of its distance.

@@ -13,7 +13,10 @@ mod presets;
 mod probe;
 mod quantity;
 
-pub use cell::{Access, CellDirection, CellSpec, RadioSpec, Retries, StandardName, StationSpec, Stations, Unlimited};
+pub use cell::{
+    Access, CategorySpec, CellDirection, CellSpec, EdcaSpec, RadioSpec, Retries, StandardName, StationSpec, Stations,
+    Unlimited,
+};
 pub use flow::{App, Flow, Way};
 pub use link::{
     CellularSpec, Course, DelaySpec, DelayTable, DirectionSpec, Distribution, JitterSpec, JitterTable, LinkSpec,
