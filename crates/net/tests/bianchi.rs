@@ -81,7 +81,7 @@ fn fhss(setup: &Setup) -> CellConfig {
         parameters: vec![access; if rule == Rule::Dcf { 1 } else { 4 }],
         retries: None,
         extended_space: after == After::Eifs,
-        radio: haltere_net::medium::Radio { power_dbm: 30.0, ..Default::default() },
+        radio: haltere_net::medium::Radio { power_dbm: 30.0, ..haltere_net::medium::Radio::of(Standard::Fhss) },
         ..CellConfig::new(Channel::of(Standard::Fhss), vec![DISTANCE; stations as usize])
     }
 }

@@ -79,7 +79,7 @@ fn a_cell_of_a_graph_has_the_nodes_of_its_file() {
             ],
         })
     };
-    let (none, usual) = (result(&given(json!(0))), result(&given(json!(7))));
+    let (none, usual) = (result(&given(json!(0))), result(&given(json!(6))));
     for result in [&none, &usual] {
         assert_eq!(result.status, "ok", "{:?}", result.error);
         let rtt = result.flows[1].min_rtt_s.unwrap();

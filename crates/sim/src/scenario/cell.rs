@@ -42,7 +42,7 @@ pub struct CellSpec {
     pub cw_max: Option<u32>,
     /// edca: parameters that are not the standard's default, by access category.
     pub edca: Option<EdcaSpec>,
-    /// How often a frame is sent again before it is dropped (default 7), or "unlimited". With 0 each loss is left to the
+    /// How often a frame is sent again before it is dropped (default 6, which is 7 attempts), or "unlimited". With 0 each loss is left to the
     /// transport.
     pub retries: Option<Retries>,
     /// The most frames in an aggregate, for 802.11n and 802.11ac; 1 for none (default 64).
@@ -180,7 +180,7 @@ pub enum Unlimited {
 pub struct RadioSpec {
     /// Transmit power with antenna gains, dBm (default 16.0206, which is 40 mW).
     pub power_dbm: Option<f64>,
-    /// Path loss at 1 m, dB (default 46.6777: free space at 5.15 GHz).
+    /// Path loss at 1 m, dB (default that of free space: 46.6777 at 5.15 GHz, 40.18 at 2.437 GHz).
     pub loss_at_1m_db: Option<f64>,
     /// Exponent of the path loss (default 3).
     pub path_loss_exponent: Option<f64>,
@@ -314,7 +314,7 @@ impl CellSpec {
         }
         config.extended_space = self.eifs.unwrap_or(true);
         let radio = self.radio.unwrap_or_default();
-        config.radio = radio.radio(&format!("{path}.radio"))?;
+        config.radio = radio.over(config.radio, &format!("{path}.radio"))?;
         config
             .check()
             .map_err(|(field, message)| wrong((if field == "aggregation" { "aggregate" } else { field }, message)))?;
@@ -397,8 +397,8 @@ impl CellSpec {
 }
 
 impl RadioSpec {
-    fn radio(&self, path: &str) -> Result<Radio, ScenarioError> {
-        let usual = Radio::default();
+    /// The usual radio with what is given here.
+    fn over(&self, usual: Radio, path: &str) -> Result<Radio, ScenarioError> {
         let fields = [
             ("power_dbm", self.power_dbm, -30.0..=60.0),
             ("loss_at_1m_db", self.loss_at_1m_db, 0.0..=120.0),

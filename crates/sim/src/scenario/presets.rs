@@ -93,7 +93,7 @@ const WIFI: [Setting; 7] = [
     set("streams", "1", "a station with one antenna; assumed"),
     set("distance", "5m", "assumed"),
     set("access", "edca", "mandatory for stations of 802.11n: clause 10.2.4.2"),
-    set("retries", "7", "dot11ShortRetryLimit: annex C"),
+    set("retries", "6", "dot11ShortRetryLimit of 7 attempts: annex C, clause 10.3.4.4"),
     set("aggregate", "64", "window of the compressed block acknowledgement: clause 9.3.1.9.3"),
 ];
 const FOUR_G: [Setting; 4] = [
