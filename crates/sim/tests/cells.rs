@@ -205,6 +205,8 @@ fn what_is_wrong_is_refused_with_place_and_remedy() {
         (json!({ "radio": { "noise_figure_db": 99 } }), "topology.cell.radio.noise_figure_db", "from 0 to 40"),
         (json!({ "mtu": "9000B" }), "topology.cell.mtu", "2304B"),
         (json!({ "loss": { "model": "periodic" } }), "topology.cell.loss", "needs every"),
+        (json!({ "access_point": "server" }), "topology.cell", "other names"),
+        (json!({ "stations": [{ "name": "link" }] }), "topology.cell.name", "another name"),
         (json!({ "stations": [{ "name": "a" }, { "name": "a" }] }), "topology.cell.stations[1].name", "another name"),
     ];
     for (text, path, remedy) in cases {

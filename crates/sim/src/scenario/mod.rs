@@ -349,8 +349,17 @@ impl Topology {
             no_backup(&link.link, &format!("topology.links[{i}]"))?;
             link.link.check(&format!("topology.links[{i}].link"))?;
         }
+        if self.kind == Kind::Cell {
+            names.insert("link".to_string());
+        }
         for (path, cell) in self.all_cells() {
             cell.check(&path)?;
+            let mut nodes = cell.station_names().chain([cell.access_point().to_string()]);
+            if self.kind == Kind::Cell && nodes.any(|node| node == "server") {
+                let message =
+                    "\"server\" is the node behind the link: give the access point and the stations other names";
+                return Err(error(path, message));
+            }
             let own = [cell.name().to_string()].into_iter();
             let all = own.chain(cell.station_names().map(|station| self.station_link(cell, &station)));
             if let Some(name) = all.into_iter().find(|name| !names.insert(name.clone())) {
