@@ -53,8 +53,16 @@ class About:
 
 @dataclass(frozen=True, kw_only=True)
 class PathConditions:
-    """One path between the server and the client; quantities as in scenario files."""
+    """One path between the server and the client; quantities as in scenario files.
 
+    Raises:
+        InputError: if something else is given besides a preset.
+    """
+
+    preset: Annotated[
+        str | None,
+        About("A typical wireless link or cell, with all its values (see `haltere presets`).", LINK, at="preset"),
+    ] = None
     rate: Annotated[str, About("Rate of the link.", LINK, at="rate")] = "40Mbit/s"
     rtt: Annotated[str | None, About("Two-way delay, split evenly (default 50ms).", LINK)] = None
     down_delay: Annotated[str | None, About("Delay from server to client.", LINK, at="down.delay")] = None
@@ -71,6 +79,11 @@ class PathConditions:
         bool | None,
         About("Whether the path is in reserve: it carries data only while no other can.", LINK, at="backup", key=True),
     ] = None
+
+    def __post_init__(self) -> None:
+        refuse_beside_preset(
+            [field.name for field in fields(PathConditions) if getattr(self, field.name) != field.default]
+        )
 
     @classmethod
     def parse(cls, text: str) -> "PathConditions":
@@ -105,6 +118,7 @@ class PathConditions:
                     right = f"{right}; a queue's parameters are separated by semicolons"
                 raise InputError(problem, field="--path", given=text, right=right)
             given[keys[key]] = _SWITCHED[value] if key in switches else value
+        refuse_beside_preset(given)
         return PathConditions(**given)
 
     def delays(self) -> tuple[str, str]:
@@ -132,6 +146,8 @@ class PathConditions:
 
     def link(self) -> dict[str, Any]:
         """Return the path's link as a scenario has it."""
+        if self.preset is not None:
+            return {"preset": self.preset} | ({} if self.backup is None else {"backup": self.backup})
         table: dict[str, Any] = {}
         for field, about in stated(PathConditions):
             value = getattr(self, field.name)
@@ -143,10 +159,12 @@ class PathConditions:
 
     def described(self) -> str:
         """Return the path in a line for people."""
+        reserve = ", in reserve" if self.backup else ""
+        if self.preset is not None:
+            return f"preset {self.preset}{reserve}"
         down, up = self.delays()
         one_way = self.down_delay is not None or self.up_delay is not None
         delay = f"delay {down} down, {up} up" if one_way else f"RTT {self.rtt or '50ms'}"
-        reserve = ", in reserve" if self.backup else ""
         return f"{self.rate}, {delay}, loss {self.loss}, queue {self.queue}{reserve}"
 
 
@@ -218,6 +236,7 @@ class Conditions(PathConditions):
     ] = "model"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("paths", *MOVES):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         if self.paths:
@@ -283,6 +302,8 @@ class Conditions(PathConditions):
 
     def _topology(self) -> dict[str, Any]:
         if not self.paths:
+            if self.preset is not None and self._is_cell(self.preset):
+                return {"kind": "cell", "cell": {"preset": self.preset}}
             return {"kind": "point-to-point", "link": self.link()}
         links = []
         for number, path in enumerate(self.paths):
@@ -291,6 +312,12 @@ class Conditions(PathConditions):
             except InputError as error:
                 raise _of_path(error, number) from None
         return {"kind": "multipath", "paths": links}
+
+    @staticmethod
+    def _is_cell(preset: str) -> bool:
+        from haltere import core
+
+        return any(one["name"] == preset and one["of"] == "cell" for one in core.presets())
 
     def scenario(self, contenders: Sequence[str], *, reverse_starts: bool = False) -> "Scenario":
         """Return the scenario in which these contenders run at once.
@@ -366,6 +393,18 @@ def refuse_beside_paths(names: Collection[str]) -> None:
             "is given besides --path, which has its own values",
             field=", ".join(beside),
             right="--path alone, such as --path rate=20Mbit/s,rtt=10ms; or the options of the one link alone",
+        )
+
+
+def refuse_beside_preset(names: Collection[str]) -> None:
+    """Raise `InputError` if `preset` is given, and a field besides it that says what the preset says."""
+    own = ("preset", "backup")
+    beside = [option_name(field) for field in fields(PathConditions) if field.name in names and field.name not in own]
+    if beside and "preset" in names:
+        raise InputError(
+            "is given besides a preset, which has its own values",
+            field=", ".join(beside),
+            right="the preset alone, or a scenario file, where fields beside a preset replace its values",
         )
 
 

@@ -218,6 +218,12 @@ def queues() -> list[dict[str, Any]]:
     return answer
 
 
+def presets() -> list[dict[str, Any]]:
+    """Return the presets: `name`, `of` (`link` or `cell`), `summary`, `settings` (`field`, `value`, `source`)."""
+    answer: list[dict[str, Any]] = json.loads(_core.presets())
+    return answer
+
+
 def bench() -> list[dict[str, Any]]:
     """Run the benchmark cases; packets a CPU-second and bytes a packet in flight."""
     answer: list[dict[str, Any]] = json.loads(_core.bench())

@@ -13,7 +13,7 @@ pub(crate) struct Serialiser {
     pub(crate) busy_until: Time,
     pub(crate) remainder: u64,
     trace: Option<Box<TraceServer>>,
-    /// A rate that changes, and outages that hold packets.
+    /// A rate that changes, outages that hold packets, and grants that an idle sender waits for.
     supply: Option<Box<Supply>>,
 }
 
@@ -22,8 +22,9 @@ impl Serialiser {
         let trace = config.trace.clone().map(|t| Box::new(TraceServer::new(t)));
         let hold = config.outages.clone().filter(|o| o.packets() == InOutage::Hold);
         let bps = config.rate.map_or(0, Rate::as_bps);
-        let varies = trace.is_none() && (config.rate_profile.is_some() || hold.is_some());
-        let supply = varies.then(|| Box::new(Supply::new(bps, config.rate_profile.clone(), hold)));
+        let grants = config.cellular.filter(|cellular| trace.is_none() && cellular.asks());
+        let varies = trace.is_none() && (config.rate_profile.is_some() || hold.is_some() || grants.is_some());
+        let supply = varies.then(|| Box::new(Supply::new(bps, config.rate_profile.clone(), hold).with_grants(grants)));
         let plain = trace.is_none() && supply.is_none();
         Serialiser { bps: if plain { bps } else { 0 }, busy_until: Time::ZERO, remainder: 0, trace, supply }
     }
@@ -69,6 +70,8 @@ impl Serialiser {
             (Some(trace), _) => trace.send(len),
             (None, None) => start,
             (None, Some(supply)) => {
+                let idle = start > self.busy_until || self.busy_until == Time::ZERO;
+                let start = if idle { supply.granted(start) } else { start };
                 if start > self.busy_until {
                     self.remainder = 0;
                 }

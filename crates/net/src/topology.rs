@@ -133,6 +133,12 @@ impl Topology {
         self.media.push(medium);
     }
 
+    /// How many network elements there are: one for each link direction that is by itself, and one for each medium.
+    pub fn elements(&self) -> usize {
+        let shared: usize = self.media.iter().map(|medium| 2 * medium.links.len()).sum();
+        self.edges.len() - shared + self.media.len()
+    }
+
     /// The media that links share.
     pub fn media(&self) -> &[Medium] {
         &self.media

@@ -71,29 +71,40 @@ struct Setup {
     seed: u64,
 }
 
-/// Runs saturated stations and returns the share of the time in which payload was delivered, the cell's counters and the
-/// times of arrival.
-fn saturate(setup: &Setup, time: Span) -> (f64, CellCounters, Vec<Time>) {
-    let Setup { stations, rule, windows: (cw_min, cw_max), after, seed } = *setup;
+/// A cell of saturated stations: its configuration, and the length of the packets.
+fn fhss(setup: &Setup) -> CellConfig {
+    let Setup { stations, rule, windows: (cw_min, cw_max), after, .. } = *setup;
     let access = Parameters { aifsn: 2, cw_min, cw_max, txop: Span::ZERO };
-    let config = CellConfig {
+    CellConfig {
         rule,
         // All packets here are best effort.
         parameters: vec![access; if rule == Rule::Dcf { 1 } else { 4 }],
         retries: None,
         extended_space: after == After::Eifs,
-        radio: haltere_net::medium::Radio { power_dbm: 30.0, ..Default::default() },
+        radio: haltere_net::medium::Radio { power_dbm: 30.0, ..haltere_net::medium::Radio::of(Standard::Fhss) },
         ..CellConfig::new(Channel::of(Standard::Fhss), vec![DISTANCE; stations as usize])
-    };
+    }
+}
+
+/// Runs saturated stations and returns the share of the time in which payload was delivered, the cell's counters and the
+/// times of arrival.
+fn saturate(setup: &Setup, time: Span) -> (f64, CellCounters, Vec<Time>) {
+    let (counters, arrivals) = drive(&fhss(setup), PAYLOAD, setup.seed, time);
+    (arrivals.len() as f64 * 8184e-6 / time.as_secs_f64(), counters, arrivals)
+}
+
+/// Drives a cell in which two or three packets of this length always wait at each station.
+fn drive(config: &CellConfig, len: u32, seed: u64, time: Span) -> (CellCounters, Vec<Time>) {
+    let stations = config.stations.len() as u32;
     let link = LinkConfig { queue: Limit::Packets(1000).into(), ..LinkConfig::default() };
     let entries: Vec<Entry<'_>> = (0..stations as usize)
         .map(|station| Entry { station, downlink: false, config: &link, name: format!("station {station}/up") })
         .collect();
-    let mut cell: Cell<u32> = Cell::new(&config, "cell", &entries, &Streams::new(seed, 0)).unwrap();
+    let mut cell: Cell<u32> = Cell::new(config, "cell", &entries, &Streams::new(seed, 0)).unwrap();
     let context = |now| Cx::new(now, ComponentId(0));
     for station in 0..stations {
         for _ in 0..3 {
-            cell.offer(Port(station), Packet::new(PAYLOAD, station), &mut context(Time::ZERO));
+            cell.offer(Port(station), Packet::new(len, station), &mut context(Time::ZERO));
         }
     }
     let mut arrivals = Vec::new();
@@ -101,8 +112,7 @@ fn saturate(setup: &Setup, time: Span) -> (f64, CellCounters, Vec<Time>) {
         let now = cell.next_wake();
         if now > Time::ZERO + time {
             assert!(cell.conserves());
-            let payload = arrivals.len() as f64 * 8184e-6;
-            return (payload / time.as_secs_f64(), cell.cell().unwrap(), arrivals);
+            return (cell.cell().unwrap(), arrivals);
         }
         // A station whose frame arrives gets another packet: two or three always wait.
         while let Some((at, packet)) = cell.poll(now, &mut context(now)) {
@@ -191,4 +201,38 @@ fn a_single_station_has_the_closed_form() {
     let error = 9.23 / (slots.len() as f64).sqrt();
     assert!((mean - 15.5).abs() < 4.0 * error, "{mean} ± {error}");
     assert_eq!((counters.collisions, counters.retries), (0, 0));
+}
+
+/// The throughputs that ns-3 expects of its own cell (`wifi-bianchi --validate`, the table for EIFS in
+/// src/wifi/examples/wifi-bianchi.cc), Mbit/s of packets of 1500 bytes, for 5, 20 and 50 stations. They are not outcomes of
+/// its simulation, but values of Bianchi's model with the times of 802.11.
+#[test]
+fn throughput_is_what_ns_3_expects_of_its_cells() {
+    let cells = [
+        (Standard::B, 11, [6.3821, 5.5765, 4.9103]),
+        (Standard::A, 6, [4.6899, 3.9589, 3.4711]),
+        (Standard::A, 24, [16.0836, 13.7300, 12.0889]),
+        (Standard::A, 54, [29.2861, 25.3325, 22.4162]),
+        (Standard::B, 1, [0.8418, 0.7186, 0.6285]),
+    ];
+    for (standard, mbps, expected) in cells {
+        for (stations, expected) in [5usize, 20, 50].into_iter().zip(expected) {
+            // The distance at which this is the fastest modulation.
+            let config = |metres| CellConfig::new(Channel::of(standard), vec![Metres(metres); stations]);
+            let phy = haltere_net::medium::Phy::new(Channel::of(standard));
+            let rate = |metres: f64| config(metres).radio.modulation(&phy, Metres(metres)).map(|m| m.rate.as_bps());
+            let metres = (1..200).map(f64::from).find(|&m| rate(m) == Ok(mbps * 1_000_000)).unwrap();
+            let config = CellConfig { retries: None, ..config(metres) };
+            let time = Span::from_secs(60);
+            let arrivals = drive(&config, 1500, 9, time).1;
+            let measured = arrivals.len() as f64 * 12_000e-6 / time.as_secs_f64();
+            let off = measured / expected - 1.0;
+            println!(
+                "{} at {mbps} Mbit/s, {stations} stations: {measured:.3}, ns-3 {expected:.3}, {:+.1} %",
+                standard.name(),
+                100.0 * off
+            );
+            assert!(off.abs() < 0.05, "{measured} instead of {expected}");
+        }
+    }
 }

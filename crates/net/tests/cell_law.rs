@@ -167,12 +167,12 @@ fn without_retries_each_lost_frame_is_lost() {
     assert_eq!(seen.medium.frames, 1000 + seen.medium.retries);
 }
 
-/// A limit of seven retries: eight attempts. With half of the frames lost 1 of 256 packets is given up.
+/// Seven attempts. With half of the frames lost, 1 of 128 packets is given up.
 #[test]
 fn the_retry_limit_counts_attempts() {
     let offers: Vec<Offer> = (0..40_000).map(|n| (n * 4_000_000, 0, 200, 0)).collect();
     let seen = drive(cell(&of(Standard::A, 1), &lossy(LossModel::Uniform { p: 0.5 })), &offers, &[]);
-    let expected = 40_000.0 / 256.0;
+    let expected = 40_000.0 / 128.0;
     let off = (seen.counters.dropped_retries as f64 - expected) / f64::sqrt(expected);
     assert!(off.abs() < 4.0, "{} of {expected}", seen.counters.dropped_retries);
 }
@@ -266,7 +266,7 @@ fn a_far_station_slows_the_near_one_down() {
         let near = seen.packets.iter().filter(|(_, n)| n.is_multiple_of(2)).nth(300);
         near.map(|(at, _)| at.as_secs_f64()).unwrap()
     };
-    assert!(time(100.0) > 3.0 * time(1.0), "{} s and {} s", time(100.0), time(1.0));
+    assert!(time(150.0) > 3.0 * time(1.0), "{} s and {} s", time(150.0), time(1.0));
 }
 
 #[test]

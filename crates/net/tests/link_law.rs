@@ -4,13 +4,13 @@
 mod disciplines;
 
 use disciplines::FairAged;
-use haltere_net::link::{Link, LinkConfig, LinkCounters};
+use haltere_net::link::{Cellular, Link, LinkConfig, LinkCounters};
 use haltere_net::loss::{JitterModel, LossModel};
 use haltere_net::occupancy::Area;
 use haltere_net::queue::{Discipline, DropTail, Limit, Place, QueueConfig, QueueDiscipline};
 use haltere_net::rng::Streams;
 use haltere_net::trace::RateTrace;
-use haltere_net::varying::{Between, InOutage, Outages, Period, Profile};
+use haltere_net::varying::{Between, InOutage, Orbit, Outages, Period, Profile};
 use haltere_net::{ComponentId, ConnectionId, Cx, Ecn, FlowKey, Packet, Rate, Span, Time};
 use proptest::prelude::*;
 
@@ -199,6 +199,25 @@ fn outages() -> impl Strategy<Value = Outages> {
     })
 }
 
+/// A base station with short times, or satellites that follow each other quickly.
+fn radio() -> impl Strategy<Value = (Option<Cellular>, Option<Orbit>)> {
+    let cellular =
+        (1u64..3, 0u64..2, 0u64..4, prop_oneof![Just(0.0), Just(0.3)]).prop_map(|(tti, period, grant, block_error)| {
+            Some(Cellular {
+                tti: Span::from_micros(500 * tti),
+                request_period: millis(period),
+                grant: millis(grant),
+                block_error,
+                harq: millis(2),
+                harq_limit: 1,
+                rlc: millis(5),
+            })
+        });
+    let orbit = (500.0..2000.0, 1u64..20)
+        .prop_map(|(altitude_km, ms)| Some(Orbit { altitude_km, least_elevation_deg: 10.0, interval: millis(ms) }));
+    (prop_oneof![2 => Just(None), 1 => cellular], prop_oneof![3 => Just(None), 1 => orbit])
+}
+
 fn configs() -> impl Strategy<Value = LinkConfig> {
     let loss = prop_oneof![
         Just(LossModel::None),
@@ -228,16 +247,22 @@ fn configs() -> impl Strategy<Value = LinkConfig> {
     let delay = (0u64..5_000_000, prop::option::of(profile(0..5_000_000)), any::<bool>());
     let mark =
         prop::option::of(prop_oneof![(1u64..10).prop_map(Limit::Packets), (1600u64..9_000).prop_map(Limit::Bytes)]);
-    (rate, delay, prop::option::of(outages()), (queue, mark), loss, jitter, prop_oneof![Just(0.0), Just(0.1)]).prop_map(
-        |(speed, (delay, delay_profile, delay_reorders), outages, (queue, mark), loss, jitter, duplication)| {
+    let duplication = prop_oneof![Just(0.0), Just(0.1)];
+    (rate, (delay, radio()), prop::option::of(outages()), (queue, mark), loss, jitter, duplication).prop_map(
+        |(speed, (delay, (cellular, orbit)), outages, (queue, mark), loss, jitter, duplication)| {
+            let (delay, delay_profile, delay_reorders) = delay;
+            // An orbit is a delay that changes.
+            let delay_profile = delay_profile.filter(|_| orbit.is_none());
             LinkConfig {
                 rate: speed.rate,
                 trace: speed.trace,
                 rate_profile: speed.profile,
                 delay: Span::from_nanos(delay),
                 delay_profile,
+                orbit,
                 delay_reorders,
                 outages,
+                cellular,
                 mtu: 1500,
                 queue: QueueConfig::drop_tail(queue, mark),
                 ring: None,
@@ -434,4 +459,37 @@ fn an_outage_drops_what_is_sent_in_it_or_holds_it() {
     // Packets that were held leave when the outage ends, one after the other.
     let held = [(109_000, 0), (110_000, 1), (121_000, 2), (122_000, 3), (126_000, 4)];
     assert_eq!(times(&with(InOutage::Hold), &offers), held);
+}
+
+/// A terminal that was idle waits for the next opportunity to ask, and for the grant; what follows uses its grants.
+#[test]
+fn an_idle_terminal_waits_for_a_grant() {
+    let cellular = Cellular { request_period: millis(10), grant: millis(8), tti: millis(1), ..Cellular::default() };
+    let config =
+        LinkConfig { rate: Some(Rate::from_bps(8_000_000)), cellular: Some(cellular), ..LinkConfig::default() };
+    let offers = [(2_500_000, 1000), (2_500_000, 500), (40_000_000, 100)];
+    assert_eq!(times(&config, &offers), [(19_000, 0), (20_000, 1), (49_000, 2)]);
+    let counters = drive_and_count(make(&config, Queue::Configured), &offers, &[]).1;
+    assert_eq!((counters.dropped(), counters.max_queue_packets), (0, 1));
+}
+
+/// Blocks that are sent again delay what is behind them, and nothing is lost.
+#[test]
+fn block_errors_delay_and_keep_the_order() {
+    let cellular = Cellular {
+        tti: millis(1),
+        block_error: 0.3,
+        harq: millis(8),
+        harq_limit: 3,
+        rlc: millis(40),
+        ..Cellular::default()
+    };
+    let config =
+        LinkConfig { rate: Some(Rate::from_bps(8_000_000)), cellular: Some(cellular), ..LinkConfig::default() };
+    let offers: Vec<(u64, u32)> = (0..1000).map(|n| (n * 10_000_000, 1000)).collect();
+    let seen = times(&config, &offers);
+    let late: Vec<u64> = seen.iter().map(|&(us, n)| us - u64::from(n) * 10_000 - 1000).collect();
+    assert!(late.iter().all(|us| us.is_multiple_of(1000)) && seen.iter().map(|s| s.1).eq(0..1000));
+    let once = late.iter().filter(|&&us| us == 8000).count();
+    assert!((150..270).contains(&once), "{once}: 0.3 · 0.7 of 1000, less what waits for others");
 }

@@ -16,7 +16,7 @@ use haltere_net::queue::{Discipline, Parameter};
 use haltere_net::trace::RateTrace;
 use haltere_sim::contender::{SETTINGS, Setting, Transport, catalogue as mechanisms};
 use haltere_sim::network::describe;
-use haltere_sim::scenario::{LinkSpec, Measured};
+use haltere_sim::scenario::{LinkSpec, Measured, Preset};
 use haltere_sim::stack::{Entry, catalogue};
 use haltere_sim::{Fidelity, Files, Pcap, Scenario, ScenarioError as Wrong};
 use haltere_transport::cc::Algorithm;
@@ -217,6 +217,17 @@ fn queues() -> PyResult<String> {
     to_json(&Discipline::ALL.iter().map(discipline).collect::<Vec<_>>())
 }
 
+/// The presets of links and cells with their numbers and sources as JSON.
+#[pyfunction]
+fn presets() -> PyResult<String> {
+    let preset = |preset: &Preset| {
+        let (name, summary) = preset.describe();
+        let of = if preset.is_cell() { "cell" } else { "link" };
+        json!({ "name": name, "of": of, "summary": summary, "settings": preset.settings() })
+    };
+    to_json(&Preset::ALL.iter().map(preset).collect::<Vec<_>>())
+}
+
 /// Runs the benchmark cases and returns their figures as JSON; the interpreter is free meanwhile.
 #[pyfunction]
 #[pyo3(name = "bench")]
@@ -247,6 +258,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(locate, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(queues, module)?)?;
+    module.add_function(wrap_pyfunction!(presets, module)?)?;
     module.add_function(wrap_pyfunction!(run_bench, module)?)?;
     #[cfg(all(feature = "peers", target_os = "linux"))]
     {

@@ -8,8 +8,7 @@ pub use describe::{Description, describe};
 use crate::capture::Capture;
 use crate::contender::Contender;
 use crate::scenario::{
-    self, CellSpec, DirectionSpec, Kind, LinkSpec, ProbeKind, Quantity, RateSpec, Renewed, Scenario, ScenarioError,
-    Side,
+    self, CellSpec, Kind, LinkSpec, ProbeKind, Quantity, RateSpec, Renewed, Scenario, ScenarioError, Side,
 };
 use crate::world::{Change, Move};
 use haltere_net::link::LinkConfig;
@@ -420,9 +419,9 @@ pub fn link(spec: &LinkSpec) -> Result<(LinkConfig, LinkConfig), ScenarioError> 
 
 /// Both directions of a link. `outside` is the base RTT of a path beyond this link, for queues given in BDPs.
 fn link_configs(spec: &LinkSpec, path: &str, outside: Span) -> Result<(LinkConfig, LinkConfig), ScenarioError> {
-    let config = |own: Option<&DirectionSpec>| spec.direction(own).config(path);
-    let (mut down, mut up) = (config(spec.down.as_ref())?, config(spec.up.as_ref())?);
-    let rtt = down.delay + up.delay + outside;
+    let (mut down, mut up) = spec.configs(path)?;
+    let furthest = |config: &LinkConfig| config.delay + config.orbit.map_or(Span::ZERO, |orbit| orbit.longest());
+    let rtt = furthest(&down) + furthest(&up) + outside;
     for config in [&mut down, &mut up] {
         let scale = config.scale(rtt);
         config.queue.resolve(&scale);

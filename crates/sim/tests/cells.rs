@@ -4,7 +4,7 @@ mod common;
 
 use common::{result, scenario};
 use haltere_sim::network::describe;
-use haltere_sim::{RunResult, Scenario, run, trace};
+use haltere_sim::{Fidelity, RunResult, Scenario, run, trace};
 use serde_json::{Value, json};
 
 fn cell(cell: Value, flows: Value) -> Value {
@@ -79,7 +79,7 @@ fn a_cell_of_a_graph_has_the_nodes_of_its_file() {
             ],
         })
     };
-    let (none, usual) = (result(&given(json!(0))), result(&given(json!(7))));
+    let (none, usual) = (result(&given(json!(0))), result(&given(json!(6))));
     for result in [&none, &usual] {
         assert_eq!(result.status, "ok", "{:?}", result.error);
         let rtt = result.flows[1].min_rtt_s.unwrap();
@@ -134,6 +134,54 @@ fn a_marked_flow_goes_before_others() {
     assert!(share(&marked) > 0.55 && share(&marked) > share(&even) + 0.1, "{} {}", share(&even), share(&marked));
 }
 
+/// The same priority as the others' if its parameters are the same.
+#[test]
+fn access_categories_have_the_parameters_that_are_given() {
+    let share = |edca: Value| {
+        let flow =
+            |pair: u32, tos: u8| json!({ "contender": "tcp/cubic", "direction": "up", "tos": tos, "pair": pair });
+        let mut given = cell(json!({ "stations": 2, "edca": edca }), json!([flow(0, 32), flow(1, 0)]));
+        given["duration"] = json!("5s");
+        let result = result(&given);
+        result.flows[0].bytes as f64 / (result.flows[0].bytes + result.flows[1].bytes) as f64
+    };
+    let (usual, same) = (share(json!({})), share(json!({ "background": { "aifsn": 3 } })));
+    assert!(usual < 0.35 && (0.4..0.6).contains(&same), "{usual} {same}");
+}
+
+/// Cells and flows of all kinds: what holds of every result holds of theirs.
+#[test]
+fn many_cells_have_results_without_a_flaw() {
+    let mut stream = haltere_net::rng::Streams::new(1, 0).named("cells");
+    for number in 0..60 {
+        let mut pick = |values: &[Value]| values[stream.below(values.len() as u64) as usize].clone();
+        let standard = pick(&["802.11b", "802.11a", "802.11g", "802.11n", "802.11ac"].map(Value::from));
+        let given = cell(
+            json!({
+                "standard": standard,
+                "stations": pick(&[1, 2, 5, 9].map(Value::from)),
+                "distance": pick(&["1m", "30m", "80m"].map(Value::from)),
+                "retries": pick(&[json!(0), json!(7), json!("unlimited")]),
+                "loss": pick(&["0%", "3%", "20%"].map(Value::from)),
+                "queue": pick(&["5p", "1000p", "fq_codel", "pfifo_fast"].map(Value::from)),
+                "access": pick(&["dcf", "edca"].map(Value::from)),
+            }),
+            json!([{
+                "contender": pick(&["tcp/cubic", "quic/bbr", "tcp/newreno"].map(Value::from)),
+                "direction": pick(&["down", "up"].map(Value::from)),
+                "size": "60000B",
+                "pairs": "all",
+            }]),
+        );
+        let mut given = given;
+        if given["topology"]["cell"]["stations"] == 1 {
+            given["flows"][0]["pairs"] = json!("even");
+        }
+        let result = result(&given);
+        assert_eq!(common::flaw(&given, &result), None, "{number}: {given}");
+    }
+}
+
 #[test]
 fn what_is_wrong_is_refused_with_place_and_remedy() {
     let said = |text: Value| {
@@ -147,6 +195,9 @@ fn what_is_wrong_is_refused_with_place_and_remedy() {
         (json!({ "stations": 0 }), "topology.cell.stations", "from 1 to 2007"),
         (json!({ "standard": "802.11a", "width": "40MHz" }), "topology.cell.width", "802.11a has \"20MHz\""),
         (json!({ "standard": "802.11g", "aggregate": 4 }), "topology.cell.aggregate", "choose 802.11n"),
+        (json!({ "edca": { "voice": { "aifsn": 1 } } }), "topology.cell.edca.voice.aifsn", "from 2 to 15"),
+        (json!({ "edca": { "noise": {} } }), "topology.cell.edca.noise", "best-effort"),
+        (json!({ "access": "dcf", "edca": {} }), "topology.cell.edca", "access = \"edca\""),
         (json!({ "cw_min": 31 }), "topology.cell.cw_min", "access = \"dcf\""),
         (json!({ "access": "dcf", "cw_min": 30 }), "topology.cell.cw_min", "power of two less one"),
         (json!({ "retries": "never" }), "topology.cell.retries", "\"unlimited\""),
@@ -154,6 +205,8 @@ fn what_is_wrong_is_refused_with_place_and_remedy() {
         (json!({ "radio": { "noise_figure_db": 99 } }), "topology.cell.radio.noise_figure_db", "from 0 to 40"),
         (json!({ "mtu": "9000B" }), "topology.cell.mtu", "2304B"),
         (json!({ "loss": { "model": "periodic" } }), "topology.cell.loss", "needs every"),
+        (json!({ "access_point": "server" }), "topology.cell", "other names"),
+        (json!({ "stations": [{ "name": "link" }] }), "topology.cell.name", "another name"),
         (json!({ "stations": [{ "name": "a" }, { "name": "a" }] }), "topology.cell.stations[1].name", "another name"),
     ];
     for (text, path, remedy) in cases {
@@ -168,4 +221,27 @@ fn what_is_wrong_is_refused_with_place_and_remedy() {
     let valid = scenario(&pair);
     let Err(wrong) = describe(&valid, 1, 0) else { panic!("a rig cannot build a cell") };
     assert!(wrong.path == "topology.cell" && wrong.message.contains("fidelity \"model\""), "{wrong}");
+}
+
+/// Links of a cell share one element, so processes have other numbers than without: the files of each flow are still its own.
+#[test]
+fn files_of_a_run_with_a_cell_have_their_flows_and_links() {
+    let flows = json!([
+        { "contender": "quic/cubic", "size": "300kB", "pair": 0 },
+        { "contender": "quic/cubic", "size": "300kB", "pair": 1 },
+    ]);
+    let given = cell(json!({ "stations": 2 }), flows);
+    let folder = tempfile::tempdir().unwrap();
+    let pcap = haltere_sim::Pcap { folder: folder.path().join("pcap"), links: Vec::new() };
+    let files = haltere_sim::Files { qlog: Some(folder.path().join("qlog")), pcap: Some(pcap) };
+    haltere_sim::trace_at(Fidelity::Model, &scenario(&given), 1, 0, &files).unwrap();
+    let logs: Vec<_> = std::fs::read_dir(folder.path().join("qlog")).unwrap().map(|entry| entry.unwrap()).collect();
+    assert_eq!(logs.len(), 4);
+    for log in logs {
+        let text = std::fs::read_to_string(log.path()).unwrap();
+        let metrics = text.lines().filter(|line| line.contains("metrics_updated")).count();
+        assert!(metrics > 5, "{:?}: {metrics}", log.file_name());
+    }
+    let captures = std::fs::read_dir(folder.path().join("pcap")).unwrap().count();
+    assert_eq!(captures, 3, "the wired link and two stations");
 }

@@ -535,6 +535,20 @@ def queues(
 
 
 @app.command(rich_help_panel="Reference")
+def presets(
+    name: Annotated[str | None, typer.Argument(help="One of them, with its numbers.", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
+) -> None:
+    """List the presets of wireless links and cells, with the source of each number.
+
+    `haltere presets 4g`
+    """
+    from haltere.cli.reference import presets as command
+
+    command(name, as_json=as_json)
+
+
+@app.command(rich_help_panel="Reference")
 def schema(
     of: Annotated[str, typer.Argument(help="`scenario` or `study`.")] = "scenario",
 ) -> None:

@@ -9,7 +9,16 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
-from haltere.conditions import MOVES, About, Conditions, PathConditions, option_name, refuse_beside_paths, stated
+from haltere.conditions import (
+    MOVES,
+    About,
+    Conditions,
+    PathConditions,
+    option_name,
+    refuse_beside_paths,
+    refuse_beside_preset,
+    stated,
+)
 
 Command = Callable[..., None]
 
@@ -30,6 +39,7 @@ def takes(defaults: Conditions, *, without: Collection[str] = ()) -> Callable[[C
             if "paths" in given:
                 refuse_beside_paths(given)
                 given["paths"] = [PathConditions.parse(text) for text in given["paths"]]
+            refuse_beside_preset(given)
             command(conditions=replace(defaults, **given), **values)
 
         context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)

@@ -1,4 +1,4 @@
-"""`haltere algorithms`, `queues`, `schema` and `bench`: lists, schemas, and the speed on this machine."""
+"""`haltere algorithms`, `queues`, `presets`, `schema` and `bench`: lists, schemas, and the speed on this machine."""
 
 from __future__ import annotations
 
@@ -72,6 +72,31 @@ def queues(name: str | None, *, as_json: bool) -> None:
     console.print(f"{one['name']}: {one['summary']}", markup=False)
     console.print(_listing("parameters", ("name", "default", "example", "summary"), one["parameters"]))
     console.print(f"source: {one['reference']}", markup=False)
+
+
+def presets(name: str | None, *, as_json: bool) -> None:
+    """Print the presets of links and cells, or one of them with the source of each number."""
+    known = core.presets()
+    if name is not None:
+        names = [one["name"] for one in known]
+        if name not in names:
+            raise InputError("there is no such preset", field="name", given=as_written(name), right=", ".join(names))
+        known = [known[names.index(name)]]
+    if as_json:
+        print(json.dumps(known if name is None else known[0], indent=1))
+        return
+    console = show.out()
+    if name is None:
+        console.print(_listing("presets", ("name", "of", "summary"), known))
+        console.print(
+            "in a scenario, preset = NAME in a link (or in topology.cell); on the command line, --preset NAME; "
+            "`haltere presets NAME` has its numbers with their sources",
+            markup=False,
+        )
+        return
+    (one,) = known
+    console.print(f"{one['name']} (a {one['of']}): {one['summary']}", markup=False)
+    console.print(_listing("settings", ("field", "value", "source"), one["settings"]))
 
 
 def _listing(title: str, names: tuple[str, ...], items: list[dict[str, Any]]) -> Table:

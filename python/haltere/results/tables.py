@@ -183,7 +183,7 @@ COLUMNS = frozenset(
 def build(
     runs: Sequence[Run], finished: Mapping[str, str], factors: Mapping[str, Sequence[str]]
 ) -> dict[str, pl.DataFrame]:
-    """Return the frames `runs`, `flows`, `links`, `latency`, `probes`, `loads` and `cells`, with rows in the order of `runs`.
+    """Return the frames `runs`, `flows`, `links` and those of `EXTRA`, with rows in the order of `runs`.
 
     Args:
         runs: the runs, each of which must have finished.

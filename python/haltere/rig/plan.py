@@ -29,6 +29,8 @@ class Direction:
     delay_profile: Json | None = None
     delay_reorders: bool = False
     outages: Json | None = None
+    orbit: Json | None = None
+    cellular: Json | None = None
 
     @property
     def queue_packets(self) -> int:
@@ -65,7 +67,9 @@ class Direction:
             "a recorded rate": self.trace_ms is not None,
             "a rate that changes": self.rate_profile is not None,
             "a delay that changes": self.delay_profile is not None,
+            "satellites": self.orbit is not None,
             "outages": self.outages is not None,
+            "a cellular base station": self.cellular is not None,
         }
         wrong = next((what for what, asked in cannot.items() if asked), None)
         if wrong is None and self.shaped and (why := disciplines.refusal(self.queue, self.ends)) is not None:

@@ -1,12 +1,13 @@
 //! The configuration of one direction of a link.
 
+use super::cellular::Cellular;
 use crate::interface::Ring;
 use crate::loss::{JitterModel, LossModel};
 use crate::queue::{QueueConfig, Scale};
 use crate::time::Span;
 use crate::trace::RateTrace;
 use crate::units::Rate;
-use crate::varying::{InOutage, Outages, Profile, VaryingError};
+use crate::varying::{InOutage, Orbit, Outages, Profile, VaryingError};
 use serde::{Deserialize, Serialize};
 
 /// The configuration of one direction of a link. Its JSON form has the units in the names: `{"rate_bps": 40000000,
@@ -31,12 +32,19 @@ pub struct LinkConfig {
     /// serialisation ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_profile: Option<Profile>,
+    /// Satellites, whose distance is added to `delay`. The sequence is drawn from the stream `LINK/orbit`, which both
+    /// directions of a link share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub orbit: Option<Orbit>,
     /// Whether packets overtake earlier ones when the delay falls. Otherwise they arrive together with them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub delay_reorders: bool,
     /// When the link carries nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outages: Option<Outages>,
+    /// A cellular base station's scheduler and retransmissions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cellular: Option<Cellular>,
     /// Largest packet, in bytes with IP header.
     pub mtu: u32,
     /// The queue discipline. Lengths in bandwidth-delay products that were not converted to packets before are computed
@@ -62,8 +70,10 @@ impl Default for LinkConfig {
             rate_profile: None,
             delay: Span::ZERO,
             delay_profile: None,
+            orbit: None,
             delay_reorders: false,
             outages: None,
+            cellular: None,
             mtu: 1500,
             queue: QueueConfig::default(),
             ring: None,
@@ -85,7 +95,8 @@ impl LinkConfig {
 
     /// The delay, or the largest one of a profile.
     pub fn greatest_delay(&self) -> Span {
-        self.delay_profile.as_ref().map_or(self.delay, |profile| Span::from_nanos(profile.greatest()))
+        let base = self.delay_profile.as_ref().map_or(self.delay, |profile| Span::from_nanos(profile.greatest()));
+        base + self.orbit.map_or(Span::ZERO, |orbit| orbit.longest())
     }
 
     /// Checks the fields against each other.
@@ -93,7 +104,7 @@ impl LinkConfig {
     /// # Errors
     ///
     /// With the field, and what would be right: an empty ring, a rate of zero, two rates, outages that hold packets
-    /// beside a trace.
+    /// beside a trace, two delays that change, grants beside a trace.
     pub fn check(&self) -> Result<(), VaryingError> {
         if self.ring.is_some_and(|ring| ring.packets == 0) {
             return Err(VaryingError::new("ring", "0 packets: give a ring of at least one, or leave it out"));
@@ -114,6 +125,17 @@ impl LinkConfig {
             let message =
                 "a trace says itself when packets wait: leave outages that hold packets out, or let them drop";
             return Err(VaryingError::new("outages", message));
+        }
+        if self.orbit.is_some() && self.delay_profile.is_some() {
+            let message = "there is an orbit too, which changes the delay: leave one of them out";
+            return Err(VaryingError::new("delay_profile", message));
+        }
+        if let Some(cellular) = &self.cellular {
+            cellular.check()?;
+            if self.trace.is_some() && cellular.asks() {
+                let message = "a trace says itself when packets are sent: leave grant and request_period out";
+                return Err(VaryingError::new("cellular.grant", message));
+            }
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! What happens to packets of a link beyond its queue and its rate.
 
 use super::LinkConfig;
+use super::cellular::Blocks;
 use crate::loss::{Jitter, JitterModel, Loss, LossModel};
 use crate::queue::DropReason;
 use crate::rng::{Stream, Streams};
@@ -18,6 +19,8 @@ pub(super) struct Impairments {
     /// Whether packets may overtake each other, by jitter or by a falling delay.
     pub(super) overtaking: bool,
     delay_reorders: bool,
+    /// The blocks in which a base station sends packets.
+    blocks: Option<Blocks>,
     duplication: f64,
     stream: Stream,
 }
@@ -26,8 +29,13 @@ impl Impairments {
     pub(super) fn new(config: &LinkConfig, name: &str, streams: &Streams) -> Option<Box<Impairments>> {
         let trace = config.trace.is_some();
         let outages = config.outages.clone().filter(|o| trace || o.packets() == InOutage::Drop);
-        let delay = config.delay_profile.clone().map(|profile| (profile, Time::ZERO));
-        let steady = outages.is_none() && delay.is_none();
+        // Both directions of a link are over the same satellites.
+        let link = name.rsplit_once('/').map_or(name, |(link, _)| link);
+        let orbit =
+            config.orbit.and_then(|orbit| orbit.profile(config.delay, &mut streams.named(&format!("{link}/orbit"))));
+        let delay = config.delay_profile.clone().or(orbit).map(|profile| (profile, Time::ZERO));
+        let blocks = config.cellular.map(|cellular| Blocks::new(cellular, streams.named(&format!("{name}/harq"))));
+        let steady = outages.is_none() && delay.is_none() && blocks.is_none();
         let none = config.loss == LossModel::None && config.jitter == JitterModel::None && config.duplication <= 0.0;
         let delay_reorders = delay.is_some() && config.delay_reorders;
         (!none || !steady).then(|| {
@@ -37,6 +45,7 @@ impl Impairments {
                 delay,
                 overtaking: jitter.reorders() || delay_reorders,
                 delay_reorders,
+                blocks,
                 loss: Loss::new(config.loss.clone(), streams.named(&format!("{name}/loss"))),
                 jitter,
                 duplication: config.duplication,
@@ -55,9 +64,10 @@ impl Impairments {
         lost.then_some(DropReason::Loss)
     }
 
-    /// When a packet whose serialisation ends at `out` arrives at the far end, without jitter. `delay` is the constant
+    /// When a packet that is sent from `start` to `out` arrives at the far end, without jitter. `delay` is the constant
     /// delay.
-    pub(super) fn arrival(&mut self, out: Time, delay: Span) -> Time {
+    pub(super) fn arrival(&mut self, start: Time, out: Time, delay: Span) -> Time {
+        let out = self.blocks.as_mut().map_or(out, |blocks| blocks.pass_on(start, out));
         let Some((profile, latest)) = &mut self.delay else { return out + delay };
         let arrival = out + Span::from_nanos(profile.value(out));
         if !self.delay_reorders {

@@ -7,11 +7,13 @@
 //! The stages of a link, in order: MTU check, queue, serialisation, loss, duplication, propagation with jitter.
 
 mod ahead;
+mod cellular;
 mod config;
 mod impairments;
 pub(crate) mod wire;
 
 pub use crate::counters::LinkCounters;
+pub use cellular::Cellular;
 pub use config::LinkConfig;
 
 use crate::cx::{Cx, Metric};

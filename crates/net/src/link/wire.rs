@@ -57,7 +57,7 @@ impl<B: Clone> Wire<B> {
         if let Some(reason) = i.strike(start, out) {
             return counters.count_drop(reason);
         }
-        let arrival = i.arrival(out, self.delay);
+        let arrival = i.arrival(start, out, self.delay);
         let copies = i.copies();
         counters.duplicated += copies - 1;
         for _ in 0..copies {

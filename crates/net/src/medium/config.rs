@@ -38,8 +38,9 @@ pub struct CellConfig {
     pub stations: Vec<Metres>,
 }
 
-/// dot11ShortRetryLimit (annex C).
-const RETRIES: u32 = 7;
+/// A frame is given up when as many attempts have failed as dot11ShortRetryLimit says: 7 (annex C, clause 10.3.4.4). The first
+/// of them is no retry.
+const RETRIES: u32 = 7 - 1;
 
 impl CellConfig {
     /// A cell with the defaults of its standard: EDCA and aggregation for 802.11n and 802.11ac, otherwise DCF.
@@ -58,7 +59,7 @@ impl CellConfig {
             retries: Some(RETRIES),
             extended_space: true,
             aggregation: edca.then_some(Aggregation { frames: BLOCK_ACK_WINDOW, bytes }),
-            radio: Radio::default(),
+            radio: Radio::of(channel.standard),
             stations,
         }
     }

@@ -1,10 +1,12 @@
 //! Links that change with time: rates and delays as functions of time, and outages. All are known in advance, so the
 //! departure of a packet is known when it arrives.
 
+mod orbit;
 mod outage;
 mod profile;
 mod supply;
 
+pub use orbit::{GEOSTATIONARY_KM, Orbit, bent_pipe, slant_range_km};
 pub use outage::{InOutage, Outages, Period};
 pub use profile::{Between, Profile};
 pub(crate) use supply::Supply;

@@ -1,6 +1,7 @@
 //! Serialisation at a rate that changes, across outages that hold packets: the integral of the rate, in integers.
 
 use super::{Outages, Profile};
+use crate::link::Cellular;
 use crate::time::{Span, Time};
 
 /// The amount of serialisation that a rate allows, in bit-nanoseconds.
@@ -8,6 +9,8 @@ use crate::time::{Span, Time};
 pub(crate) struct Supply {
     rate: Rate,
     hold: Option<Outages>,
+    /// Who schedules an idle sender.
+    grants: Option<Cellular>,
 }
 
 #[derive(Clone, Debug)]
@@ -29,7 +32,17 @@ impl Supply {
             (None, 0) => Rate::Unlimited,
             (None, bps) => Rate::Constant(bps),
         };
-        Supply { rate, hold }
+        Supply { rate, hold, grants: None }
+    }
+
+    /// The same, but an idle sender waits for a grant.
+    pub(crate) fn with_grants(self, grants: Option<Cellular>) -> Supply {
+        Supply { grants, ..self }
+    }
+
+    /// When a sender that was idle begins to send a packet that it has at `at`.
+    pub(crate) fn granted(&self, at: Time) -> Time {
+        self.grants.map_or(at, |grants| grants.granted(at))
     }
 
     /// When `work` bit-nanoseconds that begin at `start` are complete, rounded down, and the amount that is left then:

@@ -77,8 +77,8 @@ pub(crate) fn stack_log(
 /// Receives what components report and what the world sees. The methods that the world calls are `cold`: nearly all
 /// runs have no recorder, and only test for one.
 pub struct Recorder {
-    /// Number of link directions. Components with higher numbers are processes.
-    links: u32,
+    /// Number of network elements. Components with higher numbers are processes.
+    elements: u32,
     series: AllSeries,
     schedules: Schedules,
     logs: Option<Logs>,
@@ -105,7 +105,7 @@ impl Recorder {
             move |message| ScenarioError { path, message }
         };
         Ok(Recorder {
-            links: topology.edges().len() as u32,
+            elements: topology.elements() as u32,
             series: AllSeries::default(),
             schedules: Schedules::default(),
             captures: pcap.transpose().map_err(wrong("pcap"))?,
@@ -182,13 +182,13 @@ impl Probe for Recorder {
     fn record(&mut self, at: Time, who: ComponentId, path: PathId, metric: Metric, value: u64) {
         self.series.record(at, (who, path), metric, value);
         // The events of qlog's recovery schema describe a connection with a single path.
-        if let (Some(logs), Some(process), PathId(0)) = (&mut self.logs, who.0.checked_sub(self.links), path) {
+        if let (Some(logs), Some(process), PathId(0)) = (&mut self.logs, who.0.checked_sub(self.elements), path) {
             logs.changed(process, at, metric, value);
         }
     }
 
     fn happened(&mut self, at: Time, who: ComponentId, incident: Incident) {
-        let Some(process) = who.0.checked_sub(self.links) else { return };
+        let Some(process) = who.0.checked_sub(self.elements) else { return };
         if let Incident::Carried { path, stream, start, len, again } = incident {
             self.schedules.add(process, Carried { at, path, stream, start, len, again });
         }

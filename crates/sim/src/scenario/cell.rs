@@ -1,12 +1,13 @@
 //! Cells of IEEE 802.11 in scenarios.
 
 use super::link::{LossSpec, QueueSchema};
+use super::presets::Preset;
 use super::quantity::Quantity;
 use super::{ScenarioError, error};
-use haltere_net::Bytes;
 use haltere_net::link::LinkConfig;
 use haltere_net::medium::{self, CellConfig, Channel, Metres, Phy, Radio, Rule, Standard, Width};
 use haltere_net::queue::QueueConfig;
+use haltere_net::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -14,6 +15,8 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CellSpec {
+    /// The preset whose values the fields have that are not given: `wifi` (`haltere presets`).
+    pub preset: Option<Preset>,
     /// Its name in results (default: `cell`).
     pub name: Option<String>,
     /// Graph: the node that is the access point (default: `access point`).
@@ -37,7 +40,9 @@ pub struct CellSpec {
     pub cw_min: Option<u32>,
     /// dcf: the largest contention window, such as 1023.
     pub cw_max: Option<u32>,
-    /// How often a frame is sent again before it is dropped (default 7), or "unlimited". With 0 each loss is left to the
+    /// edca: parameters that are not the standard's default, by access category.
+    pub edca: Option<EdcaSpec>,
+    /// How often a frame is sent again before it is dropped (default 6, which is 7 attempts), or "unlimited". With 0 each loss is left to the
     /// transport.
     pub retries: Option<Retries>,
     /// The most frames in an aggregate, for 802.11n and 802.11ac; 1 for none (default 64).
@@ -57,6 +62,34 @@ pub struct CellSpec {
     pub down: Option<CellDirection>,
     /// Fields of the direction from the stations to the access point.
     pub up: Option<CellDirection>,
+}
+
+/// Parameters of EDCA by access category.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct EdcaSpec {
+    /// User priorities 1 and 2.
+    pub background: Option<CategorySpec>,
+    /// User priorities 0 and 3.
+    pub best_effort: Option<CategorySpec>,
+    /// User priorities 4 and 5.
+    pub video: Option<CategorySpec>,
+    /// User priorities 6 and 7.
+    pub voice: Option<CategorySpec>,
+}
+
+/// Parameters of an access category. What is left out has the standard's default.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CategorySpec {
+    /// Slots after SIFS before the backoff counts (AIFSN).
+    pub aifsn: Option<u32>,
+    /// The first contention window.
+    pub cw_min: Option<u32>,
+    /// The largest contention window.
+    pub cw_max: Option<u32>,
+    /// How long a station may go on sending once it has the medium; "0ms" for one frame or aggregate.
+    pub txop: Option<Quantity<Span>>,
 }
 
 /// Fields of one direction of a cell.
@@ -147,7 +180,7 @@ pub enum Unlimited {
 pub struct RadioSpec {
     /// Transmit power with antenna gains, dBm (default 16.0206, which is 40 mW).
     pub power_dbm: Option<f64>,
-    /// Path loss at 1 m, dB (default 46.6777: free space at 5.15 GHz).
+    /// Path loss at 1 m, dB (default that of free space: 46.6777 at 5.15 GHz, 40.18 at 2.437 GHz).
     pub loss_at_1m_db: Option<f64>,
     /// Exponent of the path loss (default 3).
     pub path_loss_exponent: Option<f64>,
@@ -190,6 +223,22 @@ impl CellSpec {
     /// The nodes of all stations.
     pub fn station_names(&self) -> impl Iterator<Item = String> + '_ {
         (0..self.count()).map(|number| self.station(number))
+    }
+
+    /// Gives the fields that are not given the values of the preset.
+    pub(super) fn fill(&mut self) {
+        let Some(preset) = self.preset else { return };
+        let CellSpec { distance, standard, width, streams, access, retries, aggregate, .. } = preset.cell();
+        // Another standard has another width, other streams and another rule.
+        if self.standard.is_none() {
+            self.standard = standard;
+            self.width = self.width.or(width);
+            self.streams = self.streams.or(streams);
+            self.access = self.access.or(access);
+            self.aggregate = self.aggregate.or(aggregate);
+        }
+        self.distance = self.distance.or(distance);
+        self.retries = self.retries.or(retries);
     }
 
     fn distances(&self) -> Vec<Metres> {
@@ -250,6 +299,7 @@ impl CellSpec {
             let parameters = &mut config.parameters[0];
             *(if field == "cw_min" { &mut parameters.cw_min } else { &mut parameters.cw_max }) = cw;
         }
+        self.set_categories(&mut config, path)?;
         config.retries = match self.retries {
             None => config.retries,
             Some(Retries::Limit(limit)) => Some(limit),
@@ -264,11 +314,31 @@ impl CellSpec {
         }
         config.extended_space = self.eifs.unwrap_or(true);
         let radio = self.radio.unwrap_or_default();
-        config.radio = radio.radio(&format!("{path}.radio"))?;
+        config.radio = radio.over(config.radio, &format!("{path}.radio"))?;
         config
             .check()
             .map_err(|(field, message)| wrong((if field == "aggregation" { "aggregate" } else { field }, message)))?;
         Ok(config)
+    }
+
+    /// Sets the parameters of EDCA that are given.
+    fn set_categories(&self, config: &mut CellConfig, path: &str) -> Result<(), ScenarioError> {
+        let Some(edca) = &self.edca else { return Ok(()) };
+        if config.rule == Rule::Dcf {
+            let message = "DCF has no access categories: leave it out, or give access = \"edca\"";
+            return Err(error(format!("{path}.edca"), message));
+        }
+        let given = [&edca.background, &edca.best_effort, &edca.video, &edca.voice];
+        for ((own, category), parameters) in given.into_iter().zip(medium::Category::ALL).zip(&mut config.parameters) {
+            let Some(own) = own else { continue };
+            parameters.aifsn = own.aifsn.unwrap_or(parameters.aifsn);
+            parameters.cw_min = own.cw_min.unwrap_or(parameters.cw_min);
+            parameters.cw_max = own.cw_max.unwrap_or(parameters.cw_max);
+            parameters.txop = own.txop.map_or(parameters.txop, |q| q.0);
+            let place = |field: &str| format!("{path}.edca.{}.{field}", category.name());
+            parameters.check().map_err(|(field, message)| error(place(field), message))?;
+        }
+        Ok(())
     }
 
     /// Both directions of each station, `down` from the access point, with the rate of its distance.
@@ -298,6 +368,11 @@ impl CellSpec {
 
     /// Checks everything but that the nodes exist.
     pub(super) fn check(&self, path: &str) -> Result<(), ScenarioError> {
+        if let Some(preset) = self.preset.filter(|preset| !preset.is_cell()) {
+            let name = preset.describe().0;
+            let message = format!("{name:?} is a link: give it as the preset of a link, and cells \"wifi\"");
+            return Err(error(format!("{path}.preset"), message));
+        }
         if let Some(mtu) = self.mtu.filter(|m| !(1280..=2304).contains(&m.0.0)) {
             let message = format!("{}B: give an MTU from 1280B to 2304B, the longest MSDU of 802.11", mtu.0.0);
             return Err(error(format!("{path}.mtu"), message));
@@ -322,8 +397,8 @@ impl CellSpec {
 }
 
 impl RadioSpec {
-    fn radio(&self, path: &str) -> Result<Radio, ScenarioError> {
-        let usual = Radio::default();
+    /// The usual radio with what is given here.
+    fn over(&self, usual: Radio, path: &str) -> Result<Radio, ScenarioError> {
         let fields = [
             ("power_dbm", self.power_dbm, -30.0..=60.0),
             ("loss_at_1m_db", self.loss_at_1m_db, 0.0..=120.0),

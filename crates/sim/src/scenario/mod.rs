@@ -9,18 +9,24 @@ mod link;
 mod load;
 mod measured;
 mod place;
+mod presets;
 mod probe;
 mod quantity;
 
-pub use cell::{Access, CellDirection, CellSpec, RadioSpec, Retries, StandardName, StationSpec, Stations, Unlimited};
+pub use cell::{
+    Access, CategorySpec, CellDirection, CellSpec, EdcaSpec, RadioSpec, Retries, StandardName, StationSpec, Stations,
+    Unlimited,
+};
 pub use flow::{App, Flow, Migrate, Rebind, Renewed, Way};
 pub use link::{
-    Course, DelaySpec, DelayTable, DirectionSpec, Distribution, JitterSpec, JitterTable, LinkSpec, LossName, LossSpec,
-    LossTable, OutagePeriod, OutageSpec, OutageTable, PacketsInOutage, RateSpec, RateTable,
+    CellularSpec, Course, DelaySpec, DelayTable, DirectionSpec, Distribution, JitterSpec, JitterTable, LinkSpec,
+    LossName, LossSpec, LossTable, OrbitName, OutagePeriod, OutageSpec, OutageTable, PacketsInOutage, RateSpec,
+    RateTable, SatelliteSpec,
 };
 pub use load::{Load, LoadKind, Periods, Ways};
 pub use measured::{Measured, Origin, Shape, Share};
 pub use place::{Pairs, Side};
+pub use presets::{Preset, Setting};
 pub use probe::{Probe, ProbeKind, ProbeMode};
 pub use quantity::{FromText, Probability, Quantity};
 
@@ -191,6 +197,10 @@ impl Scenario {
     /// Parses a scenario from JSON and checks everything that can be checked without running it.
     pub fn from_json(json: &str) -> Result<Scenario, ScenarioError> {
         let mut scenario: Scenario = read(json)?;
+        let topology = &mut scenario.topology;
+        for cell in topology.cell.iter_mut().chain(topology.cells.iter_mut().flatten()) {
+            cell.fill();
+        }
         scenario.check()?;
         let count = scenario.topology.pair_count();
         let copies = |flow: &Flow| flow.copies.unwrap_or(1) as usize;
@@ -339,8 +349,17 @@ impl Topology {
             no_backup(&link.link, &format!("topology.links[{i}]"))?;
             link.link.check(&format!("topology.links[{i}].link"))?;
         }
+        if self.kind == Kind::Cell {
+            names.insert("link".to_string());
+        }
         for (path, cell) in self.all_cells() {
             cell.check(&path)?;
+            let mut nodes = cell.station_names().chain([cell.access_point().to_string()]);
+            if self.kind == Kind::Cell && nodes.any(|node| node == "server") {
+                let message =
+                    "\"server\" is the node behind the link: give the access point and the stations other names";
+                return Err(error(path, message));
+            }
             let own = [cell.name().to_string()].into_iter();
             let all = own.chain(cell.station_names().map(|station| self.station_link(cell, &station)));
             if let Some(name) = all.into_iter().find(|name| !names.insert(name.clone())) {

@@ -1,12 +1,15 @@
 //! Links in scenarios, with their losses and jitter.
 
 mod model;
+mod radio;
 mod varying;
 
+pub use radio::{CellularSpec, OrbitName, SatelliteSpec};
 pub use varying::{
     Course, DelaySpec, DelayTable, OutagePeriod, OutageSpec, OutageTable, PacketsInOutage, RateSpec, RateTable,
 };
 
+use super::presets::Preset;
 use super::quantity::{Probability, Quantity};
 use super::{ScenarioError, error, read};
 use haltere_net::interface::Ring;
@@ -49,6 +52,10 @@ use text_or_table;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
+    /// The preset whose values the fields have that are not given: `4g`, `5g`, `geo`, `leo` or `lorawan-backhaul` (`haltere
+    /// presets`).
+    #[serde(default)]
+    pub preset: Option<Preset>,
     /// Serialisation rate of each direction (default: unlimited).
     #[serde(default)]
     pub rate: Option<RateSpec>,
@@ -58,6 +65,12 @@ pub struct LinkSpec {
     /// When the link carries nothing (default: never).
     #[serde(default)]
     pub outage: Option<OutageSpec>,
+    /// A cellular base station's scheduler and retransmissions.
+    #[serde(default)]
+    pub cellular: Option<CellularSpec>,
+    /// Satellites, whose distance is added to the delay.
+    #[serde(default)]
+    pub satellite: Option<SatelliteSpec>,
     /// The queue discipline and its limit (default 1000p).
     #[serde(default)]
     #[schemars(with = "Option<QueueSchema>")]
@@ -115,6 +128,9 @@ pub struct DirectionSpec {
     /// When the link carries nothing.
     #[serde(default)]
     pub outage: Option<OutageSpec>,
+    /// A cellular base station's scheduler and retransmissions; these replace all of the link's.
+    #[serde(default)]
+    pub cellular: Option<CellularSpec>,
     /// The queue discipline and its limit.
     #[serde(default)]
     #[schemars(with = "Option<QueueSchema>")]
@@ -245,19 +261,39 @@ impl LinkSpec {
     }
 
     pub(super) fn check(&self, path: &str) -> Result<(), ScenarioError> {
+        if let Some(preset) = self.preset.filter(|preset| preset.is_cell()) {
+            let name = preset.describe().0;
+            let message =
+                format!("{name:?} is a cell, not a link: give the topology the kind \"cell\" and cell.preset");
+            return Err(error(format!("{path}.preset"), message));
+        }
         let common = self.direction(None);
         common.check(path)?;
         for (name, side) in [("down", &self.down), ("up", &self.up)] {
             if let Some(side) = side {
                 side.check(&format!("{path}.{name}"))?;
             }
-            let merged = self.direction(side.as_ref());
+        }
+        let (down, up) = self.configs(path)?;
+        for (name, side, config) in [("down", &self.down, down), ("up", &self.up, up)] {
+            let merged = self.whole(|link| if name == "down" { &link.down } else { &link.up });
             let wrong = |w: VaryingError| {
                 let own = side.as_ref().is_some_and(|side| side.rate.is_some() || side.outage.is_some());
                 let place = if own { format!("{path}.{name}") } else { path.to_string() };
-                error(format!("{place}.{}", if w.field == "outages" { "outage" } else { "rate" }), w.message)
+                let field = match w.field {
+                    "outages" => "outage",
+                    cellular if cellular.starts_with("cellular.") => cellular,
+                    _ => "rate",
+                };
+                let own_cellular = side.as_ref().is_some_and(|side| side.cellular.is_some());
+                let place = match (field.starts_with("cellular."), own_cellular) {
+                    (true, true) => format!("{path}.{name}"),
+                    (true, false) => path.to_string(),
+                    _ => place,
+                };
+                error(format!("{place}.{field}"), w.message)
             };
-            merged.config(path)?.check().map_err(wrong)?;
+            config.check().map_err(wrong)?;
             let marks_here = side.as_ref().is_some_and(|side| side.mark.is_some());
             let place = if marks_here { format!("{path}.{name}.mark") } else { format!("{path}.mark") };
             merged.whole_queue().map_err(|wrong| error(place, wrong))?;
@@ -272,27 +308,53 @@ impl LinkSpec {
         Ok(())
     }
 
+    /// One direction's fields: its own, then the link's, then those of the preset.
+    fn whole(&self, side: impl Fn(&LinkSpec) -> &Option<DirectionSpec>) -> DirectionSpec {
+        let given = self.direction(side(self).as_ref());
+        let Some(preset) = self.preset else { return given };
+        let link = preset.link();
+        given.or(&link.direction(side(&link).as_ref()))
+    }
+
     /// One direction's fields. Where it has none of its own, the link's fields apply.
-    pub fn direction(&self, own: Option<&DirectionSpec>) -> DirectionSpec {
-        let none = DirectionSpec::default();
-        let own = own.unwrap_or(&none);
-        DirectionSpec {
-            rate: own.rate.clone().or_else(|| self.rate.clone()),
-            delay: own.delay.clone().or_else(|| self.delay.clone()),
-            outage: own.outage.clone().or_else(|| self.outage.clone()),
-            queue: own.queue.clone().or_else(|| self.queue.clone()),
-            mark: own.mark.or(self.mark),
-            ring: own.ring.or(self.ring),
-            bql: own.bql.or(self.bql),
-            mtu: own.mtu.or(self.mtu),
-            loss: own.loss.clone().or_else(|| self.loss.clone()),
-            jitter: own.jitter.clone().or_else(|| self.jitter.clone()),
-            duplication: own.duplication.or(self.duplication),
-        }
+    fn direction(&self, own: Option<&DirectionSpec>) -> DirectionSpec {
+        let link = DirectionSpec {
+            rate: self.rate.clone(),
+            delay: self.delay.clone(),
+            outage: self.outage.clone(),
+            cellular: self.cellular,
+            queue: self.queue.clone(),
+            mark: self.mark,
+            ring: self.ring,
+            bql: self.bql,
+            mtu: self.mtu,
+            loss: self.loss.clone(),
+            jitter: self.jitter.clone(),
+            duplication: self.duplication,
+        };
+        own.cloned().unwrap_or_default().or(&link)
     }
 }
 
 impl DirectionSpec {
+    /// These fields, and those of `other` where there are none.
+    fn or(self, other: &DirectionSpec) -> DirectionSpec {
+        DirectionSpec {
+            rate: self.rate.or_else(|| other.rate.clone()),
+            delay: self.delay.or_else(|| other.delay.clone()),
+            outage: self.outage.or_else(|| other.outage.clone()),
+            cellular: self.cellular.or(other.cellular),
+            queue: self.queue.or_else(|| other.queue.clone()),
+            mark: self.mark.or(other.mark),
+            ring: self.ring.or(other.ring),
+            bql: self.bql.or(other.bql),
+            mtu: self.mtu.or(other.mtu),
+            loss: self.loss.or_else(|| other.loss.clone()),
+            jitter: self.jitter.or_else(|| other.jitter.clone()),
+            duplication: self.duplication.or(other.duplication),
+        }
+    }
+
     /// The queue, with the field `mark` beside it.
     pub(crate) fn whole_queue(&self) -> Result<QueueConfig, String> {
         let mut queue = self.queue.clone().unwrap_or_default();

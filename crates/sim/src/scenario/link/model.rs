@@ -24,8 +24,10 @@ impl DirectionSpec {
             rate_profile: speed.profile,
             delay,
             delay_profile,
+            orbit: None,
             delay_reorders,
             outages,
+            cellular: self.cellular.map(|cellular| cellular.config()),
             mtu: self.mtu.map_or(1500, |q| q.0.0 as u32),
             // Whether `mark` beside the queue is allowed is checked before anything runs.
             queue: self.whole_queue().unwrap_or_default(),

@@ -1,0 +1,91 @@
+"""Presets on the command line and from Python, and the page on wireless links."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+
+import pytest
+
+import haltere as package
+from conftest import ROOT, Haltere
+from haltere import Scenario, core, run
+from haltere.conditions import Conditions, PathConditions
+from haltere.errors import InputError
+
+PAGE = (ROOT / "docs" / "wireless.md").read_text()
+
+
+def test_presets_are_listed_and_shown_with_the_source_of_each_number(haltere: Haltere) -> None:
+    known = json.loads(haltere("presets", "--json").stdout)
+    assert known == core.presets()
+    assert [one["name"] for one in known] == ["wifi", "4g", "5g", "geo", "leo", "lorawan-backhaul"]
+    table = haltere("presets").stdout
+    for one in known:
+        assert one["name"] in table
+        assert json.loads(haltere("presets", one["name"], "--json").stdout) == one
+        shown = haltere("presets", one["name"]).stdout
+        assert all(setting["field"] in shown and setting["value"] in shown for setting in one["settings"])
+        assert all(setting["source"] for setting in one["settings"])
+        assert f"| `{one['name']}` |" in PAGE, "the page lists each preset"
+    refused = haltere("presets", "6g")
+    assert refused.returncode == 2
+    assert "lorawan-backhaul" in refused.stderr
+
+
+def test_the_scenarios_of_the_page_run() -> None:
+    blocks = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 5
+    for block in blocks:
+        assert run(Scenario.from_toml(block)).status == "ok", block
+
+
+def test_the_commands_of_the_page_run(haltere: Haltere) -> None:
+    commands = re.findall(r"^\$ haltere (compare .*)$", PAGE, re.MULTILINE)
+    assert len(commands) >= 3
+    for command in commands:
+        done = haltere(*shlex.split(command), "--size", "20kB", "--replications", "1")
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_preset_stands_alone(haltere: Haltere) -> None:
+    for text in ("preset=4g,loss=1%", "preset=4g,rate=40Mbit/s"):
+        with pytest.raises(InputError, match="besides a preset"):
+            PathConditions.parse(text)
+    with pytest.raises(InputError, match="besides a preset"):
+        Conditions(preset="4g", rtt="10ms")
+    refused = haltere("compare", "tcp/cubic", "--preset", "leo", "--loss", "0%")
+    assert refused.returncode == 2
+    assert "--loss" in refused.stderr
+    unknown = haltere("compare", "tcp/cubic", "--preset", "6g")
+    assert unknown.returncode == 2
+    assert "--preset" in unknown.stderr and "lorawan-backhaul" in unknown.stderr
+
+
+def test_a_preset_becomes_a_link_or_a_cell() -> None:
+    assert Conditions(preset="geo").data(["tcp/cubic"])["topology"] == {
+        "kind": "point-to-point",
+        "link": {"preset": "geo"},
+    }
+    assert Conditions(preset="wifi").data(["tcp/cubic"])["topology"]["kind"] == "cell"
+    path = PathConditions.parse("preset=4g,backup")
+    assert path.link() == {"preset": "4g", "backup": True}
+    assert path.described() == "preset 4g, in reserve"
+
+
+def test_real_hosts_refuse_what_they_cannot_build() -> None:
+    flows = [{"contender": "tcp/cubic", "size": "1kB"}]
+    with pytest.raises(InputError, match="virtual time only"):
+        Scenario({"topology": {"kind": "cell", "cell": {}}, "flows": flows}, fidelity="linux")
+    for preset, what in (("4g", "a cellular base station"), ("leo", "satellites")):
+        topology = {"kind": "point-to-point", "link": {"preset": preset}}
+        with pytest.raises(InputError, match=what):
+            Scenario({"topology": topology, "flows": flows}, fidelity="linux")
+
+
+def test_cells_have_a_table_of_their_own() -> None:
+    flows = [{"contender": "tcp/cubic", "size": "100kB", "pairs": "all"}]
+    made = package.run(Scenario({"topology": {"kind": "cell", "cell": {"stations": 3}}, "flows": flows}))
+    assert made.cells["stations"].to_list() == [3]
+    assert made.links.filter(link="station 2").height == 2
