@@ -7,9 +7,9 @@
 //!
 //! As in Ferlin's kernel module (`mptcp_daps.c`) the forward delay is half the smoothed RTT, rounded to a multiple of 4 ms so
 //! that schedules stay short, and a path in the schedule is given its packets even if its window is full, as far as it queues
-//! them. If it takes none, the next path that does is given the data of its own next turn, which lies further back. Without such
-//! a turn in the schedule the scheduler waits. Paths without an RTT sample are not in the schedule; if there are only such
-//! paths, the first one with room is picked. If a path comes or goes, a new schedule is planned.
+//! them. If it takes none, the next path whose window has room is given the data of its own next turn, which lies further back.
+//! Without such a turn in the schedule the scheduler waits. Paths without an RTT sample are not in the schedule; if there are only
+//! such paths, the first one with room is picked. If a path comes or goes, a new schedule is planned.
 
 use super::choice::{candidates, is_ready, wait};
 use super::{Demand, Description, PathScheduler, Pick};
@@ -90,12 +90,14 @@ impl Daps {
         true
     }
 
-    /// The first turn of a path that takes data, and the bytes of all turns before it.
-    fn next_turn(&mut self, takes: impl Fn(PathId) -> bool) -> Option<(PathId, u64)> {
+    /// The first turn of a path that takes data, and the bytes of all turns before it. A path whose turn it is may queue its data;
+    /// others take data if they send it at once.
+    fn next_turn(&mut self, paths: &[PathView], now: Time) -> Option<(PathId, u64)> {
         let (mut at, mut before) = (0, 0u64);
         while at < self.turns.len() || self.advance() {
             let (id, left) = self.turns[at];
-            if takes(id) {
+            let takes = |path: &PathView| if at == 0 { path.takes(now) } else { is_ready(path, now) };
+            if candidates(paths).any(|path| path.id == id && takes(path)) {
                 return Some((id, before));
             }
             (at, before) = (at + 1, before.saturating_add(left));
@@ -126,8 +128,7 @@ impl PathScheduler for Daps {
         if self.turns.is_empty() && !self.advance() {
             self.plan(sampled());
         }
-        let takes = |id: PathId| candidates(paths).any(|path| path.id == id && path.takes(now));
-        match sampled().any(|path| path.takes(now)).then(|| self.next_turn(takes)).flatten() {
+        match sampled().any(|path| path.takes(now)).then(|| self.next_turn(paths, now)).flatten() {
             Some((id, 0)) => Pick::On(id),
             Some((id, before)) => Pick::Ahead(id, before),
             None => wait(candidates(paths).filter(|path| path.paced_until > now)),
