@@ -10,7 +10,7 @@
 //! | `connection`, `receive`, `transmit` | the machine |
 //! | `opening` | what can come before or with the handshake: Version Negotiation, Retry, 0-RTT |
 //! | `space` | packet number spaces: those of the handshake once, application data for each path |
-//! | `multipath` | paths that come and go, and which of them a packet takes |
+//! | `multipath`, `reinjection` | paths that come and go, which of them a packet takes, and what is sent again on another |
 //! | `path`, `recovery`, `sent`, `rtt`, `mtu` | RFC 9002 and DPLPMTUD, for each path |
 //! | `received`, `frequency` | acknowledgements to be sent, and how often the peer is asked for them |
 //! | `ecn` | ECN counts and their validation |
@@ -36,6 +36,7 @@ mod path;
 mod receive;
 mod received;
 mod recovery;
+mod reinjection;
 mod rtt;
 mod sent;
 pub mod sizes;

@@ -16,6 +16,7 @@ use super::few::Few;
 use super::frame::Frame;
 use super::packet::{Datagram, SpaceId};
 use super::path::{Clearance, Path};
+use super::reinjection::Reinjection;
 use super::sent::Record;
 use super::space::Space;
 use super::transmit::{Draft, Load};
@@ -63,6 +64,8 @@ pub(super) struct Multipath {
     blocking_limit: Option<u64>,
     /// What the probe was told of each stream.
     pub carried: HashMap<u64, RangeSet>,
+    /// What is sent again on another path.
+    pub reinjection: Reinjection,
 }
 
 impl Multipath {
@@ -79,6 +82,7 @@ impl Multipath {
             wait_until: Time::NEVER,
             blocking_limit: None,
             carried: HashMap::new(),
+            reinjection: Reinjection::default(),
         })
     }
 
