@@ -340,3 +340,27 @@ fn without_its_options_mptcp_goes_on_as_tcp() {
         assert_eq!(ours, seconds(contender, json!({})), "{contender}");
     }
 }
+
+#[test]
+fn what_is_sent_again_on_another_path_is_counted() {
+    let dying = |contender: &str, outage: bool| {
+        let mut scenario = scenario(contender, json!({}));
+        if outage {
+            scenario["topology"]["paths"][0]["outage"] = json!([{ "from": "300ms", "to": "3s" }]);
+        }
+        let flow = &result(&scenario).flows[0];
+        (flow.reinjected_bytes.unwrap(), flow.bytes)
+    };
+    for contender in ["mptcp/cubic", "mpquic/cubic"] {
+        let (again, all) = dying(contender, true);
+        // What was in flight on the first path at least, and not all of the data.
+        assert!(again > 20_000 && again < all, "{contender}: {again} of {all}");
+    }
+    // Without losses every path repairs its own.
+    assert_eq!(dying("mptcp/cubic", false).0, 0);
+    for contender in ["tcp/cubic", "quic/cubic"] {
+        assert_eq!(dying(contender, true).0, 0, "{contender} has one path");
+    }
+    // Copies on the second path count, too.
+    assert!(dying("mpquic/cubic+redundant", false).0 > 1_000_000);
+}

@@ -209,6 +209,73 @@ fn tshark_reads_captures_without_a_complaint_and_sees_the_same_lengths() {
     }
 }
 
+/// Data that was sent on a path that died is sent again on the other: its mappings name the same place in the connection's data.
+#[test]
+fn data_that_another_subflow_carries_again_keeps_its_mapping() {
+    let given = json!({
+        "topology": { "kind": "multipath", "paths": [
+            { "rate": "20Mbit/s", "delay": "5ms", "queue": "50p", "outage": [{ "from": "300ms", "to": "3s" }] },
+            { "rate": "10Mbit/s", "delay": "25ms", "queue": "50p" },
+        ] },
+        "flows": [{ "contender": "mptcp/cubic", "app": "raw", "size": "2MB" }],
+    });
+    let run = look(&given, &[]);
+    let flow = &run.traced.result.flows[0];
+    assert!(flow.completion_s.is_some() && flow.reinjected_bytes.unwrap() > 0, "{flow:?}");
+    // Each mapping's first place in the data, less that of the connection, and its length.
+    let mappings = |name: &str| {
+        let mut command = Command::new("tshark");
+        command.args([
+            "-n",
+            "-T",
+            "fields",
+            "-E",
+            "separator=/t",
+            "-Y",
+            "tcp.len > 0 && frame.interface_id == 0",
+            "-r",
+        ]);
+        command.arg(run.folder.path().join(name));
+        let fields = ["tcp.len", "tcp.seq", "rawdataseqno", "subflowseqno", "datalvllen"];
+        for (n, field) in fields.iter().enumerate() {
+            let whole = if n < 2 { (*field).to_string() } else { format!("tcp.options.mptcp.{field}") };
+            command.args(["-e", &whole]);
+        }
+        let output = command.output().ok()?;
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let line = |line: &str| {
+            let [len, seq, data, subflow, mapped] = line
+                .split('\t')
+                .map(|field| field.parse::<u64>().unwrap_or_else(|_| panic!("{name}: {line}")))
+                .collect::<Vec<_>>()[..]
+            else {
+                panic!("{name}: {line}")
+            };
+            assert_eq!(seq, subflow, "a mapping begins with its segment: {line}");
+            // The end of the data takes a position of its own.
+            assert!(mapped == len || mapped == len + 1, "{line}");
+            (data, data + len)
+        };
+        Some(String::from_utf8(output.stdout).unwrap().lines().map(line).collect::<Vec<_>>())
+    };
+    let (Some(first), Some(second)) = (mappings("path-0.pcapng"), mappings("path-1.pcapng")) else {
+        skips::skip("tshark cannot be run; Debian has it in the package tshark");
+        return;
+    };
+    let begin = first.iter().chain(&second).map(|m| m.0).min().unwrap();
+    let mut arrived = vec![0u8; 2_000_000];
+    for (path, mappings) in [(1, &first), (2, &second)] {
+        for (start, end) in mappings {
+            arrived[(start - begin) as usize..(end - begin) as usize].iter_mut().for_each(|by| *by |= path);
+        }
+    }
+    let of = |paths: u8| arrived.iter().filter(|by| **by == paths).count() as u64;
+    assert_eq!(of(0), 0, "every byte has arrived");
+    // What arrived on both paths was given to a second subflow; what was lost on the first did not arrive there.
+    assert!(of(3) <= flow.reinjected_bytes.unwrap(), "{} of {:?}", of(3), flow.reinjected_bytes);
+    assert!(of(1) > 100_000 && of(2) > 100_000);
+}
+
 #[cfg(feature = "stacks")]
 #[test]
 fn datagrams_of_a_production_stack_stand_there_byte_for_byte_and_can_be_decrypted() {

@@ -90,6 +90,8 @@ pub struct Stats {
     pub lost_packets: u64,
     /// Losses that proved spurious.
     pub spurious_retransmissions: u64,
+    /// Bytes of data that were sent again on another path of the connection.
+    pub reinjected_bytes: u64,
     /// Timeouts: retransmission timeouts (TCP), persistent congestion (QUIC).
     pub timeouts: u64,
     /// Probes sent: tail loss probes (TCP), probe timeouts (QUIC).
@@ -126,6 +128,7 @@ impl Stats {
             retransmitted_packets: self.retransmitted_packets + other.retransmitted_packets,
             lost_packets: self.lost_packets + other.lost_packets,
             spurious_retransmissions: self.spurious_retransmissions + other.spurious_retransmissions,
+            reinjected_bytes: self.reinjected_bytes + other.reinjected_bytes,
             timeouts: self.timeouts + other.timeouts,
             probes: self.probes + other.probes,
             received_packets: self.received_packets + other.received_packets,

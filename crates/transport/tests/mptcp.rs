@@ -10,7 +10,7 @@ use haltere_net::rng::Streams;
 use haltere_net::{Cx, Packet, PathId, Rate, Span, Time};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::mptcp::{self, Config, Connection, Opening, Reinjection};
-use haltere_transport::path::{PathError, PathState};
+use haltere_transport::path::PathError;
 use haltere_transport::scheduler::Scheduler;
 use haltere_transport::tcp::segment::Kind;
 use haltere_transport::{Body, Endpoint, Event, Role, Stats, StreamId, tcp};
@@ -57,13 +57,6 @@ fn add(pair: &mut Pair<Connection, Connection>, path: u8) -> Result<(), PathErro
     pair.client_does(|client, cx| client.add_path(PathId(path), cx))
 }
 
-fn add_backup(pair: &mut Pair<Connection, Connection>) {
-    pair.client_does(|client, cx| {
-        client.add_path(PathId(1), cx).unwrap();
-        client.set_backup(PathId(1), true, cx).unwrap();
-    });
-}
-
 fn seconds<C: Endpoint, S: Endpoint>(pair: &Pair<C, S>) -> f64 {
     pair.client_log.streams[0].3.unwrap().as_secs_f64()
 }
@@ -80,43 +73,6 @@ fn finish(pair: &mut Pair<Connection, Connection>) {
 fn segment(seen: &Seen) -> &mptcp::Segment {
     let Body::Mptcp(segment) = &seen.packet.body else { panic!("not MPTCP: {seen:?}") };
     segment
-}
-
-#[test]
-fn a_path_in_reserve_carries_data_while_no_other_can() {
-    let mut pair = pair();
-    pair.run(millis(200));
-    add_backup(&mut pair);
-    pair.go_on(millis(1500));
-    let carried = shares(&pair)[1];
-    assert!((1..5_000).contains(&carried), "{carried}");
-    let state = |pair: &Pair<Connection, Connection>| pair.server.path_view(PathId(1)).unwrap().state;
-    assert_eq!(state(&pair), PathState::Standby, "the peer knows");
-    // The first path dies.
-    let since = pair.now;
-    pair.censor = Some(Box::new(move |seen| seen.packet.path == PathId(0) && seen.at >= since));
-    finish(&mut pair);
-    assert!(shares(&pair)[1] > 1_000_000, "{:?}", shares(&pair));
-}
-
-#[test]
-fn a_path_is_put_in_reserve_and_taken_back_while_data_flows() {
-    let mut pair = pair();
-    pair.run(millis(200));
-    add(&mut pair, 1).unwrap();
-    pair.go_on(millis(700));
-    let before = shares(&pair)[1];
-    assert!(before > 100_000, "{before}");
-    pair.client_does(|client, cx| client.set_backup(PathId(1), true, cx)).unwrap();
-    pair.go_on(millis(1200));
-    let reserved = shares(&pair)[1];
-    pair.go_on(millis(1700));
-    assert!(shares(&pair)[1] - reserved < 5_000, "{reserved} {:?}", shares(&pair));
-    pair.client_does(|client, cx| client.set_backup(PathId(1), false, cx)).unwrap();
-    pair.go_on(millis(2200));
-    assert!(shares(&pair)[1] - reserved > 100_000, "{reserved} {:?}", shares(&pair));
-    finish(&mut pair);
-    assert_eq!(pair.client_does(|client, cx| client.set_backup(PathId(7), true, cx)), Err(PathError::NoSuchPath));
 }
 
 #[test]

@@ -258,7 +258,7 @@ fn every_scheduler_finishes_over_unlike_paths() {
 #[test]
 fn with_a_small_window_those_that_wait_are_faster_than_lowest_rtt() {
     let time = |scheduler, limit| transfer(scheduler, &UNLIKE, 2000, limit).ms;
-    for scheduler in [Scheduler::Ecf, Scheduler::Blest, Scheduler::Daps, Scheduler::Otias] {
+    for scheduler in [Scheduler::Ecf, Scheduler::Blest, Scheduler::Daps, Scheduler::Otias, Scheduler::Fdps] {
         let (it, lowest) = (time(scheduler, 40), time(Scheduler::LowestRtt, 40));
         assert!(it * 10 < lowest * 8, "{scheduler:?}: {it} ms, lowest RTT first: {lowest} ms");
     }

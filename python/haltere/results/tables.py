@@ -32,6 +32,7 @@ FLOW: dict[str, pl.DataType] = {
     "retransmitted_packets": pl.Int64(),
     "lost_packets": pl.Int64(),
     "spurious_retransmissions": pl.Int64(),
+    "reinjected_bytes": pl.Int64(),
     "blocked_s": pl.Float64(),
     "most_held_bytes": pl.Int64(),
     "mean_held_bytes": pl.Float64(),

@@ -188,6 +188,7 @@ def _flow(what: Plan, report: Json, seen: Json, measured_s: float | None) -> Jso
         "retransmitted_packets": seen["retransmitted_packets"],
         "lost_packets": None,
         "spurious_retransmissions": seen.get("spurious_retransmissions"),
+        "reinjected_bytes": None,
         # A tap does not see what a kernel holds back from its programs.
         "blocked_s": None,
         "most_held_bytes": None,

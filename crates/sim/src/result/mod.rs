@@ -81,6 +81,8 @@ pub struct FlowResult {
     pub lost_packets: u64,
     /// Retransmissions that were not needed.
     pub spurious_retransmissions: u64,
+    /// Bytes of data that the server sent again on another path. `None` for production stacks, which do not tell.
+    pub reinjected_bytes: Option<u64>,
     /// The time for which the receiver held data behind missing data (head-of-line blocking), and the most bytes of it at
     /// a time. `None` for production stacks, which do not tell.
     pub blocked_s: Option<f64>,

@@ -128,6 +128,7 @@ impl Run {
             retransmitted_packets: sender.retransmitted_packets,
             lost_packets: sender.lost_packets,
             spurious_retransmissions: sender.spurious_retransmissions,
+            reinjected_bytes: sender.reassembly.as_ref().map(|_| sender.reinjected_bytes),
             blocked_s: cost.map(|r| r.blocked.as_secs_f64()),
             most_held_bytes: cost.map(|r| r.most_held),
             mean_held_bytes: cost.and_then(|r| r.mean_held(lasted)),

@@ -383,7 +383,8 @@ impl Endpoint for Connection {
             Mode::Fallback => sum.reassembly,
             Mode::Opening | Mode::Multipath => Some(Box::new(self.receiving.reassembly().clone())),
         };
-        Stats { invalid_packets: sum.invalid_packets + self.invalid, reassembly, ..sum }
+        let reinjected_bytes = self.sending.reinjected;
+        Stats { invalid_packets: sum.invalid_packets + self.invalid, reinjected_bytes, reassembly, ..sum }
     }
 
     fn add_path(&mut self, path: PathId, cx: &mut Cx<'_>) -> Result<(), PathError> {

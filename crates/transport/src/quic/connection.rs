@@ -335,12 +335,19 @@ impl Connection {
         }
         self.fates.acked.clear();
         if !self.fates.lost.is_empty() {
-            self.on_records_lost(id);
+            self.on_records_lost(id, i);
         }
     }
 
     #[inline(never)]
-    fn on_records_lost(&mut self, id: SpaceId) {
+    fn on_records_lost(&mut self, id: SpaceId, i: usize) {
+        if let Some(multi) = &mut self.multi {
+            for record in &self.fates.lost {
+                if let Record::Stream { id, offset, len, .. } = *record {
+                    multi.reinjection.on_lost(self.paths[i].id, id, offset, len.into());
+                }
+            }
+        }
         for record in &self.fates.lost {
             match *record {
                 Record::Stream { id, offset, len, fin } => self.streams.on_lost(id, offset, len, fin),
@@ -503,7 +510,8 @@ impl Endpoint for Connection {
     }
 
     fn stats(&self) -> Stats {
-        Stats { reassembly: Some(Box::new(self.streams.reassembly().clone())), ..self.stats }
+        let reinjected_bytes = self.multi.as_ref().map_or(0, |multi| multi.reinjection.bytes());
+        Stats { reinjected_bytes, reassembly: Some(Box::new(self.streams.reassembly().clone())), ..self.stats }
     }
 
     fn paths(&self) -> usize {

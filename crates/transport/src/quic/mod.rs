@@ -11,6 +11,7 @@
 //! | `opening` | what can come before or with the handshake: Version Negotiation, Retry, 0-RTT |
 //! | `space` | packet number spaces: those of the handshake once, application data for each path |
 //! | `multipath` | paths that come and go, and which of them a packet takes |
+//! | `reinjection` | what is sent again on another path |
 //! | `identifiers` | connection identifiers, where they are a limit |
 //! | `migration` | paths whose addresses change |
 //! | `path`, `recovery`, `sent`, `rtt`, `mtu` | RFC 9002 and DPLPMTUD, for each path |
@@ -39,6 +40,7 @@ mod path;
 mod receive;
 mod received;
 mod recovery;
+mod reinjection;
 mod rtt;
 mod sent;
 pub mod sizes;

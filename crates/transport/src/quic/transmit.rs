@@ -508,7 +508,12 @@ impl Connection {
         }
         let space = &self.spaces.data[i];
         if !matches!(load, Load::Data | Load::Acks) {
+            let copies = matches!(load, Load::Copy(_));
             draft.carry(load, room);
+            if let Some(multi) = self.multi.as_mut().filter(|_| copies) {
+                let bytes = |record: &Record| if let Record::Stream { len, .. } = record { u64::from(*len) } else { 0 };
+                multi.reinjection.on_copied(draft.records.iter().map(bytes).sum());
+            }
             return draft;
         }
         if matches!(load, Load::Acks) {
@@ -564,6 +569,9 @@ impl Connection {
         {
             let super::streams::StreamFrame { id, offset, len, fin, explicit_len, again } = chunk;
             draft.again |= again;
+            if let Some(multi) = self.multi.as_mut().filter(|_| again) {
+                multi.reinjection.on_sent_again(self.paths[i].id, id, offset, len.into());
+            }
             draft.records.push(Record::Stream { id, offset, len, fin });
             draft.push_stream(id, offset, len, fin, explicit_len);
         }

@@ -7,22 +7,26 @@
 //!
 //! As in Ferlin's kernel module (`mptcp_daps.c`) the forward delay is half the smoothed RTT, rounded to a multiple of 4 ms so
 //! that schedules stay short, and a path in the schedule is given its packets even if its window is full, as far as it queues
-//! them. If it takes none, the scheduler waits. Paths without an RTT sample are not in the schedule; if there are only such
-//! paths, the first one with room is picked. If a path comes or goes, a new schedule is planned.
+//! them. If it takes none, the next path whose window has room is given the data of its own next turn, which lies further back.
+//! Without such a turn in the schedule the scheduler waits. Paths without an RTT sample are not in the schedule; if there are only
+//! such paths, the first one with room is picked. If a path comes or goes, a new schedule is planned.
 
-use super::choice::{candidates, is_ready, this_one, wait};
+use super::choice::{candidates, is_ready, wait};
 use super::{Demand, Description, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::{PathId, Span, Time};
+use std::collections::VecDeque;
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "daps",
-    summary: "a planned order in which each path gets a window per forward delay; waits for the path whose turn it is",
+    summary: "a planned order in which each path gets a window per forward delay, and sends its part of the data as it can",
     reference: "Kuhn et al., ICC 2014, Algorithm 1",
 };
 
 /// Delays are rounded to multiples of this.
 const STEP: Span = Span::from_millis(4);
+/// The most turns that are planned beyond the one that is under way.
+const MOST_TURNS: usize = 1000;
 
 /// A path in a schedule.
 #[derive(Clone, Copy, Debug)]
@@ -42,9 +46,10 @@ pub struct Daps {
     /// The time in the schedule, in units of [`STEP`], and its end.
     time: u64,
     end: u64,
-    /// Whose turn it is, and the bytes that are left of it.
+    /// The place of the path whose turn was planned last.
     turn: usize,
-    left: u64,
+    /// Turns that are planned and not over: the path, and the bytes that are left.
+    turns: VecDeque<(PathId, u64)>,
 }
 
 impl Daps {
@@ -62,10 +67,11 @@ impl Daps {
         }
         self.shares.sort_by_key(|share| (share.delay, share.id.0));
         self.end = self.shares.iter().fold(1, |all, share| least_common_multiple(all, share.delay));
-        (self.time, self.turn, self.left) = (0, self.shares.len(), 0);
+        (self.time, self.turn) = (0, self.shares.len());
+        self.turns.clear();
     }
 
-    /// Goes on to the next turn of the schedule; `false` if there is none left.
+    /// Plans the next turn of the schedule; `false` if there is none left.
     fn advance(&mut self) -> bool {
         let later = |share: &Share| (self.time / share.delay).saturating_add(1).saturating_mul(share.delay);
         let same = (self.turn + 1..self.shares.len()).find(|&i| self.time.is_multiple_of(self.shares[i].delay));
@@ -76,11 +82,27 @@ impl Daps {
                 None => return false,
             },
         };
-        if time > self.end || time == u64::MAX {
+        if time > self.end || time == u64::MAX || self.turns.len() >= MOST_TURNS {
             return false;
         }
-        (self.time, self.turn, self.left) = (time, turn, self.shares[turn].window);
+        (self.time, self.turn) = (time, turn);
+        self.turns.push_back((self.shares[turn].id, self.shares[turn].window));
         true
+    }
+
+    /// The first turn of a path that takes data, and the bytes of all turns before it. A path whose turn it is may queue its data;
+    /// others take data if they send it at once.
+    fn next_turn(&mut self, paths: &[PathView], now: Time) -> Option<(PathId, u64)> {
+        let (mut at, mut before) = (0, 0u64);
+        while at < self.turns.len() || self.advance() {
+            let (id, left) = self.turns[at];
+            let takes = |path: &PathView| if at == 0 { path.takes(now) } else { is_ready(path, now) };
+            if candidates(paths).any(|path| path.id == id && takes(path)) {
+                return Some((id, before));
+            }
+            (at, before) = (at + 1, before.saturating_add(left));
+        }
+        None
     }
 }
 
@@ -99,21 +121,27 @@ impl PathScheduler for Daps {
         if sampled().count() != self.shares.len() || !sampled().all(|path| planned(path.id)) {
             self.plan(sampled());
         }
-        if self.left == 0 && !self.advance() {
+        if self.shares.is_empty() {
+            let first = candidates(paths).find(|path| is_ready(path, now));
+            return first.map_or_else(|| wait(candidates(paths)), |path| Pick::On(path.id));
+        }
+        if self.turns.is_empty() && !self.advance() {
             self.plan(sampled());
-            self.advance();
         }
-        let share = self.shares.get(self.turn);
-        if let Some(path) = share.and_then(|share| candidates(paths).find(|path| path.id == share.id)) {
-            return this_one(path, now);
+        match sampled().any(|path| path.takes(now)).then(|| self.next_turn(paths, now)).flatten() {
+            Some((id, 0)) => Pick::On(id),
+            Some((id, before)) => Pick::Ahead(id, before),
+            None => wait(candidates(paths).filter(|path| path.paced_until > now)),
         }
-        let first = candidates(paths).find(|path| is_ready(path, now));
-        first.map_or_else(|| wait(candidates(paths)), |path| Pick::On(path.id))
     }
 
     fn on_given(&mut self, path: PathId, bytes: u64, _: Time) {
-        if self.shares.get(self.turn).is_some_and(|share| share.id == path) {
-            self.left = self.left.saturating_sub(bytes);
+        if let Some(at) = self.turns.iter().position(|(id, _)| *id == path) {
+            let left = self.turns[at].1.saturating_sub(bytes);
+            match left {
+                0 => drop(self.turns.remove(at)),
+                _ => self.turns[at].1 = left,
+            }
         }
     }
 }
@@ -161,12 +189,17 @@ mod tests {
     }
 
     #[test]
-    fn it_waits_for_the_path_whose_turn_it_is_and_plans_anew_without_it() {
+    fn a_path_sends_its_part_while_that_whose_turn_it_is_takes_nothing() {
+        // Forward delays of 4 and 8 ms: two windows of the one, then one of the other.
         let mut scheduler = Daps::new();
-        let mut paths = [full(path(0, 8)), path(1, 8)];
-        assert_eq!(pick(&mut scheduler, &paths), Pick::WaitUntil(Time::NEVER));
+        let mut paths = [full(path(0, 8)), path(1, 16)];
+        assert_eq!(pick(&mut scheduler, &paths), Pick::Ahead(PathId(1), 20 * MSS));
+        scheduler.on_given(PathId(1), 10 * MSS, Time::ZERO);
+        assert_eq!(pick(&mut scheduler, &paths), Pick::WaitUntil(Time::NEVER), "its part of the schedule is sent");
+        paths[0].in_flight = 0;
+        assert_eq!(pick(&mut scheduler, &paths), Pick::On(PathId(0)));
         paths[0].state = crate::path::PathState::Suspect;
-        assert_eq!(pick(&mut scheduler, &paths), Pick::On(PathId(1)));
+        assert_eq!(pick(&mut scheduler, &paths), Pick::On(PathId(1)), "a new schedule without the other path");
         paths[1].srtt = None;
         assert_eq!(pick(&mut scheduler, &paths), Pick::On(PathId(1)));
     }

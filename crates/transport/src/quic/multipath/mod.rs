@@ -31,6 +31,7 @@ use super::few::Few;
 use super::frame::Frame;
 use super::packet::{Datagram, SpaceId};
 use super::path::{Path, Validation};
+use super::reinjection::Reinjection;
 use super::sent::Record;
 use crate::cc::{self, Algorithm, CongestionController, Established};
 use crate::path::{PathError, PathState, PathView};
@@ -80,6 +81,8 @@ pub(super) struct Multipath {
     blocking_limit: Option<u64>,
     /// What the probe was told of each stream.
     pub carried: HashMap<u64, RangeSet>,
+    /// What is sent again on another path.
+    pub reinjection: Reinjection,
 }
 
 impl Multipath {
@@ -99,6 +102,7 @@ impl Multipath {
             wait_until: Time::NEVER,
             blocking_limit: None,
             carried: HashMap::new(),
+            reinjection: Reinjection::default(),
         })
     }
 
