@@ -273,16 +273,16 @@ class Conditions(PathConditions):
                 raise InputError("needs a second path", field="--swap", given=given, right="--path given twice")
             for flow in flows:
                 flow["first_path"] = 1
-        for field, key in MOVES.items():
-            for flow in flows if getattr(self, field) else ():
-                flow[field] = [_moved(field, key, text) for text in getattr(self, field)]
         if self.probe is not None:
             scenario["probes"] = [probes.parse(self.probe)]
         return scenario
 
     def _start(self, scenario: dict[str, Any], *, reverse_starts: bool) -> None:
-        """Say when the flows of a scenario start."""
+        """Say when the flows of a scenario start, and when their clients move."""
         flows = scenario["flows"]
+        moves = {name: getattr(self, name) for name in MOVES if getattr(self, name)}
+        for flow in flows:
+            flow.update({name: [_moved(name, text) for text in given] for name, given in moves.items()})
         if self.share:
             scenario["measure_from"] = SHARE_MEASURED_FROM
             groups = [flows[at : at + self.flows] for at in range(0, len(flows), self.flows)]
@@ -436,10 +436,11 @@ def _of_path(error: InputError, number: int) -> InputError:
     return InputError(error.problem, field=field, given=error.given, right=right, notes=error.notes)
 
 
-def _moved(field: str, key: str, text: str) -> dict[str, Any]:
+def _moved(field: str, text: str) -> dict[str, Any]:
     """Return the entry of a flow for a change of the client's addresses, given as `TIME` or `TIME:WORD`."""
     at, colon, word = (part.strip() for part in text.partition(":"))
     right = "TIME:PATH, such as 2s:1" if field == "migrate" else "TIME or TIME:address, such as 2s"
+    key = MOVES[field]
     number = key == "path"
     if not at or (number and not word.isdecimal()) or (colon and not word):
         raise InputError("is not such a change", field=f"--{field}", given=as_written(text), right=right)

@@ -62,3 +62,34 @@ def test_a_trace_of_several_paths_writes_its_schedule(haltere: Haltere, tmp_path
         assert schedule.filter(~pl.col("again"))["bytes"].sum() == 1_000_000
         assert (out / "schedule.csv").exists()
         assert json.loads((out / "run.json").read_text(encoding="utf-8"))["reordering"][0]["flow"] == 0
+
+
+def test_a_client_moves_and_is_rebound(haltere: Haltere) -> None:
+    times = _times(haltere, "quic/cubic", "mpquic/cubic", *PATHS)
+    moved = _times(haltere, "quic/cubic", "mpquic/cubic", *PATHS, "--migrate", "300ms:1")
+    assert all(moved[contender] > times[contender] * 1.1 for contender in times)
+    rebound = _times(haltere, "quic/cubic", *PATHS, "--rebind", "300ms", "--rebind", "500ms:address")
+    assert rebound["quic/cubic"] > times["quic/cubic"]
+    ended = haltere("compare", "tcp/cubic", *PATHS, *ONCE, "--migrate", "300ms:1")
+    assert "left the address" in ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "says"),
+    [
+        ("--migrate", "300ms", "TIME:PATH"),
+        ("--migrate", "300ms:7", "there are the paths 0 to 1"),
+        ("--rebind", ":port", "TIME or TIME:address"),
+        ("--rebind", "300ms:name", "name"),
+    ],
+)
+def test_a_wrong_move_is_refused_by_its_option(haltere: Haltere, option: str, given: str, says: str) -> None:
+    wrong = haltere("compare", "quic/cubic", *PATHS, *ONCE, option, given)
+    assert wrong.returncode == 2
+    assert option in wrong.stderr and says in " ".join(wrong.stderr.split())
+
+
+def test_only_the_model_moves_clients(haltere: Haltere) -> None:
+    wrong = haltere("compare", "quic@quinn/cubic", *PATHS, *ONCE, "--migrate", "1s:1", "--fidelity", "stack")
+    assert wrong.returncode == 2
+    assert "--migrate" in wrong.stderr and "run the model" in " ".join(wrong.stderr.split())

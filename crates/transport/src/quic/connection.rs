@@ -278,7 +278,9 @@ impl Connection {
         let sendable = self.streams.sendable();
         self.paths[i].pto_count += 1;
         self.stats.probes += 1;
-        if self.paths.len() > 1 && self.suspect(i) {
+        // The handshake is that of the first path, and says nothing of it.
+        let data = id == SpaceId::Data || self.progress.confirmed;
+        if self.paths.len() > 1 && data && self.suspect(i) {
             return;
         }
         if id == SpaceId::Data {

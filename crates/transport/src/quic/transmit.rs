@@ -199,7 +199,7 @@ impl Connection {
             true => (self.spaces.data[i].probes > 0, due),
             false => (
                 self.spaces.on_path(i).any(|(_, s)| s.probes > 0),
-                self.spaces.on_path(i).any(|(_, s)| s.received.due(now)),
+                due || self.spaces.on_path(i).any(|(_, s)| s.received.due(now)),
             ),
         };
         // What fits into the window goes before a probe, which might else make it wait for a round trip.
@@ -408,6 +408,9 @@ impl Connection {
             let size = self.overhead(id) + number_len + draft.payload;
             if cx.probing() {
                 self.tell_carried(i, &draft.frames, cx);
+            }
+            if draft.acks && id == SpaceId::Data && self.gathers_acks() {
+                self.on_gathered_acks_sent(i, draft.eliciting);
             }
             let space = self.spaces.of_mut(id, i);
             if draft.acks {
