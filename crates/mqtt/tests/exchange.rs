@@ -11,7 +11,7 @@ use proptest::prelude::*;
 fn a_message_of_each_qos_arrives_once_on_any_streams() {
     for version in [Version::V311, Version::V5] {
         for streams in [Streams::One, Streams::Topic, Streams::Message] {
-            let mut net = Net::new(BrokerConfig { streams, ..BrokerConfig::default() });
+            let mut net = Net::new(BrokerConfig::default());
             let config = |id| ClientConfig { version, streams, topic_alias_maximum: 3, ..ClientConfig::new(id) };
             let (publisher, subscriber) = (net.add(config("p")), net.add(config("s")));
             net.connect(subscriber);
@@ -59,7 +59,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
 /// Runs the moves with persistent sessions, then lets everything arrive. Returns how many were published, and what came.
 fn play(version: Version, streams: Streams, qos: QoS, moves: &[Move]) -> (u32, Vec<u32>) {
     let queue = Limit { messages: usize::MAX, ..BrokerConfig::default().queue };
-    let mut net = Net::new(BrokerConfig { streams, queue, window: 3, receive_maximum: 3, ..BrokerConfig::default() });
+    let mut net = Net::new(BrokerConfig { queue, window: 3, receive_maximum: 3, ..BrokerConfig::default() });
     let config = |id| ClientConfig {
         version,
         streams,

@@ -39,7 +39,7 @@ proptest! {
     #[test]
     fn a_broker_survives_any_bytes(v in version(), valid in any::<bool>(), bytes in likely()) {
         let mut broker = Broker::new(BrokerConfig::default());
-        let connection = broker.accept(Time::ZERO);
+        let connection = broker.accept(haltere_mqtt::Streams::One, Time::ZERO);
         let lane = Lane { ours: false, number: 0 };
         if valid {
             broker.on_bytes(connection, lane, &connect(v), Time::ZERO);

@@ -31,8 +31,6 @@ pub struct BrokerConfig {
     pub queue: Limit,
     /// Whether messages of QoS 0 wait for a client that is not there.
     pub queue_qos0: bool,
-    /// Which stream carries a message to a client.
-    pub streams: Streams,
     /// The largest packet that it takes, bytes.
     pub largest: usize,
 }
@@ -47,7 +45,6 @@ impl Default for BrokerConfig {
             window: 20,
             queue: Limit { messages: 1000, drop: crate::delivery::DropPolicy::Newest },
             queue_qos0: false,
-            streams: Streams::One,
             largest: codec::LARGEST,
         }
     }
@@ -126,9 +123,9 @@ impl Broker {
         }
     }
 
-    /// A client has opened a network connection.
-    pub fn accept(&mut self, now: Time) -> Connection {
-        let channel = Channel::broker(self.config.streams, self.config.largest, self.config.topic_alias_maximum);
+    /// A client has opened a network connection, on which messages to it have these streams.
+    pub fn accept(&mut self, streams: Streams, now: Time) -> Connection {
+        let channel = Channel::broker(streams, self.config.largest, self.config.topic_alias_maximum);
         let link = Link { channel, session: None, will: None, keep_alive: 0, heard: now, full: false, ready: false };
         let number = match self.free.pop() {
             Some(number) => {

@@ -66,7 +66,7 @@ impl Net {
     /// Opens a connection of a client.
     pub fn connect(&mut self, i: usize) {
         self.cut(i);
-        self.peers[i].connection = Some(self.broker.accept(self.now));
+        self.peers[i].connection = Some(self.broker.accept(self.peers[i].client.config().streams, self.now));
         self.peers[i].client.open(self.now).unwrap();
         self.collect();
     }

@@ -5,11 +5,13 @@
 //! | `endpoints` | the transport of each end of a flow |
 //! | `transports` | who makes one for each connection of a process |
 //! | `loads` | the processes of a load |
+//! | `mqtt` | the processes of a flow with MQTT, and brokers |
 //! | `probes` | the processes of a probe |
 //! | `talk` | what its applications say |
 
 mod endpoints;
 pub(crate) mod loads;
+mod mqtt;
 mod probes;
 mod talk;
 mod transports;
@@ -29,6 +31,7 @@ use haltere_net::rng::Streams;
 use haltere_net::topology::NodeId;
 use haltere_net::{ConnectionId, Span, Time};
 use haltere_transport::Role;
+use mqtt::{Brokers, Line};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use talk::Talk;
@@ -44,12 +47,13 @@ pub(crate) struct Run {
 }
 
 /// The two processes of a flow. Those of the flows come first, two for each. Those of the probes
-/// follow, then those of the loads, two for each as well. This is the only place that states how they are numbered.
+/// follow, then those of the loads, two for each as well, then the brokers. This is the only place that states how they are
+/// numbered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowEnds {
-    /// The client's process.
+    /// The client's process, which receives the data. With MQTT it is the subscriber's.
     pub client: ProcessId,
-    /// The server's process.
+    /// The server's process, which sends them. With MQTT it is the publishers'.
     pub server: ProcessId,
 }
 
@@ -62,6 +66,8 @@ pub enum Owner {
     Probe(usize, Role),
     /// A load; the client sends.
     Load(usize, Role),
+    /// A broker.
+    Broker,
 }
 
 impl FlowEnds {
@@ -80,13 +86,22 @@ impl Run {
         match number.checked_sub(flows) {
             None => Owner::Flow(number, role),
             Some(number) if number < probes => Owner::Probe(number, role),
-            Some(number) => Owner::Load(number - probes, role),
+            Some(number) if number < probes + self.loads.len() => Owner::Load(number - probes, role),
+            Some(_) => Owner::Broker,
         }
     }
 
     /// The process that sends the requests of a probe.
     pub fn prober(&self, probe: usize) -> &Process {
         &self.world.processes()[2 * (self.flows.len() + probe)]
+    }
+
+    /// The broker of a flow with MQTT.
+    pub fn broker_of(&self, flow: usize) -> Option<&Process> {
+        let broker = self.flows.get(flow).filter(|flow| flow.mqtt.is_some())?.server.as_deref()?;
+        let first = 2 * (self.flows.len() + self.probes.len() + self.loads.len());
+        let node = self.world.topology().find(broker)?;
+        self.world.processes().get(first..)?.iter().find(|process| process.node() == node)
     }
 
     /// The processes of a load: who sends, and who receives.
@@ -141,7 +156,7 @@ pub(crate) fn build(
     let recorder = files.map(|files| Recorder::new(&topology, &scenario.flows, &flows, files, &origin)).transpose()?;
     let phase = clock_phase(streams);
     let worker = Worker::default();
-    let (mut spawns, mut starts) = (Vec::new(), Vec::new());
+    let (mut spawns, mut starts, mut brokers) = (Vec::new(), Vec::new(), Brokers::new());
     for (i, (flow, path)) in scenario.flows.iter().zip(flows).enumerate() {
         let wrong = |message: String| ScenarioError { path: format!("flows[{i}].contender"), message };
         let mtu = path.first().mtu;
@@ -151,7 +166,6 @@ pub(crate) fn build(
         let ways = u8::try_from(path.ways.len()).unwrap_or(u8::MAX);
         let FlowPath { contender, server, client, .. } = path;
         let subject = subject(fidelity, i, flow, &contender)?;
-        let talk = Talk::of(flow, &contender);
         if !matches!(subject, Subject::Model(_)) && contender.transport == Transport::Mpquic && backups.contains(&true)
         {
             return Err(wrong(
@@ -176,13 +190,60 @@ pub(crate) fn build(
             streams: *streams,
         };
         let (port, class) = (Port(i as u32), flow.tos.unwrap_or(0) >> 2);
+        starts.push(start);
+        if let (Some(mqtt), Some((subscriber, its_ways))) = (&flow.mqtt, path.subscriber) {
+            let own = (scenario.flows.len() + scenario.probes.len() + scenario.loads.len() + i) as u32;
+            let contender = mqtt.delivery.clone().unwrap_or_else(|| kit.contender.clone());
+            let subject = self::subject(fidelity, i, flow, &contender)?;
+            let delivery = Kit {
+                subject,
+                name: format!("flow {i}/delivery"),
+                mtu: its_ways.first().map_or(mtu, |way| way.mtu),
+                paths: if contender.transport.is_multipath() { its_ways.len().min(255) as u8 } else { 1 },
+                contender,
+                files: None,
+                ..kit.clone()
+            };
+            let lines = [Line { kit, port }, Line { kit: delivery, port: Port(own) }];
+            let spec = scenario.brokers.iter().find(|spec| flow.server.as_deref() == Some(&spec.node));
+            let (framings, ledger) = brokers.add((server, spec), (i as u32, mqtt), lines.each_ref()).map_err(wrong)?;
+            let [line, delivery] = &lines;
+            let to = its_ways.first().map_or(address, |way| way.server);
+            let broker = Remote { address: to, port: delivery.port };
+            spawns.push(Spawn {
+                node: subscriber,
+                application: Box::new(mqtt::subscriber((i as u32, mqtt), broker, &framings[1], &ledger)),
+                transports: Box::new(Maker::new(delivery.kit.clone(), Role::Client).map_err(wrong)?),
+                start: Some(Time::ZERO),
+                ports: Vec::new(),
+                connection: Some(ConnectionId(own)),
+                class,
+                paths: its_ways.iter().skip(1).map(|way| (way.client, way.server)).collect(),
+                backups: its_ways.iter().map(|way| way.backup).collect(),
+            });
+            let broker = Remote { address, port };
+            let dice = streams.named(&format!("flow {i}/messages"));
+            spawns.push(Spawn {
+                node: client,
+                application: Box::new(mqtt::publishers((i as u32, mqtt), broker, &framings[0], &ledger, &dice)),
+                transports: Box::new(Maker::new(line.kit.clone(), Role::Client).map_err(wrong)?),
+                start: Some(start),
+                ports: Vec::new(),
+                connection: Some(ConnectionId(i as u32)),
+                class,
+                paths: further,
+                backups,
+            });
+            continue;
+        }
+        let talk = Talk::of(flow, &kit.contender);
         let maker = |role| Maker::new(kit.clone(), role).map_err(wrong);
         spawns.push(Spawn {
             node: client,
             application: talk.client(Remote { address, port }),
             transports: Box::new(maker(Role::Client)?),
             start: Some(start),
-            port: None,
+            ports: Vec::new(),
             connection: Some(ConnectionId(i as u32)),
             class,
             paths: further,
@@ -193,13 +254,12 @@ pub(crate) fn build(
             application: talk.server(),
             transports: Box::new(maker(Role::Server)?),
             start: None,
-            port: Some(port),
+            ports: vec![port],
             connection: None,
             class,
             paths: Vec::new(),
             backups: Vec::new(),
         });
-        starts.push(start);
     }
     for (i, (probe, between)) in scenario.probes.iter().zip(probes).enumerate() {
         let connection = (scenario.flows.len() + i) as u32;
@@ -210,6 +270,7 @@ pub(crate) fn build(
         let connection = (scenario.flows.len() + scenario.probes.len() + i) as u32;
         spawns.extend(loads::spawns(load, &between, connection, &streams.named(&format!("load {i}/periods"))));
     }
+    spawns.extend(brokers.spawns());
     let hosts: BTreeSet<NodeId> = spawns.iter().map(|spawn| spawn.node).collect();
     let elements = topology.edges().iter().map(|edge| {
         // Sockets wait for the credits of their own node's interfaces only.
