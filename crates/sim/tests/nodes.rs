@@ -172,7 +172,7 @@ fn fleet(tcp: bool, devices: u32, rounds: u32) -> World {
     let remote = Remote { address: net.addresses(broker)[0], port: PORT };
     let maker = |name: String| Maker { name, tcp };
     let mut spawns = vec![spawn(broker, Box::new(Broker::default()), maker("broker".into()))];
-    spawns[0].port = Some(PORT);
+    spawns[0].ports = vec![PORT];
     for d in 0..devices {
         let node = net.node(&format!("device {d}"));
         net.join(&format!("access {d}"), hall, node, config(1), config(1));
