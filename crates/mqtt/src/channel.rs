@@ -175,7 +175,8 @@ impl Channel {
     /// Sends a packet on a stream.
     pub fn send(&mut self, lane: Lane, packet: &Packet) -> Result<(), Violation> {
         let mut bytes = Vec::new();
-        codec::encode(self.version.unwrap_or_default(), packet, &mut bytes)?;
+        // Who speaks another version at least knows the older one.
+        codec::encode(self.version.unwrap_or(Version::V311), packet, &mut bytes)?;
         let last = match packet {
             Packet::Publish(publish) => publish.message.qos != QoS::ExactlyOnce,
             Packet::Ack(Step::Pubrel, ..) => true,

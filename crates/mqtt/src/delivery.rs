@@ -91,7 +91,7 @@ impl Outbox {
             let message = self.waiting.pop_front()?;
             return Some(Publish { dup: false, id: None, message, alias: None });
         }
-        // [MQTT-3.3.4-9]
+        // [MQTT-3.3.4-7], [MQTT-3.3.4-9]
         if self.flight.len() >= self.window {
             return None;
         }
@@ -132,7 +132,7 @@ impl Outbox {
         let qos = flight.message.as_ref().map(|m| m.qos);
         match (step, qos) {
             (Step::Pubrec, Some(QoS::ExactlyOnce)) if code < 0x80 => {
-                // The message need not be kept ([MQTT-4.3.3-5]: nor may it be sent again).
+                // The message need not be kept: it is not sent again [MQTT-4.3.3-6].
                 flight.message = None;
                 Acked::Reply(Packet::Ack(Step::Pubrel, id, reason::SUCCESS))
             }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(super) fn decode(first: u8, body: &[u8]) -> Result<Packet, Violation> {
     let wrong = |e: ErrorV5| {
         let reason = match e {
-            // [MQTT-3.1.2-25], [MQTT-3.2.2-3] and others: a property twice.
+            // Sections 3.1.2.11, 3.2.2.3 and others: a property twice.
             ErrorV5::DuplicatedProperty(_) => reason::PROTOCOL_ERROR,
             _ => reason::MALFORMED_PACKET,
         };

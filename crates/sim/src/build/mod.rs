@@ -115,6 +115,9 @@ impl Run {
 pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioError> {
     for (i, flow) in scenario.flows.iter().enumerate() {
         subject(fidelity, i, flow, &flow.contender)?;
+        if let Some(delivery) = flow.mqtt.as_ref().and_then(|mqtt| mqtt.delivery.as_ref()) {
+            subject(fidelity, i, flow, delivery)?;
+        }
     }
     if !scenario.probes.is_empty() || !scenario.loads.is_empty() {
         // The packets of probes and loads must fit into the MTU of their path, which the network knows.
@@ -148,9 +151,10 @@ pub(crate) fn build(
 ) -> Result<Run, ScenarioError> {
     let streams = &Streams::new(seed, replication);
     let Network { topology, flows, probes, loads } = network(scenario, streams)?;
-    if files.is_some() {
+    if let Some(files) = files {
         // This is checked before any file is created.
         check_at(fidelity, scenario)?;
+        refuse_qlog(scenario, files)?;
     }
     let origin = recorder::Origin { seed, replication };
     let recorder = files.map(|files| Recorder::new(&topology, &scenario.flows, &flows, files, &origin)).transpose()?;
@@ -290,6 +294,15 @@ pub(crate) fn build(
         probes: scenario.probes.clone(),
         loads: scenario.loads.clone(),
     })
+}
+
+/// A qlog file describes one connection, and processes of MQTT have several.
+fn refuse_qlog(scenario: &Scenario, files: &Files) -> Result<(), ScenarioError> {
+    if files.qlog.is_some() && scenario.flows.iter().any(|flow| flow.mqtt.is_some()) {
+        let message = "flows with mqtt have no qlog: leave qlog out, or capture links with pcap".to_string();
+        return Err(ScenarioError { path: "qlog".into(), message });
+    }
+    Ok(())
 }
 
 /// The granularity of the phase: timestamps count milliseconds, so their clock is the same at all phases.

@@ -16,6 +16,11 @@ use haltere_transport::{Endpoint, Role};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// The keep-alive time of clients, s: that of common client libraries (Eclipse Paho). Over QUIC it is shorter than the idle
+/// timeout of 30 s, which would end the connection.
+const KEEP_ALIVE: u16 = 60;
+const QUIC_KEEP_ALIVE: u16 = 20;
+
 /// Makes the transports of a broker: on each port it has those of one contender.
 struct Ports(BTreeMap<Port, (Maker, u32)>);
 
@@ -128,8 +133,9 @@ fn broker_config(spec: Option<&BrokerSpec>) -> BrokerConfig {
 }
 
 /// What clients of a flow have in common.
-fn client_config(mqtt: &Mqtt) -> ClientConfig {
-    let keep_alive = mqtt.keep_alive.map_or(60, |q| (q.0.as_millis() / 1000) as u16);
+fn client_config(mqtt: &Mqtt, framing: &Framing) -> ClientConfig {
+    let default = if framing.streams { QUIC_KEEP_ALIVE } else { KEEP_ALIVE };
+    let keep_alive = mqtt.keep_alive.map_or(default, |q| (q.0.as_millis() / 1000) as u16);
     let version = if mqtt.version == MqttVersion::V311 { Version::V311 } else { Version::V5 };
     ClientConfig {
         version,
@@ -175,7 +181,7 @@ pub(super) fn publishers(
             eager: mqtt.eager,
             streams: if framing.streams { streams(mqtt) } else { Streams::One },
             batch: mqtt.batch.map(|batch| Batch { messages: batch.messages as usize, delay: batch.delay.0 }),
-            ..client_config(mqtt)
+            ..client_config(mqtt, framing)
         },
     };
     Publishers::new(plan, broker, framing, ledger, dice)
@@ -193,7 +199,7 @@ pub(super) fn subscriber(
         session_expiry: u32::MAX,
         receive_maximum: mqtt.receive_maximum.unwrap_or(u16::MAX),
         topic_alias_maximum: mqtt.topic_alias_maximum.unwrap_or(0),
-        ..client_config(mqtt)
+        ..client_config(mqtt, framing)
     };
     let wait = mqtt.wait.map_or(Span::from_secs(60), |q| q.0);
     Subscriber::new(flow, config, broker, framing, ledger, wait)

@@ -86,7 +86,8 @@ pub struct Mqtt {
     /// Whether publishers' sessions outlive their connections (default persistent).
     #[serde(default)]
     pub session: Session,
-    /// The longest time between two packets of a client, whole seconds (default 60s; 0s: without limit).
+    /// The longest time between two packets of a client, whole seconds (default 60s, over QUIC 20s; 0s: without
+    /// limit).
     #[serde(default)]
     pub keep_alive: Option<Quantity<Span>>,
     /// MQTT 5: how many messages of QoS 1 and 2 the subscriber takes before it acknowledges them (default 65535).
