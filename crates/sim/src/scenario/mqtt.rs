@@ -15,7 +15,9 @@ const MOST: u32 = 1_000_000;
 /// The largest payload, bytes: packets of up to 1 MiB are taken.
 const LARGEST: u64 = 1_000_000;
 /// The largest number of messages of a flow: each takes about 40 bytes of memory.
-const MOST_MESSAGES: u64 = 100_000_000;
+const MOST_MESSAGES: u64 = 20_000_000;
+/// The most messages of a burst.
+const MOST_IN_BURST: u32 = 100_000;
 
 /// Messages from publishers to a subscriber, through a broker. Each publisher has a connection of its own. All have the
 /// flow's contender.
@@ -308,9 +310,14 @@ impl Mqtt {
             ("batch.messages", self.batch.is_some_and(|batch| batch.messages == 0)),
         ];
         at_least_one(zero, path)?;
-        for (field, count) in [("publishers", self.publishers), ("topics", self.topics)] {
-            if let Some(count) = count.filter(|count| *count > MOST) {
-                return Err(error(format!("{path}.{field}"), format!("{count}: give at most {MOST}")));
+        let counts = [
+            ("publishers", self.publishers, MOST),
+            ("topics", self.topics, MOST),
+            ("burst", self.burst, MOST_IN_BURST),
+        ];
+        for (field, count, most) in counts {
+            if let Some(count) = count.filter(|count| *count > most) {
+                return Err(error(format!("{path}.{field}"), format!("{count}: give at most {most}")));
             }
         }
         if let Some(all) = self.messages().filter(|all| *all > MOST_MESSAGES) {

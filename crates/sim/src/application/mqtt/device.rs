@@ -24,6 +24,8 @@ pub(super) struct Device {
     pub again: Time,
     /// How long after a loss it connects again.
     reconnect: Span,
+    /// Whether it is to have a connection: not while it sleeps.
+    wanted: bool,
     /// When it began to connect last.
     pub since: Time,
     /// Why no connection can be had.
@@ -34,7 +36,7 @@ impl Device {
     pub fn new(client: Client, broker: Remote, framing: Framing, reconnect: Span) -> Device {
         let (wire, closed, failed) = (None, Vec::new(), None);
         let (again, since) = (Time::NEVER, Time::ZERO);
-        Device { client, broker, framing, wire, closed, again, reconnect, since, failed }
+        Device { client, broker, framing, wire, closed, again, reconnect, wanted: false, since, failed }
     }
 
     /// Whether it has a connection, or is opening one.
@@ -44,7 +46,7 @@ impl Device {
 
     /// Opens a connection. Returns its socket.
     pub fn connect(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) -> Option<SocketId> {
-        (self.again, self.since) = (Time::NEVER, cx.now);
+        (self.again, self.since, self.wanted) = (Time::NEVER, cx.now, true);
         let socket = match sockets.connect(self.broker, cx) {
             Ok(socket) => socket,
             Err(reason) => {
@@ -110,14 +112,21 @@ impl Device {
         self.send(sockets);
     }
 
-    /// The connection is gone. The client connects again, unless it has closed the connection itself.
+    /// Ends the connection in order, until [`connect`](Self::connect).
+    pub fn sleep(&mut self, sockets: &mut Sockets<'_>, now: Time) {
+        self.wanted = false;
+        // DISCONNECT can be expressed.
+        let _ = self.client.disconnect(now);
+        self.send(sockets);
+    }
+
+    /// The connection is gone. The client connects again, unless it sleeps.
     fn lose(&mut self, now: Time) {
-        let asked = self.wire.as_ref().is_some_and(Wire::is_closed);
         if let Some(wire) = self.wire.take() {
             self.closed.push((now + LINGER, wire));
         }
         self.client.lost();
-        if !asked {
+        if self.wanted {
             self.again = now + self.reconnect;
         }
     }

@@ -115,8 +115,7 @@ impl Publishers {
         publisher.device.send(sockets);
         let idle = publisher.device.client.pending() == 0;
         if sleeps && publisher.begun && idle && publisher.device.client.is_online() {
-            let _ = publisher.device.client.disconnect(now);
-            publisher.device.send(sockets);
+            publisher.device.sleep(sockets, now);
         }
         if publisher.source.is_over() && !std::mem::replace(&mut publisher.over, true) {
             self.ledger.close();

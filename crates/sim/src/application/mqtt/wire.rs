@@ -33,8 +33,6 @@ pub(super) struct Wire {
     opened: u32,
     /// What waits for the handshake, or for a stream.
     waiting: VecDeque<Output>,
-    /// Whether the application has asked for the end of the connection.
-    closed: bool,
 }
 
 impl Wire {
@@ -43,7 +41,7 @@ impl Wire {
         let (framing, waiting) = (framing.clone(), VecDeque::new());
         // The server's answers wait for nothing: the client asks first.
         let ready = role == Role::Server;
-        Some(Wire { socket, connection, role, framing, ready, opened: 0, waiting, closed: false })
+        Some(Wire { socket, connection, role, framing, ready, opened: 0, waiting })
     }
 
     /// The client's transport may be written to.
@@ -121,7 +119,6 @@ impl Wire {
             match output {
                 Output::Bytes { lane, bytes, finish } => self.write(self.stream(lane), &bytes, finish, sockets),
                 Output::Close => {
-                    self.closed = true;
                     if let Some(connection) = sockets.get(self.socket) {
                         connection.close();
                     }
@@ -180,11 +177,6 @@ impl Wire {
     /// Bytes of the control stream that were written and not sent, as far as the transport tells.
     pub fn unsent(&self, sockets: &mut Sockets<'_>) -> u64 {
         sockets.get(self.socket).map_or(0, |connection| connection.unsent(StreamId(0)))
-    }
-
-    /// Whether the connection is being closed from this end.
-    pub fn is_closed(&self) -> bool {
-        self.closed
     }
 
     /// Forgets the connection.
