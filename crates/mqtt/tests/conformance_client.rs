@@ -96,7 +96,7 @@ impl Bench {
     }
 
     fn pass(&mut self, span: Span) {
-        self.now = self.now + span;
+        self.now += span;
         if self.client.next_wake() <= self.now {
             self.client.on_wake(self.now);
         }

@@ -110,7 +110,7 @@ impl Bench {
     }
 
     pub fn pass(&mut self, span: Span) {
-        self.now = self.now + span;
+        self.now += span;
         self.broker.on_wake(self.now);
         self.collect();
     }
