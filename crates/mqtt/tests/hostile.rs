@@ -29,11 +29,16 @@ fn connect(version: Version) -> Vec<u8> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
     #[test]
     fn any_bytes_are_decoded_or_refused(v in version(), bytes in prop_oneof![likely(), prop::collection::vec(any::<u8>(), 0..300)]) {
         let mut decoder = Decoder::new(Some(v), LARGEST);
         decoder.push(&bytes);
-        while let Ok(Some(_)) = decoder.next_packet() {}
+        while let Ok(Some(packet)) = decoder.next_packet() {
+            // What was understood can be said.
+            encode(v, &packet, &mut Vec::new()).unwrap();
+        }
     }
 
     #[test]
