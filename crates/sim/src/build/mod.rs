@@ -31,7 +31,7 @@ use haltere_net::rng::Streams;
 use haltere_net::topology::NodeId;
 use haltere_net::{ConnectionId, Span, Time};
 use haltere_transport::Role;
-use mqtt::{Brokers, Line};
+use mqtt::{Brokers, Clients};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use talk::Talk;
@@ -208,36 +208,22 @@ pub(crate) fn build(
                 files: None,
                 ..kit.clone()
             };
-            let lines = [Line { kit, port }, Line { kit: delivery, port: Port(own) }];
-            let spec = scenario.brokers.iter().find(|spec| flow.server.as_deref() == Some(&spec.node));
-            let (framings, ledger) = brokers.add((server, spec), (i as u32, mqtt), lines.each_ref()).map_err(wrong)?;
-            let [line, delivery] = &lines;
-            let to = its_ways.first().map_or(address, |way| way.server);
-            let broker = Remote { address: to, port: delivery.port };
-            spawns.push(Spawn {
+            let subscriber = Clients {
                 node: subscriber,
-                application: Box::new(mqtt::subscriber((i as u32, mqtt), broker, &framings[1], &ledger)),
-                transports: Box::new(Maker::new(delivery.kit.clone(), Role::Client).map_err(wrong)?),
-                start: Some(Time::ZERO),
-                ports: Vec::new(),
-                connection: Some(ConnectionId(own)),
-                class,
+                kit: delivery,
+                broker: Remote { address: its_ways.first().map_or(address, |way| way.server), port: Port(own) },
+                connection: own,
+                start: Time::ZERO,
                 paths: its_ways.iter().skip(1).map(|way| (way.client, way.server)).collect(),
                 backups: its_ways.iter().map(|way| way.backup).collect(),
-            });
-            let broker = Remote { address, port };
-            let dice = streams.named(&format!("flow {i}/messages"));
-            spawns.push(Spawn {
-                node: client,
-                application: Box::new(mqtt::publishers((i as u32, mqtt), broker, &framings[0], &ledger, &dice)),
-                transports: Box::new(Maker::new(line.kit.clone(), Role::Client).map_err(wrong)?),
-                start: Some(start),
-                ports: Vec::new(),
-                connection: Some(ConnectionId(i as u32)),
                 class,
-                paths: further,
-                backups,
-            });
+            };
+            let (broker, connection) = (Remote { address, port }, i as u32);
+            let publishers = Clients { node: client, kit, broker, connection, start, paths: further, backups, class };
+            let spec = scenario.brokers.iter().find(|spec| flow.server.as_deref() == Some(&spec.node));
+            let dice = streams.named(&format!("flow {i}/messages"));
+            let both = [subscriber, publishers];
+            spawns.extend(brokers.flow((server, spec), (i as u32, mqtt), both, &dice).map_err(wrong)?);
             continue;
         }
         let talk = Talk::of(flow, &kit.contender);

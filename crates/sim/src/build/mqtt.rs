@@ -2,16 +2,19 @@
 
 use super::talk;
 use super::transports::{Kit, Maker};
-use crate::application::{Arrivals, BrokerProcess, Framing, Ledger, PublisherPlan, Publishers, Subscriber, Traffic};
+use crate::application::{
+    Application, Arrivals, BrokerProcess, Framing, Ledger, PublisherPlan, Publishers, Subscriber, Traffic,
+};
 use crate::contender::Contender;
 use crate::contents::Contents;
-use crate::scenario::{Arrival, BrokerSpec, Discard, Mqtt, MqttStreams, MqttVersion, Session};
+use crate::scenario::{Arrival, BrokerSpec, Discard, Mqtt, MqttStreams, MqttVersion, Quantity, Session};
 use crate::tls::Flights;
-use crate::world::{Port, Spawn, Transports};
+use crate::world::{Port, Remote, Spawn, Transports};
 use haltere_mqtt::client::Batch;
 use haltere_mqtt::{BrokerConfig, ClientConfig, DropPolicy, Limit, QoS, Streams, Version};
-use haltere_net::Span;
+use haltere_net::rng::Stream;
 use haltere_net::topology::NodeId;
+use haltere_net::{Address, ConnectionId, Span, Time};
 use haltere_transport::{Endpoint, Role};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,10 +47,36 @@ pub(super) struct Brokers {
     all: BTreeMap<NodeId, Gathered>,
 }
 
-/// One end of connections to a broker: the transports, the port there, and the framing.
-pub(super) struct Line {
+/// The clients of a broker at one node: their connections, and when they begin.
+pub(super) struct Clients {
+    pub node: NodeId,
     pub kit: Kit,
-    pub port: Port,
+    /// The broker's address and the port that is theirs.
+    pub broker: Remote,
+    /// The number of their first connection.
+    pub connection: u32,
+    pub start: Time,
+    /// The further paths of their connections, and which of all are in reserve.
+    pub paths: Vec<(Address, Address)>,
+    pub backups: Vec<bool>,
+    pub class: u8,
+}
+
+impl Clients {
+    /// Their process.
+    fn spawn(self, application: Box<dyn Application>) -> Result<Spawn, String> {
+        Ok(Spawn {
+            node: self.node,
+            application,
+            transports: Box::new(Maker::new(self.kit, Role::Client)?),
+            start: Some(self.start),
+            ports: Vec::new(),
+            connection: Some(ConnectionId(self.connection)),
+            class: self.class,
+            paths: self.paths,
+            backups: self.backups,
+        })
+    }
 }
 
 impl Brokers {
@@ -62,28 +91,36 @@ impl Brokers {
         Framing { flights: Arc::new(flights), streams: quic, contents: self.contents.clone() }
     }
 
-    /// Lets the broker on a node listen for publishers and the subscriber of a flow. Returns how both speak, and the ledger.
-    pub fn add(
+    /// The processes of a flow, its subscriber and its publishers. The broker on a node listens for both. What is random is
+    /// drawn from `dice`.
+    ///
+    /// # Errors
+    /// If a contender cannot be configured.
+    pub fn flow(
         &mut self,
         (node, spec): (NodeId, Option<&BrokerSpec>),
-        (flow, mqtt): (u32, &Mqtt),
-        [publishers, subscriber]: [&Line; 2],
-    ) -> Result<([Framing; 2], Ledger), String> {
-        let framings = [publishers, subscriber].map(|line| self.framing(mqtt, &line.kit.contender));
+        of: (u32, &Mqtt),
+        [subscriber, publishers]: [Clients; 2],
+        dice: &Stream,
+    ) -> Result<[Spawn; 2], String> {
+        let (flow, mqtt) = of;
+        let framings = [&subscriber, &publishers].map(|clients| self.framing(mqtt, &clients.kit.contender));
         let gathered = self.all.entry(node).or_insert_with(|| Gathered {
             process: BrokerProcess::new(broker_config(spec)),
             ports: Ports(BTreeMap::new()),
         });
-        for (line, framing) in [publishers, subscriber].into_iter().zip(&framings) {
-            let maker = Maker::new(line.kit.clone(), Role::Server)?;
-            gathered.ports.0.insert(line.port, (maker, 0));
+        for (clients, framing) in [&subscriber, &publishers].into_iter().zip(&framings) {
+            let (maker, port) = (Maker::new(clients.kit.clone(), Role::Server)?, clients.broker.port);
+            gathered.ports.0.insert(port, (maker, 0));
             let streams = if framing.streams { streams(mqtt) } else { Streams::One };
-            gathered.process.add_port(line.port, framing, streams);
+            gathered.process.add_port(port, framing, streams);
         }
         let ledger = Ledger::new(mqtt.publishers() as usize);
         let subscription = Subscriber::subscription(flow, qos(mqtt));
         gathered.process.add_session(flow, &Subscriber::client_id(flow), subscription, &ledger);
-        Ok((framings, ledger))
+        let receives = self::subscriber(of, subscriber.broker, &framings[0], &ledger);
+        let sends = self::publishers(of, publishers.broker, &framings[1], &ledger, dice);
+        Ok([subscriber.spawn(Box::new(receives))?, publishers.spawn(Box::new(sends))?])
     }
 
     /// The processes of the brokers.
@@ -148,14 +185,14 @@ fn client_config(mqtt: &Mqtt, framing: &Framing) -> ClientConfig {
 }
 
 /// The process of a flow's publishers.
-pub(super) fn publishers(
+fn publishers(
     (flow, mqtt): (u32, &Mqtt),
-    broker: crate::world::Remote,
+    broker: Remote,
     framing: &Framing,
     ledger: &Ledger,
-    dice: &haltere_net::rng::Stream,
+    dice: &Stream,
 ) -> Publishers {
-    let mean = |given: Option<crate::scenario::Quantity<Span>>| given.map_or(Span::from_secs(1), |q| q.0);
+    let mean = |given: Option<Quantity<Span>>| given.map_or(Span::from_secs(1), |q| q.0);
     let trace = || mqtt.trace.iter().flatten().map(|(at, size)| (at.0, size.0.0)).collect();
     let plan = PublisherPlan {
         flow,
@@ -188,12 +225,7 @@ pub(super) fn publishers(
 }
 
 /// The process of a flow's subscriber.
-pub(super) fn subscriber(
-    (flow, mqtt): (u32, &Mqtt),
-    broker: crate::world::Remote,
-    framing: &Framing,
-    ledger: &Ledger,
-) -> Subscriber {
+fn subscriber((flow, mqtt): (u32, &Mqtt), broker: Remote, framing: &Framing, ledger: &Ledger) -> Subscriber {
     let config = ClientConfig {
         clean: false,
         session_expiry: u32::MAX,
