@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from haltere import captures, core, har, measured, traces
+from haltere import captures, core, har, measured, messages, traces
 from haltere.conditions import PathConditions
 from haltere.documents import Document, follow, steps
 from haltere.errors import InputError, Place, as_written
@@ -47,7 +47,8 @@ class Scenario:
         self.fidelity: Fidelity = fidelity
         self.folder = folder or Path()
         try:
-            self.data = captures.inline(traces.inline(har.inline(self.data, self.folder), self.folder), self.folder)
+            for kind in (har, traces, captures, messages):
+                self.data = kind.inline(self.data, self.folder)
             self.measured = measured.find(self.data, self.folder)
             self.json: str = core.canonical(self.data)
             for text in measured.texts(self.measured) if self.measured else (self.json,):

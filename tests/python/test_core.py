@@ -26,7 +26,7 @@ def test_the_stub_names_what_the_module_has() -> None:
 def test_the_tables_have_a_column_for_every_figure_of_a_result() -> None:
     result = json.loads(core.run(QUICK.json, 1, 0))
     assert set(result) == {"status", "error", "virtual_s", "events", "data_packets", "flows", "links"}
-    assert {key for flow in result["flows"] for key in flow} == set(tables.FLOW)
+    assert {key for flow in result["flows"] for key in flow} == set(tables.FLOW) - set(tables.MESSAGES)
     assert {key for link in result["links"] for key in link} == set(tables.LINK)
 
 
@@ -37,6 +37,17 @@ def test_a_cell_has_a_row_with_a_column_for_each_of_its_figures() -> None:
     assert {key for one in made.data["cells"] for key in one} == set(tables.CELL)
     assert made.cells["stations"].to_list() == [2]
     assert made.cells["frames"].item() >= made.links.filter(link="station 0")["delivered_packets"].sum()
+
+
+def test_the_tables_have_a_column_for_every_figure_of_messages() -> None:
+    link = {"rate": "10Mbit/s", "delay": "5ms"}
+    links = [{"from": "a", "to": "b", "link": link}, {"from": "b", "to": "c", "link": link}]
+    mqtt = {"subscriber": "c", "messages": 2}
+    flow = {"contender": "quic/cubic", "server": "b", "client": "a", "mqtt": mqtt}
+    scenario = Scenario({"topology": {"kind": "graph", "links": links}, "flows": [flow]})
+    (found,) = json.loads(core.run(scenario.json, 1, 0))["flows"]
+    assert set(found) == set(tables.FLOW)
+    assert run(scenario).flows["messages_delivered"].to_list() == [2]
 
 
 def test_a_run_is_a_pure_function_of_its_arguments() -> None:

@@ -8,6 +8,7 @@ pub mod application;
 pub mod build;
 pub mod capture;
 pub mod contender;
+pub mod contents;
 pub mod fidelity;
 pub mod http;
 pub mod middlebox;

@@ -68,6 +68,8 @@ pub struct FlowPath {
     pub moves: Vec<Move>,
     /// When the client connects.
     pub start: Time,
+    /// With MQTT: the subscriber's node, and the paths between it and the broker, which is the server.
+    pub subscriber: Option<(NodeId, Vec<Way>)>,
 }
 
 /// A path between two addresses.
@@ -115,8 +117,17 @@ pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, Scenar
         if let Some(first) = flow.first_path {
             put_first(first, &mut ways, &path)?;
         }
-        let start = start((flow.start, flow.start_spread), &streams.named(&format!("flow {i}/start")));
-        flows.push(FlowPath { contender, server, client, ways, moves, start });
+        let subscriber = match &flow.mqtt {
+            None => None,
+            Some(mqtt) => {
+                let names = (names.0, mqtt.subscriber.clone());
+                let (_, node, ways) = self::ways(&topology, &mut router, &format!("{path}.mqtt.subscriber"), &names)?;
+                Some((node, ways))
+            }
+        };
+        let begin = flow.start.or(flow.mqtt.as_ref().map(|_| Quantity(scenario::PUBLISHERS_START)));
+        let start = start((begin, flow.start_spread), &streams.named(&format!("flow {i}/start")));
+        flows.push(FlowPath { contender, server, client, ways, moves, start, subscriber });
     }
     let mut probes = Vec::with_capacity(scenario.probes.len());
     for (i, probe) in scenario.probes.iter().enumerate() {
@@ -390,9 +401,13 @@ fn add_cell(net: &mut Topology, spec: &scenario::Topology, cell: &CellSpec, path
 }
 
 /// Gives the hosts of flows that use several paths an address on each of their links. Other nodes have one address.
-fn give_addresses(net: &mut Topology, scenario: &Scenario) {
+fn give_addresses<'a>(net: &mut Topology, scenario: &'a Scenario) {
     let several = scenario.flows.iter().filter(|flow| flow.contender.transport.is_multipath());
-    let hosts: BTreeSet<&String> = several.flat_map(|flow| [&flow.server, &flow.client]).flatten().collect();
+    let ends = |flow: &'a scenario::Flow| {
+        let subscriber = flow.mqtt.as_ref().map(|mqtt| &mqtt.subscriber);
+        [flow.server.as_ref(), flow.client.as_ref(), subscriber]
+    };
+    let hosts: BTreeSet<&String> = several.flat_map(ends).flatten().collect();
     for host in hosts {
         let node = net.node(host);
         let links = (0..).zip(net.edges().chunks(2)).filter(|(_, ends)| ends[0].from == node || ends[0].to == node);

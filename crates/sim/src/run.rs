@@ -59,7 +59,7 @@ pub fn trace_at(
                 // The client receives them.
                 Owner::Flow(flow, Role::Client) if s.metric == Metric::Held => format!("flow {flow}"),
                 Owner::Probe(probe, Role::Client) => format!("probe {probe}"),
-                Owner::Flow(..) | Owner::Probe(_, Role::Server) | Owner::Load(..) => return None,
+                Owner::Flow(..) | Owner::Probe(_, Role::Server) | Owner::Load(..) | Owner::Broker => return None,
             },
         };
         let scale = if s.metric == Metric::Rtt { 1e-9 } else { 1.0 };
@@ -119,7 +119,11 @@ fn drive(
     // processes of a flow, probe or load is the one that finishes.
     let mut done = |processes: &[Process], called: ProcessId| {
         let number = called.0 as usize / 2;
-        if called.0.is_multiple_of(2) && !over[number] && ends[number] && processes[called.0 as usize].is_over() {
+        if called.0.is_multiple_of(2)
+            && ends.get(number) == Some(&true)
+            && !over[number]
+            && processes[called.0 as usize].is_over()
+        {
             over[number] = true;
             open -= 1;
         }

@@ -25,7 +25,7 @@ struct Maker {
 }
 
 impl Transports for Maker {
-    fn endpoint(&mut self, role: Role, number: u32) -> Result<Box<dyn Endpoint>, String> {
+    fn endpoint(&mut self, role: Role, number: u32, _: Port) -> Result<Box<dyn Endpoint>, String> {
         let stream = Streams::new(1, 0).named(&format!("{}/{number}", self.name));
         Ok(match self.tcp {
             true => Box::new(tcp::Connection::new(tcp::Config::new(role, Algorithm::Cubic, stream))),
@@ -146,7 +146,7 @@ fn spawn(node: NodeId, application: Box<dyn Application>, maker: Maker) -> Spawn
         application,
         transports: Box::new(maker),
         start: None,
-        port: None,
+        ports: Vec::new(),
         connection: None,
         class: 0,
         paths: Vec::new(),
@@ -173,7 +173,7 @@ fn fleet(tcp: bool, devices: u32, rounds: u32) -> World {
     let remote = Remote { address: net.addresses(broker)[0], port: PORT };
     let maker = |name: String| Maker { name, tcp };
     let mut spawns = vec![spawn(broker, Box::new(Broker::default()), maker("broker".into()))];
-    spawns[0].port = Some(PORT);
+    spawns[0].ports = vec![PORT];
     for d in 0..devices {
         let node = net.node(&format!("device {d}"));
         net.join(&format!("access {d}"), hall, node, config(1), config(1));
@@ -276,7 +276,7 @@ impl Endpoint for Astray {
 }
 
 impl Transports for Astray {
-    fn endpoint(&mut self, _: Role, _: u32) -> Result<Box<dyn Endpoint>, String> {
+    fn endpoint(&mut self, _: Role, _: u32, _: Port) -> Result<Box<dyn Endpoint>, String> {
         Ok(Box::new(Astray(None)))
     }
 }
@@ -296,7 +296,7 @@ fn a_path_that_does_not_exist_is_an_error() {
         application: Box::new(Device::new(remote, Span::ZERO, 1)),
         transports: Box::new(Astray(None)),
         start: Some(Time::ZERO),
-        port: None,
+        ports: Vec::new(),
         connection: None,
     };
     let mut world = World::new(net.clone(), Elements::links(links(&net)), vec![caller], None);
@@ -401,7 +401,7 @@ impl Application for Shop {
 struct TwoPaths(&'static str);
 
 impl Transports for TwoPaths {
-    fn endpoint(&mut self, role: Role, _: u32) -> Result<Box<dyn Endpoint>, String> {
+    fn endpoint(&mut self, role: Role, _: u32, _: Port) -> Result<Box<dyn Endpoint>, String> {
         let mut config = quic::Config::new(role, Algorithm::Cubic, Streams::new(1, 0).named(self.0));
         config.max_paths = 2;
         Ok(Box::new(quic::Connection::new(config)))
@@ -430,12 +430,12 @@ fn two_links(crossed: bool, abandon: Option<u64>) -> World {
         application,
         transports: Box::new(TwoPaths(name)),
         start: None,
-        port: None,
+        ports: Vec::new(),
         connection: None,
     };
     let spawns = vec![
         Spawn { start: Some(Time::ZERO), ..plain(client, Box::new(fetcher), "client") },
-        Spawn { port: Some(PORT), ..plain(server, Box::new(Shop(0)), "server") },
+        Spawn { ports: vec![PORT], ..plain(server, Box::new(Shop(0)), "server") },
     ];
     World::new(net.clone(), Elements::links(links(&net)), spawns, None)
 }

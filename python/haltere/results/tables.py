@@ -13,6 +13,19 @@ from haltere.stats.fairness import jain
 if TYPE_CHECKING:
     from haltere.study import Run
 
+MESSAGES: dict[str, pl.DataType] = {
+    "messages_published": pl.Int64(),
+    "messages_delivered": pl.Int64(),
+    "messages_duplicated": pl.Int64(),
+    "messages_dropped": pl.Int64(),
+    "messages_lost": pl.Int64(),
+    "delivery_mean_s": pl.Float64(),
+    "delivery_p50_s": pl.Float64(),
+    "delivery_p95_s": pl.Float64(),
+    "delivery_p99_s": pl.Float64(),
+    "delivery_max_s": pl.Float64(),
+}
+"""The columns of flows with MQTT, null for others."""
 FLOW: dict[str, pl.DataType] = {
     "flow": pl.Int64(),
     "contender": pl.String(),
@@ -46,6 +59,7 @@ FLOW: dict[str, pl.DataType] = {
     "timeouts": pl.Int64(),
     "min_rtt_s": pl.Float64(),
     "mean_rtt_s": pl.Float64(),
+    **MESSAGES,
     "objects_s": pl.List(pl.Float64()),
     "status": pl.String(),
     "error": pl.String(),

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from haltere import captures, core, har, measured, traces
+from haltere import captures, core, har, measured, messages, traces
 from haltere.documents import Document, follow, join, steps
 from haltere.errors import InputError, as_written
 from haltere.fidelity import Fidelity
@@ -258,7 +258,8 @@ def check_treatment(
     base: Path = ["experiments", name, "scenario"]
     scenario = template
     try:
-        scenario = captures.inline(traces.inline(har.inline(template, folder), folder), folder)
+        for kind in (har, traces, captures, messages):
+            scenario = kind.inline(scenario, folder)
         drawn = measured.find(scenario, folder)
         text = core.canonical(scenario)
         texts = measured.texts(drawn) if drawn else [text]

@@ -71,14 +71,14 @@ impl Floor {
                 application,
                 transports: Box::new(Windows(window)),
                 start: None,
-                port: None,
+                ports: Vec::new(),
                 connection: None,
             };
             let (port, address) = (Port(0), net.addresses(server)[0]);
             let start = Time::ZERO + Span::from_micros(u64::from(flow) * 100);
             let asks = Box::new(Connects(Remote { address, port }));
             spawns.push(Spawn { start: Some(start), ..spawn(client, asks, 0) });
-            spawns.push(Spawn { port: Some(port), ..spawn(server, Box::new(Nobody), self.window) });
+            spawns.push(Spawn { ports: vec![port], ..spawn(server, Box::new(Nobody), self.window) });
         }
         let links = net.edges().iter().map(|edge| Link::new(&edge.config, "floor", &streams)).collect();
         World::new(net, Elements::links(links), spawns, None)
@@ -89,7 +89,7 @@ impl Floor {
 struct Windows(u64);
 
 impl Transports for Windows {
-    fn endpoint(&mut self, role: Role, _: u32) -> Result<Box<dyn Endpoint>, String> {
+    fn endpoint(&mut self, role: Role, _: u32, _: Port) -> Result<Box<dyn Endpoint>, String> {
         Ok(Box::new(FixedWindow { role, window: self.0, may_send: 0, unacknowledged: 0, sent: 0 }))
     }
 }

@@ -6,11 +6,15 @@
 mod copy;
 mod dialogue;
 mod load;
+mod mqtt;
 mod probe;
 
 pub use copy::{Channel, CopyClient, CopyServer};
 pub use dialogue::Dialogue;
 pub use load::{OnOff, Pattern, Sink, Source, Sourced, Trains};
+pub use mqtt::{
+    Arrivals, BrokerProcess, Framing, Ledger, MARK, Messages, Plan as PublisherPlan, Publishers, Subscriber, Traffic,
+};
 pub use probe::{Carrier, Echo, Pace, Plan, Probed, Prober, Sample};
 
 use crate::world::{SocketId, Sockets};
@@ -52,6 +56,8 @@ pub enum Report {
     Probed(Probed),
     /// It sent a load.
     Sourced(Sourced),
+    /// It received messages.
+    Messages(Box<Messages>),
     /// Another kind of application, with named numbers.
     Values(Vec<(&'static str, f64)>),
 }
@@ -61,6 +67,7 @@ impl Report {
     pub fn fetch(&self) -> Option<&Fetch> {
         match self {
             Report::Fetch(fetch) | Report::Page(fetch, _) => Some(fetch),
+            Report::Messages(messages) => Some(&messages.fetch),
             Report::Serve(_) | Report::Probed(_) | Report::Sourced(_) | Report::Values(_) => None,
         }
     }

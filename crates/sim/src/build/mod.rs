@@ -6,12 +6,14 @@
 //! | `endpoints` | the transport of each end of a flow |
 //! | `transports` | who makes one for each connection of a process |
 //! | `loads` | the processes of a load |
+//! | `mqtt` | the processes of a flow with MQTT, and brokers |
 //! | `probes` | the processes of a probe |
 //! | `talk` | what its applications say |
 
 mod elements;
 mod endpoints;
 pub(crate) mod loads;
+mod mqtt;
 mod probes;
 mod talk;
 mod transports;
@@ -28,6 +30,7 @@ use haltere_net::rng::Streams;
 use haltere_net::topology::NodeId;
 use haltere_net::{ConnectionId, Span, Time};
 use haltere_transport::Role;
+use mqtt::{Brokers, Clients};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use talk::Talk;
@@ -43,12 +46,13 @@ pub(crate) struct Run {
 }
 
 /// The two processes of a flow. Those of the flows come first, two for each. Those of the probes
-/// follow, then those of the loads, two for each as well. This is the only place that states how they are numbered.
+/// follow, then those of the loads, two for each as well, then the brokers. This is the only place that states how they are
+/// numbered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowEnds {
-    /// The client's process.
+    /// The client's process, which receives the data. With MQTT it is the subscriber's.
     pub client: ProcessId,
-    /// The server's process.
+    /// The server's process, which sends them. With MQTT it is the publishers'.
     pub server: ProcessId,
 }
 
@@ -61,6 +65,8 @@ pub enum Owner {
     Probe(usize, Role),
     /// A load; the client sends.
     Load(usize, Role),
+    /// A broker.
+    Broker,
 }
 
 impl FlowEnds {
@@ -79,13 +85,22 @@ impl Run {
         match number.checked_sub(flows) {
             None => Owner::Flow(number, role),
             Some(number) if number < probes => Owner::Probe(number, role),
-            Some(number) => Owner::Load(number - probes, role),
+            Some(number) if number < probes + self.loads.len() => Owner::Load(number - probes, role),
+            Some(_) => Owner::Broker,
         }
     }
 
     /// The process that sends the requests of a probe.
     pub fn prober(&self, probe: usize) -> &Process {
         &self.world.processes()[2 * (self.flows.len() + probe)]
+    }
+
+    /// The broker of a flow with MQTT.
+    pub fn broker_of(&self, flow: usize) -> Option<&Process> {
+        let broker = self.flows.get(flow).filter(|flow| flow.mqtt.is_some())?.server.as_deref()?;
+        let first = 2 * (self.flows.len() + self.probes.len() + self.loads.len());
+        let node = self.world.topology().find(broker)?;
+        self.world.processes().get(first..)?.iter().find(|process| process.node() == node)
     }
 
     /// The processes of a load: who sends, and who receives.
@@ -99,6 +114,9 @@ impl Run {
 pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioError> {
     for (i, flow) in scenario.flows.iter().enumerate() {
         subject(fidelity, i, flow, &flow.contender)?;
+        if let Some(delivery) = flow.mqtt.as_ref().and_then(|mqtt| mqtt.delivery.as_ref()) {
+            subject(fidelity, i, flow, delivery)?;
+        }
     }
     if !scenario.probes.is_empty() || !scenario.loads.is_empty() {
         // The packets of probes and loads must fit into the MTU of their path, which the network knows.
@@ -138,15 +156,16 @@ pub(crate) fn build(
 ) -> Result<Run, ScenarioError> {
     let streams = &Streams::new(seed, replication);
     let Network { topology, flows, probes, loads } = network(scenario, streams)?;
-    if files.is_some() {
+    if let Some(files) = files {
         // This is checked before any file is created.
         check_at(fidelity, scenario)?;
+        refuse_qlog(scenario, files)?;
     }
     let origin = recorder::Origin { seed, replication };
     let recorder = files.map(|files| Recorder::new(&topology, &scenario.flows, &flows, files, &origin)).transpose()?;
     let phase = clock_phase(streams);
     let worker = Worker::default();
-    let (mut spawns, mut starts) = (Vec::new(), Vec::new());
+    let (mut spawns, mut starts, mut brokers) = (Vec::new(), Vec::new(), Brokers::new());
     for (i, (flow, path)) in scenario.flows.iter().zip(flows).enumerate() {
         let wrong = |message: String| ScenarioError { path: format!("flows[{i}].contender"), message };
         let mtu = path.first().mtu;
@@ -156,7 +175,6 @@ pub(crate) fn build(
         let ways = u8::try_from(path.ways.len()).unwrap_or(u8::MAX);
         let FlowPath { contender, server, client, moves, .. } = path;
         let subject = subject(fidelity, i, flow, &contender)?;
-        let talk = Talk::of(flow, &contender);
         if !matches!(subject, Subject::Model(_)) && contender.transport == Transport::Mpquic && backups.contains(&true)
         {
             return Err(wrong(
@@ -182,13 +200,49 @@ pub(crate) fn build(
             streams: *streams,
         };
         let (port, class) = (Port(i as u32), flow.tos.unwrap_or(0) >> 2);
+        starts.push(start);
+        if let (Some(mqtt), Some((subscriber, its_ways))) = (&flow.mqtt, path.subscriber) {
+            let own = (scenario.flows.len() + scenario.probes.len() + scenario.loads.len() + i) as u32;
+            let contender = mqtt.delivery.clone().unwrap_or_else(|| kit.contender.clone());
+            let subject = self::subject(fidelity, i, flow, &contender)?;
+            let delivery = Kit {
+                subject,
+                name: format!("flow {i}/delivery"),
+                mtu: its_ways.first().map_or(mtu, |way| way.mtu),
+                paths: if contender.transport.is_multipath() { its_ways.len().min(255) as u8 } else { 1 },
+                contender,
+                files: None,
+                moves: false,
+                ..kit.clone()
+            };
+            let subscriber = Clients {
+                node: subscriber,
+                kit: delivery,
+                broker: Remote { address: its_ways.first().map_or(address, |way| way.server), port: Port(own) },
+                connection: own,
+                start: Time::ZERO,
+                paths: its_ways.iter().skip(1).map(|way| (way.client, way.server)).collect(),
+                backups: its_ways.iter().map(|way| way.backup).collect(),
+                class,
+                moves: Vec::new(),
+            };
+            let (broker, connection) = (Remote { address, port }, i as u32);
+            let paths = further;
+            let publishers = Clients { node: client, kit, broker, connection, start, paths, backups, class, moves };
+            let spec = scenario.brokers.iter().find(|spec| flow.server.as_deref() == Some(&spec.node));
+            let dice = streams.named(&format!("flow {i}/messages"));
+            let both = [subscriber, publishers];
+            spawns.extend(brokers.flow((server, spec), (i as u32, mqtt), both, &dice).map_err(wrong)?);
+            continue;
+        }
+        let talk = Talk::of(flow, &kit.contender);
         let maker = |role| Maker::new(kit.clone(), role).map_err(wrong);
         spawns.push(Spawn {
             node: client,
             application: talk.client(Remote { address, port }),
             transports: Box::new(maker(Role::Client)?),
             start: Some(start),
-            port: None,
+            ports: Vec::new(),
             connection: Some(ConnectionId(i as u32)),
             class,
             paths: further,
@@ -200,14 +254,13 @@ pub(crate) fn build(
             application: talk.server(),
             transports: Box::new(maker(Role::Server)?),
             start: None,
-            port: Some(port),
+            ports: vec![port],
             connection: None,
             class,
             paths: Vec::new(),
             backups: Vec::new(),
             moves: Vec::new(),
         });
-        starts.push(start);
     }
     for (i, (probe, between)) in scenario.probes.iter().zip(probes).enumerate() {
         let connection = (scenario.flows.len() + i) as u32;
@@ -218,6 +271,7 @@ pub(crate) fn build(
         let connection = (scenario.flows.len() + scenario.probes.len() + i) as u32;
         spawns.extend(loads::spawns(load, &between, connection, &streams.named(&format!("load {i}/periods"))));
     }
+    spawns.extend(brokers.spawns());
     let hosts: BTreeSet<NodeId> = spawns.iter().map(|spawn| spawn.node).collect();
     let elements = elements::elements(scenario, &topology, &hosts, streams)?;
     let world = World::new(topology, elements, spawns, recorder);
@@ -228,6 +282,15 @@ pub(crate) fn build(
         probes: scenario.probes.clone(),
         loads: scenario.loads.clone(),
     })
+}
+
+/// A qlog file describes one connection, and processes of MQTT have several.
+fn refuse_qlog(scenario: &Scenario, files: &Files) -> Result<(), ScenarioError> {
+    if files.qlog.is_some() && scenario.flows.iter().any(|flow| flow.mqtt.is_some()) {
+        let message = "flows with mqtt have no qlog: leave qlog out, or capture links with pcap".to_string();
+        return Err(ScenarioError { path: "qlog".into(), message });
+    }
+    Ok(())
 }
 
 /// The granularity of the phase: timestamps count milliseconds, so their clock is the same at all phases.

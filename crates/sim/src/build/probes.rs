@@ -22,7 +22,7 @@ const TCP_CONTENDER: &str = "tcp/cubic";
 pub(super) struct Datagrams;
 
 impl Transports for Datagrams {
-    fn endpoint(&mut self, _: Role, _: u32) -> Result<Box<dyn Endpoint>, String> {
+    fn endpoint(&mut self, _: Role, _: u32, _: Port) -> Result<Box<dyn Endpoint>, String> {
         Ok(Box::new(Socket::default()))
     }
 }
@@ -83,7 +83,7 @@ pub(super) fn spawns(
             application: Box::new(Prober::new(plan, Remote { address: between.address, port })),
             transports: transports(Role::Client)?,
             start: Some(between.start),
-            port: None,
+            ports: Vec::new(),
             connection: Some(ConnectionId(connection)),
             class: 0,
             paths: Vec::new(),
@@ -95,7 +95,7 @@ pub(super) fn spawns(
             application: Box::new(Echo::new(probe.payload())),
             transports: transports(Role::Server)?,
             start: None,
-            port: Some(port),
+            ports: vec![port],
             connection: None,
             class: 0,
             paths: Vec::new(),

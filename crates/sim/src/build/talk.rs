@@ -61,7 +61,7 @@ impl Talk {
 }
 
 /// The flights of TLS over TCP.
-fn flights(contender: &Contender) -> Flights {
+pub(super) fn flights(contender: &Contender) -> Flights {
     let version = if contender.has(Switch::Tls12) { Version::V12 } else { Version::V13 };
     Flights::tls(version, contender.session())
 }

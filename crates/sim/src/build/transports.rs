@@ -6,7 +6,7 @@ use crate::contender::Contender;
 use crate::fidelity::Subject;
 use crate::recorder::Files;
 use crate::stack::Past;
-use crate::world::Transports;
+use crate::world::{Port, Transports};
 use haltere_net::Span;
 use haltere_net::rng::Streams;
 use haltere_transport::{Endpoint, Role};
@@ -80,7 +80,7 @@ impl Kit {
 }
 
 impl Transports for Maker {
-    fn endpoint(&mut self, role: Role, number: u32) -> Result<Box<dyn Endpoint>, String> {
+    fn endpoint(&mut self, role: Role, number: u32, _: Port) -> Result<Box<dyn Endpoint>, String> {
         match self.first.take().filter(|_| role == self.role && number == 0) {
             Some(first) => Ok(first),
             None => self.kit.make(role, number),

@@ -251,10 +251,15 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
         size: flow.total(),
         tos: flow.tos,
         start_ns: path.start.as_nanos(),
-        only_modelled: [("ack", flow.ack.is_some()), ("page", flow.page.is_some()), ("app", flow.app == App::Ssh)]
-            .into_iter()
-            .filter_map(|(name, given)| given.then_some(name))
-            .collect(),
+        only_modelled: [
+            ("ack", flow.ack.is_some()),
+            ("page", flow.page.is_some()),
+            ("mqtt", flow.mqtt.is_some()),
+            ("app", flow.app == App::Ssh),
+        ]
+        .into_iter()
+        .filter_map(|(name, given)| given.then_some(name))
+        .collect(),
     });
     let probes = scenario.probes.iter().zip(&network.probes);
     let run = scenario.duration.or(scenario.time_limit).map_or(DEFAULT_TIME_LIMIT, |q| q.0);

@@ -2,6 +2,7 @@
 
 mod cells;
 mod loads;
+mod messages;
 mod probes;
 mod summary;
 
@@ -10,6 +11,7 @@ pub use cells::CellResult;
 pub use haltere_net::report::LinkResult;
 use haltere_transport::reordering::{Reordering, THRESHOLD};
 pub use loads::LoadResult;
+pub use messages::MessagesResult;
 pub use probes::{ProbeResult, Seen};
 use serde::Serialize;
 pub(crate) use summary::Baseline;
@@ -57,7 +59,8 @@ pub struct FlowResult {
     pub start_s: f64,
     /// Time from the connect to the last byte read, s.
     pub completion_s: Option<f64>,
-    /// Time from the connect to the end of the transport's handshake at the client, s.
+    /// Time from the connect to the end of the transport's handshake at the client, s. With MQTT: until CONNACK at the
+    /// publisher.
     pub handshake_s: Option<f64>,
     /// Time from the connect to the first byte of the response, s.
     pub first_byte_s: Option<f64>,
@@ -112,6 +115,9 @@ pub struct FlowResult {
     pub mean_rtt_s: Option<f64>,
     /// Time from the client's connect until each object of a page was complete, s; null for an object that was not.
     pub objects_s: Option<Vec<Option<f64>>>,
+    /// What became of its messages, with MQTT.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<MessagesResult>,
     /// `ok` or `failed`.
     pub status: &'static str,
     /// Why the flow failed.

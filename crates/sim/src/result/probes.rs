@@ -50,7 +50,7 @@ pub struct ProbeResult {
 
 /// The quantile `q` of sorted values, interpolated between the two nearest (type 7 of Hyndman and Fan: Sample quantiles in
 /// statistical packages, 1996).
-fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
+pub(super) fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
     let at = q * sorted.len().checked_sub(1)? as f64;
     let below = at.floor();
     let (low, high) = (*sorted.get(below as usize)?, *sorted.get(at.ceil() as usize)?);

@@ -1,9 +1,10 @@
 //! Makes the result of a world that has run.
 
-use super::{FlowResult, LinkResult, RunResult};
+use super::{FlowResult, LinkResult, MessagesResult, RunResult};
 use crate::application::{Fetch, Report};
 use crate::build::{FlowEnds, Owner, Run};
-use crate::world::Stall;
+use crate::scenario::Way;
+use crate::world::{Port, Stall};
 use haltere_net::element::Element;
 use haltere_net::occupancy::Held;
 use haltere_net::report::OccupancyResult;
@@ -30,7 +31,7 @@ impl Run {
             after.map(|after| OccupancyResult::new(before.unwrap_or_default(), after, time))
         });
         let mut flows: Vec<FlowResult> =
-            (0..self.flows.len()).map(|i| self.flow_result(i, baseline.bytes[i], measured)).collect();
+            (0..self.flows.len()).map(|i| self.flow_result(i, baseline, measured)).collect();
         let mut error = None;
         if let Err(Stall::Storm(at)) = outcome {
             error = Some(format!("time stood still at {at}: two components kept calling each other"));
@@ -39,6 +40,7 @@ impl Run {
                 Owner::Flow(flow, _) => format!("flow {flow}"),
                 Owner::Probe(probe, _) => format!("probe {probe}"),
                 Owner::Load(load, _) => format!("load {load}"),
+                Owner::Broker => "a broker".to_string(),
             };
             error = Some(format!("{whose}: a packet was sent on path {}, which its connection does not have", path.0));
         } else if !self.world.conserves() {
@@ -69,13 +71,19 @@ impl Run {
         }
     }
 
-    fn flow_result(&self, i: usize, baseline: u64, measured: Option<Span>) -> FlowResult {
+    fn flow_result(&self, i: usize, baseline: &Baseline, measured: Option<Span>) -> FlowResult {
         let flow = &self.flows[i];
         let FlowEnds { client, server } = FlowEnds::of(i);
         let [client, server] = [client, server].map(|process| &self.world.processes()[process.0 as usize]);
+        let mut seen = None;
         let (progress, objects) = match client.report() {
             Report::Fetch(fetch) => (fetch, None),
             Report::Page(fetch, objects) => (fetch, Some(objects)),
+            Report::Messages(messages) => {
+                let fetch = messages.fetch;
+                seen = Some(messages);
+                (fetch, None)
+            }
             Report::Serve(_) | Report::Probed(_) | Report::Sourced(_) | Report::Values(_) => (Fetch::default(), None),
         };
         let sender = server.stats();
@@ -84,11 +92,12 @@ impl Run {
         let size = flow.total();
         let completion = since_start(progress.completed);
         let bytes = match (size, completion) {
-            (Some(size), Some(_)) => size,
-            (Some(size), None) => progress.received.min(size),
-            (None, _) => progress.received - baseline,
+            (Some(size), Some(_)) if seen.is_none() => size,
+            (Some(size), _) => progress.received.min(size),
+            (None, _) => progress.received - baseline.bytes[i],
         };
-        let receiver = client.stats();
+        // With MQTT, the broker's connections with the publishers are the far end of theirs.
+        let receiver = self.broker_of(i).map_or_else(|| client.stats(), |broker| broker.stats_at(Port(i as u32)));
         let (lasted, reassembly) = (progress.completed.unwrap_or(self.world.now()).since(start), receiver.reassembly);
         let cost = reassembly.as_deref();
         let order = cost.map(|r| &r.reordering);
@@ -100,7 +109,15 @@ impl Run {
             _ => None,
         };
         let reason = progress.failed.or(refused);
+        let messages = seen.as_deref().map(|seen| MessagesResult::new(seen, baseline.from));
+        let undelivered = messages.as_ref().zip(flow.mqtt.as_ref());
+        let undelivered = undelivered.and_then(|(result, mqtt)| result.error(mqtt.qos, measured.is_none()));
+        // A flow with several publishers has the mean of their times.
+        let handshake = seen.as_deref().filter(|seen| !seen.handshakes.is_empty()).map(|seen| {
+            seen.handshakes.iter().map(|took| took.as_secs_f64()).sum::<f64>() / seen.handshakes.len() as f64
+        });
         let error = match (reason, size, completion) {
+            _ if undelivered.is_some() => undelivered,
             (Some(reason), _, None) => Some(reason.text().to_string()),
             (None, Some(size), None) if measured.is_none() => Some(format!(
                 "not finished after {}: {} of {size} bytes arrived; give time_limit a larger value",
@@ -113,10 +130,10 @@ impl Run {
             flow: i as u32,
             contender: flow.contender.to_string(),
             pair: flow.pair.unwrap_or(0),
-            direction: flow.direction.name(),
+            direction: if flow.mqtt.is_some() { Way::Up } else { flow.direction }.name(),
             start_s: start.as_secs_f64(),
             completion_s: completion,
-            handshake_s: since_start(progress.connected),
+            handshake_s: handshake.or(since_start(progress.connected)),
             first_byte_s: since_start(progress.first_byte),
             longest_gap_s: progress.last.map(|_| progress.longest_gap.as_secs_f64()),
             bytes,
@@ -142,6 +159,7 @@ impl Run {
             timeouts: sender.timeouts,
             min_rtt_s: sender.min_rtt.map(Span::as_secs_f64),
             mean_rtt_s: sender.mean_rtt().map(Span::as_secs_f64),
+            messages,
             objects_s: objects.map(|o| o.into_iter().map(since_start).collect()),
             status: if error.is_some() { "failed" } else { "ok" },
             error,

@@ -1,5 +1,6 @@
 //! Flows in scenarios.
 
+use super::mqtt::Mqtt;
 use super::place::{Pairs, Place};
 use super::quantity::Quantity;
 use super::{Scenario, ScenarioError, error};
@@ -49,7 +50,11 @@ pub struct Flow {
     /// A page instead of one object. A study may also give the name of a HAR file, which browsers export.
     #[serde(default)]
     pub page: Option<Page>,
-    /// When the client connects (default 0s).
+    /// Messages of publishers to a subscriber, through a broker, instead of an object. The topology is a graph; `client` is
+    /// the publishers' node and `server` the broker's.
+    #[serde(default)]
+    pub mqtt: Option<Mqtt>,
+    /// When the client connects (default 0s; publishers 5s, so that the subscriber is there before them).
     #[serde(default)]
     pub start: Option<Quantity<Span>>,
     /// When its ends acknowledge.
@@ -148,6 +153,9 @@ pub enum App {
 impl Flow {
     /// The number of bytes it transfers, if it is not unlimited.
     pub fn total(&self) -> Option<u64> {
+        if let Some(mqtt) = &self.mqtt {
+            return mqtt.total();
+        }
         self.page.as_ref().map(Page::total).or(self.size.map(|s| s.0.0))
     }
 
@@ -184,6 +192,9 @@ impl Flow {
         if let Some(page) = &self.page {
             self.check_page(page, path)?;
         }
+        if let Some(mqtt) = &self.mqtt {
+            mqtt.check(&format!("{path}.mqtt"), path, self, scenario)?;
+        }
         if let Some(ack) = &self.ack {
             ack.check(&format!("{path}.ack"), contender)?;
         }
@@ -205,7 +216,7 @@ impl Flow {
             return Err(error(format!("{path}.copies"), "0: give at least 1, or leave the flow out"));
         }
         match self.size {
-            None if self.page.is_some() => Ok(()),
+            None if self.page.is_some() || self.mqtt.is_some() => Ok(()),
             None if scenario.duration.is_none() => {
                 Err(error(path, "an unlimited flow needs an end: give it a size, or the scenario a duration"))
             }

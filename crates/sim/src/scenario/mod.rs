@@ -8,6 +8,7 @@ mod flow;
 mod link;
 mod load;
 mod measured;
+mod mqtt;
 mod place;
 mod presets;
 mod probe;
@@ -25,6 +26,7 @@ pub use link::{
 };
 pub use load::{Load, LoadKind, Periods, Ways};
 pub use measured::{Measured, Origin, Shape, Share};
+pub use mqtt::{Arrival, Batching, BrokerSpec, Discard, Mqtt, MqttStreams, MqttVersion, PUBLISHERS_START, Session};
 pub use place::{Pairs, Side};
 pub use presets::{Preset, Setting};
 pub use probe::{Probe, ProbeKind, ProbeMode};
@@ -77,6 +79,9 @@ pub struct Scenario {
     /// The flows, each from a server to a client.
     #[serde(default)]
     pub flows: Vec<Flow>,
+    /// Brokers that are not as they are by default, for flows with `mqtt`.
+    #[serde(default)]
+    pub brokers: Vec<BrokerSpec>,
     /// Small exchanges that measure the round-trip time.
     #[serde(default)]
     pub probes: Vec<Probe>,
@@ -241,6 +246,9 @@ impl Scenario {
         }
         for (i, flow) in self.flows.iter().enumerate() {
             flow.check(&format!("flows[{i}]"), self)?;
+        }
+        for (i, broker) in self.brokers.iter().enumerate() {
+            broker.check(&format!("brokers[{i}]"), self)?;
         }
         for (i, probe) in self.probes.iter().enumerate() {
             probe.check(&format!("probes[{i}]"), self)?;

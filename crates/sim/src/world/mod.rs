@@ -107,7 +107,7 @@ impl World {
         let mut tables = Tables::new(topology, entries, reserved);
         let mut processes = Vec::with_capacity(spawns.len());
         for (number, spawn) in (0..).zip(spawns) {
-            if let Some(port) = spawn.port {
+            for &port in &spawn.ports {
                 tables.listen(spawn.node, port, number);
             }
             let process = Process::new(spawn);
@@ -267,9 +267,9 @@ impl World {
     #[cold]
     fn accept(&mut self, node: NodeId, packet: Packet<Body>) -> Option<usize> {
         let connection = packet.flow.connection;
-        let made = self.tables.listener(connection, node).and_then(|process| {
+        let made = self.tables.listener(connection, node).and_then(|(process, port)| {
             let table = &mut self.processes[process as usize].table;
-            Some((process, table.make(Role::Server, connection).ok()?))
+            Some((process, table.make(Role::Server, connection, port).ok()?))
         });
         let Some((process, socket)) = made else {
             self.stray += 1;

@@ -6,6 +6,7 @@ use haltere_net::topology::NodeId;
 use haltere_net::{Address, ConnectionId, Cx, FlowKey, PathId, Time};
 use haltere_transport::path::{AddressChange, PathError};
 use haltere_transport::{CloseReason, Endpoint, Event, Role, Stats};
+use std::collections::BTreeMap;
 
 /// Number of a socket of a process. The number of one that was released may be given to another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -13,11 +14,11 @@ pub struct SocketId(pub u32);
 
 /// Makes the transports of a process's connections.
 pub trait Transports: Send {
-    /// The transport of one end of a connection; `number` counts the connections that the process had before.
+    /// The transport of one end of a connection to `port`; `number` counts the connections that the process had before.
     ///
     /// # Errors
     /// Why there is none.
-    fn endpoint(&mut self, role: Role, number: u32) -> Result<Box<dyn Endpoint>, String>;
+    fn endpoint(&mut self, role: Role, number: u32, port: Port) -> Result<Box<dyn Endpoint>, String>;
 }
 
 /// What the packets of a path of a connection are sent with.
@@ -33,6 +34,8 @@ pub(super) struct SocketPath {
 pub(super) struct Socket {
     pub endpoint: Box<dyn Endpoint>,
     pub connection: ConnectionId,
+    /// The port that the connection was opened to.
+    pub port: Port,
     /// By the path's number.
     pub paths: Vec<Option<SocketPath>>,
     /// Bytes of it in interfaces of its node that credit.
@@ -107,8 +110,8 @@ pub(super) struct SocketTable {
     /// The number of the first connection that it opens, if that was fixed beforehand.
     pub first: Option<ConnectionId>,
     made: u32,
-    /// What released sockets had counted.
-    released: Stats,
+    /// What released sockets had counted, by the port of their connection.
+    released: BTreeMap<Port, Stats>,
 }
 
 impl SocketTable {
@@ -123,17 +126,18 @@ impl SocketTable {
             transports,
             first,
             made: 0,
-            released: Stats::default(),
+            released: BTreeMap::new(),
         }
     }
 
-    /// A new socket with a transport of this role.
-    pub fn make(&mut self, role: Role, connection: ConnectionId) -> Result<SocketId, String> {
-        let endpoint = self.transports.endpoint(role, self.made)?;
+    /// A new socket with a transport of this role, of a connection to this port.
+    pub fn make(&mut self, role: Role, connection: ConnectionId, port: Port) -> Result<SocketId, String> {
+        let endpoint = self.transports.endpoint(role, self.made, port)?;
         self.made += 1;
         let socket = Some(Socket {
             endpoint,
             connection,
+            port,
             paths: Vec::new(),
             below: 0,
             below_paths: Vec::new(),
@@ -278,14 +282,23 @@ impl SocketTable {
         let socket = self.sockets.get_mut(id as usize)?.take()?;
         self.active.retain(|&other| other != id);
         self.free.push(id);
-        self.released = std::mem::take(&mut self.released).and(socket.endpoint.stats());
+        let released = self.released.entry(socket.port).or_default();
+        *released = std::mem::take(released).and(socket.endpoint.stats());
         self.set_timer(id, Time::NEVER);
         Some(socket.connection)
     }
 
     /// What all its sockets counted, those of the past too.
     pub fn stats(&self) -> Stats {
-        self.sockets.iter().flatten().map(|s| s.endpoint.stats()).fold(self.released.clone(), Stats::and)
+        let released = self.released.values().cloned().fold(Stats::default(), Stats::and);
+        self.sockets.iter().flatten().map(|s| s.endpoint.stats()).fold(released, Stats::and)
+    }
+
+    /// The same for connections to a port.
+    pub fn stats_at(&self, port: Port) -> Stats {
+        let released = self.released.get(&port).cloned().unwrap_or_default();
+        let those = self.sockets.iter().flatten().filter(|s| s.port == port);
+        those.map(|s| s.endpoint.stats()).fold(released, Stats::and)
     }
 
     /// Those that there are.
@@ -322,7 +335,7 @@ impl Sockets<'_> {
             None => self.tables.reserve(),
         };
         let flow = FlowKey { source, destination: to.address, connection };
-        let socket = self.table.make(Role::Client, connection).map_err(|_| CloseReason::NoTransport)?;
+        let socket = self.table.make(Role::Client, connection, to.port).map_err(|_| CloseReason::NoTransport)?;
         self.tables.open(connection, SocketRef { process: self.process, socket: socket.0 }, self.node, to.port);
         if let Some(made) = self.table.get_mut(socket.0) {
             made.paths.push(Some(SocketPath { route, first, flow }));
@@ -414,6 +427,11 @@ impl Sockets<'_> {
     /// Which connection a socket is one end of. Both ends know it by this number.
     pub fn connection(&self, socket: SocketId) -> Option<ConnectionId> {
         self.table.get(socket.0).map(|s| s.connection)
+    }
+
+    /// The port that a socket's connection was opened to.
+    pub fn port(&self, socket: SocketId) -> Option<Port> {
+        self.table.get(socket.0).map(|s| s.port)
     }
 
     /// Forgets a socket, whatever its state: nothing is sent any more, and what comes for it is dropped and counted.

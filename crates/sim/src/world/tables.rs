@@ -196,10 +196,10 @@ impl Tables {
         if client { Role::Server } else { Role::Client }
     }
 
-    /// The process that would accept a connection.
-    pub fn listener(&self, connection: ConnectionId, at: NodeId) -> Option<u32> {
+    /// The process that would accept a connection, and the port on which it listens.
+    pub fn listener(&self, connection: ConnectionId, at: NodeId) -> Option<(u32, Port)> {
         let known = self.connections[connection.0 as usize].as_ref()?;
-        self.listeners.get(&(at, known.port)).copied()
+        self.listeners.get(&(at, known.port)).map(|process| (*process, known.port))
     }
 
     /// A connection was accepted.

@@ -1,0 +1,225 @@
+//! What a broker does with each packet.
+
+use super::session::SessionId;
+use super::{Broker, Farewell, Timer, refusal};
+use crate::channel::Lane;
+use crate::delivery::Acked;
+use crate::packet::{
+    Connack, Connect, Message, Packet, PacketId, Publish, Step, Subscription, Version, Violation, reason,
+};
+use haltere_net::{Span, Time};
+use std::sync::Arc;
+
+/// The beginning of filters of shared subscriptions (section 4.8.2), which this broker does not have.
+const SHARED: &str = "$share/";
+
+impl Broker {
+    pub(super) fn on_packet(&mut self, number: u32, lane: Lane, packet: Packet, now: Time) -> Result<(), Violation> {
+        let Some(link) = self.link(number) else { return Ok(()) };
+        let version = link.channel.version().unwrap_or_default();
+        let Some(session) = link.session else {
+            return match packet {
+                Packet::Connect(connect) => self.on_connect(number, *connect, now),
+                _ => Err(Violation::protocol("the first packet is not CONNECT")),
+            };
+        };
+        match packet {
+            // [MQTT-3.1.0-2]
+            Packet::Connect(_) => Err(Violation::protocol("a second CONNECT")),
+            Packet::Publish(publish) => self.on_publish(number, session, lane, publish),
+            Packet::Ack(Step::Pubrel, id, _) => {
+                let Some(session) = self.sessions.get_mut(session) else { return Ok(()) };
+                let reply = session.inbox.on_release(version, id);
+                self.send(number, lane, &reply)
+            }
+            Packet::Ack(step, id, code) => {
+                let Some(state) = self.sessions.get_mut(session) else { return Ok(()) };
+                if let Acked::Reply(reply) = state.outbox.on_ack(version, step, id, code) {
+                    self.send(number, lane, &reply)?;
+                }
+                self.pump(session);
+                Ok(())
+            }
+            Packet::Subscribe(id, asked) => self.on_subscribe(number, session, lane, id, asked),
+            Packet::Unsubscribe(id, filters) => self.on_unsubscribe(number, session, lane, id, &filters),
+            // [MQTT-3.12.4-1]
+            Packet::Pingreq => self.send(number, lane, &Packet::Pingresp),
+            Packet::Disconnect(code) => {
+                let will = code == reason::DISCONNECT_WITH_WILL;
+                if let Some(link) = self.link(number) {
+                    link.channel.close();
+                }
+                self.wants_to_send(number);
+                // [MQTT-3.14.4-3]
+                self.detach(number, if will { Farewell::Will } else { Farewell::Silent }, now);
+                Ok(())
+            }
+            _ => Err(Violation::protocol("a packet that a client does not send")),
+        }
+    }
+
+    fn send(&mut self, number: u32, lane: Lane, packet: &Packet) -> Result<(), Violation> {
+        if let Some(link) = self.link(number) {
+            link.channel.send(lane, packet)?;
+        }
+        self.wants_to_send(number);
+        Ok(())
+    }
+
+    /// Says that the client is refused, and closes the connection `[MQTT-3.2.2-7]`.
+    fn refuse(&mut self, number: u32, code: u8) -> Result<(), Violation> {
+        let Some(link) = self.link(number) else { return Ok(()) };
+        let control = link.channel.control();
+        link.channel.send(control, &Packet::Connack(refusal(code)))?;
+        link.channel.close();
+        self.wants_to_send(number);
+        Ok(())
+    }
+
+    fn on_connect(&mut self, number: u32, mut connect: Connect, now: Time) -> Result<(), Violation> {
+        let version = connect.version;
+        let mut assigned = None;
+        if connect.client_id.is_empty() {
+            if version == Version::V311 && !connect.clean {
+                // 3.1.1: [MQTT-3.1.3-8]
+                return self.refuse(number, 0x02);
+            }
+            // [MQTT-3.1.3-6], [MQTT-3.1.3-7]
+            self.given += 1;
+            connect.client_id = Arc::from(format!("auto-{}", self.given));
+            assigned = (version == Version::V5).then(|| connect.client_id.clone());
+        }
+        let earlier = self.sessions.of_client(&connect.client_id);
+        if let Some(other) = earlier.and_then(|id| self.sessions.get(id)?.link) {
+            self.take_over(other, now);
+        }
+        // It may have ended with its connection.
+        let earlier = self.sessions.of_client(&connect.client_id);
+        if let Some(id) = earlier.filter(|_| connect.clean) {
+            // [MQTT-3.1.2-4]
+            self.sessions.remove(id);
+        }
+        let kept = self.sessions.of_client(&connect.client_id);
+        let (window, limit) = (self.config.window.min(connect.receive_maximum), self.config.queue);
+        let id = kept.unwrap_or_else(|| self.sessions.create(&connect.client_id, window, limit));
+        if let Some(session) = self.sessions.get_mut(id) {
+            (session.link, session.expiry, session.expires) = (Some(number), connect.session_expiry, None);
+            session.outbox.set_window(window);
+        }
+        let connack = Connack {
+            // [MQTT-3.2.2-2], [MQTT-3.2.2-3]
+            session_present: kept.is_some(),
+            code: reason::SUCCESS,
+            receive_maximum: self.config.receive_maximum,
+            topic_alias_maximum: self.config.topic_alias_maximum,
+            assigned_client_id: assigned,
+        };
+        if let Some(link) = self.link(number) {
+            (link.session, link.will, link.keep_alive) = (Some(id), connect.will, connect.keep_alive);
+            link.channel.set_given_maximum(connect.topic_alias_maximum);
+            // [MQTT-3.2.0-1]
+            link.channel.send(link.channel.control(), &Packet::Connack(connack))?;
+        }
+        self.wants_to_send(number);
+        if connect.keep_alive > 0 {
+            let due = now + Span::from_millis(1500 * u64::from(connect.keep_alive));
+            self.timers.insert((due, Timer::KeepAlive(number)));
+        }
+        self.resume(number, id)
+    }
+
+    /// Another connection uses the client identifier: the earlier one is closed `[MQTT-3.1.4-3]`.
+    fn take_over(&mut self, number: u32, now: Time) {
+        if let Some(link) = self.link(number) {
+            if link.channel.version() == Some(Version::V5) {
+                // What cannot be said is left out.
+                let _ = link.channel.send(link.channel.control(), &Packet::Disconnect(reason::SESSION_TAKEN_OVER));
+            }
+            link.channel.close();
+        }
+        self.wants_to_send(number);
+        self.detach(number, Farewell::Will, now);
+    }
+
+    /// Sends again what was in flight when the last connection was lost, then what has waited.
+    fn resume(&mut self, number: u32, id: SessionId) -> Result<(), Violation> {
+        let again = self.sessions.get_mut(id).map(|session| session.outbox.resume()).unwrap_or_default();
+        if let Some(link) = self.link(number) {
+            for packet in again {
+                match packet {
+                    Packet::Publish(publish) => link.channel.publish(publish)?,
+                    other => link.channel.send(link.channel.control(), &other)?,
+                }
+            }
+        }
+        self.pump(id);
+        Ok(())
+    }
+
+    fn on_publish(&mut self, number: u32, id: SessionId, lane: Lane, mut publish: Publish) -> Result<(), Violation> {
+        let Some(link) = self.link(number) else { return Ok(()) };
+        link.channel.resolve(&mut publish)?;
+        let maximum = match link.channel.version() {
+            Some(Version::V5) => self.config.receive_maximum,
+            _ => u16::MAX,
+        };
+        let Some(session) = self.sessions.get_mut(id) else { return Ok(()) };
+        let taken = session.inbox.on_publish(&publish, maximum)?;
+        if let Some(reply) = &taken.reply {
+            self.send(number, lane, reply)?;
+        }
+        if taken.new {
+            self.publish(publish.message, Some(id));
+        }
+        Ok(())
+    }
+
+    fn on_subscribe(
+        &mut self,
+        number: u32,
+        id: SessionId,
+        lane: Lane,
+        packet: PacketId,
+        asked: Vec<Subscription>,
+    ) -> Result<(), Violation> {
+        let v5 = self.link(number).is_some_and(|link| link.channel.version() == Some(Version::V5));
+        let mut codes = Vec::with_capacity(asked.len());
+        let mut retained: Vec<Message> = Vec::new();
+        for subscription in asked {
+            if subscription.filter.starts_with(SHARED) {
+                // Shared subscriptions are not supported.
+                codes.push(if v5 { 0x9E } else { 0x80 });
+                continue;
+            }
+            codes.push(subscription.qos as u8);
+            let (filter, most) = (subscription.filter.clone(), subscription.qos);
+            let handling = subscription.retain_handling;
+            let new = self.sessions.subscribe(id, subscription);
+            // [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11]
+            if handling == 0 || handling == 1 && new {
+                let matching = self.retained.matching(&filter);
+                retained.extend(matching.map(|m| Message { qos: m.qos.min(most), retain: true, ..m.clone() }));
+            }
+        }
+        // [MQTT-3.8.4-1], [MQTT-3.8.4-2], [MQTT-3.8.4-6]
+        self.send(number, lane, &Packet::Suback(packet, codes))?;
+        for message in retained {
+            self.deliver(id, message);
+        }
+        Ok(())
+    }
+
+    fn on_unsubscribe(
+        &mut self,
+        number: u32,
+        id: SessionId,
+        lane: Lane,
+        packet: PacketId,
+        filters: &[Arc<str>],
+    ) -> Result<(), Violation> {
+        let code = |there: bool| if there { reason::SUCCESS } else { reason::NO_SUBSCRIPTION_EXISTED };
+        let codes = filters.iter().map(|filter| code(self.sessions.unsubscribe(id, filter))).collect();
+        // [MQTT-3.10.4-4], [MQTT-3.10.4-5]
+        self.send(number, lane, &Packet::Unsuback(packet, codes))
+    }
+}

@@ -1,0 +1,249 @@
+//! A network connection as client and broker use it: streams, topic aliases, and bytes that wait to be sent.
+//!
+//! MQTT is defined for one ordered stream. Over QUIC, a connection may have several: the first one, which the client opens
+//! and which carries CONNECT, is the control stream; further ones carry PUBLISH packets and what acknowledges them. Brokers
+//! that do this (EMQX: "MQTT over QUIC multi-streams") leave it to the client to open streams; here either end opens those
+//! for the messages that it sends.
+
+use crate::codec::{self, Decoder};
+use crate::packet::{Packet, Publish, QoS, Step, Version, Violation, reason};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// Which stream carries a message.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Streams {
+    /// The control stream carries all.
+    #[default]
+    One,
+    /// Each topic has a stream.
+    Topic,
+    /// Each message has a stream.
+    Message,
+}
+
+/// A stream of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Lane {
+    /// Whether this end has opened it.
+    pub ours: bool,
+    /// Its number among those that the same end has opened.
+    pub number: u32,
+}
+
+/// What is to be done with the network connection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Output {
+    /// These bytes are to be sent.
+    Bytes {
+        /// On this stream, which is opened if it is new.
+        lane: Lane,
+        /// The bytes.
+        bytes: Vec<u8>,
+        /// Whether they are the stream's last ones.
+        finish: bool,
+    },
+    /// The connection is to be closed once everything was sent.
+    Close,
+}
+
+/// One end of a network connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Channel {
+    control: Lane,
+    streams: Streams,
+    version: Option<Version>,
+    largest: usize,
+    decoders: BTreeMap<Lane, Decoder>,
+    lanes: BTreeMap<Arc<str>, u32>,
+    next_lane: u32,
+    /// Aliases that the peer has given, and how many it may give.
+    heard: BTreeMap<u16, Arc<str>>,
+    heard_maximum: u16,
+    /// Aliases that this end has given, and how many it may give.
+    given: BTreeMap<Arc<str>, u16>,
+    given_maximum: u16,
+    output: VecDeque<Output>,
+    closed: bool,
+}
+
+impl Channel {
+    /// The client's end. It accepts so many topic aliases.
+    pub fn client(version: Version, streams: Streams, aliases: u16) -> Channel {
+        Channel::new(Lane { ours: true, number: 0 }, Some(version), streams, codec::LARGEST, aliases)
+    }
+
+    /// The broker's end. It accepts so many topic aliases, and packets of at most `largest` bytes.
+    pub fn broker(streams: Streams, largest: usize, aliases: u16) -> Channel {
+        Channel::new(Lane { ours: false, number: 0 }, None, streams, largest, aliases)
+    }
+
+    fn new(control: Lane, version: Option<Version>, streams: Streams, largest: usize, heard_maximum: u16) -> Channel {
+        let (decoders, lanes, heard, given, output) = Default::default();
+        let next_lane = u32::from(control.ours);
+        let (given_maximum, closed) = (0, false);
+        Channel {
+            control,
+            streams,
+            version,
+            largest,
+            decoders,
+            lanes,
+            next_lane,
+            heard,
+            heard_maximum,
+            given,
+            given_maximum,
+            output,
+            closed,
+        }
+    }
+
+    /// The control stream.
+    pub fn control(&self) -> Lane {
+        self.control
+    }
+
+    /// The version, once it is known.
+    pub fn version(&self) -> Option<Version> {
+        self.version
+    }
+
+    /// Whether the connection was closed from this end.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// The peer takes so many topic aliases.
+    pub fn set_given_maximum(&mut self, maximum: u16) {
+        self.given_maximum = maximum;
+    }
+
+    /// Takes bytes that have arrived.
+    pub fn push(&mut self, lane: Lane, bytes: &[u8]) {
+        let (version, largest) = (self.version, self.largest);
+        self.decoders.entry(lane).or_insert_with(|| Decoder::new(version, largest)).push(bytes);
+    }
+
+    /// The next packet that is complete, and its stream. Streams wait for the CONNECT on the control stream.
+    pub fn next_packet(&mut self) -> Result<Option<(Lane, Packet)>, Violation> {
+        if self.version.is_none() {
+            let Some(decoder) = self.decoders.get_mut(&self.control) else { return Ok(None) };
+            let packet = decoder.next_packet()?;
+            self.version = decoder.version();
+            return Ok(packet.map(|packet| (self.control, packet)));
+        }
+        for (lane, decoder) in self.decoders.iter_mut().filter(|(_, decoder)| decoder.waiting() > 0) {
+            if let Some(version) = self.version {
+                decoder.set_version(version);
+            }
+            if let Some(packet) = decoder.next_packet()? {
+                return Ok(Some((*lane, packet)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The peer has sent all of a stream. This end finishes it too.
+    pub fn on_finished(&mut self, lane: Lane) {
+        if self.decoders.get(&lane).is_none_or(|decoder| decoder.waiting() == 0) {
+            self.decoders.remove(&lane);
+        }
+        if !lane.ours && lane != self.control {
+            self.write(lane, &[], true);
+        }
+    }
+
+    /// Gives a message its topic, if an alias stands for it.
+    pub fn resolve(&mut self, publish: &mut Publish) -> Result<(), Violation> {
+        let Some(alias) = publish.alias else { return Ok(()) };
+        if alias == 0 || alias > self.heard_maximum {
+            // [MQTT-3.3.2-8], [MQTT-3.3.2-9], [MQTT-3.3.2-11]
+            let what = format!("topic alias {alias}: there may be {}", self.heard_maximum);
+            return Err(Violation::new(reason::TOPIC_ALIAS_INVALID, what));
+        }
+        if publish.message.topic.is_empty() {
+            let known = self.heard.get(&alias).cloned();
+            publish.message.topic = known.ok_or_else(|| Violation::protocol(format!("unknown topic alias {alias}")))?;
+        } else {
+            self.heard.insert(alias, publish.message.topic.clone());
+        }
+        publish.alias = None;
+        Ok(())
+    }
+
+    /// Sends a packet on a stream.
+    pub fn send(&mut self, lane: Lane, packet: &Packet) -> Result<(), Violation> {
+        let mut bytes = Vec::new();
+        // Who speaks another version at least knows the older one.
+        codec::encode(self.version.unwrap_or(Version::V311), packet, &mut bytes)?;
+        let last = match packet {
+            Packet::Publish(publish) => publish.message.qos != QoS::ExactlyOnce,
+            Packet::Ack(Step::Pubrel, ..) => true,
+            _ => false,
+        };
+        let finish = self.streams == Streams::Message && lane.ours && lane != self.control && last;
+        self.write(lane, &bytes, finish);
+        Ok(())
+    }
+
+    /// Sends a message on the stream that is its own, with a topic alias if the peer takes another.
+    pub fn publish(&mut self, mut publish: Publish) -> Result<(), Violation> {
+        let lane = match self.streams {
+            Streams::One => self.control,
+            Streams::Topic => {
+                let next = &mut self.next_lane;
+                let new = || {
+                    *next += 1;
+                    *next - 1
+                };
+                Lane { ours: true, number: *self.lanes.entry(publish.message.topic.clone()).or_insert_with(new) }
+            }
+            Streams::Message => {
+                self.next_lane += 1;
+                Lane { ours: true, number: self.next_lane - 1 }
+            }
+        };
+        // Between streams there is no order, so that an alias could come before the packet that gives it.
+        if self.version == Some(Version::V5) && self.streams != Streams::Message {
+            let topic = &publish.message.topic;
+            let given = self.given.get(topic).copied();
+            if given.is_none() && self.given.len() < usize::from(self.given_maximum) {
+                let alias = self.given.len() as u16 + 1;
+                self.given.insert(topic.clone(), alias);
+                publish.alias = Some(alias);
+            } else if given.is_some() {
+                publish.alias = given;
+                publish.message.topic = "".into();
+            }
+        }
+        self.send(lane, &Packet::Publish(publish))
+    }
+
+    fn write(&mut self, on: Lane, more: &[u8], last: bool) {
+        if self.closed {
+            return;
+        }
+        if let Some(Output::Bytes { lane, bytes, finish }) = self.output.back_mut()
+            && *lane == on
+            && !*finish
+        {
+            bytes.extend_from_slice(more);
+            *finish = last;
+            return;
+        }
+        self.output.push_back(Output::Bytes { lane: on, bytes: more.to_vec(), finish: last });
+    }
+
+    /// Closes the connection after what was sent.
+    pub fn close(&mut self) {
+        if !std::mem::replace(&mut self.closed, true) {
+            self.output.push_back(Output::Close);
+        }
+    }
+
+    /// What is to be done next.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.output.pop_front()
+    }
+}

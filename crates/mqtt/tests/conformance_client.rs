@@ -1,0 +1,375 @@
+//! What the standard demands of a client. Each test is called after the statement of MQTT 5.0 that it checks.
+
+use haltere_mqtt::client::{Batch, Event};
+use haltere_mqtt::codec::{Decoder, LARGEST, encode};
+use haltere_mqtt::packet::{Connack, Packet, PacketId, Publish, Step, Subscription, reason};
+use haltere_mqtt::{Client, ClientConfig, Lane, Message, Output, QoS, Streams, Version};
+use haltere_net::{Span, Time};
+
+const BOTH: [Version; 2] = [Version::V311, Version::V5];
+const CONTROL: Lane = Lane { ours: true, number: 0 };
+
+fn id(number: u16) -> PacketId {
+    PacketId::new(number).unwrap()
+}
+
+fn message(topic: &str, qos: QoS) -> Message {
+    Message { topic: topic.into(), payload: b"x".to_vec().into(), qos, retain: false }
+}
+
+/// A client, and a broker that says whatever a test wants.
+struct Bench {
+    client: Client,
+    version: Version,
+    now: Time,
+    closed: bool,
+}
+
+impl Bench {
+    /// A client that has sent CONNECT.
+    fn opened(version: Version, change: impl Fn(&mut ClientConfig)) -> Bench {
+        let mut config = ClientConfig { version, ..ClientConfig::new("c") };
+        change(&mut config);
+        let mut bench = Bench { client: Client::new(config), version, now: Time::ZERO, closed: false };
+        bench.client.open(bench.now).unwrap();
+        bench
+    }
+
+    /// A client that is connected.
+    fn online(version: Version, change: impl Fn(&mut ClientConfig)) -> Bench {
+        let mut bench = Bench::opened(version, change);
+        bench.accept(|_| {});
+        bench.heard();
+        bench.events();
+        bench
+    }
+
+    fn accept(&mut self, change: impl Fn(&mut Connack)) {
+        let mut connack = Connack {
+            session_present: false,
+            code: 0,
+            receive_maximum: u16::MAX,
+            topic_alias_maximum: 0,
+            assigned_client_id: None,
+        };
+        change(&mut connack);
+        self.say(&Packet::Connack(connack));
+    }
+
+    fn say(&mut self, packet: &Packet) {
+        let mut bytes = Vec::new();
+        encode(self.version, packet, &mut bytes).unwrap();
+        self.client.on_bytes(CONTROL, &bytes, self.now);
+    }
+
+    fn give(&mut self, number: u16, qos: QoS) {
+        let publish = Publish { dup: false, id: PacketId::new(number), message: message("t", qos), alias: None };
+        self.say(&Packet::Publish(publish));
+    }
+
+    /// What the client has said.
+    fn heard(&mut self) -> Vec<Packet> {
+        let mut decoder = Decoder::new(Some(self.version), LARGEST);
+        let mut packets = Vec::new();
+        while let Some(output) = self.client.poll_output() {
+            match output {
+                Output::Bytes { bytes, .. } => decoder.push(&bytes),
+                Output::Close => self.closed = true,
+            }
+        }
+        while let Some(packet) = decoder.next_packet().unwrap() {
+            packets.push(packet);
+        }
+        packets
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        std::iter::from_fn(|| self.client.poll_event()).collect()
+    }
+
+    fn messages(&mut self) -> usize {
+        self.events().into_iter().filter(|event| matches!(event, Event::Message(_))).count()
+    }
+
+    fn publish(&mut self, qos: QoS) {
+        self.client.publish(message("t", qos), self.now).unwrap();
+    }
+
+    fn pass(&mut self, span: Span) {
+        self.now += span;
+        if self.client.next_wake() <= self.now {
+            self.client.on_wake(self.now);
+        }
+    }
+}
+
+#[test]
+fn mqtt_3_1_0_1_the_first_packet_is_connect() {
+    for version in BOTH {
+        let mut bench = Bench::opened(version, |_| {});
+        bench.publish(QoS::AtMostOnce);
+        let heard = bench.heard();
+        assert!(matches!(&heard[..], [Packet::Connect(connect)] if &*connect.client_id == "c"), "{heard:?}");
+    }
+}
+
+#[test]
+fn an_eager_client_sends_messages_after_connect() {
+    for version in BOTH {
+        let mut bench = Bench::opened(version, |config| config.eager = true);
+        bench.publish(QoS::AtLeastOnce);
+        assert!(matches!(&bench.heard()[..], [Packet::Connect(_), Packet::Publish(_)]));
+        bench.accept(|_| {});
+        assert_eq!(bench.heard(), [], "nothing is sent twice");
+        assert_eq!(bench.client.pending(), 1);
+    }
+}
+
+#[test]
+fn mqtt_2_2_1_3_packet_identifiers_are_neither_0_nor_in_use() {
+    let mut bench = Bench::online(Version::V5, |_| {});
+    for _ in 0..70_000_u32 {
+        bench.publish(QoS::AtLeastOnce);
+        let heard = bench.heard();
+        let [Packet::Publish(publish)] = &heard[..] else { panic!("{heard:?}") };
+        let number = publish.id.unwrap();
+        // The first message is never acknowledged.
+        assert!(bench.client.pending() == 1 || number != id(1));
+        if number != id(1) {
+            bench.say(&Packet::Ack(Step::Puback, number, 0));
+        }
+        bench.events();
+    }
+}
+
+#[test]
+fn mqtt_3_1_2_20_a_silent_client_sends_pingreq() {
+    for version in BOTH {
+        let mut bench = Bench::online(version, |config| config.keep_alive = 10);
+        bench.pass(Span::from_secs(6));
+        bench.publish(QoS::AtMostOnce);
+        bench.heard();
+        bench.pass(Span::from_millis(9_999));
+        assert_eq!(bench.heard(), []);
+        bench.pass(Span::from_millis(1));
+        assert_eq!(bench.heard(), [Packet::Pingreq]);
+        bench.say(&Packet::Pingresp);
+        bench.pass(Span::from_secs(10));
+        assert_eq!(bench.heard(), [Packet::Pingreq]);
+        bench.pass(Span::from_secs(10));
+        bench.heard();
+        assert!(bench.closed, "no PINGRESP came");
+    }
+}
+
+#[test]
+fn mqtt_3_2_0_2_a_second_connack_ends_the_connection() {
+    for version in BOTH {
+        let mut bench = Bench::online(version, |_| {});
+        bench.accept(|_| {});
+        bench.heard();
+        assert!(bench.closed);
+    }
+}
+
+#[test]
+fn mqtt_3_2_2_4_a_session_after_clean_start_ends_the_connection() {
+    for version in BOTH {
+        let mut bench = Bench::opened(version, |_| {});
+        bench.accept(|connack| connack.session_present = true);
+        bench.heard();
+        assert!(bench.closed);
+    }
+}
+
+#[test]
+fn mqtt_3_2_2_5_a_lost_session_is_forgotten() {
+    for version in BOTH {
+        for present in [true, false] {
+            let mut bench = Bench::online(version, |config| config.clean = false);
+            bench.publish(QoS::AtLeastOnce);
+            bench.heard();
+            bench.client.open(bench.now).unwrap();
+            bench.accept(|connack| connack.session_present = present);
+            let again = bench.heard();
+            assert_eq!(again.len(), 1 + usize::from(present), "{again:?}");
+            assert_eq!(bench.client.pending(), usize::from(present));
+        }
+    }
+}
+
+#[test]
+fn a_client_that_is_refused_says_so() {
+    for (version, code) in [(Version::V311, 5), (Version::V5, 0x87)] {
+        let mut bench = Bench::opened(version, |_| {});
+        bench.accept(|connack| connack.code = code);
+        assert_eq!(bench.events(), [Event::Refused(code)]);
+        bench.heard();
+        assert!(bench.closed);
+    }
+}
+
+#[test]
+fn mqtt_3_3_1_1_and_4_4_0_1_what_was_not_acknowledged_is_sent_again_in_order() {
+    for version in BOTH {
+        let mut bench = Bench::online(version, |config| config.clean = false);
+        for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce, QoS::AtMostOnce, QoS::ExactlyOnce] {
+            bench.publish(qos);
+        }
+        bench.heard();
+        bench.say(&Packet::Ack(Step::Pubrec, id(2), 0));
+        bench.heard();
+        bench.client.open(bench.now).unwrap();
+        bench.accept(|connack| connack.session_present = true);
+        let again: Vec<String> = bench.heard()[1..]
+            .iter()
+            .map(|packet| match packet {
+                Packet::Publish(p) => format!("PUBLISH {} dup {}", p.id.unwrap(), p.dup),
+                Packet::Ack(Step::Pubrel, id, _) => format!("PUBREL {id}"),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(again, ["PUBLISH 1 dup true", "PUBREL 2", "PUBLISH 3 dup true"]);
+    }
+}
+
+#[test]
+fn mqtt_3_3_2_2_a_topic_name_with_wildcards_is_refused_at_the_call() {
+    let mut bench = Bench::online(Version::V5, |_| {});
+    for topic in ["a/#", "+", "", "a\0"] {
+        assert!(bench.client.publish(message(topic, QoS::AtMostOnce), bench.now).is_err(), "{topic:?}");
+    }
+    assert!(bench.client.subscribe(&[Subscription::new("a/#/b", QoS::AtMostOnce)], bench.now).is_err());
+    assert_eq!(bench.heard(), []);
+}
+
+#[test]
+fn mqtt_3_3_2_9_no_more_topic_aliases_are_given_than_the_broker_takes() {
+    let mut bench = Bench::opened(Version::V5, |_| {});
+    bench.accept(|connack| connack.topic_alias_maximum = 2);
+    bench.heard();
+    let mut said = Vec::new();
+    for topic in ["a", "b", "c", "a", "b", "c"] {
+        bench.client.publish(message(topic, QoS::AtMostOnce), bench.now).unwrap();
+        for packet in bench.heard() {
+            let Packet::Publish(publish) = packet else { panic!("{packet:?}") };
+            said.push((publish.message.topic.to_string(), publish.alias));
+        }
+    }
+    let text = |topic: &str, alias| (topic.to_string(), alias);
+    let wanted = [("a", Some(1)), ("b", Some(2)), ("c", None), ("", Some(1)), ("", Some(2)), ("c", None)];
+    assert_eq!(said, wanted.map(|(topic, alias)| text(topic, alias)));
+}
+
+#[test]
+fn mqtt_3_3_4_7_no_more_messages_are_in_flight_than_the_broker_takes() {
+    let mut bench = Bench::opened(Version::V5, |_| {});
+    bench.accept(|connack| connack.receive_maximum = 2);
+    bench.heard();
+    for _ in 0..4 {
+        bench.publish(QoS::ExactlyOnce);
+    }
+    assert_eq!(bench.heard().len(), 2);
+    bench.say(&Packet::Ack(Step::Pubrec, id(1), 0));
+    assert_eq!(bench.heard(), [Packet::Ack(Step::Pubrel, id(1), 0)], "PUBREC does not free a place");
+    bench.say(&Packet::Ack(Step::Pubcomp, id(1), 0));
+    assert!(matches!(&bench.heard()[..], [Packet::Publish(_)]));
+}
+
+#[test]
+fn mqtt_4_3_2_5_and_4_3_3_10_copies_are_told_from_new_messages() {
+    for version in BOTH {
+        let mut bench = Bench::online(version, |_| {});
+        bench.give(1, QoS::AtLeastOnce);
+        bench.give(1, QoS::AtLeastOnce);
+        assert_eq!(bench.messages(), 2);
+        bench.give(2, QoS::ExactlyOnce);
+        bench.give(2, QoS::ExactlyOnce);
+        assert_eq!(bench.messages(), 1);
+        let answers = bench.heard();
+        let steps: Vec<_> =
+            answers.iter().map(|p| if let Packet::Ack(step, ..) = p { *step } else { panic!() }).collect();
+        assert_eq!(steps, [Step::Puback, Step::Puback, Step::Pubrec, Step::Pubrec]);
+    }
+}
+
+#[test]
+fn mqtt_4_3_3_6_a_message_is_not_sent_again_after_pubrel() {
+    for version in BOTH {
+        let mut bench = Bench::online(version, |config| config.clean = false);
+        bench.publish(QoS::ExactlyOnce);
+        bench.heard();
+        for _ in 0..2 {
+            bench.say(&Packet::Ack(Step::Pubrec, id(1), 0));
+            assert_eq!(bench.heard(), [Packet::Ack(Step::Pubrel, id(1), 0)]);
+        }
+    }
+}
+
+#[test]
+fn mqtt_4_4_0_2_a_refused_message_is_not_sent_again() {
+    let mut bench = Bench::online(Version::V5, |config| config.clean = false);
+    bench.publish(QoS::AtLeastOnce);
+    bench.publish(QoS::ExactlyOnce);
+    bench.heard();
+    bench.say(&Packet::Ack(Step::Puback, id(1), 0x97));
+    bench.say(&Packet::Ack(Step::Pubrec, id(2), 0x97));
+    assert_eq!(bench.client.pending(), 0);
+    assert_eq!(bench.heard(), []);
+}
+
+#[test]
+fn an_unknown_exchange_is_answered_so_that_the_broker_can_end_it() {
+    for (version, code) in [(Version::V311, 0), (Version::V5, reason::PACKET_ID_NOT_FOUND)] {
+        let mut bench = Bench::online(version, |_| {});
+        bench.say(&Packet::Ack(Step::Pubrec, id(9), 0));
+        bench.say(&Packet::Ack(Step::Pubrel, id(8), 0));
+        let wanted = [Packet::Ack(Step::Pubrel, id(9), code), Packet::Ack(Step::Pubcomp, id(8), code)];
+        assert_eq!(bench.heard(), wanted);
+    }
+}
+
+#[test]
+fn mqtt_3_14_4_1_nothing_is_sent_after_disconnect() {
+    for version in BOTH {
+        let mut bench = Bench::online(version, |_| {});
+        bench.client.disconnect(bench.now).unwrap();
+        bench.publish(QoS::AtMostOnce);
+        assert_eq!(bench.heard(), [Packet::Disconnect(0)]);
+        assert!(bench.closed);
+    }
+}
+
+#[test]
+fn a_batch_leaves_when_it_is_full_or_old() {
+    let batch = Some(Batch { messages: 3, delay: Span::from_millis(50) });
+    let mut bench = Bench::online(Version::V5, |config| config.batch = batch);
+    bench.publish(QoS::AtMostOnce);
+    bench.publish(QoS::AtMostOnce);
+    assert_eq!(bench.heard().len(), 0);
+    bench.publish(QoS::AtMostOnce);
+    assert_eq!(bench.heard().len(), 3);
+    bench.publish(QoS::AtMostOnce);
+    bench.pass(Span::from_millis(49));
+    assert_eq!(bench.heard().len(), 0);
+    bench.pass(Span::from_millis(1));
+    assert_eq!(bench.heard().len(), 1);
+}
+
+#[test]
+fn each_topic_or_message_has_a_stream() {
+    for (streams, wanted) in [(Streams::One, [0; 4]), (Streams::Topic, [1, 2, 1, 2]), (Streams::Message, [1, 2, 3, 4])]
+    {
+        let mut bench = Bench::online(Version::V5, |config| config.streams = streams);
+        let mut numbers = Vec::new();
+        for topic in ["a", "b", "a", "b"] {
+            bench.client.publish(message(topic, QoS::AtMostOnce), bench.now).unwrap();
+            while let Some(output) = bench.client.poll_output() {
+                let Output::Bytes { lane, finish, .. } = output else { panic!() };
+                assert!(lane.ours && finish == (streams == Streams::Message));
+                numbers.push(lane.number);
+            }
+        }
+        assert_eq!(numbers, wanted);
+    }
+}

@@ -1,0 +1,142 @@
+//! Exactly once, at least once, at most once: whatever is lost, and whoever starts again.
+
+mod common;
+
+use common::{Net, message};
+use haltere_mqtt::packet::Subscription;
+use haltere_mqtt::{BrokerConfig, ClientConfig, Limit, QoS, Streams, Version};
+use proptest::prelude::*;
+
+#[test]
+fn a_message_of_each_qos_arrives_once_on_any_streams() {
+    for version in [Version::V311, Version::V5] {
+        for streams in [Streams::One, Streams::Topic, Streams::Message] {
+            let mut net = Net::new(BrokerConfig::default());
+            let config = |id| ClientConfig { version, streams, topic_alias_maximum: 3, ..ClientConfig::new(id) };
+            let (publisher, subscriber) = (net.add(config("p")), net.add(config("s")));
+            net.connect(subscriber);
+            net.settle();
+            let now = net.now;
+            net.peers[subscriber].client.subscribe(&[Subscription::new("a/+", QoS::ExactlyOnce)], now).unwrap();
+            net.settle();
+            net.connect(publisher);
+            for n in 0..30 {
+                let qos = QoS::of((n % 3) as u8).unwrap();
+                net.publish(publisher, message(["a/x", "a/y"][n as usize % 2], n, qos));
+            }
+            net.settle();
+            let got = net.peers[subscriber].numbers();
+            assert_eq!(got, (0..30).collect::<Vec<_>>(), "{version:?} {streams:?}");
+            assert_eq!(net.peers[publisher].client.pending(), 0);
+            assert_eq!(net.broker.pending("s"), Some((0, 0)));
+        }
+    }
+}
+
+/// What happens between two deliveries.
+#[derive(Clone, Copy, Debug)]
+enum Move {
+    Publish,
+    Up(usize),
+    Down(usize),
+    Cut(usize),
+    Connect(usize),
+    Restart,
+}
+
+fn moves() -> impl Strategy<Value = Vec<Move>> {
+    let one = prop_oneof![
+        6 => Just(Move::Publish),
+        12 => (0..2usize).prop_map(Move::Up),
+        12 => (0..2usize).prop_map(Move::Down),
+        2 => (0..2usize).prop_map(Move::Cut),
+        4 => (0..2usize).prop_map(Move::Connect),
+        1 => Just(Move::Restart),
+    ];
+    prop::collection::vec(one, 1..300)
+}
+
+/// Runs the moves with persistent sessions, then lets everything arrive. Returns how many were published, and what came.
+fn play(version: Version, streams: Streams, qos: QoS, moves: &[Move]) -> (u32, Vec<u32>) {
+    let queue = Limit { messages: usize::MAX, ..BrokerConfig::default().queue };
+    let mut net = Net::new(BrokerConfig { queue, window: 3, receive_maximum: 3, ..BrokerConfig::default() });
+    let config = |id| ClientConfig {
+        version,
+        streams,
+        clean: false,
+        session_expiry: u32::MAX,
+        // MQTT 3.1.1 has no Receive Maximum.
+        window: 3,
+        ..ClientConfig::new(id)
+    };
+    let (publisher, subscriber) = (net.add(config("p")), net.add(config("s")));
+    net.broker.add_session("s", &[Subscription::new("t", QoS::ExactlyOnce)]);
+    let mut published = 0;
+    for step in moves {
+        match *step {
+            Move::Publish => {
+                net.publish(publisher, message("t", published, qos));
+                published += 1;
+            }
+            Move::Up(i) => {
+                net.step_up(i);
+            }
+            Move::Down(i) => {
+                net.step_down(i);
+            }
+            Move::Cut(i) => net.cut(i),
+            Move::Connect(i) => net.connect(i),
+            Move::Restart => {
+                let now = net.now;
+                net.broker.restart(true, now);
+                for i in 0..2 {
+                    net.peers[i].connection = None;
+                    net.peers[i].client.lost();
+                    net.cut(i);
+                }
+            }
+        }
+    }
+    for i in [subscriber, publisher] {
+        net.connect(i);
+        net.settle();
+    }
+    assert_eq!(net.peers[publisher].client.pending(), 0, "everything is acknowledged in the end");
+    (published, net.peers[subscriber].numbers())
+}
+
+fn versions() -> impl Strategy<Value = (Version, Streams)> {
+    let streams = prop_oneof![Just(Streams::One), Just(Streams::Topic), Just(Streams::Message)];
+    (prop_oneof![Just(Version::V311), Just(Version::V5)], streams)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn qos_2_has_neither_a_duplicate_nor_a_gap((version, streams) in versions(), moves in moves()) {
+        let (published, mut got) = play(version, streams, QoS::ExactlyOnce, &moves);
+        if streams != Streams::One {
+            // Between streams there is no order.
+            got.sort_unstable();
+        }
+        prop_assert_eq!(got, (0..published).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn qos_1_has_no_gap((version, streams) in versions(), moves in moves()) {
+        let (published, mut got) = play(version, streams, QoS::AtLeastOnce, &moves);
+        got.sort_unstable();
+        got.dedup();
+        prop_assert_eq!(got, (0..published).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn qos_0_has_no_duplicate((version, streams) in versions(), moves in moves()) {
+        let (_, mut got) = play(version, streams, QoS::AtMostOnce, &moves);
+        let all = got.len();
+        got.sort_unstable();
+        got.dedup();
+        prop_assert_eq!(got.len(), all);
+    }
+}

@@ -1,0 +1,210 @@
+//! The process of some publishers on one node. Each has a connection of its own.
+
+use super::device::Device;
+use super::traffic::{Source, Traffic};
+use super::wire::Framing;
+use super::{Ledger, Mark};
+use crate::application::{Application, Report, Serve};
+use crate::world::{Remote, SocketId, Sockets};
+use haltere_mqtt::client::Event as News;
+use haltere_mqtt::{Client, ClientConfig, Message, QoS};
+use haltere_net::rng::Stream;
+use haltere_net::{Cx, Span, Time};
+use haltere_transport::Event;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What publishers are to do.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The number of their flow.
+    pub flow: u32,
+    /// How many there are.
+    pub publishers: u32,
+    /// The largest random delay of each one's start.
+    pub spread: Span,
+    /// What each publishes.
+    pub traffic: Traffic,
+    /// How many topics each publishes to, in turn.
+    pub topics: u32,
+    /// With which QoS.
+    pub qos: QoS,
+    /// Whether each closes its connection when nothing is left to say, and opens it again for the next message.
+    pub sleep: bool,
+    /// How long after a loss it connects again.
+    pub reconnect: Span,
+    /// What their clients have in common; the identifier is each one's own.
+    pub client: ClientConfig,
+}
+
+/// The beginning of the topics of a flow.
+pub(crate) fn topics_of(flow: u32) -> String {
+    format!("flow/{flow}")
+}
+
+/// A publisher.
+#[derive(Debug)]
+struct Publisher {
+    device: Device,
+    source: Source,
+    topics: Vec<Arc<str>>,
+    published: u64,
+    /// Whether it has begun to publish.
+    begun: bool,
+    over: bool,
+    /// The time for which it stands in the list of timers.
+    timer: Time,
+}
+
+impl Publisher {
+    fn wake(&self) -> Time {
+        self.device.alarm().min(self.source.next())
+    }
+}
+
+/// The process.
+#[derive(Debug)]
+pub struct Publishers {
+    plan: Plan,
+    ledger: Ledger,
+    all: Vec<Publisher>,
+    timers: BTreeSet<(Time, u32)>,
+    by_socket: BTreeMap<SocketId, u32>,
+    dice: Stream,
+}
+
+impl Publishers {
+    /// Publishers to `broker`. What is random is drawn from `dice`.
+    pub fn new(plan: Plan, broker: Remote, framing: &Framing, ledger: &Ledger, dice: &Stream) -> Publishers {
+        let publisher = |i: u32| {
+            let base = format!("{}/{i}", topics_of(plan.flow));
+            let config = ClientConfig { client_id: base.as_str().into(), ..plan.client.clone() };
+            let topic = |k: u32| if plan.topics > 1 { format!("{base}/{k}") } else { base.clone() };
+            Publisher {
+                device: Device::new(Client::new(config), broker, framing.clone(), plan.reconnect),
+                source: Source::new(plan.traffic.clone(), dice.part(&format!("publisher {i}"))),
+                topics: (0..plan.topics.max(1)).map(|k| topic(k).into()).collect(),
+                published: 0,
+                begun: false,
+                over: false,
+                timer: Time::NEVER,
+            }
+        };
+        let all = (0..plan.publishers).map(publisher).collect();
+        let (timers, by_socket) = Default::default();
+        Publishers { all, ledger: ledger.clone(), timers, by_socket, dice: dice.part("spread"), plan }
+    }
+
+    /// Lets a publisher do what is due.
+    fn go_on(&mut self, i: u32, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        let now = cx.now;
+        self.hear(i, now);
+        let (flow, qos, sleeps) = (self.plan.flow, self.plan.qos, self.plan.sleep);
+        let publisher = &mut self.all[i as usize];
+        while let Some(size) = publisher.source.take(now) {
+            let number = self.ledger.publish(i, size as u32, now);
+            let payload = Mark { flow, publisher: i, number }.payload(size).into();
+            let topic = publisher.topics[(publisher.published % publisher.topics.len() as u64) as usize].clone();
+            publisher.published += 1;
+            // Its topics are allowed.
+            let _ = publisher.device.client.publish(Message { topic, payload, qos, retain: false }, now);
+            if !publisher.device.has_connection() {
+                publisher.device.again = publisher.device.again.min(now);
+            }
+        }
+        publisher.device.send(sockets);
+        let idle = publisher.device.client.pending() == 0;
+        if sleeps && publisher.begun && idle && publisher.device.client.is_online() {
+            publisher.device.sleep(sockets, now);
+        }
+        if publisher.source.is_over() && !std::mem::replace(&mut publisher.over, true) {
+            self.ledger.close();
+        }
+        if publisher.device.again <= now
+            && let Some(socket) = publisher.device.connect(sockets, cx)
+        {
+            self.by_socket.insert(socket, i);
+        }
+        self.hear(i, now);
+        self.set_timer(i);
+    }
+
+    /// Takes what has happened to a publisher's client.
+    fn hear(&mut self, i: u32, now: Time) {
+        let publisher = &mut self.all[i as usize];
+        while let Some(news) = publisher.device.news() {
+            match news {
+                News::Connected { .. } if !std::mem::replace(&mut publisher.begun, true) => {
+                    self.ledger.connected(now.since(publisher.device.since), now);
+                    if !self.plan.client.eager {
+                        publisher.source.start(now);
+                    }
+                }
+                News::Dropped(message) => {
+                    if let Some(mark) = Mark::of(&message.payload) {
+                        self.ledger.drop(mark);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if let Some(reason) = publisher.device.failed {
+            self.ledger.fail(reason);
+        }
+    }
+
+    fn set_timer(&mut self, i: u32) {
+        let publisher = &mut self.all[i as usize];
+        let wake = publisher.wake();
+        if wake != publisher.timer {
+            self.timers.remove(&(publisher.timer, i));
+            if wake < Time::NEVER {
+                self.timers.insert((wake, i));
+            }
+            publisher.timer = wake;
+        }
+    }
+}
+
+impl Application for Publishers {
+    fn on_start(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        let spread = self.plan.spread.as_nanos();
+        for i in 0..self.all.len() as u32 {
+            // Without a spread no random number is drawn.
+            let late = if spread > 0 { self.dice.below(spread) } else { 0 };
+            let publisher = &mut self.all[i as usize];
+            publisher.device.again = cx.now + Span::from_nanos(late);
+            if self.plan.client.eager {
+                publisher.source.start(publisher.device.again);
+            }
+            self.go_on(i, sockets, cx);
+        }
+    }
+
+    fn on_event(&mut self, socket: SocketId, event: Event, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        let Some(&i) = self.by_socket.get(&socket) else { return };
+        self.all[i as usize].device.on_event(socket, event, sockets, cx);
+        self.go_on(i, sockets, cx);
+    }
+
+    fn alarm(&self) -> Time {
+        self.timers.first().map_or(Time::NEVER, |(at, _)| *at)
+    }
+
+    fn on_alarm(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        while let Some((_, i)) = self.timers.first().copied().filter(|(at, _)| *at <= cx.now) {
+            let (opened, forgotten) = self.all[i as usize].device.on_alarm(sockets, cx);
+            for socket in forgotten {
+                self.by_socket.remove(&socket);
+            }
+            if let Some(socket) = opened {
+                self.by_socket.insert(socket, i);
+            }
+            self.go_on(i, sockets, cx);
+        }
+    }
+
+    fn report(&self) -> Report {
+        Report::Serve(Serve::default())
+    }
+}

@@ -1,0 +1,242 @@
+//! The processes of flows with MQTT: publishers and a subscriber for each flow, and a broker for each node that has one.
+
+use super::talk;
+use super::transports::{Kit, Maker};
+use crate::application::{
+    Application, Arrivals, BrokerProcess, Framing, Ledger, PublisherPlan, Publishers, Subscriber, Traffic,
+};
+use crate::contender::Contender;
+use crate::contents::Contents;
+use crate::scenario::{Arrival, BrokerSpec, Discard, Mqtt, MqttStreams, MqttVersion, Quantity, Session};
+use crate::tls::Flights;
+use crate::world::{Move, Port, Remote, Spawn, Transports};
+use haltere_mqtt::client::Batch;
+use haltere_mqtt::{BrokerConfig, ClientConfig, DropPolicy, Limit, QoS, Streams, Version};
+use haltere_net::rng::Stream;
+use haltere_net::topology::NodeId;
+use haltere_net::{Address, ConnectionId, Span, Time};
+use haltere_transport::{Endpoint, Role};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The keep-alive time of clients, s: that of common client libraries (Eclipse Paho). Over QUIC it is shorter than the idle
+/// timeout of 30 s, which would end the connection.
+const KEEP_ALIVE: u16 = 60;
+const QUIC_KEEP_ALIVE: u16 = 20;
+
+/// Makes the transports of a broker: on each port it has those of one contender.
+struct Ports(BTreeMap<Port, (Maker, u32)>);
+
+impl Transports for Ports {
+    fn endpoint(&mut self, role: Role, _: u32, port: Port) -> Result<Box<dyn Endpoint>, String> {
+        let (maker, made) = self.0.get_mut(&port).ok_or("nobody listens there")?;
+        *made += 1;
+        maker.endpoint(role, *made - 1, port)
+    }
+}
+
+/// A broker while its flows are gathered.
+struct Gathered {
+    process: BrokerProcess,
+    ports: Ports,
+}
+
+/// The brokers of a scenario.
+pub(super) struct Brokers {
+    contents: Contents,
+    all: BTreeMap<NodeId, Gathered>,
+}
+
+/// The clients of a broker at one node: their connections, and when they begin.
+pub(super) struct Clients {
+    pub node: NodeId,
+    pub kit: Kit,
+    /// The broker's address and the port that is theirs.
+    pub broker: Remote,
+    /// The number of their first connection.
+    pub connection: u32,
+    pub start: Time,
+    /// The further paths of their connections, and which of all are in reserve.
+    pub paths: Vec<(Address, Address)>,
+    pub backups: Vec<bool>,
+    pub class: u8,
+    /// What happens to their addresses.
+    pub moves: Vec<Move>,
+}
+
+impl Clients {
+    /// Their process.
+    fn spawn(self, application: Box<dyn Application>) -> Result<Spawn, String> {
+        Ok(Spawn {
+            node: self.node,
+            application,
+            transports: Box::new(Maker::new(self.kit, Role::Client)?),
+            start: Some(self.start),
+            ports: Vec::new(),
+            connection: Some(ConnectionId(self.connection)),
+            class: self.class,
+            paths: self.paths,
+            backups: self.backups,
+            moves: self.moves,
+        })
+    }
+}
+
+impl Brokers {
+    pub fn new() -> Brokers {
+        Brokers { contents: Contents::default(), all: BTreeMap::new() }
+    }
+
+    fn framing(&self, mqtt: &Mqtt, contender: &Contender) -> Framing {
+        let quic = contender.transport.is_quic();
+        let plain = quic || mqtt.tls == Some(false);
+        let flights = if plain { Flights::none() } else { talk::flights(contender) };
+        Framing { flights: Arc::new(flights), streams: quic, contents: self.contents.clone() }
+    }
+
+    /// The processes of a flow, its subscriber and its publishers. The broker on a node listens for both. What is random is
+    /// drawn from `dice`.
+    ///
+    /// # Errors
+    /// If a contender cannot be configured.
+    pub fn flow(
+        &mut self,
+        (node, spec): (NodeId, Option<&BrokerSpec>),
+        of: (u32, &Mqtt),
+        [subscriber, publishers]: [Clients; 2],
+        dice: &Stream,
+    ) -> Result<[Spawn; 2], String> {
+        let (flow, mqtt) = of;
+        let framings = [&subscriber, &publishers].map(|clients| self.framing(mqtt, &clients.kit.contender));
+        let gathered = self.all.entry(node).or_insert_with(|| Gathered {
+            process: BrokerProcess::new(broker_config(spec)),
+            ports: Ports(BTreeMap::new()),
+        });
+        for (clients, framing) in [&subscriber, &publishers].into_iter().zip(&framings) {
+            let (maker, port) = (Maker::new(clients.kit.clone(), Role::Server)?, clients.broker.port);
+            gathered.ports.0.insert(port, (maker, 0));
+            let streams = if framing.streams { streams(mqtt) } else { Streams::One };
+            gathered.process.add_port(port, framing, streams);
+        }
+        let ledger = Ledger::new(mqtt.publishers() as usize);
+        let subscription = Subscriber::subscription(flow, qos(mqtt));
+        gathered.process.add_session(flow, &Subscriber::client_id(flow), subscription, &ledger);
+        let receives = self::subscriber(of, subscriber.broker, &framings[0], &ledger);
+        let sends = self::publishers(of, publishers.broker, &framings[1], &ledger, dice);
+        Ok([subscriber.spawn(Box::new(receives))?, publishers.spawn(Box::new(sends))?])
+    }
+
+    /// The processes of the brokers.
+    pub fn spawns(self) -> impl Iterator<Item = Spawn> {
+        self.all.into_iter().map(|(node, gathered)| Spawn {
+            node,
+            ports: gathered.ports.0.keys().copied().collect(),
+            application: Box::new(gathered.process),
+            transports: Box::new(gathered.ports),
+            start: None,
+            connection: None,
+            class: 0,
+            paths: Vec::new(),
+            backups: Vec::new(),
+            moves: Vec::new(),
+        })
+    }
+}
+
+fn qos(mqtt: &Mqtt) -> QoS {
+    // A scenario with another number was refused.
+    QoS::of(mqtt.qos).unwrap_or_default()
+}
+
+fn streams(mqtt: &Mqtt) -> Streams {
+    match mqtt.streams {
+        MqttStreams::One => Streams::One,
+        MqttStreams::Topic => Streams::Topic,
+        MqttStreams::Message => Streams::Message,
+    }
+}
+
+fn broker_config(spec: Option<&BrokerSpec>) -> BrokerConfig {
+    let default = BrokerConfig::default();
+    let Some(spec) = spec else { return default };
+    let drop = match spec.drop {
+        Discard::Newest => DropPolicy::Newest,
+        Discard::Oldest => DropPolicy::Oldest,
+    };
+    BrokerConfig {
+        queue: Limit { messages: spec.queue.map_or(default.queue.messages, |most| most as usize), drop },
+        queue_qos0: spec.queue_qos0,
+        window: spec.window.unwrap_or(default.window),
+        receive_maximum: spec.receive_maximum.unwrap_or(default.receive_maximum),
+        topic_alias_maximum: spec.topic_alias_maximum.unwrap_or(default.topic_alias_maximum),
+        ..default
+    }
+}
+
+/// What clients of a flow have in common.
+fn client_config(mqtt: &Mqtt, framing: &Framing) -> ClientConfig {
+    let default = if framing.streams { QUIC_KEEP_ALIVE } else { KEEP_ALIVE };
+    let keep_alive = mqtt.keep_alive.map_or(default, |q| (q.0.as_millis() / 1000) as u16);
+    let version = if mqtt.version == MqttVersion::V311 { Version::V311 } else { Version::V5 };
+    ClientConfig {
+        version,
+        keep_alive,
+        window: mqtt.window.unwrap_or(u16::MAX),
+        clean: mqtt.session == Session::Clean,
+        session_expiry: if mqtt.session == Session::Clean { 0 } else { u32::MAX },
+        ..ClientConfig::new("")
+    }
+}
+
+/// The process of a flow's publishers.
+fn publishers(
+    (flow, mqtt): (u32, &Mqtt),
+    broker: Remote,
+    framing: &Framing,
+    ledger: &Ledger,
+    dice: &Stream,
+) -> Publishers {
+    let mean = |given: Option<Quantity<Span>>| given.map_or(Span::from_secs(1), |q| q.0);
+    let trace = || mqtt.trace.iter().flatten().map(|(at, size)| (at.0, size.0.0)).collect();
+    let plan = PublisherPlan {
+        flow,
+        publishers: mqtt.publishers(),
+        spread: mqtt.spread.map_or(Span::ZERO, |q| q.0),
+        traffic: Traffic {
+            arrivals: match mqtt.arrivals {
+                Arrival::Constant => Arrivals::Constant,
+                Arrival::Poisson => Arrivals::Poisson,
+                Arrival::Bursts => Arrivals::Bursts(mqtt.burst.unwrap_or(10)),
+                Arrival::OnOff => Arrivals::OnOff(mean(mqtt.on), mean(mqtt.off)),
+                Arrival::Trace => Arrivals::Trace(Arc::new(trace())),
+            },
+            interval: mean(mqtt.interval),
+            size: mqtt.payload(),
+            messages: mqtt.messages,
+        },
+        topics: mqtt.topics.unwrap_or(1),
+        qos: qos(mqtt),
+        sleep: mqtt.sleep,
+        reconnect: mean(mqtt.reconnect),
+        client: ClientConfig {
+            eager: mqtt.eager,
+            streams: if framing.streams { streams(mqtt) } else { Streams::One },
+            batch: mqtt.batch.map(|batch| Batch { messages: batch.messages as usize, delay: batch.delay.0 }),
+            ..client_config(mqtt, framing)
+        },
+    };
+    Publishers::new(plan, broker, framing, ledger, dice)
+}
+
+/// The process of a flow's subscriber.
+fn subscriber((flow, mqtt): (u32, &Mqtt), broker: Remote, framing: &Framing, ledger: &Ledger) -> Subscriber {
+    let config = ClientConfig {
+        clean: false,
+        session_expiry: u32::MAX,
+        receive_maximum: mqtt.receive_maximum.unwrap_or(u16::MAX),
+        topic_alias_maximum: mqtt.topic_alias_maximum.unwrap_or(0),
+        ..client_config(mqtt, framing)
+    };
+    let wait = mqtt.wait.map_or(Span::from_secs(60), |q| q.0);
+    Subscriber::new(flow, config, broker, framing, ledger, wait)
+}

@@ -1,0 +1,60 @@
+//! The results of flows with MQTT beside those that all flows have.
+
+use super::probes::quantile;
+use crate::application::Messages;
+use haltere_net::Time;
+use serde::Serialize;
+
+/// What became of a flow's messages. Delivery times are from the publisher's call to the delivery to the subscriber's
+/// application, of messages that were delivered in the measured time.
+#[derive(Clone, Debug, Serialize)]
+pub struct MessagesResult {
+    /// Messages published.
+    pub messages_published: u64,
+    /// Messages of which the subscriber got at least one copy.
+    pub messages_delivered: u64,
+    /// Further copies that it got.
+    pub messages_duplicated: u64,
+    /// Messages that gave way in a full queue of the broker, or that nobody was there to take.
+    pub messages_dropped: u64,
+    /// Messages that were neither delivered nor dropped by a queue when the run ended.
+    pub messages_lost: u64,
+    /// The mean delivery time, s.
+    pub delivery_mean_s: Option<f64>,
+    /// The median, s.
+    pub delivery_p50_s: Option<f64>,
+    /// The 95th percentile, s.
+    pub delivery_p95_s: Option<f64>,
+    /// The 99th percentile, s.
+    pub delivery_p99_s: Option<f64>,
+    /// The longest, s.
+    pub delivery_max_s: Option<f64>,
+}
+
+impl MessagesResult {
+    /// The result, of deliveries from `since` on.
+    pub(super) fn new(messages: &Messages, since: Time) -> MessagesResult {
+        let measured = messages.deliveries.iter().filter(|(at, _)| *at >= since);
+        let mut times: Vec<f64> = measured.map(|(_, took)| took.as_secs_f64()).collect();
+        times.sort_by(f64::total_cmp);
+        let Messages { published, delivered, duplicated, dropped, .. } = *messages;
+        MessagesResult {
+            messages_published: published,
+            messages_delivered: delivered,
+            messages_duplicated: duplicated,
+            messages_dropped: dropped,
+            messages_lost: published.saturating_sub(delivered + dropped),
+            delivery_mean_s: (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64),
+            delivery_p50_s: quantile(&times, 0.5),
+            delivery_p95_s: quantile(&times, 0.95),
+            delivery_p99_s: quantile(&times, 0.99),
+            delivery_max_s: times.last().copied(),
+        }
+    }
+
+    /// Why the flow has failed, if it has: with QoS 1 and 2 every message is to be delivered, unless a queue was full.
+    pub(super) fn error(&self, qos: u8, ended: bool) -> Option<String> {
+        (qos > 0 && ended && self.messages_lost > 0)
+            .then(|| format!("{} of {} messages were not delivered", self.messages_lost, self.messages_published))
+    }
+}

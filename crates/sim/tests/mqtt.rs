@@ -1,0 +1,220 @@
+//! MQTT from a scenario to its results.
+
+use haltere_sim::{Scenario, run};
+use serde_json::{Value, json};
+
+/// A publisher, a bottleneck, a broker, a fast link, a subscriber.
+fn scenario(contender: &str, link: Value, mqtt: Value) -> Value {
+    let mut about = json!({ "subscriber": "subscriber", "messages": 20 });
+    about.as_object_mut().unwrap().extend(mqtt.as_object().unwrap().clone());
+    json!({
+        "topology": { "kind": "graph", "links": [
+            { "name": "bottleneck", "from": "publisher", "to": "broker", "link": link },
+            { "from": "broker", "to": "subscriber", "link": { "rate": "1Gbit/s", "delay": "0ms" } },
+        ] },
+        "flows": [{ "contender": contender, "server": "broker", "client": "publisher", "mqtt": about }],
+    })
+}
+
+/// The row of its only flow, as the results have it.
+fn row(scenario: &Value) -> Value {
+    let scenario = Scenario::from_json(&scenario.to_string()).unwrap();
+    let result = run(&scenario, 1, 0).unwrap();
+    let result = serde_json::to_value(result).unwrap();
+    assert_eq!(result["status"], "ok", "{}", result["error"]);
+    result["flows"][0].clone()
+}
+
+fn number(row: &Value, name: &str) -> f64 {
+    row[name].as_f64().unwrap_or_else(|| panic!("{name}: {}", row[name]))
+}
+
+/// 100 ms of round-trip time.
+fn slow() -> Value {
+    json!({ "rate": "10Mbit/s", "delay": "50ms" })
+}
+
+/// Contenders, and how many round trips pass until CONNACK.
+const CONTENDERS: [(&str, f64); 8] = [
+    ("tcp/cubic", 3.0),
+    ("tcp/cubic+tls12", 4.0),
+    ("tcp/cubic+earlydata", 2.0),
+    ("tcp/bbr+tfo+earlydata", 1.0),
+    ("quic/cubic", 2.0),
+    ("quic/reno+0rtt", 1.0),
+    ("mptcp/lia", 3.0),
+    ("mpquic/olia", 2.0),
+];
+
+#[test]
+fn messages_arrive_after_half_a_round_trip_over_every_transport() {
+    for (contender, round_trips) in CONTENDERS {
+        for qos in 0..3 {
+            let row = row(&scenario(contender, slow(), json!({ "qos": qos })));
+            assert_eq!(row["messages_delivered"], 20, "{contender}: {row}");
+            assert_eq!(row["messages_duplicated"], 0);
+            for name in ["delivery_p50_s", "delivery_max_s"] {
+                let took = number(&row, name);
+                assert!((0.050..0.055).contains(&took), "{contender} {qos} {name}: {took}");
+            }
+            let handshake = number(&row, "handshake_s");
+            let least = 0.1 * round_trips;
+            assert!((least..least + 0.02).contains(&handshake), "{contender}: CONNACK after {handshake} s");
+            // 20 messages of 500 bytes at one a second.
+            assert_eq!(row["bytes"], 10_000);
+            assert!((19.0..20.0).contains(&number(&row, "completion_s")), "{row}");
+        }
+    }
+}
+
+/// A link that loses packets, and is out now and then for longer than keep-alive waits.
+fn hostile() -> Value {
+    let outage = json!({ "periods": [{ "from": "12s", "to": "22s" }], "repeat": "30s" });
+    json!({ "rate": "2Mbit/s", "delay": "30ms", "loss": "5%", "outage": outage })
+}
+
+#[test]
+fn messages_survive_losses_and_lost_connections() {
+    for contender in ["tcp/cubic", "quic/cubic", "mptcp/lia"] {
+        for streams in ["one", "topic", "message"] {
+            if streams != "one" && !contender.starts_with("quic") {
+                continue;
+            }
+            for qos in 0..3 {
+                let about = json!({
+                    "qos": qos, "messages": 400, "interval": "200ms", "keep_alive": "2s", "streams": streams, "topics": 4,
+                });
+                let row = row(&scenario(contender, hostile(), about));
+                let case = format!("{contender} {streams} QoS {qos}: {row}");
+                assert_eq!(row["messages_published"], 400, "{case}");
+                match qos {
+                    0 => assert_eq!(row["messages_duplicated"], 0, "{case}"),
+                    1 => assert_eq!(row["messages_delivered"], 400, "{case}"),
+                    _ => {
+                        assert_eq!(row["messages_delivered"], 400, "{case}");
+                        assert_eq!(row["messages_duplicated"], 0, "{case}");
+                    }
+                }
+                // The outage of 10 s shows.
+                assert!(qos == 0 || number(&row, "delivery_max_s") > 5.0, "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stream_for_each_topic_saves_messages_from_waiting_for_others() {
+    let lossy = || json!({ "rate": "20Mbit/s", "delay": "50ms", "loss": "3%" });
+    let p95 = |streams: &str| {
+        let about = json!({ "messages": 3000, "interval": "5ms", "topics": 20, "streams": streams });
+        number(&row(&scenario("quic/bbr3", lossy(), about)), "delivery_p95_s")
+    };
+    let (one, topic, message) = (p95("one"), p95("topic"), p95("message"));
+    // Fewer than 5 % of the messages are lost themselves; the others wait for them on one stream only.
+    assert!(topic < 0.7 * one, "{topic} {one}");
+    assert!(message < 0.7 * one, "{message} {one}");
+}
+
+#[test]
+fn a_batch_costs_time_and_saves_packets() {
+    let with = |batch: Value| {
+        let mut about = json!({ "messages": 200, "interval": "20ms", "payload": "50B" });
+        about.as_object_mut().unwrap().extend(batch.as_object().unwrap().clone());
+        row(&scenario("quic/cubic", slow(), about))
+    };
+    let (single, batched) = (with(json!({})), with(json!({ "batch": { "messages": 10, "delay": "1s" } })));
+    assert_eq!(batched["messages_delivered"], 200);
+    assert!(number(&batched, "sent_packets") < 0.3 * number(&single, "sent_packets"));
+    let longer = number(&batched, "delivery_max_s") - number(&single, "delivery_max_s");
+    assert!((0.17..0.20).contains(&longer), "nine intervals: {longer}");
+}
+
+#[test]
+fn a_sleeping_publisher_pays_the_handshake_for_each_message() {
+    let median = |contender: &str, sleep: bool| {
+        let row = row(&scenario(contender, slow(), json!({ "sleep": sleep, "qos": 1, "interval": "8s" })));
+        assert_eq!(row["messages_delivered"], 20, "{contender} {row}");
+        number(&row, "delivery_p50_s")
+    };
+    for (contender, round_trips) in [("tcp/cubic", 3.0), ("quic/cubic", 2.0), ("quic/cubic+0rtt", 1.0)] {
+        let extra = median(contender, true) - median(contender, false);
+        assert!((extra / 0.1 - round_trips).abs() < 0.1, "{contender}: {extra} s");
+    }
+}
+
+#[test]
+fn a_full_queue_of_the_broker_drops_messages() {
+    for drop in ["newest", "oldest"] {
+        let mut about = scenario("tcp/cubic", slow(), json!({ "qos": 1, "messages": 500, "interval": "2ms" }));
+        about["topology"]["links"][1]["link"] = json!({ "rate": "1Mbit/s", "delay": "20ms" });
+        about["brokers"] = json!([{ "node": "broker", "queue": 10, "drop": drop, "receive_maximum": 1000 }]);
+        let scenario = Scenario::from_json(&about.to_string()).unwrap();
+        let row = serde_json::to_value(run(&scenario, 1, 0).unwrap()).unwrap()["flows"][0].clone();
+        let [published, delivered, dropped] =
+            ["published", "delivered", "dropped"].map(|name| number(&row, &format!("messages_{name}")));
+        assert!(dropped > 100.0, "{row}");
+        assert_eq!(published, delivered + dropped, "{row}");
+        // Ten messages wait at most: what waits longest is gone with `oldest`.
+        assert!(number(&row, "delivery_max_s") < 0.5, "{row}");
+        assert_eq!(row["status"], "ok");
+    }
+}
+
+#[test]
+fn many_publishers_and_several_flows_share_a_broker() {
+    let about = json!({ "publishers": 50, "messages": 4, "spread": "2s", "arrivals": "poisson" });
+    let mut scenario = scenario("tcp/cubic", slow(), about);
+    let mut other = scenario["flows"][0].clone();
+    other["contender"] = json!("quic/bbr");
+    other["mqtt"]["qos"] = json!(2);
+    scenario["flows"].as_array_mut().unwrap().push(other);
+    let parsed = Scenario::from_json(&scenario.to_string()).unwrap();
+    let result = serde_json::to_value(run(&parsed, 1, 0).unwrap()).unwrap();
+    for flow in result["flows"].as_array().unwrap() {
+        assert_eq!(flow["messages_delivered"], 200, "{flow}");
+        assert_eq!(flow["messages_duplicated"], 0);
+    }
+    let again = serde_json::to_value(run(&parsed, 1, 0).unwrap()).unwrap();
+    assert_eq!(result, again);
+}
+
+#[test]
+fn a_trace_gives_times_and_sizes() {
+    let trace = json!([["0s", "100B"], ["1s", "200B"], ["1s", "300B"], ["5s", "12B"]]);
+    let mut scenario = scenario("quic/cubic", slow(), json!({ "arrivals": "trace", "trace": trace }));
+    scenario["flows"][0]["mqtt"].as_object_mut().unwrap().remove("messages");
+    let row = row(&scenario);
+    assert_eq!(row["messages_delivered"], 4);
+    assert_eq!(row["bytes"], 612);
+    let last = number(&row, "completion_s") - number(&row, "handshake_s");
+    assert!((5.05..5.06).contains(&last), "{last}");
+}
+
+#[test]
+fn wrong_scenarios_are_refused_where_they_are_wrong() {
+    let cases = [
+        (json!({ "subscriber": "nobody" }), "flows[0].mqtt.subscriber"),
+        (json!({ "subscriber": "broker" }), "flows[0].mqtt.subscriber"),
+        (json!({ "qos": 3 }), "flows[0].mqtt.qos"),
+        (json!({ "payload": "11B" }), "flows[0].mqtt.payload"),
+        (json!({ "messages": 0 }), "flows[0].mqtt.messages"),
+        (json!({ "interval": "0s" }), "flows[0].mqtt.interval"),
+        (json!({ "keep_alive": "1500ms" }), "flows[0].mqtt.keep_alive"),
+        (json!({ "burst": 3 }), "flows[0].mqtt.burst"),
+        (json!({ "arrivals": "on-off" }), "flows[0].mqtt"),
+        (json!({ "streams": "topic" }), "flows[0].mqtt.streams"),
+        (json!({ "version": "4" }), "flows[0].mqtt.version"),
+    ];
+    for (about, path) in cases {
+        let wrong = Scenario::from_json(&scenario("tcp/cubic", slow(), about.clone()).to_string()).unwrap_err();
+        assert_eq!(wrong.path, path, "{about}: {}", wrong.message);
+    }
+    let mut others =
+        [scenario("tcp/cubic", slow(), json!({})), scenario("tcp/cubic+tls12", slow(), json!({ "tls": false }))];
+    others[0]["flows"][0]["size"] = json!("1MB");
+    let paths = others.map(|scenario| Scenario::from_json(&scenario.to_string()).unwrap_err().path);
+    assert_eq!(paths, ["flows[0].size", "flows[0].mqtt.tls"]);
+    let mut lonely = scenario("tcp/cubic", slow(), json!({}));
+    lonely["brokers"] = json!([{ "node": "subscriber" }]);
+    assert_eq!(Scenario::from_json(&lonely.to_string()).unwrap_err().path, "brokers[0].node");
+}

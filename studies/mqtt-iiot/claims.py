@@ -1,0 +1,286 @@
+"""The claims of the thesis on MQTT, each judged from the results by a rule that was fixed before there were any.
+
+Delivery times are means over a run's messages. QUIC and TCP are compared within each replication, as both meet the same
+losses by ordinal; intervals are at 95 % over replications. Shares of the bottleneck are goodputs from 50 s on, in parts
+of the link's rate.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from haltere.figures import quantities
+from haltere.figures.metrics import METRICS
+from haltere.figures.tables import Tables, from_scale
+from haltere.report.claims import (
+    Evidence,
+    MissingDataError,
+    Verdict,
+    all_of,
+    answer,
+    claim,
+    exceeds,
+    not_ahead,
+    reading,
+    remark,
+)
+from haltere.report.comparison import Comparison, compare
+from haltere.stats import Interval, mean
+
+Numbers = NDArray[np.float64]
+
+NETWORKS = ["Wi-Fi", "4G", "satellite"]
+LOSSES = ["0%", "1%", "2%", "3%", "5%"]
+CONGESTION = ["newreno", "cubic", "bbr"]
+LOSS_BASED = ["newreno", "cubic"]
+THESIS = "Cantabria 2021"
+
+
+def xi(tables: Tables, networks: list[str], losses: list[str]) -> Comparison:
+    """The delivery time over QUIC against that over TCP, which the thesis calls ξ."""
+    over = {"network": networks, "loss": losses, "congestion": CONGESTION}
+    return compare(tables, "latency", "delivery_time", "transport", "quic", "tcp", over)
+
+
+@claim("With losses QUIC delivers messages sooner than TCP, or as soon, on each network.", source=f"{THESIS}, claim 1")
+def sooner(tables: Tables) -> Verdict:
+    """For each network, the geometric mean of ξ over the losses from 1 to 5 % and the three congestion controls must
+    not be above 1 by more than the margin of 1 %."""
+    found = {network: xi(tables, [network], LOSSES[1:]) for network in NETWORKS}
+    return all_of(*(not_ahead(f"ξ, {n}", c.pooled(), c.metric, "to") for n, c in found.items()))
+
+
+@claim("The gain is largest on Wi-Fi, and small on the satellite link.", source=f"{THESIS}, claim 1")
+def largest_on_wifi(tables: Tables) -> Verdict:
+    """With losses, ξ must be smaller on Wi-Fi than on 4G, and on 4G than on the satellite link."""
+    parts: list[Evidence] = []
+    found = xi(tables, NETWORKS, LOSSES[1:])
+    for near, far in itertools.pairwise(NETWORKS):
+        one, other = (found.within({"network": [network]}) for network in (far, near))
+        parts.append(exceeds(f"ξ, {far} ÷ {near}", one.minus(other), 1.0))
+    parts += [remark(f"ξ, {n}", reading(found.within({"network": [n]}).pooled(), found.metric)) for n in NETWORKS]
+    return all_of(*parts)
+
+
+@claim("The gain grows with the loss.", source=f"{THESIS}, claim 1")
+def grows_with_loss(tables: Tables) -> Verdict:
+    """For each network, ξ must be smaller at 5 % than at 1 %."""
+    parts = []
+    for network in NETWORKS:
+        found = xi(tables, [network], LOSSES[1:])
+        one, five = (found.within({"loss": [loss]}) for loss in ("1%", "5%"))
+        parts.append(exceeds(f"ξ at 1 % ÷ at 5 %, {network}", one.minus(five), 1.0))
+    return all_of(*parts)
+
+
+@claim("Without loss TCP is marginally better: ξ lies between 1.003 and 1.01.", source=f"{THESIS}, claim 1")
+def without_loss(tables: Tables) -> Verdict:
+    """On each network ξ must be above 1 and not above 1.01, in the mean over the congestion controls."""
+    parts: list[Evidence] = []
+    for network in NETWORKS:
+        found = xi(tables, [network], ["0%"]).pooled()
+        parts += [
+            exceeds(f"ξ without loss, {network}", found, 1.0),
+            exceeds(f"1 ÷ ξ without loss, {network}, above 1 ÷ 1.01", inverse(found), 1 / 1.01),
+        ]
+    return all_of(*parts)
+
+
+def inverse(found: Interval) -> Interval:
+    """One over a ratio."""
+    low = None if found.high is None else 1 / found.high
+    high = None if found.low is None else 1 / found.low
+    return dataclasses.replace(found, value=1 / found.value, low=low, high=high)
+
+
+@claim("A repeated connection with 0-RTT saves the round trip of the first one.", source=f"{THESIS}, figure 4.4")
+def zero_rtt(tables: Tables) -> Verdict:
+    """Without loss, the time to CONNACK over QUIC must be shorter by at least 0.9 round trips (540 ms) with 0-RTT than
+    without."""
+    over = {"eager": ["after CONNACK"], "loss": ["0%"]}
+    values = tables.values("setup", "setup_time", over)
+    first, repeated = (
+        values.filter(pl.col("connection") == name)["value"].to_numpy() for name in ("QUIC, 1-RTT", "QUIC, 0-RTT")
+    )
+    if len(first) < 2 or len(first) != len(repeated):
+        raise MissingDataError("experiment setup holds fewer than two replications of both connections")
+    others = ["TCP, TLS 1.2, first", "TCP, TLS 1.3, first", "TCP, TLS 1.3, early data, Fast Open"]
+    shown = ", ".join(f"{values.filter(pl.col('connection') == name)['value'].mean():.0f}" for name in others)
+    return all_of(
+        exceeds("Saved, ms", mean(first - repeated), 540.0, "±"),
+        remark("QUIC first and repeated, ms", f"{first.mean():.0f} and {repeated.mean():.0f}"),
+        remark("TCP with TLS 1.2, with TLS 1.3, with early data and Fast Open, ms", shown),
+    )
+
+
+def goodputs(tables: Tables, congestion: str, network: str, loss: str, interval: str = "10ms") -> Numbers:
+    """Goodput over QUIC, Mbit/s, replication by replication."""
+    where = {
+        "network": network, "loss": loss, "interval": interval, "congestion": congestion, "transport": "quic",
+    }  # fmt: skip
+    found = tables.values("loaded", "goodput", where).sort("replication")["value"].to_numpy()
+    if len(found) < 2:
+        raise MissingDataError(f"experiment loaded holds {len(found)} replications of {congestion}, {network}, {loss}")
+    return found
+
+
+@claim(
+    "A message every 10 ms: the goodput of loss-based control falls as the RTT grows, by up to 75 % (satellite, 5 %).",
+    source=f"{THESIS}, claim 2, figure 4.7",
+)
+def falls_with_rtt(tables: Tables) -> Verdict:
+    """At 5 % of loss, the goodput of NewReno and of CUBIC must be less on the satellite link than on 4G, and there fall
+    by 60 to 90 % below the 0.4 Mbit/s that are offered."""
+    parts: list[Evidence] = []
+    for congestion in LOSS_BASED:
+        near, far = (goodputs(tables, congestion, network, "5%") for network in ("4G", "satellite"))
+        fall = mean(1 - far / 0.4)
+        parts += [
+            exceeds(f"4G − satellite, Mbit/s, {congestion}", mean(near - far), 0.0, "±"),
+            exceeds(f"Fall on the satellite link, {congestion}, above 60 %", fall, 0.6, "%"),
+            exceeds(f"Rest on the satellite link, {congestion}, above 10 %", mean(far / 0.4), 0.1, "%"),
+        ]
+    return all_of(*parts)
+
+
+@claim("BBR keeps its goodput high everywhere.", source=f"{THESIS}, claim 2, figure 4.7")
+def bbr_keeps(tables: Tables) -> Verdict:
+    """A message every 10 ms, 5 % of loss: BBR's goodput must be above 90 % of the 0.4 Mbit/s that are offered."""
+    parts = []
+    for network in NETWORKS:
+        worst = mean(goodputs(tables, "bbr", network, "5%") / 0.4)
+        parts.append(exceeds(f"Share of the offered load at 5 %, {network}", worst, 0.9, "%"))
+    return all_of(*parts)
+
+
+def rates(tables: Tables, experiment: str, **where: str) -> Numbers:
+    """Goodput from 50 s on, a row a replication and a column a flow, bit/s."""
+    runs = tables.experiment_runs(experiment).filter(
+        pl.col("status") == "ok", *(pl.col(k) == v for k, v in where.items())
+    )
+    found = runs.join(tables.flows.select("run_id", "flow", "goodput_bps"), on="run_id").sort("replication", "flow")
+    if runs.height < 2:
+        raise MissingDataError(
+            f"experiment {experiment} holds {runs.height} replications of {', '.join(where.values())}"
+        )
+    return found["goodput_bps"].to_numpy().reshape(runs.height, -1)
+
+
+def jain(of: Numbers) -> Numbers:
+    """Jain's index of each row."""
+    return np.square(of.sum(axis=1)) / (of.shape[1] * np.square(of).sum(axis=1))
+
+
+@claim("With a large queue BBR gets less than 5 % of the rate beside NewReno or CUBIC.", source=f"{THESIS}, claim 4")
+def starved(tables: Tables) -> Verdict:
+    """BBR starts first, the other 20 s later. BBR's share of 500 kbit/s must be below 5 %, over TCP and QUIC."""
+    parts: list[Evidence] = []
+    for transport, reported in (("tcp", ("4.13", "3.86")), ("quic", ("2.55", "2.62"))):
+        for pair, value in zip(("BBR and NewReno", "BBR and CUBIC"), reported, strict=True):
+            share = rates(tables, "two", kinds=pair, transport=transport)[:, 0] / 500e3
+            parts += [
+                exceeds(f"What is left of 5 %, {pair}, {transport}", mean(0.05 - share), 0.0, "%"),
+                remark("BBR's share, and the thesis'", f"{share.mean():.1%} and {value} %"),
+            ]
+    return all_of(*parts)
+
+
+@claim("Two BBR flows share evenly.", source=f"{THESIS}, claim 4")
+def even(tables: Tables) -> Verdict:
+    """Jain's index of two BBR flows must be above 0.98, over TCP and QUIC."""
+    parts: list[Evidence] = []
+    for transport in ("tcp", "quic"):
+        found = rates(tables, "two", kinds="BBR and BBR", transport=transport)
+        parts += [
+            exceeds(f"Jain's index, {transport}", mean(jain(found)), 0.98),
+            remark("The first flow's share", f"{(found[:, 0] / 500e3).mean():.1%}"),
+        ]
+    return all_of(*parts)
+
+
+@claim(
+    "CUBIC holds about 80 % beside NewReno and beside BBR, and shares evenly with CUBIC.", source=f"{THESIS}, claim 4"
+)
+def cubic_holds(tables: Tables) -> Verdict:
+    """Over TCP and QUIC, CUBIC's share must lie between 70 and 90 % beside NewReno and beside BBR; Jain's index of two
+    CUBIC flows must be above 0.98."""
+    parts: list[Evidence] = []
+    for transport in ("tcp", "quic"):
+        for pair in ("CUBIC and NewReno", "CUBIC and BBR"):
+            share = rates(tables, "two", kinds=pair, transport=transport)[:, 0] / 500e3
+            parts += [
+                exceeds(f"Share, {pair}, {transport}", mean(share), 0.7, "%"),
+                exceeds("What is left of 90 %", mean(0.9 - share), 0.0, "%"),
+            ]
+        index = jain(rates(tables, "two", kinds="CUBIC and CUBIC", transport=transport))
+        parts.append(exceeds(f"Jain's index, CUBIC and CUBIC, {transport}", mean(index), 0.98))
+    return all_of(*parts)
+
+
+REPORTED = {
+    "4 CUBIC": (0.98, 0.99),
+    "4 BBR": (0.87, 0.95),
+    "4 CUBIC + 1 BBR": (0.90, 0.80),
+    "4 BBR + 1 CUBIC": (0.57, 0.63),
+    "CUBIC, then BBR": (0.52, 0.95),
+    "BBR, then CUBIC": (0.60, 0.99),
+}
+"""Jain's indices of the thesis (table 4.3): with a large queue, and with one of a bandwidth-delay product."""
+
+
+@claim(
+    "CUBIC flows among themselves are fair, and BBR's sharing with CUBIC depends on the queue.",
+    source=f"{THESIS}, claim 5",
+)
+def several(tables: Tables) -> Verdict:
+    """Over QUIC. Four CUBIC flows must have a Jain's index above 0.95 with either queue. With the queue of a
+    bandwidth-delay product the index of one BBR and one CUBIC must be higher than with the large one, whoever is
+    first."""
+    parts: list[Evidence] = []
+    found = {
+        mix: [jain(rates(tables, "five", mix=mix, queue=queue, transport="quic")) for queue in ("100000p", "1bdp")]
+        for mix in REPORTED
+    }
+    for queue, index in zip(("large", "1 BDP"), found["4 CUBIC"], strict=True):
+        parts.append(exceeds(f"4 CUBIC, {queue}", mean(index), 0.95))
+    for mix in ("CUBIC, then BBR", "BBR, then CUBIC"):
+        large, small = found[mix]
+        parts.append(exceeds(f"{mix}, 1 BDP − large", mean(small - large), 0.0, "±"))
+    for mix, (large, small) in found.items():
+        one, other = REPORTED[mix]
+        shown = f"{large.mean():.2f} and {small.mean():.2f}; the thesis: {one} and {other}"
+        parts.append(remark(f"{mix}, large queue and 1 BDP", shown))
+    return all_of(*parts)
+
+
+@claim("Of two BBR flows the one with the longer RTT takes more.", source=f"{THESIS}, claim 6, figure 4.8")
+def longer_takes_more(tables: Tables) -> Verdict:
+    """The second flow's rate over the first's, with 200 and with 300 ms, must be above 1, over TCP and QUIC."""
+    parts: list[Evidence] = []
+    for transport in ("tcp", "quic"):
+        for rtt in ("200 ms", "300 ms"):
+            found = rates(tables, "rtt", rtt=rtt, congestion="bbr", transport=transport)
+            ratio = from_scale(mean(np.log(found[:, 1] / found[:, 0])), METRICS["goodput"])
+            parts.append(exceeds(f"Rate, {rtt} ÷ 100 ms, {transport}", ratio, 1.0))
+    return all_of(*parts)
+
+
+@answer
+def conclusion(tables: Tables) -> list[str]:
+    """ξ with each network, and what BBRv3 changes."""
+    sentences = []
+    for network in NETWORKS:
+        found = xi(tables, [network], LOSSES)
+        shown = [
+            f"{reading(found.within({'loss': [loss]}).pooled(), found.metric)} at {quantities.text(loss)}"
+            for loss in LOSSES
+        ]
+        sentences.append(
+            f"{network}: the delivery time over QUIC as a share of that over TCP (ξ) is {', '.join(shown)}."
+        )
+    return sentences
