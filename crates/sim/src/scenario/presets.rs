@@ -102,7 +102,7 @@ const FOUR_G: [Setting; 4] = [
     set("delay", "20ms", "with scheduling an RTT of 54 ms, amid 44.1 to 66.4 ms: the same report"),
     set("queue", "1MB", BUFFERS),
 ];
-const FIVE_G: [Setting; 14] = [
+const FIVE_G: [Setting; 16] = [
     set("down.rate", "166.13Mbit/s", OOKLA_5G),
     set("up.rate", "21.08Mbit/s", OOKLA_5G),
     set(
@@ -114,10 +114,12 @@ const FIVE_G: [Setting; 14] = [
     set("cellular.tti", "500us", "a slot at 30 kHz: 3GPP TS 38.211 section 4.3.2"),
     set("cellular.block_error", "10%", "the target of link adaptation: 3GPP TS 38.214 section 5.2.2.1"),
     set("cellular.harq", "5ms", "a period of the TDD pattern (3GPP TS 38.331, dl-UL-TransmissionPeriodicity); assumed"),
+    set("cellular.harq_limit", "4", "as 4g; assumed"),
     set("cellular.rlc", "40ms", "default t-Reassembly 35 ms (3GPP TS 38.331 section 9.2.1) and a HARQ round trip"),
     set("up.cellular.tti", "500us", "as down"),
     set("up.cellular.block_error", "10%", "as down"),
     set("up.cellular.harq", "5ms", "as down"),
+    set("up.cellular.harq_limit", "4", "as down"),
     set("up.cellular.rlc", "40ms", "as down"),
     set("up.cellular.grant", "5ms", "a period of the TDD pattern; assumed"),
     set("up.cellular.request_period", "5ms", "a period of the TDD pattern; assumed"),
