@@ -73,7 +73,7 @@ const fn lte_up(request_period: Setting) -> [Setting; 7] {
         set(
             "up.cellular.grant",
             "8ms",
-            "request to transmission: 3GPP TR 36.912 table B.2.1-1 (3 + 1 + 3 ms, and the subframe)",
+            "request to transmission: 3GPP TR 36.912 annex B (3 + 1 + 3 ms, and the subframe)",
         ),
         request_period,
     ]
@@ -145,7 +145,7 @@ const LEO: [Setting; 10] = [
     set("queue", "1bdp", "assumed"),
 ];
 const LORAWAN: [Setting; 4] = [
-    set("rate", "1Mbit/s", "peak of LTE category M1: 3GPP TS 36.306 tables 4.1-1 and 4.1-2"),
+    set("rate", "1Mbit/s", "peak of LTE category M1: 3GPP TS 36.306 section 4.1"),
     set("delay", "20ms", "as 4g"),
     set("queue", "100p", "assumed"),
     set("mtu", "1500B", "the MTU of cellular modems towards gateways; assumed"),
