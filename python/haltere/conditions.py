@@ -59,10 +59,6 @@ class PathConditions:
         InputError: if something else is given besides a preset.
     """
 
-    preset: Annotated[
-        str | None,
-        About("A typical wireless link or cell, with all its values (see `haltere presets`).", LINK, at="preset"),
-    ] = None
     rate: Annotated[str, About("Rate of the link.", LINK, at="rate")] = "40Mbit/s"
     rtt: Annotated[str | None, About("Two-way delay, split evenly (default 50ms).", LINK)] = None
     down_delay: Annotated[str | None, About("Delay from server to client.", LINK, at="down.delay")] = None
@@ -78,6 +74,10 @@ class PathConditions:
     backup: Annotated[
         bool | None,
         About("Whether the path is in reserve: it carries data only while no other can.", LINK, at="backup", key=True),
+    ] = None
+    preset: Annotated[
+        str | None,
+        About("A typical wireless link or cell, with all its values (see `haltere presets`).", LINK, at="preset"),
     ] = None
 
     def __post_init__(self) -> None:

@@ -1,6 +1,6 @@
 //! What waits at a station for one receiver, and what a receiver holds back.
 
-use super::phy::Modulation;
+use super::modulation::Modulation;
 use crate::counters::LinkCounters;
 use crate::loss::Loss;
 use crate::occupancy::Integral;

@@ -2,7 +2,8 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `phy` | the physical layers: times, modulations, air times |
+//! | `phy` | the physical layers: times, and air times of frames |
+//! | `modulation` | their modulations, with the least signal-to-noise ratio of each |
 //! | `radio` | which modulation reaches how far |
 //! | `access` | backoff and the parameters of channel access |
 //! | `config` | the configuration of a cell |
@@ -30,13 +31,15 @@ mod config;
 mod counters;
 mod exchange;
 mod lane;
+mod modulation;
 mod phy;
 mod radio;
 
 pub use access::{Category, Parameters, Rule};
 pub use config::{Aggregation, BLOCK_ACK_WINDOW, CellConfig};
 pub use counters::CellCounters;
-pub use phy::{Channel, Modulation, Phy, Standard, Width};
+pub use modulation::Modulation;
+pub use phy::{Channel, Phy, Standard, Width};
 pub use radio::{Metres, Radio};
 
 use crate::counters::LinkCounters;

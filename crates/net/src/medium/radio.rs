@@ -1,6 +1,7 @@
 //! Which modulation reaches how far: log-distance path loss over a noise floor.
 
-use super::phy::{Modulation, Phy, Standard};
+use super::modulation::Modulation;
+use super::phy::{Phy, Standard};
 use crate::time::Span;
 
 /// The radio of every station of a cell. The defaults are those of ns-3: its Wi-Fi model sends at 16.0206 dBm (40 mW) with a

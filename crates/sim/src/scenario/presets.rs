@@ -73,7 +73,7 @@ const fn lte_up(request_period: Setting) -> [Setting; 7] {
         set(
             "up.cellular.grant",
             "8ms",
-            "request to transmission: 3GPP TR 36.912 table B.2.1-1 (3 + 1 + 3 ms, and the subframe)",
+            "request to transmission: 3GPP TR 36.912 annex B (3 + 1 + 3 ms, and the subframe)",
         ),
         request_period,
     ]
@@ -102,7 +102,7 @@ const FOUR_G: [Setting; 4] = [
     set("delay", "20ms", "with scheduling an RTT of 54 ms, amid 44.1 to 66.4 ms: the same report"),
     set("queue", "1MB", BUFFERS),
 ];
-const FIVE_G: [Setting; 14] = [
+const FIVE_G: [Setting; 16] = [
     set("down.rate", "166.13Mbit/s", OOKLA_5G),
     set("up.rate", "21.08Mbit/s", OOKLA_5G),
     set(
@@ -114,10 +114,12 @@ const FIVE_G: [Setting; 14] = [
     set("cellular.tti", "500us", "a slot at 30 kHz: 3GPP TS 38.211 section 4.3.2"),
     set("cellular.block_error", "10%", "the target of link adaptation: 3GPP TS 38.214 section 5.2.2.1"),
     set("cellular.harq", "5ms", "a period of the TDD pattern (3GPP TS 38.331, dl-UL-TransmissionPeriodicity); assumed"),
+    set("cellular.harq_limit", "4", "as 4g; assumed"),
     set("cellular.rlc", "40ms", "default t-Reassembly 35 ms (3GPP TS 38.331 section 9.2.1) and a HARQ round trip"),
     set("up.cellular.tti", "500us", "as down"),
     set("up.cellular.block_error", "10%", "as down"),
     set("up.cellular.harq", "5ms", "as down"),
+    set("up.cellular.harq_limit", "4", "as down"),
     set("up.cellular.rlc", "40ms", "as down"),
     set("up.cellular.grant", "5ms", "a period of the TDD pattern; assumed"),
     set("up.cellular.request_period", "5ms", "a period of the TDD pattern; assumed"),
@@ -143,7 +145,7 @@ const LEO: [Setting; 10] = [
     set("queue", "1bdp", "assumed"),
 ];
 const LORAWAN: [Setting; 4] = [
-    set("rate", "1Mbit/s", "peak of LTE category M1: 3GPP TS 36.306 tables 4.1-1 and 4.1-2"),
+    set("rate", "1Mbit/s", "peak of LTE category M1: 3GPP TS 36.306 section 4.1"),
     set("delay", "20ms", "as 4g"),
     set("queue", "100p", "assumed"),
     set("mtu", "1500B", "the MTU of cellular modems towards gateways; assumed"),

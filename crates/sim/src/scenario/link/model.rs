@@ -1,11 +1,10 @@
 //! Converts a link of a scenario to the configuration of a link in the network crate.
 
-use super::{DirectionSpec, Distribution, JitterSpec, LossName, LossSpec};
+use super::{DirectionSpec, Distribution, JitterSpec, LossSpec};
 use crate::scenario::ScenarioError;
-use crate::scenario::quantity::{Probability, Quantity};
 use haltere_net::Span;
 use haltere_net::link::LinkConfig;
-use haltere_net::loss::{JitterModel, LossModel};
+use haltere_net::loss::JitterModel;
 
 impl DirectionSpec {
     /// This direction with all defaults filled in. Lengths in bandwidth-delay products are kept. If a rate or a delay
@@ -37,28 +36,6 @@ impl DirectionSpec {
             jitter: jitter_model(self.jitter.as_ref()),
             duplication: self.duplication.map_or(0.0, |q| q.0.0),
         })
-    }
-}
-
-impl LossSpec {
-    /// The loss model of a link; none if nothing is given.
-    pub(in crate::scenario) fn model(spec: Option<&LossSpec>) -> LossModel {
-        let or = |q: Option<Quantity<Probability>>, default: f64| q.map_or(default, |q| q.0.0);
-        match spec {
-            None => LossModel::None,
-            Some(LossSpec::Uniform(Probability(p))) => LossModel::Uniform { p: *p },
-            Some(LossSpec::Model(t)) => match t.model {
-                LossName::Uniform => LossModel::Uniform { p: or(t.rate, 0.0) },
-                LossName::GilbertElliott => LossModel::GilbertElliott {
-                    good_to_bad: or(t.good_to_bad, 0.0),
-                    bad_to_good: or(t.bad_to_good, 1.0),
-                    loss_in_bad: or(t.loss_in_bad, 1.0),
-                    loss_in_good: or(t.loss_in_good, 0.0),
-                },
-                LossName::Periodic => LossModel::Periodic { every: t.every.unwrap_or(1) },
-                LossName::List => LossModel::List { packets: t.packets.clone().unwrap_or_default() },
-            },
-        }
     }
 }
 
