@@ -110,7 +110,8 @@ impl Process {
             self.start = None;
             self.act(me, tables, cx, |application, sockets, cx| application.on_start(sockets, cx));
         }
-        while let Some(next) = self.moves.pop_front_if(|next| next.at <= cx.now) {
+        while let Some(&next) = self.moves.front().filter(|next| next.at <= cx.now) {
+            self.moves.pop_front();
             match next.change {
                 Change::Rebinding(path, change) => {
                     let path = path.unwrap_or(self.present);
