@@ -11,7 +11,7 @@ use haltere_net::{Packet, PathId, Rate, Span, Time};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::path::{AddressChange, PathError};
 use haltere_transport::quic::sizes::{AMPLIFICATION_LIMIT, IP_UDP};
-use haltere_transport::quic::{Config, Connection, Few, Frame, IdFrame, SpaceId};
+use haltere_transport::quic::{Config, Connection, Design, Few, Frame, IdFrame, SpaceId};
 use haltere_transport::{Body, CloseReason, Endpoint, Role};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -347,4 +347,64 @@ fn an_end_that_issues_more_identifiers_than_the_limit_breaks_the_protocol() {
     pair.give_server(packet);
     let Some(CloseReason::ProtocolViolation(why)) = pair.server_log.failed else { panic!("{:?}", pair.server_log) };
     assert!(why.starts_with("CONNECTION_ID_LIMIT_ERROR"), "{why}");
+}
+
+/// Frames about addresses, paths and identifiers with any content.
+fn any_frame() -> impl Strategy<Value = Frame> {
+    let number = || prop_oneof![4 => 0u64..400, 1 => any::<u64>()];
+    let path = || any::<u8>().prop_map(PathId);
+    prop_oneof![
+        number().prop_map(Frame::PathChallenge),
+        number().prop_map(Frame::PathResponse),
+        number().prop_map(|n| Frame::Identifier(IdFrame::New(n))),
+        number().prop_map(|n| Frame::Identifier(IdFrame::Retire(n))),
+        path().prop_map(|path| Frame::Identifier(IdFrame::PathNew(path))),
+        any::<u8>().prop_map(|most| Frame::Identifier(IdFrame::MaxPathId(most))),
+        any::<u8>().prop_map(|most| Frame::Identifier(IdFrame::PathsBlocked(most))),
+        path().prop_map(|path| Frame::Identifier(IdFrame::PathCidsBlocked(path))),
+        path().prop_map(Frame::PathAbandon),
+        any::<(u8, u64)>().prop_map(|(count, failed)| Frame::Paths { count, failed }),
+        Just(Frame::AddAddress),
+        Just(Frame::Ping),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+    /// Whatever a peer says of addresses, paths and identifiers, and wherever it comes from, a connection goes on or fails.
+    #[test]
+    fn frames_about_addresses_break_nothing(
+        packets in prop::collection::vec((any::<u8>(), 0u8..4, prop::collection::vec(any_frame(), 1..4), any::<bool>()), 1..30),
+        several in any::<bool>(),
+        design in prop_oneof![Just(Design::Draft), Just(Design::Conext2017)],
+        connection_ids in prop_oneof![Just(None), (2u8..6).prop_map(Some)],
+    ) {
+        let max_paths = if several { 4 } else { 1 };
+        let end = |role| Connection::new(Config { max_paths, design, connection_ids, ..config(role) });
+        let exchange = Exchange { streams: vec![(200, 300_000)] };
+        let path = link(10, 10);
+        let mut pair = Pair::new(end(Role::Client), end(Role::Server), &path, &path, 4, exchange);
+        for k in 5..8 {
+            pair = pair.and_path(&path, &path, k);
+        }
+        // Packets to addresses that nobody has are lost.
+        pair.censor = Some(Box::new(|seen| (4..128).contains(&seen.packet.path.0)));
+        pair.keep = true;
+        pair.run(millis(300));
+        let model = pair.seen.iter().rfind(|s| s.from_client).unwrap().packet.clone();
+        for (k, (far, near, frames, to_server)) in (0..).zip(packets) {
+            let mut packet = model.clone();
+            let Body::Quic(datagram) = &mut packet.body else { unreachable!() };
+            let mut made = datagram.packets.iter().next().unwrap().clone();
+            made.number = 1000 + k;
+            made.frames = frames.into_iter().fold(Few::default(), |mut all, frame| {
+                all.push(frame);
+                all
+            });
+            datagram.packets = Few::of(made);
+            packet.path = PathId(if far > 127 { far } else { near });
+            if to_server { pair.give_server(packet) } else { pair.give_client(packet) }
+        }
+        prop_assert!(pair.go_on(Span::from_secs(300)), "not over");
+    }
 }

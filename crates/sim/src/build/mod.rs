@@ -118,8 +118,10 @@ pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioE
             subject(fidelity, i, flow, delivery)?;
         }
     }
-    if !scenario.probes.is_empty() || !scenario.loads.is_empty() {
-        // The packets of probes and loads must fit into the MTU of their path, which the network knows.
+    let moves = scenario.flows.iter().any(|flow| flow.migrate.is_some() || flow.rebind.is_some());
+    if moves || !scenario.probes.is_empty() || !scenario.loads.is_empty() {
+        // The packets of probes and loads must fit into the MTU of their path, which the network knows, and clients move to paths
+        // that there are.
         network(scenario, &Streams::new(0, 0))?;
     }
     Ok(())

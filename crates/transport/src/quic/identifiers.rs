@@ -10,7 +10,7 @@
 //! Not modelled: several identifiers for one of several paths, Retire Prior To, identifiers of no length.
 
 use super::connection::Connection;
-use super::frame::Frame;
+use super::frame::{Frame, VARINT_MAX};
 use super::sent::Record;
 use super::transmit::Draft;
 use crate::path::PathError;
@@ -45,8 +45,9 @@ pub(super) struct Identifiers {
     limit: u64,
     /// Frames that are to be sent.
     queue: VecDeque<IdFrame>,
-    /// Number of the next that this end issues.
+    /// Number of the next that this end issues, and those that the peer uses no more.
     next: u64,
+    retired: RangeSet,
     /// The peer's that are spare, those that ever came, and the one in use.
     spare: VecDeque<u64>,
     seen: RangeSet,
@@ -71,6 +72,7 @@ impl Identifiers {
             limit: limit.into(),
             queue: VecDeque::new(),
             next: 1,
+            retired: RangeSet::default(),
             spare: VecDeque::new(),
             seen,
             current: 0,
@@ -203,6 +205,9 @@ impl Connection {
         let several = self.config.max_paths > 1;
         let Some(ids) = &mut self.identifiers else { return Ok(()) };
         match frame {
+            IdFrame::New(number) | IdFrame::Retire(number) if number > VARINT_MAX => {
+                return Err("FRAME_ENCODING_ERROR: the number of an identifier is beyond 2^62 - 1");
+            }
             IdFrame::New(number) => {
                 if ids.seen.contains(number) {
                     return Ok(());
@@ -217,7 +222,11 @@ impl Connection {
             IdFrame::Retire(number) if number >= ids.next => {
                 return Err("PROTOCOL_VIOLATION: an identifier is retired that was not issued");
             }
-            IdFrame::Retire(_) => ids.issue(),
+            IdFrame::Retire(number) => {
+                if ids.retired.extend(number, number + 1) {
+                    ids.issue();
+                }
+            }
             _ if !several => return Err("FRAME_ENCODING_ERROR: a frame of several paths on a connection with one"),
             IdFrame::PathNew(path) if path.0 > ids.own_max => {
                 return Err("PROTOCOL_VIOLATION: an identifier for a path beyond the limit");
