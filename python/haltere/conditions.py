@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, fields
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from haltere import probes
 from haltere.errors import InputError, Place, as_written
@@ -234,6 +234,15 @@ class Conditions(PathConditions):
             RUNS,
         ),
     ] = "model"
+
+    links: Annotated[
+        Literal["kernel", "haltere"],
+        About(
+            "What makes the links at `linux` and `testbed`: the kernel's own queues and netem, or our emulator.",
+            RUNS,
+            at="links",
+        ),
+    ] = "kernel"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -46,6 +46,26 @@ def test_a_run_on_this_machine_measures_as_the_model_does() -> None:
     assert result["emulator_cpu_s"] > 0
 
 
+def test_mptcp_takes_both_paths_and_tcp_the_first() -> None:
+    if not Path("/proc/sys/net/mptcp/enabled").exists():
+        pytest.skip("this machine's kernel has no MPTCP")
+    paths = [
+        {"rate": "20Mbit/s", "delay": "5ms", "queue": "50p"},
+        {"rate": "5Mbit/s", "delay": "25ms", "queue": "50p"},
+    ]
+    topology = {"kind": "multipath", "paths": paths}
+    over = [
+        {"links": "haltere", "topology": topology, "flows": [{"contender": contender, "app": "raw", "size": "1MB"}]}
+        for contender in ("mptcp/cubic", "tcp/cubic")
+    ]
+    several, single = run(over, "testbed", workers=1)
+    for result in (several, single):
+        assert result["status"] == "ok", result["error"]
+        assert result["flows"][0]["bytes"] == 1_000_000
+    assert all(link(several, name)["delivered_bytes"] > 50_000 for name in ("path 0", "path 1"))
+    assert link(single, "path 1")["delivered_bytes"] == 0
+
+
 def remains(before: tuple[set[int], set[str]]) -> tuple[set[int], set[str]]:
     """Return the namespaces and interfaces that have come since."""
     return namespaces() - before[0], interfaces() - before[1]
