@@ -18,6 +18,17 @@ def scenario(trace: Any, folder: Path) -> Scenario:
     return Scenario({"topology": {"kind": "graph", "links": links}, "flows": [flow]}, folder=folder)
 
 
+def test_a_production_stack_carries_messages(tmp_path: Path) -> None:
+    data = scenario([["0s", "100B"], ["1s", "200B"]], tmp_path).data
+    for streams in ("one", "topic", "message"):
+        mqtt = {**data["flows"][0]["mqtt"], "streams": streams, "qos": 2}
+        flow = {**data["flows"][0], "contender": "quic@quinn/cubic", "mqtt": mqtt}
+        found = run(Scenario({**data, "flows": [flow]}, fidelity="stack"))
+        assert (found.status, found.error) == ("ok", None)
+        assert found.flows["messages_delivered"].to_list() == [2]
+        assert found.flows["messages_duplicated"].to_list() == [0]
+
+
 def test_a_file_has_times_and_sizes(tmp_path: Path) -> None:
     (tmp_path / "sensor.csv").write_text("time,bytes\n0,100\n0.5,200\n\n2.25,300\n")
     found = run(scenario("sensor.csv", tmp_path))

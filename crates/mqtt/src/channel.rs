@@ -54,7 +54,8 @@ pub(crate) struct Channel {
     streams: Streams,
     version: Option<Version>,
     largest: usize,
-    decoders: BTreeMap<Lane, Decoder>,
+    /// Few at a time: a list takes less memory than a map, of which there would be one for each connection.
+    decoders: Vec<(Lane, Decoder)>,
     lanes: BTreeMap<Arc<str>, u32>,
     next_lane: u32,
     /// Aliases that the peer has given, and how many it may give.
@@ -122,13 +123,21 @@ impl Channel {
     /// Takes bytes that have arrived.
     pub fn push(&mut self, lane: Lane, bytes: &[u8]) {
         let (version, largest) = (self.version, self.largest);
-        self.decoders.entry(lane).or_insert_with(|| Decoder::new(version, largest)).push(bytes);
+        let at = self.decoders.iter().position(|(other, _)| *other == lane).unwrap_or_else(|| {
+            self.decoders.reserve_exact(1);
+            self.decoders.push((lane, Decoder::new(version, largest)));
+            self.decoders.len() - 1
+        });
+        self.decoders[at].1.push(bytes);
     }
 
     /// The next packet that is complete, and its stream. Streams wait for the CONNECT on the control stream.
     pub fn next_packet(&mut self) -> Result<Option<(Lane, Packet)>, Violation> {
         if self.version.is_none() {
-            let Some(decoder) = self.decoders.get_mut(&self.control) else { return Ok(None) };
+            let control = self.control;
+            let Some((_, decoder)) = self.decoders.iter_mut().find(|(lane, _)| *lane == control) else {
+                return Ok(None);
+            };
             let packet = decoder.next_packet()?;
             self.version = decoder.version();
             return Ok(packet.map(|packet| (self.control, packet)));
@@ -146,9 +155,7 @@ impl Channel {
 
     /// The peer has sent all of a stream. This end finishes it too.
     pub fn on_finished(&mut self, lane: Lane) {
-        if self.decoders.get(&lane).is_none_or(|decoder| decoder.waiting() == 0) {
-            self.decoders.remove(&lane);
-        }
+        self.decoders.retain(|(other, decoder)| *other != lane || decoder.waiting() > 0);
         if !lane.ours && lane != self.control {
             self.write(lane, &[], true);
         }
