@@ -23,8 +23,8 @@ pub struct Spawn {
     pub transports: Box<dyn Transports>,
     /// When it starts; `None` never does by itself: it accepts connections.
     pub start: Option<Time>,
-    /// The port it listens on from the beginning.
-    pub port: Option<Port>,
+    /// The ports it listens on from the beginning.
+    pub ports: Vec<Port>,
     /// The number of the first connection that it opens, so that it does not depend on who else opens one when. The numbers
     /// of a run's processes that have one count from 0.
     pub connection: Option<ConnectionId>,
@@ -194,6 +194,11 @@ impl Process {
     /// What its connections counted together.
     pub fn stats(&self) -> Stats {
         self.table.stats()
+    }
+
+    /// What its connections to a port counted together.
+    pub fn stats_at(&self, port: Port) -> Stats {
+        self.table.stats_at(port)
     }
 
     /// The sockets it has now.
