@@ -132,13 +132,13 @@ fn drive(
     let span = |q: Quantity<Span>| Time::ZERO + q.0;
     let end = scenario.duration.or(scenario.time_limit).map_or(Time::ZERO + DEFAULT_TIME_LIMIT, span);
     let held = vec![None; run.world.topology().edges().len()];
-    let mut baseline = Baseline { from: Time::ZERO, bytes: vec![0; run.flows.len()], held };
+    let mut baseline = Baseline { from: Time::ZERO, bytes: vec![(0, 0); run.flows.len()], held };
     let mut noted: Vec<Noted> = if files.is_some() { vec![Noted::new(); flows] } else { Vec::new() };
     let mut outcome = Ok(false);
     if let Some(from) = scenario.measure_from.map(span) {
         outcome = go(&mut run, from, &mut noted, &mut done);
         for (flow, bytes) in baseline.bytes.iter_mut().enumerate() {
-            *bytes = received(&run, flow);
+            *bytes = (received(&run, flow), run.receiver(flow).received_wire_bytes);
         }
         (baseline.from, baseline.held) = (from, run.world.held());
     }

@@ -44,6 +44,26 @@ impl Bulk {
     }
 }
 
+#[test]
+fn bytes_and_rates_are_those_of_the_measured_time() {
+    for size in [None, Some("1GB")] {
+        let given = json!({
+            "duration": "6s",
+            "measure_from": "4s",
+            "topology": { "kind": "point-to-point", "link": { "rate": "10Mbit/s", "delay": "10ms", "queue": "1bdp" } },
+            "flows": [{ "contender": "tcp/cubic", "app": "raw", "size": size }],
+        });
+        let result = run(&scenario(&given), 1, 0).unwrap();
+        let flow = &result.flows[0];
+        // The queue is never empty then: the link carries packets of 1500 bytes, with 1448 of data.
+        let rate = flow.throughput_bps.unwrap();
+        assert!((9.9e6..10.01e6).contains(&rate), "{size:?}: {rate}");
+        assert_near("goodput", flow.goodput_bps.unwrap(), rate * 1448.0 / 1500.0);
+        assert_eq!(flow.wire_bytes, flow.bytes + flow.overhead_bytes);
+        assert_eq!(rate, flow.wire_bytes as f64 * 8.0 / 2.0);
+    }
+}
+
 /// RFC 9438 section 5.1: the average window with losses every 1/p packets; Reno's where that is larger (tables 1 and 2).
 fn rfc_9438(p: f64, rtt: f64) -> f64 {
     (1.054 * libm::pow(rtt / p, 0.75)).max(1.2 / p.sqrt())

@@ -170,6 +170,7 @@ def _flow(what: Plan, report: Json, seen: Json, measured_s: float | None) -> Jso
         report = _as_seen(flow, report, seen) | {name: value for name, value in report.items() if value is not None}
     seconds = report["completion_s"] or measured_s or None
     size = report["bytes"]
+    wire = seen["wire_bytes" if report["completion_s"] else "measured_wire_bytes"]
     return {
         "flow": flow.number,
         "contender": flow.contender,
@@ -181,9 +182,9 @@ def _flow(what: Plan, report: Json, seen: Json, measured_s: float | None) -> Jso
         "longest_gap_s": None,
         "bytes": size,
         "goodput_bps": 8 * size / seconds if seconds else None,
-        "throughput_bps": 8 * seen["wire_bytes"] / seconds if seconds else None,
-        "wire_bytes": seen["wire_bytes"],
-        "overhead_bytes": max(0, seen["wire_bytes"] - size),
+        "throughput_bps": 8 * wire / seconds if seconds else None,
+        "wire_bytes": wire,
+        "overhead_bytes": max(0, wire - size),
         "sent_packets": seen["sent_packets"],
         "retransmitted_packets": seen["retransmitted_packets"],
         "lost_packets": None,
@@ -245,6 +246,7 @@ def _capture_spec(rig: Rig) -> Json:
             "protocol": "tcp" if flow.kernel else "udp",
             "server": ends([(way.server_link, flow.server, way.server) for way in flow.ways]) | {"port": flow.port},
             "client": ends([(way.client_link, flow.client, way.client) for way in flow.ways]) | {"port": None},
+            "measure_after_ns": max(0, what.measure_from_ns - flow.start_ns),
         }
         for flow in what.flows
     ]

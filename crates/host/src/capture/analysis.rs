@@ -42,7 +42,8 @@ impl Analysis {
                 events[point.tap][point.way as usize].get_or_insert_default();
             }
         }
-        let meters = spec.flows.iter().map(|_| Default::default()).collect();
+        let client = |flow: &FlowSpec| ClientMeter::measuring_after(Span::from_nanos(flow.measure_after_ns));
+        let meters = spec.flows.iter().map(|flow| (ServerMeter::default(), client(flow))).collect();
         Ok(Analysis { spec, meters, known: HashMap::new(), events, rows: vec![], records: 0 })
     }
 
@@ -157,6 +158,7 @@ fn flow(spec: &FlowSpec, (server, client): &(ServerMeter, ClientMeter), zero: Ti
         first_byte_s: since_start(c.first_byte),
         completion_s: since_start(c.completed),
         wire_bytes: c.wire_bytes,
+        measured_wire_bytes: c.measured_wire_bytes,
         received_packets: c.received_packets,
         received_data_packets: c.received_data_packets,
         payload_bytes: c.payload_bytes,

@@ -67,6 +67,9 @@ pub struct FlowSpec {
     pub server: EndSpec,
     /// The receiver.
     pub client: EndSpec,
+    /// The measured time begins so long after the client's first packet, ns.
+    #[serde(default)]
+    pub measure_after_ns: u64,
 }
 
 /// One end of a flow, and where it is watched.
@@ -209,6 +212,8 @@ pub struct FlowAnswer {
     pub completion_s: Option<f64>,
     /// Bytes that arrived from the server, IP headers included.
     pub wire_bytes: u64,
+    /// Of these, the ones in the measured time.
+    pub measured_wire_bytes: u64,
     /// The packets they came in.
     pub received_packets: u64,
     /// Of these, those with payload.

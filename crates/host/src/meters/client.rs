@@ -2,7 +2,7 @@
 
 use super::packet::{FIN, Packet, Protocol, RST, SYN, opens};
 use super::{Ends, Ranges, between, ends, unwrap};
-use haltere_net::Time;
+use haltere_net::{Span, Time};
 
 /// What a client received. Counts are over all connections of the flow.
 #[derive(Clone, Default, Debug)]
@@ -13,6 +13,8 @@ pub struct ClientCounts {
     pub received_data_packets: u64,
     /// Their bytes, IP headers included.
     pub wire_bytes: u64,
+    /// Of these, the ones in the measured time.
+    pub measured_wire_bytes: u64,
     /// Bytes of payload, each counted once (TCP); including duplicates (UDP).
     pub payload_bytes: u64,
     /// Bytes of payload that had come before (TCP).
@@ -34,6 +36,8 @@ pub struct ClientCounts {
 pub struct ClientMeter {
     counts: ClientCounts,
     connections: Vec<(Ends, Receiver)>,
+    /// The measured time begins so long after the client's first packet.
+    after: Span,
 }
 
 /// The receiving half of one TCP connection. Sequence numbers are 64 bits wide, the SYN having number 0.
@@ -49,11 +53,17 @@ struct Receiver {
 }
 
 impl ClientMeter {
+    /// A meter whose measured time begins so long after the client's first packet.
+    pub fn measuring_after(after: Span) -> ClientMeter {
+        ClientMeter { after, ..ClientMeter::default() }
+    }
+
     /// Takes the next packet of the flow.
     pub fn take(&mut self, p: &Packet, from_server: bool) {
         let c = &mut self.counts;
+        let measured = c.start.is_none_or(|start| p.at >= start + self.after);
         if p.protocol != Protocol::Tcp {
-            return if from_server { c.on_datagram(p) } else { c.on_client(p) };
+            return if from_server { c.on_datagram(p, measured) } else { c.on_client(p) };
         }
         let receiver = between(&mut self.connections, ends(p, from_server));
         if receiver.over && opens(p) {
@@ -69,7 +79,7 @@ impl ClientMeter {
             receiver.closing |= p.has(FIN);
             return c.on_client(p);
         }
-        c.on_server(p);
+        c.on_server(p, measured);
         receiver.take(p, c);
     }
 
@@ -89,14 +99,15 @@ impl ClientCounts {
         first(&mut self.start, p);
     }
 
-    fn on_server(&mut self, p: &Packet) {
+    fn on_server(&mut self, p: &Packet, measured: bool) {
         self.received_packets += 1;
         self.wire_bytes += u64::from(p.length);
+        self.measured_wire_bytes += if measured { u64::from(p.length) } else { 0 };
         self.received_data_packets += u64::from(p.payload > 0);
     }
 
-    fn on_datagram(&mut self, p: &Packet) {
-        self.on_server(p);
+    fn on_datagram(&mut self, p: &Packet, measured: bool) {
+        self.on_server(p, measured);
         if p.payload > 0 {
             self.payload_bytes += u64::from(p.payload);
             self.first_byte.get_or_insert(p.at);
@@ -196,5 +207,14 @@ mod tests {
         assert_eq!((c.received_packets, c.wire_bytes, c.payload_bytes), (2, 1556, 1500));
         let us = |t: Option<Time>| t.map(|t| t.as_nanos() / 1000);
         assert_eq!([c.start, c.connected, c.first_byte, c.completed].map(us), [Some(5), None, Some(9), Some(12)]);
+    }
+
+    #[test]
+    fn the_measured_time_begins_some_time_after_the_first_packet() {
+        let mut meter = ClientMeter::measuring_after(Span::from_micros(30));
+        meter.take(&segment(10, false, SYN, 7, 0, 0), false);
+        meter.take(&segment(20, true, SYN | ACK, 99, 8, 0), true);
+        [39, 40, 41].map(|us| meter.take(&segment(us, true, ACK, 100, 8, 500), true));
+        assert_eq!((meter.counts().wire_bytes, meter.counts().measured_wire_bytes), (40 + 3 * 540, 2 * 540));
     }
 }

@@ -66,7 +66,7 @@ pub struct FlowResult {
     pub first_byte_s: Option<f64>,
     /// The longest time between two reads of the object by the client, s.
     pub longest_gap_s: Option<f64>,
-    /// Bytes of the object received (since `measure_from`).
+    /// Bytes of the object received. Those of a flow that is not complete count since `measure_from`, here and on the wire.
     pub bytes: u64,
     /// Application bytes a second, bit/s.
     pub goodput_bps: Option<f64>,

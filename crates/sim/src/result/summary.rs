@@ -9,14 +9,15 @@ use haltere_net::element::Element;
 use haltere_net::occupancy::Held;
 use haltere_net::report::OccupancyResult;
 use haltere_net::{Span, Time};
+use haltere_transport::Stats;
 use haltere_transport::reordering::Reordering;
 
 /// Where the measured time begins.
 pub struct Baseline {
     /// When it begins.
     pub from: Time,
-    /// The bytes that each flow had received until then.
-    pub bytes: Vec<u64>,
+    /// The bytes that each flow had received until then, of its object and on the wire.
+    pub bytes: Vec<(u64, u64)>,
     /// What each link direction had held until then.
     pub held: Vec<Option<Held>>,
 }
@@ -71,6 +72,12 @@ impl Run {
         }
     }
 
+    /// What the receiving end of a flow counted. With MQTT, the broker's connections with the publishers are the far end of theirs.
+    pub(crate) fn receiver(&self, flow: usize) -> Stats {
+        let client = &self.world.processes()[FlowEnds::of(flow).client.0 as usize];
+        self.broker_of(flow).map_or_else(|| client.stats(), |broker| broker.stats_at(Port(flow as u32)))
+    }
+
     fn flow_result(&self, i: usize, baseline: &Baseline, measured: Option<Span>) -> FlowResult {
         let flow = &self.flows[i];
         let FlowEnds { client, server } = FlowEnds::of(i);
@@ -93,15 +100,16 @@ impl Run {
         let completion = since_start(progress.completed);
         let bytes = match (size, completion) {
             (Some(size), Some(_)) if seen.is_none() => size,
-            (Some(size), _) => progress.received.min(size),
-            (None, _) => progress.received - baseline.bytes[i],
+            (Some(size), Some(_)) => progress.received.min(size),
+            (size, None) => progress.received.min(size.unwrap_or(u64::MAX)).saturating_sub(baseline.bytes[i].0),
+            (None, Some(_)) => progress.received,
         };
-        // With MQTT, the broker's connections with the publishers are the far end of theirs.
-        let receiver = self.broker_of(i).map_or_else(|| client.stats(), |broker| broker.stats_at(Port(i as u32)));
+        let receiver = self.receiver(i);
         let (lasted, reassembly) = (progress.completed.unwrap_or(self.world.now()).since(start), receiver.reassembly);
         let cost = reassembly.as_deref();
         let order = cost.map(|r| &r.reordering);
-        let wire_bytes = receiver.received_wire_bytes;
+        let before = if completion.is_some() { 0 } else { baseline.bytes[i].1 };
+        let wire_bytes = receiver.received_wire_bytes - before;
         // Without elapsed time there is no rate.
         let seconds = completion.or(measured.map(Span::as_secs_f64)).filter(|s| *s > 0.0);
         let refused = match server.report() {
