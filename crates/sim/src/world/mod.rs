@@ -166,22 +166,15 @@ impl World {
             self.now = at;
             self.machine = machine;
             self.events += 1;
-            let called = match (machine as usize).checked_sub(self.elements.len()) {
+            let mut called = match (machine as usize).checked_sub(self.elements.len()) {
                 None => self.call_element(machine),
                 Some(process) => {
                     self.wake_process(process);
                     Some(process)
                 }
             };
-            if let Some(process) = called {
-                if let Some(stall) = self.stall {
-                    return Err(stall);
-                }
-                if done(&self.processes, ProcessId(process as u32)) {
-                    return Ok(true);
-                }
-            }
-            while let Some(process) = self.resumed.pop() {
+            // `done` is called at one place, so that it is compiled into the loop.
+            while let Some(process) = called.take().or_else(|| self.resumed.pop()) {
                 if let Some(stall) = self.stall {
                     return Err(stall);
                 }
