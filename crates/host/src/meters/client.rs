@@ -214,7 +214,9 @@ mod tests {
         let mut meter = ClientMeter::measuring_after(Span::from_micros(30));
         meter.take(&segment(10, false, SYN, 7, 0, 0), false);
         meter.take(&segment(20, true, SYN | ACK, 99, 8, 0), true);
-        [39, 40, 41].map(|us| meter.take(&segment(us, true, ACK, 100, 8, 500), true));
+        for us in [39, 40, 41] {
+            meter.take(&segment(us, true, ACK, 100, 8, 500), true);
+        }
         assert_eq!((meter.counts().wire_bytes, meter.counts().measured_wire_bytes), (40 + 3 * 540, 2 * 540));
     }
 }
