@@ -217,4 +217,39 @@ fn wrong_scenarios_are_refused_where_they_are_wrong() {
     let mut lonely = scenario("tcp/cubic", slow(), json!({}));
     lonely["brokers"] = json!([{ "node": "subscriber" }]);
     assert_eq!(Scenario::from_json(&lonely.to_string()).unwrap_err().path, "brokers[0].node");
+    lonely["brokers"] = json!([{ "node": "broker", "queue": 5 }, { "node": "broker", "queue": 7 }]);
+    let wrong = Scenario::from_json(&lonely.to_string()).unwrap_err();
+    assert_eq!((wrong.path.as_str(), wrong.message.contains("twice")), ("brokers[0].node", true), "{}", wrong.message);
+}
+
+#[test]
+fn publishers_without_end_have_as_many_messages_as_memory_allows() {
+    let path = |interval: &str, duration: &str| {
+        let mut scenario = scenario("tcp/cubic", slow(), json!({ "interval": interval }));
+        scenario["flows"][0]["mqtt"].as_object_mut().unwrap().remove("messages");
+        scenario["duration"] = json!(duration);
+        Scenario::from_json(&scenario.to_string()).err().map(|wrong| wrong.path)
+    };
+    assert_eq!(path("1us", "1h").as_deref(), Some("flows[0].mqtt.interval"));
+    assert_eq!(path("1ms", "1h"), None);
+}
+
+/// A stream of a topic stays open. Messages of a topic without a stream would wait for ever.
+#[test]
+fn there_are_no_more_topics_with_streams_than_streams() {
+    let wrong = |contender: &str, mqtt: Value| {
+        let scenario = scenario(contender, slow(), mqtt);
+        Scenario::from_json(&scenario.to_string()).err().map(|wrong| wrong.path)
+    };
+    let refused = Some("flows[0].mqtt.streams".to_string());
+    let publisher = |topics: u32| wrong("quic/cubic", json!({ "streams": "topic", "topics": topics }));
+    assert_eq!((publisher(99), publisher(100)), (None, refused.clone()));
+    let subscriber = |publishers: u32| wrong("quic/cubic", json!({ "streams": "topic", "publishers": publishers }));
+    assert_eq!((subscriber(100), subscriber(101)), (None, refused.clone()));
+    // Over TCP the subscriber has one stream.
+    let mixed = json!({ "streams": "topic", "publishers": 101, "delivery": "tcp/cubic" });
+    assert_eq!(wrong("quic/cubic", mixed), None);
+    // As many as there may be do arrive.
+    let row = row(&scenario("quic/cubic", slow(), json!({ "streams": "topic", "publishers": 100, "qos": 1 })));
+    assert_eq!(row["messages_delivered"], 2000);
 }
