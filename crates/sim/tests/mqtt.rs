@@ -178,6 +178,18 @@ fn many_publishers_and_several_flows_share_a_broker() {
     assert_eq!(result, again);
 }
 
+/// A message that comes while the connection closes is not left until the next one comes.
+#[test]
+fn a_sleeping_publisher_wakes_up_for_what_came_while_it_closed() {
+    for contender in ["tcp/cubic", "quic/cubic", "mptcp/lia", "mpquic/olia"] {
+        for (qos, interval) in [(0, "70ms"), (0, "230ms"), (1, "70ms"), (2, "370ms")] {
+            let about = json!({ "sleep": true, "qos": qos, "interval": interval, "messages": 12 });
+            let row = row(&scenario(contender, slow(), about));
+            assert_eq!(row["messages_delivered"], 12, "{contender} {qos} {interval}: {row}");
+        }
+    }
+}
+
 #[test]
 fn a_trace_gives_times_and_sizes() {
     let trace = json!([["0s", "100B"], ["1s", "200B"], ["1s", "300B"], ["5s", "12B"]]);
