@@ -226,6 +226,9 @@ fn wrong_scenarios_are_refused_where_they_are_wrong() {
     others[0]["flows"][0]["size"] = json!("1MB");
     let paths = others.map(|scenario| Scenario::from_json(&scenario.to_string()).unwrap_err().path);
     assert_eq!(paths, ["flows[0].size", "flows[0].mqtt.tls"]);
+    let number = scenario("tcp/cubic", slow(), json!({ "version": 5 }));
+    let wrong = Scenario::from_json(&number.to_string()).unwrap_err();
+    assert_eq!((wrong.path.as_str(), wrong.message.contains("quotes")), ("flows[0].mqtt.version", true), "{wrong:?}");
     let mut lonely = scenario("tcp/cubic", slow(), json!({}));
     lonely["brokers"] = json!([{ "node": "subscriber" }]);
     assert_eq!(Scenario::from_json(&lonely.to_string()).unwrap_err().path, "brokers[0].node");
