@@ -1,8 +1,8 @@
 //! Any bytes are packets or an error, on either side, and nothing panics.
 
 use haltere_mqtt::codec::{Decoder, LARGEST, encode};
-use haltere_mqtt::packet::{Packet, Publish};
-use haltere_mqtt::{Broker, BrokerConfig, Client, ClientConfig, Lane, Message, QoS, Version};
+use haltere_mqtt::packet::{Packet, Publish, Subscription, reason};
+use haltere_mqtt::{Broker, BrokerConfig, Client, ClientConfig, Lane, Message, Output, QoS, Version};
 use haltere_net::Time;
 use proptest::prelude::*;
 
@@ -23,9 +23,43 @@ fn connect(version: Version) -> Vec<u8> {
     let mut client = Client::new(ClientConfig { version, ..ClientConfig::new("c") });
     client.open(Time::ZERO).unwrap();
     match client.poll_output() {
-        Some(haltere_mqtt::Output::Bytes { bytes, .. }) => bytes,
+        Some(Output::Bytes { bytes, .. }) => bytes,
         other => panic!("{other:?}"),
     }
+}
+
+/// A filter of 65 535 bytes may have as many levels. The tree of subscriptions is not as deep as a peer likes.
+#[test]
+fn a_filter_of_very_many_levels_is_refused() {
+    let broker = || {
+        let mut broker = Broker::new(BrokerConfig::default());
+        let connection = broker.accept(haltere_mqtt::Streams::One, Time::ZERO);
+        let lane = Lane { ours: false, number: 0 };
+        broker.on_bytes(connection, lane, &connect(Version::V5), Time::ZERO);
+        while broker.poll_output().is_some() {}
+        (broker, connection, lane)
+    };
+    let answer = |levels: usize| {
+        let (mut broker, connection, lane) = broker();
+        let filter = "/".repeat(levels - 1);
+        let mut bytes = Vec::new();
+        let asked = vec![Subscription::new(&filter, QoS::AtMostOnce)];
+        encode(Version::V5, &Packet::Subscribe(1.try_into().unwrap(), asked), &mut bytes).unwrap();
+        let message =
+            Message { topic: filter.as_str().into(), payload: vec![1].into(), qos: QoS::AtMostOnce, retain: false };
+        let publish = Publish { dup: false, id: None, message, alias: None };
+        encode(Version::V5, &Packet::Publish(publish), &mut bytes).unwrap();
+        broker.on_bytes(connection, lane, &bytes, Time::ZERO);
+        let Some((_, Output::Bytes { bytes, .. })) = broker.poll_output() else { panic!("no answer") };
+        let mut decoder = Decoder::new(Some(Version::V5), LARGEST);
+        decoder.push(&bytes);
+        let Ok(Some(Packet::Suback(_, codes))) = decoder.next_packet() else { panic!("no SUBACK") };
+        let heard = matches!(decoder.next_packet(), Ok(Some(Packet::Publish(_))));
+        (codes, heard)
+    };
+    assert_eq!(answer(200), (vec![0], true));
+    assert_eq!(answer(201), (vec![reason::TOPIC_FILTER_INVALID], false));
+    assert_eq!(answer(65_535), (vec![reason::TOPIC_FILTER_INVALID], false));
 }
 
 proptest! {

@@ -178,6 +178,18 @@ fn many_publishers_and_several_flows_share_a_broker() {
     assert_eq!(result, again);
 }
 
+/// A message that comes while the connection closes is not left until the next one comes.
+#[test]
+fn a_sleeping_publisher_wakes_up_for_what_came_while_it_closed() {
+    for contender in ["tcp/cubic", "quic/cubic", "mptcp/lia", "mpquic/olia"] {
+        for (qos, interval) in [(0, "70ms"), (0, "230ms"), (1, "70ms"), (2, "370ms")] {
+            let about = json!({ "sleep": true, "qos": qos, "interval": interval, "messages": 12 });
+            let row = row(&scenario(contender, slow(), about));
+            assert_eq!(row["messages_delivered"], 12, "{contender} {qos} {interval}: {row}");
+        }
+    }
+}
+
 #[test]
 fn a_trace_gives_times_and_sizes() {
     let trace = json!([["0s", "100B"], ["1s", "200B"], ["1s", "300B"], ["5s", "12B"]]);
@@ -214,7 +226,45 @@ fn wrong_scenarios_are_refused_where_they_are_wrong() {
     others[0]["flows"][0]["size"] = json!("1MB");
     let paths = others.map(|scenario| Scenario::from_json(&scenario.to_string()).unwrap_err().path);
     assert_eq!(paths, ["flows[0].size", "flows[0].mqtt.tls"]);
+    let number = scenario("tcp/cubic", slow(), json!({ "version": 5 }));
+    let wrong = Scenario::from_json(&number.to_string()).unwrap_err();
+    assert_eq!((wrong.path.as_str(), wrong.message.contains("quotes")), ("flows[0].mqtt.version", true), "{wrong:?}");
     let mut lonely = scenario("tcp/cubic", slow(), json!({}));
     lonely["brokers"] = json!([{ "node": "subscriber" }]);
     assert_eq!(Scenario::from_json(&lonely.to_string()).unwrap_err().path, "brokers[0].node");
+    lonely["brokers"] = json!([{ "node": "broker", "queue": 5 }, { "node": "broker", "queue": 7 }]);
+    let wrong = Scenario::from_json(&lonely.to_string()).unwrap_err();
+    assert_eq!((wrong.path.as_str(), wrong.message.contains("twice")), ("brokers[0].node", true), "{}", wrong.message);
+}
+
+#[test]
+fn publishers_without_end_have_as_many_messages_as_memory_allows() {
+    let path = |interval: &str, duration: &str| {
+        let mut scenario = scenario("tcp/cubic", slow(), json!({ "interval": interval }));
+        scenario["flows"][0]["mqtt"].as_object_mut().unwrap().remove("messages");
+        scenario["duration"] = json!(duration);
+        Scenario::from_json(&scenario.to_string()).err().map(|wrong| wrong.path)
+    };
+    assert_eq!(path("1us", "1h").as_deref(), Some("flows[0].mqtt.interval"));
+    assert_eq!(path("1ms", "1h"), None);
+}
+
+/// A stream of a topic stays open. Messages of a topic without a stream would wait for ever.
+#[test]
+fn there_are_no_more_topics_with_streams_than_streams() {
+    let wrong = |contender: &str, mqtt: Value| {
+        let scenario = scenario(contender, slow(), mqtt);
+        Scenario::from_json(&scenario.to_string()).err().map(|wrong| wrong.path)
+    };
+    let refused = Some("flows[0].mqtt.streams".to_string());
+    let publisher = |topics: u32| wrong("quic/cubic", json!({ "streams": "topic", "topics": topics }));
+    assert_eq!((publisher(99), publisher(100)), (None, refused.clone()));
+    let subscriber = |publishers: u32| wrong("quic/cubic", json!({ "streams": "topic", "publishers": publishers }));
+    assert_eq!((subscriber(100), subscriber(101)), (None, refused.clone()));
+    // Over TCP the subscriber has one stream.
+    let mixed = json!({ "streams": "topic", "publishers": 101, "delivery": "tcp/cubic" });
+    assert_eq!(wrong("quic/cubic", mixed), None);
+    // As many as there may be do arrive.
+    let row = row(&scenario("quic/cubic", slow(), json!({ "streams": "topic", "publishers": 100, "qos": 1 })));
+    assert_eq!(row["messages_delivered"], 2000);
 }

@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 /// The beginning of filters of shared subscriptions (section 4.8.2), which this broker does not have.
 const SHARED: &str = "$share/";
+/// The most levels of a topic filter, as in mosquitto (`TOPIC_HIERARCHY_LIMIT`): subscriptions are kept in a tree of that depth.
+const MOST_LEVELS: usize = 200;
 
 impl Broker {
     pub(super) fn on_packet(&mut self, number: u32, lane: Lane, packet: Packet, now: Time) -> Result<(), Violation> {
@@ -189,6 +191,10 @@ impl Broker {
             if subscription.filter.starts_with(SHARED) {
                 // Shared subscriptions are not supported.
                 codes.push(if v5 { 0x9E } else { 0x80 });
+                continue;
+            }
+            if subscription.filter.split('/').nth(MOST_LEVELS).is_some() {
+                codes.push(if v5 { reason::TOPIC_FILTER_INVALID } else { 0x80 });
                 continue;
             }
             codes.push(subscription.qos as u8);

@@ -49,6 +49,10 @@ impl Decoder {
             self.buffer.clear();
             self.read = 0;
             self.buffer.shrink_to(KEPT);
+        } else if self.read > self.buffer.len() / 2 {
+            // Less is moved than was decoded.
+            self.buffer.drain(..self.read);
+            self.read = 0;
         }
         self.buffer.extend_from_slice(bytes);
     }
@@ -170,5 +174,24 @@ fn check_length(text: &str) -> Result<(), Violation> {
     match text.len() > usize::from(u16::MAX) {
         true => Err(malformed(format!("a string of {} bytes: at most 65535 fit", text.len()))),
         false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The arrivals of a busy stream end in the middle of packets, so that something always waits.
+    #[test]
+    fn what_was_decoded_is_not_kept() {
+        let mut decoder = Decoder::new(Some(Version::V5), LARGEST);
+        let pingreq = [0xC0, 0];
+        decoder.push(&pingreq[..1]);
+        for _ in 0..10_000 {
+            decoder.push(&[pingreq[1], pingreq[0]]);
+            assert_eq!(decoder.next_packet(), Ok(Some(Packet::Pingreq)));
+            assert_eq!((decoder.next_packet(), decoder.waiting()), (Ok(None), 1));
+        }
+        assert!(decoder.buffer.len() < 10, "{}", decoder.buffer.len());
     }
 }

@@ -64,7 +64,6 @@ impl<B> Cell<B> {
             self.counters.transmissions += 1;
             self.counters.frames += frame.parts.len() as u64;
             self.counters.retries += frame.parts.iter().filter(|part| part.tries > 0).count() as u64;
-            self.airtime[self.lanes[frame.lane].sender] += frame.air;
         }
         let end = frames.iter().map(|frame| frame.end(at, &self.lanes[frame.lane])).max().unwrap_or(at);
         let alone = frames.len() == 1;

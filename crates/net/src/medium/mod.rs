@@ -51,7 +51,7 @@ use crate::occupancy::{Area, Held};
 use crate::packet::Packet;
 use crate::queue::{DropReason, Place};
 use crate::rng::{Stream, Streams};
-use crate::time::{Span, Time};
+use crate::time::Time;
 use access::Contender;
 use lane::{Lane, Queue};
 use std::collections::{BTreeSet, VecDeque};
@@ -89,7 +89,6 @@ pub struct Cell<B> {
     senders: Vec<Vec<usize>>,
     /// The dice of each sender.
     dice: Vec<Stream>,
-    airtime: Vec<Span>,
     /// The functions that contend: those of a sender side by side, the least important first.
     contenders: Vec<Contender>,
     /// The slot at which the next one sends; `u64::MAX` if none has anything to send.
@@ -164,7 +163,6 @@ impl<B: Clone + Send + 'static> Cell<B> {
             categories,
             lanes,
             dice: (0..senders.len()).map(|sender| streams.named(&who(sender))).collect(),
-            airtime: vec![Span::ZERO; senders.len()],
             contenders: (0..senders.len() * categories).map(one).collect(),
             senders,
             next: u64::MAX,
@@ -179,11 +177,6 @@ impl<B: Clone + Send + 'static> Cell<B> {
 }
 
 impl<B> Cell<B> {
-    /// How long each sender has sent data: the access point, then the stations.
-    pub fn airtime(&self) -> &[Span] {
-        &self.airtime
-    }
-
     /// The first slot boundary at or after `at`; `None` while the medium is busy.
     fn slot_at(&self, at: Time) -> Option<u64> {
         let idle = at.as_nanos().checked_sub((self.clear + self.phy.sifs).as_nanos())?;

@@ -15,7 +15,7 @@ pub struct MessagesResult {
     pub messages_delivered: u64,
     /// Further copies that it got.
     pub messages_duplicated: u64,
-    /// Messages that gave way in a full queue of the broker, or that nobody was there to take.
+    /// Messages that gave way in a full queue of the broker, or that nobody was there to take, and of which no copy came.
     pub messages_dropped: u64,
     /// Messages that were neither delivered nor dropped by a queue when the run ended.
     pub messages_lost: u64,

@@ -187,7 +187,12 @@ fn read<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, ScenarioError> 
     let mut deserializer = serde_json::Deserializer::from_str(json);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|e| {
         let path = e.path().to_string();
-        error(if path == "." { String::new() } else { path }, without_position(e.inner()))
+        match without_position(e.inner()) {
+            message if path == "." => error("", message),
+            // What stands where one of several names is wanted, and is no text.
+            message if message == "expected value" => error(path, "it is no text: give one of its names, in quotes"),
+            message => error(path, message),
+        }
     })?;
     deserializer.end().map_err(|e| error("", without_position(&e)))?;
     Ok(value)

@@ -1,5 +1,7 @@
 //! MQTT in scenarios: publishers, a broker, and a subscriber.
 
+mod limits;
+
 use super::quantity::Quantity;
 use super::{Flow, Kind, Scenario, ScenarioError, Way, error};
 use crate::application::MARK;
@@ -10,14 +12,8 @@ use serde::Deserialize;
 
 /// When publishers connect if the flow does not say.
 pub const PUBLISHERS_START: Span = Span::from_secs(5);
-/// The most publishers of a flow, and topics of a publisher.
-const MOST: u32 = 1_000_000;
 /// The largest payload, bytes: packets of up to 1 MiB are taken.
 const LARGEST: u64 = 1_000_000;
-/// The largest number of messages of a flow: each takes about 40 bytes of memory.
-const MOST_MESSAGES: u64 = 20_000_000;
-/// The most messages of a burst.
-const MOST_IN_BURST: u32 = 100_000;
 
 /// Messages from publishers to a subscriber, through a broker. Each publisher has a connection of its own. All have the
 /// flow's contender.
@@ -139,6 +135,19 @@ pub enum Arrival {
     Trace,
 }
 
+impl Arrival {
+    /// Its name in scenarios.
+    const fn name(self) -> &'static str {
+        match self {
+            Arrival::Constant => "constant",
+            Arrival::Poisson => "poisson",
+            Arrival::Bursts => "bursts",
+            Arrival::OnOff => "on-off",
+            Arrival::Trace => "trace",
+        }
+    }
+}
+
 /// Which stream carries a message.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -215,6 +224,10 @@ impl BrokerSpec {
         let here = |flow: &&Flow| flow.mqtt.is_some() && flow.server.as_deref() == Some(&self.node);
         if !scenario.flows.iter().any(|flow| here(&flow)) {
             let message = format!("no flow with mqtt has the server {:?}: name the broker of one", self.node);
+            return Err(error(format!("{path}.node"), message));
+        }
+        if scenario.brokers.iter().filter(|broker| broker.node == self.node).count() > 1 {
+            let message = format!("the broker {:?} is described twice: give one table of brokers for it", self.node);
             return Err(error(format!("{path}.node"), message));
         }
         let zero = [("queue", self.queue == Some(0)), ("window", self.window == Some(0))];
@@ -310,22 +323,10 @@ impl Mqtt {
             ("batch.messages", self.batch.is_some_and(|batch| batch.messages == 0)),
         ];
         at_least_one(zero, path)?;
-        let counts = [
-            ("publishers", self.publishers, MOST),
-            ("topics", self.topics, MOST),
-            ("burst", self.burst, MOST_IN_BURST),
-        ];
-        for (field, count, most) in counts {
-            if let Some(count) = count.filter(|count| *count > most) {
-                return Err(error(format!("{path}.{field}"), format!("{count}: give at most {most}")));
-            }
-        }
-        if let Some(all) = self.messages().filter(|all| *all > MOST_MESSAGES) {
-            let message = format!("{all} messages of all publishers: give at most {MOST_MESSAGES}");
-            return Err(error(format!("{path}.messages"), message));
-        }
         self.check_times(path, of_flow, scenario)?;
-        self.check_contender(path, flow)
+        self.check_counts(path, scenario)?;
+        self.check_contender(path, flow)?;
+        self.check_streams(path, flow)
     }
 
     fn check_times(&self, path: &str, of_flow: &str, scenario: &Scenario) -> Result<(), ScenarioError> {
@@ -350,14 +351,18 @@ impl Mqtt {
             ("trace", self.trace.is_some(), Arrival::Trace),
         ];
         if let Some((field, ..)) = wanted.iter().find(|(_, given, of)| *given && self.arrivals != *of) {
-            let message = format!("it goes with other arrivals than {:?}: leave it out", self.arrivals);
+            let message = format!("arrivals = {:?} has no {field}: leave it out", self.arrivals.name());
             return Err(error(format!("{path}.{field}"), message));
         }
         let needed = wanted.iter().find(|(field, given, of)| *field != "burst" && !given && self.arrivals == *of);
         if let Some((field, ..)) = needed {
-            return Err(error(path, format!("such arrivals need the field {field}: give it")));
+            let message = format!("arrivals = {:?} needs the field {field}: give it", self.arrivals.name());
+            return Err(error(path, message));
         }
         let trace = self.trace.iter().flatten();
+        if self.trace.as_ref().is_some_and(Vec::is_empty) {
+            return Err(error(format!("{path}.trace"), "it has no message: give at least one"));
+        }
         if trace.clone().zip(trace.skip(1)).any(|(one, next)| one.0.0 > next.0.0) {
             return Err(error(format!("{path}.trace"), "its times go back: give them in ascending order"));
         }

@@ -160,9 +160,12 @@ impl Sending {
         self.finished && self.next == self.written
     }
 
-    /// Whether the peer may acknowledge up to this position.
+    /// Whether the peer may acknowledge up to this position: it cannot have what no subflow was given.
     pub fn may_acknowledge(&self, position: u64) -> bool {
-        position <= self.next + u64::from(self.fin_sent())
+        match self.skipped.first() {
+            Some((first, _)) => position <= first,
+            None => position <= self.next + u64::from(self.fin_sent()),
+        }
     }
 
     /// Takes a DATA_ACK and the window that came with it. Returns whether something new was acknowledged.
@@ -219,5 +222,8 @@ mod tests {
         assert_eq!(s.again.iter().collect::<Vec<_>>(), [(150, 300)], "what nobody was given is not given again");
         assert_eq!(s.account(100, 200), 50);
         assert_eq!((s.skipped.first(), s.again.first()), (Some((0, 100)), Some((200, 300))));
+        assert!(s.may_acknowledge(0) && !s.may_acknowledge(1), "nobody was given the first byte");
+        s.account(0, 100);
+        assert!(s.may_acknowledge(300) && !s.may_acknowledge(301));
     }
 }

@@ -51,6 +51,9 @@ impl Design {
     }
 }
 
+/// The default of [`Config::max_streams`] (RFC 9114 section 6.1 recommends at least that).
+pub const MAX_STREAMS: u64 = 100;
+
 /// Configuration of one end of a connection. [`Config::new`] gives the defaults, which are those of a deployment of
 /// today where the RFCs leave a choice.
 #[derive(Clone, Debug)]
@@ -114,7 +117,7 @@ pub struct Config {
     pub connection_window: u64,
     /// What it may grow to. Default 96 MiB.
     pub max_connection_window: u64,
-    /// Bidirectional streams the peer may have open. Default 100 (RFC 9114 section 6.1 recommends at least that).
+    /// Bidirectional streams the peer may have open. Default [`MAX_STREAMS`].
     pub max_streams: u64,
     /// Silence after which the connection is given up. Default 30 s.
     pub idle_timeout: Span,
@@ -179,7 +182,7 @@ impl Config {
             max_stream_window: 64 * MIB,
             connection_window: 15 * MIB,
             max_connection_window: 96 * MIB,
-            max_streams: 100,
+            max_streams: MAX_STREAMS,
             idle_timeout: Span::from_secs(30),
             keep_alive: None,
             undo: true,

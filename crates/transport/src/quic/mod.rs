@@ -49,7 +49,7 @@ mod streams;
 mod trace;
 mod transmit;
 
-pub use config::{Config, Design, PathAcks};
+pub use config::{Config, Design, MAX_STREAMS, PathAcks};
 pub use connection::Connection;
 pub use ecn::EcnCounts;
 pub use few::Few;

@@ -120,7 +120,7 @@ impl Device {
         self.send(sockets);
     }
 
-    /// The connection is gone. The client connects again, unless it sleeps.
+    /// The connection is gone. The client connects again, unless it sleeps and has nothing to say.
     fn lose(&mut self, now: Time) {
         if let Some(wire) = self.wire.take() {
             self.closed.push((now + LINGER, wire));
@@ -128,6 +128,9 @@ impl Device {
         self.client.lost();
         if self.wanted {
             self.again = now + self.reconnect;
+        } else if self.client.pending() > 0 {
+            // It came while the connection closed.
+            self.again = now;
         }
     }
 

@@ -79,7 +79,7 @@ pub struct Messages {
     pub delivered: u64,
     /// Further copies.
     pub duplicated: u64,
-    /// Messages that gave way in a full queue, or for which nobody was there.
+    /// Messages that gave way in a full queue, or for which nobody was there, and of which no copy was delivered.
     pub dropped: u64,
     /// When each message was delivered, in this order, and how long after it was published.
     pub deliveries: Vec<(Time, Span)>,
@@ -150,6 +150,10 @@ impl Ledger {
         }
         book.last_delivered = now;
         seen.delivered += 1;
+        if std::mem::take(&mut fate.dropped) {
+            // An earlier copy gave way.
+            seen.dropped -= 1;
+        }
         seen.fetch.first_byte.get_or_insert(now);
         seen.fetch.received += u64::from(fate.size);
         seen.deliveries.push((now, now.since(fate.published)));
@@ -158,12 +162,12 @@ impl Ledger {
         }
     }
 
-    /// A message gave way.
+    /// A copy of a message gave way. If another one was or is delivered, the message does not count as dropped.
     fn drop(&self, mark: Mark) {
         let mut book = self.book();
         let fates = book.fates.get_mut(mark.publisher as usize);
         let Some(fate) = fates.and_then(|fates| fates.get_mut(mark.number as usize)) else { return };
-        if !std::mem::replace(&mut fate.dropped, true) {
+        if fate.copies == 0 && !std::mem::replace(&mut fate.dropped, true) {
             book.seen.dropped += 1;
         }
     }
@@ -190,5 +194,28 @@ impl Ledger {
 
     fn is_over(&self) -> bool {
         self.book().seen.fetch.is_over()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A publisher that has lost its connection sends a message again: one copy may give way and another be delivered.
+    #[test]
+    fn each_message_counts_once_whatever_becomes_of_its_copies() {
+        let ledger = Ledger::new(1);
+        let mark = |number| Mark { flow: 0, publisher: 0, number };
+        for _ in 0..4 {
+            ledger.publish(0, 100, Time::ZERO);
+        }
+        ledger.drop(mark(0));
+        ledger.deliver(mark(0), Time::ZERO);
+        ledger.deliver(mark(1), Time::ZERO);
+        ledger.drop(mark(1));
+        ledger.drop(mark(2));
+        ledger.drop(mark(2));
+        let seen = ledger.seen();
+        assert_eq!((seen.published, seen.delivered, seen.dropped, seen.duplicated), (4, 2, 1, 0));
     }
 }
