@@ -255,3 +255,23 @@ fn a_publisher_goes_on_from_another_network() {
         }
     }
 }
+
+#[test]
+fn a_publisher_notices_that_its_connection_is_dead() {
+    // The broker forgets connections during the outages, and neither its FIN nor a reset reaches the publisher, which has a message
+    // every 500 ms and so is never silent.
+    let link = json!({
+        "rate": "20Mbit/s", "delay": "12500us", "loss": "2%",
+        "outage": { "periods": [{ "from": "40s", "to": "60s" }], "repeat": "100s" },
+    });
+    for qos in 1..3 {
+        let about = json!({ "messages": 400, "interval": "500ms", "qos": qos, "keep_alive": "5s" });
+        let mut dead = scenario("tcp/cubic", link.clone(), about);
+        dead["flows"][0]["start_spread"] = json!("1s");
+        let scenario = Scenario::from_json(&dead.to_string()).unwrap();
+        for replication in 0..40 {
+            let result = serde_json::to_value(run(&scenario, 2021, replication).unwrap()).unwrap();
+            assert_eq!(result["flows"][0]["messages_lost"], 0, "QoS {qos}, replication {replication}: {result}");
+        }
+    }
+}

@@ -77,9 +77,14 @@ impl Device {
         }
     }
 
-    /// What has happened to the client.
-    pub fn news(&mut self) -> Option<News> {
-        self.client.poll_event()
+    /// What has happened to the client. If it has ended its connection, it does not wait for the transport's own end: that
+    /// may never come on a path that is dead.
+    pub fn news(&mut self, now: Time) -> Option<News> {
+        let news = self.client.poll_event();
+        if matches!(news, Some(News::Closed(_))) {
+            self.lose(now);
+        }
+        news
     }
 
     /// An event of one of its sockets.

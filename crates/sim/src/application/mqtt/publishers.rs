@@ -130,7 +130,7 @@ impl Publishers {
     /// Takes what has happened to a publisher's client.
     fn hear(&mut self, i: u32, now: Time) {
         let publisher = &mut self.all[i as usize];
-        while let Some(news) = publisher.device.news() {
+        while let Some(news) = publisher.device.news(now) {
             match news {
                 News::Connected { .. } if !std::mem::replace(&mut publisher.begun, true) => {
                     self.ledger.connected(now.since(publisher.device.since), now);
