@@ -21,6 +21,8 @@ from haltere.report.claims import (
     Evidence,
     MissingDataError,
     Verdict,
+    ahead,
+    alike,
     all_of,
     answer,
     claim,
@@ -37,6 +39,7 @@ Numbers = NDArray[np.float64]
 NETWORKS = ["Wi-Fi", "4G", "satellite"]
 LOSSES = ["0%", "1%", "2%", "3%", "5%"]
 CONGESTION = ["newreno", "cubic", "bbr"]
+CELL_DELAYS = ["100ms", "200ms", "300ms"]
 LOSS_BASED = ["newreno", "cubic"]
 THESIS = "Cantabria 2021"
 
@@ -98,12 +101,36 @@ def inverse(found: Interval) -> Interval:
     return dataclasses.replace(found, value=1 / found.value, low=low, high=high)
 
 
+@claim(
+    "With publisher and broker in one 802.11 cell, QUIC too delivers messages as soon as TCP, or sooner.",
+    source=f"{THESIS}, claim 1, the Wi-Fi cell",
+)
+def cell(tables: Tables) -> Verdict:
+    """For each delay behind the broker, the geometric mean of ξ over the frame error rates from 0 to 5 % and the three
+    congestion controls must not be above 1 by more than the margin of 1 %, and it must be larger with 300 ms than with
+    100 ms, as the delay that both have in common grows."""
+    over = {"delay": CELL_DELAYS, "loss": LOSSES, "congestion": CONGESTION}
+    found = compare(tables, "cell", "delivery_time", "transport", "quic", "tcp", over)
+    near, *_, far = parts = [found.within({"delay": [delay]}) for delay in CELL_DELAYS]
+    named = zip(CELL_DELAYS, parts, strict=True)
+    return all_of(
+        *(not_ahead(f"ξ, {quantities.text(d)}", part.pooled(), found.metric, "to") for d, part in named),
+        exceeds("ξ with 300 ms ÷ with 100 ms", far.minus(near), 1.0),
+        *(
+            remark(f"ξ at {quantities.text(loss)}", reading(found.within({"loss": [loss]}).pooled(), found.metric))
+            for loss in LOSSES
+        ),
+    )
+
+
 @claim("A repeated connection with 0-RTT saves the round trip of the first one.", source=f"{THESIS}, figure 4.4")
 def zero_rtt(tables: Tables) -> Verdict:
     """Without loss, the time to CONNACK over QUIC must be shorter by at least 0.9 round trips (540 ms) with 0-RTT than
     without."""
     over = {"eager": ["after CONNACK"], "loss": ["0%"]}
     values = tables.values("setup", "setup_time", over)
+    if values.is_empty():
+        raise MissingDataError("experiment setup is not in these results")
     first, repeated = (
         values.filter(pl.col("connection") == name)["value"].to_numpy() for name in ("QUIC, 1-RTT", "QUIC, 0-RTT")
     )
@@ -160,9 +187,10 @@ def bbr_keeps(tables: Tables) -> Verdict:
 
 def rates(tables: Tables, experiment: str, **where: str) -> Numbers:
     """Goodput from 50 s on, a row a replication and a column a flow, bit/s."""
-    runs = tables.experiment_runs(experiment).filter(
-        pl.col("status") == "ok", *(pl.col(k) == v for k, v in where.items())
-    )
+    of = tables.experiment_runs(experiment)
+    if of.is_empty():
+        raise MissingDataError(f"experiment {experiment} is not in these results")
+    runs = of.filter(pl.col("status") == "ok", *(pl.col(k) == v for k, v in where.items()))
     found = runs.join(tables.flows.select("run_id", "flow", "goodput_bps"), on="run_id").sort("replication", "flow")
     if runs.height < 2:
         raise MissingDataError(
@@ -267,6 +295,107 @@ def longer_takes_more(tables: Tables) -> Verdict:
             found = rates(tables, "rtt", rtt=rtt, congestion="bbr", transport=transport)
             ratio = from_scale(mean(np.log(found[:, 1] / found[:, 0])), METRICS["goodput"])
             parts.append(exceeds(f"Rate, {rtt} ÷ 100 ms, {transport}", ratio, 1.0))
+    return all_of(*parts)
+
+
+BEYOND = "beyond the thesis"
+STATES = ["without loss", "2 % lost", "2 % lost, outages"]
+WIFI = ["still works", "was lost 200 ms before"]
+
+
+@claim(
+    "QoS 1 and 2 cost no delivery time, and lose no message where QoS 0 does.", source=f"{BEYOND}: quality of service"
+)
+def quality(tables: Tables) -> Verdict:
+    """Without loss, the delivery time at QoS 1 and 2 must be that at QoS 0 within the margin of 1 %. With outages, more
+    than 5 % of the messages must be lost at QoS 0, and none at QoS 1 and 2."""
+    parts: list[Evidence] = []
+    over = {"network": ["Wi-Fi", "satellite"], "state": STATES[:1], "transport": ["tcp", "quic"]}
+    for qos in ("1", "2"):
+        found = compare(tables, "qos", "delivery_time", "qos", qos, "0", over)
+        parts.append(alike(f"Delivery time without loss, QoS {qos} ÷ QoS 0", found.pooled(), found.metric))
+    lost = {qos: lost_messages(tables, qos) for qos in ("0", "1", "2")}
+    parts.append(exceeds("Lost with outages at QoS 0", mean(lost["0"]), 0.05, "%"))
+    parts += [exceeds(f"Delivered with outages at QoS {qos}", mean(1 - lost[qos]), 0.9999, "%") for qos in ("1", "2")]
+    return all_of(*parts)
+
+
+def lost_messages(tables: Tables, qos: str) -> Numbers:
+    """The share of messages that were lost with outages, a number a replication. A run that lost some at QoS 1 or 2 counts as
+    failed, and is among them."""
+    runs = tables.experiment_runs("qos").filter(pl.col("state") == STATES[2], pl.col("qos") == qos)
+    found = runs.join(tables.flows.select("run_id", "messages_lost", "messages_published"), on="run_id")
+    share = pl.col("messages_lost").sum() / pl.col("messages_published").sum()
+    return found.group_by("replication").agg(value=share).sort("replication")["value"].to_numpy()
+
+
+def each(tables: Tables, experiment: str, metric: str, **where: str) -> Numbers:
+    """A metric, averaged within each replication over the factors that are not named."""
+    values = tables.values(experiment, metric, where)
+    if values.is_empty():
+        raise MissingDataError(f"experiment {experiment} holds no run of {', '.join(where.values())}")
+    return values.group_by("replication").agg(pl.col("value").mean()).sort("replication")["value"].to_numpy()
+
+
+@claim(
+    "A stream for each topic spares messages the wait for lost ones of other topics.",
+    source=f"{BEYOND}: streams against head-of-line blocking",
+)
+def streams(tables: Tables) -> Verdict:
+    """Ten topics, a message every 10 ms, CUBIC: for each network, the geometric mean over losses of 1 to 5 % of the
+    delivery time with a stream for each topic must be below that with one stream by more than the margin."""
+    parts: list[Evidence] = []
+    for network in ("Wi-Fi", "4G"):
+        over = {"network": [network], "loss": ["1%", "2%", "5%"]}
+        for level, decides in (("QUIC, a stream a topic", True), ("QUIC, a stream a message", False)):
+            found = compare(tables, "streams", "delivery_time", "streams", level, "QUIC, one stream", over)
+            what = f"{network}: {level} ÷ one stream"
+            shown = reading(found.pooled(), found.metric)
+            parts.append(ahead(what, found.pooled(), found.metric) if decides else remark(what, shown))
+    return all_of(*parts)
+
+
+@claim(
+    "Ten small messages sent together save more than half of the overhead and cost no more time than they gather.",
+    source=f"{BEYOND}: batching",
+)
+def batches(tables: Tables) -> Verdict:
+    """Messages of 100 bytes, one every 10 ms. The overhead with ten together must be less than half of that with single
+    ones, as a geometric mean over networks, losses and transports; without loss, the mean delivery time must not grow
+    by more than the 90 ms from the first to the last of a batch."""
+    over = {"network": ["Wi-Fi", "satellite"], "loss": ["0%", "2%"], "transport": ["tcp", "quic"]}
+    saved = compare(tables, "batch", "overhead", "batch", "10", "1", over)
+    ten, one = (each(tables, "batch", "delivery_time", loss="0%", batch=batch) for batch in ("10", "1"))
+    parts: list[Evidence] = [
+        exceeds("Overhead, single ÷ ten together", inverse(saved.pooled()), 2.0),
+        exceeds("90 ms − growth of the delivery time without loss, ms", mean(90 - (ten - one)), 0.0, "±"),
+    ]
+    times = compare(tables, "batch", "delivery_time", "batch", "10", "1", over)
+    for network, loss in itertools.product(over["network"], over["loss"]):
+        part = times.within({"network": [network], "loss": [loss]}).pooled()
+        what = f"Delivery time, ten together ÷ single, {network}, {quantities.text(loss)}"
+        parts.append(remark(what, reading(part, times.metric)))
+    return all_of(*parts)
+
+
+@claim(
+    "A publisher that changes networks: messages wait less over QUIC, which migrates, than over TCP, which reconnects.",
+    source=f"{BEYOND}: migration",
+)
+def moves(tables: Tables) -> Verdict:
+    """From Wi-Fi to 4G; the publisher connects again a second after it has lost a connection. The longest delivery time
+    over QUIC must be below that over TCP, with TLS 1.3 and with early data and Fast Open, as a geometric mean over both
+    states of Wi-Fi and QoS 0 and 1."""
+    parts: list[Evidence] = []
+    over = {"wifi": WIFI, "qos": ["0", "1"]}
+    for other in ("TCP, TLS 1.3", "TCP, early data, Fast Open"):
+        found = compare(tables, "migration", "delivery_time_max", "connection", "QUIC", other, over)
+        parts.append(ahead(f"Longest delivery time, QUIC ÷ {other}", found.pooled(), found.metric))
+    for name in ("TCP, TLS 1.3", "QUIC", "MPTCP", "MPQUIC"):
+        longest = each(tables, "migration", "delivery_time_max", connection=name).mean()
+        lost = each(tables, "migration", "message_loss", connection=name, wifi=WIFI[1], qos="0").mean() * 6
+        what = f"{name}: longest delivery time; messages of 600 lost at QoS 0 where Wi-Fi {WIFI[1]}"
+        parts.append(remark(what, f"{longest:.0f} ms; {lost:.1f}"))
     return all_of(*parts)
 
 

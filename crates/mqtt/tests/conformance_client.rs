@@ -148,6 +148,7 @@ fn mqtt_3_1_2_20_a_silent_client_sends_pingreq() {
         let mut bench = Bench::online(version, |config| config.keep_alive = 10);
         bench.pass(Span::from_secs(6));
         bench.publish(QoS::AtMostOnce);
+        bench.say(&Packet::Pingresp);
         bench.heard();
         bench.pass(Span::from_millis(9_999));
         assert_eq!(bench.heard(), []);
@@ -159,6 +160,34 @@ fn mqtt_3_1_2_20_a_silent_client_sends_pingreq() {
         bench.pass(Span::from_secs(10));
         bench.heard();
         assert!(bench.closed, "no PINGRESP came");
+    }
+}
+
+#[test]
+fn a_client_that_publishes_and_hears_nothing_asks_and_ends_the_connection() {
+    for version in BOTH {
+        let mut bench = Bench::online(version, |config| config.keep_alive = 10);
+        for second in 1..=20 {
+            bench.pass(Span::from_secs(1));
+            assert!(!bench.closed, "{second} s");
+            bench.publish(QoS::AtMostOnce);
+            let pings = bench.heard().iter().filter(|packet| **packet == Packet::Pingreq).count();
+            assert_eq!(pings, usize::from(second == 10), "{second} s");
+        }
+        assert!(bench.closed, "no PINGRESP came");
+    }
+}
+
+#[test]
+fn a_client_does_not_wait_for_connack_for_ever() {
+    for version in BOTH {
+        let mut bench = Bench::opened(version, |_| {});
+        bench.pass(Span::from_millis(29_999));
+        bench.heard();
+        assert!(!bench.closed);
+        bench.pass(Span::from_millis(1));
+        bench.heard();
+        assert!(bench.closed);
     }
 }
 

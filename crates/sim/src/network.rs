@@ -194,7 +194,8 @@ fn moves(flow: &scenario::Flow, paths: usize, path: &str) -> Result<Vec<Move>, S
         if number as usize >= paths {
             let message = match paths {
                 1 => format!(
-                    "{number}: there is one path between its hosts, number 0: give a multipath topology, or leave {field} out"
+                    "{number}: there is one path between its hosts, number 0: give a multipath topology or the client \
+                     another link, or leave {field} out"
                 ),
                 n => format!("{number}: there are the paths 0 to {} between its hosts", n - 1),
             };
@@ -400,14 +401,16 @@ fn add_cell(net: &mut Topology, spec: &scenario::Topology, cell: &CellSpec, path
     Ok(())
 }
 
-/// Gives the hosts of flows that use several paths an address on each of their links. Other nodes have one address.
+/// Gives the hosts of flows that use several paths an address on each of their links, and clients that move from one path to
+/// another. Other nodes have one address.
 fn give_addresses<'a>(net: &mut Topology, scenario: &'a Scenario) {
     let several = scenario.flows.iter().filter(|flow| flow.contender.transport.is_multipath());
     let ends = |flow: &'a scenario::Flow| {
         let subscriber = flow.mqtt.as_ref().map(|mqtt| &mqtt.subscriber);
         [flow.server.as_ref(), flow.client.as_ref(), subscriber]
     };
-    let hosts: BTreeSet<&String> = several.flat_map(ends).flatten().collect();
+    let movers = scenario.flows.iter().filter(|flow| flow.migrate.is_some()).filter_map(|flow| flow.client.as_ref());
+    let hosts: BTreeSet<&String> = several.flat_map(ends).flatten().chain(movers).collect();
     for host in hosts {
         let node = net.node(host);
         let links = (0..).zip(net.edges().chunks(2)).filter(|(_, ends)| ends[0].from == node || ends[0].to == node);

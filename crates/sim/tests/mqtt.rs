@@ -268,3 +268,60 @@ fn there_are_no_more_topics_with_streams_than_streams() {
     let row = row(&scenario("quic/cubic", slow(), json!({ "streams": "topic", "publishers": 100, "qos": 1 })));
     assert_eq!(row["messages_delivered"], 2000);
 }
+
+/// A publisher with two networks, which leaves the first one after 10 s for the second, and later goes back.
+fn moving(contender: &str, mqtt: Value) -> Value {
+    let mut moved = scenario(contender, json!({ "rate": "20Mbit/s", "delay": "10ms" }), mqtt);
+    let links = moved["topology"]["links"].as_array_mut().unwrap();
+    links[0]["link"]["outage"] = json!([{ "from": "10s", "to": "25s" }]);
+    let second = json!({ "rate": "10Mbit/s", "delay": "40ms" });
+    links.insert(1, json!({ "name": "second", "from": "publisher", "to": "broker", "link": second }));
+    moved["flows"][0]["migrate"] = json!([{ "at": "10s", "path": 1 }, { "at": "30s", "path": 0 }]);
+    moved
+}
+
+#[test]
+fn a_publisher_goes_on_from_another_network() {
+    for contender in ["tcp/cubic", "quic/cubic", "mptcp/lia", "mpquic/olia"] {
+        for qos in 0..3 {
+            let about = json!({ "qos": qos, "messages": 300, "interval": "100ms", "reconnect": "500ms" });
+            let row = row(&moving(contender, about));
+            let case = format!("{contender} QoS {qos}: {row}");
+            assert_eq!(row["messages_published"], 300, "{case}");
+            if qos > 0 {
+                assert_eq!(row["messages_delivered"], 300, "{case}");
+            }
+            if contender == "tcp/cubic" {
+                // Connecting takes three round trips of the second network, 80 ms each, and the message half of one. The first
+                // that waits is published within 100 ms after the loss.
+                let most = 0.5 + 3.0 * 0.08 + 0.04;
+                assert!((most - 0.1..most + 0.01).contains(&number(&row, "delivery_max_s")), "{case}");
+            } else if contender == "quic/cubic" {
+                // Three packets of its probe timeout, or a probe of the new network and its answer.
+                assert!(number(&row, "delivery_max_s") < 0.2, "{case}");
+            }
+            // Messages arrive at the end as at the beginning.
+            assert!(number(&row, "delivery_p50_s") < 0.05, "{case}");
+        }
+    }
+}
+
+#[test]
+fn a_publisher_notices_that_its_connection_is_dead() {
+    // The broker forgets connections during the outages, and neither its FIN nor a reset reaches the publisher, which has a message
+    // every 500 ms and so is never silent.
+    let link = json!({
+        "rate": "20Mbit/s", "delay": "12500us", "loss": "2%",
+        "outage": { "periods": [{ "from": "40s", "to": "60s" }], "repeat": "100s" },
+    });
+    for qos in 1..3 {
+        let about = json!({ "messages": 400, "interval": "500ms", "qos": qos, "keep_alive": "5s" });
+        let mut dead = scenario("tcp/cubic", link.clone(), about);
+        dead["flows"][0]["start_spread"] = json!("1s");
+        let scenario = Scenario::from_json(&dead.to_string()).unwrap();
+        for replication in 0..40 {
+            let result = serde_json::to_value(run(&scenario, 2021, replication).unwrap()).unwrap();
+            assert_eq!(result["flows"][0]["messages_lost"], 0, "QoS {qos}, replication {replication}: {result}");
+        }
+    }
+}

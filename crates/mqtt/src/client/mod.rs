@@ -12,6 +12,10 @@ use mqtt_proto::{TopicFilter, TopicName};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+/// How long a client waits for CONNACK, which is to be "a reasonable amount of time" (MQTT 5, section 3.2): the default of
+/// the Java client of Eclipse Paho (`connectionTimeout`).
+const CONNACK_WAIT: Span = Span::from_secs(30);
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Offline,
@@ -38,6 +42,8 @@ pub struct Client {
     events: VecDeque<Event>,
     /// When a packet was sent last.
     sent: Time,
+    /// When bytes came last.
+    heard: Time,
     /// When PINGREQ was sent, if its answer is still to come.
     pinged: Option<Time>,
     /// When the first message of a batch came.
@@ -55,6 +61,7 @@ impl Client {
             asked: BTreeMap::new(),
             events: VecDeque::new(),
             sent: Time::ZERO,
+            heard: Time::ZERO,
             pinged: None,
             batch_since: None,
             config,
@@ -71,7 +78,7 @@ impl Client {
         if self.config.clean {
             self.forget();
         }
-        self.state = State::Connecting;
+        (self.state, self.heard) = (State::Connecting, now);
         let config = &self.config;
         let connect = Connect {
             version: config.version,
@@ -171,6 +178,7 @@ impl Client {
         if self.channel.is_closed() {
             return;
         }
+        self.heard = now;
         self.channel.push(lane, bytes);
         loop {
             let taken = match self.channel.next_packet() {
@@ -339,22 +347,33 @@ impl Client {
         self.events.pop_front()
     }
 
+    /// Since when it has sent nothing, or heard nothing, or waits for PINGRESP. A client that publishes and hears nothing
+    /// asks too, as the libraries of Eclipse Paho and mosquitto do: else it would not notice that its connection is dead.
+    fn quiet_since(&self) -> Time {
+        self.pinged.unwrap_or(self.sent.min(self.heard))
+    }
+
     /// When it wants to be called, or [`Time::NEVER`].
     pub fn next_wake(&self) -> Time {
-        if self.state != State::Online {
-            return Time::NEVER;
+        match self.state {
+            State::Offline => return Time::NEVER,
+            State::Connecting => return self.heard + CONNACK_WAIT,
+            State::Online => {}
         }
         let batch = match (self.config.batch, self.batch_since) {
             (Some(batch), Some(since)) => since + batch.delay,
             _ => Time::NEVER,
         };
         let span = Span::from_secs(u64::from(self.config.keep_alive));
-        let ping = if span.is_zero() { Time::NEVER } else { self.pinged.unwrap_or(self.sent) + span };
+        let ping = if span.is_zero() { Time::NEVER } else { self.quiet_since() + span };
         batch.min(ping)
     }
 
     /// Its time has come.
     pub fn on_wake(&mut self, now: Time) {
+        if self.state == State::Connecting && now >= self.heard + CONNACK_WAIT {
+            return self.fail(Violation::protocol("no CONNACK came"), now);
+        }
         if self.state != State::Online {
             return;
         }
@@ -362,7 +381,7 @@ impl Client {
             return self.fail(violation, now);
         }
         let span = Span::from_secs(u64::from(self.config.keep_alive));
-        if span.is_zero() || now < self.pinged.unwrap_or(self.sent) + span {
+        if span.is_zero() || now < self.quiet_since() + span {
             return;
         }
         if self.pinged.is_some() {

@@ -20,7 +20,7 @@ mod transports;
 
 use crate::contender::{Contender, Transport};
 use crate::fidelity::{Fidelity, Subject};
-use crate::network::{FlowPath, Network, network};
+use crate::network::{FlowPath, Network, Way, network};
 use crate::recorder::{self, Files, Recorder};
 use crate::scenario::{Flow, Load, Probe, Scenario, ScenarioError};
 use crate::stack::Past;
@@ -172,7 +172,8 @@ pub(crate) fn build(
         let wrong = |message: String| ScenarioError { path: format!("flows[{i}].contender"), message };
         let mtu = path.first().mtu;
         let (address, start) = (path.first().server, path.start);
-        let further: Vec<_> = path.ways.iter().skip(1).map(|way| (way.client, way.server)).collect();
+        let pairs = |ways: &[Way]| ways.iter().map(|way| (way.client, way.server)).collect();
+        let paths: Vec<_> = pairs(&path.ways);
         let backups: Vec<_> = path.ways.iter().map(|way| way.backup).collect();
         let ways = u8::try_from(path.ways.len()).unwrap_or(u8::MAX);
         let FlowPath { contender, server, client, moves, .. } = path;
@@ -223,13 +224,12 @@ pub(crate) fn build(
                 broker: Remote { address: its_ways.first().map_or(address, |way| way.server), port: Port(own) },
                 connection: own,
                 start: Time::ZERO,
-                paths: its_ways.iter().skip(1).map(|way| (way.client, way.server)).collect(),
+                paths: pairs(&its_ways),
                 backups: its_ways.iter().map(|way| way.backup).collect(),
                 class,
                 moves: Vec::new(),
             };
             let (broker, connection) = (Remote { address, port }, i as u32);
-            let paths = further;
             let publishers = Clients { node: client, kit, broker, connection, start, paths, backups, class, moves };
             let spec = scenario.brokers.iter().find(|spec| flow.server.as_deref() == Some(&spec.node));
             let dice = streams.named(&format!("flow {i}/messages"));
@@ -247,7 +247,7 @@ pub(crate) fn build(
             ports: Vec::new(),
             connection: Some(ConnectionId(i as u32)),
             class,
-            paths: further,
+            paths,
             backups,
             moves,
         });

@@ -56,7 +56,7 @@ pub(super) struct Clients {
     /// The number of their first connection.
     pub connection: u32,
     pub start: Time,
-    /// The further paths of their connections, and which of all are in reserve.
+    /// The paths of their connections, and which of all are in reserve.
     pub paths: Vec<(Address, Address)>,
     pub backups: Vec<bool>,
     pub class: u8,

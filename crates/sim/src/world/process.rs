@@ -30,8 +30,8 @@ pub struct Spawn {
     pub connection: Option<ConnectionId>,
     /// The DiffServ codepoint of its packets.
     pub class: u8,
-    /// The further paths of its connections, as own and peer's address, which are taken up as soon as both ends allow
-    /// several.
+    /// The paths of its connections, as own and peer's address. They open on the first; the others are taken up as soon as
+    /// both ends allow several. Empty if they open from whichever own address links lead from.
     pub paths: Vec<(Address, Address)>,
     /// Whether each path is in reserve, the first included; a path beyond the list is not.
     pub backups: Vec<bool>,
@@ -79,6 +79,17 @@ impl Process {
         self.table.wake().min(self.due).min(self.alarm)
     }
 
+    /// The path that its connections open on now, with its addresses if they are given.
+    #[inline]
+    fn present_pair(&self) -> (PathId, Option<(Address, Address)>) {
+        (self.present, self.paths.get(usize::from(self.present.0)).copied())
+    }
+
+    fn own_sockets<'a>(&'a mut self, me: u32, tables: &'a mut Tables) -> Sockets<'a> {
+        let present = self.present_pair();
+        Sockets { table: &mut self.table, tables, process: me, node: self.node, present }
+    }
+
     /// Lets the application act on its sockets.
     #[inline]
     fn act(
@@ -88,7 +99,8 @@ impl Process {
         cx: &mut Cx<'_>,
         f: impl FnOnce(&mut dyn Application, &mut Sockets<'_>, &mut Cx<'_>),
     ) {
-        let mut sockets = Sockets { table: &mut self.table, tables, process: me, node: self.node };
+        let present = self.present_pair();
+        let mut sockets = Sockets { table: &mut self.table, tables, process: me, node: self.node, present };
         f(self.application.as_mut(), &mut sockets, cx);
         self.alarm = self.application.alarm();
     }
@@ -115,8 +127,7 @@ impl Process {
             match next.change {
                 Change::Rebinding(path, change) => {
                     let path = path.unwrap_or(self.present);
-                    let mut sockets = Sockets { table: &mut self.table, tables, process: me, node: self.node };
-                    sockets.rebind(path, change);
+                    self.own_sockets(me, tables).rebind(path, change);
                 }
                 Change::Migration(path) => self.migrate(path, me, tables, cx),
             }
@@ -124,20 +135,23 @@ impl Process {
         self.due = self.next_due();
     }
 
-    /// Leaves the present address for that of a path. A connection that cannot follow ends.
+    /// Leaves the present address for that of a path. A connection that cannot follow ends. New ones open there.
     fn migrate(&mut self, path: PathId, me: u32, tables: &mut Tables, cx: &mut Cx<'_>) {
         let left = std::mem::replace(&mut self.present, path);
-        let further = usize::from(path.0).checked_sub(1);
-        let addresses = further.and_then(|k| self.paths.get(k).copied());
+        let addresses = self.paths.get(usize::from(path.0)).copied();
         for socket in self.table.ids() {
-            let mut sockets = Sockets { table: &mut self.table, tables, process: me, node: self.node };
+            let mut sockets = self.own_sockets(me, tables);
+            let connection = sockets.connection(socket);
             if sockets.migrate(socket, (left, path), addresses, cx).is_ok() {
                 continue;
             }
             let reason = Event::Failed(CloseReason::AddressLeft);
             self.act(me, tables, cx, |application, sockets, cx| {
                 application.on_event(socket, reason, sockets, cx);
-                sockets.release(socket);
+                // The application may have released it, and have opened another connection.
+                if sockets.connection(socket) == connection {
+                    sockets.release(socket);
+                }
             });
         }
     }
@@ -157,18 +171,21 @@ impl Process {
     /// The path manager: takes up the further paths of a connection, and puts some in reserve. One that the transport refuses is left out.
     #[cold]
     fn take_up_paths(&mut self, socket: SocketId, me: u32, tables: &mut Tables, cx: &mut Cx<'_>) {
+        let present = self.present_pair();
         let Process { table, paths, backups, node, .. } = self;
-        let mut further = backups.iter().skip(1);
-        let mut sockets = Sockets { table, tables, process: me, node: *node };
-        for &(own, peer) in paths.iter() {
+        let mut sockets = Sockets { table, tables, process: me, node: *node, present };
+        let opened = usize::from(sockets.opened_on(socket).0);
+        for number in 1..paths.len() {
+            let k = if number == opened { 0 } else { number };
+            let (own, peer) = paths[k];
             let added = sockets.add_path(socket, own, peer, cx);
-            if further.next() == Some(&true)
+            if backups.get(k) == Some(&true)
                 && let (Ok(path), Some(endpoint)) = (added, sockets.get(socket))
             {
                 let _ = endpoint.set_backup(path, true, cx);
             }
         }
-        if backups.first() == Some(&true)
+        if backups.get(opened) == Some(&true)
             && let Some(endpoint) = sockets.get(socket)
         {
             let _ = endpoint.set_backup(PathId(0), true, cx);

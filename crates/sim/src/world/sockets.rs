@@ -36,8 +36,11 @@ pub(super) struct Socket {
     pub connection: ConnectionId,
     /// The port that the connection was opened to.
     pub port: Port,
-    /// By the path's number.
+    /// By the path's number in the connection.
     pub paths: Vec<Option<SocketPath>>,
+    /// The path of the process on which the connection opened. In the connection it has the number 0, and path 0 of the
+    /// process has its number.
+    opened_on: PathId,
     /// Bytes of it in interfaces of its node that credit.
     pub below: u64,
     /// The same by path, once it has had several.
@@ -57,6 +60,15 @@ impl Socket {
 }
 
 impl Socket {
+    /// The number in the connection of a path of the process.
+    fn own_number(&self, path: PathId) -> PathId {
+        match path {
+            path if path == self.opened_on => PathId(0),
+            PathId(0) => self.opened_on,
+            other => other,
+        }
+    }
+
     /// The interface below a path takes this many bytes. Returns how many it holds of the path now.
     pub fn charge(&mut self, path: PathId, bytes: u64) -> u64 {
         if self.paths.len() > 1 && self.below_paths.is_empty() {
@@ -139,6 +151,7 @@ impl SocketTable {
             connection,
             port,
             paths: Vec::new(),
+            opened_on: PathId(0),
             below: 0,
             below_paths: Vec::new(),
             blocked: false,
@@ -319,25 +332,33 @@ pub struct Sockets<'a> {
     pub(super) tables: &'a mut Tables,
     pub(super) process: u32,
     pub(super) node: NodeId,
+    /// The path on which connections open, with own and peer's address if the process has paths.
+    pub(super) present: (PathId, Option<(Address, Address)>),
 }
 
 impl Sockets<'_> {
-    /// Opens a connection to a port of a node, from the first of the own node's addresses that links lead from.
+    /// Opens a connection to a port of a node, on the path on which the process is; if it has none, from the first of the
+    /// own node's addresses that links lead from.
     ///
     /// # Errors
     /// If no links lead there, or if there is no transport to be had.
     pub fn connect(&mut self, to: Remote, cx: &mut Cx<'_>) -> Result<SocketId, CloseReason> {
-        let own = self.tables.topology().addresses(self.node).to_vec();
-        let route = own.into_iter().find_map(|from| Some((from, self.tables.route(from, to.address)?)));
+        let (path, addresses) = self.present;
+        let (own, destination) = match addresses {
+            Some((own, peer)) => (vec![own], peer),
+            None => (self.tables.topology().addresses(self.node).to_vec(), to.address),
+        };
+        let route = own.into_iter().find_map(|from| Some((from, self.tables.route(from, destination)?)));
         let (source, (route, first)) = route.ok_or(CloseReason::Unreachable)?;
         let connection = match self.table.first.take() {
             Some(connection) => connection,
             None => self.tables.reserve(),
         };
-        let flow = FlowKey { source, destination: to.address, connection };
+        let flow = FlowKey { source, destination, connection };
         let socket = self.table.make(Role::Client, connection, to.port).map_err(|_| CloseReason::NoTransport)?;
         self.tables.open(connection, SocketRef { process: self.process, socket: socket.0 }, self.node, to.port);
         if let Some(made) = self.table.get_mut(socket.0) {
+            made.opened_on = path;
             made.paths.push(Some(SocketPath { route, first, flow }));
             made.endpoint.connect(cx);
         }
@@ -374,8 +395,12 @@ impl Sockets<'_> {
         self.table.open(socket.0).ok_or(PathError::NoSuchPath)?.endpoint.abandon_path(path, cx)
     }
 
-    /// Moves a connection from the address of one path to that of another, which lies between these addresses if it is not the
-    /// first. A transport with several paths gives up the one that it leaves.
+    /// The path of the process on which a connection opened.
+    pub(super) fn opened_on(&self, socket: SocketId) -> PathId {
+        self.table.get(socket.0).map_or(PathId(0), |socket| socket.opened_on)
+    }
+
+    /// Moves a connection from the address of one path of the process to that of another, which lies between these addresses. A transport with several paths gives up the one that it leaves.
     ///
     /// # Errors
     /// If the connection cannot go on from there.
@@ -388,6 +413,7 @@ impl Sockets<'_> {
     ) -> Result<(), PathError> {
         let way = addresses.map(|(from, to)| self.tables.route(from, to).map(|way| (from, to, way)));
         let socket = self.table.open(socket.0).ok_or(PathError::NoSuchPath)?;
+        let (left, path) = (socket.own_number(left), socket.own_number(path));
         match socket.endpoint.migrate(path, cx) {
             Err(PathError::Several) if left != path => return socket.endpoint.abandon_path(left, cx),
             Err(PathError::Several) => return Ok(()),
@@ -405,6 +431,7 @@ impl Sockets<'_> {
     pub(super) fn rebind(&mut self, path: PathId, change: AddressChange) {
         for id in self.table.ids() {
             let Some(socket) = self.table.get_mut(id.0) else { continue };
+            let path = socket.own_number(path);
             let Some(Some(known)) = socket.paths.get_mut(usize::from(path.0)) else { continue };
             let client = SocketRef { process: self.process, socket: id.0 };
             if let Some(flow) = self.tables.rebind(client, path, (socket.connection, known.flow), change) {

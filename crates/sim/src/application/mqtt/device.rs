@@ -39,9 +39,11 @@ impl Device {
         Device { client, broker, framing, wire, closed, again, reconnect, wanted: false, since, failed }
     }
 
-    /// Whether it has a connection, or is opening one.
-    pub fn has_connection(&self) -> bool {
-        self.wire.is_some()
+    /// Has a connection opened now, if the client sleeps. After a loss it waits as long as it is to.
+    pub fn rouse(&mut self, now: Time) {
+        if self.wire.is_none() && !self.wanted {
+            self.again = self.again.min(now);
+        }
     }
 
     /// Opens a connection. Returns its socket.
@@ -75,14 +77,22 @@ impl Device {
         }
     }
 
-    /// What has happened to the client.
-    pub fn news(&mut self) -> Option<News> {
-        self.client.poll_event()
+    /// What has happened to the client. If it has ended its connection, it does not wait for the transport's own end: that
+    /// may never come on a path that is dead.
+    pub fn news(&mut self, now: Time) -> Option<News> {
+        let news = self.client.poll_event();
+        if matches!(news, Some(News::Closed(_))) {
+            self.lose(now);
+        }
+        news
     }
 
     /// An event of one of its sockets.
     pub fn on_event(&mut self, socket: SocketId, event: Event, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
         let now = cx.now;
+        if event == Event::Failed(CloseReason::AddressLeft) {
+            return self.leave(socket, sockets, now);
+        }
         if self.wire.as_ref().is_none_or(|wire| wire.socket != socket) {
             return;
         }
@@ -110,6 +120,16 @@ impl Device {
             Event::Writable(_) | Event::Multipath | Event::Datagram(_) => {}
         }
         self.send(sockets);
+    }
+
+    /// The client has left the address of a connection. Nothing can be sent on it any more, and its socket is gone.
+    fn leave(&mut self, socket: SocketId, sockets: &mut Sockets<'_>, now: Time) {
+        if self.wire.as_ref().is_some_and(|wire| wire.socket == socket) {
+            self.lose(now);
+        }
+        if let Some(k) = self.closed.iter().position(|(_, wire)| wire.socket == socket) {
+            self.closed.remove(k).1.release(sockets);
+        }
     }
 
     /// Ends the connection in order, until [`connect`](Self::connect).

@@ -10,7 +10,7 @@ use haltere_mqtt::client::Event as News;
 use haltere_mqtt::{Client, ClientConfig, Message, QoS};
 use haltere_net::rng::Stream;
 use haltere_net::{Cx, Span, Time};
-use haltere_transport::Event;
+use haltere_transport::{CloseReason, Event};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -108,9 +108,7 @@ impl Publishers {
             publisher.published += 1;
             // Its topics are allowed.
             let _ = publisher.device.client.publish(Message { topic, payload, qos, retain: false }, now);
-            if !publisher.device.has_connection() {
-                publisher.device.again = publisher.device.again.min(now);
-            }
+            publisher.device.rouse(now);
         }
         publisher.device.send(sockets);
         let idle = publisher.device.client.pending() == 0;
@@ -132,7 +130,7 @@ impl Publishers {
     /// Takes what has happened to a publisher's client.
     fn hear(&mut self, i: u32, now: Time) {
         let publisher = &mut self.all[i as usize];
-        while let Some(news) = publisher.device.news() {
+        while let Some(news) = publisher.device.news(now) {
             match news {
                 News::Connected { .. } if !std::mem::replace(&mut publisher.begun, true) => {
                     self.ledger.connected(now.since(publisher.device.since), now);
@@ -183,6 +181,9 @@ impl Application for Publishers {
 
     fn on_event(&mut self, socket: SocketId, event: Event, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
         let Some(&i) = self.by_socket.get(&socket) else { return };
+        if event == Event::Failed(CloseReason::AddressLeft) {
+            self.by_socket.remove(&socket);
+        }
         self.all[i as usize].device.on_event(socket, event, sockets, cx);
         self.go_on(i, sockets, cx);
     }

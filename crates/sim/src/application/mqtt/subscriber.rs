@@ -49,7 +49,7 @@ impl Subscriber {
     }
 
     fn hear(&mut self, now: Time) {
-        while let Some(news) = self.device.news() {
+        while let Some(news) = self.device.news(now) {
             if let News::Message(message) = news
                 && let Some(mark) = Mark::of(&message.payload)
             {
