@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `mod` | the loop, and what goes between elements and processes |
 //! | `process` | an application with its sockets |
+//! | `socket` | one end of a connection |
 //! | `sockets` | the ends of connections, and what an application does with them |
 //! | `push_back` | what the interfaces of nodes tell the sockets above them |
 //! | `rebinding` | changes of the addresses of connections |
@@ -13,6 +14,7 @@
 mod process;
 mod push_back;
 mod rebinding;
+mod socket;
 mod sockets;
 mod tables;
 mod tandems;
@@ -30,7 +32,7 @@ use haltere_net::occupancy::Held;
 use haltere_net::topology::{NodeId, Topology};
 use haltere_net::{ComponentId, Cx, FlowKey, Packet, PathId, Probe, Time};
 use haltere_transport::{Body, Role};
-use sockets::SocketPath;
+use socket::SocketPath;
 use tables::{ConnectionEnd, Hop, SocketRef, Tables};
 use tandems::Tandems;
 
@@ -246,7 +248,7 @@ impl World {
             if !matches!(socket.paths.get(path), Some(Some(_))) {
                 let (flow, back) = (packet.flow, reverse(packet.flow));
                 if let Some((route, first)) = self.tables.route(flow.destination, flow.source) {
-                    sockets::learn(&mut socket.paths, packet.path, SocketPath { route, first, flow: back });
+                    socket.learn(packet.path, SocketPath { route, first, flow: back });
                 }
             }
             socket.endpoint.on_packet(packet, &mut cx);

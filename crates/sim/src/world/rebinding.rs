@@ -6,7 +6,7 @@
 //! forgotten it. The server's socket is asked whether it recognises the connection: QUIC does, by its connection IDs. A TCP host
 //! answers such a segment with a reset (RFC 9293 section 3.10.7.1).
 
-use super::sockets::{SocketPath, learn};
+use super::socket::SocketPath;
 use super::tables::{ConnectionEnd, SocketRef};
 use super::{World, context, reverse};
 use haltere_net::{Address, ConnectionId, FlowKey, Packet, PathId, Time};
@@ -95,7 +95,7 @@ impl World {
                 self.refuse(end, &packet, back);
                 return None;
             }
-            learn(&mut socket.paths, way, back);
+            socket.learn(way, back);
         }
         packet.path = way;
         Some(self.deliver(end, packet))

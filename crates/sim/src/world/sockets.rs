@@ -1,6 +1,7 @@
 //! Sockets: the connections of a process, and how its application works with them.
 
-use super::tables::{Hop, Port, Remote, SocketRef, Tables};
+use super::socket::{Socket, SocketPath};
+use super::tables::{Port, Remote, SocketRef, Tables};
 use crate::schedule::Schedule;
 use haltere_net::topology::NodeId;
 use haltere_net::{Address, ConnectionId, Cx, FlowKey, PathId, Time};
@@ -19,92 +20,6 @@ pub trait Transports: Send {
     /// # Errors
     /// Why there is none.
     fn endpoint(&mut self, role: Role, number: u32, port: Port) -> Result<Box<dyn Endpoint>, String>;
-}
-
-/// What the packets of a path of a connection are sent with.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SocketPath {
-    pub route: u32,
-    /// The first step of it.
-    pub first: Hop,
-    pub flow: FlowKey,
-}
-
-/// One end of a connection.
-pub(super) struct Socket {
-    pub endpoint: Box<dyn Endpoint>,
-    pub connection: ConnectionId,
-    /// The port that the connection was opened to.
-    pub port: Port,
-    /// By the path's number in the connection.
-    pub paths: Vec<Option<SocketPath>>,
-    /// The path of the process on which the connection opened. In the connection it has the number 0, and path 0 of the
-    /// process has its number.
-    opened_on: PathId,
-    /// Bytes of it in interfaces of its node that credit.
-    pub below: u64,
-    /// The same by path, once it has had several.
-    below_paths: Vec<u64>,
-    /// Whether it waits for these to become fewer, and is not asked for packets.
-    pub blocked: bool,
-    /// Whether it stands in the list of those that may have something to say or to send.
-    active: bool,
-}
-
-impl Socket {
-    /// Whether it must not send because of what is below it.
-    #[inline]
-    pub fn is_full(&self) -> bool {
-        self.below > 0 && (self.blocked || self.below >= self.endpoint.local_limit())
-    }
-}
-
-impl Socket {
-    /// The number in the connection of a path of the process.
-    fn own_number(&self, path: PathId) -> PathId {
-        match path {
-            path if path == self.opened_on => PathId(0),
-            PathId(0) => self.opened_on,
-            other => other,
-        }
-    }
-
-    /// The interface below a path takes this many bytes. Returns how many it holds of the path now.
-    pub fn charge(&mut self, path: PathId, bytes: u64) -> u64 {
-        if self.paths.len() > 1 && self.below_paths.is_empty() {
-            // What is below so far went on the only path.
-            self.below_paths.push(self.below);
-        }
-        self.below += bytes;
-        let below = self.below;
-        self.below_path(path).map_or(below, |held| {
-            *held += bytes;
-            *held
-        })
-    }
-
-    /// The interface has sent or dropped this many bytes of a flow. Returns the flow's path, and how many bytes it holds of that
-    /// now.
-    pub fn credit(&mut self, flow: FlowKey, bytes: u64) -> (PathId, u64) {
-        let at = self.paths.iter().position(|path| path.is_some_and(|path| path.flow == flow));
-        let path = PathId(at.unwrap_or(0) as u8);
-        self.below = self.below.saturating_sub(bytes);
-        let below = self.below;
-        let held = self.below_path(path).map_or(below, |held| {
-            *held = held.saturating_sub(bytes);
-            *held
-        });
-        (path, held)
-    }
-
-    /// What interfaces hold of a path; `None` as long as there was one path only.
-    fn below_path(&mut self, path: PathId) -> Option<&mut u64> {
-        let at = usize::from(path.0);
-        if !self.below_paths.is_empty() && self.below_paths.len() <= at {
-            self.below_paths.resize(at + 1, 0);
-        }
-        self.below_paths.get_mut(at)
-    }
 }
 
 /// All sockets of a process.
@@ -146,17 +61,7 @@ impl SocketTable {
     pub fn make(&mut self, role: Role, connection: ConnectionId, port: Port) -> Result<SocketId, String> {
         let endpoint = self.transports.endpoint(role, self.made, port)?;
         self.made += 1;
-        let socket = Some(Socket {
-            endpoint,
-            connection,
-            port,
-            paths: Vec::new(),
-            opened_on: PathId(0),
-            below: 0,
-            below_paths: Vec::new(),
-            blocked: false,
-            active: false,
-        });
+        let socket = Some(Socket::new(endpoint, connection, port));
         let id = match self.free.pop() {
             Some(id) => {
                 self.sockets[id as usize] = socket;
@@ -422,7 +327,7 @@ impl Sockets<'_> {
         if let Some(way) = way {
             let (source, destination, (route, first)) = way.ok_or(PathError::Unreachable)?;
             let flow = FlowKey { source, destination, connection: socket.connection };
-            learn(&mut socket.paths, path, SocketPath { route, first, flow });
+            socket.learn(path, SocketPath { route, first, flow });
         }
         Ok(())
     }
@@ -467,13 +372,4 @@ impl Sockets<'_> {
             self.tables.close(connection, SocketRef { process: self.process, socket: socket.0 });
         }
     }
-}
-
-/// Takes up a path that the peer's packet came on.
-pub(super) fn learn(paths: &mut Vec<Option<SocketPath>>, path: PathId, known: SocketPath) {
-    let at = usize::from(path.0);
-    if paths.len() <= at {
-        paths.resize(at + 1, None);
-    }
-    paths[at].get_or_insert(known);
 }
