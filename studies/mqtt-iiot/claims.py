@@ -321,8 +321,8 @@ def quality(tables: Tables) -> Verdict:
 
 
 def lost_messages(tables: Tables, qos: str) -> Numbers:
-    """The share of messages that were lost with outages, a number a replication. A run that lost some at QoS 1 or 2 counts as
-    failed, and is among them."""
+    """The share of messages that were lost with outages, a number a replication. A run that lost some at QoS 1 or 2
+    counts as failed, and is among them."""
     runs = tables.experiment_runs("qos").filter(pl.col("state") == STATES[2], pl.col("qos") == qos)
     found = runs.join(tables.flows.select("run_id", "messages_lost", "messages_published"), on="run_id")
     share = pl.col("messages_lost").sum() / pl.col("messages_published").sum()
