@@ -74,7 +74,7 @@ pub struct FlowResult {
     pub throughput_bps: Option<f64>,
     /// Bytes on the wire received by the client, IP headers included.
     pub wire_bytes: u64,
-    /// The part of these bytes that is not the object.
+    /// The part of these bytes that is not the object; 0 if less arrived in the measured time than was read in it.
     pub overhead_bytes: u64,
     /// Packets the server sent that carried data.
     pub sent_packets: u64,
