@@ -10,23 +10,7 @@ use haltere_net::Packet;
 /// segment (QUIC's stateless reset is not modelled).
 pub fn answer(packet: &Packet<Body>) -> Option<Packet<Body>> {
     let segment = packet.body.segment().filter(|segment| segment.kind != Kind::Reset)?;
-    let reset = Segment {
-        kind: Kind::Reset,
-        fin: false,
-        seq: segment.ack,
-        len: 0,
-        ack: 0,
-        window: 0,
-        timestamp: 0,
-        echo: 0,
-        sacks: 0,
-        ece: false,
-        cwr: false,
-        ae: false,
-        push: false,
-        sack: Default::default(),
-        damaged: false,
-    };
+    let reset = Segment::bare(Kind::Reset, segment.ack);
     let body = match &packet.body {
         Body::Mptcp(_) => {
             let options = mptcp::Options::default();

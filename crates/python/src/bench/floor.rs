@@ -132,23 +132,7 @@ impl Endpoint for FixedWindow {
         self.may_send = self.may_send.checked_sub(1)?;
         self.sent += 1;
         let (len, payload) = if self.role == Role::Server { (DATA, DATA - ACK) } else { (ACK, 0) };
-        let segment = Segment {
-            kind: Kind::Data,
-            fin: false,
-            seq: self.sent,
-            len: payload,
-            ack: 0,
-            window: 0,
-            timestamp: 0,
-            echo: 0,
-            sacks: 0,
-            ece: false,
-            cwr: false,
-            ae: false,
-            push: false,
-            sack: Default::default(),
-            damaged: false,
-        };
+        let segment = Segment { len: payload, ..Segment::bare(Kind::Data, self.sent) };
         let body = Body::Tcp(segment);
         Some(Packet::new(len, body))
     }

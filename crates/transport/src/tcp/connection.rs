@@ -100,23 +100,8 @@ impl Connection {
     }
 
     fn segment(&self, kind: Kind, now: Time) -> Segment {
-        Segment {
-            kind,
-            fin: false,
-            seq: self.tx.nxt,
-            len: 0,
-            ack: 0,
-            window: 0,
-            timestamp: if self.config.timestamps { timestamp(now) } else { 0 },
-            echo: 0,
-            sacks: 0,
-            ece: false,
-            cwr: false,
-            ae: false,
-            push: false,
-            sack: Default::default(),
-            damaged: false,
-        }
+        let stamp = if self.config.timestamps { timestamp(now) } else { 0 };
+        Segment { timestamp: stamp, ..Segment::bare(kind, self.tx.nxt) }
     }
 
     /// Only new data is ECN-capable (RFC 3168 sections 6.1.4 to 6.1.6). With DCTCP all packets are, and with accurate

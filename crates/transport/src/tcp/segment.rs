@@ -83,6 +83,28 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// A segment without data, acknowledgement, options and flags, whose first byte would be at `seq`.
+    #[inline]
+    pub fn bare(kind: Kind, seq: u64) -> Segment {
+        Segment {
+            kind,
+            fin: false,
+            seq,
+            len: 0,
+            ack: 0,
+            window: 0,
+            timestamp: 0,
+            echo: 0,
+            sacks: 0,
+            ece: false,
+            cwr: false,
+            ae: false,
+            push: false,
+            sack: Default::default(),
+            damaged: false,
+        }
+    }
+
     /// The SACK blocks as positions.
     pub fn sack_blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.sack.iter().take(usize::from(self.sacks)).map(|b| b.range(self.ack))
@@ -131,23 +153,7 @@ mod tests {
 
     #[test]
     fn sizes_are_those_on_the_wire() {
-        let mut s = Segment {
-            kind: Kind::Data,
-            fin: false,
-            seq: 0,
-            len: 1448,
-            ack: 0,
-            window: 0,
-            timestamp: 1,
-            echo: 1,
-            sacks: 0,
-            ece: false,
-            cwr: false,
-            ae: false,
-            push: false,
-            sack: Default::default(),
-            damaged: false,
-        };
+        let mut s = Segment { len: 1448, timestamp: 1, echo: 1, ..Segment::bare(Kind::Data, 0) };
         assert_eq!(s.wire_len(true), 1500);
         s.len = 0;
         assert_eq!(s.wire_len(true), 52);

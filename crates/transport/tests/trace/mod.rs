@@ -152,21 +152,10 @@ impl Bench {
     /// A segment of the peer arrives.
     pub fn receive(&mut self, kind: Kind, fill: impl FnOnce(&mut Segment)) -> &mut Bench {
         let mut segment = Segment {
-            kind,
-            fin: false,
-            seq: self.peer_next,
-            len: 0,
-            ack: 0,
             window: self.window,
             timestamp: (self.now.as_nanos() / 1_000_000) as u32 + 1,
             echo: self.echo.unwrap_or(self.last_timestamp),
-            sacks: 0,
-            ece: false,
-            cwr: false,
-            ae: false,
-            push: false,
-            sack: Default::default(),
-            damaged: false,
+            ..Segment::bare(kind, self.peer_next)
         };
         fill(&mut segment);
         if self.last_timestamp == 0 {
