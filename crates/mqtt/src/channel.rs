@@ -6,6 +6,7 @@
 //! for the messages that it sends.
 
 use crate::codec::{self, Decoder};
+use crate::lean::{insert_lean, push_lean};
 use crate::packet::{Packet, Publish, QoS, Step, Version, Violation, reason};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -58,11 +59,11 @@ pub(crate) struct Channel {
     decoders: Vec<(Lane, Decoder)>,
     lanes: BTreeMap<Arc<str>, u32>,
     next_lane: u32,
-    /// Aliases that the peer has given, and how many it may give.
-    heard: BTreeMap<u16, Arc<str>>,
+    /// Aliases that the peer has given, in their order, and how many it may give. A list takes less memory here too.
+    heard: Vec<(u16, Arc<str>)>,
     heard_maximum: u16,
-    /// Aliases that this end has given, and how many it may give.
-    given: BTreeMap<Arc<str>, u16>,
+    /// Aliases that this end has given, in the order of their topics, and how many it may give.
+    given: Vec<(Arc<str>, u16)>,
     given_maximum: u16,
     output: VecDeque<Output>,
     closed: bool,
@@ -170,10 +171,15 @@ impl Channel {
             return Err(Violation::new(reason::TOPIC_ALIAS_INVALID, what));
         }
         if publish.message.topic.is_empty() {
-            let known = self.heard.get(&alias).cloned();
+            let known = self.heard.binary_search_by_key(&alias, |(alias, _)| *alias).ok();
+            let known = known.map(|at| self.heard[at].1.clone());
             publish.message.topic = known.ok_or_else(|| Violation::protocol(format!("unknown topic alias {alias}")))?;
         } else {
-            self.heard.insert(alias, publish.message.topic.clone());
+            let topic = publish.message.topic.clone();
+            match self.heard.binary_search_by_key(&alias, |(alias, _)| *alias) {
+                Ok(at) => self.heard[at].1 = topic,
+                Err(at) => insert_lean(&mut self.heard, at, (alias, topic)),
+            }
         }
         publish.alias = None;
         Ok(())
@@ -214,14 +220,17 @@ impl Channel {
         // Between streams there is no order, so that an alias could come before the packet that gives it.
         if self.version == Some(Version::V5) && self.streams != Streams::Message {
             let topic = &publish.message.topic;
-            let given = self.given.get(topic).copied();
-            if given.is_none() && self.given.len() < usize::from(self.given_maximum) {
-                let alias = self.given.len() as u16 + 1;
-                self.given.insert(topic.clone(), alias);
-                publish.alias = Some(alias);
-            } else if given.is_some() {
-                publish.alias = given;
-                publish.message.topic = "".into();
+            match self.given.binary_search_by(|(known, _)| known.cmp(topic)) {
+                Ok(at) => {
+                    publish.alias = Some(self.given[at].1);
+                    publish.message.topic = "".into();
+                }
+                Err(at) if self.given.len() < usize::from(self.given_maximum) => {
+                    let alias = self.given.len() as u16 + 1;
+                    publish.alias = Some(alias);
+                    insert_lean(&mut self.given, at, (topic.clone(), alias));
+                }
+                Err(_) => {}
             }
         }
         self.send(lane, &Packet::Publish(publish))
@@ -239,13 +248,13 @@ impl Channel {
             *finish = last;
             return;
         }
-        self.output.push_back(Output::Bytes { lane: on, bytes: more.to_vec(), finish: last });
+        push_lean(&mut self.output, Output::Bytes { lane: on, bytes: more.to_vec(), finish: last });
     }
 
     /// Closes the connection after what was sent.
     pub fn close(&mut self) {
         if !std::mem::replace(&mut self.closed, true) {
-            self.output.push_back(Output::Close);
+            push_lean(&mut self.output, Output::Close);
         }
     }
 

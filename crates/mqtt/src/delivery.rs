@@ -1,5 +1,6 @@
 //! The acknowledged exchanges of QoS 1 and 2 (section 4.3). Client and broker send messages by the same rules.
 
+use crate::lean::push_lean;
 use crate::packet::{Message, Packet, PacketId, Publish, QoS, Step, Version, Violation, reason};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -80,7 +81,7 @@ impl Outbox {
             return Some(message);
         }
         let dropped = if full { self.waiting.pop_front() } else { None };
-        self.waiting.push_back(message);
+        push_lean(&mut self.waiting, message);
         dropped
     }
 
@@ -97,7 +98,7 @@ impl Outbox {
         }
         let id = self.take_id()?;
         let message = self.waiting.pop_front()?;
-        self.flight.push_back(Flight { id, message: Some(message.clone()), fresh: true });
+        push_lean(&mut self.flight, Flight { id, message: Some(message.clone()), fresh: true });
         Some(Publish { dup: false, id: Some(id), message, alias: None })
     }
 

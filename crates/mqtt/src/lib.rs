@@ -19,6 +19,7 @@ pub mod channel;
 pub mod client;
 pub mod codec;
 pub mod delivery;
+mod lean;
 pub mod packet;
 pub mod topic;
 

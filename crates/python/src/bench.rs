@@ -1,4 +1,5 @@
-//! How fast the simulator is on this machine: packets a CPU-second, and memory a packet in flight and a connection.
+//! How fast the simulator is on this machine: packets a CPU-second, how much faster than real time thousands of MQTT publishers
+//! are, and memory a packet in flight and a connection.
 //!
 //! The cases are those that `benches/README.md` compares with ns-3. They differ in the number of flows, in transport
 //! and congestion control; the floor runs links and event queue alone, with endpoints that only keep a fixed window.
@@ -7,6 +8,7 @@
 
 mod floor;
 mod memory;
+mod mqtt;
 
 use cpu_time::ThreadTime;
 use floor::Floor;
@@ -32,10 +34,14 @@ pub struct Figures {
     packets_per_cpu_s: f64,
     /// Packets a CPU-second as a share of those of the floor that ran just before: the median of all pairs.
     share_of_floor: Option<f64>,
+    /// Virtual time over CPU time, for the cases that are made for it.
+    times_real_time: Option<f64>,
     /// Growth of the process's resident memory, for the cases made to measure it, where the system tells.
     bytes_per_packet_in_flight: Option<f64>,
     /// The same for each end of a connection that is open and has nothing to do.
     bytes_per_idle_connection: Option<f64>,
+    /// The same for both ends of a connection of a publisher, with all that the run holds of it.
+    bytes_per_publisher: Option<f64>,
 }
 
 impl Figures {
@@ -48,8 +54,10 @@ impl Figures {
             cpu_s,
             packets_per_cpu_s,
             share_of_floor: None,
+            times_real_time: None,
             bytes_per_packet_in_flight: None,
             bytes_per_idle_connection: None,
+            bytes_per_publisher: None,
         }
     }
 }
@@ -64,6 +72,7 @@ pub fn all() -> Result<Vec<Figures>, ScenarioError> {
         let floor = floor::like(scenario.flows.len());
         figures.push(in_turn(case, floor, || Ok(delivered(&haltere_sim::run(&scenario, 1, 0)?)))?);
     }
+    figures.extend(mqtt::speed()?);
     for (case, contender) in STACKS {
         let scenario = Scenario::from_json(&one(contender).to_string())?;
         let run = || haltere_sim::run_at(Fidelity::Stack, &scenario, 1, 0);

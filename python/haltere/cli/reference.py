@@ -151,6 +151,7 @@ def bench(*, as_json: bool) -> None:
 _MEMORY = {
     "bytes_per_packet_in_flight": "memory a packet in flight (B)",
     "bytes_per_idle_connection": "memory an idle end (B)",
+    "bytes_per_publisher": "memory an MQTT connection (B)",
 }
 
 
@@ -170,6 +171,8 @@ def _figures(title: str, cases: list[dict[str, Any]]) -> Table:
     }
     if any(case.get("share_of_floor") is not None for case in cases):
         columns["share of the floor"] = _getter("share_of_floor")
+    if any(case.get("times_real_time") is not None for case in cases):
+        columns["times real time"] = _getter("times_real_time")
     for name, heading in _MEMORY.items():
         if any(case.get(name) is not None for case in cases):
             columns[heading] = _getter(name)

@@ -6,6 +6,7 @@ pub use config::{Batch, ClientConfig, Event};
 
 use crate::channel::{Channel, Lane, Output};
 use crate::delivery::{Acked, Inbox, Outbox};
+use crate::lean::push_lean;
 use crate::packet::{Connack, Connect, Message, Packet, PacketId, Step, Subscription, Version, Violation, reason};
 use haltere_net::{Span, Time};
 use mqtt_proto::{TopicFilter, TopicName};
@@ -33,7 +34,9 @@ enum Asked {
 /// A client.
 #[derive(Clone, Debug)]
 pub struct Client {
-    config: ClientConfig,
+    /// Clients may share it: there may be many.
+    config: Arc<ClientConfig>,
+    client_id: Arc<str>,
     state: State,
     channel: Channel,
     outbox: Outbox,
@@ -53,6 +56,12 @@ pub struct Client {
 impl Client {
     /// A client without a connection.
     pub fn new(config: ClientConfig) -> Client {
+        let client_id = config.client_id.clone();
+        Client::like(&Arc::new(config), client_id)
+    }
+
+    /// One of several clients that behave alike, with an identifier of its own in the place of the configuration's.
+    pub fn like(config: &Arc<ClientConfig>, client_id: Arc<str>) -> Client {
         Client {
             state: State::Offline,
             channel: Channel::client(config.version, config.streams, config.topic_alias_maximum),
@@ -64,7 +73,8 @@ impl Client {
             heard: Time::ZERO,
             pinged: None,
             batch_since: None,
-            config,
+            config: config.clone(),
+            client_id,
         }
     }
 
@@ -82,7 +92,7 @@ impl Client {
         let config = &self.config;
         let connect = Connect {
             version: config.version,
-            client_id: config.client_id.clone(),
+            client_id: self.client_id.clone(),
             clean: config.clean,
             session_expiry: config.session_expiry,
             keep_alive: config.keep_alive,
@@ -208,7 +218,7 @@ impl Client {
         }
         self.channel.close();
         self.lost();
-        self.events.push_back(Event::Closed(violation));
+        push_lean(&mut self.events, Event::Closed(violation));
     }
 
     fn on_packet(&mut self, lane: Lane, packet: Packet, now: Time) -> Result<(), Violation> {
@@ -229,7 +239,7 @@ impl Client {
                 };
                 let taken = self.inbox.on_publish(&publish, maximum)?;
                 if taken.new {
-                    self.events.push_back(Event::Message(publish.message));
+                    push_lean(&mut self.events, Event::Message(publish.message));
                 }
                 self.reply(lane, taken.reply, now)
             }
@@ -239,7 +249,7 @@ impl Client {
             }
             Packet::Ack(step, id, code) => {
                 match self.outbox.on_ack(version, step, id, code) {
-                    Acked::Complete => self.events.push_back(Event::Delivered(id)),
+                    Acked::Complete => push_lean(&mut self.events, Event::Delivered(id)),
                     Acked::Reply(packet) => self.reply(lane, Some(packet), now)?,
                     Acked::Unknown => {}
                 }
@@ -254,7 +264,10 @@ impl Client {
             Packet::Disconnect(reason) if version == Version::V5 => {
                 self.channel.close();
                 self.lost();
-                self.events.push_back(Event::Closed(Violation::new(reason, "the broker has ended the connection")));
+                push_lean(
+                    &mut self.events,
+                    Event::Closed(Violation::new(reason, "the broker has ended the connection")),
+                );
                 Ok(())
             }
             _ => Err(Violation::protocol("a packet that a broker does not send")),
@@ -268,7 +281,7 @@ impl Client {
         if connack.code != 0 {
             self.channel.close();
             self.lost();
-            self.events.push_back(Event::Refused(connack.code));
+            push_lean(&mut self.events, Event::Refused(connack.code));
             return Ok(());
         }
         if connack.session_present && self.config.clean {
@@ -279,13 +292,13 @@ impl Client {
         self.outbox.set_window(self.config.window.min(connack.receive_maximum));
         self.channel.set_given_maximum(connack.topic_alias_maximum);
         if let Some(id) = connack.assigned_client_id {
-            self.config.client_id = id;
+            self.client_id = id;
         }
         if !connack.session_present {
             // [MQTT-3.2.2-5]
             self.forget();
         }
-        self.events.push_back(Event::Connected { session_present: connack.session_present });
+        push_lean(&mut self.events, Event::Connected { session_present: connack.session_present });
         for packet in self.outbox.resume() {
             match packet {
                 Packet::Publish(publish) => self.channel.publish(publish)?,
@@ -300,7 +313,7 @@ impl Client {
             return Err(Violation::protocol(format!("an answer to packet {id}, which asked nothing")));
         }
         self.outbox.free_id(id);
-        self.events.push_back(event);
+        push_lean(&mut self.events, event);
         Ok(())
     }
 

@@ -20,8 +20,10 @@ const STEP: Span = Span::from_millis(10);
 pub fn cases() -> Result<Vec<Figures>, ScenarioError> {
     let mut kept = Vec::new();
     let idle = idle(&mut kept)?;
+    let publishers = super::mqtt::memory(&mut kept)?;
     let mut figures = in_flight(&mut kept)?;
     figures.extend(idle);
+    figures.extend(publishers);
     Ok(figures)
 }
 
@@ -97,7 +99,7 @@ fn fill(world: &mut World) -> Fullest {
 }
 
 /// Memory of this process that is in RAM, where the system has Linux's `/proc`.
-fn resident_bytes() -> Option<u64> {
+pub(super) fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"))?;
     Some(line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? * 1024)

@@ -54,6 +54,8 @@ impl Socket {
     pub fn learn(&mut self, path: PathId, known: SocketPath) {
         let at = usize::from(path.0);
         if self.paths.len() <= at {
+            // Mostly there is no further one.
+            self.paths.reserve_exact(at + 1 - self.paths.len());
             self.paths.resize(at + 1, None);
         }
         self.paths[at].get_or_insert(known);

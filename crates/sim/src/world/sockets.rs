@@ -264,7 +264,7 @@ impl Sockets<'_> {
         self.tables.open(connection, SocketRef { process: self.process, socket: socket.0 }, self.node, to.port);
         if let Some(made) = self.table.get_mut(socket.0) {
             made.opened_on = path;
-            made.paths.push(Some(SocketPath { route, first, flow }));
+            made.learn(PathId(0), SocketPath { route, first, flow });
             made.endpoint.connect(cx);
         }
         Ok(socket)

@@ -47,7 +47,7 @@ pub(crate) fn topics_of(flow: u32) -> String {
 struct Publisher {
     device: Device,
     source: Source,
-    topics: Vec<Arc<str>>,
+    topics: Box<[Arc<str>]>,
     published: u64,
     /// Whether it has begun to publish.
     begun: bool,
@@ -76,14 +76,15 @@ pub struct Publishers {
 impl Publishers {
     /// Publishers to `broker`. What is random is drawn from `dice`.
     pub fn new(plan: Plan, broker: Remote, framing: &Framing, ledger: &Ledger, dice: &Stream) -> Publishers {
+        let (config, traffic) = (Arc::new(plan.client.clone()), Arc::new(plan.traffic.clone()));
         let publisher = |i: u32| {
-            let base = format!("{}/{i}", topics_of(plan.flow));
-            let config = ClientConfig { client_id: base.as_str().into(), ..plan.client.clone() };
-            let topic = |k: u32| if plan.topics > 1 { format!("{base}/{k}") } else { base.clone() };
+            let base: Arc<str> = format!("{}/{i}", topics_of(plan.flow)).into();
+            let topic = |k: u32| if plan.topics > 1 { format!("{base}/{k}").into() } else { base.clone() };
+            let client = Client::like(&config, base.clone());
             Publisher {
-                device: Device::new(Client::new(config), broker, framing.clone(), plan.reconnect),
-                source: Source::new(plan.traffic.clone(), dice.part(&format!("publisher {i}"))),
-                topics: (0..plan.topics.max(1)).map(|k| topic(k).into()).collect(),
+                device: Device::new(client, broker, framing.clone(), plan.reconnect),
+                source: Source::new(&traffic, dice.part(&format!("publisher {i}"))),
+                topics: (0..plan.topics.max(1)).map(topic).collect(),
                 published: 0,
                 begun: false,
                 over: false,

@@ -36,7 +36,8 @@ pub struct Traffic {
 /// The messages of one publisher, one after the other.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
-    traffic: Traffic,
+    /// Publishers share it: there may be many.
+    traffic: Arc<Traffic>,
     dice: Stream,
     given: u64,
     /// When the next message comes, [`Time::NEVER`] before the first connection and after the last message.
@@ -48,7 +49,8 @@ pub(super) struct Source {
 
 impl Source {
     /// A source that draws from `dice`.
-    pub fn new(traffic: Traffic, dice: Stream) -> Source {
+    pub fn new(traffic: &Arc<Traffic>, dice: Stream) -> Source {
+        let traffic = traffic.clone();
         Source { traffic, dice, given: 0, next: Time::NEVER, origin: Time::ZERO, on_until: Time::ZERO }
     }
 
@@ -127,7 +129,7 @@ mod tests {
     /// When the messages of some arrivals come, in ms, from the connection at 1 s on.
     fn times(arrivals: Arrivals, messages: u64) -> Vec<u64> {
         let traffic = Traffic { arrivals, interval: Span::from_millis(100), size: 50, messages: Some(messages) };
-        let mut source = Source::new(traffic, Streams::new(1, 0).named("test"));
+        let mut source = Source::new(&Arc::new(traffic), Streams::new(1, 0).named("test"));
         let mut times = Vec::new();
         source.start(Time::ZERO + Span::from_secs(1));
         while source.next() < Time::NEVER {

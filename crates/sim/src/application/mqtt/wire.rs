@@ -100,8 +100,11 @@ impl Wire {
 
     /// Sends what the state machine has given.
     pub fn send(&mut self, output: Output, sockets: &mut Sockets<'_>) {
-        self.waiting.push_back(output);
-        self.flush(sockets);
+        if !self.ready || !self.waiting.is_empty() {
+            self.waiting.push_back(output);
+        } else if let Err(output) = self.put(output, sockets) {
+            self.waiting.push_back(output);
+        }
     }
 
     /// Sends what waits, as far as it may be sent.
@@ -109,32 +112,38 @@ impl Wire {
         while self.ready
             && let Some(output) = self.waiting.pop_front()
         {
-            if let Output::Bytes { lane, .. } = output
-                && lane.ours
-                && !self.open_up_to(lane.number, sockets)
-            {
-                // Until the peer allows another stream.
+            if let Err(output) = self.put(output, sockets) {
                 return self.waiting.push_front(output);
             }
-            match output {
-                Output::Bytes { lane, bytes, finish } => self.write(self.stream(lane), &bytes, finish, sockets),
-                Output::Close => {
-                    if let Some(connection) = sockets.get(self.socket) {
-                        connection.close();
-                    }
-                }
-            }
+        }
+        if self.waiting.is_empty() {
+            // Mostly nothing waits any more once the handshake is over, on thousands of connections.
+            self.waiting = VecDeque::new();
         }
     }
 
-    fn write(&mut self, stream: StreamId, bytes: &[u8], finish: bool, sockets: &mut Sockets<'_>) {
+    /// Gives the transport what is to be sent, or gives it back until the peer allows another stream.
+    fn put(&mut self, output: Output, sockets: &mut Sockets<'_>) -> Result<(), Output> {
+        match output {
+            Output::Bytes { lane, .. } if lane.ours && !self.open_up_to(lane.number, sockets) => return Err(output),
+            Output::Bytes { lane, bytes, finish } => self.write(self.stream(lane), bytes, finish, sockets),
+            Output::Close => {
+                if let Some(connection) = sockets.get(self.socket) {
+                    connection.close();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, stream: StreamId, bytes: Vec<u8>, finish: bool, sockets: &mut Sockets<'_>) {
         let Some(connection) = sockets.get(self.socket) else { return };
         let place = Place::from(self.connection, stream, self.role);
         let seal = self.framing.flights.seal;
         if seal == Seal::NONE {
             if !bytes.is_empty() {
-                self.framing.contents.write(place, bytes.to_vec());
                 connection.write(stream, bytes.len() as u64);
+                self.framing.contents.write(place, bytes);
             }
         } else {
             for record in bytes.chunks(RECORD_MAX as usize) {
