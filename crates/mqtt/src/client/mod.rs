@@ -89,6 +89,7 @@ impl Client {
             receive_maximum: config.receive_maximum,
             topic_alias_maximum: config.topic_alias_maximum,
             will: config.will.clone(),
+            bridge: config.bridge,
         };
         self.send_control(&Packet::Connect(Box::new(connect)), now)?;
         if self.config.eager {
