@@ -7,8 +7,9 @@ pub use config::{Batch, ClientConfig, Event};
 use crate::channel::{Channel, Lane, Output};
 use crate::delivery::{Acked, Inbox, Outbox};
 use crate::packet::{Connack, Connect, Message, Packet, PacketId, Step, Subscription, Version, Violation, reason};
+use crate::topic;
 use haltere_net::{Span, Time};
-use mqtt_proto::{TopicFilter, TopicName};
+use mqtt_proto::TopicName;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -134,7 +135,7 @@ impl Client {
     /// # Errors
     /// If there is no connection, or a filter is not allowed.
     pub fn subscribe(&mut self, filters: &[Subscription], now: Time) -> Result<(), Violation> {
-        if let Some(wrong) = filters.iter().find(|s| TopicFilter::is_invalid(&s.filter).0) {
+        if let Some(wrong) = filters.iter().find(|s| !topic::is_filter(&s.filter)) {
             let what = format!("topic filter {:?} is not allowed", wrong.filter);
             return Err(Violation::new(reason::TOPIC_FILTER_INVALID, what));
         }
