@@ -13,7 +13,9 @@
 //! | [`channel`] | a network connection: its streams, topic aliases, and the bytes that wait for it |
 //! | [`client`] | a client |
 //! | [`broker`] | a broker |
+//! | [`bridge`] | a connection between two brokers |
 
+pub mod bridge;
 pub mod broker;
 pub mod channel;
 pub mod client;
@@ -23,6 +25,7 @@ mod lean;
 pub mod packet;
 pub mod topic;
 
+pub use bridge::{Bridge, BridgeTopic, Direction};
 pub use broker::{Broker, BrokerConfig, Connection};
 pub use channel::{Lane, Output, Streams};
 pub use client::{Client, ClientConfig};

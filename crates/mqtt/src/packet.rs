@@ -73,6 +73,9 @@ pub struct Connect {
     pub topic_alias_maximum: u16,
     /// What the broker publishes if the connection is lost.
     pub will: Option<Message>,
+    /// MQTT 3.1.1: whether the client is a bridge, which gets no message back that it has published, and gets the RETAIN flag
+    /// of the others as they were published. It says so by the highest bit of the protocol level, as mosquitto does.
+    pub bridge: bool,
 }
 
 /// The broker's answer.

@@ -3,6 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Whether a text is a topic filter: `#` is its last level, and wildcards are whole levels `[MQTT-4.7.1-1]`, `[MQTT-4.7.1-2]`.
+pub fn is_filter(text: &str) -> bool {
+    !mqtt_proto::TopicFilter::is_invalid(text).0
+}
+
 /// Whether a topic filter matches a topic name. A wildcard at the beginning does not match a name that begins with `$`
 /// `[MQTT-4.7.2-1]`.
 pub fn matches(filter: &str, name: &str) -> bool {

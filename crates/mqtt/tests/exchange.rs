@@ -28,7 +28,7 @@ fn a_message_of_each_qos_arrives_once_on_any_streams() {
             let got = net.peers[subscriber].numbers();
             assert_eq!(got, (0..30).collect::<Vec<_>>(), "{version:?} {streams:?}");
             assert_eq!(net.peers[publisher].client.pending(), 0);
-            assert_eq!(net.broker.pending("s"), Some((0, 0)));
+            assert_eq!(net.brokers[0].pending("s"), Some((0, 0)));
         }
     }
 }
@@ -70,7 +70,7 @@ fn play(version: Version, streams: Streams, qos: QoS, moves: &[Move]) -> (u32, V
         ..ClientConfig::new(id)
     };
     let (publisher, subscriber) = (net.add(config("p")), net.add(config("s")));
-    net.broker.add_session("s", &[Subscription::new("t", QoS::ExactlyOnce)]);
+    net.brokers[0].add_session("s", &[Subscription::new("t", QoS::ExactlyOnce)]);
     let mut published = 0;
     for step in moves {
         match *step {
@@ -86,15 +86,7 @@ fn play(version: Version, streams: Streams, qos: QoS, moves: &[Move]) -> (u32, V
             }
             Move::Cut(i) => net.cut(i),
             Move::Connect(i) => net.connect(i),
-            Move::Restart => {
-                let now = net.now;
-                net.broker.restart(true, now);
-                for i in 0..2 {
-                    net.peers[i].connection = None;
-                    net.peers[i].client.lost();
-                    net.cut(i);
-                }
-            }
+            Move::Restart => net.restart(0),
         }
     }
     for i in [subscriber, publisher] {

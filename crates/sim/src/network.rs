@@ -36,6 +36,8 @@ pub struct Network {
     pub probes: Vec<Between>,
     /// The hosts of each load, in the scenario's order.
     pub loads: Vec<Between>,
+    /// The brokers at the ends of each bridge, in the scenario's order: who connects, and the other.
+    pub bridges: Vec<Between>,
 }
 
 /// Two hosts, of which one sends to the other.
@@ -68,8 +70,18 @@ pub struct FlowPath {
     pub moves: Vec<Move>,
     /// When the client connects.
     pub start: Time,
-    /// With MQTT: the subscriber's node, and the paths between it and the broker, which is the server.
-    pub subscriber: Option<(NodeId, Vec<Way>)>,
+    /// With MQTT: where its messages go.
+    pub delivery: Option<DeliveryPath>,
+}
+
+/// The subscriber of a flow with MQTT, with its broker.
+pub struct DeliveryPath {
+    /// The broker's node.
+    pub broker: NodeId,
+    /// The subscriber's node.
+    pub subscriber: NodeId,
+    /// The paths between them: the subscriber is the client.
+    pub ways: Vec<Way>,
 }
 
 /// A path between two addresses.
@@ -117,17 +129,18 @@ pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, Scenar
         if let Some(first) = flow.first_path {
             put_first(first, &mut ways, &path)?;
         }
-        let subscriber = match &flow.mqtt {
+        let delivery = match &flow.mqtt {
             None => None,
             Some(mqtt) => {
-                let names = (names.0, mqtt.subscriber.clone());
-                let (_, node, ways) = self::ways(&topology, &mut router, &format!("{path}.mqtt.subscriber"), &names)?;
-                Some((node, ways))
+                let names = (mqtt.subscriber_broker(&names.0).to_string(), mqtt.subscriber.clone());
+                let (broker, subscriber, ways) =
+                    self::ways(&topology, &mut router, &format!("{path}.mqtt.subscriber"), &names)?;
+                Some(DeliveryPath { broker, subscriber, ways })
             }
         };
         let begin = flow.start.or(flow.mqtt.as_ref().map(|_| Quantity(scenario::PUBLISHERS_START)));
         let start = start((begin, flow.start_spread), &streams.named(&format!("flow {i}/start")));
-        flows.push(FlowPath { contender, server, client, ways, moves, start, subscriber });
+        flows.push(FlowPath { contender, server, client, ways, moves, start, delivery });
     }
     let mut probes = Vec::with_capacity(scenario.probes.len());
     for (i, probe) in scenario.probes.iter().enumerate() {
@@ -152,7 +165,15 @@ pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, Scenar
         }
         loads.push(Between { start, ..between });
     }
-    Ok(Network { topology, flows, probes, loads })
+    let mut bridges = Vec::new();
+    for (i, broker) in scenario.brokers.iter().enumerate() {
+        for (k, bridge) in broker.bridges.iter().enumerate() {
+            let names = (bridge.to.clone(), broker.node.clone());
+            let found = ways(&topology, &mut router, &format!("brokers[{i}].bridges[{k}].to"), &names)?;
+            bridges.push(between(&found, Side::Client));
+        }
+    }
+    Ok(Network { topology, flows, probes, loads, bridges })
 }
 
 /// The nodes of two hosts, server and client, and the paths between them.
@@ -406,8 +427,9 @@ fn add_cell(net: &mut Topology, spec: &scenario::Topology, cell: &CellSpec, path
 fn give_addresses<'a>(net: &mut Topology, scenario: &'a Scenario) {
     let several = scenario.flows.iter().filter(|flow| flow.contender.transport.is_multipath());
     let ends = |flow: &'a scenario::Flow| {
-        let subscriber = flow.mqtt.as_ref().map(|mqtt| &mqtt.subscriber);
-        [flow.server.as_ref(), flow.client.as_ref(), subscriber]
+        let mqtt = flow.mqtt.as_ref();
+        let delivery = mqtt.map(|mqtt| [Some(&mqtt.subscriber), mqtt.subscriber_broker.as_ref()]);
+        [flow.server.as_ref(), flow.client.as_ref()].into_iter().chain(delivery.into_iter().flatten())
     };
     let movers = scenario.flows.iter().filter(|flow| flow.migrate.is_some()).filter_map(|flow| flow.client.as_ref());
     let hosts: BTreeSet<&String> = several.flat_map(ends).flatten().chain(movers).collect();

@@ -14,7 +14,7 @@ use crate::codec;
 use crate::delivery::Limit;
 use crate::packet::{Connack, Message, Packet, QoS, Subscription, Version, Violation, reason};
 use haltere_net::{Span, Time};
-use session::{Retained, SessionId, Sessions};
+use session::{Retained, Seat, SessionId, Sessions};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -54,6 +54,10 @@ impl Default for BrokerConfig {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Connection(pub u32);
 
+/// Number of a session of a bridge.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LocalId(SessionId);
+
 /// What a broker reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
@@ -78,6 +82,8 @@ struct Link {
     keep_alive: u16,
     /// When the last packet came.
     heard: Time,
+    /// Whether the client is a bridge of MQTT 3.1.1.
+    bridge: bool,
     /// Whether its transport takes nothing more now.
     full: bool,
     /// Whether it stands in the list of those that have output.
@@ -102,6 +108,8 @@ pub struct Broker {
     /// Connections that have output.
     ready: VecDeque<u32>,
     events: VecDeque<Event>,
+    /// Messages for bridges.
+    bridged: VecDeque<(LocalId, Message)>,
     /// How many client identifiers it has given.
     given: u64,
 }
@@ -123,10 +131,43 @@ impl Broker {
         }
     }
 
+    /// Its configuration.
+    pub fn config(&self) -> &BrokerConfig {
+        &self.config
+    }
+
+    /// A session without a network connection, for a bridge. [`poll_local`](Self::poll_local) gives its messages.
+    pub fn add_local(&mut self, subscriptions: &[Subscription]) -> LocalId {
+        let id = self.sessions.create_bridge();
+        for subscription in subscriptions {
+            self.sessions.subscribe(id, subscription.clone());
+        }
+        LocalId(id)
+    }
+
+    /// A bridge publishes a message.
+    pub fn publish_local(&mut self, local: LocalId, message: Message) {
+        self.publish(message, Some(local.0));
+    }
+
+    /// The next message for a bridge.
+    pub fn poll_local(&mut self) -> Option<(LocalId, Message)> {
+        self.bridged.pop_front()
+    }
+
     /// A client has opened a network connection, on which messages to it have these streams.
     pub fn accept(&mut self, streams: Streams, now: Time) -> Connection {
         let channel = Channel::broker(streams, self.config.largest, self.config.topic_alias_maximum);
-        let link = Link { channel, session: None, will: None, keep_alive: 0, heard: now, full: false, ready: false };
+        let link = Link {
+            channel,
+            session: None,
+            will: None,
+            keep_alive: 0,
+            heard: now,
+            bridge: false,
+            full: false,
+            ready: false,
+        };
         let number = match self.free.pop() {
             Some(number) => {
                 self.links[number as usize] = Some(link);
@@ -220,7 +261,7 @@ impl Broker {
         if let Some(id) = session
             && let Some(session) = self.sessions.get_mut(id)
         {
-            session.link = None;
+            session.seat = Seat::Away;
             session.outbox.on_lost();
             match session.expiry {
                 // [MQTT-3.1.2-23]; 3.1.1: [MQTT-3.1.2-6]
@@ -252,9 +293,10 @@ impl Broker {
     fn deliver(&mut self, id: SessionId, message: Message) {
         let queues = self.config.queue_qos0;
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let dropped = match session.link.is_none() && message.qos == QoS::AtMostOnce && !queues {
-            true => Some(message),
-            false => session.outbox.push(message),
+        let dropped = match session.seat {
+            Seat::Bridge => return self.bridged.push_back((LocalId(id), message)),
+            Seat::Away if message.qos == QoS::AtMostOnce && !queues => Some(message),
+            Seat::Away | Seat::Link(_) => session.outbox.push(message),
         };
         if let Some(message) = dropped {
             self.events.push_back(Event::Dropped { client_id: session.client_id.clone(), message });
@@ -265,7 +307,7 @@ impl Broker {
     /// Sends a session's messages as far as they may be sent now.
     fn pump(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let Some(number) = session.link else { return };
+        let Seat::Link(number) = session.seat else { return };
         let Some(Some(link)) = self.links.get_mut(number as usize) else { return };
         while !link.full
             && let Some(publish) = session.outbox.poll()
@@ -315,7 +357,7 @@ impl Broker {
             match timer {
                 Timer::KeepAlive(number) => self.check_keep_alive(number, now),
                 Timer::Expiry(id) => {
-                    let over = |s: &session::Session| s.link.is_none() && s.expires.is_some_and(|at| at <= now);
+                    let over = |s: &session::Session| s.seat == Seat::Away && s.expires.is_some_and(|at| at <= now);
                     if self.sessions.get(id).is_some_and(over) {
                         self.sessions.remove(id);
                     }
@@ -336,14 +378,14 @@ impl Broker {
     }
 
     /// The broker stops and starts again: all connections are gone, without wills. If it has written its state to disk,
-    /// sessions that outlive connections and retained messages are there again.
+    /// sessions that outlive connections and retained messages are there again. Those of bridges are in its configuration.
     pub fn restart(&mut self, written: bool, now: Time) {
         for number in 0..self.links.len() as u32 {
             self.detach(number, Farewell::Silent, now);
         }
         (self.links, self.free, self.ready) = Default::default();
         if !written {
-            self.sessions = Sessions::default();
+            self.sessions.clear();
             self.retained.clear();
         }
     }

@@ -1,6 +1,6 @@
 //! What a broker does with each packet.
 
-use super::session::SessionId;
+use super::session::{Seat, SessionId};
 use super::{Broker, Farewell, Timer, refusal};
 use crate::channel::Lane;
 use crate::delivery::Acked;
@@ -92,7 +92,7 @@ impl Broker {
             assigned = (version == Version::V5).then(|| connect.client_id.clone());
         }
         let earlier = self.sessions.of_client(&connect.client_id);
-        if let Some(other) = earlier.and_then(|id| self.sessions.get(id)?.link) {
+        if let Some(Seat::Link(other)) = earlier.and_then(|id| self.sessions.get(id)).map(|session| session.seat) {
             self.take_over(other, now);
         }
         // It may have ended with its connection.
@@ -105,7 +105,7 @@ impl Broker {
         let (window, limit) = (self.config.window.min(connect.receive_maximum), self.config.queue);
         let id = kept.unwrap_or_else(|| self.sessions.create(&connect.client_id, window, limit));
         if let Some(session) = self.sessions.get_mut(id) {
-            (session.link, session.expiry, session.expires) = (Some(number), connect.session_expiry, None);
+            (session.seat, session.expiry, session.expires) = (Seat::Link(number), connect.session_expiry, None);
             session.outbox.set_window(window);
         }
         let connack = Connack {
@@ -118,6 +118,7 @@ impl Broker {
         };
         if let Some(link) = self.link(number) {
             (link.session, link.will, link.keep_alive) = (Some(id), connect.will, connect.keep_alive);
+            link.bridge = connect.bridge;
             link.channel.set_given_maximum(connect.topic_alias_maximum);
             // [MQTT-3.2.0-1]
             link.channel.send(link.channel.control(), &Packet::Connack(connack))?;
@@ -184,10 +185,13 @@ impl Broker {
         packet: PacketId,
         asked: Vec<Subscription>,
     ) -> Result<(), Violation> {
-        let v5 = self.link(number).is_some_and(|link| link.channel.version() == Some(Version::V5));
+        let Some(link) = self.link(number) else { return Ok(()) };
+        let (v5, bridge) = (link.channel.version() == Some(Version::V5), link.bridge);
         let mut codes = Vec::with_capacity(asked.len());
         let mut retained: Vec<Message> = Vec::new();
-        for subscription in asked {
+        for mut subscription in asked {
+            subscription.no_local |= bridge;
+            subscription.retain_as_published |= bridge;
             if subscription.filter.starts_with(SHARED) {
                 // Shared subscriptions are not supported.
                 codes.push(if v5 { 0x9E } else { 0x80 });

@@ -10,12 +10,23 @@ use std::sync::Arc;
 /// Number of a session. That of one that is gone may be given to another.
 pub(super) type SessionId = u32;
 
+/// Where the messages of a session go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Seat {
+    /// They wait: the client is not there.
+    Away,
+    /// To the connection of this number.
+    Link(u32),
+    /// To the bridge that the session belongs to.
+    Bridge,
+}
+
 /// The state of a client that outlives its connections.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
     pub client_id: Arc<str>,
-    /// The connection on which the client is there.
-    pub link: Option<u32>,
+    /// Where its messages go.
+    pub seat: Seat,
     pub outbox: Outbox,
     pub inbox: Inbox,
     pub filters: BTreeMap<Arc<str>, Subscription>,
@@ -71,17 +82,33 @@ impl Sessions {
         self.slots.get_mut(id as usize)?.as_mut()
     }
 
+    /// A session of a client.
     pub fn create(&mut self, client_id: &Arc<str>, window: u16, limit: Limit) -> SessionId {
+        let id = self.add(client_id, window, limit);
+        self.by_client.insert(client_id.clone(), id);
+        id
+    }
+
+    /// A session of a bridge, which no client can take over.
+    pub fn create_bridge(&mut self) -> SessionId {
+        let id = self.add(&Arc::from("bridge"), 1, Limit::NONE);
+        if let Some(session) = self.get_mut(id) {
+            (session.seat, session.expiry) = (Seat::Bridge, u32::MAX);
+        }
+        id
+    }
+
+    fn add(&mut self, client_id: &Arc<str>, window: u16, limit: Limit) -> SessionId {
         let session = Session {
             client_id: client_id.clone(),
-            link: None,
+            seat: Seat::Away,
             outbox: Outbox::new(window, limit),
             inbox: Inbox::default(),
             filters: BTreeMap::new(),
             expiry: 0,
             expires: None,
         };
-        let id = match self.free.pop() {
+        match self.free.pop() {
             Some(id) => {
                 self.slots[id as usize] = Some(session);
                 id
@@ -90,9 +117,7 @@ impl Sessions {
                 self.slots.push(Some(session));
                 self.slots.len() as SessionId - 1
             }
-        };
-        self.by_client.insert(client_id.clone(), id);
-        id
+        }
     }
 
     pub fn remove(&mut self, id: SessionId) {
@@ -100,10 +125,18 @@ impl Sessions {
         for subscription in session.filters.values() {
             self.tree.remove(&subscription.filter, Entry::of(id, subscription));
         }
-        self.by_client.remove(&session.client_id);
+        if session.seat != Seat::Bridge {
+            self.by_client.remove(&session.client_id);
+        }
         self.free.push(id);
     }
 
+    /// Ends all sessions but those of bridges.
+    pub fn clear(&mut self) {
+        self.ids().into_iter().for_each(|id| self.remove(id));
+    }
+
+    /// Those of clients.
     pub fn ids(&self) -> Vec<SessionId> {
         self.by_client.values().copied().collect()
     }

@@ -44,6 +44,8 @@ pub struct ClientConfig {
     pub batch: Option<Batch>,
     /// How many messages may wait.
     pub queue: Limit,
+    /// MQTT 3.1.1: whether it says that it is a bridge (mosquitto's `try_private`).
+    pub bridge: bool,
 }
 
 impl ClientConfig {
@@ -63,6 +65,7 @@ impl ClientConfig {
             eager: false,
             batch: None,
             queue: Limit::NONE,
+            bridge: false,
         }
     }
 }

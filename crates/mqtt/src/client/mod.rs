@@ -8,8 +8,9 @@ use crate::channel::{Channel, Lane, Output};
 use crate::delivery::{Acked, Inbox, Outbox};
 use crate::lean::push_lean;
 use crate::packet::{Connack, Connect, Message, Packet, PacketId, Step, Subscription, Version, Violation, reason};
+use crate::topic;
 use haltere_net::{Span, Time};
-use mqtt_proto::{TopicFilter, TopicName};
+use mqtt_proto::TopicName;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -99,6 +100,7 @@ impl Client {
             receive_maximum: config.receive_maximum,
             topic_alias_maximum: config.topic_alias_maximum,
             will: config.will.clone(),
+            bridge: config.bridge,
         };
         self.send_control(&Packet::Connect(Box::new(connect)), now)?;
         if self.config.eager {
@@ -143,7 +145,7 @@ impl Client {
     /// # Errors
     /// If there is no connection, or a filter is not allowed.
     pub fn subscribe(&mut self, filters: &[Subscription], now: Time) -> Result<(), Violation> {
-        if let Some(wrong) = filters.iter().find(|s| TopicFilter::is_invalid(&s.filter).0) {
+        if let Some(wrong) = filters.iter().find(|s| !topic::is_filter(&s.filter)) {
             let what = format!("topic filter {:?} is not allowed", wrong.filter);
             return Err(Violation::new(reason::TOPIC_FILTER_INVALID, what));
         }

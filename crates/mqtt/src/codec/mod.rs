@@ -13,6 +13,12 @@ const KEPT: usize = 1024;
 
 /// The type of CONNECT in the first four bits of a packet.
 const CONNECT: u8 = 1;
+/// Where the protocol level stands in the body of CONNECT.
+const LEVEL: usize = 6;
+/// The highest bit of the protocol level, by which a bridge of MQTT 3.1.1 says what it is, as mosquitto's do.
+const BRIDGE: u8 = 0x80;
+/// The protocol level of a bridge of MQTT 3.1.1.
+const BRIDGE_OF_V311: u8 = 4 | BRIDGE;
 
 /// Appends a packet to `out`.
 ///
@@ -134,7 +140,7 @@ fn frame(bytes: &[u8]) -> Result<Option<(usize, usize)>, Violation> {
 /// The version of a CONNECT.
 fn version_of(body: &[u8]) -> Result<Version, Violation> {
     match body {
-        [0, 4, b'M', b'Q', b'T', b'T', 4, ..] => Ok(Version::V311),
+        [0, 4, b'M', b'Q', b'T', b'T', 4 | BRIDGE_OF_V311, ..] => Ok(Version::V311),
         [0, 4, b'M', b'Q', b'T', b'T', 5, ..] => Ok(Version::V5),
         // [MQTT-3.1.2-2]
         [0, 4, b'M', b'Q', b'T', b'T', other, ..] => {

@@ -1,6 +1,6 @@
 //! MQTT 3.1.1: our packets from and to those of `mqtt-proto`.
 
-use super::{check_length, check_text, malformed};
+use super::{BRIDGE, BRIDGE_OF_V311, CONNECT, LEVEL, check_length, check_text, frame, malformed};
 use crate::packet::{
     Connack, Connect, Message, Packet, PacketId, Publish, QoS, Step, Subscription, Version, Violation,
 };
@@ -54,6 +54,16 @@ pub(super) fn filter(text: &Arc<str>) -> Result<TopicFilter, Violation> {
 }
 
 pub(super) fn decode(first: u8, body: &[u8]) -> Result<Packet, Violation> {
+    if first >> 4 == CONNECT && body.get(LEVEL) == Some(&BRIDGE_OF_V311) {
+        // The crate knows the levels of the standard only.
+        let mut plain = body.to_vec();
+        plain[LEVEL] &= !BRIDGE;
+        let mut packet = decode(first, &plain)?;
+        if let Packet::Connect(connect) = &mut packet {
+            connect.bridge = true;
+        }
+        return Ok(packet);
+    }
     let wrong = |e: mqtt_proto::Error| malformed(e.to_string());
     let length = u32::try_from(body.len()).map_err(|_| malformed("too long"))?;
     let header = Header::new_with(first, length, length).map_err(wrong)?;
@@ -136,6 +146,7 @@ fn read_connect(raw: RawConnect) -> Result<Connect, Violation> {
         receive_maximum: u16::MAX,
         topic_alias_maximum: 0,
         will,
+        bridge: false,
     })
 }
 
@@ -185,6 +196,13 @@ pub(super) fn encode(packet: &Packet, out: &mut Vec<u8>) -> Result<(), Violation
         Packet::Pingresp => Raw::Pingresp,
         Packet::Disconnect(_) => Raw::Disconnect,
     };
+    let start = out.len();
     out.extend_from_slice(raw.encode().map_err(|e| malformed(e.to_string()))?.as_ref());
+    if let Packet::Connect(connect) = packet
+        && connect.bridge
+        && let Some((header, _)) = frame(&out[start..])?
+    {
+        out[start + header + LEVEL] |= BRIDGE;
+    }
     Ok(())
 }

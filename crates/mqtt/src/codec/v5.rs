@@ -113,6 +113,7 @@ fn read_connect(raw: RawConnect) -> Result<Connect, Violation> {
         receive_maximum: receive_maximum(raw.properties.receive_max)?,
         topic_alias_maximum: raw.properties.topic_alias_max.unwrap_or(0),
         will,
+        bridge: false,
     })
 }
 

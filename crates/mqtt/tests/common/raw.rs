@@ -30,6 +30,7 @@ pub fn connect(version: Version, client_id: &str) -> Connect {
         receive_maximum: u16::MAX,
         topic_alias_maximum: 0,
         will: None,
+        bridge: false,
     }
 }
 

@@ -20,7 +20,7 @@ mod transports;
 
 use crate::contender::{Contender, Transport};
 use crate::fidelity::{Fidelity, Subject};
-use crate::network::{FlowPath, Network, Way, network};
+use crate::network::{DeliveryPath, FlowPath, Network, Way, network};
 use crate::recorder::{self, Files, Recorder};
 use crate::scenario::{Flow, Load, Probe, Scenario, ScenarioError};
 use crate::stack::Past;
@@ -43,6 +43,8 @@ pub(crate) struct Run {
     pub starts: Vec<Time>,
     pub probes: Vec<Probe>,
     pub loads: Vec<Load>,
+    /// The QoS with which the messages of each flow are delivered, 0 without MQTT.
+    pub delivered_qos: Vec<u8>,
 }
 
 /// The two processes of a flow. Those of the flows come first, two for each. Those of the probes
@@ -118,6 +120,12 @@ pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioE
             subject(fidelity, i, flow, delivery)?;
         }
     }
+    for (i, broker) in scenario.brokers.iter().enumerate() {
+        for (k, bridge) in broker.bridges.iter().enumerate() {
+            let path = format!("brokers[{i}].bridges[{k}].contender");
+            bridge.contender.at(fidelity).map_err(|message| ScenarioError { path, message })?;
+        }
+    }
     let moves = scenario.flows.iter().any(|flow| flow.migrate.is_some() || flow.rebind.is_some());
     if moves || !scenario.probes.is_empty() || !scenario.loads.is_empty() {
         // The packets of probes and loads must fit into the MTU of their path, which the network knows, and clients move to paths
@@ -157,7 +165,7 @@ pub(crate) fn build(
     files: Option<&Files>,
 ) -> Result<Run, ScenarioError> {
     let streams = &Streams::new(seed, replication);
-    let Network { topology, flows, probes, loads } = network(scenario, streams)?;
+    let Network { topology, flows, probes, loads, bridges } = network(scenario, streams)?;
     if let Some(files) = files {
         // This is checked before any file is created.
         check_at(fidelity, scenario)?;
@@ -167,7 +175,7 @@ pub(crate) fn build(
     let recorder = files.map(|files| Recorder::new(&topology, &scenario.flows, &flows, files, &origin)).transpose()?;
     let phase = clock_phase(streams);
     let worker = Worker::default();
-    let (mut spawns, mut starts, mut brokers) = (Vec::new(), Vec::new(), Brokers::new());
+    let (mut spawns, mut starts, mut brokers) = (Vec::new(), Vec::new(), Brokers::new(scenario, &topology));
     for (i, (flow, path)) in scenario.flows.iter().zip(flows).enumerate() {
         let wrong = |message: String| ScenarioError { path: format!("flows[{i}].contender"), message };
         let mtu = path.first().mtu;
@@ -204,7 +212,8 @@ pub(crate) fn build(
         };
         let (port, class) = (Port(i as u32), flow.tos.unwrap_or(0) >> 2);
         starts.push(start);
-        if let (Some(mqtt), Some((subscriber, its_ways))) = (&flow.mqtt, path.subscriber) {
+        if let (Some(mqtt), Some(DeliveryPath { broker: to, subscriber, ways: its_ways })) = (&flow.mqtt, path.delivery)
+        {
             let own = (scenario.flows.len() + scenario.probes.len() + scenario.loads.len() + i) as u32;
             let contender = mqtt.delivery.clone().unwrap_or_else(|| kit.contender.clone());
             let subject = self::subject(fidelity, i, flow, &contender)?;
@@ -220,6 +229,7 @@ pub(crate) fn build(
             };
             let subscriber = Clients {
                 node: subscriber,
+                at: to,
                 kit: delivery,
                 broker: Remote { address: its_ways.first().map_or(address, |way| way.server), port: Port(own) },
                 connection: own,
@@ -230,11 +240,10 @@ pub(crate) fn build(
                 moves: Vec::new(),
             };
             let (broker, connection) = (Remote { address, port }, i as u32);
-            let publishers = Clients { node: client, kit, broker, connection, start, paths, backups, class, moves };
-            let spec = scenario.brokers.iter().find(|spec| flow.server.as_deref() == Some(&spec.node));
+            let publishers =
+                Clients { node: client, at: server, kit, broker, connection, start, paths, backups, class, moves };
             let dice = streams.named(&format!("flow {i}/messages"));
-            let both = [subscriber, publishers];
-            spawns.extend(brokers.flow((server, spec), (i as u32, mqtt), both, &dice).map_err(wrong)?);
+            spawns.extend(brokers.flow((i as u32, mqtt), [subscriber, publishers], &dice).map_err(wrong)?);
             continue;
         }
         let talk = Talk::of(flow, &kit.contender);
@@ -273,6 +282,33 @@ pub(crate) fn build(
         let connection = (scenario.flows.len() + scenario.probes.len() + i) as u32;
         spawns.extend(loads::spawns(load, &between, connection, &streams.named(&format!("load {i}/periods"))));
     }
+    let specs = scenario.brokers.iter().enumerate();
+    let specs = specs.flat_map(|(i, broker)| broker.bridges.iter().enumerate().map(move |(k, spec)| (i, k, spec)));
+    for (n, ((i, k, spec), between)) in specs.zip(bridges).enumerate() {
+        let wrong = |message| ScenarioError { path: format!("brokers[{i}].bridges[{k}].contender"), message };
+        let subject = spec.contender.at(fidelity).map_err(wrong)?;
+        let stream = |end: &str| streams.named(&format!("bridge {n}/{end}/earlier"));
+        let earlier = [stream("client"), stream("server")];
+        let past = Past::of(subject, &spec.contender, udp_payload(between.mtu), Time::ZERO, earlier).map_err(wrong)?;
+        let kit = Kit {
+            subject,
+            ack: None,
+            name: format!("bridge {n}"),
+            flow: 0,
+            mtu: between.mtu,
+            phase,
+            moves: false,
+            paths: 1,
+            contender: spec.contender.clone(),
+            files: None,
+            past: Arc::new(past),
+            worker: worker.clone(),
+            streams: *streams,
+        };
+        // The ports of subscribers come before.
+        let port = Port((2 * scenario.flows.len() + scenario.probes.len() + scenario.loads.len() + n) as u32);
+        brokers.bridge(n, spec, &between, port, &kit).map_err(wrong)?;
+    }
     spawns.extend(brokers.spawns());
     let hosts: BTreeSet<NodeId> = spawns.iter().map(|spawn| spawn.node).collect();
     let elements = elements::elements(scenario, &topology, &hosts, streams)?;
@@ -283,6 +319,10 @@ pub(crate) fn build(
         starts,
         probes: scenario.probes.clone(),
         loads: scenario.loads.clone(),
+        delivered_qos: (0..)
+            .zip(&scenario.flows)
+            .map(|(i, flow)| scenario.delivered_qos(i, flow).unwrap_or(0))
+            .collect(),
     })
 }
 

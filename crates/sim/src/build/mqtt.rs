@@ -1,4 +1,5 @@
-//! The processes of flows with MQTT: publishers and a subscriber for each flow, and a broker for each node that has one.
+//! The processes of flows with MQTT: publishers and a subscriber for each flow, and a broker with its bridges for each node that
+//! has one.
 
 use super::talk;
 use super::transports::{Kit, Maker};
@@ -7,13 +8,16 @@ use crate::application::{
 };
 use crate::contender::Contender;
 use crate::contents::Contents;
-use crate::scenario::{Arrival, BrokerSpec, Discard, Mqtt, MqttStreams, MqttVersion, Quantity, Session};
+use crate::network::Between;
+use crate::scenario::{
+    Arrival, BridgeSpec, BridgeWay, BrokerSpec, Discard, Mqtt, MqttStreams, MqttVersion, Quantity, Scenario, Session,
+};
 use crate::tls::Flights;
 use crate::world::{Move, Port, Remote, Spawn, Transports};
 use haltere_mqtt::client::Batch;
-use haltere_mqtt::{BrokerConfig, ClientConfig, DropPolicy, Limit, QoS, Streams, Version};
+use haltere_mqtt::{BridgeTopic, BrokerConfig, ClientConfig, Direction, DropPolicy, Limit, QoS, Streams, Version};
 use haltere_net::rng::Stream;
-use haltere_net::topology::NodeId;
+use haltere_net::topology::{NodeId, Topology};
 use haltere_net::{Address, ConnectionId, Span, Time};
 use haltere_transport::{Endpoint, Role};
 use std::collections::BTreeMap;
@@ -23,6 +27,8 @@ use std::sync::Arc;
 /// timeout of 30 s, which would end the connection.
 const KEEP_ALIVE: u16 = 60;
 const QUIC_KEEP_ALIVE: u16 = 20;
+/// How long after a loss a bridge connects again: mosquitto's `restart_timeout` begins with 5 s.
+const BRIDGE_RECONNECT: Span = Span::from_secs(5);
 
 /// Makes the transports of a broker: on each port it has those of one contender.
 struct Ports(BTreeMap<Port, (Maker, u32)>);
@@ -35,21 +41,27 @@ impl Transports for Ports {
     }
 }
 
-/// A broker while its flows are gathered.
+/// A broker while its flows and bridges are gathered.
 struct Gathered {
     process: BrokerProcess,
     ports: Ports,
+    /// The ports on which it listens. Those of its own bridges are others' ports.
+    listens: Vec<Port>,
 }
 
 /// The brokers of a scenario.
 pub(super) struct Brokers {
     contents: Contents,
+    specs: BTreeMap<NodeId, BrokerSpec>,
     all: BTreeMap<NodeId, Gathered>,
+    ledgers: BTreeMap<u32, Ledger>,
 }
 
 /// The clients of a broker at one node: their connections, and when they begin.
 pub(super) struct Clients {
     pub node: NodeId,
+    /// The broker's node.
+    pub at: NodeId,
     pub kit: Kit,
     /// The broker's address and the port that is theirs.
     pub broker: Remote,
@@ -83,15 +95,84 @@ impl Clients {
 }
 
 impl Brokers {
-    pub fn new() -> Brokers {
-        Brokers { contents: Contents::default(), all: BTreeMap::new() }
+    /// The brokers that a scenario describes are as it says.
+    pub fn new(scenario: &Scenario, topology: &Topology) -> Brokers {
+        let specs = scenario.brokers.iter().filter_map(|spec| Some((topology.find(&spec.node)?, spec.clone())));
+        Brokers {
+            contents: Contents::default(),
+            specs: specs.collect(),
+            all: BTreeMap::new(),
+            ledgers: BTreeMap::new(),
+        }
     }
 
-    fn framing(&self, mqtt: &Mqtt, contender: &Contender) -> Framing {
+    fn framing(&self, tls: Option<bool>, contender: &Contender) -> Framing {
         let quic = contender.transport.is_quic();
-        let plain = quic || mqtt.tls == Some(false);
+        let plain = quic || tls == Some(false);
         let flights = if plain { Flights::none() } else { talk::flights(contender) };
         Framing { flights: Arc::new(flights), streams: quic, contents: self.contents.clone() }
+    }
+
+    fn at(&mut self, node: NodeId) -> &mut Gathered {
+        let spec = self.specs.get(&node);
+        self.all.entry(node).or_insert_with(|| Gathered {
+            process: BrokerProcess::new(broker_config(spec)),
+            ports: Ports(BTreeMap::new()),
+            listens: Vec::new(),
+        })
+    }
+
+    /// Clients connect to this port of a broker.
+    fn listen(
+        &mut self,
+        node: NodeId,
+        (kit, port): (&Kit, Port),
+        framing: &Framing,
+        streams: Streams,
+    ) -> Result<(), String> {
+        let maker = Maker::new(kit.clone(), Role::Server)?;
+        let gathered = self.at(node);
+        gathered.ports.0.insert(port, (maker, 0));
+        gathered.listens.push(port);
+        gathered.process.add_port(port, framing, streams);
+        Ok(())
+    }
+
+    /// A bridge, the scenario's number `n`, to this port of the other broker.
+    ///
+    /// # Errors
+    /// If its contender cannot be configured.
+    pub fn bridge(
+        &mut self,
+        n: usize,
+        spec: &BridgeSpec,
+        between: &Between,
+        port: Port,
+        kit: &Kit,
+    ) -> Result<(), String> {
+        let framing = self.framing(spec.tls, &spec.contender);
+        self.listen(between.to, (kit, port), &framing, Streams::One)?;
+        let maker = Maker::new(kit.clone(), Role::Client)?;
+        let config = ClientConfig {
+            client_id: format!("bridge {n}").as_str().into(),
+            ..common((spec.version, spec.session, spec.keep_alive), &framing)
+        };
+        let topics = spec.topics.iter().map(|topic| BridgeTopic {
+            filter: topic.filter().into(),
+            direction: match topic.direction {
+                BridgeWay::Out => Direction::Out,
+                BridgeWay::In => Direction::In,
+                BridgeWay::Both => Direction::Both,
+            },
+            // Another number was refused.
+            qos: QoS::of(topic.qos).unwrap_or_default(),
+        });
+        let reconnect = spec.reconnect.map_or(BRIDGE_RECONNECT, |q| q.0);
+        let remote = Remote { address: between.address, port };
+        let home = self.at(between.from);
+        home.ports.0.insert(port, (maker, 0));
+        home.process.add_bridge(config, &topics.collect::<Vec<_>>(), remote, &framing, reconnect);
+        Ok(())
     }
 
     /// The processes of a flow, its subscriber and its publishers. The broker on a node listens for both. What is random is
@@ -101,26 +182,20 @@ impl Brokers {
     /// If a contender cannot be configured.
     pub fn flow(
         &mut self,
-        (node, spec): (NodeId, Option<&BrokerSpec>),
         of: (u32, &Mqtt),
         [subscriber, publishers]: [Clients; 2],
         dice: &Stream,
     ) -> Result<[Spawn; 2], String> {
         let (flow, mqtt) = of;
-        let framings = [&subscriber, &publishers].map(|clients| self.framing(mqtt, &clients.kit.contender));
-        let gathered = self.all.entry(node).or_insert_with(|| Gathered {
-            process: BrokerProcess::new(broker_config(spec)),
-            ports: Ports(BTreeMap::new()),
-        });
+        let framings = [&subscriber, &publishers].map(|clients| self.framing(mqtt.tls, &clients.kit.contender));
         for (clients, framing) in [&subscriber, &publishers].into_iter().zip(&framings) {
-            let (maker, port) = (Maker::new(clients.kit.clone(), Role::Server)?, clients.broker.port);
-            gathered.ports.0.insert(port, (maker, 0));
             let streams = if framing.streams { streams(mqtt) } else { Streams::One };
-            gathered.process.add_port(port, framing, streams);
+            self.listen(clients.at, (&clients.kit, clients.broker.port), framing, streams)?;
         }
         let ledger = Ledger::new(mqtt.publishers() as usize);
         let subscription = Subscriber::subscription(flow, qos(mqtt));
-        gathered.process.add_session(flow, &Subscriber::client_id(flow), subscription, &ledger);
+        self.at(subscriber.at).process.add_session(&Subscriber::client_id(flow), subscription);
+        self.ledgers.insert(flow, ledger.clone());
         let receives = self::subscriber(of, subscriber.broker, &framings[0], &ledger);
         let sends = self::publishers(of, publishers.broker, &framings[1], &ledger, dice);
         Ok([subscriber.spawn(Box::new(receives))?, publishers.spawn(Box::new(sends))?])
@@ -128,10 +203,11 @@ impl Brokers {
 
     /// The processes of the brokers.
     pub fn spawns(self) -> impl Iterator<Item = Spawn> {
-        self.all.into_iter().map(|(node, gathered)| Spawn {
+        let ledgers = Arc::new(self.ledgers);
+        self.all.into_iter().map(move |(node, gathered)| Spawn {
             node,
-            ports: gathered.ports.0.keys().copied().collect(),
-            application: Box::new(gathered.process),
+            ports: gathered.listens,
+            application: Box::new(gathered.process.with_ledgers(ledgers.clone())),
             transports: Box::new(gathered.ports),
             start: None,
             connection: None,
@@ -173,19 +249,25 @@ fn broker_config(spec: Option<&BrokerSpec>) -> BrokerConfig {
     }
 }
 
-/// What clients of a flow have in common.
-fn client_config(mqtt: &Mqtt, framing: &Framing) -> ClientConfig {
+/// What all clients have: those of flows and those of bridges.
+fn common(
+    (version, session, keep_alive): (MqttVersion, Session, Option<Quantity<Span>>),
+    framing: &Framing,
+) -> ClientConfig {
     let default = if framing.streams { QUIC_KEEP_ALIVE } else { KEEP_ALIVE };
-    let keep_alive = mqtt.keep_alive.map_or(default, |q| (q.0.as_millis() / 1000) as u16);
-    let version = if mqtt.version == MqttVersion::V311 { Version::V311 } else { Version::V5 };
     ClientConfig {
-        version,
-        keep_alive,
-        window: mqtt.window.unwrap_or(u16::MAX),
-        clean: mqtt.session == Session::Clean,
-        session_expiry: if mqtt.session == Session::Clean { 0 } else { u32::MAX },
+        version: if version == MqttVersion::V311 { Version::V311 } else { Version::V5 },
+        keep_alive: keep_alive.map_or(default, |q| (q.0.as_millis() / 1000) as u16),
+        clean: session == Session::Clean,
+        session_expiry: if session == Session::Clean { 0 } else { u32::MAX },
         ..ClientConfig::new("")
     }
+}
+
+/// What clients of a flow have in common.
+fn client_config(mqtt: &Mqtt, framing: &Framing) -> ClientConfig {
+    let window = mqtt.window.unwrap_or(u16::MAX);
+    ClientConfig { window, ..common((mqtt.version, mqtt.session, mqtt.keep_alive), framing) }
 }
 
 /// The process of a flow's publishers.

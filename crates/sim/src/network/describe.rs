@@ -188,6 +188,10 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
                        with a rate and a loss in its place";
         return Err(ScenarioError { path, message: message.into() });
     }
+    if let Some(i) = scenario.brokers.iter().position(|broker| !broker.bridges.is_empty()) {
+        let message = "bridges between brokers exist in virtual time only: choose fidelity \"model\" or \"stack\"";
+        return Err(ScenarioError { path: format!("brokers[{i}].bridges"), message: message.into() });
+    }
     for (i, flow) in scenario.flows.iter().enumerate() {
         for (field, given) in [("migrate", flow.migrate.is_some()), ("rebind", flow.rebind.is_some())] {
             if given {

@@ -118,8 +118,7 @@ impl Run {
         };
         let reason = progress.failed.or(refused);
         let messages = seen.as_deref().map(|seen| MessagesResult::new(seen, baseline.from));
-        let undelivered = messages.as_ref().zip(flow.mqtt.as_ref());
-        let undelivered = undelivered.and_then(|(result, mqtt)| result.error(mqtt.qos, measured.is_none()));
+        let undelivered = messages.as_ref().and_then(|seen| seen.error(self.delivered_qos[i], measured.is_none()));
         // A flow with several publishers has the mean of their times.
         let handshake = seen.as_deref().filter(|seen| !seen.handshakes.is_empty()).map(|seen| {
             seen.handshakes.iter().map(|took| took.as_secs_f64()).sum::<f64>() / seen.handshakes.len() as f64

@@ -26,7 +26,10 @@ pub use link::{
 };
 pub use load::{Load, LoadKind, Periods, Ways};
 pub use measured::{Measured, Origin, Shape, Share};
-pub use mqtt::{Arrival, Batching, BrokerSpec, Discard, Mqtt, MqttStreams, MqttVersion, PUBLISHERS_START, Session};
+pub use mqtt::{
+    Arrival, Batching, BridgeSpec, BridgeTopicSpec, BridgeWay, BrokerSpec, Discard, Mqtt, MqttStreams, MqttVersion,
+    PUBLISHERS_START, Session,
+};
 pub use place::{Pairs, Side};
 pub use presets::{Preset, Setting};
 pub use probe::{Probe, ProbeKind, ProbeMode};
@@ -255,6 +258,7 @@ impl Scenario {
         for (i, broker) in self.brokers.iter().enumerate() {
             broker.check(&format!("brokers[{i}]"), self)?;
         }
+        self.check_bridges()?;
         for (i, probe) in self.probes.iter().enumerate() {
             probe.check(&format!("probes[{i}]"), self)?;
         }
@@ -381,6 +385,13 @@ impl Topology {
             }
         }
         Ok(())
+    }
+
+    /// Whether links or cells of a graph name a node.
+    fn has_node(&self, name: &str) -> bool {
+        let linked = self.links.iter().flatten().any(|l| l.from == name || l.to == name);
+        let mut cells = self.cells.iter().flatten();
+        linked || cells.any(|cell| cell.access_point() == name || cell.station_names().any(|station| station == name))
     }
 
     /// All cells, with their paths.

@@ -1,6 +1,9 @@
 //! MQTT in scenarios: publishers, a broker, and a subscriber.
 
+mod broker;
 mod limits;
+
+pub use broker::{BridgeSpec, BridgeTopicSpec, BridgeWay, BrokerSpec, Discard};
 
 use super::quantity::Quantity;
 use super::{Flow, Kind, Scenario, ScenarioError, Way, error};
@@ -22,6 +25,9 @@ const LARGEST: u64 = 1_000_000;
 pub struct Mqtt {
     /// The subscriber's node.
     pub subscriber: String,
+    /// The node of the subscriber's broker, if it is another than the publishers'. Bridges lead there.
+    #[serde(default)]
+    pub subscriber_broker: Option<String>,
     /// The contender of the subscriber's connection (default: the flow's).
     #[serde(default)]
     #[schemars(with = "Option<String>")]
@@ -182,65 +188,41 @@ pub struct Batching {
     pub delay: Quantity<Span>,
 }
 
-/// A broker that is not as it is by default. The defaults are mosquitto's.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct BrokerSpec {
-    /// Its node.
-    pub node: String,
-    /// How many messages may wait for a client (default 1000).
-    #[serde(default)]
-    pub queue: Option<u32>,
-    /// Which message gives way if more wait (default newest).
-    #[serde(default)]
-    pub drop: Discard,
-    /// Whether messages of QoS 0 wait for a client that is not there (default false).
-    #[serde(default)]
-    pub queue_qos0: bool,
-    /// How many messages of QoS 1 and 2 it has in flight to a client at most (default 20).
-    #[serde(default)]
-    pub window: Option<u16>,
-    /// MQTT 5: how many messages of QoS 1 and 2 a client may have in flight to it (default 20).
-    #[serde(default)]
-    pub receive_maximum: Option<u16>,
-    /// MQTT 5: how many topic aliases it takes from a client (default 10).
-    #[serde(default)]
-    pub topic_alias_maximum: Option<u16>,
-}
-
-/// Which message gives way in a full queue.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Discard {
-    /// The one that comes.
-    #[default]
-    Newest,
-    /// The one that has waited longest.
-    Oldest,
-}
-
-impl BrokerSpec {
-    pub(super) fn check(&self, path: &str, scenario: &Scenario) -> Result<(), ScenarioError> {
-        let here = |flow: &&Flow| flow.mqtt.is_some() && flow.server.as_deref() == Some(&self.node);
-        if !scenario.flows.iter().any(|flow| here(&flow)) {
-            let message = format!("no flow with mqtt has the server {:?}: name the broker of one", self.node);
-            return Err(error(format!("{path}.node"), message));
-        }
-        if scenario.brokers.iter().filter(|broker| broker.node == self.node).count() > 1 {
-            let message = format!("the broker {:?} is described twice: give one table of brokers for it", self.node);
-            return Err(error(format!("{path}.node"), message));
-        }
-        let zero = [("queue", self.queue == Some(0)), ("window", self.window == Some(0))];
-        let zero = zero.into_iter().chain([("receive_maximum", self.receive_maximum == Some(0))]);
-        at_least_one(zero, path)
-    }
-}
-
 fn at_least_one(fields: impl IntoIterator<Item = (&'static str, bool)>, path: &str) -> Result<(), ScenarioError> {
     match fields.into_iter().find(|(_, zero)| *zero) {
         Some((field, _)) => Err(error(format!("{path}.{field}"), "0: give at least 1, or leave it out")),
         None => Ok(()),
     }
+}
+
+/// Whether a keep-alive time can be said.
+fn check_keep_alive(given: Option<Quantity<Span>>, path: &str) -> Result<(), ScenarioError> {
+    match given.map(|q| q.0) {
+        Some(time) if time.as_nanos() % 1_000_000_000 != 0 || time > Span::from_secs(u64::from(u16::MAX)) => {
+            let message = format!("{time}: give whole seconds, from 0s to 65535s");
+            Err(error(format!("{path}.keep_alive"), message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether there is TLS to be left out, and none of its switches if it is.
+fn check_tls(tls: Option<bool>, contenders: &[&Contender], path: &str) -> Result<(), ScenarioError> {
+    for contender in contenders {
+        let of_tls = [Switch::Tls12, Switch::Resumed, Switch::EarlyData];
+        if tls == Some(false)
+            && !contender.transport.is_quic()
+            && let Some(switch) = contender.switches.iter().find(|s| of_tls.contains(s))
+        {
+            let name = switch.describe().name;
+            let message = format!("without TLS there is no {name}: leave one of them out");
+            return Err(error(format!("{path}.tls"), message));
+        }
+    }
+    if tls.is_some() && contenders.iter().all(|contender| contender.transport.is_quic()) {
+        return Err(error(format!("{path}.tls"), "QUIC always has TLS: leave it out"));
+    }
+    Ok(())
 }
 
 impl Mqtt {
@@ -252,6 +234,11 @@ impl Mqtt {
     /// The number of publishers.
     pub fn publishers(&self) -> u32 {
         self.publishers.unwrap_or(1)
+    }
+
+    /// The node of the subscriber's broker, of a flow with this server.
+    pub fn subscriber_broker<'a>(&'a self, server: &'a str) -> &'a str {
+        self.subscriber_broker.as_deref().unwrap_or(server)
     }
 
     /// The number of messages of all publishers, if it is limited.
@@ -294,12 +281,14 @@ impl Mqtt {
             let message = format!("messages have no {field}: leave {field} or mqtt out");
             return Err(error(format!("{of_flow}.{field}"), message));
         }
-        let known = topology.links.iter().flatten().any(|l| l.from == self.subscriber || l.to == self.subscriber);
-        if !known {
-            let message = format!("no link joins a node called {:?}", self.subscriber);
-            return Err(error(format!("{path}.subscriber"), message));
+        let nodes = [("subscriber", Some(&self.subscriber)), ("subscriber_broker", self.subscriber_broker.as_ref())];
+        for (field, node) in nodes {
+            if let Some(node) = node.filter(|node| !topology.has_node(node)) {
+                let message = format!("no link joins a node called {node:?}");
+                return Err(error(format!("{path}.{field}"), message));
+            }
         }
-        if flow.server.as_ref() == Some(&self.subscriber) {
+        if [flow.server.as_ref(), self.subscriber_broker.as_ref()].contains(&Some(&self.subscriber)) {
             let message = "subscriber and broker are the same node: give the subscriber a node of its own";
             return Err(error(format!("{path}.subscriber"), message));
         }
@@ -338,12 +327,7 @@ impl Mqtt {
                 return Err(error(format!("{path}.{field}"), message));
             }
         }
-        if let Some(Quantity(time)) = self.keep_alive
-            && (time.as_nanos() % 1_000_000_000 != 0 || time > Span::from_secs(u64::from(u16::MAX)))
-        {
-            let message = format!("{time}: give whole seconds, from 0s to 65535s");
-            return Err(error(format!("{path}.keep_alive"), message));
-        }
+        check_keep_alive(self.keep_alive, path)?;
         let wanted = [
             ("burst", self.burst.is_some(), Arrival::Bursts),
             ("on", self.on.is_some(), Arrival::OnOff),
@@ -377,26 +361,12 @@ impl Mqtt {
     }
 
     fn check_contender(&self, path: &str, flow: &Flow) -> Result<(), ScenarioError> {
-        let contenders = [Some(&flow.contender), self.delivery.as_ref()].into_iter().flatten();
-        for contender in contenders.clone() {
-            let of_tls = [Switch::Tls12, Switch::Resumed, Switch::EarlyData];
-            if self.tls == Some(false)
-                && !contender.transport.is_quic()
-                && let Some(switch) = contender.switches.iter().find(|s| of_tls.contains(s))
-            {
-                let name = switch.describe().name;
-                let message = format!("without TLS there is no {name}: leave one of them out");
-                return Err(error(format!("{path}.tls"), message));
-            }
-        }
-        let quic = contenders.clone().any(|contender| contender.transport.is_quic());
+        let contenders: Vec<_> = [Some(&flow.contender), self.delivery.as_ref()].into_iter().flatten().collect();
+        let quic = contenders.iter().any(|contender| contender.transport.is_quic());
         if self.streams != MqttStreams::One && !quic {
             let message = "TCP has one stream: give streams = \"one\", or a quic contender";
             return Err(error(format!("{path}.streams"), message));
         }
-        if self.tls.is_some() && contenders.clone().all(|contender| contender.transport.is_quic()) {
-            return Err(error(format!("{path}.tls"), "QUIC always has TLS: leave it out"));
-        }
-        Ok(())
+        check_tls(self.tls, &contenders, path)
     }
 }

@@ -88,17 +88,10 @@ impl Place<'_> {
                         "only a graph names nodes: use pair, or leave it out",
                     ));
                 }
-                Some(name) => {
-                    let linked = topology.links.iter().flatten().any(|l| l.from == *name || l.to == *name);
-                    let in_cell =
-                        topology.cells.iter().flatten().any(|cell| {
-                            cell.access_point() == name || cell.station_names().any(|station| station == name)
-                        });
-                    if !linked && !in_cell {
-                        return Err(error(format!("{path}.{field}"), format!("no link joins a node called {name:?}")));
-                    }
+                Some(name) if !topology.has_node(name) => {
+                    return Err(error(format!("{path}.{field}"), format!("no link joins a node called {name:?}")));
                 }
-                None => {}
+                Some(_) | None => {}
             }
         }
         if graph && self.server == self.client {
