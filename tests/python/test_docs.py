@@ -88,3 +88,16 @@ def test_the_commands_of_the_page_of_queues_run(haltere: Haltere) -> None:
         short = ["--duration", "11s"] if "--share" in command else ["--size", "20kB"]
         done = haltere(*shlex.split(command), *short, "--replications", "1")
         assert done.returncode == 0, done.stderr
+
+
+def test_the_commands_of_the_page_on_starting_run(haltere: Haltere, tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "start.md").read_text()
+    commands = re.findall(r"^\$ haltere ((?:new|run|report|compare|presets) .*?)(?:  +#.*)?$", text, re.MULTILINE)
+    assert len(commands) == 7
+    for command in commands:
+        words, _, file = command.partition(" > ")
+        short = ["--size", "20kB", "--replications", "1"] if words.startswith("compare") else []
+        done = haltere(*shlex.split(words), *short)
+        assert done.returncode == 0, done.stderr
+        if file:
+            (tmp_path / file).write_text(done.stdout)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from haltere.cli import paths
+from haltere.cli import laboratory, paths
 from haltere.cli.options import takes
 from haltere.conditions import LINK, RUNS, Comparison, Conditions
 
@@ -16,7 +16,6 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
-    add_completion=False,
     help="""A laboratory for transport protocols.
 
 A **contender** is `transport[@implementation]/congestion[+on|-off|+to=value...]`: `tcp/cubic`, `quic/bbr-pacing`
@@ -497,6 +496,7 @@ def kernel_check(as_json: Annotated[bool, typer.Option("--json", help="JSON for 
     check(as_json=as_json)
 
 
+laboratory.register(app)
 app.add_typer(paths.app, name="paths", rich_help_panel="Measured paths")
 
 
@@ -538,14 +538,19 @@ def queues(
 def presets(
     name: Annotated[str | None, typer.Argument(help="One of them, with its numbers.", show_default=False)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
+    as_toml: Annotated[
+        bool, typer.Option("--toml", help="One of them as a file to change: `--path FILE` takes it.")
+    ] = False,
 ) -> None:
-    """List the presets of wireless links and cells, with the source of each number.
+    """List the presets of links and cells, with the source of each number.
 
     `haltere presets 4g`
+
+    `haltere presets dsl --toml > my-line.toml`
     """
     from haltere.cli.reference import presets as command
 
-    command(name, as_json=as_json)
+    command(name, as_json=as_json, as_toml=as_toml)
 
 
 @app.command(rich_help_panel="Reference")

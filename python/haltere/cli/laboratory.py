@@ -1,0 +1,37 @@
+"""The commands around studies and their results: their options. What they do is loaded only when they run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+STUDIES = "Studies"
+AsJson = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
+ResultsFolder = Annotated[Path, typer.Argument(help="A folder written by `haltere run`.", show_default=False)]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command("new", rich_help_panel=STUDIES)(_new)
+    app.command("list", rich_help_panel=STUDIES)(_list)
+
+
+def _new(
+    name: Annotated[Path, typer.Argument(help="The study's folder, which is also its name.", show_default=False)],
+) -> None:
+    """Write a small commented study that runs in seconds: study.toml, figures.toml and claims.py.
+
+    `haltere new my-study`
+    """
+    from haltere.cli.start import new
+
+    new(name)
+
+
+def _list(as_json: AsJson = False) -> None:
+    """List what there is to work with: shipped studies, studies here, presets of links, and results here."""
+    from haltere.cli.start import everything
+
+    everything(as_json=as_json)
