@@ -200,11 +200,22 @@ def report(
 @takes(Conditions(), without=("share", "duration"))
 def trace(
     what: Annotated[
-        list[str], typer.Argument(help="A scenario file, or contenders that share one link.", show_default=False)
+        list[str],
+        typer.Argument(
+            help="A scenario file, contenders that share one link, or a results folder with --run.", show_default=False
+        ),
     ],
     conditions: Conditions,
     seed: Seed = 1,
     replication: Annotated[int, typer.Option(help="Which replication to look at.", rich_help_panel=RUNS)] = 0,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            help="A run of a results folder, by its run_id or the beginning of it.",
+            show_default=False,
+            rich_help_panel=RUNS,
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the trace (default traces/NAME).", show_default=False)
     ] = None,
@@ -251,6 +262,8 @@ def trace(
 
     `haltere trace scenario.toml --replication 3`
 
+    `haltere trace results/quic-dumbbell --run 3f2a91`
+
     `haltere trace quic/bbr --size 2MB --qlog --pcap`
     """
     from haltere.cli.trace import command
@@ -265,6 +278,7 @@ def trace(
         pcap=pcap,
         links=pcap_link,
         flent=flent,
+        run=run,
     )
 
 

@@ -16,6 +16,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     app.command("new", rich_help_panel=STUDIES)(_new)
     app.command("list", rich_help_panel=STUDIES)(_list)
+    app.command("explore", rich_help_panel=STUDIES)(_explore)
 
 
 def _new(
@@ -35,3 +36,22 @@ def _list(as_json: AsJson = False) -> None:
     from haltere.cli.start import everything
 
     everything(as_json=as_json)
+
+
+def _explore(
+    results: Annotated[
+        list[Path],
+        typer.Argument(help="Folders written by `haltere run`, or one that holds such folders.", show_default=False),
+    ],
+) -> None:
+    """Write a page in which any metric is put against any factor, down to one run; it needs no network.
+
+    Of several results folders, or of a folder that holds some, an index page is written, too.
+
+    `haltere explore results/quic-dumbbell`
+
+    `haltere explore results`
+    """
+    from haltere.cli.explore import command
+
+    command(results)
