@@ -17,6 +17,7 @@ def register(app: typer.Typer) -> None:
     app.command("new", rich_help_panel=STUDIES)(_new)
     app.command("list", rich_help_panel=STUDIES)(_list)
     app.command("explore", rich_help_panel=STUDIES)(_explore)
+    app.command("diff", rich_help_panel=STUDIES)(_diff)
 
 
 def _new(
@@ -55,3 +56,23 @@ def _explore(
     from haltere.cli.explore import command
 
     command(results)
+
+
+def _diff(
+    a: Annotated[Path, typer.Argument(help="A results folder.", show_default=False)],
+    b: Annotated[Path, typer.Argument(help="Another, such as of another version.", show_default=False)],
+    metric: Annotated[
+        list[str] | None, typer.Option(help="Only this metric (may be given again).", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what changed from one results folder to another, treatment by treatment, and whether it is real.
+
+    Runs of the same seed and replication are compared in pairs, and p is corrected for the number of comparisons. The
+    exit code is 0 if no change is real, 1 if one is or more runs fail, 2 if the folders cannot be compared.
+
+    `haltere diff results/before results/after`
+    """
+    from haltere.cli.diff import command
+
+    raise typer.Exit(command(a, b, metric, as_json=as_json))
