@@ -38,6 +38,7 @@ def test_a_new_study_runs_in_seconds_and_its_report_judges_its_claim(haltere: Ha
     (found,) = listed["results_here"]
     assert (found["results"], found["runs"], found["failed"], found["report"]) == ("results/my-study", 240, 0, True)
     assert {"lte", "starlink"} == {name for one in listed["presets"] for name in one["also"]}
+    assert "quic-dumbbell" in {one["study"] for one in listed["shipped_studies"]}
     table = haltere("list").stdout
     assert "results/my-study" in table and "datacentre" in table
 

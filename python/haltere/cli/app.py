@@ -113,7 +113,10 @@ def compare(
 @app.command(rich_help_panel="Studies")
 def run(
     study: Annotated[
-        Path, typer.Argument(help="A study's folder or file, or a plain scenario file.", show_default=False)
+        Path,
+        typer.Argument(
+            help="A study's folder or file, a shipped study's name, or a plain scenario file.", show_default=False
+        ),
     ],
     replications: Annotated[
         int | None, typer.Option(help="Instead of the study's own number.", show_default=False)

@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from haltere import core
+from haltere import core, shipped
 from haltere.cli import show
 from haltere.documents import shown
 from haltere.errors import HaltereError, InputError, as_written
@@ -82,7 +82,7 @@ def everything(*, as_json: bool) -> None:
     """Print the shipped studies, those here, the presets, and the results here."""
     presets = [{"preset": one["name"], "also": one["also"], "summary": one["summary"]} for one in core.presets()]
     listed: dict[str, list[dict[str, Any]]] = {
-        "shipped studies": [],
+        "shipped studies": [{"study": one.name, "title": one.title} for one in shipped.studies()],
         "studies here": studies_here(Path()),
         "presets": presets,
         "results here": results_here(Path()),

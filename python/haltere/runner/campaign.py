@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from haltere import core, fidelity
+from haltere import core, fidelity, shipped
 from haltere.documents import shown
 from haltere.errors import InputError, Interrupted, as_written
 from haltere.results import Results, load, read_manifest, tables, write
@@ -186,8 +186,7 @@ class Campaign:
 
     def command(self) -> str:
         """Return the command line that runs this campaign, or goes on with it."""
-        file = self.study.document.name
-        words = ["haltere run", file.removesuffix("/study.toml"), f"--replications {self.replications}"]
+        words = ["haltere run", self._study(), f"--replications {self.replications}"]
         if self.study.variant:
             words.append(f"--variant {self.study.variant}")
         if self.study.fidelities != self.study.header.fidelity:
@@ -195,6 +194,15 @@ class Campaign:
         if len(self.experiments) < len(self.study.file.experiments):
             words += [f"--experiment {name}" for name in self.experiments]
         return " ".join([*words, f"--out {shown(self.out)}"])
+
+    def _study(self) -> str:
+        """Return the study as `haltere run` takes it: a shipped one that does not lie below this folder by its name."""
+        folder = self.study.directory
+        if folder is not None and not folder.resolve().is_relative_to(Path.cwd()):
+            name = shipped.called(folder)
+            if name is not None and self.study.document.name.endswith("study.toml"):
+                return name
+        return self.study.document.name.removesuffix("/study.toml")
 
 
 def _outcomes(executors: Executors, todo: list[Run], stop: threading.Event) -> Iterator[Outcome]:
@@ -228,7 +236,7 @@ def _now() -> str:
 
 
 def _git_commit(directory: Path | None) -> str | None:
-    """Return the commit that the study lies in, with `+changes` if files differ from it."""
+    """Return the commit that has the study, with `+changes` if files differ from it."""
     if directory is None:
         return None
 
@@ -241,6 +249,8 @@ def _git_commit(directory: Path | None) -> str | None:
             return None
         return answer.stdout.strip() if answer.returncode == 0 else None
 
+    if not git("ls-files"):  # an environment in somebody's repository is not part of it
+        return None
     commit = git("rev-parse", "HEAD")
     return f"{commit}+changes" if commit and git("status", "--porcelain", "--untracked-files=no") else commit
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from haltere import core
+from haltere import core, shipped
 from haltere.documents import Document
 from haltere.errors import InputError, as_written
 from haltere.fidelity import NAMES, Fidelity, identity
@@ -106,14 +106,14 @@ class Study:
         """Read a study: its folder, its `study.toml`, or a plain scenario file (then a study of one treatment).
 
         Args:
-            path: the folder or file.
+            path: the folder or file, or the name of a shipped study.
             variant: a variant of the study, laid over it.
             fidelity: where it runs, instead of where the study says.
 
         Raises:
             InputError: if anything in it is wrong; nothing has been run by then.
         """
-        path = Path(path)
+        path = shipped.locate(path)
         file = path / "study.toml" if path.is_dir() else path
         return cls.of_document(Document.read(file), file.parent, variant=variant, fidelity=fidelity)
 
