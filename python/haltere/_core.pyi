@@ -88,7 +88,7 @@ def queues() -> str:
     """Return `[{name, summary, reference, parameters: [{name, default, example, summary}]}]` of queue disciplines."""
 
 def presets() -> str:
-    """Return `[{name, of, summary, settings: [{field, value, source}]}]` of presets; `of` is `link` or `cell`."""
+    """Return `[{name, also, of, summary, settings: [{field, value, source}]}]` of presets; `of` is `link` or `cell`."""
 
 def bench() -> str:
     """Return `[{case, data_packets, cpu_s, packets_per_cpu_s, bytes_per_packet_in_flight}]` of the benchmark cases."""

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, fields
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from haltere import probes
@@ -20,6 +21,8 @@ from haltere.fidelity import Fidelity
 if TYPE_CHECKING:
     from haltere.scenario import Scenario
 
+FILE = ".toml"
+"""How the name of a preset's file ends."""
 LINK, RUNS = "The link", "How"
 """Headings under which the help of the commands lists options; the others stand under no heading."""
 SHARE_MEASURED_FROM = "10s"
@@ -77,7 +80,12 @@ class PathConditions:
     ] = None
     preset: Annotated[
         str | None,
-        About("A typical wireless link or cell, with all its values (see `haltere presets`).", LINK, at="preset"),
+        About(
+            "A typical link or cell with all its values: one of `haltere presets`, or a file that "
+            "`haltere presets NAME --toml` wrote.",
+            LINK,
+            at="preset",
+        ),
     ] = None
 
     def __post_init__(self) -> None:
@@ -89,7 +97,8 @@ class PathConditions:
     def parse(cls, text: str) -> "PathConditions":
         """Return the path that `--path` gives as a text such as `rate=20Mbit/s,rtt=10ms,queue=50p,loss=1%`.
 
-        Semicolons separate the parameters of a queue here, as commas separate keys: `queue=tbf:rate=1Mbit/s;burst=9kB`.
+        It may begin with a preset or the file of one: `4g`, `my-line.toml`. Semicolons separate the parameters of a
+        queue here, as commas separate keys: `queue=tbf:rate=1Mbit/s;burst=9kB`.
 
         Raises:
             InputError: naming the key that is wrong and those that there are.
@@ -99,9 +108,7 @@ class PathConditions:
         right = f"KEY=VALUE, separated by commas; the keys are {', '.join(keys)}"
         given: dict[str, Any] = {}
         for part in text.split(","):
-            key, equals, value = (word.strip() for word in part.partition("="))
-            if key == "backup" and not equals:
-                equals, value = "=", "true"
+            key, equals, value = _word(part, first=not given)
             problem = None
             if not equals or not key:
                 problem = f"{as_written(part.strip())} is not KEY=VALUE"
@@ -147,7 +154,15 @@ class PathConditions:
     def link(self) -> dict[str, Any]:
         """Return the path's link as a scenario has it."""
         if self.preset is not None:
-            return {"preset": self.preset} | ({} if self.backup is None else {"backup": self.backup})
+            of, own = preset_table(self.preset)
+            if of == "cell":
+                raise InputError(
+                    "is a cell, and no link",
+                    field="--preset",
+                    given=as_written(self.preset),
+                    right="it as the only path",
+                )
+            return own | ({} if self.backup is None else {"backup": self.backup})
         table: dict[str, Any] = {}
         for field, about in stated(PathConditions):
             value = getattr(self, field.name)
@@ -310,9 +325,12 @@ class Conditions(PathConditions):
         return [contender for contender in contenders for _ in range(self.flows)]
 
     def _topology(self) -> dict[str, Any]:
+        preset = self.each_path[0].preset
+        if len(self.each_path) == 1 and preset is not None:
+            of, table = preset_table(preset)
+            if of == "cell":
+                return {"kind": "cell", "cell": table}
         if not self.paths:
-            if self.preset is not None and self._is_cell(self.preset):
-                return {"kind": "cell", "cell": {"preset": self.preset}}
             return {"kind": "point-to-point", "link": self.link()}
         links = []
         for number, path in enumerate(self.paths):
@@ -321,12 +339,6 @@ class Conditions(PathConditions):
             except InputError as error:
                 raise _of_path(error, number) from None
         return {"kind": "multipath", "paths": links}
-
-    @staticmethod
-    def _is_cell(preset: str) -> bool:
-        from haltere import core
-
-        return any(one["name"] == preset and one["of"] == "cell" for one in core.presets())
 
     def scenario(self, contenders: Sequence[str], *, reverse_starts: bool = False) -> "Scenario":
         """Return the scenario in which these contenders run at once.
@@ -349,11 +361,16 @@ class Conditions(PathConditions):
             prefix = f"topology.paths[{number}]." if self.paths else "topology.link."
             if place.startswith(prefix):
                 inside = place.removeprefix(prefix)
+                if path.preset is not None and path.preset.endswith(FILE):
+                    return _in_file(error, Path(path.preset), f"link.{inside}")
                 if path.rtt is not None and inside.endswith(".delay"):
                     error = _at(error, "--rtt", given=as_written(path.rtt))
                 else:
                     error = _at(error, _option_at(inside, PathConditions))
                 return _of_path(error, number) if self.paths else error
+        own = self.each_path[0].preset
+        if place.startswith("topology.cell.") and own is not None and own.endswith(FILE):
+            return _in_file(error, Path(own), place.removeprefix("topology."))
         flow, _, inside = place.partition(".")
         given = None
         if flow.startswith("flows[") and inside.partition("[")[0] in MOVES:
@@ -415,6 +432,66 @@ def refuse_beside_preset(names: Collection[str]) -> None:
             field=", ".join(beside),
             right="the preset alone, or a scenario file, where fields beside a preset replace its values",
         )
+
+
+def _word(part: str, *, first: bool) -> tuple[str, str, str]:
+    """Return key, equals sign and value of a part of `--path`; two of its keys may stand without one or the other."""
+    key, equals, value = (word.strip() for word in part.partition("="))
+    if key == "backup" and not equals:
+        return key, "=", "true"
+    if key and not equals and first:
+        return "preset", "=", known_preset(key, "--path")
+    return key, equals, value
+
+
+def known_preset(name: str, field: str = "--preset") -> str:
+    """Return the name of a preset, or the file of one, as it was given.
+
+    Raises:
+        InputError: if there is neither.
+    """
+    from haltere import core
+
+    names = [one for preset in core.presets() for one in (preset["name"], *preset["also"])]
+    if name in names or name.endswith(FILE):
+        return name
+    raise InputError(
+        "is neither a preset nor KEY=VALUE" if field == "--path" else "there is no such preset",
+        field=field,
+        given=as_written(name),
+        right=f"{', '.join(names)}; or a file that `haltere presets NAME --toml` wrote",
+    )
+
+
+def preset_table(name: str) -> tuple[str, dict[str, Any]]:
+    """Return whether a preset is a `link` or a `cell`, and its table in a scenario.
+
+    Raises:
+        InputError: if there is no such preset, or its file cannot be read.
+    """
+    from haltere import core
+
+    if not name.endswith(FILE):
+        known_preset(name)
+        of = next(one["of"] for one in core.presets() if name in (one["name"], *one["also"]))
+        return of, {"preset": name}
+    from haltere.documents import Document
+
+    document = Document.read(Path(name))
+    tables = [of for of in ("link", "cell") if isinstance(document.data.get(of), dict)]
+    if len(tables) != 1 or len(document.data) != 1:
+        raise InputError(
+            "holds not one table",
+            place=Place(document.name),
+            right="[link] or [cell], as `haltere presets NAME --toml`",
+        )
+    return tables[0], document.data[tables[0]]
+
+
+def _in_file(error: InputError, file: Path, field: str) -> InputError:
+    from haltere.documents import Document
+
+    return _at(error, field, place=Document.read(file).place(field))
 
 
 def _option_at(at: str, kind: type[PathConditions]) -> str:

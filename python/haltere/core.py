@@ -219,7 +219,11 @@ def queues() -> list[dict[str, Any]]:
 
 
 def presets() -> list[dict[str, Any]]:
-    """Return the presets: `name`, `of` (`link` or `cell`), `summary`, `settings` (`field`, `value`, `source`)."""
+    """Return the presets.
+
+    Each has `name`, `also` (other names), `of` (`link` or `cell`), `summary`, and `settings` with `field`, `value` and
+    `source`.
+    """
     answer: list[dict[str, Any]] = json.loads(_core.presets())
     return answer
 

@@ -251,7 +251,7 @@ def test_workers_change_nothing() -> None:
         (["tcp/cubic", "--rtt", "5ms", "--up-delay", "1ms"], ["--rtt: stands beside a delay for one direction"]),
         (["tcp/cubic", "--down-delay", "late"], ["--down-delay: ", 'given: "late"']),
         (["tcp/cubic", "--path", "speed=5"], ['--path: there is no key "speed"', "the keys are rate, rtt, down-delay"]),
-        (["tcp/cubic", "--path", "rate"], ['--path: "rate" is not KEY=VALUE']),
+        (["tcp/cubic", "--path", "rate"], ["--path: is neither a preset nor KEY=VALUE", '"rate"', "starlink"]),
         (["tcp/cubic", "--path", "rate=5Mbit/s,"], ['--path: "" is not KEY=VALUE']),
         (["tcp/cubic", "--path", "rate="], ["--path: rate has no value"]),
         (["tcp/cubic", "--path", "rate=1Mbit/s,rate=2Mbit/s"], ["--path: rate is given twice"]),

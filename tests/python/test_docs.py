@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 import lakes
-from conftest import ROOT
+from conftest import ROOT, Haltere
 from haltere import Scenario, core, run
 
 PAGES = sorted(
@@ -84,3 +85,16 @@ def test_the_scenario_with_queues_can_be_run() -> None:
     text = (ROOT / "docs" / "queues.md").read_text()
     (block,) = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert run(Scenario.from_toml(block)).status == "ok"
+
+
+def test_the_commands_of_the_page_on_starting_run(haltere: Haltere, tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "start.md").read_text()
+    commands = re.findall(r"^\$ haltere ((?:new|run|report|compare|presets) .*?)(?:  +#.*)?$", text, re.MULTILINE)
+    assert len(commands) == 7
+    for command in commands:
+        words, _, file = command.partition(" > ")
+        short = ["--size", "20kB", "--replications", "1"] if words.startswith("compare") else []
+        done = haltere(*shlex.split(words), *short)
+        assert done.returncode == 0, done.stderr
+        if file:
+            (tmp_path / file).write_text(done.stdout)

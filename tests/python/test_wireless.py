@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -20,7 +21,7 @@ PAGE = (ROOT / "docs" / "wireless.md").read_text()
 def test_presets_are_listed_and_shown_with_the_source_of_each_number(haltere: Haltere) -> None:
     known = json.loads(haltere("presets", "--json").stdout)
     assert known == core.presets()
-    assert [one["name"] for one in known] == ["wifi", "4g", "5g", "geo", "leo", "lorawan-backhaul"]
+    assert [one["name"] for one in known] == ["wifi", "4g", "5g", "geo", "leo", "lorawan-backhaul", "dsl", "datacentre"]
     table = haltere("presets").stdout
     for one in known:
         assert one["name"] in table
@@ -89,3 +90,42 @@ def test_cells_have_a_table_of_their_own() -> None:
     made = package.run(Scenario({"topology": {"kind": "cell", "cell": {"stations": 3}}, "flows": flows}))
     assert made.cells["stations"].to_list() == [3]
     assert made.links.filter(link="station 2").height == 2
+
+
+def test_a_preset_is_a_path_under_each_of_its_names(haltere: Haltere) -> None:
+    for name in ("lte", "starlink", "dsl", "wifi", "datacentre", "geo"):
+        done = haltere(
+            "compare", "tcp/cubic", "--path", name, "--size", "20kB", "--replications", "1", "--json", "--app", "raw"
+        )
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)[0]["completion_s"] > 0
+    two = Conditions(paths=[PathConditions.parse("lte"), PathConditions.parse("starlink,backup")]).data(["mptcp/lia"])
+    assert two["topology"]["paths"] == [{"preset": "lte"}, {"preset": "starlink", "backup": True}]
+    refused = haltere("compare", "mptcp/lia", "--path", "wifi", "--path", "lte")
+    assert refused.returncode == 2
+    assert "is a cell" in refused.stderr
+
+
+def test_a_preset_becomes_a_file_that_can_be_changed(haltere: Haltere, tmp_path: Path) -> None:
+    for one in core.presets():
+        text = haltere("presets", one["name"], "--toml").stdout
+        assert all(setting["source"] in text for setting in one["settings"])
+        (tmp_path / "same.toml").write_text(text)
+        told = [
+            json.loads(
+                haltere(
+                    "compare", "quic/cubic", "--path", path, "--size", "30kB", "--replications", "2", "--json"
+                ).stdout
+            )
+            for path in ("same.toml", one["name"])
+        ]
+        assert told[0] == told[1], one["name"]
+    text = haltere("presets", "dsl", "--toml").stdout.replace('"10Mbit/s"', '"10Mb"')
+    (tmp_path / "mine.toml").write_text(text)
+    refused = haltere("compare", "tcp/cubic", "--path", "mine.toml")
+    assert refused.returncode == 2
+    line = next(number for number, one in enumerate(text.splitlines(), 1) if one.startswith("up.rate"))
+    assert f"mine.toml:{line}" in refused.stderr
+    assert "10Mb" in refused.stderr
+    (tmp_path / "other.toml").write_text("rate = 1\n")
+    assert "[link] or [cell]" in haltere("compare", "tcp/cubic", "--path", "other.toml").stderr

@@ -223,7 +223,7 @@ fn presets() -> PyResult<String> {
     let preset = |preset: &Preset| {
         let (name, summary) = preset.describe();
         let of = if preset.is_cell() { "cell" } else { "link" };
-        json!({ "name": name, "of": of, "summary": summary, "settings": preset.settings() })
+        json!({ "name": name, "also": preset.also(), "of": of, "summary": summary, "settings": preset.settings() })
     };
     to_json(&Preset::ALL.iter().map(preset).collect::<Vec<_>>())
 }

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from haltere.cli import paths
+from haltere.cli import laboratory, paths
 from haltere.cli.options import takes
 from haltere.conditions import LINK, RUNS, Comparison, Conditions
 
@@ -16,7 +16,6 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
-    add_completion=False,
     help="""A laboratory for transport protocols.
 
 A **contender** is `transport[@implementation]/congestion[+on|-off|+to=value...]`: `tcp/cubic`, `quic/bbr-pacing`
@@ -204,11 +203,22 @@ def report(
 @takes(Conditions(), without=("share", "duration"))
 def trace(
     what: Annotated[
-        list[str], typer.Argument(help="A scenario file, or contenders that share one link.", show_default=False)
+        list[str],
+        typer.Argument(
+            help="A scenario file, contenders that share one link, or a results folder with --run.", show_default=False
+        ),
     ],
     conditions: Conditions,
     seed: Seed = 1,
     replication: Annotated[int, typer.Option(help="Which replication to look at.", rich_help_panel=RUNS)] = 0,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            help="A run of a results folder, by its run_id or the beginning of it.",
+            show_default=False,
+            rich_help_panel=RUNS,
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the trace (default traces/NAME).", show_default=False)
     ] = None,
@@ -255,6 +265,8 @@ def trace(
 
     `haltere trace scenario.toml --replication 3`
 
+    `haltere trace results/quic-dumbbell --run 3f2a91`
+
     `haltere trace quic/bbr --size 2MB --qlog --pcap`
     """
     from haltere.cli.trace import command
@@ -269,6 +281,7 @@ def trace(
         pcap=pcap,
         links=pcap_link,
         flent=flent,
+        run=run,
     )
 
 
@@ -500,6 +513,7 @@ def kernel_check(as_json: Annotated[bool, typer.Option("--json", help="JSON for 
     check(as_json=as_json)
 
 
+laboratory.register(app)
 app.add_typer(paths.app, name="paths", rich_help_panel="Measured paths")
 
 
@@ -541,14 +555,19 @@ def queues(
 def presets(
     name: Annotated[str | None, typer.Argument(help="One of them, with its numbers.", show_default=False)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
+    as_toml: Annotated[
+        bool, typer.Option("--toml", help="One of them as a file to change: `--path FILE` takes it.")
+    ] = False,
 ) -> None:
-    """List the presets of wireless links and cells, with the source of each number.
+    """List the presets of links and cells, with the source of each number.
 
     `haltere presets 4g`
+
+    `haltere presets dsl --toml > my-line.toml`
     """
     from haltere.cli.reference import presets as command
 
-    command(name, as_json=as_json)
+    command(name, as_json=as_json, as_toml=as_toml)
 
 
 @app.command(rich_help_panel="Reference")

@@ -74,29 +74,55 @@ def queues(name: str | None, *, as_json: bool) -> None:
     console.print(f"source: {one['reference']}", markup=False)
 
 
-def presets(name: str | None, *, as_json: bool) -> None:
-    """Print the presets of links and cells, or one of them with the source of each number."""
+def presets(name: str | None, *, as_json: bool, as_toml: bool) -> None:
+    """Print the presets of links and cells, or one of them with the source of each number, or as a file."""
     known = core.presets()
     if name is not None:
-        names = [one["name"] for one in known]
-        if name not in names:
-            raise InputError("there is no such preset", field="name", given=as_written(name), right=", ".join(names))
-        known = [known[names.index(name)]]
+        known = [one for one in known if name in (one["name"], *one["also"])]
+        if not known:
+            right = ", ".join(word for one in core.presets() for word in (one["name"], *one["also"]))
+            raise InputError("there is no such preset", field="name", given=as_written(name), right=right)
+    if as_toml:
+        if name is None:
+            raise InputError("needs a preset's name", field="--toml", right="such as haltere presets 4g --toml")
+        print(_as_file(known[0]), end="")
+        return
     if as_json:
         print(json.dumps(known if name is None else known[0], indent=1))
         return
     console = show.out()
     if name is None:
-        console.print(_listing("presets", ("name", "of", "summary"), known))
+        console.print(_listing("presets", ("name", "also", "of", "summary"), known))
         console.print(
-            "in a scenario, preset = NAME in a link (or in topology.cell); on the command line, --preset NAME; "
-            "`haltere presets NAME` has its numbers with their sources",
+            "in a scenario, preset = NAME in a link (or in topology.cell); on the command line, --path NAME; "
+            "`haltere presets NAME` has its numbers with their sources, with --toml as a file to change",
             markup=False,
         )
         return
     (one,) = known
     console.print(f"{one['name']} (a {one['of']}): {one['summary']}", markup=False)
     console.print(_listing("settings", ("field", "value", "source"), one["settings"]))
+
+
+def _as_file(preset: dict[str, Any]) -> str:
+    """Return a preset as a file that `--path` takes, with the source of each number as a comment."""
+    name, of = preset["name"], preset["of"]
+    lines = [
+        f"# {name}: {preset['summary']}",
+        f"# Change it, and give its name as a path: --path my-{name}.toml",
+        f"[{of}]",
+    ]
+    for setting in preset["settings"]:
+        lines += [f"# {setting['source']}", f"{setting['field']} = {_toml(setting['value'])}"]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: str) -> str:
+    try:
+        float(value)
+    except ValueError:
+        return json.dumps(value, ensure_ascii=False)
+    return value
 
 
 def _listing(title: str, names: tuple[str, ...], items: list[dict[str, Any]]) -> Table:

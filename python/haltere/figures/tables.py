@@ -54,21 +54,23 @@ class Tables:
 
         A metric of flows or probes is averaged over those of its run. A column that the results lack gives no rows.
         """
-        measure = METRICS[metric] if isinstance(metric, str) else metric
         factors = list(self.factors.get(experiment, ()))
-        runs = _select(self.experiment_runs(experiment), where or {}).filter(pl.col("status") == "ok")
+        runs = _select(self.experiment_runs(experiment), where or {})
+        values = runs.join(self.by_run(metric), on="run_id", how="inner", maintain_order="left")
+        return values.select(*factors, "replication", "value")
+
+    def by_run(self, metric: str | Metric) -> pl.DataFrame:
+        """The metric of every run that ended well: `run_id` and `value`, in the metric's unit; without nulls."""
+        measure = METRICS[metric] if isinstance(metric, str) else metric
+        runs = self.runs.filter(pl.col("status") == "ok")
         source = {"runs": runs, "flows": self.flows, "latency": self.latency}[measure.table]
         if any(column not in source.columns for column in (measure.column, measure.share_of or measure.column)):
-            return runs.select(*factors, "replication", value=pl.lit(None, pl.Float64)).clear()
+            return runs.select("run_id", value=pl.lit(None, pl.Float64)).clear()
         number = pl.col(measure.column).cast(pl.Float64) / measure.divisor
         if measure.share_of is not None:
             number = pl.when(pl.col(measure.share_of) > 0).then(number / pl.col(measure.share_of))
-        if measure.table == "runs":
-            values = runs.with_columns(value=number)
-        else:
-            means = source.group_by("run_id").agg(value=number.mean())
-            values = runs.join(means, on="run_id", how="inner", maintain_order="left")
-        return values.select(*factors, "replication", "value").drop_nulls("value")
+        values = source.group_by("run_id", maintain_order=True).agg(value=number.mean())
+        return values.join(runs.select("run_id"), on="run_id", how="semi").drop_nulls("value")
 
 
 def _select(frame: pl.DataFrame, where: Where) -> pl.DataFrame:

@@ -8,7 +8,7 @@ __all__ = ["build"]
 
 
 def build(results_dir: Path, study_dir: Path) -> Path:
-    """Write `report.html`, `verdicts.md` and `figures/` into a results folder and return the report's path.
+    """Write the report, `verdicts.md`, `explore.html` and `figures/` into a results folder; return the report's path.
 
     The figures are those that `figures.toml` in the study's folder lists, the claims those of its `claims.py`; a study
     may have neither. The page loads nothing from a network or from other files.
@@ -16,6 +16,7 @@ def build(results_dir: Path, study_dir: Path) -> Path:
     Raises:
         haltere.errors.InputError: if the folder holds no results, or the study's figures or claims cannot be read.
     """
+    from haltere import explorer
     from haltere.report.findings import find, markdown
     from haltere.report.page import render  # drawing libraries are slow to import, and most commands do not draw
     from haltere.results import load
@@ -24,6 +25,7 @@ def build(results_dir: Path, study_dir: Path) -> Path:
     findings = find(results, study_dir)
     page = render(results, study_dir, results_dir / "figures", findings)
     (results_dir / "verdicts.md").write_text(markdown(findings), encoding="utf-8")
+    explorer.write(results_dir)
     out = results_dir / "report.html"
     out.write_text(page, encoding="utf-8")
     return out

@@ -115,14 +115,25 @@ class Study:
         """
         path = shipped.locate(path)
         file = path / "study.toml" if path.is_dir() else path
-        document = Document.read(file)
+        return cls.of_document(Document.read(file), file.parent, variant=variant, fidelity=fidelity)
+
+    @classmethod
+    def of_document(
+        cls,
+        document: Document,
+        directory: Path,
+        *,
+        variant: str | None = None,
+        fidelity: Sequence[Fidelity] | None = None,
+    ) -> Study:
+        """Return the study of a parsed file, or of a plain scenario; the files that it names lie in `directory`."""
         if (
             "study" not in document.data
             and "experiments" not in document.data
             and {"topology", "flows"} & document.data.keys()
         ):
-            return cls._of_scenario(document, file, fidelity)
-        return cls(document, variant=variant, directory=file.parent, fidelity=fidelity)
+            return cls._of_scenario(document, directory / Path(document.name).name, fidelity)
+        return cls(document, variant=variant, directory=directory, fidelity=fidelity)
 
     @classmethod
     def parse(cls, text: str, *, name: str = "study.toml", variant: str | None = None) -> Study:

@@ -13,7 +13,7 @@ pub enum Preset {
     #[serde(rename = "wifi")]
     Wifi,
     /// LTE.
-    #[serde(rename = "4g")]
+    #[serde(rename = "4g", alias = "lte")]
     FourG,
     /// 5G New Radio below 6 GHz.
     #[serde(rename = "5g")]
@@ -22,11 +22,17 @@ pub enum Preset {
     #[serde(rename = "geo")]
     Geo,
     /// Satellites in a low orbit.
-    #[serde(rename = "leo")]
+    #[serde(rename = "leo", alias = "starlink")]
     Leo,
     /// The cellular link between a LoRaWAN gateway and its network server.
     #[serde(rename = "lorawan-backhaul")]
     LorawanBackhaul,
+    /// A telephone line.
+    #[serde(rename = "dsl")]
+    Dsl,
+    /// Two hosts of a data centre.
+    #[serde(rename = "datacentre")]
+    Datacentre,
 }
 
 /// A number of a preset: the field of the link or cell, its value as in a scenario file, and where it is from.
@@ -150,11 +156,53 @@ const LORAWAN: [Setting; 4] = [
     set("queue", "100p", "assumed"),
     set("mtu", "1500B", "the MTU of cellular modems towards gateways; assumed"),
 ];
+const DSL: [Setting; 4] = [
+    set("down.rate", "50Mbit/s", "a common product of lines with VDSL2 (ITU-T G.993.2); assumed"),
+    set("up.rate", "10Mbit/s", "the same product; assumed"),
+    set("delay", "22ms", "half of a mean RTT of 44 ms over DSL: FCC, Measuring Broadband America, February 2013"),
+    set(
+        "queue",
+        "256kB",
+        "a frequent size of upload buffers: C. Kreibich et al., Netalyzr, IMC 2010; the same down is assumed",
+    ),
+];
+const DCTCP_BUFFER: &str =
+    "what one port of a switch with 4 MB of shared memory gets: M. Alizadeh et al., Data Center TCP, SIGCOMM 2010";
+const DATACENTRE: [Setting; 3] = [
+    set(
+        "rate",
+        "10Gbit/s",
+        "the faster of the two rates of that paper's evaluation: M. Alizadeh et al., as for the queue",
+    ),
+    set(
+        "delay",
+        "50us",
+        "half of an RTT of 100 us inside a rack without queueing; assumed, in the range of that paper",
+    ),
+    set("queue", "700kB", DCTCP_BUFFER),
+];
 
 impl Preset {
     /// All presets.
-    pub const ALL: [Preset; 6] =
-        [Preset::Wifi, Preset::FourG, Preset::FiveG, Preset::Geo, Preset::Leo, Preset::LorawanBackhaul];
+    pub const ALL: [Preset; 8] = [
+        Preset::Wifi,
+        Preset::FourG,
+        Preset::FiveG,
+        Preset::Geo,
+        Preset::Leo,
+        Preset::LorawanBackhaul,
+        Preset::Dsl,
+        Preset::Datacentre,
+    ];
+
+    /// Other names under which it is known.
+    pub const fn also(self) -> &'static [&'static str] {
+        match self {
+            Preset::FourG => &["lte"],
+            Preset::Leo => &["starlink"],
+            _ => &[],
+        }
+    }
 
     /// Its name, and what it is.
     pub const fn describe(self) -> (&'static str, &'static str) {
@@ -168,6 +216,8 @@ impl Preset {
                 "lorawan-backhaul",
                 "LTE-M from a LoRaWAN gateway to its network server (A. Pötsch, F. Haslhofer, 2017)",
             ),
+            Preset::Dsl => ("dsl", "a telephone line with VDSL2, at 50 and 10 Mbit/s"),
+            Preset::Datacentre => ("datacentre", "two hosts of a rack in a data centre, as described in 2010"),
         }
     }
 
@@ -185,6 +235,8 @@ impl Preset {
             Preset::Geo => &[&GEO],
             Preset::Leo => &[&LEO],
             Preset::LorawanBackhaul => &[&LORAWAN, &LTE, &LORAWAN_UP],
+            Preset::Dsl => &[&DSL],
+            Preset::Datacentre => &[&DATACENTRE],
         };
         parts.concat()
     }
@@ -236,6 +288,9 @@ mod tests {
         for preset in Preset::ALL {
             let name = preset.describe().0;
             assert_eq!(serde_json::to_value(preset).unwrap(), name);
+            for also in preset.also() {
+                assert_eq!(serde_json::from_value::<Preset>((*also).into()).unwrap(), preset);
+            }
             let table = preset.table();
             if preset.is_cell() {
                 let cell: CellSpec = serde_json::from_value(table).unwrap();

@@ -1,0 +1,139 @@
+"""One page over the results of a study, in which any metric is put against any factor: `haltere explore`.
+
+The page holds the data and the charting library (Vega-Lite, which vl-convert brings), and loads nothing from a network
+or from other files.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Sequence
+from functools import cache
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from haltere.documents import shown
+from haltere.errors import InputError, Place
+from haltere.explorer.columns import gather
+from haltere.results import Results, load, read_manifest
+
+__all__ = ["PAGE", "index", "write"]
+
+PAGE = "explore.html"
+"""The page's name in the folder of the results."""
+
+
+def write(folder: Path) -> Path:
+    """Write the page of a results folder into it, and return its path.
+
+    Raises:
+        haltere.errors.InputError: if the folder holds no results.
+    """
+    results = load(folder)
+    out = folder / PAGE
+    out.write_text(page(results), encoding="utf-8")
+    return out
+
+
+def page(results: Results) -> str:
+    """Return the page as text. The same results give the same bytes."""
+    study = results.manifest["study"]
+    title = str(study.get("title") or study["name"])
+    data = {
+        "title": title,
+        "question": study.get("question") or "",
+        "trace": f"haltere trace {shown(results.path)} --run ",
+        **gather(results),
+    }
+    packed = gzip.compress(json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode(), mtime=0)
+    return (
+        _asset("page.html")
+        .replace("{{title}}", escape(title))
+        .replace("{{style}}", _asset("page.css"))
+        .replace("{{data}}", base64.b64encode(packed).decode())
+        .replace("{{library}}", _library())
+        .replace("{{script}}", _asset("page.js"))
+    )
+
+
+def index(folders: Sequence[Path], out: Path) -> Path:
+    """Write a page that lists results folders, with links to the report and the explorer of each.
+
+    Raises:
+        haltere.errors.InputError: if a folder holds no results.
+    """
+    rows = []
+    for folder in folders:
+        results = load(folder)
+        rows.append(_row(results, folder, out.parent))
+    head = "<tr><th>study</th><th>runs</th><th>failed</th><th>finished</th><th>pages</th></tr>"
+    body = (
+        "<main><h1>Results</h1><div class='scroll'><table class='index'><thead>"
+        f"{head}</thead><tbody>{''.join(rows)}</tbody></table></div></main>"
+    )
+    text = (
+        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        "<meta name='color-scheme' content='light dark'>"
+        "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>Results</title><style>{_asset('page.css')}</style></head><body>{body}</body></html>\n"
+    )
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(text, encoding="utf-8")
+    return out
+
+
+def results_below(folder: Path) -> list[Path]:
+    """Return the folder if it holds results, else those folders in it that do.
+
+    Raises:
+        haltere.errors.InputError: if there are none.
+    """
+    if read_manifest(folder) is not None or (folder / "parts").is_dir():
+        return [folder]
+    found = [one for one in sorted(folder.glob("*")) if one.is_dir() and read_manifest(one) is not None]
+    if not found:
+        raise InputError(
+            "no results here",
+            place=Place(shown(folder)),
+            right="a folder written by `haltere run`, such as results/quic-dumbbell, or one that holds such folders",
+        )
+    return found
+
+
+def _row(results: Results, folder: Path, base: Path) -> str:
+    manifest: dict[str, Any] = results.manifest
+    study, counts = manifest["study"], manifest["counts"]
+    links = [
+        f"<a href='{escape(_relative(folder / name, base), quote=True)}'>{words}</a>"
+        for name, words in ((PAGE, "explore"), ("report.html", "report"))
+        if (folder / name).exists()
+    ]
+    question = f"<br><span class='quiet'>{escape(str(study.get('question') or ''))}</span>"
+    return (
+        f"<tr><th scope='row'>{escape(str(study.get('title') or study['name']))}{question}</th>"
+        f"<td>{counts['runs']}</td><td>{counts['failed']}</td><td>{escape(str(manifest['finished']))}</td>"
+        f"<td>{' · '.join(links)}</td></tr>"
+    )
+
+
+def _relative(file: Path, base: Path) -> str:
+    import os
+
+    return Path(os.path.relpath(file, base)).as_posix()
+
+
+def _asset(name: str) -> str:
+    return (files("haltere.explorer") / name).read_text(encoding="utf-8")
+
+
+@cache
+def _library() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script, fit for a script element."""
+    import vl_convert  # 80 MB, and only this needs it
+
+    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script")

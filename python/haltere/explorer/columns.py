@@ -1,0 +1,117 @@
+"""The data of the explorer's page: a list a column, a place a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+from scipy import special
+
+from haltere.figures import quantities
+from haltere.figures.contenders import is_contender, look
+from haltere.figures.metrics import METRICS
+from haltere.figures.tables import Tables
+from haltere.results import Results
+from haltere.results.tables import KEY
+
+_UNITS = {"_s": "s", "_bps": "bit/s", "_bytes": "B", "_packets": "packets"}
+_DIGITS = 6
+"""Significant digits of a number on the page."""
+
+
+def gather(results: Results) -> dict[str, Any]:
+    """Return experiments, factors, metrics and the columns of all runs.
+
+    Metrics come first; after them every other numeric column of the tables, where flows and probes of a run are
+    averaged. Columns without any number are left out.
+    """
+    described: Mapping[str, Any] = results.manifest.get("experiments", {})
+    levels = {name: dict(one.get("factors", {})) for name, one in described.items()}
+    runs = results.runs
+    factors = _factors(levels)
+    metrics, numbers = _metrics(results, levels)
+    codes = {name: {level: code for code, level in enumerate(one["levels"])} for name, one in factors.items()}
+    names = list(levels)
+    return {
+        "experiments": [
+            {"name": name, "title": described[name].get("title") or name, "factors": list(levels[name])}
+            for name in names
+        ],
+        "factors": factors,
+        "metrics": metrics,
+        "t": [None, None, *(round(float(special.stdtrit(n - 1, 0.975)), 6) for n in range(2, 201))],
+        "runs": {
+            "id": runs["run_id"].to_list(),
+            "experiment": [names.index(name) for name in runs["experiment"]],
+            "treatment": runs["treatment"].to_list(),
+            "replication": runs["replication"].to_list(),
+            "factors": {
+                name: [-1 if level is None else codes[name].get(level, -1) for level in runs[name]]
+                for name in factors
+                if name in runs.columns
+            },
+            "numbers": numbers,
+            "errors": {
+                str(at): error or "failed"
+                for at, (status, error) in enumerate(zip(runs["status"], runs["error"], strict=True))
+                if status != "ok"
+            },
+        },
+    }
+
+
+def _factors(levels: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, dict[str, Any]]:
+    together: dict[str, list[str]] = {}
+    for experiment in levels.values():
+        for name, own in experiment.items():
+            together.setdefault(name, []).extend(own)
+    found = {}
+    for name, own in together.items():
+        ordered = quantities.ordered(own)
+        looks = [look(level if is_contender(level) else f"level {at}") for at, level in enumerate(ordered)]
+        values = [quantities.value(level) for level in ordered]
+        found[name] = {
+            "label": name.replace("_", " "),
+            "levels": ordered,
+            "text": [quantities.text(level, name) for level in ordered],
+            "values": values if all(value is not None for value in values) else None,
+            "colours": [[one.light, one.dark] for one in looks],
+        }
+    return found
+
+
+def _metrics(
+    results: Results, levels: Mapping[str, Mapping[str, Sequence[str]]]
+) -> tuple[list[dict[str, Any]], dict[str, list[float | None]]]:
+    tables = Tables(results.runs, results.flows, levels, results.latency, results.links)
+    keys = results.runs.select("run_id")
+    described: list[dict[str, Any]] = []
+    numbers: dict[str, list[float | None]] = {}
+    for metric in METRICS.values():
+        frame = tables.by_run(metric)
+        column = keys.join(frame, on="run_id", how="left", maintain_order="left")["value"]
+        if column.null_count() < column.len():
+            described.append(
+                {"name": metric.name, "label": metric.label, "unit": metric.unit, "says": metric.definition}
+            )
+            numbers[metric.name] = _rounded(column)
+    sources = {"": results.runs, "flow: ": results.flows, "probe: ": results.latency}
+    skipped = {*KEY, "flow", "pair", "probe", *(name for one in levels.values() for name in one)}
+    for prefix, table in sources.items():
+        columns = [name for name, kind in table.schema.items() if kind.is_numeric() and name not in skipped]
+        means = table.group_by("run_id").agg(pl.col(columns).mean()) if columns else table.select("run_id").unique()
+        joined = keys.join(means, on="run_id", how="left", maintain_order="left")
+        for name in columns:
+            if joined[name].null_count() < joined.height:
+                unit = next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
+                described.append({"name": prefix + name, "label": prefix + name, "unit": unit, "says": ""})
+                numbers[prefix + name] = _rounded(joined[name])
+    return described, numbers
+
+
+def _rounded(column: pl.Series) -> list[float | None]:
+    values = column.cast(pl.Float64).round_sig_figs(_DIGITS).to_list()
+    return [
+        None if value is None or value != value else int(value) if value == int(value) else value for value in values
+    ]

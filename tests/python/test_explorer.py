@@ -1,0 +1,169 @@
+"""The explorer's page: its data, and what it does in a browser."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from conftest import SMALL_STUDY, Haltere
+from haltere import Study, explorer, load
+from haltere.figures.metrics import METRICS
+from haltere.figures.tables import Tables
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("small")
+    (folder / "study.toml").write_text(SMALL_STUDY)
+    return Study.load(folder).run(out=folder / "results").path
+
+
+def data_of(page: str) -> dict[str, Any]:
+    found = re.search(r'id="data">([^<]*)<', page)
+    assert found
+    return dict(json.loads(gzip.decompress(base64.b64decode(found[1]))))
+
+
+def test_the_page_holds_every_metric_of_every_run(results: Path) -> None:
+    page = explorer.page(load(results))
+    assert page == explorer.page(load(results))
+    data = data_of(page)
+    loaded = load(results)
+    described: dict[str, Any] = loaded.manifest["experiments"]
+    tables = Tables(loaded.runs, loaded.flows, {name: one["factors"] for name, one in described.items()})
+    named = {one["name"] for one in data["metrics"]}
+    present = {m.name for m in METRICS.values() if any(tables.values(e, m).height for e in described)}
+    assert present and present <= named
+    assert {"flow: min_rtt_s", "bottleneck_mean_queueing_delay_s"} <= named
+    for name in present:
+        for at, run in enumerate(data["runs"]["id"]):
+            (value,) = tables.by_run(name).filter(pl.col("run_id") == run)["value"].to_list() or [None]
+            shown = data["runs"]["numbers"][name][at]
+            assert shown == value or shown == pytest.approx(value, rel=1e-5)
+    rates = data["factors"]["rate"]
+    assert rates["text"] == ["5 Mbit/s", "20 Mbit/s"] and rates["values"] == [5e6, 20e6]
+    levels = [rates["levels"][code] if code >= 0 else None for code in data["runs"]["factors"]["rate"]]
+    assert levels == loaded.runs["rate"].to_list()
+
+
+def test_the_page_loads_nothing(results: Path) -> None:
+    page = explorer.page(load(results))
+    bare = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+    assert not re.search(r"\b(src|href)=", bare)
+    assert "default-src 'none'" in page
+    assert page.count("</script>") == 3
+
+
+def dom(page: Path, view: dict[str, Any], *, then: str = "") -> str:
+    """The page's elements as a browser without a network leaves them, after the script `then`."""
+    browser = shutil.which("chromium")
+    if browser is None:
+        pytest.skip("chromium is not there")
+    ready = f"if(document.body.dataset.marks){{clearInterval(wait);{then}}}"
+    late = f"<script>const wait=setInterval(()=>{{{ready}}},20)</script>"
+    copy = page.with_name("tried.html")
+    text, end, tail = page.read_text(encoding="utf-8").rpartition("</body>")
+    copy.write_text(f"{text}{late}{end}{tail}", encoding="utf-8")
+    address = f"file://{copy}#{json.dumps(view)}".replace('"', "%22").replace(" ", "%20")
+    done = subprocess.run(
+        [
+            browser, "--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND",
+            f"--user-data-dir={page.parent / 'profile'}", "--virtual-time-budget=15000", "--dump-dom", address,
+        ],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    return html.unescape(re.sub(r"<script.*?</script>", "", done.stdout, flags=re.DOTALL))
+
+
+def body(text: str) -> dict[str, str]:
+    found = re.search(r"<body ([^>]*)>", text)
+    assert found, text[:500]
+    return dict(re.findall(r'data-(\w+)="([^"]*)"', found[1]))
+
+
+@pytest.fixture(scope="module")
+def page(results: Path) -> Path:
+    return explorer.write(results)
+
+
+def test_a_metric_is_drawn_against_a_factor_coloured_in_panels_and_filtered(page: Path) -> None:
+    view = {"experiment": "base", "metric": "goodput", "x": "rate", "colour": "transport", "panels": "loss"}
+    whole = dom(page, view)
+    assert body(whole)["marks"] == "8" and body(whole)["runs"] == "24"
+    assert "<svg" in whole, re.findall(r'id="problem"[^<]*', whole)
+    for word in ("TCP", "QUIC", "5 Mbit/s", "20 Mbit/s", "loss"):
+        assert re.search(rf"<text[^>]*>{word}</text>", whole), word
+    filtered = dom(page, {**view, "hidden": {"loss": [0]}})
+    assert body(filtered)["marks"] == "4" and body(filtered)["runs"] == "12"
+    assert "12 of 24 runs" in filtered
+
+
+@pytest.mark.parametrize(("mark", "marks"), [("runs", "24"), ("box", "24"), ("cdf", "24"), ("mean", "8")])
+def test_every_way_of_showing_draws(page: Path, mark: str, marks: str) -> None:
+    view = {"experiment": "base", "metric": "completion_time", "x": "rate", "colour": "transport", "panels": "loss"}
+    drawn = dom(page, {**view, "mark": mark, "logy": True, "scaled": True})
+    assert body(drawn)["marks"] == marks
+    assert "cannot be drawn" not in drawn and "<svg" in drawn
+
+
+def test_a_metric_is_drawn_against_another(page: Path) -> None:
+    drawn = dom(
+        page, {"experiment": "base", "metric": "goodput", "x": "=overhead", "colour": "transport", "mark": "runs"}
+    )
+    assert body(drawn)["marks"] == "24"
+    assert "Overhead (MB)" in drawn
+
+
+def test_a_mark_leads_to_one_run_and_its_command_traces_it(
+    page: Path, results: Path, haltere: Haltere, tmp_path: Path
+) -> None:
+    view = {"experiment": "base", "metric": "completion_time", "x": "rate", "colour": "transport", "panels": ""}
+    click = (
+        "const mark=document.querySelector('#chart .mark-symbol path[aria-label]');"
+        "mark.dispatchEvent(new MouseEvent('click',{bubbles:true}));"
+        "document.querySelector('#runs tbody tr').click();"
+    )
+    chosen = dom(page, view, then=click)
+    assert body(chosen)["listed"] == "6", "two levels of loss, three replications"
+    run = body(chosen)["run"]
+    command = re.search(r'<code id="command">haltere (trace [^<]*)</code>', chosen)
+    assert command
+    words = command[1].split()
+    assert run.startswith(words[-1])
+    done = haltere("trace", str(results), *words[-2:])
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "traces").iterdir()
+    traced = json.loads((folder / "run.json").read_text())
+    row = load(results).flows.filter(pl.col("run_id") == run)
+    assert traced["result"]["flows"][0]["completion_s"] == row["completion_s"][0]
+
+
+def test_a_run_that_is_not_there_is_refused(results: Path, haltere: Haltere) -> None:
+    refused = haltere("trace", str(results), "--run", "nowhere")
+    assert refused.returncode == 2
+    assert "there is no such run" in refused.stderr
+    assert "runs begin so" in haltere("trace", str(results), "--run", "").stderr
+
+
+def test_an_index_lists_several_results(results: Path, haltere: Haltere, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        shutil.copytree(results, tmp_path / "all" / name, ignore=shutil.ignore_patterns("profile", "*.html"))
+    done = haltere("explore", "all")
+    assert done.returncode == 0, done.stderr
+    index = (tmp_path / "all" / "index.html").read_text()
+    assert re.findall(r"href='([^']*)'", index) == ["first/explore.html", "second/explore.html"]
+    assert "Is it quick?" in index
+    assert (tmp_path / "all" / "first" / "explore.html").exists()
+    refused = haltere("explore", "nothing-here")
+    assert refused.returncode == 2
+    assert "no results here" in refused.stderr
