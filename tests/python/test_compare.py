@@ -315,8 +315,7 @@ def test_a_clear_winner_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     text = said(monkeypatch, capsys, entries)
     assert "quic/bbr wins:" in text
     assert (
-        "0.676 [0.672, 0.681] of tcp/cubic's time: a real difference (paired over 10 replications, p = 0.0020)"
-        in text
+        "0.676 [0.672, 0.681] of tcp/cubic's time: a real difference (paired over 10 replications, p = 0.0020)" in text
     )
     assert "1.045" in text
     assert "overhead" in text
@@ -332,7 +331,9 @@ def test_a_winner_by_chance_is_not_called_one(
     assert "not shown to be a real difference" in text
 
 
-def test_a_lead_within_the_margin_is_no_win(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_lead_within_the_margin_is_no_win(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     entries = [entry(c, r, (1.0 if c == "a/b" else 1.02) + 0.1 * r) for r in range(10) for c in ("a/b", "c/d")]
     text = said(monkeypatch, capsys, entries)
     assert "no winner: all are within 5 % of a/b, which has the lowest median time:" in text

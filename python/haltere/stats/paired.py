@@ -107,13 +107,12 @@ def sign_flip(logs: ArrayLike, *, corrections: int = 1, seed: int = 0) -> NDArra
 def _all_signs(n: int) -> NDArray[np.float64]:
     """All ways to flip n signs but for the first, as flipping all of them changes no distance from 0."""
     bits = np.arange(2 ** (n - 1))[:, None] >> np.arange(n)
-    return 1.0 - 2.0 * (bits & 1)
+    return np.where(bits & 1, -1.0, 1.0)
 
 
 @lru_cache(maxsize=4)
 def _random_signs(n: int, count: int, seed: int) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = 1.0 - 2.0 * np.random.default_rng(seed).integers(0, 2, (count, n))
-    return found
+    return np.where(np.random.default_rng(seed).integers(0, 2, (count, n)), -1.0, 1.0)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
