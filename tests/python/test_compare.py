@@ -315,8 +315,7 @@ def test_a_clear_winner_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     text = said(monkeypatch, capsys, entries)
     assert "quic/bbr wins:" in text
     assert (
-        "0.676 [0.672, 0.681] of tcp/cubic's time; the difference is real (paired over 10 replications, p = 0.0020)"
-        in text
+        "0.676 [0.672, 0.681] of tcp/cubic's time: a real difference (paired over 10 replications, p = 0.0020)" in text
     )
     assert "1.045" in text
     assert "overhead" in text
@@ -328,7 +327,28 @@ def test_a_winner_by_chance_is_not_called_one(
     entries = [entry(c, r, 1.0 + 0.1 * ((r * 7 + 3 * (c == "a/b")) % 10)) for r in range(10) for c in ("a/b", "c/d")]
     text = said(monkeypatch, capsys, entries)
     assert "wins" not in text
-    assert "the difference is not shown to be real" in text
+    assert "no winner is shown; a/b has the lowest median time:" in text
+    assert "not shown to be a real difference" in text
+
+
+def test_a_lead_within_the_margin_is_no_win(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entries = [entry(c, r, (1.0 if c == "a/b" else 1.02) + 0.1 * r) for r in range(10) for c in ("a/b", "c/d")]
+    text = said(monkeypatch, capsys, entries)
+    assert "no winner: all are within 5 % of a/b, which has the lowest median time:" in text
+    assert "of c/d's time: alike, as the margin is 5 % (paired over 10 replications, p = 0.0020)" in text
+
+
+def test_the_correction_and_what_would_be_needed_are_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = {"a/b": 1.0, "c/d": 2.0, "e/f": 3.0}
+    few = [entry(c, r, places[c] + 0.01 * r) for r in range(6) for c in places]
+    assert "p = 0.094 corrected for all 3 pairs" in said(monkeypatch, capsys, few)
+    assert "undecided: 6 replications cannot tell, 7 could" in said(monkeypatch, capsys, few)
+    enough = [entry(c, r, places[c] + 0.01 * r) for r in range(7) for c in places]
+    assert "a/b wins: it has the lowest median time, and is ahead of every other:" in said(monkeypatch, capsys, enough)
 
 
 def test_identical_replications_are_said_to_be_exact(
@@ -336,14 +356,14 @@ def test_identical_replications_are_said_to_be_exact(
 ) -> None:
     entries = [entry(c, r, 1.0 if c == "a/b" else 2.0) for r in range(3) for c in ("a/b", "c/d")]
     text = said(monkeypatch, capsys, entries)
-    assert "0.500 of c/d's time; exactly: nothing random happened" in text
+    assert "0.500 of c/d's time: exact, as nothing random happened" in text
 
 
 def test_few_replications_cannot_tell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     entries = [entry(c, r, (1.0 if c == "a/b" else 2.0) + r) for r in range(3) for c in ("a/b", "c/d")]
-    assert "fewer than 6 replications cannot tell" in said(monkeypatch, capsys, entries)
+    assert "3 replications cannot tell, 6 could" in said(monkeypatch, capsys, entries)
     entries = [entry(c, 0, 1.0 if c == "a/b" else 2.0) for c in ("a/b", "c/d")]
-    assert "one replication cannot tell" in said(monkeypatch, capsys, entries)
+    assert "one replication cannot tell; 6 could" in said(monkeypatch, capsys, entries)
 
 
 def test_failures_are_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,9 +10,11 @@ from rich.markup import escape
 
 from haltere import probes
 from haltere.cli import latency, show
+from haltere.cli.verdicts import judged, verdicts
 from haltere.comparison import measure
 from haltere.conditions import Comparison
-from haltere.stats import Interval, Paired, holm, jain, mean, median, paired
+from haltere.figures.metrics import METRICS
+from haltere.stats import Interval, jain, leads, mean, median
 
 Entries = list[dict[str, Any]]
 
@@ -104,43 +106,15 @@ def _alone(print_: Any, groups: list[Entries]) -> list[str]:
     return lines
 
 
-def _verdicts(groups: list[Entries], winner: int) -> list[str]:
-    """Compare the winner with each of the others, in the replications in which both succeeded."""
-    others, comparisons = [], []
-    for g, entries in enumerate(groups):
-        pairs = [
-            (mine["completion_s"], other["completion_s"])
-            for mine, other in zip(groups[winner], entries, strict=True)
-            if mine["error"] is None and other["error"] is None
-        ]
-        if g != winner and pairs:
-            others.append(entries[0]["contender"])
-            comparisons.append(paired([mine for mine, _ in pairs], [other for _, other in pairs]))
-    adjusted = holm([comparison.p for comparison in comparisons])
-    name = groups[winner][0]["contender"]
-    if not comparisons:
-        return [f"only {name} completed"]
-    facts = [comparison.verdict_at(p) for comparison, p in zip(comparisons, adjusted, strict=True)]
-    head = f"{name} wins" if all(facts) else f"{name} is first"
-    return [f"{head}:"] + [_sentence(o, c, p) for o, c, p in zip(others, comparisons, adjusted, strict=True)]
-
-
-def _sentence(other: str, comparison: Paired, p: float | None) -> str:
-    ratio = show.interval(comparison.ratio, digits=3)
-    text = f"  {ratio} of {other}'s time"
-    real = comparison.verdict_at(p)
-    if comparison.exact and comparison.n > 1:
-        return text + (
-            "; exactly: nothing random happened, every replication was the same"
-            if real
-            else ": exactly the same in every replication"
-        )
-    if comparison.exact:
-        return text + "; one replication cannot tell whether the difference is real"
-    tested = f"paired over {comparison.n} replications, p = {show.number(p or 0.0, 2)}"
-    if real is None:
-        return f"{text}; undecided: {tested}, and fewer than 6 replications cannot tell"
-    return f"{text}; the difference is {'real' if real else 'not shown to be real'} ({tested})"
+def _verdicts(groups: list[Entries], first: int) -> list[str]:
+    """Compare the first with each of the others, in the replications in which both succeeded."""
+    metric = METRICS["completion_time"]
+    names = [str(entries[0]["contender"]) for entries in groups]
+    times = [[None if e["error"] is not None else e["completion_s"] for e in entries] for entries in groups]
+    found = leads(times, first, alike=metric.alike)
+    if not found:
+        return [f"only {names[first]} completed"]
+    return verdicts(names, first, found, metric.alike, "the lowest median time", "time")
 
 
 def _shares(print_: Any, groups: list[Entries]) -> list[str]:
@@ -178,19 +152,15 @@ def _shares(print_: Any, groups: list[Entries]) -> list[str]:
 
 
 def _share_verdict(groups: list[Entries], whole: list[Entries]) -> list[str]:
-    ranked = sorted(range(len(groups)), key=lambda g: -median([flows[g]["goodput_bps"] for flows in whole]).value)
+    """Compare the flow with the largest share with the one with the smallest; both are picked after the fact."""
+    metric = METRICS["goodput"]
+    values = [[float(flows[g]["goodput_bps"]) for flows in whole] for g in range(len(groups))]
+    names = [f"flow {g} ({entries[0]['contender']})" for g, entries in enumerate(groups)]
+    starved = [g for g, one in enumerate(values) if min(one) <= 0]
+    if starved:
+        return [f"{names[g]} starved in {sum(v <= 0 for v in values[g])} of {len(whole)} replications" for g in starved]
+    ranked = sorted(range(len(groups)), key=lambda g: -median(values[g]).value)
     first, last = ranked[0], ranked[-1]
-    if min(flows[last]["goodput_bps"] for flows in whole) <= 0:
-        return [f"{groups[last][0]['contender']} (flow {last}) starved"]
-    comparison = paired(
-        [flows[first]["goodput_bps"] for flows in whole], [flows[last]["goodput_bps"] for flows in whole]
-    )
-    ratio = show.interval(comparison.ratio, digits=3)
-    winner, loser = (f"flow {g} ({groups[g][0]['contender']})" for g in (first, last))
-    said = {
-        True: "a real difference",
-        False: "not shown to be a real difference",
-        None: "too few replications to tell whether that is real",
-    }[comparison.real]
-    tested = "" if comparison.p is None else f", paired p = {show.number(comparison.p, 2)}"
-    return [f"{winner} gets {ratio} times the goodput of {loser}: {said}{tested}"]
+    lead = next(one for one in leads(values, first, alike=metric.alike) if one.other == last)
+    ratio = show.interval(lead.ratio, digits=3)
+    return [f"{names[first]} gets {ratio} times the goodput of {names[last]}: {judged(lead, metric.alike)}"]

@@ -18,6 +18,7 @@ import polars as pl
 from haltere.figures import quantities
 from haltere.figures.metrics import METRICS, Metric
 from haltere.stats import Interval, mean
+from haltere.stats.standing import ratio_margins, side
 
 Where = Mapping[str, str | Sequence[str]]
 """A selection: for each factor the level, or the levels, to keep."""
@@ -121,25 +122,12 @@ def from_scale(found: Interval, metric: Metric) -> Interval:
 
 def margins(metric: Metric) -> tuple[float, float]:
     """The ends of the range in which a comparison makes no practical difference."""
-    if metric.comparison == "ratio":
-        return 1 / (1 + metric.alike), 1 + metric.alike
-    return -metric.alike, metric.alike
+    return ratio_margins(metric.alike) if metric.comparison == "ratio" else (-metric.alike, metric.alike)
 
 
 def standing(found: Interval | None, metric: Metric) -> Standing:
-    """Who is ahead, by the interval of a comparison.
-
-    *Alike* if the whole interval lies within the metric's margin of practical equivalence, ahead if it lies wholly on
-    one side of equality, unclear otherwise, or if there is no interval.
-    """
-    if found is None or found.low is None or found.high is None:
-        return "unclear"
-    least, most = margins(metric)
-    equal = 1.0 if metric.comparison == "ratio" else 0.0
-    if least <= found.low and found.high <= most:
-        return "alike"
-    if found.low > equal:
-        return "of" if metric.better == "higher" else "to"
-    if found.high < equal:
-        return "to" if metric.better == "higher" else "of"
-    return "unclear"
+    """Who is ahead, by the interval of a comparison and the rule of `haltere.stats.standing`."""
+    stands = side(found, *margins(metric), 1.0 if metric.comparison == "ratio" else 0.0)
+    if stands in ("alike", "unclear"):
+        return "alike" if stands == "alike" else "unclear"
+    return "of" if (stands == "above") == (metric.better == "higher") else "to"
