@@ -18,6 +18,7 @@ mod traffic;
 mod wire;
 
 pub use broker::BrokerProcess;
+pub(crate) use publishers::topics_of;
 pub use publishers::{Plan, Publishers};
 pub use subscriber::Subscriber;
 pub use traffic::{Arrivals, Traffic};
