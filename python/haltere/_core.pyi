@@ -33,6 +33,16 @@ def probe_result(seen_json: str) -> str:
     `seen_json` has `probe`, `kind`, `size_bytes`, `pair`, `sent`, `sent_s`, `rtt_s` and `error`.
     """
 
+def mqtt_clients(scenario_json: str, seed: int, replication: int) -> str:
+    """Return what the MQTT clients of each flow do in a run: a list, without flows that have no MQTT."""
+
+def messages_result(seen_json: str) -> str:
+    """Return what results hold of a flow's messages.
+
+    `seen_json` has `published`, `delivered`, `duplicated`, `deliveries` (pairs of when, and how long after the
+    publication), `since` (ns from the run's beginning).
+    """
+
 def run(scenario_json: str, seed: int, replication: int, fidelity: str = "model") -> str:
     """Run one scenario and return its RunResult. Releases the interpreter's lock while it runs."""
 

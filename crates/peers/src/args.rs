@@ -20,6 +20,8 @@ pub enum Command {
     Server(Server),
     /// Fetch objects over one connection and print one line of JSON
     Client(Client),
+    /// Publish and take the messages of a flow through a broker, and print one line of JSON
+    Messages(Messages),
     /// Write ca.pem, cert.pem and key.pem into a folder
     Certificate(Made),
 }
@@ -110,6 +112,16 @@ pub struct Client {
     /// Objects fetched at the same time
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub parallel: u16,
+    /// Write the line of JSON into this file instead of the standard output
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct Messages {
+    /// What the clients are to do, JSON
+    #[arg(long)]
+    pub spec: PathBuf,
     /// Write the line of JSON into this file instead of the standard output
     #[arg(long)]
     pub out: Option<PathBuf>,

@@ -1,9 +1,11 @@
-//! A server and a client of HTTP/2 over TCP and of HTTP/3 over QUIC, made to be measured on real Linux.
+//! A server and a client of HTTP/2 over TCP and of HTTP/3 over QUIC, and clients of MQTT, made to be measured on real Linux.
 //!
 //! | mode | made of |
 //! |---|---|
 //! | `tcp` | hyper's HTTP/2, rustls (TLS 1.3), the kernel's TCP with the congestion control that is asked for |
 //! | `quic` | h3's HTTP/3 on quinn's QUIC with quinn's CUBIC, NewReno or BBR |
+//!
+//! [`mqtt`] has the clients of MQTT.
 //!
 //! The server answers `GET /N` with N bytes. Both ends run on one thread and sleep whenever nothing is due, so that they
 //! also run in a kernel's virtual time. [`run`] is the door of both; what they say about themselves stands in [`report`].
@@ -16,6 +18,7 @@ mod client;
 mod clock;
 mod congestion;
 mod error;
+mod mqtt;
 mod qlog;
 pub mod report;
 mod server;
@@ -60,6 +63,7 @@ fn start(command: Command) -> Result<(), Error> {
     match command {
         Command::Server(server) => runtime.block_on(server::run(&server)),
         Command::Client(client) => runtime.block_on(client::run(&client)),
+        Command::Messages(messages) => runtime.block_on(mqtt::run(&messages)),
         Command::Certificate(made) => certificate::write(&made.folder, made.kind),
     }
 }

@@ -6,6 +6,7 @@
 //! nanosecond.
 
 use crate::{Error, args, clock, sys};
+use haltere_net::Time;
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
 use rustix::fd::OwnedFd;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
@@ -58,13 +59,28 @@ impl Runtime for Precise {
 /// A timer of the kernel. An earlier deadline is set at once, a later one only when the timer fires: every
 /// acknowledgement moves most of QUIC's deadlines to a later time, and setting a timer is a system call.
 #[derive(Debug)]
-struct Alarm {
+pub struct Alarm {
     fd: AsyncFd<OwnedFd>,
     deadline: Instant,
     armed: Option<Instant>,
 }
 
 impl Alarm {
+    /// A timer that fires at `now`.
+    pub fn at(now: Instant) -> Result<Alarm, Error> {
+        Alarm::new(now)
+    }
+
+    /// Waits until `time` of [`clock::now`], or without end.
+    pub async fn wait(&mut self, time: Time) {
+        if time == Time::NEVER {
+            return std::future::pending().await;
+        }
+        let left = Duration::from_nanos(time.since(clock::now()).as_nanos());
+        self.deadline = clock::instant() + left;
+        std::future::poll_fn(|cx| Pin::new(&mut *self).poll(cx)).await
+    }
+
     fn new(deadline: Instant) -> Result<Alarm, Error> {
         let made = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC);
         let fd = made.map_err(io::Error::from).and_then(sys::watch);

@@ -28,8 +28,13 @@ pub fn server(mode: Mode, cert: &Path, key: &Path) -> Result<ServerConfig, Error
     Ok(config)
 }
 
-/// A client that trusts these certificates and no other.
+/// A client of HTTP that trusts these certificates and no other.
 pub fn client(mode: Mode, ca: &Path) -> Result<ClientConfig, Error> {
+    client_of(ca, &alpn(mode))
+}
+
+/// A client of the protocol with this name for ALPN, that trusts these certificates and no other.
+pub fn client_of(ca: &Path, protocol: &[u8]) -> Result<ClientConfig, Error> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(ca)? {
         roots.add(certificate).map_err(|e| Error::new(ca.display(), e))?;
@@ -37,7 +42,7 @@ pub fn client(mode: Mode, ca: &Path) -> Result<ClientConfig, Error> {
     let builder = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
     let builder = builder.with_protocol_versions(&[&rustls::version::TLS13]).map_err(|e| Error::new("TLS", e))?;
     let mut config = builder.with_root_certificates(roots).with_no_client_auth();
-    config.alpn_protocols = vec![alpn(mode)];
+    config.alpn_protocols = vec![protocol.to_vec()];
     Ok(config)
 }
 

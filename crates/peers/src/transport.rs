@@ -12,6 +12,7 @@
 //! Timers are those of [`crate::timer`]; the ACK frequency extension is off, as by default.
 
 use crate::args::Common;
+use crate::congestion::Congestion;
 use crate::{Error, qlog};
 use quinn::{TransportConfig, VarInt};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -34,17 +35,24 @@ pub fn socket(own: SocketAddr) -> Result<UdpSocket, Error> {
     bound.map_err(|e| Error::new(own, format!("cannot be bound to: {e}")))
 }
 
-/// The configuration of one connection, whose qlog is called `name` if one is wanted.
-pub fn config(common: &Common, name: &str) -> Result<TransportConfig, Error> {
+/// The configuration of a connection with this congestion control, without a qlog and without segmentation offload.
+pub fn alone(congestion: Option<&Congestion>) -> Result<TransportConfig, Error> {
     let mut transport = TransportConfig::default();
     transport
         .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW))
         .receive_window(VarInt::from_u32(RECEIVE_WINDOW))
         .send_window(SEND_WINDOW)
-        .enable_segmentation_offload(common.gso);
-    if let Some(congestion) = &common.congestion {
+        .enable_segmentation_offload(false);
+    if let Some(congestion) = congestion {
         transport.congestion_controller_factory(congestion.of_quinn()?);
     }
+    Ok(transport)
+}
+
+/// The configuration of one connection, whose qlog is called `name` if one is wanted.
+pub fn config(common: &Common, name: &str) -> Result<TransportConfig, Error> {
+    let mut transport = alone(common.congestion.as_ref())?;
+    transport.enable_segmentation_offload(common.gso);
     if let Some(folder) = &common.qlog {
         qlog::attach(&mut transport, folder, name)?;
     }

@@ -84,6 +84,21 @@ fn probe_result(seen_json: &str) -> PyResult<String> {
     to_json(&haltere_sim::result::ProbeResult::from(seen))
 }
 
+/// What the MQTT clients of each flow do in a run, as JSON (`haltere_sim::network::MqttClients`).
+#[pyfunction]
+fn mqtt_clients(scenario_json: &str, seed: u64, replication: u64) -> PyResult<String> {
+    let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
+    to_json(&haltere_sim::network::mqtt_clients(&scenario, seed, replication).map_err(refuse)?)
+}
+
+/// Returns what results hold of a flow's messages, as JSON, from what clients saw (`haltere_sim::result::SeenMessages`).
+#[pyfunction]
+fn messages_result(seen_json: &str) -> PyResult<String> {
+    let seen: haltere_sim::result::SeenMessages =
+        serde_json::from_str(seen_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    to_json(&haltere_sim::result::MessagesResult::from(seen))
+}
+
 /// Runs one scenario at a fidelity of the simulator and returns its `RunResult` as JSON; the interpreter is free
 /// meanwhile.
 #[pyfunction]
@@ -247,6 +262,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(losses, module)?)?;
     module.add_function(wrap_pyfunction!(clock_phase, module)?)?;
     module.add_function(wrap_pyfunction!(probe_result, module)?)?;
+    module.add_function(wrap_pyfunction!(mqtt_clients, module)?)?;
+    module.add_function(wrap_pyfunction!(messages_result, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(trace, module)?)?;
     module.add_function(wrap_pyfunction!(measured_topology, module)?)?;

@@ -2,8 +2,10 @@
 //! simulator builds its world from it, and a rig its namespaces.
 
 mod describe;
+mod mqtt;
 
 pub use describe::{Description, describe};
+pub use mqtt::{MqttClients, mqtt_clients};
 
 use crate::capture::Capture;
 use crate::contender::Contender;

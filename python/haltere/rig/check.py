@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from haltere.core import ScenarioProblem
-from haltere.rig import beside, disciplines, hosts, kernel, programs, subflows
+from haltere.rig import beside, disciplines, hosts, kernel, messages, programs, subflows
 from haltere.rig.plan import Flow, Plan, plan
 
 KERNEL_CONGESTION = (
@@ -54,6 +54,8 @@ def check(fidelity: str, scenario_json: str) -> None:
                 f"flows[{flow.number}].{field}",
             )
         _check_implementation(fidelity, flow, path, known)
+        if (refused := messages.refusal(what, flow)) is not None:
+            raise ScenarioProblem(refused[0], f"flows[{flow.number}].{refused[1]}")
     _check_shared_routes(what.flows)
     try:
         hosts.settings(what.flows)
@@ -112,9 +114,10 @@ def _check_implementation(fidelity: str, flow: Flow, path: str, kernel: tuple[st
     try:
         program = programs.find(flow.transport, flow.implementation, virtual=fidelity == "linux")
         if program.app != flow.app:
-            raise programs.ProgramError(
-                f'{flow.transport}@{program.name} says other things: write app = "{program.app}"'
-            )
+            if flow.mqtt is not None:
+                raise programs.ProgramError(f"{flow.transport}@{program.name} is no broker of MQTT")
+            right = "give the flow a table mqtt" if program.app == "mqtt" else f'write app = "{program.app}"'
+            raise programs.ProgramError(f"{flow.transport}@{program.name} says other things: {right}")
         program.congestion.word(flow.congestion)
     except programs.ProgramError as error:
         raise ScenarioProblem(str(error), path) from None

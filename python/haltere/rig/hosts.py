@@ -174,6 +174,9 @@ def _wishes(flow: Flow) -> Iterator[tuple[int, str, str | None]]:
         "server": (flow.server,),
         "both": (flow.server, flow.client),
     }
+    if flow.mqtt is not None:
+        # Messages and their acknowledgements go in both directions: each host is sender and receiver.
+        nodes = dict.fromkeys(nodes, (flow.server, flow.client, flow.mqtt.subscriber))
     buffers = _buffers(flow)
     for name in TUNED:
         yield from ((node, name, buffers.get(name)) for node in nodes["both"])

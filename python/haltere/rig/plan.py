@@ -123,6 +123,28 @@ class Way:
 
 
 @dataclass(frozen=True)
+class Mqtt:
+    """What a flow with MQTT has beside its publishers: a broker, which is its server, and a subscriber."""
+
+    subscriber: int
+    """The subscriber's node."""
+    way: Way
+    """The path between subscriber and broker."""
+    tls: bool
+    """Whether there is TLS over TCP."""
+    contender: str
+    transport: Literal["tcp", "quic", "mptcp", "mpquic"]
+    implementation: str
+    congestion: str
+    switches: dict[str, str]
+    """Of the subscriber's connection."""
+    limits: dict[str, int]
+    """The broker's: `queue`, `drops_oldest`, `queue_qos0`, `window`, `receive_maximum`, `topic_alias_maximum`."""
+    only_modelled: tuple[str, ...] = ()
+    """Fields of `mqtt` that only the model heeds."""
+
+
+@dataclass(frozen=True)
 class Flow:
     """A transfer between two nodes."""
 
@@ -133,7 +155,7 @@ class Flow:
     congestion: str
     switches: dict[str, str]
     """What the contender switches, with values as contenders write them; `on` and `off` are words."""
-    app: Literal["https", "http1", "raw"]
+    app: Literal["https", "http1", "raw", "mqtt"]
     pair: int
     server: int
     client: int
@@ -144,6 +166,8 @@ class Flow:
     start_ns: int
     tos: int | None = None
     """The type-of-service byte of both ends' packets."""
+    mqtt: Mqtt | None = None
+    """With MQTT the client's node is the publishers', the server's the broker's."""
     only_modelled: tuple[str, ...] = ()
     """Fields of the flow that only the model heeds."""
 
@@ -269,11 +293,15 @@ class Plan:
         """All routes at one node that lead to an address of another."""
         return tuple(r for r in self.routes if r.node == node and self.addresses[r.to].node == to)
 
+    def delivery_port(self, flow: Flow) -> int:
+        """The port at which a broker waits for a flow's subscriber."""
+        return FIRST_PORT + len(self.flows) + len(self.probes) + len(self.loads) + flow.number
+
     def packets(self) -> int:
         """More packets than any link direction will see: how long lists of losses must be."""
         seconds = (self.duration_ns or self.time_limit_ns) * 1e-9
         rates = [d.rate_bps for link in self.links for _, d in link.directions if d.lossy]
-        if self.probes or self.loads or any(flow.size is None for flow in self.flows):
+        if self.probes or self.loads or any(flow.size is None or flow.mqtt is not None for flow in self.flows):
             most = max((rate for rate in rates if rate), default=10_000_000_000) * seconds / 8 / 400
         else:
             most = sum(flow.size or 0 for flow in self.flows) / 1000 * 2
@@ -284,11 +312,13 @@ DEFAULT_TIME_LIMIT_NS = 3600 * 10**9
 
 
 def default_implementation(transport: str, app: str) -> str:
-    """What carries a contender without an implementation on real Linux: our own pair, or a bare socket."""
-    if transport == "quic":
-        return "quinn"
+    """What carries a contender without an implementation on real Linux: our own pair, a broker, or a bare socket."""
     if transport == "mpquic":
         return "none"
+    if app == "mqtt":
+        return "mochi" if transport == "quic" else "mosquitto"
+    if transport == "quic":
+        return "quinn"
     return "linux" if app == "raw" else "hyper"
 
 
@@ -305,16 +335,7 @@ def plan(scenario_json: str, seed: int = 0, replication: int = 0) -> Plan:
     )
     if network["made_by"] == "kernel":
         _check_kernel_links(links)
-    flows = tuple(
-        Flow(
-            number=flow["flow"],
-            implementation=flow.pop("implementation") or default_implementation(flow["transport"], flow["app"]),
-            only_modelled=tuple(flow.pop("only_modelled")),
-            ways=_ways(flow.pop("ways"), flow["transport"]),
-            **{key: value for key, value in flow.items() if key != "flow"},
-        )
-        for flow in network["flows"]
-    )
+    flows = tuple(_flow(flow) for flow in network["flows"])
     return Plan(
         nodes=tuple(network["nodes"]),
         links=links,
@@ -327,6 +348,33 @@ def plan(scenario_json: str, seed: int = 0, replication: int = 0) -> Plan:
         time_limit_ns=network["time_limit_ns"] or DEFAULT_TIME_LIMIT_NS,
         duration_ns=network["duration_ns"],
         measure_from_ns=network["measure_from_ns"] or 0,
+    )
+
+
+def _flow(flow: Json) -> Flow:
+    if (mqtt := flow.pop("mqtt")) is not None:
+        flow["app"] = "mqtt"
+    return Flow(
+        number=flow["flow"],
+        implementation=flow.pop("implementation") or default_implementation(flow["transport"], flow["app"]),
+        only_modelled=tuple(flow.pop("only_modelled")),
+        ways=_ways(flow.pop("ways"), flow["transport"]),
+        mqtt=None if mqtt is None else _mqtt(mqtt),
+        **{key: value for key, value in flow.items() if key != "flow"},
+    )
+
+
+def _mqtt(mqtt: Json) -> Mqtt:
+    delivery = mqtt["delivery"]
+    named = delivery.pop("implementation")
+    return Mqtt(
+        subscriber=mqtt["subscriber"],
+        way=Way(**mqtt["ways"][0]),
+        tls=mqtt["tls"],
+        implementation=named or default_implementation(delivery["transport"], "mqtt"),
+        limits=mqtt["broker"],
+        only_modelled=tuple(mqtt["only_modelled"]),
+        **delivery,
     )
 
 

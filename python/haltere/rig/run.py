@@ -84,7 +84,7 @@ def _measured(rig: Rig, job: Json, emulator: Any) -> Json:
     try:
         # Outages and other changes of links count from the run's beginning.
         begin = (lambda _: None) if emulator is None else emulator.start
-        answer = transfers.make(rig, sample_ns=job.get("sample_ns"), phase_ns=phase, begin=begin)
+        answer = transfers.make(rig, job, phase_ns=phase, begin=begin)
     finally:
         seen = json.loads(capture.stop())
     _count_queues(rig, seen["links"])
@@ -166,7 +166,7 @@ def _flow(what: Plan, report: Json, seen: Json, measured_s: float | None) -> Jso
             f"{seen['plain_packets']} of {seen['sent_packets']} packets with data have no option of MPTCP",
         }
     info = report.get("tcp_info", {}).get("server", {})
-    if flow.implementation != "linux":
+    if flow.implementation != "linux" and flow.mqtt is None:
         report = _as_seen(flow, report, seen) | {name: value for name, value in report.items() if value is not None}
     seconds = report["completion_s"] or measured_s or None
     size = report["bytes"]
@@ -175,6 +175,7 @@ def _flow(what: Plan, report: Json, seen: Json, measured_s: float | None) -> Jso
         "flow": flow.number,
         "contender": flow.contender,
         "pair": flow.pair,
+        **({} if flow.mqtt is None else {"direction": "up", **(report.get("messages") or {})}),
         "start_s": report["start_s"],
         "completion_s": report["completion_s"],
         "handshake_s": report["handshake_s"],
@@ -240,16 +241,21 @@ def _capture_spec(rig: Rig) -> Json:
         ]
         return {**first, "others": others}
 
-    flows = [
-        {
-            "flow": flow.number,
-            "protocol": "tcp" if flow.kernel else "udp",
-            "server": ends([(way.server_link, flow.server, way.server) for way in flow.ways]) | {"port": flow.port},
-            "client": ends([(way.client_link, flow.client, way.client) for way in flow.ways]) | {"port": None},
-            "measure_after_ns": max(0, what.measure_from_ns - flow.start_ns),
-        }
-        for flow in what.flows
-    ]
+    flows = []
+    for flow in what.flows:
+        server = ends([(way.server_link, flow.server, way.server) for way in flow.ways]) | {"port": flow.port}
+        client = ends([(way.client_link, flow.client, way.client) for way in flow.ways]) | {"port": None}
+        # Messages go from the client, the publishers, to the server, the broker.
+        sender, receiver = (server, client) if flow.mqtt is None else (client, server)
+        flows.append(
+            {
+                "flow": flow.number,
+                "protocol": "tcp" if flow.kernel else "udp",
+                "server": sender,
+                "client": receiver,
+                "measure_after_ns": max(0, what.measure_from_ns - flow.start_ns),
+            }
+        )
     links = []
     for (number, way), places in rig.taps.items():
         link = what.links[number]

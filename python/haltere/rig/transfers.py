@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from haltere import _core
-from haltere.rig import hosts, namespaces, programs
+from haltere.rig import hosts, messages, namespaces, programs
 from haltere.rig.beside import Beside
+from haltere.rig.messages import Messages
 from haltere.rig.namespaces import Rig, inside
 from haltere.rig.plan import Flow
 from haltere.rig.programs.base import Place, Program, ProgramError, certificates
@@ -39,19 +40,21 @@ def next_epoch(phase_ns: int) -> int:
     return (time.monotonic_ns() // PHASE_NS + 2) * PHASE_NS + (phase_ns - FIRST_TICK_NS) % PHASE_NS
 
 
-def make(rig: Rig, *, sample_ns: int | None, phase_ns: int, begin: Callable[[int], None]) -> Json:
+def make(rig: Rig, job: Json, *, phase_ns: int, begin: Callable[[int], None]) -> Json:
     """Make the transfers of a run, with its probes and loads beside them.
 
-    `begin` is told when the run begins, on the monotonic clock in ns, before anything is sent.
+    `job` is that of `run.run_job`. `begin` is told when the run begins, on the monotonic clock in ns, before anything is
+    sent.
 
     Returns:
         What `_core.transfers` returns: `flows` in the plan's order, `series`, `virtual_s`; with probes or loads theirs.
     """
     bare = [flow for flow in rig.plan.flows if flow.implementation == "linux"]
     others = [flow for flow in rig.plan.flows if flow.implementation != "linux"]
+    sample_ns = job.get("sample_ns")
     with Beside(rig) as beside:
         if others:
-            with _serving(rig, others) as stage:
+            with _serving(rig, others, job) as stage:
                 epoch = next_epoch(phase_ns)
                 begin(epoch)
                 answer = stage.fetch(bare, sample_ns, epoch, beside)
@@ -101,15 +104,21 @@ def _spec(rig: Rig, flows: list[Flow], epoch_ns: int, sample_ns: int | None) -> 
 
 
 class _Stage:
-    """Programs whose servers stand ready."""
+    """Programs whose servers stand ready, and flows with MQTT with what their clients are to do."""
 
-    def __init__(self, rig: Rig, flows: list[tuple[Flow, Program, Place]]) -> None:
-        self.rig, self.flows = rig, flows
+    def __init__(
+        self, rig: Rig, flows: list[tuple[Flow, Program, Place]], messages: Messages, clients: dict[int, Json]
+    ) -> None:
+        self.rig, self.flows, self.messages, self.clients = rig, flows, messages, clients
 
     def fetch(self, bare: list[Flow], sample_ns: int | None, epoch: int, beside: Beside) -> Json:
         beside.start(epoch)
         answers: list[Json] = []
         threads = [threading.Thread(target=self._fetch, args=(*one, epoch, answers)) for one in self.flows]
+        threads += [
+            threading.Thread(target=self.messages.exchange, args=(flow, self.clients[flow.number], epoch, answers))
+            for flow in self.messages.flows
+        ]
         for thread in threads:
             thread.start()
         whole: Json = {"flows": [], "series": []}
@@ -153,7 +162,7 @@ class _Stage:
 
 
 @contextlib.contextmanager
-def _serving(rig: Rig, flows: list[Flow]) -> Iterator[_Stage]:
+def _serving(rig: Rig, flows: list[Flow], job: Json) -> Iterator[_Stage]:
     """Start the servers, and end them."""
     scratch = Path(tempfile.mkdtemp(prefix="haltere-", dir="/run"))
     scratch.chmod(0o755)
@@ -161,12 +170,18 @@ def _serving(rig: Rig, flows: list[Flow]) -> Iterator[_Stage]:
         certificates(scratch / "certificates")
         with contextlib.ExitStack() as stack:
             stage = []
-            for flow in flows:
+            for flow in (flow for flow in flows if flow.mqtt is None):
                 program = programs.find(flow.transport, flow.implementation)
                 place = _place(rig, flow, scratch)
                 stack.enter_context(_server(rig, flow, program, place))
                 stage.append((flow, program, place))
-            yield _Stage(rig, stage)
+            with_messages = [flow for flow in flows if flow.mqtt is not None]
+            talking = stack.enter_context(messages.serving(rig, with_messages, scratch))
+            clients = {}
+            if with_messages:
+                told = json.loads(_core.mqtt_clients(job["scenario"], job["seed"], job["replication"]))
+                clients = {one["flow"]: one for one in told}
+            yield _Stage(rig, stage, talking, clients)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 

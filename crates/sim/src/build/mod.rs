@@ -13,7 +13,7 @@
 mod elements;
 mod endpoints;
 pub(crate) mod loads;
-mod mqtt;
+pub(crate) mod mqtt;
 mod probes;
 mod talk;
 mod transports;

@@ -155,7 +155,7 @@ impl Brokers {
         let maker = Maker::new(kit.clone(), Role::Client)?;
         let config = ClientConfig {
             client_id: format!("bridge {n}").as_str().into(),
-            ..common((spec.version, spec.session, spec.keep_alive), &framing)
+            ..common((spec.version, spec.session, spec.keep_alive), framing.streams)
         };
         let topics = spec.topics.iter().map(|topic| BridgeTopic {
             filter: topic.filter().into(),
@@ -232,7 +232,7 @@ fn streams(mqtt: &Mqtt) -> Streams {
     }
 }
 
-fn broker_config(spec: Option<&BrokerSpec>) -> BrokerConfig {
+pub(crate) fn broker_config(spec: Option<&BrokerSpec>) -> BrokerConfig {
     let default = BrokerConfig::default();
     let Some(spec) = spec else { return default };
     let drop = match spec.drop {
@@ -249,12 +249,12 @@ fn broker_config(spec: Option<&BrokerSpec>) -> BrokerConfig {
     }
 }
 
-/// What all clients have: those of flows and those of bridges.
+/// What all clients have: those of flows and those of bridges. `quic` says whether the transport has more than one stream.
 fn common(
     (version, session, keep_alive): (MqttVersion, Session, Option<Quantity<Span>>),
-    framing: &Framing,
+    quic: bool,
 ) -> ClientConfig {
-    let default = if framing.streams { QUIC_KEEP_ALIVE } else { KEEP_ALIVE };
+    let default = if quic { QUIC_KEEP_ALIVE } else { KEEP_ALIVE };
     ClientConfig {
         version: if version == MqttVersion::V311 { Version::V311 } else { Version::V5 },
         keep_alive: keep_alive.map_or(default, |q| (q.0.as_millis() / 1000) as u16),
@@ -265,9 +265,9 @@ fn common(
 }
 
 /// What clients of a flow have in common.
-fn client_config(mqtt: &Mqtt, framing: &Framing) -> ClientConfig {
+fn client_config(mqtt: &Mqtt, quic: bool) -> ClientConfig {
     let window = mqtt.window.unwrap_or(u16::MAX);
-    ClientConfig { window, ..common((mqtt.version, mqtt.session, mqtt.keep_alive), framing) }
+    ClientConfig { window, ..common((mqtt.version, mqtt.session, mqtt.keep_alive), quic) }
 }
 
 /// The process of a flow's publishers.
@@ -278,9 +278,14 @@ fn publishers(
     ledger: &Ledger,
     dice: &Stream,
 ) -> Publishers {
+    Publishers::new(plan((flow, mqtt), framing.streams), broker, framing, ledger, dice)
+}
+
+/// What the publishers of a flow are to do. `quic` says whether the transport has more than one stream.
+pub(crate) fn plan((flow, mqtt): (u32, &Mqtt), quic: bool) -> PublisherPlan {
     let mean = |given: Option<Quantity<Span>>| given.map_or(Span::from_secs(1), |q| q.0);
     let trace = || mqtt.trace.iter().flatten().map(|(at, size)| (at.0, size.0.0)).collect();
-    let plan = PublisherPlan {
+    PublisherPlan {
         flow,
         publishers: mqtt.publishers(),
         spread: mqtt.spread.map_or(Span::ZERO, |q| q.0),
@@ -302,23 +307,30 @@ fn publishers(
         reconnect: mean(mqtt.reconnect),
         client: ClientConfig {
             eager: mqtt.eager,
-            streams: if framing.streams { streams(mqtt) } else { Streams::One },
+            streams: if quic { streams(mqtt) } else { Streams::One },
             batch: mqtt.batch.map(|batch| Batch { messages: batch.messages as usize, delay: batch.delay.0 }),
-            ..client_config(mqtt, framing)
+            ..client_config(mqtt, quic)
         },
-    };
-    Publishers::new(plan, broker, framing, ledger, dice)
+    }
 }
 
 /// The process of a flow's subscriber.
 fn subscriber((flow, mqtt): (u32, &Mqtt), broker: Remote, framing: &Framing, ledger: &Ledger) -> Subscriber {
-    let config = ClientConfig {
+    Subscriber::new(flow, subscriber_config(mqtt, framing.streams), broker, framing, ledger, wait(mqtt))
+}
+
+/// How a flow's subscriber behaves.
+pub(crate) fn subscriber_config(mqtt: &Mqtt, quic: bool) -> ClientConfig {
+    ClientConfig {
         clean: false,
         session_expiry: u32::MAX,
         receive_maximum: mqtt.receive_maximum.unwrap_or(u16::MAX),
         topic_alias_maximum: mqtt.topic_alias_maximum.unwrap_or(0),
-        ..client_config(mqtt, framing)
-    };
-    let wait = mqtt.wait.map_or(Span::from_secs(60), |q| q.0);
-    Subscriber::new(flow, config, broker, framing, ledger, wait)
+        ..client_config(mqtt, quic)
+    }
+}
+
+/// How long missing messages are waited for.
+pub(crate) fn wait(mqtt: &Mqtt) -> Span {
+    mqtt.wait.map_or(Span::from_secs(60), |q| q.0)
 }

@@ -1,5 +1,6 @@
 //! A scenario's network as data, for a rig.
 
+use super::mqtt::MqttDescription;
 use super::{Between, FlowPath, Way, ends, network, ways};
 use crate::scenario::{App, Links, Load, Probe, ProbeMode, Quantity, Scenario, ScenarioError};
 use haltere_net::Span;
@@ -10,7 +11,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How long a real run may take if the scenario does not say.
-const DEFAULT_TIME_LIMIT: Span = Span::from_secs(3600);
+pub(super) const DEFAULT_TIME_LIMIT: Span = Span::from_secs(3600);
 
 /// A network as data, for a rig. Times in ns, rates in bit/s, sizes in bytes.
 #[derive(Serialize)]
@@ -58,7 +59,7 @@ struct RouteDescription {
 
 /// A path of a flow: the addresses of its ends, and the link that is next to each of them.
 #[derive(Serialize)]
-struct WayDescription {
+pub(super) struct WayDescription {
     client: u32,
     server: u32,
     client_link: u32,
@@ -86,6 +87,8 @@ struct FlowDescription {
     size: Option<u64>,
     tos: Option<u8>,
     start_ns: u64,
+    /// With MQTT: its broker, and its subscriber's connection.
+    mqtt: Option<MqttDescription>,
     /// Fields of the flow that only the model uses.
     only_modelled: Vec<&'static str>,
 }
@@ -222,7 +225,12 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
             }
         }
     };
-    network.flows.iter().for_each(|flow| lead(&flow.ways));
+    for flow in &network.flows {
+        lead(&flow.ways);
+        if let Some((_, ways)) = &flow.subscriber {
+            lead(ways);
+        }
+    }
     let mut router = Router::new();
     let mut beside = |path: String, (server, client): (String, String)| -> Result<(), ScenarioError> {
         lead(&ways(&network.topology, &mut router, &path, &(server, client))?.2);
@@ -255,15 +263,11 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
         size: flow.total(),
         tos: flow.tos,
         start_ns: path.start.as_nanos(),
-        only_modelled: [
-            ("ack", flow.ack.is_some()),
-            ("page", flow.page.is_some()),
-            ("mqtt", flow.mqtt.is_some()),
-            ("app", flow.app == App::Ssh),
-        ]
-        .into_iter()
-        .filter_map(|(name, given)| given.then_some(name))
-        .collect(),
+        mqtt: MqttDescription::new(scenario, i, path),
+        only_modelled: [("ack", flow.ack.is_some()), ("page", flow.page.is_some()), ("app", flow.app == App::Ssh)]
+            .into_iter()
+            .filter_map(|(name, given)| given.then_some(name))
+            .collect(),
     });
     let probes = scenario.probes.iter().zip(&network.probes);
     let run = scenario.duration.or(scenario.time_limit).map_or(DEFAULT_TIME_LIMIT, |q| q.0);
@@ -294,7 +298,7 @@ fn first_link(route: &[u32]) -> u32 {
     route.first().map_or(0, |edge| edge / 2)
 }
 
-fn way(way: &Way) -> WayDescription {
+pub(super) fn way(way: &Way) -> WayDescription {
     let (client_link, server_link) = (first_link(&way.up), first_link(&way.down));
     WayDescription { client: way.client.0, server: way.server.0, client_link, server_link, backup: way.backup }
 }

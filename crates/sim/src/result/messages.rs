@@ -2,8 +2,8 @@
 
 use super::probes::quantile;
 use crate::application::Messages;
-use haltere_net::Time;
-use serde::Serialize;
+use haltere_net::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// What became of a flow's messages. Delivery times are from the publisher's call to the delivery to the subscriber's
 /// application, of messages that were delivered in the measured time.
@@ -29,6 +29,32 @@ pub struct MessagesResult {
     pub delivery_p99_s: Option<f64>,
     /// The longest, s.
     pub delivery_max_s: Option<f64>,
+}
+
+/// What real clients saw of a flow's messages. Times in ns from the run's beginning.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeenMessages {
+    /// Messages published.
+    pub published: u64,
+    /// Messages of which the subscriber got at least one copy.
+    pub delivered: u64,
+    /// Further copies that it got.
+    pub duplicated: u64,
+    /// When each message was delivered, and how long after it was published.
+    pub deliveries: Vec<(u64, u64)>,
+    /// Deliveries count from here on.
+    pub since: u64,
+}
+
+impl From<SeenMessages> for MessagesResult {
+    fn from(seen: SeenMessages) -> MessagesResult {
+        let SeenMessages { published, delivered, duplicated, deliveries, since } = seen;
+        let ns = |(at, took)| (Time::from_nanos(at), Span::from_nanos(took));
+        let deliveries = deliveries.into_iter().map(ns).collect();
+        let messages = Messages { published, delivered, duplicated, deliveries, ..Messages::default() };
+        MessagesResult::new(&messages, Time::from_nanos(since))
+    }
 }
 
 impl MessagesResult {

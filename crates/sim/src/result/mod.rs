@@ -11,7 +11,7 @@ pub use cells::CellResult;
 pub use haltere_net::report::LinkResult;
 use haltere_transport::reordering::{Reordering, THRESHOLD};
 pub use loads::LoadResult;
-pub use messages::MessagesResult;
+pub use messages::{MessagesResult, SeenMessages};
 pub use probes::{ProbeResult, Seen};
 use serde::Serialize;
 pub(crate) use summary::Baseline;

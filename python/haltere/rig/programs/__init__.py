@@ -7,11 +7,11 @@ import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
-from haltere.rig.programs.base import Program, ProgramError, missing
+from haltere.rig.programs.base import BrokerProgram, Program, ProgramError, missing
 
-__all__ = ["ProgramError", "available", "every", "find", "rows"]
+__all__ = ["ProgramError", "available", "every", "find", "find_broker", "rows"]
 
 
 @cache
@@ -48,6 +48,19 @@ def find(transport: str, implementation: str, *, virtual: bool = False) -> Progr
         how = "; ".join(f"{name}: {way}" for name, way in lacking.items())
         raise ProgramError(f"{transport}@{implementation} needs {', '.join(lacking)}, which this machine lacks ({how})")
     return program
+
+
+def find_broker(transport: str, implementation: str) -> BrokerProgram:
+    """Return a broker of MQTT that can be run here.
+
+    Raises:
+        ProgramError: as `find`; or if it is no broker.
+    """
+    program = find(transport, implementation)
+    if program.app != "mqtt":
+        known = ", ".join(f"{way}@{name}" for (way, name), one in every().items() if one.app == "mqtt")
+        raise ProgramError(f"{transport}@{implementation} is no broker of MQTT: there are {known}")
+    return cast(BrokerProgram, program)
 
 
 def available() -> list[Program]:

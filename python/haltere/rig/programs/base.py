@@ -86,6 +86,27 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Listener:
+    """Where a broker of MQTT waits for clients."""
+
+    address: str
+    port: int
+    carrier: str
+    """`tcp`, `tls` (over TCP) or `quic`."""
+
+
+@dataclass(frozen=True)
+class Broker:
+    """How a broker of MQTT is to behave."""
+
+    listeners: tuple[Listener, ...]
+    limits: Mapping[str, int]
+    """`queue`, `queue_qos0`, `window`, `topic_alias_maximum`, as `[[brokers]]` of a scenario has them."""
+    nagle: bool
+    """Whether its TCP connections keep Nagle's algorithm."""
+
+
+@dataclass(frozen=True)
 class Listening:
     """A server is ready when this port is open."""
 
@@ -175,7 +196,7 @@ class Program(Protocol):
         """What carries it."""
 
     @property
-    def app(self) -> Literal["https", "raw"]:
+    def app(self) -> Literal["https", "raw", "mqtt"]:
         """What it does on the transport."""
 
     @property
@@ -197,6 +218,13 @@ class Program(Protocol):
 
     def read(self, at: Place) -> Measured:
         """Return what the client said. Only after it has ended."""
+
+
+class BrokerProgram(Program, Protocol):
+    """A broker of MQTT; its clients are our own."""
+
+    def broker(self, at: Place, how: Broker) -> Command:
+        """Return the broker. It is ready when its last listener is."""
 
 
 def missing(program: Program) -> dict[str, str]:

@@ -37,6 +37,55 @@ pub struct Plan {
     pub client: ClientConfig,
 }
 
+/// When a publisher begins, and what it publishes when.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Schedule {
+    /// How long after the flow's start it connects.
+    pub late: Span,
+    /// How long after its first connection each message comes, and its payload, bytes. With `eager` they count from its
+    /// start.
+    pub messages: Vec<(Span, u64)>,
+}
+
+impl Plan {
+    /// The schedule of each publisher, as the process of these publishers draws it from the same `dice`. It holds the messages
+    /// that come within `until`; `None` if they are more than `most` in all.
+    pub fn schedules(&self, dice: &Stream, until: Span, most: usize) -> Option<Vec<Schedule>> {
+        let (mut spread, mut left) = (dice.part("spread"), most);
+        let traffic = Arc::new(self.traffic.clone());
+        let mut all = Vec::new();
+        for i in 0..self.publishers {
+            let late = self.late(&mut spread);
+            let mut source = Source::new(&traffic, of_publisher(dice, i));
+            let mut messages = Vec::new();
+            source.start(Time::ZERO);
+            loop {
+                let at = source.next();
+                if at > Time::ZERO + until {
+                    break;
+                }
+                let Some(size) = source.take(at) else { break };
+                left = left.checked_sub(1)?;
+                messages.push((at.since(Time::ZERO), size));
+            }
+            all.push(Schedule { late, messages });
+        }
+        Some(all)
+    }
+
+    /// How long after the flow's start the next publisher connects.
+    fn late(&self, dice: &mut Stream) -> Span {
+        let spread = self.spread.as_nanos();
+        // Without a spread no random number is drawn.
+        Span::from_nanos(if spread > 0 { dice.below(spread) } else { 0 })
+    }
+}
+
+/// The dice of a publisher's messages.
+fn of_publisher(dice: &Stream, i: u32) -> Stream {
+    dice.part(&format!("publisher {i}"))
+}
+
 /// The beginning of the topics of a flow.
 pub(crate) fn topics_of(flow: u32) -> String {
     format!("flow/{flow}")
@@ -83,7 +132,7 @@ impl Publishers {
             let client = Client::like(&config, base.clone());
             Publisher {
                 device: Device::new(client, broker, framing.clone(), plan.reconnect),
-                source: Source::new(&traffic, dice.part(&format!("publisher {i}"))),
+                source: Source::new(&traffic, of_publisher(dice, i)),
                 topics: (0..plan.topics.max(1)).map(topic).collect(),
                 published: 0,
                 begun: false,
@@ -167,12 +216,10 @@ impl Publishers {
 
 impl Application for Publishers {
     fn on_start(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
-        let spread = self.plan.spread.as_nanos();
         for i in 0..self.all.len() as u32 {
-            // Without a spread no random number is drawn.
-            let late = if spread > 0 { self.dice.below(spread) } else { 0 };
+            let late = self.plan.late(&mut self.dice);
             let publisher = &mut self.all[i as usize];
-            publisher.device.again = cx.now + Span::from_nanos(late);
+            publisher.device.again = cx.now + late;
             if self.plan.client.eager {
                 publisher.source.start(publisher.device.again);
             }

@@ -1,0 +1,193 @@
+//! A connection to a broker: tasks that carry bytes between sockets and a client's state machine.
+
+use super::spec::{Carrier, Way};
+use crate::congestion::Congestion;
+use crate::{Error, args, timer, transport};
+use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{Endpoint, EndpointConfig};
+use rustix::fd::AsFd;
+use rustix::fs::{Mode, OFlags, open};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufWriter};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::AbortHandle;
+use tokio_rustls::TlsConnector;
+
+/// What a client writes is sent at once, in as few packets as it fits into: as many bytes are gathered first.
+const GATHERED: usize = 256 << 10;
+/// Bytes that are read at a time.
+const READ: usize = 64 << 10;
+
+/// What happens on a connection.
+#[derive(Debug)]
+pub enum News {
+    /// Bytes can be sent.
+    Open,
+    /// Bytes have come.
+    Bytes(Vec<u8>),
+    /// It is gone.
+    Gone(String),
+}
+
+/// What is to be sent.
+#[derive(Debug)]
+pub enum Order {
+    /// These bytes, over TLS in a record of their own.
+    Bytes(Vec<u8>),
+    /// Nothing more: the connection closes.
+    Close,
+}
+
+/// A connection. It ends when this is dropped.
+pub struct Wire {
+    pub orders: UnboundedSender<Order>,
+    pub news: UnboundedReceiver<News>,
+    task: AbortHandle,
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Wire {
+    /// Begins to connect.
+    pub fn open(way: &Way, tls: &Arc<ClientConfig>, name: &str) -> Wire {
+        let (orders, to_send) = unbounded_channel();
+        let (tell, news) = unbounded_channel();
+        let (way, tls, name) = (way.clone(), tls.clone(), name.to_string());
+        let task = tokio::task::spawn_local(async move {
+            let ended = run(&way, tls, &name, to_send, &tell).await;
+            // Nobody listens any more if the client has given it up.
+            let _ = tell.send(News::Gone(ended.err().map_or_else(|| "closed".into(), |e| e.to_string())));
+        });
+        Wire { orders, news, task: task.abort_handle() }
+    }
+}
+
+async fn run(
+    way: &Way,
+    tls: Arc<ClientConfig>,
+    name: &str,
+    orders: UnboundedReceiver<Order>,
+    tell: &UnboundedSender<News>,
+) -> Result<(), Error> {
+    let at = |e: &dyn std::fmt::Display| Error::new(way.broker, e);
+    match way.carrier {
+        Carrier::Tcp => {
+            let (read, write) = connect(way).await?.into_split();
+            carry(read, write, orders, tell).await
+        }
+        Carrier::Tls => {
+            let stream = BufWriter::with_capacity(GATHERED, connect(way).await?);
+            let name = ServerName::try_from(name.to_string()).map_err(|e| Error::new("name", e))?;
+            let stream = TlsConnector::from(tls).connect(name, stream).await.map_err(|e| at(&format!("TLS: {e}")))?;
+            let (read, write) = tokio::io::split(stream);
+            carry(read, write, orders, tell).await
+        }
+        Carrier::Quic => {
+            let crypto = QuicClientConfig::try_from(tls).map_err(|e| Error::new("TLS", e))?;
+            let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+            config.transport_config(Arc::new(transport::alone(congestion(way)?.as_ref())?));
+            let own = SocketAddr::new(way.own, 0);
+            let socket = inside(way, || transport::socket(own))?;
+            let runtime = timer::runtime(args::Timer::Precise);
+            let endpoint =
+                Endpoint::new(EndpointConfig::default(), None, socket, runtime).map_err(|e| Error::new(own, e))?;
+            let connecting = endpoint.connect_with(config, way.broker, name).map_err(|e| at(&e))?;
+            let connection = connecting.await.map_err(|e| at(&format!("cannot be connected to: {e}")))?;
+            let (write, read) = connection.open_bi().await.map_err(|e| at(&e))?;
+            let carried = carry(read, write, orders, tell).await;
+            connection.close(0u32.into(), b"");
+            endpoint.wait_idle().await;
+            carried
+        }
+    }
+    .map_err(|e| at(&e))
+}
+
+/// Carries bytes in both directions until one end closes.
+async fn carry(
+    mut read: impl AsyncRead + Unpin,
+    mut write: impl AsyncWrite + Unpin,
+    mut orders: UnboundedReceiver<Order>,
+    tell: &UnboundedSender<News>,
+) -> Result<(), Error> {
+    let lost = |e: std::io::Error| Error::new("connection", e);
+    let _ = tell.send(News::Open);
+    let sending = async {
+        while let Some(first) = orders.recv().await {
+            let mut next = Some(first);
+            // All that is to be sent now is handed to the transport in one piece.
+            while let Some(order) = next {
+                match order {
+                    Order::Bytes(bytes) => write.write_all(&bytes).await.map_err(lost)?,
+                    Order::Close => return write.shutdown().await.map_err(lost),
+                }
+                next = orders.try_recv().ok();
+            }
+            write.flush().await.map_err(lost)?;
+        }
+        Ok(())
+    };
+    let receiving = async {
+        let mut buffer = vec![0; READ];
+        loop {
+            match read.read(&mut buffer).await.map_err(lost)? {
+                0 => return Ok(()),
+                // A client that has gone does not mind.
+                n => drop(tell.send(News::Bytes(buffer[..n].to_vec()))),
+            }
+        }
+    };
+    tokio::pin!(sending, receiving);
+    tokio::select! {
+        ended = &mut receiving => ended,
+        sent = &mut sending => match sent {
+            // The broker answers the end with its own.
+            Ok(()) => receiving.await,
+            failed => failed,
+        },
+    }
+}
+
+fn congestion(way: &Way) -> Result<Option<Congestion>, Error> {
+    way.congestion.as_deref().map(str::parse).transpose()
+}
+
+/// Makes something in the network namespace of a client, and goes back.
+fn inside<T>(way: &Way, make: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let Some(path) = &way.netns else { return make() };
+    let enter = |path: &str| {
+        let space = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        move_into_link_name_space(space.as_fd(), Some(LinkNameSpaceType::Network))
+    };
+    let failed = |e: rustix::io::Errno| Error::new(path, format!("cannot be entered: {e}"));
+    let home = open("/proc/thread-self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+    enter(path).map_err(failed)?;
+    let made = make();
+    move_into_link_name_space(home.as_fd(), Some(LinkNameSpaceType::Network)).map_err(failed)?;
+    made
+}
+
+async fn connect(way: &Way) -> Result<TcpStream, Error> {
+    let at = |e: std::io::Error| Error::new(way.broker, format!("cannot be connected to: {e}"));
+    let socket = inside(way, || {
+        let socket = Socket::new(Domain::for_address(way.broker), Type::STREAM.nonblocking(), Some(Protocol::TCP));
+        let socket = socket.map_err(at)?;
+        if let Some(congestion) = congestion(way)? {
+            congestion.set(&socket)?;
+        }
+        socket.bind(&SocketAddr::new(way.own, 0).into()).map_err(|e| Error::new(way.own, e))?;
+        socket.set_tcp_nodelay(true).map_err(at)?;
+        Ok(socket)
+    })?;
+    TcpSocket::from_std_stream(socket.into()).connect(way.broker).await.map_err(at)
+}

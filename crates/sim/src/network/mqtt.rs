@@ -1,0 +1,186 @@
+//! What a rig is told of flows with MQTT: broker and subscriber, and what the clients are to do and when.
+
+use super::describe::{DEFAULT_TIME_LIMIT, WayDescription, way};
+use super::{FlowPath, network};
+use crate::application::{Subscriber, topics_of};
+use crate::build::mqtt;
+use crate::contender::Contender;
+use crate::scenario::{Mqtt, MqttStreams, Scenario, ScenarioError};
+use haltere_mqtt::{DropPolicy, Version};
+use haltere_net::rng::Streams;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The most messages of a flow that real hosts are told of.
+const MOST: usize = 1_000_000;
+
+/// The connections and the broker of a flow with MQTT.
+#[derive(Serialize)]
+pub(super) struct MqttDescription {
+    /// The subscriber's node.
+    subscriber: u32,
+    /// The paths between it and the broker, as a client's.
+    ways: Vec<WayDescription>,
+    /// Whether there is TLS over TCP.
+    tls: bool,
+    delivery: ContenderDescription,
+    broker: BrokerDescription,
+    /// Fields that only the model uses.
+    only_modelled: Vec<&'static str>,
+}
+
+/// A contender in its parts.
+#[derive(Serialize)]
+struct ContenderDescription {
+    contender: String,
+    transport: &'static str,
+    implementation: Option<String>,
+    congestion: String,
+    switches: BTreeMap<&'static str, String>,
+}
+
+/// How a broker behaves, with all defaults filled in.
+#[derive(Serialize)]
+struct BrokerDescription {
+    queue: usize,
+    drops_oldest: bool,
+    queue_qos0: bool,
+    window: u16,
+    receive_maximum: u16,
+    topic_alias_maximum: u16,
+}
+
+impl MqttDescription {
+    pub(super) fn new(scenario: &Scenario, flow: usize, path: &FlowPath) -> Option<MqttDescription> {
+        let (mqtt, (subscriber, ways)) = (scenario.flows[flow].mqtt.as_ref()?, path.subscriber.as_ref()?);
+        let node = scenario.flows[flow].server.as_ref();
+        let broker = mqtt::broker_config(scenario.brokers.iter().find(|spec| Some(&spec.node) == node));
+        Some(MqttDescription {
+            subscriber: subscriber.0,
+            ways: ways.iter().map(way).collect(),
+            tls: mqtt.tls != Some(false),
+            delivery: ContenderDescription::new(mqtt.delivery.as_ref().unwrap_or(&path.contender)),
+            broker: BrokerDescription {
+                queue: broker.queue.messages,
+                drops_oldest: broker.queue.drop == DropPolicy::Oldest,
+                queue_qos0: broker.queue_qos0,
+                window: broker.window,
+                receive_maximum: broker.receive_maximum,
+                topic_alias_maximum: broker.topic_alias_maximum,
+            },
+            only_modelled: [("sleep", mqtt.sleep), ("streams", mqtt.streams != MqttStreams::One)]
+                .into_iter()
+                .filter_map(|(name, given)| given.then_some(name))
+                .collect(),
+        })
+    }
+}
+
+impl ContenderDescription {
+    fn new(contender: &Contender) -> ContenderDescription {
+        ContenderDescription {
+            contender: contender.to_string(),
+            transport: contender.transport.describe().0,
+            implementation: contender.implementation.clone(),
+            congestion: contender.congestion.clone(),
+            switches: contender.switched(),
+        }
+    }
+}
+
+/// What the clients of a flow do in one run. Times in ns, sizes in bytes.
+#[derive(Serialize)]
+pub struct MqttClients {
+    flow: u32,
+    version: &'static str,
+    qos: u8,
+    /// The beginning of all topics; publisher i has `BASE/i`, or `BASE/i/k` if it has several.
+    base: String,
+    topics: u32,
+    /// The subscriber's identifier and its topic filter.
+    subscriber: String,
+    filter: String,
+    keep_alive_s: u16,
+    /// How many messages of QoS 1 and 2 the subscriber takes, and a publisher has in flight at most.
+    receive_maximum: u16,
+    window: u16,
+    /// How many topic aliases the subscriber takes.
+    topic_alias_maximum: u16,
+    clean: bool,
+    eager: bool,
+    batch: Option<BatchDescription>,
+    reconnect_ns: u64,
+    wait_ns: u64,
+    publishers: Vec<PublisherDescription>,
+}
+
+#[derive(Serialize)]
+struct BatchDescription {
+    messages: usize,
+    delay_ns: u64,
+}
+
+/// A publisher: when it connects, after the run's beginning, and how long after that its messages come.
+#[derive(Serialize)]
+struct PublisherDescription {
+    start_ns: u64,
+    /// Time after the first CONNACK (with `eager`, after the start), and payload.
+    messages: Vec<(u64, u64)>,
+}
+
+/// What the MQTT clients of each flow do in a run; flows without MQTT are left out. Arrivals are drawn from the streams from
+/// which the simulator draws them.
+///
+/// # Errors
+/// If the network is wrong, or a flow has more than a million messages.
+pub fn mqtt_clients(scenario: &Scenario, seed: u64, replication: u64) -> Result<Vec<MqttClients>, ScenarioError> {
+    let streams = Streams::new(seed, replication);
+    let network = network(scenario, &streams)?;
+    let flows = scenario.flows.iter().zip(&network.flows).enumerate();
+    flows.filter_map(|(i, (flow, path))| Some(clients(scenario, i, flow.mqtt.as_ref()?, path, &streams))).collect()
+}
+
+fn clients(
+    scenario: &Scenario,
+    i: usize,
+    mqtt: &Mqtt,
+    path: &FlowPath,
+    streams: &Streams,
+) -> Result<MqttClients, ScenarioError> {
+    let flow = i as u32;
+    let quic = path.contender.transport.is_quic();
+    let plan = mqtt::plan((flow, mqtt), quic);
+    let until = scenario.duration.or(scenario.time_limit).map_or(DEFAULT_TIME_LIMIT, |q| q.0);
+    let schedules = plan.schedules(&streams.named(&format!("flow {flow}/messages")), until, MOST).ok_or_else(|| {
+        let message = format!("more than {MOST} messages: real hosts take fewer, give fewer, or fidelity \"model\"");
+        ScenarioError { path: format!("flows[{i}].mqtt"), message }
+    })?;
+    let receives = mqtt::subscriber_config(mqtt, quic);
+    let ns = |(at, size): (haltere_net::Span, u64)| (at.as_nanos(), size);
+    let publishers = schedules.into_iter().map(|schedule| PublisherDescription {
+        start_ns: (path.start + schedule.late).as_nanos(),
+        messages: schedule.messages.into_iter().map(ns).collect(),
+    });
+    Ok(MqttClients {
+        flow,
+        version: if plan.client.version == Version::V311 { "3.1.1" } else { "5" },
+        qos: plan.qos as u8,
+        base: topics_of(flow),
+        topics: plan.topics,
+        subscriber: Subscriber::client_id(flow),
+        filter: Subscriber::subscription(flow, plan.qos).filter.to_string(),
+        keep_alive_s: plan.client.keep_alive,
+        receive_maximum: receives.receive_maximum,
+        window: plan.client.window,
+        topic_alias_maximum: receives.topic_alias_maximum,
+        clean: plan.client.clean,
+        eager: plan.client.eager,
+        batch: plan
+            .client
+            .batch
+            .map(|batch| BatchDescription { messages: batch.messages, delay_ns: batch.delay.as_nanos() }),
+        reconnect_ns: plan.reconnect.as_nanos(),
+        wait_ns: mqtt::wait(mqtt).as_nanos(),
+        publishers: publishers.collect(),
+    })
+}
