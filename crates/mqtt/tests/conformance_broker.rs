@@ -372,7 +372,7 @@ fn mqtt_3_3_4_2_overlapping_subscriptions_give_the_highest_qos() {
 }
 
 #[test]
-fn mqtt_3_3_4_8_more_messages_than_receive_maximum_end_the_connection() {
+fn mqtt_3_3_4_7_more_messages_than_receive_maximum_end_the_connection() {
     let mut bench = Bench::with(Version::V5, BrokerConfig { receive_maximum: 2, ..BrokerConfig::default() });
     let connection = bench.client("c");
     for number in 1..=3 {

@@ -1,5 +1,7 @@
 //! A broker with peers that say whatever a test wants, packet by packet.
 
+#![allow(dead_code, reason = "not every test uses all of it")]
+
 use haltere_mqtt::codec::{Decoder, LARGEST, encode};
 use haltere_mqtt::packet::{Connect, Packet, PacketId, Publish, Step, Subscription};
 use haltere_mqtt::{Broker, BrokerConfig, Connection, Lane, Message, Output, QoS, Streams, Version};
