@@ -45,13 +45,7 @@ impl Bench {
     }
 
     fn accept(&mut self, change: impl Fn(&mut Connack)) {
-        let mut connack = Connack {
-            session_present: false,
-            code: 0,
-            receive_maximum: u16::MAX,
-            topic_alias_maximum: 0,
-            assigned_client_id: None,
-        };
+        let mut connack = Connack::new(0);
         change(&mut connack);
         self.say(&Packet::Connack(connack));
     }
@@ -63,7 +57,13 @@ impl Bench {
     }
 
     fn give(&mut self, number: u16, qos: QoS) {
-        let publish = Publish { dup: false, id: PacketId::new(number), message: message("t", qos), alias: None };
+        let publish = Publish {
+            dup: false,
+            id: PacketId::new(number),
+            message: message("t", qos),
+            alias: None,
+            properties: None,
+        };
         self.say(&Packet::Publish(publish));
     }
 
@@ -435,7 +435,7 @@ fn mqtt_3_3_2_7_topic_aliases_end_with_their_connection() {
     assert_eq!([given(&mut bench), given(&mut bench)], [("t".into(), Some(1)), (String::new(), Some(1))]);
     let publish = |topic: &str| {
         let message = message(topic, QoS::AtMostOnce);
-        Packet::Publish(Publish { dup: false, id: None, message, alias: Some(4) })
+        Packet::Publish(Publish { dup: false, id: None, message, alias: Some(4), properties: None })
     };
     bench.say(&publish("t"));
     bench.client.open(bench.now).unwrap();
@@ -452,7 +452,13 @@ fn mqtt_3_3_2_10_every_topic_alias_up_to_the_own_maximum_is_taken() {
         let mut bench = Bench::online(Version::V5, |config| config.topic_alias_maximum = 5);
         for topic in ["t", ""] {
             let message = message(topic, QoS::AtMostOnce);
-            bench.say(&Packet::Publish(Publish { dup: false, id: None, message, alias: Some(alias) }));
+            bench.say(&Packet::Publish(Publish {
+                dup: false,
+                id: None,
+                message,
+                alias: Some(alias),
+                properties: None,
+            }));
         }
         let fine = (1..=5).contains(&alias);
         assert_eq!(bench.messages(), if fine { 2 } else { 0 });
@@ -515,7 +521,13 @@ fn mqtt_4_3_1_1_to_4_3_3_2_messages_are_sent_with_their_qos_and_without_dup() {
         for (number, qos) in [(0, QoS::AtMostOnce), (1, QoS::AtLeastOnce), (1, QoS::ExactlyOnce)] {
             let mut bench = Bench::online(version, |_| {});
             bench.publish(qos);
-            let wanted = Publish { dup: false, id: PacketId::new(number), message: message("t", qos), alias: None };
+            let wanted = Publish {
+                dup: false,
+                id: PacketId::new(number),
+                message: message("t", qos),
+                alias: None,
+                properties: None,
+            };
             assert_eq!(bench.heard(), [Packet::Publish(wanted)]);
         }
     }

@@ -95,7 +95,10 @@ fn mqtt_3_3_1_3_dup_says_whether_the_broker_repeats() {
         let publisher = bench.client("p");
         for dup in [true, false] {
             let message = text("t", "x", QoS::AtLeastOnce);
-            bench.say(publisher, &Packet::Publish(Publish { dup, id: Some(id(1)), message, alias: None }));
+            bench.say(
+                publisher,
+                &Packet::Publish(Publish { dup, id: Some(id(1)), message, alias: None, properties: None }),
+            );
         }
         let dups: Vec<bool> = bench.messages(subscriber).into_iter().map(|message| message.3).collect();
         assert_eq!(dups, [false, false]);
@@ -107,7 +110,9 @@ fn mqtt_3_3_2_7_topic_aliases_end_with_their_connection() {
     let mut bench = Bench::new(Version::V5);
     let first = bench.join(lasting(Version::V5, "c"));
     let message = |topic: &str| text(topic, "x", QoS::AtMostOnce);
-    let with_alias = |topic| Packet::Publish(Publish { dup: false, id: None, message: message(topic), alias: Some(1) });
+    let with_alias = |topic| {
+        Packet::Publish(Publish { dup: false, id: None, message: message(topic), alias: Some(1), properties: None })
+    };
     bench.say(first, &with_alias("t"));
     bench.lose(first);
     let again = bench.join(lasting(Version::V5, "c"));

@@ -95,10 +95,16 @@ fn mqtt_1_5_7_1_both_texts_of_a_user_property_are_utf_8() {
 #[test]
 fn mqtt_2_2_1_2_a_message_of_qos_0_has_no_packet_identifier() {
     for version in BOTH {
-        let wrong = Publish { dup: false, id: Some(id(3)), message: text("t", "x", QoS::AtMostOnce), alias: None };
+        let wrong = Publish {
+            dup: false,
+            id: Some(id(3)),
+            message: text("t", "x", QoS::AtMostOnce),
+            alias: None,
+            properties: None,
+        };
         assert!(encode(version, &Packet::Publish(wrong), &mut Vec::new()).is_err());
         for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
-            let wrong = Publish { dup: false, id: None, message: text("t", "x", qos), alias: None };
+            let wrong = Publish { dup: false, id: None, message: text("t", "x", qos), alias: None, properties: None };
             assert!(encode(version, &Packet::Publish(wrong), &mut Vec::new()).is_err());
         }
         // Identifier 0 is none [MQTT-2.2.1-3].
@@ -193,13 +199,7 @@ fn mqtt_3_2_2_1_the_reserved_flags_of_connack_are_0() {
     for version in BOTH {
         for session_present in [false, true] {
             let mut bytes = Vec::new();
-            let connack = Connack {
-                session_present,
-                code: 0,
-                receive_maximum: 20,
-                topic_alias_maximum: 10,
-                assigned_client_id: None,
-            };
+            let connack = Connack { session_present, ..Connack::new(0) };
             encode(version, &Packet::Connack(connack), &mut bytes).unwrap();
             assert_eq!(bytes[2], u8::from(session_present));
             bytes[2] |= 0x10;
