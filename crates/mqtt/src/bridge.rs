@@ -10,7 +10,8 @@
 
 use crate::broker::{Broker, LocalId};
 use crate::client::{Client, ClientConfig, Event};
-use crate::packet::{Message, QoS, Subscription, Version};
+use crate::delivery::Item;
+use crate::packet::{Message, Properties, QoS, Subscription, Version};
 use haltere_net::Time;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -59,6 +60,8 @@ pub struct Bridge {
     subscribed: bool,
     /// Whether messages of QoS 0 wait while there is no connection.
     queue_qos0: bool,
+    /// The properties of the message that the client reports next.
+    properties: Option<Arc<Properties>>,
     dropped: VecDeque<Message>,
 }
 
@@ -80,6 +83,7 @@ impl Bridge {
             inbound: across(Direction::In).collect(),
             subscribed: false,
             queue_qos0: own.queue_qos0,
+            properties: None,
             dropped: VecDeque::new(),
         };
         (bridge, Client::new(client))
@@ -91,13 +95,14 @@ impl Bridge {
     }
 
     /// The own broker has a message for the other one.
-    pub fn forward(&mut self, message: Message, client: &mut Client, now: Time) {
-        if message.qos == QoS::AtMostOnce && !client.is_online() && !self.queue_qos0 {
-            self.dropped.push_back(message);
+    pub fn forward(&mut self, item: Item, client: &mut Client, now: Time) {
+        if item.message.qos == QoS::AtMostOnce && !client.is_online() && !self.queue_qos0 {
+            self.dropped.push_back(item.message);
             return;
         }
-        // The broker has read its topic before, so that it can be said.
-        let _ = client.publish(message, now);
+        let properties = item.properties(now).as_deref().cloned().unwrap_or_default();
+        // The broker has read its topics before, so that they can be said.
+        let _ = client.publish_with(item.message, properties, now);
     }
 
     /// Something has happened to the client.
@@ -111,9 +116,13 @@ impl Bridge {
                 }
             }
             Event::Subscribed(_) => self.subscribed = true,
-            Event::Message(message) => broker.publish_local(self.local, message),
+            Event::Properties(properties) => self.properties = Some(properties),
+            Event::Message(message) => {
+                let item = Item { properties: self.properties.take(), ..Item::new(message, now) };
+                broker.publish_local(self.local, item);
+            }
             Event::Dropped(message) => self.dropped.push_back(message),
-            Event::Refused(_) | Event::Delivered(_) | Event::Unsubscribed | Event::Closed(_) => {}
+            Event::Refused(_) | Event::Delivered(_) | Event::Unsubscribed | Event::Challenge(_) | Event::Closed(_) => {}
         }
     }
 

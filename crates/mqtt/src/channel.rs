@@ -7,7 +7,7 @@
 
 use crate::codec::{self, Decoder};
 use crate::lean::{insert_lean, push_lean};
-use crate::packet::{Packet, Publish, QoS, Step, Version, Violation, reason};
+use crate::packet::{Message, Packet, Publish, QoS, Step, Version, Violation, reason};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -65,14 +65,17 @@ pub(crate) struct Channel {
     /// Aliases that this end has given, in the order of their topics, and how many it may give.
     given: Vec<(Arc<str>, u16)>,
     given_maximum: u16,
+    /// The largest packet that the peer takes, bytes.
+    peer_largest: usize,
     output: VecDeque<Output>,
     closed: bool,
 }
 
 impl Channel {
-    /// The client's end. It accepts so many topic aliases.
-    pub fn client(version: Version, streams: Streams, aliases: u16) -> Channel {
-        Channel::new(Lane { ours: true, number: 0 }, Some(version), streams, codec::LARGEST, aliases)
+    /// The client's end. It accepts so many topic aliases, and packets of at most `largest` bytes, if that is limited.
+    pub fn client(version: Version, streams: Streams, largest: Option<u32>, aliases: u16) -> Channel {
+        let largest = largest.map_or(codec::LARGEST, |bytes| bytes as usize);
+        Channel::new(Lane { ours: true, number: 0 }, Some(version), streams, largest, aliases)
     }
 
     /// The broker's end. It accepts so many topic aliases, and packets of at most `largest` bytes.
@@ -96,6 +99,7 @@ impl Channel {
             heard_maximum,
             given,
             given_maximum,
+            peer_largest: usize::MAX,
             output,
             closed,
         }
@@ -119,6 +123,11 @@ impl Channel {
     /// The peer takes so many topic aliases.
     pub fn set_given_maximum(&mut self, maximum: u16) {
         self.given_maximum = maximum;
+    }
+
+    /// The peer takes packets of at most so many bytes, if that is limited.
+    pub fn set_peer_largest(&mut self, bytes: Option<u32>) {
+        self.peer_largest = bytes.map_or(usize::MAX, |bytes| bytes as usize);
     }
 
     /// Takes bytes that have arrived.
@@ -186,10 +195,25 @@ impl Channel {
     }
 
     /// Sends a packet on a stream.
+    ///
+    /// # Errors
+    /// If it cannot be expressed, or is larger than the peer takes.
     pub fn send(&mut self, lane: Lane, packet: &Packet) -> Result<(), Violation> {
+        match self.try_send(lane, packet)? {
+            true => Ok(()),
+            // [MQTT-3.1.2-24], [MQTT-3.2.2-15]
+            false => Err(Violation::new(reason::PACKET_TOO_LARGE, "a packet larger than the peer takes")),
+        }
+    }
+
+    /// Sends a packet, unless it is larger than the peer takes. Returns whether it was sent.
+    fn try_send(&mut self, lane: Lane, packet: &Packet) -> Result<bool, Violation> {
         let mut bytes = Vec::new();
         // Who speaks another version at least knows the older one.
         codec::encode(self.version.unwrap_or(Version::V311), packet, &mut bytes)?;
+        if bytes.len() > self.peer_largest {
+            return Ok(false);
+        }
         let last = match packet {
             Packet::Publish(publish) => publish.message.qos != QoS::ExactlyOnce,
             Packet::Ack(Step::Pubrel, ..) => true,
@@ -197,11 +221,14 @@ impl Channel {
         };
         let finish = self.streams == Streams::Message && lane.ours && lane != self.control && last;
         self.write(lane, &bytes, finish);
-        Ok(())
+        Ok(true)
     }
 
-    /// Sends a message on the stream that is its own, with a topic alias if the peer takes another.
-    pub fn publish(&mut self, mut publish: Publish) -> Result<(), Violation> {
+    /// Sends a message on the stream that is its own, with a topic alias if the peer takes another. Returns the message if it is
+    /// larger than the peer takes.
+    pub fn publish(&mut self, mut publish: Publish) -> Result<Option<Message>, Violation> {
+        let name = publish.message.topic.clone();
+        let mut new_alias = false;
         let lane = match self.streams {
             Streams::One => self.control,
             Streams::Topic => {
@@ -229,11 +256,20 @@ impl Channel {
                     let alias = self.given.len() as u16 + 1;
                     publish.alias = Some(alias);
                     insert_lean(&mut self.given, at, (topic.clone(), alias));
+                    new_alias = true;
                 }
                 Err(_) => {}
             }
         }
-        self.send(lane, &Packet::Publish(publish))
+        let packet = Packet::Publish(publish);
+        if self.try_send(lane, &packet)? {
+            return Ok(None);
+        }
+        if new_alias {
+            self.given.retain(|(known, _)| *known != name);
+        }
+        let Packet::Publish(publish) = packet else { return Ok(None) };
+        Ok(Some(Message { topic: name, ..publish.message }))
     }
 
     fn write(&mut self, on: Lane, more: &[u8], last: bool) {

@@ -1,8 +1,10 @@
 //! The acknowledged exchanges of QoS 1 and 2 (section 4.3). Client and broker send messages by the same rules.
 
 use crate::lean::push_lean;
-use crate::packet::{Message, Packet, PacketId, Publish, QoS, Step, Version, Violation, reason};
+use crate::packet::{Message, Packet, PacketId, Properties, Publish, QoS, Step, Version, Violation, reason};
+use haltere_net::{Span, Time};
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 /// Which message gives way when a queue is full.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -28,12 +30,55 @@ impl Limit {
     pub const NONE: Limit = Limit { messages: usize::MAX, drop: DropPolicy::Newest };
 }
 
+/// A message with what belongs to it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Item {
+    /// The message.
+    pub message: Message,
+    /// What it says beside topic and payload.
+    pub properties: Option<Arc<Properties>>,
+    /// The identifier of the subscription that it goes by.
+    pub subscription: Option<u32>,
+    /// When it came, from which on its expiry counts.
+    pub since: Time,
+}
+
+impl Item {
+    /// A message without properties.
+    pub fn new(message: Message, since: Time) -> Item {
+        Item { message, properties: None, subscription: None, since }
+    }
+
+    /// Whether it may be delivered no more `[MQTT-3.3.2-5]`.
+    pub fn is_expired(&self, now: Time) -> bool {
+        let expiry = self.properties.as_ref().and_then(|said| said.expiry);
+        expiry.is_some_and(|seconds| now >= self.since + Span::from_secs(u64::from(seconds)))
+    }
+
+    /// Its properties as they are sent now: the time that it has waited counts against its expiry `[MQTT-3.3.2-6]`.
+    pub fn properties(&self, now: Time) -> Option<Arc<Properties>> {
+        let expiry = self.properties.as_ref().and_then(|said| said.expiry);
+        if expiry.is_none() && self.subscription.is_none() {
+            return self.properties.clone();
+        }
+        let waited = u32::try_from(now.since(self.since).as_millis() / 1000).unwrap_or(u32::MAX);
+        let mut said = self.properties.as_deref().cloned().unwrap_or_default();
+        said.expiry = expiry.map(|seconds| seconds.saturating_sub(waited));
+        said.subscription = self.subscription;
+        said.some()
+    }
+
+    fn publish(&self, id: Option<PacketId>, dup: bool, now: Time) -> Publish {
+        Publish { dup, id, message: self.message.clone(), alias: None, properties: self.properties(now) }
+    }
+}
+
 /// A message that waits for its acknowledgement.
 #[derive(Clone, Debug)]
 struct Flight {
     id: PacketId,
     /// The message; `None` once PUBREC came: PUBREL is what is sent again then.
-    message: Option<Message>,
+    item: Option<Item>,
     /// Whether it was sent on the present connection.
     fresh: bool,
 }
@@ -41,7 +86,9 @@ struct Flight {
 /// The messages that one end has for the other.
 #[derive(Clone, Debug)]
 pub struct Outbox {
-    waiting: VecDeque<Message>,
+    waiting: VecDeque<Item>,
+    /// Messages that have expired while they waited.
+    expired: Vec<Message>,
     /// In the order of sending.
     flight: VecDeque<Flight>,
     /// Packet identifiers in use.
@@ -65,8 +112,8 @@ pub enum Acked {
 impl Outbox {
     /// An empty outbox that has at most `window` messages of QoS 1 and 2 in flight.
     pub fn new(window: u16, limit: Limit) -> Outbox {
-        let (waiting, flight, ids) = Default::default();
-        Outbox { waiting, flight, ids, last: 0, window: usize::from(window.max(1)), limit }
+        let (waiting, expired, flight, ids) = Default::default();
+        Outbox { waiting, expired, flight, ids, last: 0, window: usize::from(window.max(1)), limit }
     }
 
     /// The most messages of QoS 1 and 2 in flight from now on (the peer's Receive Maximum, section 4.9).
@@ -75,31 +122,49 @@ impl Outbox {
     }
 
     /// Takes a message to be sent. Returns the one that gives way, if the queue is full.
-    pub fn push(&mut self, message: Message) -> Option<Message> {
+    pub fn push(&mut self, item: Item) -> Option<Message> {
         let full = self.waiting.len() >= self.limit.messages;
         if full && self.limit.drop == DropPolicy::Newest {
-            return Some(message);
+            return Some(item.message);
         }
         let dropped = if full { self.waiting.pop_front() } else { None };
-        push_lean(&mut self.waiting, message);
-        dropped
+        push_lean(&mut self.waiting, item);
+        dropped.map(|item| item.message)
     }
 
     /// The next message that may be sent now. Messages leave in the order in which they came `[MQTT-4.6.0-6]`, so that one
     /// of QoS 0 waits behind one of QoS 1 that waits for the window.
-    pub fn poll(&mut self) -> Option<Publish> {
-        if self.waiting.front()?.qos == QoS::AtMostOnce {
-            let message = self.waiting.pop_front()?;
-            return Some(Publish { dup: false, id: None, message, alias: None });
+    pub fn poll(&mut self, now: Time) -> Option<Publish> {
+        while self.waiting.front().is_some_and(|item| item.is_expired(now)) {
+            self.expired.extend(self.waiting.pop_front().map(|item| item.message));
+        }
+        if self.waiting.front()?.message.qos == QoS::AtMostOnce {
+            let item = self.waiting.pop_front()?;
+            let properties = item.properties(now);
+            return Some(Publish { dup: false, id: None, message: item.message, alias: None, properties });
         }
         // [MQTT-3.3.4-7], [MQTT-3.3.4-9]
         if self.flight.len() >= self.window {
             return None;
         }
         let id = self.take_id()?;
-        let message = self.waiting.pop_front()?;
-        push_lean(&mut self.flight, Flight { id, message: Some(message.clone()), fresh: true });
-        Some(Publish { dup: false, id: Some(id), message, alias: None })
+        let item = self.waiting.pop_front()?;
+        let publish = item.publish(Some(id), false, now);
+        push_lean(&mut self.flight, Flight { id, item: Some(item), fresh: true });
+        Some(publish)
+    }
+
+    /// A message cannot be sent. Its exchange counts as complete `[MQTT-3.1.2-25]`.
+    pub fn abandon(&mut self, id: Option<PacketId>) {
+        if let Some(at) = self.flight.iter().position(|flight| Some(flight.id) == id) {
+            self.ids.remove(&self.flight[at].id);
+            self.flight.remove(at);
+        }
+    }
+
+    /// The messages that have expired while they waited, since the last call.
+    pub fn take_expired(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.expired)
     }
 
     /// A packet identifier that is not in use `[MQTT-2.2.1-3]`, if there is one.
@@ -130,11 +195,11 @@ impl Outbox {
                 _ => Acked::Unknown,
             };
         };
-        let qos = flight.message.as_ref().map(|m| m.qos);
+        let qos = flight.item.as_ref().map(|item| item.message.qos);
         match (step, qos) {
             (Step::Pubrec, Some(QoS::ExactlyOnce)) if code < 0x80 => {
                 // The message need not be kept: it is not sent again [MQTT-4.3.3-6].
-                flight.message = None;
+                flight.item = None;
                 Acked::Reply(Packet::Ack(Step::Pubrel, id, reason::SUCCESS))
             }
             (Step::Pubrec, None) => Acked::Reply(Packet::Ack(Step::Pubrel, id, reason::SUCCESS)),
@@ -153,13 +218,11 @@ impl Outbox {
     }
 
     /// The packets to be sent again on a new connection of the session, in their order `[MQTT-4.4.0-1]`, `[MQTT-4.6.0-1]`.
-    pub fn resume(&mut self) -> Vec<Packet> {
+    pub fn resume(&mut self, now: Time) -> Vec<Packet> {
         let stale = self.flight.iter_mut().filter_map(|f| (!std::mem::replace(&mut f.fresh, true)).then_some(f));
-        let again = stale.map(|f| match &f.message {
-            // [MQTT-3.3.1-1]
-            Some(message) => {
-                Packet::Publish(Publish { dup: true, id: Some(f.id), message: message.clone(), alias: None })
-            }
+        let again = stale.map(|f| match &f.item {
+            // [MQTT-3.3.1-1]; what was sent does not expire [MQTT-4.3.3-7].
+            Some(item) => Packet::Publish(item.publish(Some(f.id), true, now)),
             None => Packet::Ack(Step::Pubrel, f.id, reason::SUCCESS),
         });
         again.collect()
@@ -173,7 +236,7 @@ impl Outbox {
         for flight in &stale {
             self.ids.remove(&flight.id);
         }
-        stale.into_iter().filter_map(|f| f.message).collect()
+        stale.into_iter().filter_map(|f| f.item).map(|item| item.message).collect()
     }
 
     /// Messages that wait.

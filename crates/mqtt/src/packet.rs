@@ -50,6 +50,41 @@ pub struct Message {
     pub retain: bool,
 }
 
+/// What a message of MQTT 5 says beside its topic and payload (section 3.3.2.3).
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Properties {
+    /// Whether the payload is UTF-8 (Payload Format Indicator).
+    pub text: Option<bool>,
+    /// Seconds after which it is not delivered any more.
+    pub expiry: Option<u32>,
+    /// What the payload is.
+    pub content_type: Option<Arc<str>>,
+    /// Where the answer is to be published.
+    pub response_topic: Option<Arc<str>>,
+    /// What tells the answer's request.
+    pub correlation: Option<Bytes>,
+    /// Names and values of the application, in their order.
+    pub user: Vec<(Arc<str>, Arc<str>)>,
+    /// As delivered: the identifier of the subscription that it came by.
+    pub subscription: Option<u32>,
+}
+
+impl Properties {
+    /// The same, or `None` if there is nothing in them.
+    pub(crate) fn some(self) -> Option<Arc<Properties>> {
+        (self != Properties::default()).then(|| Arc::new(self))
+    }
+}
+
+/// A step of enhanced authentication (section 4.12).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Authentication {
+    /// The method, the same in all steps.
+    pub method: Arc<str>,
+    /// The method's data.
+    pub data: Bytes,
+}
+
 /// A packet identifier, which is not 0 `[MQTT-2.2.1-3]`.
 pub type PacketId = std::num::NonZeroU16;
 
@@ -76,6 +111,14 @@ pub struct Connect {
     /// MQTT 3.1.1: whether the client is a bridge, which gets no message back that it has published, and gets the RETAIN flag
     /// of the others as they were published. It says so by the highest bit of the protocol level, as mosquitto does.
     pub bridge: bool,
+    /// Seconds for which the will waits for the client to come back (MQTT 5).
+    pub will_delay: u32,
+    /// The will's properties (MQTT 5).
+    pub will_properties: Option<Arc<Properties>>,
+    /// The largest packet that it takes, bytes, if that is limited (MQTT 5).
+    pub maximum_packet: Option<u32>,
+    /// How it authenticates, if it does so by further packets (MQTT 5).
+    pub authentication: Option<Authentication>,
 }
 
 /// The broker's answer.
@@ -91,6 +134,34 @@ pub struct Connack {
     pub topic_alias_maximum: u16,
     /// The identifier that it gave to a client without one.
     pub assigned_client_id: Option<Arc<str>>,
+    /// The keep-alive time that the client is to use instead of its own, s.
+    pub keep_alive: Option<u16>,
+    /// The largest packet that it takes, bytes, if that is limited.
+    pub maximum_packet: Option<u32>,
+    /// The highest QoS that it has.
+    pub maximum_qos: QoS,
+    /// Whether it retains messages.
+    pub retains: bool,
+    /// The last step of enhanced authentication.
+    pub authentication: Option<Authentication>,
+}
+
+impl Connack {
+    /// A CONNACK with this code that limits nothing.
+    pub const fn new(code: u8) -> Connack {
+        Connack {
+            session_present: false,
+            code,
+            receive_maximum: u16::MAX,
+            topic_alias_maximum: 0,
+            assigned_client_id: None,
+            keep_alive: None,
+            maximum_packet: None,
+            maximum_qos: QoS::ExactlyOnce,
+            retains: true,
+            authentication: None,
+        }
+    }
 }
 
 /// A message on its way.
@@ -104,6 +175,8 @@ pub struct Publish {
     pub message: Message,
     /// The topic alias, in MQTT 5.
     pub alias: Option<u16>,
+    /// What it says beside topic and payload, in MQTT 5.
+    pub properties: Option<Arc<Properties>>,
 }
 
 /// The steps of the exchanges that acknowledge a message.
@@ -132,12 +205,21 @@ pub struct Subscription {
     pub retain_as_published: bool,
     /// Whether retained messages are sent (MQTT 5: 0 always, 1 for a new subscription, 2 never).
     pub retain_handling: u8,
+    /// The identifier that comes with its messages (MQTT 5). It is not 0, and the same for all filters of a packet.
+    pub identifier: Option<u32>,
 }
 
 impl Subscription {
     /// A subscription with the options that MQTT 3.1.1 has.
     pub fn new(filter: &str, qos: QoS) -> Subscription {
-        Subscription { filter: filter.into(), qos, no_local: false, retain_as_published: false, retain_handling: 0 }
+        Subscription {
+            filter: filter.into(),
+            qos,
+            no_local: false,
+            retain_as_published: false,
+            retain_handling: 0,
+            identifier: None,
+        }
     }
 }
 
@@ -166,12 +248,20 @@ pub enum Packet {
     Pingresp,
     /// DISCONNECT with a reason code, which MQTT 3.1.1 has not.
     Disconnect(u8),
+    /// DISCONNECT of a client with a reason code and another session expiry, s (MQTT 5).
+    DisconnectFor(u8, u32),
+    /// AUTH with a reason code (MQTT 5).
+    Auth(u8, Box<Authentication>),
 }
 
 /// Reason codes of MQTT 5 (section 2.4) that this implementation sends.
 pub mod reason {
     /// Success; normal disconnection.
     pub const SUCCESS: u8 = 0x00;
+    /// The other end is to send a further step of authentication.
+    pub const CONTINUE_AUTHENTICATION: u8 = 0x18;
+    /// The client authenticates again.
+    pub const RE_AUTHENTICATE: u8 = 0x19;
     /// The client asks for its will to be published.
     pub const DISCONNECT_WITH_WILL: u8 = 0x04;
     /// There was no such subscription.
@@ -184,6 +274,8 @@ pub mod reason {
     pub const UNSUPPORTED_VERSION: u8 = 0x84;
     /// The client identifier is not allowed.
     pub const CLIENT_ID_NOT_VALID: u8 = 0x85;
+    /// The authentication method is not known.
+    pub const BAD_AUTHENTICATION_METHOD: u8 = 0x8C;
     /// Nothing was heard for one and a half times the keep-alive time.
     pub const KEEP_ALIVE_TIMEOUT: u8 = 0x8D;
     /// Another connection uses the client identifier.

@@ -328,7 +328,10 @@ fn mqtt_3_3_2_9_a_topic_alias_beyond_the_maximum_ends_the_connection() {
         let mut bench = Bench::new(Version::V5);
         let connection = bench.client("c");
         let message = text("t", "x", QoS::AtMostOnce);
-        bench.say(connection, &Packet::Publish(Publish { dup: false, id: None, message, alias: Some(alias) }));
+        bench.say(
+            connection,
+            &Packet::Publish(Publish { dup: false, id: None, message, alias: Some(alias), properties: None }),
+        );
         assert_eq!(bench.is_closed(connection), closed, "{alias}");
     }
 }
@@ -340,7 +343,10 @@ fn mqtt_3_3_2_12_a_topic_alias_stands_for_its_topic() {
     let connection = bench.client("c");
     for topic in ["long/topic", ""] {
         let message = text(topic, "x", QoS::AtMostOnce);
-        bench.say(connection, &Packet::Publish(Publish { dup: false, id: None, message, alias: Some(3) }));
+        bench.say(
+            connection,
+            &Packet::Publish(Publish { dup: false, id: None, message, alias: Some(3), properties: None }),
+        );
     }
     assert_eq!(bench.payloads(subscriber), ["x", "x"]);
 }
@@ -372,7 +378,7 @@ fn mqtt_3_3_4_2_overlapping_subscriptions_give_the_highest_qos() {
 }
 
 #[test]
-fn mqtt_3_3_4_8_more_messages_than_receive_maximum_end_the_connection() {
+fn mqtt_3_3_4_7_more_messages_than_receive_maximum_end_the_connection() {
     let mut bench = Bench::with(Version::V5, BrokerConfig { receive_maximum: 2, ..BrokerConfig::default() });
     let connection = bench.client("c");
     for number in 1..=3 {

@@ -45,13 +45,7 @@ impl Bench {
     }
 
     fn accept(&mut self, change: impl Fn(&mut Connack)) {
-        let mut connack = Connack {
-            session_present: false,
-            code: 0,
-            receive_maximum: u16::MAX,
-            topic_alias_maximum: 0,
-            assigned_client_id: None,
-        };
+        let mut connack = Connack::new(0);
         change(&mut connack);
         self.say(&Packet::Connack(connack));
     }
@@ -63,7 +57,13 @@ impl Bench {
     }
 
     fn give(&mut self, number: u16, qos: QoS) {
-        let publish = Publish { dup: false, id: PacketId::new(number), message: message("t", qos), alias: None };
+        let publish = Publish {
+            dup: false,
+            id: PacketId::new(number),
+            message: message("t", qos),
+            alias: None,
+            properties: None,
+        };
         self.say(&Packet::Publish(publish));
     }
 
@@ -400,5 +400,233 @@ fn each_topic_or_message_has_a_stream() {
             }
         }
         assert_eq!(numbers, wanted);
+    }
+}
+
+#[test]
+fn mqtt_3_1_3_2_the_same_identifier_names_the_session_of_each_connection() {
+    for version in BOTH {
+        let mut bench = Bench::opened(version, |config| config.clean = false);
+        bench.accept(|_| {});
+        bench.heard();
+        bench.client.open(bench.now).unwrap();
+        assert!(
+            matches!(&bench.heard()[..], [Packet::Connect(connect)] if &*connect.client_id == "c" && !connect.clean)
+        );
+    }
+    // In MQTT 5 the broker may give it one, which it keeps [MQTT-3.2.2-16].
+    let mut bench = Bench::opened(Version::V5, |config| config.client_id = "".into());
+    bench.accept(|connack| connack.assigned_client_id = Some("given".into()));
+    bench.heard();
+    bench.client.open(bench.now).unwrap();
+    assert!(matches!(&bench.heard()[..], [Packet::Connect(connect)] if &*connect.client_id == "given"));
+}
+
+#[test]
+fn mqtt_3_3_2_7_topic_aliases_end_with_their_connection() {
+    let mut bench = Bench::opened(Version::V5, |config| (config.clean, config.topic_alias_maximum) = (false, 5));
+    bench.accept(|connack| connack.topic_alias_maximum = 5);
+    let given = |bench: &mut Bench| {
+        bench.publish(QoS::AtMostOnce);
+        let heard = bench.heard();
+        let Some(Packet::Publish(publish)) = heard.last() else { panic!("{heard:?}") };
+        (publish.message.topic.to_string(), publish.alias)
+    };
+    assert_eq!([given(&mut bench), given(&mut bench)], [("t".into(), Some(1)), (String::new(), Some(1))]);
+    let publish = |topic: &str| {
+        let message = message(topic, QoS::AtMostOnce);
+        Packet::Publish(Publish { dup: false, id: None, message, alias: Some(4), properties: None })
+    };
+    bench.say(&publish("t"));
+    bench.client.open(bench.now).unwrap();
+    bench.accept(|connack| (connack.session_present, connack.topic_alias_maximum) = (true, 5));
+    assert_eq!(given(&mut bench), ("t".into(), Some(1)), "its own is given anew");
+    bench.say(&publish(""));
+    bench.heard();
+    assert!(bench.closed, "the broker's is not known any more");
+}
+
+#[test]
+fn mqtt_3_3_2_10_every_topic_alias_up_to_the_own_maximum_is_taken() {
+    for alias in 0..=6 {
+        let mut bench = Bench::online(Version::V5, |config| config.topic_alias_maximum = 5);
+        for topic in ["t", ""] {
+            let message = message(topic, QoS::AtMostOnce);
+            bench.say(&Packet::Publish(Publish {
+                dup: false,
+                id: None,
+                message,
+                alias: Some(alias),
+                properties: None,
+            }));
+        }
+        let fine = (1..=5).contains(&alias);
+        assert_eq!(bench.messages(), if fine { 2 } else { 0 });
+        let said = bench.heard();
+        assert_eq!((bench.closed, said.is_empty()), (!fine, fine), "{alias}");
+        assert!(fine || said == [Packet::Disconnect(reason::TOPIC_ALIAS_INVALID)]);
+    }
+}
+
+#[test]
+fn mqtt_3_3_4_1_and_4_6_0_2_to_4_messages_are_answered_by_their_qos_in_their_order() {
+    for version in BOTH {
+        let mut bench = Bench::online(version, |_| {});
+        for (number, qos) in [(0, 0), (5, 1), (3, 2), (9, 2), (1, 1)] {
+            bench.give(number, QoS::of(qos).unwrap());
+        }
+        let ack = |step, number| Packet::Ack(step, id(number), 0);
+        let [puback, pubrec] = [Step::Puback, Step::Pubrec];
+        assert_eq!(bench.heard(), [ack(puback, 5), ack(pubrec, 3), ack(pubrec, 9), ack(puback, 1)]);
+        assert_eq!(bench.messages(), 5);
+        for _ in 0..3 {
+            bench.publish(QoS::ExactlyOnce);
+        }
+        bench.heard();
+        for number in [2, 3, 1] {
+            bench.say(&ack(Step::Pubrec, number));
+        }
+        assert_eq!(bench.heard(), [2, 3, 1].map(|number| ack(Step::Pubrel, number)));
+    }
+}
+
+#[test]
+fn mqtt_3_3_4_8_and_4_9_0_3_a_full_window_holds_only_messages_back() {
+    for version in BOTH {
+        let mut bench = Bench::online(version, |config| config.window = 1);
+        bench.publish(QoS::AtLeastOnce);
+        bench.publish(QoS::AtLeastOnce);
+        bench.heard();
+        bench.client.subscribe(&[Subscription::new("t", QoS::AtMostOnce)], bench.now).unwrap();
+        bench.give(4, QoS::AtLeastOnce);
+        assert!(matches!(&bench.heard()[..], [Packet::Subscribe(..), Packet::Ack(Step::Puback, ..)]));
+    }
+}
+
+#[test]
+fn mqtt_3_3_4_9_more_messages_than_it_takes_end_the_connection() {
+    let mut bench = Bench::online(Version::V5, |config| config.receive_maximum = 2);
+    for number in 1..=3 {
+        bench.heard();
+        assert!(!bench.closed);
+        bench.give(number, QoS::ExactlyOnce);
+    }
+    assert!(bench.heard().contains(&Packet::Disconnect(reason::RECEIVE_MAXIMUM_EXCEEDED)));
+    assert!(bench.closed);
+}
+
+#[test]
+fn mqtt_4_3_1_1_to_4_3_3_2_messages_are_sent_with_their_qos_and_without_dup() {
+    for version in BOTH {
+        for (number, qos) in [(0, QoS::AtMostOnce), (1, QoS::AtLeastOnce), (1, QoS::ExactlyOnce)] {
+            let mut bench = Bench::online(version, |_| {});
+            bench.publish(qos);
+            let wanted = Publish {
+                dup: false,
+                id: PacketId::new(number),
+                message: message("t", qos),
+                alias: None,
+                properties: None,
+            };
+            assert_eq!(bench.heard(), [Packet::Publish(wanted)]);
+        }
+    }
+}
+
+#[test]
+fn mqtt_4_3_2_3_and_4_3_3_3_to_5_a_message_is_unacknowledged_until_its_exchange_ends() {
+    for version in BOTH {
+        for (qos, steps) in
+            [(QoS::AtLeastOnce, &[Step::Puback][..]), (QoS::ExactlyOnce, &[Step::Pubrec, Step::Pubcomp])]
+        {
+            let mut bench = Bench::online(version, |_| {});
+            bench.publish(qos);
+            bench.heard();
+            for step in steps {
+                assert_eq!((bench.client.pending(), bench.events()), (1, vec![]));
+                bench.say(&Packet::Ack(*step, id(1), 0));
+            }
+            assert_eq!((bench.client.pending(), bench.events()), (0, vec![Event::Delivered(id(1))]));
+        }
+    }
+}
+
+#[test]
+fn mqtt_4_3_3_11_and_12_after_pubcomp_the_identifier_is_of_a_new_message() {
+    for version in BOTH {
+        let mut bench = Bench::online(version, |_| {});
+        for _ in 0..2 {
+            bench.give(7, QoS::ExactlyOnce);
+            bench.say(&Packet::Ack(Step::Pubrel, id(7), 0));
+            let wanted = [Packet::Ack(Step::Pubrec, id(7), 0), Packet::Ack(Step::Pubcomp, id(7), 0)];
+            assert_eq!(bench.heard(), wanted);
+            assert_eq!(bench.messages(), 1);
+        }
+    }
+}
+
+#[test]
+fn mqtt_4_4_0_1_nothing_is_sent_again_while_the_connection_lasts() {
+    for version in BOTH {
+        let mut bench = Bench::online(version, |config| config.keep_alive = 0);
+        bench.publish(QoS::ExactlyOnce);
+        bench.heard();
+        bench.pass(Span::from_secs(100_000));
+        assert_eq!(bench.heard(), []);
+        assert_eq!(bench.client.next_wake(), Time::NEVER);
+    }
+}
+
+#[test]
+fn mqtt_4_13_2_1_a_disconnect_of_the_broker_ends_the_connection() {
+    let mut bench = Bench::online(Version::V5, |_| {});
+    bench.say(&Packet::Disconnect(reason::SESSION_TAKEN_OVER));
+    assert!(matches!(&bench.events()[..], [Event::Closed(why)] if why.reason == reason::SESSION_TAKEN_OVER));
+    assert_eq!(bench.heard(), []);
+    assert!(bench.closed);
+    // 3.1.1 has no such packet from a broker.
+    let mut bench = Bench::online(Version::V311, |_| {});
+    bench.say(&Packet::Disconnect(0));
+    assert!(matches!(&bench.events()[..], [Event::Closed(why)] if why.reason == reason::PROTOCOL_ERROR));
+}
+
+#[test]
+fn mqtt_4_13_1_1_a_violation_of_the_broker_ends_the_connection_and_is_said() {
+    for version in BOTH {
+        let mut bench = Bench::online(version, |_| {});
+        bench.say(&Packet::Pingreq);
+        let said = if version == Version::V5 { vec![Packet::Disconnect(reason::PROTOCOL_ERROR)] } else { vec![] };
+        assert_eq!(bench.heard(), said);
+        assert!(bench.closed);
+    }
+}
+
+#[test]
+fn mqtt_3_2_0_1_a_packet_before_connack_ends_the_connection() {
+    for version in BOTH {
+        let mut bench = Bench::opened(version, |_| {});
+        bench.heard();
+        bench.give(1, QoS::AtLeastOnce);
+        assert_eq!((bench.messages(), bench.heard()), (0, vec![]));
+        assert!(bench.closed);
+    }
+}
+
+#[test]
+fn mqtt_2_2_1_6_an_answer_to_nothing_ends_the_connection() {
+    for version in BOTH {
+        for answer in [Packet::Suback(id(9), vec![0]), Packet::Unsuback(id(9), vec![0])] {
+            let mut bench = Bench::online(version, |_| {});
+            bench.client.subscribe(&[Subscription::new("t", QoS::AtMostOnce)], bench.now).unwrap();
+            let heard = bench.heard();
+            let [Packet::Subscribe(number, _)] = heard[..] else { panic!("{heard:?}") };
+            bench.say(&answer);
+            bench.heard();
+            assert!(bench.closed);
+            let mut bench = Bench::online(version, |_| {});
+            bench.client.subscribe(&[Subscription::new("t", QoS::AtMostOnce)], bench.now).unwrap();
+            bench.say(&Packet::Suback(number, vec![0]));
+            assert_eq!(bench.events(), [Event::Subscribed(vec![0])]);
+        }
     }
 }

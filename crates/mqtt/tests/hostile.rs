@@ -47,7 +47,7 @@ fn a_filter_of_very_many_levels_is_refused() {
         encode(Version::V5, &Packet::Subscribe(1.try_into().unwrap(), asked), &mut bytes).unwrap();
         let message =
             Message { topic: filter.as_str().into(), payload: vec![1].into(), qos: QoS::AtMostOnce, retain: false };
-        let publish = Publish { dup: false, id: None, message, alias: None };
+        let publish = Publish { dup: false, id: None, message, alias: None, properties: None };
         encode(Version::V5, &Packet::Publish(publish), &mut bytes).unwrap();
         broker.on_bytes(connection, lane, &bytes, Time::ZERO);
         let Some((_, Output::Bytes { bytes, .. })) = broker.poll_output() else { panic!("no answer") };
@@ -110,7 +110,7 @@ proptest! {
         let qos = QoS::of(level).unwrap();
         let id = (level > 0).then(|| id.try_into().unwrap());
         let message = Message { topic: topic.as_str().into(), payload: payload.into(), qos, retain };
-        let packet = Packet::Publish(Publish { dup: dup && level > 0, id, message, alias: None });
+        let packet = Packet::Publish(Publish { dup: dup && level > 0, id, message, alias: None, properties: None });
         let mut bytes = Vec::new();
         encode(v, &packet, &mut bytes).unwrap();
         let mut decoder = Decoder::new(Some(v), LARGEST);

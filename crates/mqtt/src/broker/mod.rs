@@ -11,7 +11,7 @@ mod session;
 
 use crate::channel::{Channel, Lane, Output, Streams};
 use crate::codec;
-use crate::delivery::Limit;
+use crate::delivery::{Item, Limit};
 use crate::packet::{Connack, Message, Packet, QoS, Subscription, Version, Violation, reason};
 use haltere_net::{Span, Time};
 use session::{Retained, Seat, SessionId, Sessions};
@@ -31,8 +31,10 @@ pub struct BrokerConfig {
     pub queue: Limit,
     /// Whether messages of QoS 0 wait for a client that is not there.
     pub queue_qos0: bool,
-    /// The largest packet that it takes, bytes.
+    /// The largest packet that it takes, bytes. MQTT 5 clients are told, if it is not the default.
     pub largest: usize,
+    /// The keep-alive time that MQTT 5 clients are to use instead of their own, s (Server Keep Alive).
+    pub keep_alive: Option<u16>,
 }
 
 impl Default for BrokerConfig {
@@ -46,6 +48,7 @@ impl Default for BrokerConfig {
             queue: Limit { messages: 1000, drop: crate::delivery::DropPolicy::Newest },
             queue_qos0: false,
             largest: codec::LARGEST,
+            keep_alive: None,
         }
     }
 }
@@ -61,7 +64,8 @@ pub struct LocalId(SessionId);
 /// What a broker reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// A message for a client was dropped: its queue was full, or it was not there and the message had QoS 0.
+    /// A message for a client was dropped: its queue was full, it was not there and the message had QoS 0, the message has expired
+    /// or is larger than it takes.
     Dropped {
         /// The client.
         client_id: Arc<str>,
@@ -77,7 +81,9 @@ pub enum Event {
 struct Link {
     channel: Channel,
     session: Option<SessionId>,
-    will: Option<Message>,
+    will: Option<Item>,
+    /// Seconds for which the will waits for the client to come back.
+    will_delay: u32,
     /// Seconds; 0 without limit.
     keep_alive: u16,
     /// When the last packet came.
@@ -94,6 +100,7 @@ struct Link {
 enum Timer {
     KeepAlive(u32),
     Expiry(SessionId),
+    Will(SessionId),
 }
 
 /// A broker.
@@ -109,9 +116,11 @@ pub struct Broker {
     ready: VecDeque<u32>,
     events: VecDeque<Event>,
     /// Messages for bridges.
-    bridged: VecDeque<(LocalId, Message)>,
+    bridged: VecDeque<(LocalId, Item)>,
     /// How many client identifiers it has given.
     given: u64,
+    /// When it was called last.
+    now: Time,
 }
 
 impl Broker {
@@ -146,12 +155,12 @@ impl Broker {
     }
 
     /// A bridge publishes a message.
-    pub fn publish_local(&mut self, local: LocalId, message: Message) {
-        self.publish(message, Some(local.0));
+    pub fn publish_local(&mut self, local: LocalId, item: Item) {
+        self.publish(item, Some(local.0));
     }
 
     /// The next message for a bridge.
-    pub fn poll_local(&mut self) -> Option<(LocalId, Message)> {
+    pub fn poll_local(&mut self) -> Option<(LocalId, Item)> {
         self.bridged.pop_front()
     }
 
@@ -162,6 +171,7 @@ impl Broker {
             channel,
             session: None,
             will: None,
+            will_delay: 0,
             keep_alive: 0,
             heard: now,
             bridge: false,
@@ -187,6 +197,7 @@ impl Broker {
 
     /// Takes bytes that have arrived on a stream of a connection. If they break the protocol, the connection is closed.
     pub fn on_bytes(&mut self, connection: Connection, lane: Lane, bytes: &[u8], now: Time) {
+        self.now = now;
         let number = connection.0;
         let Some(link) = self.link(number).filter(|link| !link.channel.is_closed()) else { return };
         link.channel.push(lane, bytes);
@@ -216,6 +227,7 @@ impl Broker {
 
     /// The network connection is gone: its will is published, unless it was closed before `[MQTT-3.1.2-8]`.
     pub fn on_lost(&mut self, connection: Connection, now: Time) {
+        self.now = now;
         self.detach(connection.0, Farewell::Will, now);
         if let Some(link) = self.links.get_mut(connection.0 as usize)
             && link.take().is_some()
@@ -241,7 +253,7 @@ impl Broker {
         let said = match (link.session.is_some(), known) {
             (true, Some(Version::V5)) => Some(Packet::Disconnect(violation.reason)),
             // [MQTT-3.1.2-2]: the version of the answer is that which every client reads.
-            (false, None) if violation.reason == reason::UNSUPPORTED_VERSION => Some(Packet::Connack(refusal(1))),
+            (false, None) if violation.reason == reason::UNSUPPORTED_VERSION => Some(Packet::Connack(Connack::new(1))),
             _ => None,
         };
         if let Some(packet) = said {
@@ -257,7 +269,8 @@ impl Broker {
     /// A connection's session goes on without it, or ends.
     fn detach(&mut self, number: u32, farewell: Farewell, now: Time) {
         let Some(link) = self.link(number) else { return };
-        let (session, will) = (link.session.take(), link.will.take());
+        let (session, mut will) = (link.session.take(), link.will.take().filter(|_| farewell == Farewell::Will));
+        let delay = link.will_delay;
         if let Some(id) = session
             && let Some(session) = self.sessions.get_mut(id)
         {
@@ -266,37 +279,55 @@ impl Broker {
             match session.expiry {
                 // [MQTT-3.1.2-23]; 3.1.1: [MQTT-3.1.2-6]
                 0 => self.sessions.remove(id),
-                u32::MAX => {}
-                seconds => {
-                    let at = now + Span::from_secs(u64::from(seconds));
-                    session.expires = Some(at);
-                    self.timers.insert((at, Timer::Expiry(id)));
+                expiry => {
+                    // The will is published after its delay, or when the session ends [MQTT-3.1.2-8].
+                    if delay > 0
+                        && let Some(will) = will.take()
+                    {
+                        let at = now + Span::from_secs(u64::from(delay.min(expiry)));
+                        session.will = Some((will, at));
+                        self.timers.insert((at, Timer::Will(id)));
+                    }
+                    if expiry < u32::MAX {
+                        let at = now + Span::from_secs(u64::from(expiry));
+                        session.expires = Some(at);
+                        self.timers.insert((at, Timer::Expiry(id)));
+                    }
                 }
             }
         }
-        if let Some(will) = will.filter(|_| farewell == Farewell::Will) {
-            self.publish(will, session);
+        if let Some(will) = will {
+            self.publish(Item { since: now, ..will }, session);
+        }
+    }
+
+    /// Publishes the will of a session that has waited, and forgets it `[MQTT-3.1.2-10]`.
+    fn publish_will(&mut self, id: SessionId, now: Time) {
+        if let Some((will, _)) = self.sessions.get_mut(id).and_then(|session| session.will.take()) {
+            self.publish(Item { since: now, ..will }, Some(id));
         }
     }
 
     /// Publishes a message of a session, or of nobody.
-    fn publish(&mut self, message: Message, from: Option<SessionId>) {
-        if message.retain {
-            self.retained.keep(&message);
+    fn publish(&mut self, item: Item, from: Option<SessionId>) {
+        if item.message.retain {
+            self.retained.keep(&item);
         }
-        for to in self.sessions.recipients(&message, from) {
-            self.deliver(to.session, Message { qos: to.qos, retain: to.retain, ..message.clone() });
+        for to in self.sessions.recipients(&item.message, from) {
+            let message = Message { qos: to.qos, retain: to.retain, ..item.message.clone() };
+            let properties = item.properties.clone();
+            self.deliver(to.session, Item { message, properties, subscription: to.identifier, since: item.since });
         }
     }
 
     /// Gives a session a message.
-    fn deliver(&mut self, id: SessionId, message: Message) {
+    fn deliver(&mut self, id: SessionId, item: Item) {
         let queues = self.config.queue_qos0;
         let Some(session) = self.sessions.get_mut(id) else { return };
         let dropped = match session.seat {
-            Seat::Bridge => return self.bridged.push_back((LocalId(id), message)),
-            Seat::Away if message.qos == QoS::AtMostOnce && !queues => Some(message),
-            Seat::Away | Seat::Link(_) => session.outbox.push(message),
+            Seat::Bridge => return self.bridged.push_back((LocalId(id), item)),
+            Seat::Away if item.message.qos == QoS::AtMostOnce && !queues => Some(item.message),
+            Seat::Away | Seat::Link(_) => session.outbox.push(item),
         };
         if let Some(message) = dropped {
             self.events.push_back(Event::Dropped { client_id: session.client_id.clone(), message });
@@ -310,10 +341,17 @@ impl Broker {
         let Seat::Link(number) = session.seat else { return };
         let Some(Some(link)) = self.links.get_mut(number as usize) else { return };
         while !link.full
-            && let Some(publish) = session.outbox.poll()
+            && let Some(publish) = session.outbox.poll(self.now)
         {
+            let id = publish.id;
             // The broker has read the message before, so that it can be said.
-            let _ = link.channel.publish(publish);
+            if let Ok(Some(message)) = link.channel.publish(publish) {
+                session.outbox.abandon(id);
+                self.events.push_back(Event::Dropped { client_id: session.client_id.clone(), message });
+            }
+        }
+        for message in session.outbox.take_expired() {
+            self.events.push_back(Event::Dropped { client_id: session.client_id.clone(), message });
         }
         self.wants_to_send(number);
     }
@@ -352,13 +390,21 @@ impl Broker {
 
     /// Its time has come.
     pub fn on_wake(&mut self, now: Time) {
+        self.now = now;
         while let Some((_, timer)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
             self.timers.pop_first();
             match timer {
                 Timer::KeepAlive(number) => self.check_keep_alive(number, now),
+                Timer::Will(id) => {
+                    let due = |s: &session::Session| s.will.as_ref().is_some_and(|(_, at)| *at <= now);
+                    if self.sessions.get(id).is_some_and(due) {
+                        self.publish_will(id, now);
+                    }
+                }
                 Timer::Expiry(id) => {
                     let over = |s: &session::Session| s.seat == Seat::Away && s.expires.is_some_and(|at| at <= now);
                     if self.sessions.get(id).is_some_and(over) {
+                        self.publish_will(id, now);
                         self.sessions.remove(id);
                     }
                 }
@@ -407,15 +453,4 @@ impl Broker {
 enum Farewell {
     Will,
     Silent,
-}
-
-/// A CONNACK that refuses.
-const fn refusal(code: u8) -> Connack {
-    Connack {
-        session_present: false,
-        code,
-        receive_maximum: u16::MAX,
-        topic_alias_maximum: 0,
-        assigned_client_id: None,
-    }
 }

@@ -1,17 +1,16 @@
 //! What a broker does with each packet.
 
-use super::session::{Seat, SessionId};
-use super::{Broker, Farewell, Timer, refusal};
+use super::session::{self, Seat, SessionId};
+use super::{Broker, Farewell, Timer};
 use crate::channel::Lane;
-use crate::delivery::Acked;
+use crate::codec;
+use crate::delivery::{Acked, Item};
 use crate::packet::{
     Connack, Connect, Message, Packet, PacketId, Publish, Step, Subscription, Version, Violation, reason,
 };
 use haltere_net::{Span, Time};
 use std::sync::Arc;
 
-/// The beginning of filters of shared subscriptions (section 4.8.2), which this broker does not have.
-const SHARED: &str = "$share/";
 /// The most levels of a topic filter, as in mosquitto (`TOPIC_HIERARCHY_LIMIT`): subscriptions are kept in a tree of that depth.
 const MOST_LEVELS: usize = 200;
 
@@ -28,7 +27,7 @@ impl Broker {
         match packet {
             // [MQTT-3.1.0-2]
             Packet::Connect(_) => Err(Violation::protocol("a second CONNECT")),
-            Packet::Publish(publish) => self.on_publish(number, session, lane, publish),
+            Packet::Publish(publish) => self.on_publish((number, lane), session, publish, now),
             Packet::Ack(Step::Pubrel, id, _) => {
                 let Some(session) = self.sessions.get_mut(session) else { return Ok(()) };
                 let reply = session.inbox.on_release(version, id);
@@ -42,10 +41,19 @@ impl Broker {
                 self.pump(session);
                 Ok(())
             }
-            Packet::Subscribe(id, asked) => self.on_subscribe(number, session, lane, id, asked),
+            Packet::Subscribe(id, asked) => self.on_subscribe((number, lane), session, id, asked, now),
             Packet::Unsubscribe(id, filters) => self.on_unsubscribe(number, session, lane, id, &filters),
             // [MQTT-3.12.4-1]
             Packet::Pingreq => self.send(number, lane, &Packet::Pingresp),
+            Packet::DisconnectFor(code, seconds) => {
+                let Some(state) = self.sessions.get_mut(session) else { return Ok(()) };
+                if state.expiry == 0 && seconds > 0 {
+                    // Section 3.14.2.2.2.
+                    return Err(Violation::protocol("a session expiry in DISCONNECT after none in CONNECT"));
+                }
+                state.expiry = seconds;
+                self.on_packet(number, lane, Packet::Disconnect(code), now)
+            }
             Packet::Disconnect(code) => {
                 let will = code == reason::DISCONNECT_WITH_WILL;
                 if let Some(link) = self.link(number) {
@@ -72,7 +80,7 @@ impl Broker {
     fn refuse(&mut self, number: u32, code: u8) -> Result<(), Violation> {
         let Some(link) = self.link(number) else { return Ok(()) };
         let control = link.channel.control();
-        link.channel.send(control, &Packet::Connack(refusal(code)))?;
+        link.channel.send(control, &Packet::Connack(Connack::new(code)))?;
         link.channel.close();
         self.wants_to_send(number);
         Ok(())
@@ -81,6 +89,10 @@ impl Broker {
     fn on_connect(&mut self, number: u32, mut connect: Connect, now: Time) -> Result<(), Violation> {
         let version = connect.version;
         let mut assigned = None;
+        if connect.authentication.is_some() {
+            // [MQTT-4.12.0-1]: it has no methods.
+            return self.refuse(number, reason::BAD_AUTHENTICATION_METHOD);
+        }
         if connect.client_id.is_empty() {
             if version == Version::V311 && !connect.clean {
                 // 3.1.1: [MQTT-3.1.3-8]
@@ -98,7 +110,8 @@ impl Broker {
         // It may have ended with its connection.
         let earlier = self.sessions.of_client(&connect.client_id);
         if let Some(id) = earlier.filter(|_| connect.clean) {
-            // [MQTT-3.1.2-4]
+            // [MQTT-3.1.2-4]; a will that waits is published, as its session ends.
+            self.publish_will(id, now);
             self.sessions.remove(id);
         }
         let kept = self.sessions.of_client(&connect.client_id);
@@ -107,28 +120,39 @@ impl Broker {
         if let Some(session) = self.sessions.get_mut(id) {
             (session.seat, session.expiry, session.expires) = (Seat::Link(number), connect.session_expiry, None);
             session.outbox.set_window(window);
+            // [MQTT-3.1.3-9]
+            session.will = None;
         }
+        let (v5, config) = (version == Version::V5, &self.config);
+        let keep_alive = config.keep_alive.filter(|_| v5);
         let connack = Connack {
             // [MQTT-3.2.2-2], [MQTT-3.2.2-3]
             session_present: kept.is_some(),
-            code: reason::SUCCESS,
-            receive_maximum: self.config.receive_maximum,
-            topic_alias_maximum: self.config.topic_alias_maximum,
+            receive_maximum: config.receive_maximum,
+            topic_alias_maximum: config.topic_alias_maximum,
             assigned_client_id: assigned,
+            keep_alive,
+            maximum_packet: u32::try_from(config.largest).ok().filter(|_| v5 && config.largest != codec::LARGEST),
+            ..Connack::new(reason::SUCCESS)
         };
+        let keep_alive = keep_alive.unwrap_or(connect.keep_alive);
         if let Some(link) = self.link(number) {
-            (link.session, link.will, link.keep_alive) = (Some(id), connect.will, connect.keep_alive);
+            let properties = connect.will_properties;
+            let will = connect.will.map(|message| Item { properties, ..Item::new(message, now) });
+            (link.session, link.will, link.keep_alive) = (Some(id), will, keep_alive);
+            link.will_delay = connect.will_delay;
+            link.channel.set_peer_largest(connect.maximum_packet);
             link.bridge = connect.bridge;
             link.channel.set_given_maximum(connect.topic_alias_maximum);
             // [MQTT-3.2.0-1]
             link.channel.send(link.channel.control(), &Packet::Connack(connack))?;
         }
         self.wants_to_send(number);
-        if connect.keep_alive > 0 {
-            let due = now + Span::from_millis(1500 * u64::from(connect.keep_alive));
+        if keep_alive > 0 {
+            let due = now + Span::from_millis(1500 * u64::from(keep_alive));
             self.timers.insert((due, Timer::KeepAlive(number)));
         }
-        self.resume(number, id)
+        self.resume(number, id, now)
     }
 
     /// Another connection uses the client identifier: the earlier one is closed `[MQTT-3.1.4-3]`.
@@ -145,21 +169,35 @@ impl Broker {
     }
 
     /// Sends again what was in flight when the last connection was lost, then what has waited.
-    fn resume(&mut self, number: u32, id: SessionId) -> Result<(), Violation> {
-        let again = self.sessions.get_mut(id).map(|session| session.outbox.resume()).unwrap_or_default();
-        if let Some(link) = self.link(number) {
-            for packet in again {
-                match packet {
-                    Packet::Publish(publish) => link.channel.publish(publish)?,
-                    other => link.channel.send(link.channel.control(), &other)?,
+    fn resume(&mut self, number: u32, id: SessionId, now: Time) -> Result<(), Violation> {
+        let Some(session) = self.sessions.get_mut(id) else { return Ok(()) };
+        let Some(Some(link)) = self.links.get_mut(number as usize) else { return Ok(()) };
+        for packet in session.outbox.resume(now) {
+            match packet {
+                Packet::Publish(publish) => {
+                    let of = publish.id;
+                    if link.channel.publish(publish)?.is_some() {
+                        session.outbox.abandon(of);
+                    }
                 }
+                other => link.channel.send(link.channel.control(), &other)?,
             }
         }
         self.pump(id);
         Ok(())
     }
 
-    fn on_publish(&mut self, number: u32, id: SessionId, lane: Lane, mut publish: Publish) -> Result<(), Violation> {
+    fn on_publish(
+        &mut self,
+        (number, lane): (u32, Lane),
+        id: SessionId,
+        mut publish: Publish,
+        now: Time,
+    ) -> Result<(), Violation> {
+        // [MQTT-3.3.4-6]
+        if publish.properties.as_ref().is_some_and(|said| said.subscription.is_some()) {
+            return Err(Violation::protocol("a client's message with a subscription identifier"));
+        }
         let Some(link) = self.link(number) else { return Ok(()) };
         link.channel.resolve(&mut publish)?;
         let maximum = match link.channel.version() {
@@ -172,29 +210,34 @@ impl Broker {
             self.send(number, lane, reply)?;
         }
         if taken.new {
-            self.publish(publish.message, Some(id));
+            self.publish(Item { properties: publish.properties, ..Item::new(publish.message, now) }, Some(id));
         }
         Ok(())
     }
 
     fn on_subscribe(
         &mut self,
-        number: u32,
+        (number, lane): (u32, Lane),
         id: SessionId,
-        lane: Lane,
         packet: PacketId,
         asked: Vec<Subscription>,
+        now: Time,
     ) -> Result<(), Violation> {
         let Some(link) = self.link(number) else { return Ok(()) };
         let (v5, bridge) = (link.channel.version() == Some(Version::V5), link.bridge);
         let mut codes = Vec::with_capacity(asked.len());
-        let mut retained: Vec<Message> = Vec::new();
+        let mut retained: Vec<Item> = Vec::new();
         for mut subscription in asked {
             subscription.no_local |= bridge;
             subscription.retain_as_published |= bridge;
-            if subscription.filter.starts_with(SHARED) {
-                // Shared subscriptions are not supported.
-                codes.push(if v5 { 0x9E } else { 0x80 });
+            let shared = session::shared(&subscription.filter).is_some();
+            if shared && subscription.no_local && !bridge {
+                // [MQTT-3.8.3-4]
+                return Err(Violation::protocol("No Local on a shared subscription"));
+            }
+            if shared && !v5 {
+                // MQTT 3.1.1 has none.
+                codes.push(0x80);
                 continue;
             }
             if subscription.filter.split('/').nth(MOST_LEVELS).is_some() {
@@ -203,18 +246,22 @@ impl Broker {
             }
             codes.push(subscription.qos as u8);
             let (filter, most) = (subscription.filter.clone(), subscription.qos);
-            let handling = subscription.retain_handling;
+            let (handling, identifier) = (subscription.retain_handling, subscription.identifier);
             let new = self.sessions.subscribe(id, subscription);
             // [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11]
-            if handling == 0 || handling == 1 && new {
-                let matching = self.retained.matching(&filter);
-                retained.extend(matching.map(|m| Message { qos: m.qos.min(most), retain: true, ..m.clone() }));
+            // Retained messages are not sent by shared subscriptions (section 4.8.2).
+            if !shared && (handling == 0 || handling == 1 && new) {
+                let matching = self.retained.matching(&filter, now);
+                retained.extend(matching.map(|item| {
+                    let message = Message { qos: item.message.qos.min(most), retain: true, ..item.message.clone() };
+                    Item { message, subscription: identifier, ..item.clone() }
+                }));
             }
         }
         // [MQTT-3.8.4-1], [MQTT-3.8.4-2], [MQTT-3.8.4-6]
         self.send(number, lane, &Packet::Suback(packet, codes))?;
-        for message in retained {
-            self.deliver(id, message);
+        for item in retained {
+            self.deliver(id, item);
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The sessions that a broker keeps (section 4.1), and who gets a message.
 
-use crate::delivery::{Inbox, Limit, Outbox};
+use crate::delivery::{Inbox, Item, Limit, Outbox};
 use crate::packet::{Message, QoS, Subscription};
 use crate::topic::{self, Tree};
 use haltere_net::Time;
@@ -34,6 +34,8 @@ pub(super) struct Session {
     pub expiry: u32,
     /// When it ends, if no connection comes before.
     pub expires: Option<Time>,
+    /// The will that waits for the client to come back, and when it is published.
+    pub will: Option<(Item, Time)>,
 }
 
 /// A subscription as the tree has it.
@@ -43,11 +45,18 @@ struct Entry {
     qos: QoS,
     no_local: bool,
     retain_as_published: bool,
+    identifier: Option<u32>,
 }
 
 impl Entry {
     fn of(session: SessionId, s: &Subscription) -> Entry {
-        Entry { session, qos: s.qos, no_local: s.no_local, retain_as_published: s.retain_as_published }
+        Entry {
+            session,
+            qos: s.qos,
+            no_local: s.no_local,
+            retain_as_published: s.retain_as_published,
+            identifier: s.identifier,
+        }
     }
 }
 
@@ -57,6 +66,24 @@ pub(super) struct Recipient {
     pub session: SessionId,
     pub qos: QoS,
     pub retain: bool,
+    /// The identifier of its subscription.
+    pub identifier: Option<u32>,
+}
+
+/// The subscriptions of several sessions with the same share name and filter (section 4.8.2): each message goes to one of them.
+#[derive(Clone, Default, Debug)]
+struct Group {
+    members: Vec<Entry>,
+    /// Whose turn it is.
+    turn: usize,
+}
+
+/// The beginning of filters of shared subscriptions.
+const SHARED: &str = "$share/";
+
+/// The filter of a shared subscription without its share name.
+pub(super) fn shared(filter: &str) -> Option<&str> {
+    filter.strip_prefix(SHARED)?.split_once('/').map(|(_, filter)| filter)
 }
 
 /// All sessions, and their subscriptions.
@@ -67,6 +94,10 @@ pub(super) struct Sessions {
     by_client: BTreeMap<Arc<str>, SessionId>,
     tree: Tree<Entry>,
     found: Vec<Entry>,
+    /// Shared subscriptions: the number of each group by its whole filter, and the groups by the filters that topics match.
+    shares: BTreeMap<Arc<str>, u32>,
+    groups: BTreeMap<u32, Group>,
+    shared: Tree<u32>,
 }
 
 impl Sessions {
@@ -107,6 +138,7 @@ impl Sessions {
             filters: BTreeMap::new(),
             expiry: 0,
             expires: None,
+            will: None,
         };
         match self.free.pop() {
             Some(id) => {
@@ -123,7 +155,7 @@ impl Sessions {
     pub fn remove(&mut self, id: SessionId) {
         let Some(session) = self.slots.get_mut(id as usize).and_then(Option::take) else { return };
         for subscription in session.filters.values() {
-            self.tree.remove(&subscription.filter, Entry::of(id, subscription));
+            self.remove_entry(&subscription.filter, Entry::of(id, subscription));
         }
         if session.seat != Seat::Bridge {
             self.by_client.remove(&session.client_id);
@@ -148,22 +180,57 @@ impl Sessions {
         let filter = subscription.filter.clone();
         let earlier = session.filters.insert(filter.clone(), subscription);
         if let Some(earlier) = &earlier {
-            self.tree.remove(&filter, Entry::of(id, earlier));
+            self.remove_entry(&filter, Entry::of(id, earlier));
         }
-        self.tree.insert(&filter, entry);
+        match shared(&filter) {
+            None => self.tree.insert(&filter, entry),
+            Some(topics) => {
+                let new = self.groups.last_key_value().map_or(0, |(last, _)| last + 1);
+                let group = *self.shares.entry(filter.clone()).or_insert(new);
+                self.groups.entry(group).or_default().members.push(entry);
+                self.shared.insert(topics, group);
+            }
+        }
         earlier.is_none()
+    }
+
+    fn remove_entry(&mut self, filter: &str, entry: Entry) {
+        let Some(topics) = shared(filter) else { return self.tree.remove(filter, entry) };
+        let Some(number) = self.shares.get(filter).copied() else { return };
+        let Some(group) = self.groups.get_mut(&number) else { return };
+        group.members.retain(|member| *member != entry);
+        if group.members.is_empty() {
+            self.groups.remove(&number);
+            self.shares.remove(filter);
+            self.shared.remove(topics, number);
+        }
+    }
+
+    /// The member of a group that gets the next message: they take turns, and those that are there come before the others.
+    fn choose(&mut self, group: u32) -> Option<Entry> {
+        let group = self.groups.get_mut(&group)?;
+        let count = group.members.len();
+        let turns = (0..count).map(|k| (group.turn + k) % count);
+        let there = |&k: &usize| {
+            let session = self.slots.get(group.members[k].session as usize)?.as_ref()?;
+            (session.seat != Seat::Away).then_some(k)
+        };
+        let chosen = turns.clone().find(|k| there(k).is_some()).or_else(|| turns.clone().next())?;
+        group.turn = chosen + 1;
+        group.members.get(chosen).copied()
     }
 
     /// Ends a subscription. Returns whether there was one.
     pub fn unsubscribe(&mut self, id: SessionId, filter: &str) -> bool {
         let Some(Some(session)) = self.slots.get_mut(id as usize) else { return false };
         let Some(earlier) = session.filters.remove(filter) else { return false };
-        self.tree.remove(filter, Entry::of(id, &earlier));
+        self.remove_entry(filter, Entry::of(id, &earlier));
         true
     }
 
-    /// Who gets a message that a session has published. A session whose filters overlap gets it once, with the highest
-    /// QoS of them `[MQTT-3.3.4-2]`.
+    /// Who gets a message that a session has published. A session whose filters overlap gets it once, with the highest QoS of
+    /// them `[MQTT-3.3.4-2]`, and a further copy for each further subscription with an identifier of its own `[MQTT-3.3.4-5]`: a
+    /// packet of the crate `mqtt-proto` has one identifier. By shared subscriptions it gets copies of its own.
     pub fn recipients(&mut self, message: &Message, from: Option<SessionId>) -> Vec<Recipient> {
         self.found.clear();
         let found = &mut self.found;
@@ -175,16 +242,27 @@ impl Sessions {
         });
         found.sort_by_key(|entry| entry.session);
         let mut recipients: Vec<Recipient> = Vec::with_capacity(found.len());
-        for entry in found {
+        for entry in found.iter() {
             // [MQTT-3.8.4-8]
             let qos = entry.qos.min(message.qos);
             // [MQTT-3.3.1-12], [MQTT-3.3.1-13]
             let retain = entry.retain_as_published && message.retain;
             match recipients.last_mut() {
-                Some(last) if last.session == entry.session => {
+                Some(last)
+                    if last.session == entry.session && (last.identifier.is_none() || entry.identifier.is_none()) =>
+                {
                     (last.qos, last.retain) = (last.qos.max(qos), last.retain || retain);
+                    last.identifier = last.identifier.or(entry.identifier);
                 }
-                _ => recipients.push(Recipient { session: entry.session, qos, retain }),
+                _ => recipients.push(Recipient { session: entry.session, qos, retain, identifier: entry.identifier }),
+            }
+        }
+        if !self.groups.is_empty() {
+            let mut groups = Vec::new();
+            self.shared.matching(&message.topic, |group| groups.push(group));
+            for entry in groups.into_iter().filter_map(|group| self.choose(group)) {
+                let (qos, retain) = (entry.qos.min(message.qos), entry.retain_as_published && message.retain);
+                recipients.push(Recipient { session: entry.session, qos, retain, identifier: entry.identifier });
             }
         }
         recipients
@@ -193,21 +271,23 @@ impl Sessions {
 
 /// The messages that a broker keeps for later subscribers (section 3.3.1.3).
 #[derive(Clone, Default, Debug)]
-pub(super) struct Retained(BTreeMap<Arc<str>, Message>);
+pub(super) struct Retained(BTreeMap<Arc<str>, Item>);
 
 impl Retained {
     /// Keeps a message in the place of an earlier one `[MQTT-3.3.1-5]`. An empty one ends that `[MQTT-3.3.1-6]`,
     /// `[MQTT-3.3.1-7]`.
-    pub fn keep(&mut self, message: &Message) {
-        match message.payload.is_empty() {
-            true => self.0.remove(&message.topic),
-            false => self.0.insert(message.topic.clone(), message.clone()),
+    pub fn keep(&mut self, item: &Item) {
+        let topic = &item.message.topic;
+        match item.message.payload.is_empty() {
+            true => self.0.remove(topic),
+            false => self.0.insert(topic.clone(), item.clone()),
         };
     }
 
-    /// Those that a filter matches.
-    pub fn matching<'a>(&'a self, filter: &'a str) -> impl Iterator<Item = &'a Message> {
-        self.0.values().filter(move |message| topic::matches(filter, &message.topic))
+    /// Those that a filter matches and that have not expired.
+    pub fn matching<'a>(&'a self, filter: &'a str, now: Time) -> impl Iterator<Item = &'a Item> {
+        let fresh = self.0.values().filter(move |item| !item.is_expired(now));
+        fresh.filter(move |item| topic::matches(filter, &item.message.topic))
     }
 
     pub fn clear(&mut self) {

@@ -2,7 +2,7 @@
 
 use crate::channel::Streams;
 use crate::delivery::Limit;
-use crate::packet::{Message, PacketId, Version, Violation};
+use crate::packet::{Authentication, Message, PacketId, Properties, Version, Violation};
 use haltere_net::Span;
 use std::sync::Arc;
 
@@ -46,6 +46,15 @@ pub struct ClientConfig {
     pub queue: Limit,
     /// MQTT 3.1.1: whether it says that it is a bridge (mosquitto's `try_private`).
     pub bridge: bool,
+    /// Seconds for which the will waits for the client to come back (MQTT 5).
+    pub will_delay: u32,
+    /// The will's properties (MQTT 5).
+    pub will_properties: Option<Arc<Properties>>,
+    /// The largest packet that it takes, bytes, if that is limited (MQTT 5). Without MQTT 5 it is at most
+    /// [`LARGEST`](crate::codec::LARGEST), too.
+    pub maximum_packet: Option<u32>,
+    /// How it authenticates, if it does so by further packets (MQTT 5).
+    pub authentication: Option<Authentication>,
 }
 
 impl ClientConfig {
@@ -66,6 +75,10 @@ impl ClientConfig {
             batch: None,
             queue: Limit::NONE,
             bridge: false,
+            will_delay: 0,
+            will_properties: None,
+            maximum_packet: None,
+            authentication: None,
         }
     }
 }
@@ -80,15 +93,19 @@ pub enum Event {
     },
     /// The broker has refused the connection with this code.
     Refused(u8),
+    /// The properties of the message that is reported next. A message without any has no such event.
+    Properties(Arc<Properties>),
     /// A message has come.
     Message(Message),
+    /// The broker asks for a further step of authentication, which [`answer`](super::Client::answer) gives.
+    Challenge(bytes::Bytes),
     /// A message of QoS 1 or 2 is delivered to the broker.
     Delivered(PacketId),
     /// The broker's answer to a subscription: a QoS or a code from 0x80 on for each filter.
     Subscribed(Vec<u8>),
     /// The broker's answer to the end of a subscription.
     Unsubscribed,
-    /// A message was dropped: the queue was full, or the session was lost.
+    /// A message was dropped: the queue was full, the session was lost, it has expired, or the broker does not take it.
     Dropped(Message),
     /// The connection is over: the broker has ended it, or has done something wrong.
     Closed(Violation),

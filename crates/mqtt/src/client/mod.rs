@@ -1,13 +1,17 @@
 //! A client: publisher, subscriber, or both.
 
+mod authentication;
 mod config;
 
 pub use config::{Batch, ClientConfig, Event};
 
 use crate::channel::{Channel, Lane, Output};
-use crate::delivery::{Acked, Inbox, Outbox};
+use crate::delivery::{Acked, Inbox, Item, Outbox};
 use crate::lean::push_lean;
-use crate::packet::{Connack, Connect, Message, Packet, PacketId, Step, Subscription, Version, Violation, reason};
+use crate::packet::{
+    Connack, Connect, Message, Packet, PacketId, Properties, Publish, QoS, Step, Subscription, Version, Violation,
+    reason,
+};
 use crate::topic;
 use haltere_net::{Span, Time};
 use mqtt_proto::TopicName;
@@ -52,6 +56,10 @@ pub struct Client {
     pinged: Option<Time>,
     /// When the first message of a batch came.
     batch_since: Option<Time>,
+    /// The keep-alive time of the present connection, s.
+    keep_alive: u16,
+    /// The highest QoS that the broker has, and whether it retains messages.
+    takes: (QoS, bool),
 }
 
 impl Client {
@@ -65,7 +73,7 @@ impl Client {
     pub fn like(config: &Arc<ClientConfig>, client_id: Arc<str>) -> Client {
         Client {
             state: State::Offline,
-            channel: Channel::client(config.version, config.streams, config.topic_alias_maximum),
+            channel: Channel::client(config.version, config.streams, config.maximum_packet, config.topic_alias_maximum),
             outbox: Outbox::new(config.window, config.queue),
             inbox: Inbox::default(),
             asked: BTreeMap::new(),
@@ -76,6 +84,8 @@ impl Client {
             batch_since: None,
             config: config.clone(),
             client_id,
+            keep_alive: config.keep_alive,
+            takes: (QoS::ExactlyOnce, true),
         }
     }
 
@@ -85,7 +95,10 @@ impl Client {
     /// If the configuration cannot be expressed.
     pub fn open(&mut self, now: Time) -> Result<(), Violation> {
         self.lost();
-        self.channel = Channel::client(self.config.version, self.config.streams, self.config.topic_alias_maximum);
+        let config = &self.config;
+        self.channel =
+            Channel::client(config.version, config.streams, config.maximum_packet, config.topic_alias_maximum);
+        (self.keep_alive, self.takes) = (config.keep_alive, (QoS::ExactlyOnce, true));
         if self.config.clean {
             self.forget();
         }
@@ -101,6 +114,10 @@ impl Client {
             topic_alias_maximum: config.topic_alias_maximum,
             will: config.will.clone(),
             bridge: config.bridge,
+            will_delay: config.will_delay,
+            will_properties: config.will_properties.clone(),
+            maximum_packet: config.maximum_packet,
+            authentication: config.authentication.clone(),
         };
         self.send_control(&Packet::Connect(Box::new(connect)), now)?;
         if self.config.eager {
@@ -130,12 +147,30 @@ impl Client {
     /// # Errors
     /// If its topic name is not allowed.
     pub fn publish(&mut self, message: Message, now: Time) -> Result<(), Violation> {
+        self.publish_with(message, Properties::default(), now)
+    }
+
+    /// Publishes a message with properties. MQTT 3.1.1 leaves them out.
+    ///
+    /// # Errors
+    /// If its topic name or its response topic is not allowed, or if it has a subscription identifier.
+    pub fn publish_with(&mut self, message: Message, properties: Properties, now: Time) -> Result<(), Violation> {
+        // [MQTT-3.3.2-14]
+        if let Some(topic) = properties.response_topic.as_deref().filter(|topic| TopicName::is_invalid(topic)) {
+            let what = format!("response topic {topic:?}: give one without wildcards");
+            return Err(Violation::new(reason::TOPIC_NAME_INVALID, what));
+        }
+        // [MQTT-3.3.4-6]
+        if properties.subscription.is_some() {
+            return Err(Violation::protocol("a client's message with a subscription identifier: leave it out"));
+        }
         // [MQTT-3.3.2-2], [MQTT-4.7.3-1]
         if message.topic.is_empty() || TopicName::is_invalid(&message.topic) {
             let what = format!("topic name {:?}: give one without wildcards, of 1 to 65535 bytes", message.topic);
             return Err(Violation::new(reason::TOPIC_NAME_INVALID, what));
         }
-        self.events.extend(self.outbox.push(message).map(Event::Dropped));
+        let item = Item { properties: properties.some(), ..Item::new(message, now) };
+        self.events.extend(self.outbox.push(item).map(Event::Dropped));
         self.batch_since.get_or_insert(now);
         self.flush(now)
     }
@@ -178,6 +213,22 @@ impl Client {
     pub fn disconnect(&mut self, now: Time) -> Result<(), Violation> {
         if self.state != State::Offline {
             self.send_control(&Packet::Disconnect(reason::SUCCESS), now)?;
+            self.channel.close();
+            self.lost();
+        }
+        Ok(())
+    }
+
+    /// The same, with another session expiry than that of CONNECT (MQTT 5).
+    ///
+    /// # Errors
+    /// If the session was to end with the connection, and is to outlive it now (section 3.14.2.2.2).
+    pub fn disconnect_for(&mut self, session_expiry: u32, now: Time) -> Result<(), Violation> {
+        if self.config.session_expiry == 0 && session_expiry > 0 {
+            return Err(Violation::protocol("a session expiry in DISCONNECT after none in CONNECT"));
+        }
+        if self.state != State::Offline {
+            self.send_control(&Packet::DisconnectFor(reason::SUCCESS, session_expiry), now)?;
             self.channel.close();
             self.lost();
         }
@@ -227,6 +278,9 @@ impl Client {
         if let Packet::Connack(connack) = packet {
             return self.on_connack(connack, now);
         }
+        if let Packet::Auth(code, said) = packet {
+            return self.on_auth(code, *said);
+        }
         if self.state != State::Online {
             // [MQTT-3.2.0-1]
             return Err(Violation::protocol("the broker's first packet is not CONNACK"));
@@ -241,6 +295,9 @@ impl Client {
                 };
                 let taken = self.inbox.on_publish(&publish, maximum)?;
                 if taken.new {
+                    if let Some(properties) = publish.properties {
+                        push_lean(&mut self.events, Event::Properties(properties));
+                    }
                     push_lean(&mut self.events, Event::Message(publish.message));
                 }
                 self.reply(lane, taken.reply, now)
@@ -290,9 +347,14 @@ impl Client {
             // [MQTT-3.2.2-4]
             return Err(Violation::protocol("CONNACK with a session after Clean Start"));
         }
+        self.check_method(connack.authentication.as_ref())?;
         self.state = State::Online;
         self.outbox.set_window(self.config.window.min(connack.receive_maximum));
         self.channel.set_given_maximum(connack.topic_alias_maximum);
+        self.channel.set_peer_largest(connack.maximum_packet);
+        // [MQTT-3.1.2-21], [MQTT-3.2.2-21]
+        self.keep_alive = connack.keep_alive.unwrap_or(self.config.keep_alive);
+        self.takes = (connack.maximum_qos, connack.retains);
         if let Some(id) = connack.assigned_client_id {
             self.client_id = id;
         }
@@ -301,9 +363,9 @@ impl Client {
             self.forget();
         }
         push_lean(&mut self.events, Event::Connected { session_present: connack.session_present });
-        for packet in self.outbox.resume() {
+        for packet in self.outbox.resume(now) {
             match packet {
-                Packet::Publish(publish) => self.channel.publish(publish)?,
+                Packet::Publish(publish) => self.send_message(publish)?,
                 other => self.send_control(&other, now)?,
             }
         }
@@ -340,14 +402,30 @@ impl Client {
 
     /// Sends the messages that may be sent now.
     fn flush(&mut self, now: Time) -> Result<(), Violation> {
-        let early = self.state == State::Connecting && self.config.eager;
+        // [MQTT-3.1.2-30]
+        let early = self.state == State::Connecting && self.config.eager && self.config.authentication.is_none();
         if self.state != State::Online && !early || self.is_gathering(now) {
             return Ok(());
         }
         self.batch_since = None;
-        while let Some(publish) = self.outbox.poll() {
+        while let Some(publish) = self.outbox.poll(now) {
             self.sent = now;
-            self.channel.publish(publish)?;
+            self.send_message(publish)?;
+        }
+        self.events.extend(self.outbox.take_expired().into_iter().map(Event::Dropped));
+        Ok(())
+    }
+
+    /// Sends a message, unless the broker does not take it `[MQTT-3.2.2-11]`, `[MQTT-3.2.2-14]`, `[MQTT-3.2.2-15]`.
+    fn send_message(&mut self, publish: Publish) -> Result<(), Violation> {
+        let (id, (most, retains)) = (publish.id, self.takes);
+        let refused = match publish.message.qos > most || publish.message.retain && !retains {
+            true => Some(publish.message),
+            false => self.channel.publish(publish)?,
+        };
+        if let Some(message) = refused {
+            self.outbox.abandon(id);
+            self.events.push_back(Event::Dropped(message));
         }
         Ok(())
     }
@@ -379,7 +457,7 @@ impl Client {
             (Some(batch), Some(since)) => since + batch.delay,
             _ => Time::NEVER,
         };
-        let span = Span::from_secs(u64::from(self.config.keep_alive));
+        let span = Span::from_secs(u64::from(self.keep_alive));
         let ping = if span.is_zero() { Time::NEVER } else { self.quiet_since() + span };
         batch.min(ping)
     }
@@ -395,7 +473,7 @@ impl Client {
         if let Err(violation) = self.flush(now) {
             return self.fail(violation, now);
         }
-        let span = Span::from_secs(u64::from(self.config.keep_alive));
+        let span = Span::from_secs(u64::from(self.keep_alive));
         if span.is_zero() || now < self.quiet_since() + span {
             return;
         }

@@ -77,13 +77,9 @@ pub(super) fn decode(first: u8, body: &[u8]) -> Result<Packet, Violation> {
     }
     Ok(match raw {
         Raw::Connect(connect) => Packet::Connect(Box::new(read_connect(connect)?)),
-        Raw::Connack(connack) => Packet::Connack(Connack {
-            session_present: connack.session_present,
-            code: connack.code as u8,
-            receive_maximum: u16::MAX,
-            topic_alias_maximum: 0,
-            assigned_client_id: None,
-        }),
+        Raw::Connack(connack) => {
+            Packet::Connack(Connack { session_present: connack.session_present, ..Connack::new(connack.code as u8) })
+        }
         Raw::Publish(publish) => {
             if publish.topic_name.is_empty() {
                 // [MQTT-4.7.3-1]
@@ -99,6 +95,7 @@ pub(super) fn decode(first: u8, body: &[u8]) -> Result<Packet, Violation> {
                     retain: publish.retain,
                 },
                 alias: None,
+                properties: None,
             })
         }
         Raw::Puback(pid) => Packet::Ack(Step::Puback, id(pid)?, 0),
@@ -147,6 +144,10 @@ fn read_connect(raw: RawConnect) -> Result<Connect, Violation> {
         topic_alias_maximum: 0,
         will,
         bridge: false,
+        will_delay: 0,
+        will_properties: None,
+        maximum_packet: None,
+        authentication: None,
     })
 }
 
@@ -194,10 +195,18 @@ pub(super) fn encode(packet: &Packet, out: &mut Vec<u8>) -> Result<(), Violation
         Packet::Unsuback(id, _) => Raw::Unsuback(pid(*id)?),
         Packet::Pingreq => Raw::Pingreq,
         Packet::Pingresp => Raw::Pingresp,
-        Packet::Disconnect(_) => Raw::Disconnect,
+        Packet::Disconnect(_) | Packet::DisconnectFor(..) => Raw::Disconnect,
+        Packet::Auth(..) => return Err(malformed("MQTT 3.1.1 has no AUTH")),
     };
     let start = out.len();
     out.extend_from_slice(raw.encode().map_err(|e| malformed(e.to_string()))?.as_ref());
+    if let Packet::Suback(_, codes) = packet {
+        // The crate writes the number of a failure's variant, 3, in the place of its code.
+        let first = out.len() - codes.len();
+        for (byte, code) in out[first..].iter_mut().zip(codes) {
+            *byte = QoS::of(*code).map_or(0x80, |qos| qos as u8);
+        }
+    }
     if let Packet::Connect(connect) = packet
         && connect.bridge
         && let Some((header, _)) = frame(&out[start..])?

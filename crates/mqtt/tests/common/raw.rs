@@ -1,5 +1,7 @@
 //! A broker with peers that say whatever a test wants, packet by packet.
 
+#![allow(dead_code, reason = "not every test uses all of it")]
+
 use haltere_mqtt::codec::{Decoder, LARGEST, encode};
 use haltere_mqtt::packet::{Connect, Packet, PacketId, Publish, Step, Subscription};
 use haltere_mqtt::{Broker, BrokerConfig, Connection, Lane, Message, Output, QoS, Streams, Version};
@@ -17,7 +19,7 @@ pub fn text(topic: &str, payload: &str, qos: QoS) -> Message {
 }
 
 pub fn publish(message: Message, number: u16) -> Packet {
-    Packet::Publish(Publish { dup: false, id: PacketId::new(number), message, alias: None })
+    Packet::Publish(Publish { dup: false, id: PacketId::new(number), message, alias: None, properties: None })
 }
 
 pub fn connect(version: Version, client_id: &str) -> Connect {
@@ -31,6 +33,10 @@ pub fn connect(version: Version, client_id: &str) -> Connect {
         topic_alias_maximum: 0,
         will: None,
         bridge: false,
+        will_delay: 0,
+        will_properties: None,
+        maximum_packet: None,
+        authentication: None,
     }
 }
 

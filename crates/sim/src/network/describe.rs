@@ -227,8 +227,8 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
     };
     for flow in &network.flows {
         lead(&flow.ways);
-        if let Some((_, ways)) = &flow.subscriber {
-            lead(ways);
+        if let Some(delivery) = &flow.delivery {
+            lead(&delivery.ways);
         }
     }
     let mut router = Router::new();

@@ -52,12 +52,13 @@ struct BrokerDescription {
 
 impl MqttDescription {
     pub(super) fn new(scenario: &Scenario, flow: usize, path: &FlowPath) -> Option<MqttDescription> {
-        let (mqtt, (subscriber, ways)) = (scenario.flows[flow].mqtt.as_ref()?, path.subscriber.as_ref()?);
+        let (mqtt, to) = (scenario.flows[flow].mqtt.as_ref()?, path.delivery.as_ref()?);
+        let bridged = to.broker != path.server || scenario.brokers.iter().any(|spec| !spec.bridges.is_empty());
         let node = scenario.flows[flow].server.as_ref();
         let broker = mqtt::broker_config(scenario.brokers.iter().find(|spec| Some(&spec.node) == node));
         Some(MqttDescription {
-            subscriber: subscriber.0,
-            ways: ways.iter().map(way).collect(),
+            subscriber: to.subscriber.0,
+            ways: to.ways.iter().map(way).collect(),
             tls: mqtt.tls != Some(false),
             delivery: ContenderDescription::new(mqtt.delivery.as_ref().unwrap_or(&path.contender)),
             broker: BrokerDescription {
@@ -68,7 +69,7 @@ impl MqttDescription {
                 receive_maximum: broker.receive_maximum,
                 topic_alias_maximum: broker.topic_alias_maximum,
             },
-            only_modelled: [("sleep", mqtt.sleep), ("streams", mqtt.streams != MqttStreams::One)]
+            only_modelled: [("sleep", mqtt.sleep), ("streams", mqtt.streams != MqttStreams::One), ("bridges", bridged)]
                 .into_iter()
                 .filter_map(|(name, given)| given.then_some(name))
                 .collect(),
