@@ -158,7 +158,7 @@ impl Channel {
     pub fn on_finished(&mut self, lane: Lane) {
         self.decoders.retain(|(other, decoder)| *other != lane || decoder.waiting() > 0);
         if !lane.ours && lane != self.control {
-            self.write(lane, &[], true);
+            self.write(lane, Vec::new(), true);
         }
     }
 
@@ -196,7 +196,7 @@ impl Channel {
             _ => false,
         };
         let finish = self.streams == Streams::Message && lane.ours && lane != self.control && last;
-        self.write(lane, &bytes, finish);
+        self.write(lane, bytes, finish);
         Ok(())
     }
 
@@ -236,7 +236,7 @@ impl Channel {
         self.send(lane, &Packet::Publish(publish))
     }
 
-    fn write(&mut self, on: Lane, more: &[u8], last: bool) {
+    fn write(&mut self, on: Lane, more: Vec<u8>, last: bool) {
         if self.closed {
             return;
         }
@@ -244,11 +244,11 @@ impl Channel {
             && *lane == on
             && !*finish
         {
-            bytes.extend_from_slice(more);
+            bytes.extend_from_slice(&more);
             *finish = last;
             return;
         }
-        push_lean(&mut self.output, Output::Bytes { lane: on, bytes: more.to_vec(), finish: last });
+        push_lean(&mut self.output, Output::Bytes { lane: on, bytes: more, finish: last });
     }
 
     /// Closes the connection after what was sent.
