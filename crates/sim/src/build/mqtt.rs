@@ -7,6 +7,7 @@ use crate::application::{
 };
 use crate::contender::Contender;
 use crate::contents::Contents;
+use crate::radio::RadioModel;
 use crate::scenario::{Arrival, BrokerSpec, Discard, Mqtt, MqttStreams, MqttVersion, Quantity, Session};
 use crate::tls::Flights;
 use crate::world::{Move, Port, Remote, Spawn, Transports};
@@ -62,6 +63,8 @@ pub(super) struct Clients {
     pub class: u8,
     /// What happens to their addresses.
     pub moves: Vec<Move>,
+    /// The radio of each of them.
+    pub radio: Option<RadioModel>,
 }
 
 impl Clients {
@@ -78,6 +81,7 @@ impl Clients {
             paths: self.paths,
             backups: self.backups,
             moves: self.moves,
+            radio: self.radio,
         })
     }
 }
@@ -138,6 +142,7 @@ impl Brokers {
             class: 0,
             paths: Vec::new(),
             backups: Vec::new(),
+            radio: None,
             moves: Vec::new(),
         })
     }
