@@ -401,6 +401,26 @@ def test_a_timeline_is_the_run_of_the_results_up_to_a_time(tmp_path: Path) -> No
         timeline.timeline(study, of.model_copy(update={"link": "nowhere", "probe": "probe 9"}))
 
 
+def test_a_timeline_of_several_levels_shows_the_window_of_each(tmp_path: Path) -> None:
+    study = Study.parse(TIMED)
+    of = spec.Timeline(name="one", experiment="base", series="ring", until="4s")
+    figure = timeline.timeline(study, of)
+    window, flight = figure.plots
+    assert (
+        [line.label for line in window.lines]
+        == [line.label for line in flight.lines]
+        == [quantities.text(level) for level in ("5p", "20p")]
+    )
+    for above, below in zip(window.lines, flight.lines, strict=True):
+        assert max(value for _, value in above.points) > 0.5 * max(value for _, value in below.points) > 0
+    assert len(timeline.draw_timeline(figure, tmp_path / "one")) == 2
+    one = timeline.timeline(study, of.model_copy(update={"levels": ("20p",)}))
+    assert [len(plot.lines) for plot in one.plots] == [1, 1]
+    for wrong in ({"series": "nothing"}, {"levels": ("7p",)}, {"flow": "flow 9"}):
+        with pytest.raises(data.NotInResultsError):
+            timeline.timeline(study, of.model_copy(update=wrong))
+
+
 def test_boxes_show_quartiles_whiskers_and_what_lies_beyond(tables: Tables, tmp_path: Path) -> None:
     one = boxes.spread([1.0, 2.0, 3.0, 4.0, 100.0])
     assert (one.first, one.median, one.third) == (2.0, 3.0, 4.0)

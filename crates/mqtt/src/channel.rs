@@ -167,7 +167,7 @@ impl Channel {
     pub fn on_finished(&mut self, lane: Lane) {
         self.decoders.retain(|(other, decoder)| *other != lane || decoder.waiting() > 0);
         if !lane.ours && lane != self.control {
-            self.write(lane, &[], true);
+            self.write(lane, Vec::new(), true);
         }
     }
 
@@ -220,7 +220,7 @@ impl Channel {
             _ => false,
         };
         let finish = self.streams == Streams::Message && lane.ours && lane != self.control && last;
-        self.write(lane, &bytes, finish);
+        self.write(lane, bytes, finish);
         Ok(true)
     }
 
@@ -272,7 +272,7 @@ impl Channel {
         Ok(Some(Message { topic: name, ..publish.message }))
     }
 
-    fn write(&mut self, on: Lane, more: &[u8], last: bool) {
+    fn write(&mut self, on: Lane, more: Vec<u8>, last: bool) {
         if self.closed {
             return;
         }
@@ -280,11 +280,11 @@ impl Channel {
             && *lane == on
             && !*finish
         {
-            bytes.extend_from_slice(more);
+            bytes.extend_from_slice(&more);
             *finish = last;
             return;
         }
-        push_lean(&mut self.output, Output::Bytes { lane: on, bytes: more.to_vec(), finish: last });
+        push_lean(&mut self.output, Output::Bytes { lane: on, bytes: more, finish: last });
     }
 
     /// Closes the connection after what was sent.

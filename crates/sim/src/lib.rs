@@ -14,6 +14,7 @@ pub mod http;
 pub mod middlebox;
 pub mod network;
 pub mod page;
+pub mod radio;
 pub mod recorder;
 pub mod result;
 mod run;

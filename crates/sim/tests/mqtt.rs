@@ -325,3 +325,52 @@ fn a_publisher_notices_that_its_connection_is_dead() {
         }
     }
 }
+
+/// A publisher on LTE, a message of QoS 1 a minute for 20 minutes.
+fn metered(mqtt: Value) -> Value {
+    let mut about = json!({ "interval": "60s", "qos": 1, "keep_alive": "0s" });
+    about.as_object_mut().unwrap().extend(mqtt.as_object().unwrap().clone());
+    let mut scenario = scenario("tcp/cubic", slow(), about);
+    scenario["flows"][0]["radio"] = json!("lte");
+    scenario
+}
+
+#[test]
+fn the_radio_of_a_publisher_is_on_for_each_message_and_for_keep_alive() {
+    let plain = row(&metered(json!({})));
+    // Promotion and tail of one message, 260 ms and 11.576 s, and as much for the handshake, which ends with the first message;
+    // the exchange itself takes a few round trips.
+    let on = number(&plain, "radio_on_s");
+    assert!((20.0 * 11.8..20.0 * 12.2).contains(&on), "{plain}");
+    assert_eq!(plain["radio_promotions"], 20);
+    assert!((number(&plain, "radio_on_per_message_s") - on / 20.0).abs() < 1e-9);
+    // PINGREQ every 10 s comes before the tail is over.
+    let kept = row(&metered(json!({ "keep_alive": "10s" })));
+    assert_eq!(kept["radio_promotions"], 1, "{kept}");
+    assert!(number(&kept, "radio_on_s") > 19.0 * 60.0);
+    for name in ["radio_energy_estimate_j", "radio_bytes"] {
+        assert!(number(&kept, name) > 1.2 * number(&plain, name), "{name}: {kept} {plain}");
+    }
+}
+
+#[test]
+fn each_publisher_has_a_radio_and_a_run_does_not_depend_on_it() {
+    let one = row(&metered(json!({})));
+    let three = row(&metered(json!({ "publishers": 3 })));
+    assert_eq!(three["radio_promotions"], 60);
+    assert!((number(&three, "radio_on_s") / number(&one, "radio_on_s") - 3.0).abs() < 0.01);
+    let mut without = metered(json!({}));
+    without["flows"][0].as_object_mut().unwrap().remove("radio");
+    let without = row(&without);
+    for (name, value) in without.as_object().unwrap() {
+        assert_eq!(&one[name], value, "{name}");
+    }
+    assert!(without.get("radio_on_s").is_none());
+}
+
+/// Each message has a connection of its own, with handshakes: three round trips more over TCP, but no longer tail.
+#[test]
+fn a_publisher_that_sleeps_between_messages_has_one_radio_over_all_its_connections() {
+    let row = row(&metered(json!({ "sleep": true })));
+    assert_eq!((&row["messages_delivered"], &row["radio_promotions"]), (&json!(20), &json!(20)), "{row}");
+}

@@ -151,6 +151,7 @@ fn spawn(node: NodeId, application: Box<dyn Application>, maker: Maker) -> Spawn
         class: 0,
         paths: Vec::new(),
         backups: Vec::new(),
+        radio: None,
         moves: Vec::new(),
     }
 }
@@ -291,6 +292,7 @@ fn a_path_that_does_not_exist_is_an_error() {
         class: 0,
         paths: Vec::new(),
         backups: Vec::new(),
+        radio: None,
         moves: Vec::new(),
         node: a,
         application: Box::new(Device::new(remote, Span::ZERO, 1)),
@@ -425,6 +427,7 @@ fn two_links(crossed: bool, abandon: Option<u64>) -> World {
         class: 0,
         paths: Vec::new(),
         backups: Vec::new(),
+        radio: None,
         moves: Vec::new(),
         node,
         application,

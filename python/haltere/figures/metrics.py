@@ -115,6 +115,38 @@ _ALL = (
         "MQTT: the longest time that a message took on its way to the subscriber's application.",
     ),
     Metric(
+        "radio_on",
+        "Radio on, for each message",
+        "s",
+        "flows",
+        "radio_on_per_message_s",
+        1.0,
+        "lower",
+        "MQTT: how long the publishers' radios were on, divided by the messages delivered.",
+    ),
+    Metric(
+        "radio_energy",
+        "Estimated radio energy, for each message",
+        "J",
+        "flows",
+        "radio_energy_estimate_per_message_j",
+        1.0,
+        "lower",
+        "MQTT: roughly the energy of the publishers' radios, divided by the messages delivered. An estimate from "
+        "measurements of a phone of 2011.",
+    ),
+    Metric(
+        "radio_bytes",
+        "Bytes over the radio, for each message",
+        "B",
+        "flows",
+        "radio_bytes_per_message",
+        1.0,
+        "lower",
+        "MQTT: bytes of the packets that the publishers sent and received, IP headers included, divided by the "
+        "messages delivered.",
+    ),
+    Metric(
         "message_loss",
         "Messages lost",
         "%",

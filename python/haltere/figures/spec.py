@@ -126,7 +126,11 @@ class Points(_Figure):
 
 
 class Timeline(_Part):
-    """One run over time, of the treatment at `where`: the RTT of `probe`, and what the stages of `link` hold."""
+    """One run over time, of the treatment at `where`: the RTT of `probe`, and what the stages of `link` hold.
+
+    With `series`, a factor that `where` does not name, one run for each of its `levels` (at most three; all, if none
+    are given) instead: congestion window and bytes in flight of `flow`, a line a level.
+    """
 
     name: FigureName
     experiment: str
@@ -135,6 +139,9 @@ class Timeline(_Part):
     until: Annotated[str, AfterValidator(_a_time)] = "60s"
     probe: str = "probe 0"
     link: str = "bottleneck down"
+    series: str = ""
+    levels: Annotated[tuple[str, ...], Field(max_length=3)] = ()
+    flow: str = "flow 0"
     title: str = ""
     source: str = ""
 

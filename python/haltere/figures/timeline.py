@@ -1,4 +1,8 @@
-"""One run on one time axis in a study's report: the RTT of a probe above, what the stages of a link hold below."""
+"""Single runs on one time axis in a study's report.
+
+Of one run, the RTT of a probe above and what the stages of a link hold below; of one run for each level of a factor,
+the congestion window of a flow above and its bytes in flight below.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,8 @@ from haltere.figures.spec import Timeline
 from haltere.figures.trace import thin
 from haltere.study import Run, Study
 
+_WINDOW = (("cwnd", "congestion window (kB)"), ("bytes_in_flight", "bytes in flight (kB)"))
+_COLOURS = ("first", "second", "ink")
 _STAGES = (("qdisc_packets", "queue discipline", "first"), ("ring_packets", "ring", "second"))
 
 
@@ -38,16 +44,61 @@ def timeline(study: Study, spec: Timeline) -> TimelineFigure:
     A run of the model is a function of its scenario, seed and replication, so this is the run of the results, up to
     `spec.until`. Raises `NotInResultsError` if the study has no such run, or not in the model.
     """
-    run = _run(study, spec)
+    end = quantities.value(spec.until) or 0.0
+    x = Axis("time (s)", 0.0, end)
+    plots = _window(study, spec, x) if spec.series else _stages(study, spec, x)
+    title = spec.title or levels_text(list(spec.where), list(spec.where.values()))
+    return TimelineFigure(spec, title, tuple(plots))
+
+
+Series = Mapping[tuple[str, str], Mapping[str, Any]]
+"""What a run recorded, by whose it is and its name."""
+
+
+def record(study: Study, experiment: str, where: Mapping[str, str], replication: int, until: str) -> Series:
+    """Run what a study has at `where` once more, up to a time, and return all that it recorded.
+
+    Raises `NotInResultsError` if the study has no such run in the model.
+    """
+    run = _run(study, experiment, where, replication)
     scenario: dict[str, Any] = json.loads(run.scenario_json)
     scenario.pop("time_limit", None)
-    end = quantities.value(spec.until) or 0.0
-    scenario["duration"] = spec.until
-    if (quantities.value(str(scenario.get("measure_from", "0s"))) or 0.0) >= end:
+    scenario["duration"] = until
+    if (quantities.value(str(scenario.get("measure_from", "0s"))) or 0.0) >= (quantities.value(until) or 0.0):
         scenario.pop("measure_from", None)
     traced = core.trace(json.dumps(scenario), run.seed, run.replication)
-    by_name = {(one["who"], one["name"]): one for one in traced["series"]}
-    x = Axis("time (s)", 0.0, end)
+    return {(one["who"], one["name"]): one for one in traced["series"]}
+
+
+def _window(study: Study, spec: Timeline, x: Axis) -> list[Plot]:
+    levels: Sequence[str] = spec.levels
+    if not levels and spec.experiment in study.file.experiments:
+        found = [treatment.levels.get(spec.series) for treatment in study.select([spec.experiment])]
+        levels = list(dict.fromkeys(level for level in found if level is not None))
+    if not 0 < len(levels) <= len(_COLOURS):
+        message = f"{len(levels)} levels of {spec.series!r}: name one to {len(_COLOURS)} of them in levels"
+        raise NotInResultsError(message)
+    recorded = {
+        level: record(study, spec.experiment, {**spec.where, spec.series: level}, spec.replication, spec.until)
+        for level in levels
+    }
+    plots = []
+    for name, label in _WINDOW:
+        lines = [
+            Line(quantities.text(level), colour, _points(series[spec.flow, name], x.high, 1e-3), steps=True)
+            for colour, (level, series) in zip(_COLOURS, recorded.items(), strict=False)
+            if (spec.flow, name) in series
+        ]
+        if not lines:
+            message = f"the runs record no {name} of {spec.flow}"
+            raise NotInResultsError(message)
+        plots.append(_plot(spec, name, label, x, lines))
+    return plots
+
+
+def _stages(study: Study, spec: Timeline, x: Axis) -> list[Plot]:
+    by_name = record(study, spec.experiment, spec.where, spec.replication, spec.until)
+    end = x.high
     plots = []
     rtt = by_name.get((spec.probe, "rtt"))
     if rtt is not None:
@@ -63,19 +114,18 @@ def timeline(study: Study, spec: Timeline) -> TimelineFigure:
     if not plots:
         message = f"the run records neither {spec.probe} nor the stages of {spec.link}"
         raise NotInResultsError(message)
-    title = spec.title or levels_text(list(spec.where), list(spec.where.values()))
-    return TimelineFigure(spec, title, tuple(plots))
+    return plots
 
 
-def _run(study: Study, spec: Timeline) -> Run:
-    if spec.experiment in study.file.experiments:
-        for run in study.runs(experiments=[spec.experiment]):
+def _run(study: Study, experiment: str, where: Mapping[str, str], replication: int) -> Run:
+    if experiment in study.file.experiments:
+        for run in study.runs(experiments=[experiment]):
             levels = run.treatment.levels
-            same = all(name in levels and quantities.same(levels[name], of) for name, of in spec.where.items())
-            if same and run.replication == spec.replication and run.fidelity == "model":
+            same = all(name in levels and quantities.same(levels[name], of) for name, of in where.items())
+            if same and run.replication == replication and run.fidelity == "model":
                 return run
-    sought = ", ".join(f"{factor} {level}" for factor, level in spec.where.items())
-    message = f"no run of experiment {spec.experiment} in the model at {sought}"
+    sought = ", ".join(f"{factor} {level}" for factor, level in where.items())
+    message = f"no run of experiment {experiment} in the model at {sought}"
     raise NotInResultsError(message)
 
 

@@ -26,6 +26,16 @@ MESSAGES: dict[str, pl.DataType] = {
     "delivery_max_s": pl.Float64(),
 }
 """The columns of flows with MQTT, null for others."""
+RADIO: dict[str, pl.DataType] = {
+    "radio_on_s": pl.Float64(),
+    "radio_promotions": pl.Int64(),
+    "radio_energy_estimate_j": pl.Float64(),
+    "radio_bytes": pl.Int64(),
+    "radio_on_per_message_s": pl.Float64(),
+    "radio_energy_estimate_per_message_j": pl.Float64(),
+    "radio_bytes_per_message": pl.Float64(),
+}
+"""The columns of flows with a radio, null for others."""
 FLOW: dict[str, pl.DataType] = {
     "flow": pl.Int64(),
     "contender": pl.String(),
@@ -59,6 +69,7 @@ FLOW: dict[str, pl.DataType] = {
     "timeouts": pl.Int64(),
     "min_rtt_s": pl.Float64(),
     "mean_rtt_s": pl.Float64(),
+    **RADIO,
     **MESSAGES,
     "objects_s": pl.List(pl.Float64()),
     "status": pl.String(),

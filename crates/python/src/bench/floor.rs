@@ -66,6 +66,7 @@ impl Floor {
                 class: 0,
                 paths: Vec::new(),
                 backups: Vec::new(),
+                radio: None,
                 moves: Vec::new(),
                 node,
                 application,

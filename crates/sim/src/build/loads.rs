@@ -65,6 +65,7 @@ pub(super) fn spawns(load: &Load, between: &Between, connection: u32, stream: &S
             class: 0,
             paths: Vec::new(),
             backups: Vec::new(),
+            radio: None,
             moves: Vec::new(),
         },
         Spawn {
@@ -77,6 +78,7 @@ pub(super) fn spawns(load: &Load, between: &Between, connection: u32, stream: &S
             class: 0,
             paths: Vec::new(),
             backups: Vec::new(),
+            radio: None,
             moves: Vec::new(),
         },
     ]

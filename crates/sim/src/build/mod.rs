@@ -22,7 +22,7 @@ use crate::contender::{Contender, Transport};
 use crate::fidelity::{Fidelity, Subject};
 use crate::network::{DeliveryPath, FlowPath, Network, Way, network};
 use crate::recorder::{self, Files, Recorder};
-use crate::scenario::{Flow, Load, Probe, Scenario, ScenarioError};
+use crate::scenario::{Flow, Load, Probe, RadioKind, Scenario, ScenarioError};
 use crate::stack::Past;
 use crate::world::{Port, Process, ProcessId, Remote, Spawn, World};
 use endpoints::{Worker, udp_payload};
@@ -210,7 +210,7 @@ pub(crate) fn build(
             worker: worker.clone(),
             streams: *streams,
         };
-        let (port, class) = (Port(i as u32), flow.tos.unwrap_or(0) >> 2);
+        let (port, class, radio) = (Port(i as u32), flow.tos.unwrap_or(0) >> 2, flow.radio.map(RadioKind::model));
         starts.push(start);
         if let (Some(mqtt), Some(DeliveryPath { broker: to, subscriber, ways: its_ways })) = (&flow.mqtt, path.delivery)
         {
@@ -238,14 +238,17 @@ pub(crate) fn build(
                 backups: its_ways.iter().map(|way| way.backup).collect(),
                 class,
                 moves: Vec::new(),
+                radio: None,
             };
             let (broker, connection) = (Remote { address, port }, i as u32);
             let publishers =
-                Clients { node: client, at: server, kit, broker, connection, start, paths, backups, class, moves };
+                Clients { node: client, at: server, kit, broker, connection, start, paths, backups, class, moves, radio };
             let dice = streams.named(&format!("flow {i}/messages"));
             spawns.extend(brokers.flow((i as u32, mqtt), [subscriber, publishers], &dice).map_err(wrong)?);
             continue;
         }
+        // The process that sends is on the client's host then.
+        let up = flow.direction == crate::scenario::Way::Up;
         let talk = Talk::of(flow, &kit.contender);
         let maker = |role| Maker::new(kit.clone(), role).map_err(wrong);
         spawns.push(Spawn {
@@ -259,6 +262,7 @@ pub(crate) fn build(
             paths,
             backups,
             moves,
+            radio: radio.filter(|_| !up),
         });
         spawns.push(Spawn {
             node: server,
@@ -270,6 +274,7 @@ pub(crate) fn build(
             class,
             paths: Vec::new(),
             backups: Vec::new(),
+            radio: radio.filter(|_| up),
             moves: Vec::new(),
         });
     }

@@ -9,6 +9,7 @@ use crate::application::{
 use crate::contender::Contender;
 use crate::contents::Contents;
 use crate::network::Between;
+use crate::radio::RadioModel;
 use crate::scenario::{
     Arrival, BridgeSpec, BridgeWay, BrokerSpec, Discard, Mqtt, MqttStreams, MqttVersion, Quantity, Scenario, Session,
 };
@@ -74,6 +75,8 @@ pub(super) struct Clients {
     pub class: u8,
     /// What happens to their addresses.
     pub moves: Vec<Move>,
+    /// The radio of each of them.
+    pub radio: Option<RadioModel>,
 }
 
 impl Clients {
@@ -90,6 +93,7 @@ impl Clients {
             paths: self.paths,
             backups: self.backups,
             moves: self.moves,
+            radio: self.radio,
         })
     }
 }
@@ -214,6 +218,7 @@ impl Brokers {
             class: 0,
             paths: Vec::new(),
             backups: Vec::new(),
+            radio: None,
             moves: Vec::new(),
         })
     }

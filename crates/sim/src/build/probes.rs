@@ -88,6 +88,7 @@ pub(super) fn spawns(
             class: 0,
             paths: Vec::new(),
             backups: Vec::new(),
+            radio: None,
             moves: Vec::new(),
         },
         Spawn {
@@ -100,6 +101,7 @@ pub(super) fn spawns(
             class: 0,
             paths: Vec::new(),
             backups: Vec::new(),
+            radio: None,
             moves: Vec::new(),
         },
     ])

@@ -4,6 +4,7 @@ mod cells;
 mod loads;
 mod messages;
 mod probes;
+mod radio;
 mod summary;
 
 use crate::recorder::Carried;
@@ -13,6 +14,7 @@ use haltere_transport::reordering::{Reordering, THRESHOLD};
 pub use loads::LoadResult;
 pub use messages::{MessagesResult, SeenMessages};
 pub use probes::{ProbeResult, Seen};
+pub use radio::RadioResult;
 use serde::Serialize;
 pub(crate) use summary::Baseline;
 
@@ -115,6 +117,9 @@ pub struct FlowResult {
     pub mean_rtt_s: Option<f64>,
     /// Time from the client's connect until each object of a page was complete, s; null for an object that was not.
     pub objects_s: Option<Vec<Option<f64>>>,
+    /// What the radio of its client, or of its publishers, did, if it has one.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub radio: Option<RadioResult>,
     /// What became of its messages, with MQTT.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub messages: Option<MessagesResult>,

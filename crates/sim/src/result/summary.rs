@@ -1,6 +1,6 @@
 //! Makes the result of a world that has run.
 
-use super::{FlowResult, LinkResult, MessagesResult, RunResult};
+use super::{FlowResult, LinkResult, MessagesResult, RadioResult, RunResult};
 use crate::application::{Fetch, Report};
 use crate::build::{FlowEnds, Owner, Run};
 use crate::scenario::Way;
@@ -118,6 +118,9 @@ impl Run {
         };
         let reason = progress.failed.or(refused);
         let messages = seen.as_deref().map(|seen| MessagesResult::new(seen, baseline.from));
+        let delivered = messages.as_ref().map(|messages| messages.messages_delivered);
+        let device = if flow.mqtt.is_some() || flow.direction == Way::Up { server } else { client };
+        let radio = device.radio(self.world.now());
         let undelivered = messages.as_ref().and_then(|seen| seen.error(self.delivered_qos[i], measured.is_none()));
         // A flow with several publishers has the mean of their times.
         let handshake = seen.as_deref().filter(|seen| !seen.handshakes.is_empty()).map(|seen| {
@@ -166,6 +169,7 @@ impl Run {
             timeouts: sender.timeouts,
             min_rtt_s: sender.min_rtt.map(Span::as_secs_f64),
             mean_rtt_s: sender.mean_rtt().map(Span::as_secs_f64),
+            radio: radio.map(|usage| RadioResult::new(usage, delivered)),
             messages,
             objects_s: objects.map(|o| o.into_iter().map(since_start).collect()),
             status: if error.is_some() { "failed" } else { "ok" },

@@ -7,6 +7,7 @@ use super::{Scenario, ScenarioError, error};
 use crate::ack::AckSpec;
 use crate::contender::{Contender, Switch};
 use crate::page::Page;
+use crate::radio::RadioModel;
 use haltere_net::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,10 +70,34 @@ pub struct Flow {
     /// A network address translator (NAT) in front of the client gives its packets another port or address, at these times.
     #[serde(default)]
     pub rebind: Option<Vec<Rebind>>,
+    /// The radio of the client's host, with MQTT that of each publisher: the results say how long it was on, and roughly what
+    /// energy it took. The run does not depend on it.
+    #[serde(default)]
+    pub radio: Option<RadioKind>,
     /// The type-of-service byte of its packets, both ways, without the two ECN bits (default 0). Queues with bands, such
     /// as `pfifo_fast`, choose the band by it: 16 is "minimise delay", 8 "maximise throughput" (RFC 1349).
     #[serde(default)]
     pub tos: Option<u8>,
+}
+
+/// The kinds of radios.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RadioKind {
+    /// LTE, with discontinuous reception.
+    Lte,
+    /// Wi-Fi in power save mode.
+    Wifi,
+}
+
+impl RadioKind {
+    /// Its states and what they draw.
+    pub const fn model(self) -> RadioModel {
+        match self {
+            RadioKind::Lte => RadioModel::LTE,
+            RadioKind::Wifi => RadioModel::WIFI,
+        }
+    }
 }
 
 /// The client of a flow moves to another of its addresses.

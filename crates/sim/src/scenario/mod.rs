@@ -18,7 +18,7 @@ pub use cell::{
     Access, CategorySpec, CellDirection, CellSpec, EdcaSpec, RadioSpec, Retries, StandardName, StationSpec, Stations,
     Unlimited,
 };
-pub use flow::{App, Flow, Migrate, Rebind, Renewed, Way};
+pub use flow::{App, Flow, Migrate, RadioKind, Rebind, Renewed, Way};
 pub use link::{
     CellularSpec, Course, DelaySpec, DelayTable, DirectionSpec, Distribution, JitterSpec, JitterTable, LinkSpec,
     LossName, LossSpec, LossTable, OrbitName, OutagePeriod, OutageSpec, OutageTable, PacketsInOutage, RateSpec,

@@ -24,6 +24,7 @@ pub use rebinding::{Change, Move};
 pub use sockets::{SocketId, Sockets, Transports};
 pub use tables::{Port, Remote};
 
+use crate::radio::Toward;
 use crate::recorder::Recorder;
 use crate::schedule::Schedule;
 use haltere_net::element::{AnyElement, Element, Port as Entry};
@@ -243,6 +244,7 @@ impl World {
         }
         let mut cx = context(self.now, self.elements.len() as u32 + end.process, &mut self.recorder);
         let table = &mut self.processes[process].table;
+        table.note_on_radio(end.socket, Toward::Device, packet.len, self.now);
         if let Some(socket) = table.get_mut(end.socket) {
             let path = usize::from(packet.path.0);
             if !matches!(socket.paths.get(path), Some(Some(_))) {
@@ -354,6 +356,7 @@ impl World {
                 }
                 recorder.sent(process as u32, self.now, &packet);
             }
+            p.table.note_on_radio(id, Toward::Network, packet.len, self.now);
             p.table.has_sent(id);
             self.injected += 1;
             self.offer(path.first, packet);

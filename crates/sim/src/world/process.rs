@@ -4,6 +4,7 @@ use super::rebinding::{Change, Move};
 use super::sockets::{SocketId, SocketTable, Sockets, Transports};
 use super::tables::{Port, Tables};
 use crate::application::{Application, Report};
+use crate::radio::{RadioModel, Radios, Usage};
 use haltere_net::topology::NodeId;
 use haltere_net::{Address, ConnectionId, Cx, PathId, Time};
 use haltere_transport::{CloseReason, Event, Stats};
@@ -37,6 +38,8 @@ pub struct Spawn {
     pub backups: Vec<bool>,
     /// What happens to its addresses, in the order of time.
     pub moves: Vec<Move>,
+    /// The radio of its devices, if it is asked for what they do.
+    pub radio: Option<RadioModel>,
 }
 
 /// A process of a run.
@@ -58,9 +61,10 @@ pub struct Process {
 
 impl Process {
     pub(super) fn new(spawn: Spawn) -> Process {
-        let Spawn { node, application, transports, start, connection, class, paths, backups, moves, .. } = spawn;
+        let Spawn { node, application, transports, start, connection, class, paths, backups, moves, radio, .. } = spawn;
         let alarm = application.alarm();
-        let table = SocketTable::new(transports, connection);
+        let mut table = SocketTable::new(transports, connection);
+        table.radios = radio.map(|model| Box::new(Radios::new(model)));
         let (moves, present) = (VecDeque::from(moves), PathId(0));
         let mut process =
             Process { node, application, table, start, due: Time::NEVER, alarm, class, paths, backups, moves, present };
@@ -216,6 +220,11 @@ impl Process {
     /// What its connections to a port counted together.
     pub fn stats_at(&self, port: Port) -> Stats {
         self.table.stats_at(port)
+    }
+
+    /// What the radios of its devices have done up to a time, if it has any.
+    pub fn radio(&self, until: Time) -> Option<Usage> {
+        self.table.radios.as_ref().map(|radios| radios.usage(until))
     }
 
     /// The sockets it has now.

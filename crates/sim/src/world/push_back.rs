@@ -6,6 +6,7 @@
 
 use super::tables::Hop;
 use super::{World, context};
+use crate::radio::Toward;
 use haltere_net::Packet;
 use haltere_net::element::{Admission, Credit, Element};
 use haltere_transport::{Body, Role};
@@ -29,6 +30,9 @@ impl World {
         }
         let mut cx = context(self.now, me, &mut self.recorder);
         let table = &mut self.processes[process].table;
+        if admission != Admission::Refused {
+            table.note_on_radio(id, Toward::Network, bytes as u32, self.now);
+        }
         table.has_sent(id);
         let Some(socket) = table.get_mut(id) else { return };
         let held = socket.charge(path, bytes);

@@ -2,6 +2,7 @@
 
 use super::socket::{Socket, SocketPath};
 use super::tables::{Port, Remote, SocketRef, Tables};
+use crate::radio::{Radios, Toward};
 use crate::schedule::Schedule;
 use haltere_net::topology::NodeId;
 use haltere_net::{Address, ConnectionId, Cx, FlowKey, PathId, Time};
@@ -39,6 +40,8 @@ pub(super) struct SocketTable {
     made: u32,
     /// What released sockets had counted, by the port of their connection.
     released: BTreeMap<Port, Stats>,
+    /// The radios of the process's devices, if it is asked for what they do.
+    pub radios: Option<Box<Radios>>,
 }
 
 impl SocketTable {
@@ -54,6 +57,7 @@ impl SocketTable {
             first,
             made: 0,
             released: BTreeMap::new(),
+            radios: None,
         }
     }
 
@@ -130,6 +134,14 @@ impl SocketTable {
     #[inline]
     pub fn has_sent(&mut self, id: u32) {
         self.turn = id;
+    }
+
+    /// A packet of a socket is on the air, if the process's devices have radios.
+    #[inline]
+    pub fn note_on_radio(&mut self, id: u32, way: Toward, bytes: u32, now: Time) {
+        if let Some(radios) = &mut self.radios {
+            radios.on_packet(id, way, bytes, now);
+        }
     }
 
     /// The next news of a socket.
@@ -268,6 +280,13 @@ impl Sockets<'_> {
             made.endpoint.connect(cx);
         }
         Ok(socket)
+    }
+
+    /// The packets of a socket are those of one of the process's devices, by its number: each has a radio.
+    pub fn set_device(&mut self, socket: SocketId, device: u32) {
+        if let Some(radios) = &mut self.table.radios {
+            radios.give(socket.0, device);
+        }
     }
 
     /// Takes up another path of a connection, between two addresses. It carries data once the peer has answered on it.

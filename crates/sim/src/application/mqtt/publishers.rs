@@ -171,10 +171,16 @@ impl Publishers {
         if publisher.device.again <= now
             && let Some(socket) = publisher.device.connect(sockets, cx)
         {
-            self.by_socket.insert(socket, i);
+            self.opened(socket, i, sockets);
         }
         self.hear(i, now);
         self.set_timer(i);
+    }
+
+    /// A publisher has opened a connection.
+    fn opened(&mut self, socket: SocketId, i: u32, sockets: &mut Sockets<'_>) {
+        sockets.set_device(socket, i);
+        self.by_socket.insert(socket, i);
     }
 
     /// Takes what has happened to a publisher's client.
@@ -247,7 +253,7 @@ impl Application for Publishers {
                 self.by_socket.remove(&socket);
             }
             if let Some(socket) = opened {
-                self.by_socket.insert(socket, i);
+                self.opened(socket, i, sockets);
             }
             self.go_on(i, sockets, cx);
         }

@@ -146,10 +146,13 @@ impl Wire {
                 self.framing.contents.write(place, bytes);
             }
         } else {
-            for record in bytes.chunks(RECORD_MAX as usize) {
-                let size = seal.records(record.len() as u64);
-                self.framing.contents.write_sealed(place, size, Content::Data(record.to_vec()));
+            let mut rest = bytes;
+            while !rest.is_empty() {
+                let later = rest.split_off(rest.len().min(RECORD_MAX as usize));
+                let size = seal.records(rest.len() as u64);
+                self.framing.contents.write_sealed(place, size, Content::Data(rest));
                 connection.write(stream, size);
+                rest = later;
             }
         }
         if finish && self.framing.streams {
