@@ -75,7 +75,7 @@ def test_an_answer_that_fails_is_told_and_the_report_is_written(folder: Path, ha
     (folder / "small/claims.py").write_text(f"{HEAD}{GOOD}\n@answer\ndef said(tables):\n    raise ValueError('oh')\n")
     done = haltere("report", "results", "--study", "small")
     assert done.returncode == 3
-    assert "small/claims.py:9: ValueError: oh" in done.stderr
+    assert "small/claims.py:11: ValueError: oh" in done.stderr
     assert "The answer could not be written." in (folder / "results/report.html").read_text(encoding="utf-8")
 
 

@@ -19,7 +19,7 @@ from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.plots import COLOURS
 from haltere.figures.spec import FigureList
 from haltere.figures.tables import Tables
-from haltere.report import topology, treatments
+from haltere.report import constant, topology, treatments
 from haltere.report.findings import Findings, tables_of
 from haltere.results import Results
 from haltere.scenario import merge
@@ -61,6 +61,7 @@ class Design:
     runs: int
     failed: int
     drawing: str
+    constant: Sequence[tuple[str, str]]
 
 
 def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findings) -> tuple[str, set[Path]]:
@@ -92,6 +93,7 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     )
     templates.filters["level"] = quantities.text
     templates.filters["look"] = look
+    templates.filters["count_of"] = lambda count, noun: f"{count} {noun}{'' if count == 1 else 's'}"
     templates.filters["css_name"] = css_name
     templates.filters["value_text"] = screen.value_text
     templates.filters["point_rows"] = points.table
@@ -101,7 +103,7 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     drawn = {figures_dir / file.name for one in shown for file in one.downloads}
     page = templates.get_template("report.html.j2").render(
         manifest=manifest,
-        study=manifest["study"],
+        study={"rules": "", **manifest["study"]},
         fidelities=manifest.get("fidelities", ["model"]),
         kernels=manifest.get("kernels", {}),
         paths=manifest.get("paths", {}),
@@ -227,7 +229,17 @@ def _designs(results: Results, factors: Mapping[str, topology.Factors], words: F
         failed = runs.filter(pl.col("status") != "ok").height
         title = one.get("title") or name
         designs.append(
-            Design(name, title, one.get("design", ""), rows, one.get("treatments", 0), runs.height, failed, drawing)
+            Design(
+                name,
+                title,
+                one.get("design", ""),
+                rows,
+                one.get("treatments", 0),
+                runs.height,
+                failed,
+                drawing,
+                constant.fields(scenarios.get(name, {})),
+            )
         )
     return designs
 
