@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
+import os
+import signal
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -21,7 +25,8 @@ from haltere.cli import compare as shown
 from haltere.cli.options import takes
 from haltere.comparison import measure
 from haltere.conditions import About, Comparison, Conditions, PathConditions, option_name, stated
-from haltere.errors import InputError
+from haltere.errors import InputError, Interrupted
+from haltere.stats import Interval
 
 KEYS = ["contender", "seed", "completion_s", "bytes", "goodput_bps", "wire_bytes", "retransmitted_packets"]
 KEYS += ["lost_packets", "error"]
@@ -300,11 +305,9 @@ def said(
     monkeypatch.setattr(shown, "measure", lambda *_arguments, **_options: entries)
     monkeypatch.setattr(shown.show, "out", lambda: Console(width=160))
     contenders = [e["contender"] for e in entries if e["seed"] == 0]
-    shown.command(
-        contenders,
-        Comparison(replications=len(entries) // len(contenders), seed=0, workers=1, **conditions),
-        as_json=False,
-    )
+    what = Comparison(replications=len(entries) // len(contenders), seed=0, workers=1, **conditions)
+    with contextlib.suppress(typer.Exit):
+        shown.command(contenders, what, as_json=False)
     return capsys.readouterr().out
 
 
@@ -383,3 +386,77 @@ def test_shares_and_jain_s_index(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert "Jain's index (1 = equal shares): 0.80" in text
     assert "flow 0 (a/b) gets 2.9" in text
     assert "times the goodput of flow 1 (c/d): a real difference" in text
+
+
+def test_the_exit_code_says_whether_some_or_all_failed(haltere: Haltere) -> None:
+    one = ("--replications", "1", *QUICK)
+    assert haltere("compare", "tcp/cubic", *one).returncode == 0
+    lost = haltere("compare", "tcp/cubic", "quic/cubic", *one, "--loss", "100%")
+    assert (lost.returncode, "1 of 1 failed" in lost.stdout) == (4, True)
+    entries = haltere("compare", "tcp/cubic", *one, "--loss", "100%", "--json")
+    assert (entries.returncode, len(json.loads(entries.stdout))) == (4, 1)
+
+
+def test_some_failures_end_with_3() -> None:
+    entries = [entry(c, r, None, "oh") if c == "c/d" else entry(c, r, 1.0) for r in range(3) for c in ("a/b", "c/d")]
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(typer.Exit) as ended:
+        patched.setattr(shown, "measure", lambda *_arguments, **_options: entries)
+        shown.command(["a/b", "c/d"], Comparison(replications=3, seed=0), as_json=True)
+    assert ended.value.exit_code == 3
+
+
+def test_ctrl_c_keeps_the_replications_that_are_complete(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(finished: int, _everything: int) -> None:
+        if finished == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    @contextlib.contextmanager
+    def progress(_what: str) -> Iterator[Callable[[int, int], None]]:
+        yield interrupt
+
+    monkeypatch.setattr(shown.show, "progress", progress)
+    what = Comparison(rate="10Mbit/s", size="100kB", loss="1%", replications=200, workers=1)
+    with pytest.raises(Interrupted, match=r"^stopped: (\d+) of 200 replications are complete$") as stopped:
+        shown.command(["tcp/cubic", "quic/cubic"], what, as_json=True)
+    entries = json.loads(capsys.readouterr().out)
+    assert 4 <= len(entries) < 20
+    assert f"stopped: {len(entries) // 2} of" in str(stopped.value)
+
+
+def test_progress_is_written_to_a_pipe_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    clock = iter(range(0, 1000, 7))
+    monkeypatch.setattr(shown.show.time, "monotonic", lambda: float(next(clock)))
+    with shown.show.progress("comparing") as advance:
+        for finished in range(10):
+            advance(finished, 9)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "comparing: 1 of 9 runs, about 1 min 52 s left"
+    assert len(lines) == 4
+
+
+def test_a_name_is_folded_where_the_terminal_is_narrow(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "tcp/westwood+prr-hystart"
+    entries = [entry(c, r, 1000.0 + r) for r in range(3) for c in (name, "tcp/cubic")]
+    monkeypatch.setattr(shown, "measure", lambda *_arguments, **_options: entries)
+    monkeypatch.setattr(shown.show, "out", lambda: Console(width=60))
+    shown.command([name, "tcp/cubic"], Comparison(replications=3, seed=0), as_json=False)
+    table = capsys.readouterr().out.partition("median [")[0]
+    assert "…" not in table
+    assert name in "".join(line[2:14].strip() for line in table.splitlines())
+
+
+def test_an_interval_reads_as_three_numbers() -> None:
+    text = shown.show.interval(Interval(12345.6, 12000.4, 13000.2, 10, 0.95, "Student's t"))
+    assert text == "12\u202f346 [12\u202f000, 13\u202f000]"
+
+
+def test_a_duration_too_short_to_share_is_explained(haltere: Haltere) -> None:
+    done = haltere("compare", "tcp/cubic", "tcp/bbr", "--share", "--duration", "5s")
+    assert done.stderr == (
+        "error: --duration: is too short: flows that share a link are measured from 10s on\n"
+        '  given: "5s"\n  right: more than 10s, such as 30s\n'
+    )

@@ -9,11 +9,13 @@ from rich import box
 from rich.markup import escape
 
 from haltere import probes
-from haltere.cli import latency, show
+from haltere.cli import exits, latency, show
 from haltere.cli.verdicts import judged, verdicts
 from haltere.comparison import measure
 from haltere.conditions import Comparison
+from haltere.errors import Interrupted
 from haltere.figures.metrics import METRICS
+from haltere.runner.interrupt import stop_on_interrupt
 from haltere.stats import Interval, jain, leads, mean, median
 
 Entries = list[dict[str, Any]]
@@ -21,30 +23,38 @@ Entries = list[dict[str, Any]]
 
 def command(contenders: list[str], what: Comparison, *, as_json: bool) -> None:
     """Run the comparison and print it."""
-    with show.progress("comparing") as advance:
+    with show.progress("comparing") as advance, stop_on_interrupt() as stop:
         entries = measure(
             contenders,
             what,
             replications=what.replications,
             seed=what.seed,
             workers=what.workers,
+            stop=stop,
             on_progress=advance,
         )
-    console = show.out()
-    if as_json:
-        print(json.dumps(entries, indent=1, allow_nan=False))
-        return
-    console.print(escape(_headline(what)), style="dim")
     # Entries come replication by replication, in each of them contender by contender, or flow by flow.
     count = len(what.each_flow(contenders)) if what.share else len(contenders)
-    groups = [entries[position::count] for position in range(count)]
+    done = len(entries) // count
+    if as_json:
+        print(json.dumps(entries, indent=1, allow_nan=False))
+    elif entries:
+        _print(what, [entries[position::count] for position in range(count)], done)
+    if stop.is_set() and done < what.replications:
+        raise Interrupted(f"stopped: {done} of {what.replications} replications are complete")
+    exits.end(sum(entry["error"] is not None for entry in entries), len(entries))
+
+
+def _print(what: Comparison, groups: list[Entries], replications: int) -> None:
+    console = show.out()
+    console.print(escape(_headline(what, replications)), style="dim")
     for line in _shares(console.print, groups) if what.share else _alone(console.print, groups):
         console.print(escape(line))
 
 
-def _headline(conditions: Comparison) -> str:
+def _headline(conditions: Comparison, replications: int) -> str:
     sent = f"sharing for {conditions.duration}, goodput from 10 s" if conditions.share else conditions.size
-    times = f"{conditions.replications} replication{'s' if conditions.replications > 1 else ''}"
+    times = f"{replications} replication{'s' if replications > 1 else ''}"
     paths = [path.described() for path in conditions.each_path]
     if conditions.paths:
         paths = [f"path {number}: {path}" for number, path in enumerate(paths)]
@@ -52,6 +62,11 @@ def _headline(conditions: Comparison) -> str:
         sent = f"{conditions.flows} flows of each, {sent}"
     probe = "" if conditions.probe is None else f"; {probes.described(conditions.probe)}"
     return f"{'; '.join(paths)}; {sent} over {conditions.app}{probe}; {times}"
+
+
+def _whole(title: str) -> dict[str, Any]:
+    """On a narrow terminal cells are folded, never cut; a contender's name keeps some width."""
+    return {"overflow": "fold", "min_width": 12 if title == "contender" else None}
 
 
 def _column(entries: Entries, name: str) -> list[float]:
@@ -87,7 +102,7 @@ def _alone(print_: Any, groups: list[Entries]) -> list[str]:
         "retransmissions\npackets",
         *(latency.TITLES if latency.measured(groups) else ()),
     ):
-        table.add_column(title, justify="left" if title == "contender" else "right")
+        table.add_column(title, justify="left" if title == "contender" else "right", **_whole(title))
     for g, entries in enumerate(groups):
         table.add_row(
             escape(str(entries[0]["contender"])),
@@ -120,7 +135,7 @@ def _verdicts(groups: list[Entries], first: int) -> list[str]:
 def _shares(print_: Any, groups: list[Entries]) -> list[str]:
     table = show.table(caption="median [95 % interval]", box=box.SIMPLE_HEAD, show_lines=False)
     for title in ("flow", "contender", "goodput\nMbit/s", "share\n%", "retransmissions\npackets"):
-        table.add_column(title, justify="left" if title in ("flow", "contender") else "right")
+        table.add_column(title, justify="left" if title in ("flow", "contender") else "right", **_whole(title))
     together = [[entries[r] for entries in groups] for r in range(len(groups[0]))]
     whole = [
         flows

@@ -17,7 +17,7 @@ from scipy import special
 
 from haltere.figures import quantities
 from haltere.figures.metrics import METRICS, Metric
-from haltere.figures.tables import Tables, from_scale, paired
+from haltere.figures.tables import Tables, check_names, from_scale, paired
 from haltere.stats import Interval, mean
 
 Levels = Mapping[str, Sequence[str]]
@@ -95,8 +95,9 @@ def compare(tables: Tables, experiment: str, metric: str, factor: str, of: str, 
     """Compare two levels of a factor over all combinations of the levels `over`.
 
     Raises `MissingDataError` if the experiment was not run, if the results lack one of these treatments, or if fewer
-    than two replications are complete in all of them.
+    than two replications are complete in all of them, and `UnknownNameError` if the study has no such factor or level.
     """
+    check_names(tables.known, experiment, {**over, factor: [of, to]})
     measure = METRICS[metric]
     values = tables.values(experiment, measure, {**over, factor: [of, to]})
     pairs = paired(values, factor, of, to, measure) if not values.is_empty() else values
