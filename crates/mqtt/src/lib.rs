@@ -22,7 +22,7 @@ pub mod delivery;
 pub mod packet;
 pub mod topic;
 
-pub use broker::{Broker, BrokerConfig, Connection};
+pub use broker::{Broker, BrokerConfig, Connection, Forward};
 pub use channel::{Lane, Output, Streams};
 pub use client::{Client, ClientConfig};
 pub use delivery::{DropPolicy, Limit};

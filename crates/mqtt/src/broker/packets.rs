@@ -1,11 +1,11 @@
 //! What a broker does with each packet.
 
 use super::session::SessionId;
-use super::{Broker, Farewell, Timer, refusal};
+use super::{Broker, Farewell, Forward, Timer, refusal};
 use crate::channel::Lane;
 use crate::delivery::Acked;
 use crate::packet::{
-    Connack, Connect, Message, Packet, PacketId, Publish, Step, Subscription, Version, Violation, reason,
+    Connack, Connect, Message, Packet, PacketId, Publish, QoS, Step, Subscription, Version, Violation, reason,
 };
 use haltere_net::{Span, Time};
 use std::sync::Arc;
@@ -30,9 +30,15 @@ impl Broker {
             Packet::Connect(_) => Err(Violation::protocol("a second CONNECT")),
             Packet::Publish(publish) => self.on_publish(number, session, lane, publish),
             Packet::Ack(Step::Pubrel, id, _) => {
-                let Some(session) = self.sessions.get_mut(session) else { return Ok(()) };
+                let from = session;
+                let Some(session) = self.sessions.get_mut(from) else { return Ok(()) };
                 let reply = session.inbox.on_release(version, id);
-                self.send(number, lane, &reply)
+                let held = session.held.remove(&id);
+                self.send(number, lane, &reply)?;
+                if let Some(message) = held {
+                    self.publish(message, Some(from));
+                }
+                Ok(())
             }
             Packet::Ack(step, id, code) => {
                 let Some(state) = self.sessions.get_mut(session) else { return Ok(()) };
@@ -167,6 +173,13 @@ impl Broker {
         };
         let Some(session) = self.sessions.get_mut(id) else { return Ok(()) };
         let taken = session.inbox.on_publish(&publish, maximum)?;
+        let waits = publish.message.qos == QoS::ExactlyOnce && self.config.forward == Forward::Release;
+        if let Some(packet) = publish.id.filter(|_| waits) {
+            if taken.new {
+                session.held.insert(packet, publish.message);
+            }
+            return taken.reply.map_or(Ok(()), |reply| self.send(number, lane, &reply));
+        }
         if let Some(reply) = &taken.reply {
             self.send(number, lane, reply)?;
         }

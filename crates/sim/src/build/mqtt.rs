@@ -7,11 +7,11 @@ use crate::application::{
 };
 use crate::contender::Contender;
 use crate::contents::Contents;
-use crate::scenario::{Arrival, BrokerSpec, Discard, Mqtt, MqttStreams, MqttVersion, Quantity, Session};
+use crate::scenario::{Arrival, BrokerSpec, Discard, Forwarding, Mqtt, MqttStreams, MqttVersion, Quantity, Session};
 use crate::tls::Flights;
 use crate::world::{Move, Port, Remote, Spawn, Transports};
 use haltere_mqtt::client::Batch;
-use haltere_mqtt::{BrokerConfig, ClientConfig, DropPolicy, Limit, QoS, Streams, Version};
+use haltere_mqtt::{BrokerConfig, ClientConfig, DropPolicy, Forward, Limit, QoS, Streams, Version};
 use haltere_net::rng::Stream;
 use haltere_net::topology::NodeId;
 use haltere_net::{Address, ConnectionId, Span, Time};
@@ -169,6 +169,10 @@ pub(crate) fn broker_config(spec: Option<&BrokerSpec>) -> BrokerConfig {
         window: spec.window.unwrap_or(default.window),
         receive_maximum: spec.receive_maximum.unwrap_or(default.receive_maximum),
         topic_alias_maximum: spec.topic_alias_maximum.unwrap_or(default.topic_alias_maximum),
+        forward: match spec.forward {
+            Forwarding::Release => Forward::Release,
+            Forwarding::Publish => Forward::Publish,
+        },
         ..default
     }
 }

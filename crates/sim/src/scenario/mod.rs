@@ -26,7 +26,9 @@ pub use link::{
 };
 pub use load::{Load, LoadKind, Periods, Ways};
 pub use measured::{Measured, Origin, Shape, Share};
-pub use mqtt::{Arrival, Batching, BrokerSpec, Discard, Mqtt, MqttStreams, MqttVersion, PUBLISHERS_START, Session};
+pub use mqtt::{
+    Arrival, Batching, BrokerSpec, Discard, Forwarding, Mqtt, MqttStreams, MqttVersion, PUBLISHERS_START, Session,
+};
 pub use place::{Pairs, Side};
 pub use presets::{Preset, Setting};
 pub use probe::{Probe, ProbeKind, ProbeMode};

@@ -206,6 +206,20 @@ pub struct BrokerSpec {
     /// MQTT 5: how many topic aliases it takes from a client (default 10).
     #[serde(default)]
     pub topic_alias_maximum: Option<u16>,
+    /// When it passes a message of QoS 2 on to subscribers (default release).
+    #[serde(default)]
+    pub forward: Forwarding,
+}
+
+/// When a broker passes a message of QoS 2 on.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Forwarding {
+    /// Once PUBREL has come.
+    #[default]
+    Release,
+    /// When it comes.
+    Publish,
 }
 
 /// Which message gives way in a full queue.
