@@ -186,7 +186,7 @@ async fn connect(way: &Way) -> Result<TcpStream, Error> {
             congestion.set(&socket)?;
         }
         socket.bind(&SocketAddr::new(way.own, 0).into()).map_err(|e| Error::new(way.own, e))?;
-        socket.set_tcp_nodelay(true).map_err(at)?;
+        socket.set_tcp_nodelay(!way.nagle).map_err(at)?;
         Ok(socket)
     })?;
     TcpSocket::from_std_stream(socket.into()).connect(way.broker).await.map_err(at)
