@@ -84,7 +84,11 @@ def place(certificates: Path) -> Iterator[Place]:
         )  # fmt: skip
 
 
-PROGRAMS = [pytest.param(program, id=f"{way}@{name}") for (way, name), program in programs.every().items()]
+PROGRAMS = [
+    pytest.param(program, id=f"{way}@{name}")
+    for (way, name), program in programs.every().items()
+    if program.app != "mqtt"  # brokers: tests/python/test_brokers.py
+]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -26,7 +26,7 @@ pub mod packet;
 pub mod topic;
 
 pub use bridge::{Bridge, BridgeTopic, Direction};
-pub use broker::{Broker, BrokerConfig, Connection};
+pub use broker::{Broker, BrokerConfig, Connection, Forward};
 pub use channel::{Lane, Output, Streams};
 pub use client::{Client, ClientConfig};
 pub use delivery::{DropPolicy, Limit};

@@ -96,6 +96,7 @@ _OTHERS = {
     "penalisation": ("off",),
     "add-addr": ("on", "off"),
     "subflow-buffer": ("auto",),
+    "nagle": ("on", "off"),
     # The kernels in virtual time are built so; that of this machine may not be.
     "header-room": ("320B",),
 }
@@ -114,6 +115,11 @@ def refusal(flow: Flow) -> str | None:
         if not flow.kernel:
             return (
                 f"a QUIC program has mechanisms of its own, which {switch!r} does not reach: leave it out, or choose "
+                'fidelity "model"'
+            )
+        if switch == "nagle" and flow.mqtt is None and value == "on":
+            return (
+                f"{flow.implementation} sets TCP_NODELAY: leave nagle out, which brokers of MQTT may have, or choose "
                 'fidelity "model"'
             )
         if switch == "pacing" and flow.transport == "mptcp":

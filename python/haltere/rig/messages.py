@@ -43,13 +43,27 @@ def refusal(plan: Plan, flow: Flow) -> tuple[str, str] | None:
             continue
         if (other.implementation, other.switches) != (flow.implementation, flow.switches):
             return f"{other.contender} and {flow.contender} share a broker: give them one implementation", "contender"
-        if other.kernel and flow.kernel and _towards(other) | _towards(flow) != _towards(flow) | _towards(other):
+        if _towards(other) | _towards(flow) != _towards(flow) | _towards(other):
             return (
                 f"{other.contender} and {flow.contender} want one route of their broker set differently: give each "
                 "clients of its own",
                 "contender",
             )
+    return _beyond(flow, mqtt)
+
+
+def _beyond(flow: Flow, mqtt: Mqtt) -> tuple[str, str] | None:
+    """Return what of a broker's table its program cannot do, and the field."""
     limits = mqtt.limits
+    broker = programs.find_broker(flow.transport, flow.implementation)
+    if mqtt.qos == 2 and broker.forwards_at_once != bool(limits["forwards_at_once"]):
+        when = "when they come" if broker.forwards_at_once else "once they are released"
+        right = "publish" if broker.forwards_at_once else "release"
+        return (
+            f'{broker.name} passes messages of QoS 2 on {when}: write forward = "{right}" in the table brokers of '
+            "its node",
+            "mqtt.qos",
+        )
     if limits["drops_oldest"]:
         return 'real brokers drop the newest message: choose fidelity "model", or leave drop out', "mqtt"
     if limits["window"] != limits["receive_maximum"]:
@@ -96,7 +110,9 @@ class Messages:
         mqtt, plan = flow.mqtt, self.rig.plan
         assert mqtt is not None  # noqa: S101 (for the type checker)
         broker, subscriber = mqtt.way.server, mqtt.way.client
-        spec = clients | {
+        told = {name: value for name, value in clients.items() if name != "flow"}
+        nagle = flow.switches.get("nagle") == "on"
+        spec = told | {
             "epoch_ns": epoch,
             "end_ns": end,
             "ca": str(self.scratch / "certificates" / "ca.pem"),
@@ -107,6 +123,7 @@ class Messages:
                 "broker": f"{plan.addresses[flow.ways[0].server].ip}:{flow.port}",
                 "carrier": _carrier(flow.transport, mqtt),
                 "congestion": _word(flow.congestion),
+                "nagle": nagle,
             },
             "deliver": {
                 "netns": self.rig.nodes[mqtt.subscriber].path,
@@ -114,6 +131,7 @@ class Messages:
                 "broker": f"{plan.addresses[broker].ip}:{plan.delivery_port(flow)}",
                 "carrier": _carrier(mqtt.transport, mqtt),
                 "congestion": _word(mqtt.congestion),
+                "nagle": nagle,
             },
         }
         file = folder / "clients.json"
@@ -193,7 +211,7 @@ def _broker(rig: Rig, flows: list[Flow], scratch: Path) -> Iterator[None]:
         certificates=scratch / "certificates",
         object=folder / "none",
     )
-    broker = Broker(tuple(listeners), dict(first.mqtt.limits), nagle="nagle" in first.switches)
+    broker = Broker(tuple(listeners), dict(first.mqtt.limits), nagle=first.switches.get("nagle") == "on")
     with inside(rig.nodes[first.server].fd):
         process = Process(program.broker(place, broker), folder, "broker")
         try:

@@ -132,6 +132,7 @@ class Mqtt:
     """The path between subscriber and broker."""
     tls: bool
     """Whether there is TLS over TCP."""
+    qos: int
     contender: str
     transport: Literal["tcp", "quic", "mptcp", "mpquic"]
     implementation: str
@@ -139,7 +140,8 @@ class Mqtt:
     switches: dict[str, str]
     """Of the subscriber's connection."""
     limits: dict[str, int]
-    """The broker's: `queue`, `drops_oldest`, `queue_qos0`, `window`, `receive_maximum`, `topic_alias_maximum`."""
+    """The broker's: `queue`, `drops_oldest`, `queue_qos0`, `window`, `receive_maximum`, `topic_alias_maximum`,
+    `forwards_at_once`."""
     only_modelled: tuple[str, ...] = ()
     """Fields of `mqtt` that only the model heeds."""
 
@@ -371,6 +373,7 @@ def _mqtt(mqtt: Json) -> Mqtt:
         subscriber=mqtt["subscriber"],
         way=Way(**mqtt["ways"][0]),
         tls=mqtt["tls"],
+        qos=mqtt["qos"],
         implementation=named or default_implementation(delivery["transport"], "mqtt"),
         limits=mqtt["broker"],
         only_modelled=tuple(mqtt["only_modelled"]),

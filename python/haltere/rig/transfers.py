@@ -43,8 +43,8 @@ def next_epoch(phase_ns: int) -> int:
 def make(rig: Rig, job: Json, *, phase_ns: int, begin: Callable[[int], None]) -> Json:
     """Make the transfers of a run, with its probes and loads beside them.
 
-    `job` is that of `run.run_job`. `begin` is told when the run begins, on the monotonic clock in ns, before anything is
-    sent.
+    `job` is that of `run.run_job`. `begin` is told when the run begins, on the monotonic clock in ns, before anything
+    is sent.
 
     Returns:
         What `_core.transfers` returns: `flows` in the plan's order, `series`, `virtual_s`; with probes or loads theirs.

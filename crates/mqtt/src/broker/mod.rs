@@ -31,15 +31,27 @@ pub struct BrokerConfig {
     pub queue: Limit,
     /// Whether messages of QoS 0 wait for a client that is not there.
     pub queue_qos0: bool,
+    /// When it passes a message of QoS 2 on.
+    pub forward: Forward,
     /// The largest packet that it takes, bytes. MQTT 5 clients are told, if it is not the default.
     pub largest: usize,
     /// The keep-alive time that MQTT 5 clients are to use instead of their own, s (Server Keep Alive).
     pub keep_alive: Option<u16>,
 }
 
+/// When a broker passes a message of QoS 2 on to subscribers. The standard allows both (section 4.3.3).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Forward {
+    /// Once its publisher has released it by PUBREL, a round trip after it came, as mosquitto does.
+    #[default]
+    Release,
+    /// When it comes, as mochi does.
+    Publish,
+}
+
 impl Default for BrokerConfig {
     /// mosquitto's defaults: 20 messages in flight (`max_inflight_messages`), 1000 waiting (`max_queued_messages`) of which
-    /// the newest gives way, 10 topic aliases (`max_topic_alias`).
+    /// the newest gives way, 10 topic aliases (`max_topic_alias`); messages of QoS 2 are passed on by PUBREL.
     fn default() -> Self {
         BrokerConfig {
             receive_maximum: 20,
@@ -47,6 +59,7 @@ impl Default for BrokerConfig {
             window: 20,
             queue: Limit { messages: 1000, drop: crate::delivery::DropPolicy::Newest },
             queue_qos0: false,
+            forward: Forward::default(),
             largest: codec::LARGEST,
             keep_alive: None,
         }

@@ -1,12 +1,12 @@
 //! What a broker does with each packet.
 
 use super::session::{self, Seat, SessionId};
-use super::{Broker, Farewell, Timer};
+use super::{Broker, Farewell, Forward, Timer};
 use crate::channel::Lane;
 use crate::codec;
 use crate::delivery::{Acked, Item};
 use crate::packet::{
-    Connack, Connect, Message, Packet, PacketId, Publish, Step, Subscription, Version, Violation, reason,
+    Connack, Connect, Message, Packet, PacketId, Publish, QoS, Step, Subscription, Version, Violation, reason,
 };
 use haltere_net::{Span, Time};
 use std::sync::Arc;
@@ -29,9 +29,15 @@ impl Broker {
             Packet::Connect(_) => Err(Violation::protocol("a second CONNECT")),
             Packet::Publish(publish) => self.on_publish((number, lane), session, publish, now),
             Packet::Ack(Step::Pubrel, id, _) => {
-                let Some(session) = self.sessions.get_mut(session) else { return Ok(()) };
+                let from = session;
+                let Some(session) = self.sessions.get_mut(from) else { return Ok(()) };
                 let reply = session.inbox.on_release(version, id);
-                self.send(number, lane, &reply)
+                let held = session.held.remove(&id);
+                self.send(number, lane, &reply)?;
+                if let Some(item) = held {
+                    self.publish(item, Some(from));
+                }
+                Ok(())
             }
             Packet::Ack(step, id, code) => {
                 let Some(state) = self.sessions.get_mut(session) else { return Ok(()) };
@@ -206,11 +212,19 @@ impl Broker {
         };
         let Some(session) = self.sessions.get_mut(id) else { return Ok(()) };
         let taken = session.inbox.on_publish(&publish, maximum)?;
+        let waits = publish.message.qos == QoS::ExactlyOnce && self.config.forward == Forward::Release;
+        let item = Item { properties: publish.properties, ..Item::new(publish.message, now) };
+        if let Some(packet) = publish.id.filter(|_| waits) {
+            if taken.new {
+                session.held.insert(packet, item);
+            }
+            return taken.reply.map_or(Ok(()), |reply| self.send(number, lane, &reply));
+        }
         if let Some(reply) = &taken.reply {
             self.send(number, lane, reply)?;
         }
         if taken.new {
-            self.publish(Item { properties: publish.properties, ..Item::new(publish.message, now) }, Some(id));
+            self.publish(item, Some(id));
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The sessions that a broker keeps (section 4.1), and who gets a message.
 
 use crate::delivery::{Inbox, Item, Limit, Outbox};
-use crate::packet::{Message, QoS, Subscription};
+use crate::packet::{Message, PacketId, QoS, Subscription};
 use crate::topic::{self, Tree};
 use haltere_net::Time;
 use std::collections::BTreeMap;
@@ -29,6 +29,8 @@ pub(super) struct Session {
     pub seat: Seat,
     pub outbox: Outbox,
     pub inbox: Inbox,
+    /// Messages of QoS 2 that are passed on once they are released.
+    pub held: BTreeMap<PacketId, Item>,
     pub filters: BTreeMap<Arc<str>, Subscription>,
     /// Seconds for which it outlives a connection; `u32::MAX` for ever.
     pub expiry: u32,
@@ -135,6 +137,7 @@ impl Sessions {
             seat: Seat::Away,
             outbox: Outbox::new(window, limit),
             inbox: Inbox::default(),
+            held: BTreeMap::new(),
             filters: BTreeMap::new(),
             expiry: 0,
             expires: None,

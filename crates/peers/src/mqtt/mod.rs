@@ -6,6 +6,7 @@
 
 mod device;
 mod ledger;
+mod sealed;
 mod spec;
 mod wire;
 

@@ -13,7 +13,6 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    pub flow: u32,
     pub epoch_ns: u64,
     /// When the clients end at the latest.
     pub end_ns: u64,
@@ -64,6 +63,8 @@ pub struct Way {
     pub broker: SocketAddr,
     pub carrier: Carrier,
     pub congestion: Option<String>,
+    /// Whether TCP keeps Nagle's algorithm.
+    pub nagle: bool,
 }
 
 /// Messages that are sent together.

@@ -1,5 +1,6 @@
 //! A connection to a broker: tasks that carry bytes between sockets and a client's state machine.
 
+use super::sealed;
 use super::spec::{Carrier, Way};
 use crate::congestion::Congestion;
 use crate::{Error, args, timer, transport};
@@ -8,8 +9,8 @@ use quinn::{Endpoint, EndpointConfig};
 use rustix::fd::AsFd;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,12 +18,11 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufWriter};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
-use tokio_rustls::TlsConnector;
 
 /// What a client writes is sent at once, in as few packets as it fits into: as many bytes are gathered first.
 const GATHERED: usize = 256 << 10;
 /// Bytes that are read at a time.
-const READ: usize = 64 << 10;
+pub(super) const READ: usize = 64 << 10;
 
 /// What happens on a connection.
 #[derive(Debug)]
@@ -83,14 +83,12 @@ async fn run(
     match way.carrier {
         Carrier::Tcp => {
             let (read, write) = connect(way).await?.into_split();
-            carry(read, write, orders, tell).await
+            carry(read, BufWriter::with_capacity(GATHERED, write), orders, tell).await
         }
         Carrier::Tls => {
-            let stream = BufWriter::with_capacity(GATHERED, connect(way).await?);
             let name = ServerName::try_from(name.to_string()).map_err(|e| Error::new("name", e))?;
-            let stream = TlsConnector::from(tls).connect(name, stream).await.map_err(|e| at(&format!("TLS: {e}")))?;
-            let (read, write) = tokio::io::split(stream);
-            carry(read, write, orders, tell).await
+            let tls = ClientConnection::new(tls, name).map_err(|e| Error::new("TLS", e))?;
+            sealed::carry(connect(way).await?, tls, orders, tell).await
         }
         Carrier::Quic => {
             let crypto = QuicClientConfig::try_from(tls).map_err(|e| Error::new("TLS", e))?;
@@ -186,7 +184,7 @@ async fn connect(way: &Way) -> Result<TcpStream, Error> {
             congestion.set(&socket)?;
         }
         socket.bind(&SocketAddr::new(way.own, 0).into()).map_err(|e| Error::new(way.own, e))?;
-        socket.set_tcp_nodelay(true).map_err(at)?;
+        socket.set_tcp_nodelay(!way.nagle).map_err(at)?;
         Ok(socket)
     })?;
     TcpSocket::from_std_stream(socket.into()).connect(way.broker).await.map_err(at)

@@ -11,12 +11,12 @@ use crate::contents::Contents;
 use crate::network::Between;
 use crate::radio::RadioModel;
 use crate::scenario::{
-    Arrival, BridgeSpec, BridgeWay, BrokerSpec, Discard, Mqtt, MqttStreams, MqttVersion, Quantity, Scenario, Session,
+    Arrival, BridgeSpec, BridgeWay, BrokerSpec, Discard, Forwarding, Mqtt, MqttStreams, MqttVersion, Quantity, Scenario, Session,
 };
 use crate::tls::Flights;
 use crate::world::{Move, Port, Remote, Spawn, Transports};
 use haltere_mqtt::client::Batch;
-use haltere_mqtt::{BridgeTopic, BrokerConfig, ClientConfig, Direction, DropPolicy, Limit, QoS, Streams, Version};
+use haltere_mqtt::{BridgeTopic, BrokerConfig, ClientConfig, Direction, DropPolicy, Forward, Limit, QoS, Streams, Version};
 use haltere_net::rng::Stream;
 use haltere_net::topology::{NodeId, Topology};
 use haltere_net::{Address, ConnectionId, Span, Time};
@@ -250,6 +250,10 @@ pub(crate) fn broker_config(spec: Option<&BrokerSpec>) -> BrokerConfig {
         window: spec.window.unwrap_or(default.window),
         receive_maximum: spec.receive_maximum.unwrap_or(default.receive_maximum),
         topic_alias_maximum: spec.topic_alias_maximum.unwrap_or(default.topic_alias_maximum),
+        forward: match spec.forward {
+            Forwarding::Release => Forward::Release,
+            Forwarding::Publish => Forward::Publish,
+        },
         ..default
     }
 }

@@ -6,7 +6,7 @@ use crate::application::{Subscriber, topics_of};
 use crate::build::mqtt;
 use crate::contender::Contender;
 use crate::scenario::{Mqtt, MqttStreams, Scenario, ScenarioError};
-use haltere_mqtt::{DropPolicy, Version};
+use haltere_mqtt::{DropPolicy, Forward, Version};
 use haltere_net::rng::Streams;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -23,6 +23,7 @@ pub(super) struct MqttDescription {
     ways: Vec<WayDescription>,
     /// Whether there is TLS over TCP.
     tls: bool,
+    qos: u8,
     delivery: ContenderDescription,
     broker: BrokerDescription,
     /// Fields that only the model uses.
@@ -48,6 +49,7 @@ struct BrokerDescription {
     window: u16,
     receive_maximum: u16,
     topic_alias_maximum: u16,
+    forwards_at_once: bool,
 }
 
 impl MqttDescription {
@@ -60,6 +62,7 @@ impl MqttDescription {
             subscriber: to.subscriber.0,
             ways: to.ways.iter().map(way).collect(),
             tls: mqtt.tls != Some(false),
+            qos: mqtt.qos,
             delivery: ContenderDescription::new(mqtt.delivery.as_ref().unwrap_or(&path.contender)),
             broker: BrokerDescription {
                 queue: broker.queue.messages,
@@ -68,6 +71,7 @@ impl MqttDescription {
                 window: broker.window,
                 receive_maximum: broker.receive_maximum,
                 topic_alias_maximum: broker.topic_alias_maximum,
+                forwards_at_once: broker.forward == Forward::Publish,
             },
             only_modelled: [("sleep", mqtt.sleep), ("streams", mqtt.streams != MqttStreams::One), ("bridges", bridged)]
                 .into_iter()

@@ -3,7 +3,7 @@
 mod broker;
 mod limits;
 
-pub use broker::{BridgeSpec, BridgeTopicSpec, BridgeWay, BrokerSpec, Discard};
+pub use broker::{BridgeSpec, BridgeTopicSpec, BridgeWay, BrokerSpec, Discard, Forwarding};
 
 use super::quantity::Quantity;
 use super::{Flow, Kind, Scenario, ScenarioError, Way, error};

@@ -283,6 +283,14 @@ pub const TCP: &[Tcp] = &[
         (|c| Value::switch(c.l4s), |c, v| c.l4s = v.is_on()),
     ),
     Tcp::new(
+        "nagle",
+        Kind::OnOff,
+        "what does not fill a segment waits while an earlier such segment is not acknowledged (no TCP_NODELAY)",
+        "RFC 9293 section 3.7.4; tcp_minshall_check",
+        (|c| Value::switch(c.nagle), |c, v| c.nagle = v.is_on()),
+    )
+    .only("QUIC has none: leave it out"),
+    Tcp::new(
         "delack",
         Kind::OnOff,
         "acknowledgements are delayed; off: every data segment is acknowledged at once",

@@ -46,6 +46,7 @@ pub(super) struct Rules {
     pub small_queue: u64,
     pub send_buffer: u64,
     pub wire: u64,
+    pub nagle: bool,
 }
 
 /// The part of a receive buffer that is advertised as window once full segments have arrived, in 256ths. The rest is
@@ -144,6 +145,9 @@ pub struct Config {
     pub sack_compression: Span,
     /// The largest number of successive duplicate ACKs that compression withholds (Linux: `tcp_comp_sack_nr`).
     pub sack_compression_acks: u32,
+    /// Nagle's algorithm (RFC 9293 section 3.7.4) as Minshall changed it and Linux has it: what does not fill a segment waits
+    /// while an earlier such segment is not acknowledged. Servers and clients of HTTP and MQTT set TCP_NODELAY.
+    pub nagle: bool,
     /// Whether window-based algorithms are paced. Linux paces them only with a pacing queue discipline.
     pub paced: bool,
     /// The initial receive window, bytes: half of the receive buffer. The default is that of a host tuned for
@@ -205,6 +209,7 @@ impl Config {
             quick_acks: 16,
             sack_compression: Span::from_millis(1),
             sack_compression_acks: 44,
+            nagle: false,
             paced: false,
             initial_receive_window: 8 << 20,
             max_receive_window: (128 << 20) / 256 * WINDOW_SHARE,
@@ -242,7 +247,7 @@ impl Config {
     /// The mechanisms that the sending half consults while it runs.
     pub(super) fn rules(&self) -> Rules {
         let Config { prr, sack, rack, tlp, frto, undo, idle_restart, loss_threshold, unpaced, .. } = *self;
-        let Config { tso, tso_least, tso_defer, small_queue, send_buffer, .. } = *self;
+        let Config { tso, tso_least, tso_defer, small_queue, send_buffer, nagle, .. } = *self;
         let wire = self.mss() + u64::from(self.header());
         // Linux checks `tcp_is_sack` for both.
         let (rack, tlp) = (rack && sack, tlp && sack);
@@ -262,6 +267,7 @@ impl Config {
             small_queue,
             send_buffer: if send_buffer == 0 { u64::MAX } else { send_buffer },
             wire,
+            nagle,
         }
     }
 }

@@ -321,7 +321,7 @@ impl Endpoint for Connection {
                 return self.fail(CloseReason::RetransmissionTimeout);
             }
             if matches!(self.rx.due(), Due::At(t) if t <= cx.now) {
-                self.rx.acknowledge_now();
+                self.rx.on_timer(cx.now, self.tx.rtt.rto());
             }
             if self.persist <= cx.now {
                 self.persist = Time::NEVER;

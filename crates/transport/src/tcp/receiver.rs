@@ -404,6 +404,20 @@ impl Receiver {
         self.window.scale as u8
     }
 
+    /// The timer of acknowledgements has expired; `rto` is our own retransmission timeout. A delayed acknowledgement waited for
+    /// nothing: in a dialogue, which there is none any more, the next ones wait no longer than the least delay, otherwise
+    /// longer than before (Linux: `tcp_delack_timer_handler`).
+    pub(super) fn on_timer(&mut self, now: Time, rto: Span) {
+        if matches!(self.due, Due::At(at) if at <= now) {
+            if std::mem::take(&mut self.interactive) {
+                self.delay = DELAY_MIN;
+            } else {
+                self.delay = (self.delay * 2).min(rto);
+            }
+        }
+        self.acknowledge_now();
+    }
+
     /// Requests an acknowledgement at once.
     pub(super) fn acknowledge_now(&mut self) {
         self.due = Due::Now;

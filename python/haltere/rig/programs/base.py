@@ -223,6 +223,10 @@ class Program(Protocol):
 class BrokerProgram(Program, Protocol):
     """A broker of MQTT; its clients are our own."""
 
+    @property
+    def forwards_at_once(self) -> bool:
+        """Whether it passes messages of QoS 2 on when they come, and not once they are released."""
+
     def broker(self, at: Place, how: Broker) -> Command:
         """Return the broker. It is ready when its last listener is."""
 

@@ -35,6 +35,7 @@ class Mosquitto:
     app: Literal["mqtt"] = "mqtt"
     packages: Mapping[str, str] = {"mosquitto": "apt-get install mosquitto"}
     congestion: Congestion = OF_THE_KERNEL
+    forwards_at_once: bool = False
 
     def version(self) -> str:
         return first_line("mosquitto", "-h")

@@ -36,9 +36,23 @@ pub struct BrokerSpec {
     /// MQTT 5: how many topic aliases it takes from a client (default 10).
     #[serde(default)]
     pub topic_alias_maximum: Option<u16>,
+    /// When it passes a message of QoS 2 on to subscribers (default release).
+    #[serde(default)]
+    pub forward: Forwarding,
     /// Connections to other brokers, on which it is the client.
     #[serde(default)]
     pub bridges: Vec<BridgeSpec>,
+}
+
+/// When a broker passes a message of QoS 2 on.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Forwarding {
+    /// Once PUBREL has come.
+    #[default]
+    Release,
+    /// When it comes.
+    Publish,
 }
 
 /// A connection of a broker to another one, as mosquitto's `connection` with its `topic`s. Messages do not go back to the broker

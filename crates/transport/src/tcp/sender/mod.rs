@@ -131,6 +131,8 @@ pub(super) struct Sender {
     pub(super) cwr: bool,
     pub(super) last_send: Time,
     local: Local,
+    /// Where the last segment ended that was not full (Linux: `snd_sml`).
+    small_end: u64,
     /// Boundaries in the data that segments do not cross.
     pub(super) cuts: Cuts,
     /// Whether more data than was written is about to be written, so that its end is no reason to push.
@@ -198,6 +200,7 @@ impl Sender {
             cwr: false,
             last_send: Time::ZERO,
             local: Local::default(),
+            small_end: 0,
             cuts: Cuts::default(),
             more: false,
             mapped: false,
@@ -452,6 +455,13 @@ impl Sender {
             return None;
         }
         let fin = self.fin && self.nxt + data == self.written;
+        let small = data < self.largest_segment();
+        if small && !fin && self.rules.nagle && self.nxt + data == self.written && self.small_end > self.una {
+            return None;
+        }
+        if small {
+            self.small_end = self.nxt + data;
+        }
         let idle = (self.board.is_empty() && self.stats.sent_packets > 0).then(|| now.since(self.last_send));
         self.tell_sent(now, idle);
         let seq = self.nxt;
