@@ -4,7 +4,7 @@
 
 use haltere_mqtt::codec::{Decoder, LARGEST, encode};
 use haltere_mqtt::packet::{Connect, Packet, PacketId, Publish, Step, Subscription};
-use haltere_mqtt::{Broker, BrokerConfig, Connection, Lane, Message, Output, QoS, Streams, Version};
+use haltere_mqtt::{Broker, BrokerConfig, Connection, Forward, Lane, Message, Output, QoS, Streams, Version};
 use haltere_net::{Span, Time};
 use std::collections::BTreeMap;
 
@@ -55,7 +55,8 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(version: Version) -> Bench {
-        Bench::with(version, BrokerConfig::default())
+        let forward = Forward::Publish;
+        Bench::with(version, BrokerConfig { forward, ..BrokerConfig::default() })
     }
 
     pub fn with(version: Version, config: BrokerConfig) -> Bench {
