@@ -7,7 +7,7 @@
 
 use crate::codec::{self, Decoder};
 use crate::packet::{Message, Packet, Publish, QoS, Step, Version, Violation, reason};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Which stream carries a message.
@@ -58,6 +58,8 @@ pub(crate) struct Channel {
     decoders: Vec<(Lane, Decoder)>,
     lanes: BTreeMap<Arc<str>, u32>,
     next_lane: u32,
+    /// Own streams beside the control stream that were used and that the peer has not finished.
+    open: BTreeSet<u32>,
     /// Aliases that the peer has given, and how many it may give.
     heard: BTreeMap<u16, Arc<str>>,
     heard_maximum: u16,
@@ -83,7 +85,7 @@ impl Channel {
     }
 
     fn new(control: Lane, version: Option<Version>, streams: Streams, largest: usize, heard_maximum: u16) -> Channel {
-        let (decoders, lanes, heard, given, output) = Default::default();
+        let (decoders, lanes, open, heard, given, output) = Default::default();
         let next_lane = u32::from(control.ours);
         let (given_maximum, closed) = (0, false);
         Channel {
@@ -94,6 +96,7 @@ impl Channel {
             decoders,
             lanes,
             next_lane,
+            open,
             heard,
             heard_maximum,
             given,
@@ -165,9 +168,24 @@ impl Channel {
     /// The peer has sent all of a stream. This end finishes it too.
     pub fn on_finished(&mut self, lane: Lane) {
         self.decoders.retain(|(other, decoder)| *other != lane || decoder.waiting() > 0);
+        if lane.ours {
+            self.open.remove(&lane.number);
+        }
         if !lane.ours && lane != self.control {
             self.write(lane, &[], true);
         }
+    }
+
+    /// Finishes the streams of topics: the peer finishes them once it has read them. Streams of messages finish by themselves.
+    pub fn finish_streams(&mut self) {
+        for number in std::mem::take(&mut self.lanes).into_values() {
+            self.write(Lane { ours: true, number }, &[], true);
+        }
+    }
+
+    /// Whether the peer has read all of every own stream but the control stream.
+    pub fn is_all_read(&self) -> bool {
+        self.open.is_empty()
     }
 
     /// Gives a message its topic, if an alias stands for it.
@@ -254,6 +272,9 @@ impl Channel {
         }
         let packet = Packet::Publish(publish);
         if self.try_send(lane, &packet)? {
+            if lane != self.control {
+                self.open.insert(lane.number);
+            }
             return Ok(None);
         }
         if new_alias {

@@ -325,3 +325,57 @@ fn a_publisher_notices_that_its_connection_is_dead() {
         }
     }
 }
+
+/// Nothing orders DISCONNECT behind messages on other streams, so that a publisher waits until they were read.
+#[test]
+fn a_publisher_that_falls_asleep_loses_nothing_on_its_streams() {
+    let lossy = json!({ "rate": "10Mbit/s", "delay": "50ms", "loss": "5%" });
+    for streams in ["one", "topic", "message"] {
+        let about = json!({ "sleep": true, "streams": streams, "topics": 3, "messages": 60, "interval": "700ms" });
+        let row = row(&scenario("quic/cubic", lossy.clone(), about));
+        assert_eq!(row["messages_delivered"], 60, "{streams}: {row}");
+    }
+}
+
+/// PINGREQ does not wait behind messages for which the peer does not allow streams yet.
+#[test]
+fn streams_that_are_not_allowed_yet_hold_up_no_others() {
+    let about = json!({
+        "streams": "message", "qos": 1, "arrivals": "bursts", "burst": 400, "messages": 400, "payload": "20kB", "keep_alive": "5s",
+    });
+    let row = row(&scenario("quic/cubic", json!({ "rate": "2Mbit/s", "delay": "20ms" }), about));
+    assert_eq!((&row["messages_delivered"], &row["messages_duplicated"]), (&json!(400), &json!(0)), "{row}");
+}
+
+#[test]
+fn a_flow_that_delivers_nothing_has_failed() {
+    // The link of the subscriber is out, or that of the publisher.
+    for (link, duration, published) in [(1, None, 20), (1, Some("30s"), 20), (0, Some("30s"), 0)] {
+        let mut dead = scenario("tcp/cubic", slow(), json!({}));
+        dead["topology"]["links"][link]["link"]["outage"] = json!([{ "from": "0s", "to": "10000s" }]);
+        if let Some(duration) = duration {
+            dead["duration"] = json!(duration);
+        }
+        let parsed = Scenario::from_json(&dead.to_string()).unwrap();
+        let result = serde_json::to_value(run(&parsed, 1, 0).unwrap()).unwrap();
+        let row = &result["flows"][0];
+        assert_eq!((&row["status"], &row["messages_delivered"]), (&json!("failed"), &json!(0)), "{row}");
+        assert_eq!(row["messages_published"], published, "{row}");
+    }
+}
+
+#[test]
+fn the_publishers_and_messages_of_all_flows_are_limited() {
+    let path = |publishers: u32, messages: u32, copies: u32| {
+        let mut all = scenario("tcp/cubic", slow(), json!({ "publishers": publishers, "messages": messages }));
+        all["flows"][0]["copies"] = json!(copies);
+        let mut flows = all["flows"].as_array().unwrap().clone();
+        flows.push(flows[0].clone());
+        all["flows"] = json!(flows);
+        Scenario::from_json(&all.to_string()).err().map(|wrong| wrong.path)
+    };
+    assert_eq!(path(50_000, 1, 10), None);
+    assert_eq!(path(50_001, 1, 10).as_deref(), Some("flows[1].copies"));
+    assert_eq!(path(600_000, 1, 1).as_deref(), Some("flows[1].mqtt.publishers"));
+    assert_eq!(path(1_000, 10_001, 1).as_deref(), Some("flows[1].mqtt.publishers"));
+}

@@ -42,6 +42,10 @@ pub trait Application: Send {
     }
     /// Its report so far.
     fn report(&self) -> Report;
+    /// The bytes that it has received so far, if it fetches something. One whose report is large says it here.
+    fn received(&self) -> u64 {
+        self.report().fetch().map_or(0, |fetch| fetch.received)
+    }
 }
 
 /// An application's report on itself. Each kind has fields of its own.

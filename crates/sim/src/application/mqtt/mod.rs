@@ -188,7 +188,12 @@ impl Ledger {
         over
     }
 
-    /// What became of all messages so far.
+    /// The bytes of payload delivered so far.
+    fn received(&self) -> u64 {
+        self.book().seen.fetch.received
+    }
+
+    /// What became of all messages so far. Each delivery is copied.
     fn seen(&self) -> Messages {
         self.book().seen.clone()
     }

@@ -100,31 +100,34 @@ impl Wire {
 
     /// Sends what the state machine has given.
     pub fn send(&mut self, output: Output, sockets: &mut Sockets<'_>) {
-        self.waiting.push_back(output);
-        self.flush(sockets);
+        let kept = if self.ready { self.say(output, sockets) } else { Some(output) };
+        self.waiting.extend(kept);
     }
 
-    /// Sends what waits, as far as it may be sent.
+    /// Sends what waits, as far as it may be sent. What waits for a stream that the peer does not allow yet does not hold up the
+    /// others: streams open in the order of their numbers, so that all of a lane waits or none.
     pub fn flush(&mut self, sockets: &mut Sockets<'_>) {
-        while self.ready
-            && let Some(output) = self.waiting.pop_front()
-        {
-            if let Output::Bytes { lane, .. } = output
-                && lane.ours
-                && !self.open_up_to(lane.number, sockets)
-            {
-                // Until the peer allows another stream.
-                return self.waiting.push_front(output);
+        if self.ready {
+            for output in std::mem::take(&mut self.waiting) {
+                let kept = self.say(output, sockets);
+                self.waiting.extend(kept);
             }
-            match output {
-                Output::Bytes { lane, bytes, finish } => self.write(self.stream(lane), &bytes, finish, sockets),
-                Output::Close => {
-                    if let Some(connection) = sockets.get(self.socket) {
-                        connection.close();
-                    }
+        }
+    }
+
+    /// Sends one output. Returns it if it has to wait: for its stream, or to be last.
+    fn say(&mut self, output: Output, sockets: &mut Sockets<'_>) -> Option<Output> {
+        match output {
+            Output::Bytes { lane, .. } if lane.ours && !self.open_up_to(lane.number, sockets) => return Some(output),
+            Output::Bytes { lane, bytes, finish } => self.write(self.stream(lane), &bytes, finish, sockets),
+            Output::Close if !self.waiting.is_empty() => return Some(output),
+            Output::Close => {
+                if let Some(connection) = sockets.get(self.socket) {
+                    connection.close();
                 }
             }
         }
+        None
     }
 
     fn write(&mut self, stream: StreamId, bytes: &[u8], finish: bool, sockets: &mut Sockets<'_>) {
