@@ -18,6 +18,8 @@ pub enum Streams {
     One,
     /// Each topic has a stream.
     Topic,
+    /// Each beginning of topics has a stream: so many of their levels.
+    Levels(u8),
     /// Each message has a stream.
     Message,
 }
@@ -176,6 +178,16 @@ impl Channel {
         }
     }
 
+    /// The stream of a topic, or of the beginning of topics.
+    fn lane_of(&mut self, key: Arc<str>) -> Lane {
+        let next = &mut self.next_lane;
+        let new = || {
+            *next += 1;
+            *next - 1
+        };
+        Lane { ours: true, number: *self.lanes.entry(key).or_insert_with(new) }
+    }
+
     /// Finishes the streams of topics: the peer finishes them once it has read them. Streams of messages finish by themselves.
     pub fn finish_streams(&mut self) {
         for number in std::mem::take(&mut self.lanes).into_values() {
@@ -243,13 +255,12 @@ impl Channel {
         let mut new_alias = false;
         let lane = match self.streams {
             Streams::One => self.control,
-            Streams::Topic => {
-                let next = &mut self.next_lane;
-                let new = || {
-                    *next += 1;
-                    *next - 1
-                };
-                Lane { ours: true, number: *self.lanes.entry(publish.message.topic.clone()).or_insert_with(new) }
+            Streams::Topic => self.lane_of(publish.message.topic.clone()),
+            Streams::Levels(levels) => {
+                let topic = &publish.message.topic;
+                let ends = topic.match_indices('/').nth(usize::from(levels.max(1)) - 1).map(|(at, _)| at);
+                let key = ends.map_or_else(|| topic.clone(), |at| topic[..at].into());
+                self.lane_of(key)
             }
             Streams::Message => {
                 self.next_lane += 1;

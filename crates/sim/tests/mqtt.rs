@@ -379,3 +379,31 @@ fn the_publishers_and_messages_of_all_flows_are_limited() {
     assert_eq!(path(600_000, 1, 1).as_deref(), Some("flows[1].mqtt.publishers"));
     assert_eq!(path(1_000, 10_001, 1).as_deref(), Some("flows[1].mqtt.publishers"));
 }
+
+/// Publishers on one connection: a stream for each saves their messages from waiting for those of others.
+#[test]
+fn publishers_that_share_a_connection_have_a_stream_each() {
+    let lossy = || json!({ "rate": "20Mbit/s", "delay": "50ms", "loss": "3%" });
+    for topics in [1, 3] {
+        for qos in 0..3 {
+            let about = json!({
+                "streams": "publisher", "publishers": 20, "topics": topics, "qos": qos, "spread": "1s", "interval": "100ms",
+                "messages": 100,
+            });
+            let row = row(&scenario("quic/bbr3", lossy(), about));
+            assert_eq!((&row["messages_delivered"], &row["messages_duplicated"]), (&json!(2000), &json!(0)), "{row}");
+        }
+    }
+    let p95 = |about: Value| number(&row(&scenario("quic/bbr3", lossy(), about)), "delivery_p95_s");
+    let one = p95(json!({ "messages": 3000, "interval": "5ms" }));
+    let each = p95(json!({
+        "streams": "publisher", "publishers": 20, "messages": 150, "interval": "100ms", "spread": "100ms",
+    }));
+    // Fewer than 5 % of the messages are lost themselves; the others wait for them on one stream only.
+    assert!(each < 0.7 * one, "{each} {one}");
+    let refused = |publishers: u32| {
+        let about = json!({ "streams": "publisher", "publishers": publishers });
+        Scenario::from_json(&scenario("quic/cubic", slow(), about).to_string()).err().map(|wrong| wrong.path)
+    };
+    assert_eq!((refused(99), refused(100).as_deref()), (None, Some("flows[0].mqtt.streams")));
+}

@@ -14,7 +14,8 @@ pub use dialogue::Dialogue;
 pub use load::{OnOff, Pattern, Sink, Source, Sourced, Trains};
 pub(crate) use mqtt::topics_of;
 pub use mqtt::{
-    Arrivals, BrokerProcess, Framing, Ledger, MARK, Messages, Plan as PublisherPlan, Publishers, Subscriber, Traffic,
+    Arrivals, BrokerProcess, Framing, Ledger, MARK, Messages, PUBLISHER_LEVELS, Plan as PublisherPlan, Publishers,
+    Subscriber, Traffic,
 };
 pub use probe::{Carrier, Echo, Pace, Plan, Probed, Prober, Sample};
 

@@ -19,7 +19,7 @@ mod wire;
 
 pub use broker::BrokerProcess;
 pub(crate) use publishers::topics_of;
-pub use publishers::{Plan, Publishers};
+pub use publishers::{PUBLISHER_LEVELS, Plan, Publishers};
 pub use subscriber::Subscriber;
 pub use traffic::{Arrivals, Traffic};
 pub use wire::Framing;

@@ -83,25 +83,28 @@ impl Mqtt {
         Ok(())
     }
 
-    /// A stream of a topic is not closed, so that there are never more of them than the peer allows at a time. The client's
+    /// A stream of a topic or publisher is not closed, so that there are never more of them than the peer allows at a time. The client's
     /// first stream is the control stream.
     pub(super) fn check_streams(&self, path: &str, flow: &Flow) -> Result<(), ScenarioError> {
-        if self.streams != MqttStreams::Topic {
-            return Ok(());
-        }
-        let publisher = u64::from(self.topics());
-        let subscriber = publisher * u64::from(self.publishers());
+        let (publisher, subscriber) = match self.streams {
+            MqttStreams::One | MqttStreams::Message => return Ok(()),
+            MqttStreams::Topic => {
+                (u64::from(self.topics()), u64::from(self.topics()).saturating_mul(u64::from(self.publishers())))
+            }
+            // They share a connection.
+            MqttStreams::Publisher => (u64::from(self.publishers()), u64::from(self.publishers())),
+        };
         let delivery = self.delivery.as_ref().unwrap_or(&flow.contender);
         let (who, streams, most) = if flow.contender.transport.is_quic() && publisher >= MAX_STREAMS {
-            ("a publisher", publisher, MAX_STREAMS - 1)
+            ("publishers", publisher, MAX_STREAMS - 1)
         } else if delivery.transport.is_quic() && subscriber > MAX_STREAMS {
             ("the subscriber", subscriber, MAX_STREAMS)
         } else {
             return Ok(());
         };
         let message = format!(
-            "{streams} topics on the connection of {who}, and a QUIC connection has at most {most} streams for them: give \
-             fewer topics or publishers, or streams = \"one\""
+            "{streams} streams on a connection of {who}, and a QUIC connection has at most {most} for this: give fewer topics or \
+             publishers, or streams = \"one\""
         );
         Err(error(format!("{path}.streams"), message))
     }
