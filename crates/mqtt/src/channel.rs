@@ -8,7 +8,7 @@
 use crate::codec::{self, Decoder};
 use crate::lean::{insert_lean, push_lean};
 use crate::packet::{Message, Packet, Publish, QoS, Step, Version, Violation, reason};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Which stream carries a message.
@@ -19,6 +19,8 @@ pub enum Streams {
     One,
     /// Each topic has a stream.
     Topic,
+    /// Each beginning of topics has a stream: so many of their levels.
+    Levels(u8),
     /// Each message has a stream.
     Message,
 }
@@ -59,6 +61,8 @@ pub(crate) struct Channel {
     decoders: Vec<(Lane, Decoder)>,
     lanes: BTreeMap<Arc<str>, u32>,
     next_lane: u32,
+    /// Own streams beside the control stream that were used and that the peer has not finished.
+    open: BTreeSet<u32>,
     /// Aliases that the peer has given, in their order, and how many it may give. A list takes less memory here too.
     heard: Vec<(u16, Arc<str>)>,
     heard_maximum: u16,
@@ -84,7 +88,7 @@ impl Channel {
     }
 
     fn new(control: Lane, version: Option<Version>, streams: Streams, largest: usize, heard_maximum: u16) -> Channel {
-        let (decoders, lanes, heard, given, output) = Default::default();
+        let (decoders, lanes, open, heard, given, output) = Default::default();
         let next_lane = u32::from(control.ours);
         let (given_maximum, closed) = (0, false);
         Channel {
@@ -95,6 +99,7 @@ impl Channel {
             decoders,
             lanes,
             next_lane,
+            open,
             heard,
             heard_maximum,
             given,
@@ -166,9 +171,34 @@ impl Channel {
     /// The peer has sent all of a stream. This end finishes it too.
     pub fn on_finished(&mut self, lane: Lane) {
         self.decoders.retain(|(other, decoder)| *other != lane || decoder.waiting() > 0);
+        if lane.ours {
+            self.open.remove(&lane.number);
+        }
         if !lane.ours && lane != self.control {
             self.write(lane, Vec::new(), true);
         }
+    }
+
+    /// The stream of a topic, or of the beginning of topics.
+    fn lane_of(&mut self, key: Arc<str>) -> Lane {
+        let next = &mut self.next_lane;
+        let new = || {
+            *next += 1;
+            *next - 1
+        };
+        Lane { ours: true, number: *self.lanes.entry(key).or_insert_with(new) }
+    }
+
+    /// Finishes the streams of topics: the peer finishes them once it has read them. Streams of messages finish by themselves.
+    pub fn finish_streams(&mut self) {
+        for number in std::mem::take(&mut self.lanes).into_values() {
+            self.write(Lane { ours: true, number }, Vec::new(), true);
+        }
+    }
+
+    /// Whether the peer has read all of every own stream but the control stream.
+    pub fn is_all_read(&self) -> bool {
+        self.open.is_empty()
     }
 
     /// Gives a message its topic, if an alias stands for it.
@@ -231,13 +261,12 @@ impl Channel {
         let mut new_alias = false;
         let lane = match self.streams {
             Streams::One => self.control,
-            Streams::Topic => {
-                let next = &mut self.next_lane;
-                let new = || {
-                    *next += 1;
-                    *next - 1
-                };
-                Lane { ours: true, number: *self.lanes.entry(publish.message.topic.clone()).or_insert_with(new) }
+            Streams::Topic => self.lane_of(publish.message.topic.clone()),
+            Streams::Levels(levels) => {
+                let topic = &publish.message.topic;
+                let ends = topic.match_indices('/').nth(usize::from(levels.max(1)) - 1).map(|(at, _)| at);
+                let key = ends.map_or_else(|| topic.clone(), |at| topic[..at].into());
+                self.lane_of(key)
             }
             Streams::Message => {
                 self.next_lane += 1;
@@ -263,6 +292,9 @@ impl Channel {
         }
         let packet = Packet::Publish(publish);
         if self.try_send(lane, &packet)? {
+            if lane != self.control {
+                self.open.insert(lane.number);
+            }
             return Ok(None);
         }
         if new_alias {

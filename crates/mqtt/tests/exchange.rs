@@ -132,3 +132,42 @@ proptest! {
         prop_assert_eq!(got.len(), all);
     }
 }
+
+/// What the broker reads after DISCONNECT it does not take, whichever stream it is on.
+#[test]
+fn a_client_that_leaves_says_disconnect_once_all_streams_were_read() {
+    for streams in [Streams::One, Streams::Topic, Streams::Message] {
+        let mut net = Net::new(BrokerConfig::default());
+        let config = |id| ClientConfig { streams, clean: false, session_expiry: u32::MAX, ..ClientConfig::new(id) };
+        let (publisher, subscriber) = (net.add(config("p")), net.add(config("s")));
+        net.brokers[0].add_session("s", &[Subscription::new("#", QoS::AtMostOnce)]);
+        net.connect(subscriber);
+        net.connect(publisher);
+        net.settle();
+        for round in 0..3 {
+            for n in 0..4 {
+                net.publish(publisher, message(["a", "b"][n as usize % 2], 10 * round + n, QoS::AtMostOnce));
+            }
+            let now = net.now;
+            net.peers[publisher].client.leave(now).unwrap();
+            // What comes now waits for the next connection.
+            net.publish(publisher, message("a", 10 * round + 4, QoS::AtMostOnce));
+            net.collect();
+            // The control stream overtakes the others.
+            let up = &mut net.peers[publisher].up;
+            let (control, others): (Vec<_>, Vec<_>) = up
+                .drain(..)
+                .partition(|output| matches!(output, haltere_mqtt::Output::Bytes { lane, .. } if lane.number == 0));
+            up.extend(control);
+            up.extend(others);
+            net.settle();
+            assert!(!net.peers[publisher].client.is_online());
+            net.connect(publisher);
+            net.settle();
+        }
+        let mut got = net.peers[subscriber].numbers();
+        got.sort_unstable();
+        let wanted: Vec<u32> = (0..3).flat_map(|round| (0..5).map(move |n| 10 * round + n)).collect();
+        assert_eq!(got, wanted, "{streams:?}");
+    }
+}

@@ -52,15 +52,27 @@ impl Place {
 
 /// The contents of all streams of some connections. Their ends share it.
 #[derive(Clone, Default, Debug)]
-pub struct Contents(Arc<Mutex<BTreeMap<Place, Line>>>);
+pub struct Contents(Arc<Mutex<Book>>);
+
+#[derive(Default, Debug)]
+struct Book {
+    lines: BTreeMap<Place, Line>,
+    /// Connections that one end has left: which end. What is written to it is not kept.
+    left: BTreeMap<ConnectionId, Role>,
+}
 
 impl Contents {
-    fn with<T>(&self, f: impl FnOnce(&mut BTreeMap<Place, Line>) -> T) -> T {
+    fn with<T>(&self, f: impl FnOnce(&mut Book) -> T) -> T {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn put(&self, place: Place, part: Part) {
-        self.with(|lines| lines.entry(place).or_default().parts.push_back(part));
+        self.with(|book| {
+            let reader = if place.by_server { Role::Client } else { Role::Server };
+            if book.left.get(&place.connection) != Some(&reader) {
+                book.lines.entry(place).or_default().parts.push_back(part);
+            }
+        });
     }
 
     /// Plain bytes were written.
@@ -76,8 +88,8 @@ impl Contents {
 
     /// So many more bytes have arrived. Returns what can be read of all that have.
     pub fn arrive(&self, place: Place, bytes: u64) -> Vec<Content> {
-        self.with(|lines| {
-            let Some(line) = lines.get_mut(&place) else { return Vec::new() };
+        self.with(|book| {
+            let Some(line) = book.lines.get_mut(&place) else { return Vec::new() };
             line.arrived += bytes;
             let mut read = Vec::new();
             while let Some(part) = line.parts.front_mut() {
@@ -97,19 +109,23 @@ impl Contents {
                 break;
             }
             if line.parts.is_empty() && line.arrived == 0 {
-                lines.remove(&place);
+                book.lines.remove(&place);
             }
             read
         })
     }
 
-    /// An end has left a connection: what it has not read is forgotten.
+    /// An end has left a connection: what it has not read is forgotten, and what is written to it is not kept.
     pub fn forget(&self, connection: ConnectionId, reader: Role) {
-        self.with(|lines| {
+        self.with(|book| {
             let first = Place { connection, stream: StreamId(0), by_server: false };
-            let all = lines.range(first..).map(|(place, _)| *place).take_while(|p| p.connection == connection);
+            let all = book.lines.range(first..).map(|(place, _)| *place).take_while(|p| p.connection == connection);
             let unread: Vec<Place> = all.filter(|p| p.by_server == (reader == Role::Client)).collect();
-            unread.iter().for_each(|place| drop(lines.remove(place)));
+            unread.iter().for_each(|place| drop(book.lines.remove(place)));
+            match book.left.get(&connection) {
+                Some(other) if *other != reader => drop(book.left.remove(&connection)),
+                _ => drop(book.left.insert(connection, reader)),
+            }
         });
     }
 }
@@ -151,5 +167,18 @@ mod tests {
         for place in others {
             assert_eq!(contents.arrive(place, 1), [Content::Data(vec![2])]);
         }
+    }
+
+    #[test]
+    fn nothing_is_left_once_both_ends_have_left() {
+        let contents = Contents::default();
+        let back = Place { by_server: true, ..PLACE };
+        contents.forget(ConnectionId(3), Role::Server);
+        // The client does not know yet.
+        contents.write(PLACE, vec![1]);
+        contents.write(back, vec![2]);
+        contents.with(|book| assert_eq!((book.lines.len(), book.left.len()), (1, 1)));
+        contents.forget(ConnectionId(3), Role::Client);
+        contents.with(|book| assert_eq!((book.lines.len(), book.left.len()), (0, 0)));
     }
 }

@@ -96,8 +96,7 @@ fn density(run: &Run, flow: usize) -> Option<DensityResult> {
 type Noted = Vec<(Time, u64)>;
 
 fn received(run: &Run, flow: usize) -> u64 {
-    let client = &run.world.processes()[FlowEnds::of(flow).client.0 as usize];
-    client.report().fetch().map_or(0, |fetch| fetch.received)
+    run.world.processes()[FlowEnds::of(flow).client.0 as usize].received()
 }
 
 fn drive(

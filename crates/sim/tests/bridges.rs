@@ -217,3 +217,22 @@ proptest! {
         }
     }
 }
+
+/// The example of `docs/mqtt.md`.
+#[test]
+fn publishers_at_the_edge_reach_a_subscriber_in_the_cloud_over_4g() {
+    let about = json!({
+        "subscriber": "dashboard", "subscriber_broker": "cloud", "publishers": 5, "messages": 20, "qos": 2,
+    });
+    let topics = json!([{ "filter": "flow/0/#", "direction": "out", "qos": 2 }]);
+    let row = row(&json!({
+        "topology": { "kind": "graph", "links": [
+            { "from": "sensors", "to": "edge", "link": { "rate": "100Mbit/s", "delay": "5ms" } },
+            { "name": "uplink", "from": "edge", "to": "cloud", "link": { "preset": "4g" } },
+            { "from": "cloud", "to": "dashboard", "link": { "rate": "100Mbit/s", "delay": "10ms" } },
+        ] },
+        "flows": [{ "contender": "tcp/cubic", "client": "sensors", "server": "edge", "mqtt": about }],
+        "brokers": [{ "node": "edge", "bridges": [{ "to": "cloud", "contender": "quic/cubic", "topics": topics }] }],
+    }));
+    assert_eq!((&row["messages_delivered"], &row["messages_duplicated"]), (&json!(100), &json!(0)), "{row}");
+}

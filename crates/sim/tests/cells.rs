@@ -204,6 +204,8 @@ fn what_is_wrong_is_refused_with_place_and_remedy() {
         (json!({ "standard": "802.11z" }), "topology.cell.standard", "802.11n"),
         (json!({ "radio": { "noise_figure_db": 99 } }), "topology.cell.radio.noise_figure_db", "from 0 to 40"),
         (json!({ "mtu": "9000B" }), "topology.cell.mtu", "2304B"),
+        (json!({ "queue": "1bdp" }), "topology.cell.queue", "1000p"),
+        (json!({ "up": { "queue": "2bdp" } }), "topology.cell.up.queue", "1000p"),
         (json!({ "loss": { "model": "periodic" } }), "topology.cell.loss", "needs every"),
         (json!({ "access_point": "server" }), "topology.cell", "other names"),
         (json!({ "stations": [{ "name": "link" }] }), "topology.cell.name", "another name"),

@@ -353,6 +353,44 @@ fn the_radio_of_a_publisher_is_on_for_each_message_and_for_keep_alive() {
     }
 }
 
+/// Nothing orders DISCONNECT behind messages on other streams, so that a publisher waits until they were read.
+#[test]
+fn a_publisher_that_falls_asleep_loses_nothing_on_its_streams() {
+    let lossy = json!({ "rate": "10Mbit/s", "delay": "50ms", "loss": "5%" });
+    for streams in ["one", "topic", "message"] {
+        let about = json!({ "sleep": true, "streams": streams, "topics": 3, "messages": 60, "interval": "700ms" });
+        let row = row(&scenario("quic/cubic", lossy.clone(), about));
+        assert_eq!(row["messages_delivered"], 60, "{streams}: {row}");
+    }
+}
+
+/// PINGREQ does not wait behind messages for which the peer does not allow streams yet.
+#[test]
+fn streams_that_are_not_allowed_yet_hold_up_no_others() {
+    let about = json!({
+        "streams": "message", "qos": 1, "arrivals": "bursts", "burst": 400, "messages": 400, "payload": "20kB", "keep_alive": "5s",
+    });
+    let row = row(&scenario("quic/cubic", json!({ "rate": "2Mbit/s", "delay": "20ms" }), about));
+    assert_eq!((&row["messages_delivered"], &row["messages_duplicated"]), (&json!(400), &json!(0)), "{row}");
+}
+
+#[test]
+fn a_flow_that_delivers_nothing_has_failed() {
+    // The link of the subscriber is out, or that of the publisher.
+    for (link, duration, published) in [(1, None, 20), (1, Some("30s"), 20), (0, Some("30s"), 0)] {
+        let mut dead = scenario("tcp/cubic", slow(), json!({}));
+        dead["topology"]["links"][link]["link"]["outage"] = json!([{ "from": "0s", "to": "10000s" }]);
+        if let Some(duration) = duration {
+            dead["duration"] = json!(duration);
+        }
+        let parsed = Scenario::from_json(&dead.to_string()).unwrap();
+        let result = serde_json::to_value(run(&parsed, 1, 0).unwrap()).unwrap();
+        let row = &result["flows"][0];
+        assert_eq!((&row["status"], &row["messages_delivered"]), (&json!("failed"), &json!(0)), "{row}");
+        assert_eq!(row["messages_published"], published, "{row}");
+    }
+}
+
 #[test]
 fn each_publisher_has_a_radio_and_a_run_does_not_depend_on_it() {
     let one = row(&metered(json!({})));
@@ -373,4 +411,48 @@ fn each_publisher_has_a_radio_and_a_run_does_not_depend_on_it() {
 fn a_publisher_that_sleeps_between_messages_has_one_radio_over_all_its_connections() {
     let row = row(&metered(json!({ "sleep": true })));
     assert_eq!((&row["messages_delivered"], &row["radio_promotions"]), (&json!(20), &json!(20)), "{row}");
+}
+
+#[test]
+fn the_publishers_and_messages_of_all_flows_are_limited() {
+    let path = |publishers: u32, messages: u32, copies: u32| {
+        let mut all = scenario("tcp/cubic", slow(), json!({ "publishers": publishers, "messages": messages }));
+        all["flows"][0]["copies"] = json!(copies);
+        let mut flows = all["flows"].as_array().unwrap().clone();
+        flows.push(flows[0].clone());
+        all["flows"] = json!(flows);
+        Scenario::from_json(&all.to_string()).err().map(|wrong| wrong.path)
+    };
+    assert_eq!(path(50_000, 1, 10), None);
+    assert_eq!(path(50_001, 1, 10).as_deref(), Some("flows[1].copies"));
+    assert_eq!(path(600_000, 1, 1).as_deref(), Some("flows[1].mqtt.publishers"));
+    assert_eq!(path(1_000, 10_001, 1).as_deref(), Some("flows[1].mqtt.publishers"));
+}
+
+/// Publishers on one connection: a stream for each saves their messages from waiting for those of others.
+#[test]
+fn publishers_that_share_a_connection_have_a_stream_each() {
+    let lossy = || json!({ "rate": "20Mbit/s", "delay": "50ms", "loss": "3%" });
+    for topics in [1, 3] {
+        for qos in 0..3 {
+            let about = json!({
+                "streams": "publisher", "publishers": 20, "topics": topics, "qos": qos, "spread": "1s", "interval": "100ms",
+                "messages": 100,
+            });
+            let row = row(&scenario("quic/bbr3", lossy(), about));
+            assert_eq!((&row["messages_delivered"], &row["messages_duplicated"]), (&json!(2000), &json!(0)), "{row}");
+        }
+    }
+    let p95 = |about: Value| number(&row(&scenario("quic/bbr3", lossy(), about)), "delivery_p95_s");
+    let one = p95(json!({ "messages": 3000, "interval": "5ms" }));
+    let each = p95(json!({
+        "streams": "publisher", "publishers": 20, "messages": 150, "interval": "100ms", "spread": "100ms",
+    }));
+    // Fewer than 5 % of the messages are lost themselves; the others wait for them on one stream only.
+    assert!(each < 0.7 * one, "{each} {one}");
+    let refused = |publishers: u32| {
+        let about = json!({ "streams": "publisher", "publishers": publishers });
+        Scenario::from_json(&scenario("quic/cubic", slow(), about).to_string()).err().map(|wrong| wrong.path)
+    };
+    assert_eq!((refused(99), refused(100).as_deref()), (None, Some("flows[0].mqtt.streams")));
 }

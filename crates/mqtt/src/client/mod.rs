@@ -56,6 +56,8 @@ pub struct Client {
     pinged: Option<Time>,
     /// When the first message of a batch came.
     batch_since: Option<Time>,
+    /// Whether it ends the connection once the broker has read all of its streams.
+    leaving: bool,
     /// The keep-alive time of the present connection, s.
     keep_alive: u16,
     /// The highest QoS that the broker has, and whether it retains messages.
@@ -82,6 +84,7 @@ impl Client {
             heard: Time::ZERO,
             pinged: None,
             batch_since: None,
+            leaving: false,
             config: config.clone(),
             client_id,
             keep_alive: config.keep_alive,
@@ -133,7 +136,7 @@ impl Client {
         for id in std::mem::take(&mut self.asked).into_keys() {
             self.outbox.free_id(id);
         }
-        self.pinged = None;
+        (self.pinged, self.leaving) = (None, false);
     }
 
     /// The session is gone.
@@ -219,7 +222,19 @@ impl Client {
         Ok(())
     }
 
-    /// The same, with another session expiry than that of CONNECT (MQTT 5).
+    /// Ends the connection in order once the broker has read all streams: nothing else orders DISCONNECT behind the messages on
+    /// others. Messages that come meanwhile wait for the next connection.
+    ///
+    /// # Errors
+    /// None in practice: DISCONNECT can be expressed.
+    pub fn leave(&mut self, now: Time) -> Result<(), Violation> {
+        if self.state == State::Online && !std::mem::replace(&mut self.leaving, true) {
+            self.channel.finish_streams();
+        }
+        if self.channel.is_all_read() { self.disconnect(now) } else { Ok(()) }
+    }
+
+    /// The same as [`disconnect`](Self::disconnect), with another session expiry than that of CONNECT (MQTT 5).
     ///
     /// # Errors
     /// If the session was to end with the connection, and is to outlive it now (section 3.14.2.2.2).
@@ -261,6 +276,10 @@ impl Client {
     /// The peer has finished a stream.
     pub fn on_finished(&mut self, lane: Lane) {
         self.channel.on_finished(lane);
+        if self.leaving && self.channel.is_all_read() {
+            // DISCONNECT can be expressed.
+            let _ = self.disconnect(self.sent.max(self.heard));
+        }
     }
 
     /// Ends the connection because of what the broker did `[MQTT-4.13.1-1]`.
@@ -404,7 +423,7 @@ impl Client {
     fn flush(&mut self, now: Time) -> Result<(), Violation> {
         // [MQTT-3.1.2-30]
         let early = self.state == State::Connecting && self.config.eager && self.config.authentication.is_none();
-        if self.state != State::Online && !early || self.is_gathering(now) {
+        if self.state != State::Online && !early || self.leaving || self.is_gathering(now) {
             return Ok(());
         }
         self.batch_since = None;

@@ -272,6 +272,16 @@ macro_rules! disciplines {
                 }
             }
 
+            /// Whether a length is given in bandwidth-delay products, so that it depends on the path.
+            pub fn has_bdp(&self) -> bool {
+                let at = |rtt| {
+                    let mut config = self.clone();
+                    config.resolve(&Scale { rate: Some($crate::units::Rate::from_bps(1_000_000_000_000)), rtt, mtu: 1500 });
+                    config
+                };
+                at($crate::time::Span::from_secs(1)) != at($crate::time::Span::from_secs(1_000_000))
+            }
+
             /// Checks the parameters against their ranges and against each other.
             ///
             /// # Errors

@@ -14,7 +14,8 @@ pub use dialogue::Dialogue;
 pub use load::{OnOff, Pattern, Sink, Source, Sourced, Trains};
 pub(crate) use mqtt::topics_of;
 pub use mqtt::{
-    Arrivals, BrokerProcess, Framing, Ledger, MARK, Messages, Plan as PublisherPlan, Publishers, Subscriber, Traffic,
+    Arrivals, BrokerProcess, Framing, Ledger, MARK, Messages, PUBLISHER_LEVELS, Plan as PublisherPlan, Publishers,
+    Subscriber, Traffic,
 };
 pub use probe::{Carrier, Echo, Pace, Plan, Probed, Prober, Sample};
 
@@ -42,6 +43,10 @@ pub trait Application: Send {
     }
     /// Its report so far.
     fn report(&self) -> Report;
+    /// The bytes that it has received so far, if it fetches something. One whose report is large says it here.
+    fn received(&self) -> u64 {
+        self.report().fetch().map_or(0, |fetch| fetch.received)
+    }
 }
 
 /// An application's report on itself. Each kind has fields of its own.

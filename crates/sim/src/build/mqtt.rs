@@ -4,7 +4,8 @@
 use super::talk;
 use super::transports::{Kit, Maker};
 use crate::application::{
-    Application, Arrivals, BrokerProcess, Framing, Ledger, PublisherPlan, Publishers, Subscriber, Traffic,
+    Application, Arrivals, BrokerProcess, Framing, Ledger, PUBLISHER_LEVELS, PublisherPlan, Publishers, Subscriber,
+    Traffic,
 };
 use crate::contender::Contender;
 use crate::contents::Contents;
@@ -233,6 +234,7 @@ fn streams(mqtt: &Mqtt) -> Streams {
     match mqtt.streams {
         MqttStreams::One => Streams::One,
         MqttStreams::Topic => Streams::Topic,
+        MqttStreams::Publisher => Streams::Levels(PUBLISHER_LEVELS),
         MqttStreams::Message => Streams::Message,
     }
 }
@@ -310,6 +312,7 @@ pub(crate) fn plan((flow, mqtt): (u32, &Mqtt), quic: bool) -> PublisherPlan {
             size: mqtt.payload(),
             messages: mqtt.messages,
         },
+        shared: mqtt.streams == MqttStreams::Publisher,
         topics: mqtt.topics.unwrap_or(1),
         qos: qos(mqtt),
         sleep: mqtt.sleep,

@@ -258,6 +258,7 @@ impl Scenario {
         for (i, broker) in self.brokers.iter().enumerate() {
             broker.check(&format!("brokers[{i}]"), self)?;
         }
+        self.check_all_counts()?;
         self.check_bridges()?;
         for (i, probe) in self.probes.iter().enumerate() {
             probe.check(&format!("probes[{i}]"), self)?;

@@ -163,6 +163,8 @@ pub enum MqttStreams {
     One,
     /// One for each topic.
     Topic,
+    /// One for each publisher. The publishers share a connection.
+    Publisher,
     /// One for each message.
     Message,
 }

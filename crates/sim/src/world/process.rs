@@ -212,6 +212,11 @@ impl Process {
         self.application.report()
     }
 
+    /// The bytes that its application has received so far, if it fetches something.
+    pub fn received(&self) -> u64 {
+        self.application.received()
+    }
+
     /// What its connections counted together.
     pub fn stats(&self) -> Stats {
         self.table.stats()

@@ -136,7 +136,7 @@ impl Device {
     pub fn sleep(&mut self, sockets: &mut Sockets<'_>, now: Time) {
         self.wanted = false;
         // DISCONNECT can be expressed.
-        let _ = self.client.disconnect(now);
+        let _ = self.client.leave(now);
         self.send(sockets);
     }
 

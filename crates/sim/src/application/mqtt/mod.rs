@@ -19,7 +19,7 @@ mod wire;
 
 pub use broker::BrokerProcess;
 pub(crate) use publishers::topics_of;
-pub use publishers::{Plan, Publishers};
+pub use publishers::{PUBLISHER_LEVELS, Plan, Publishers};
 pub use subscriber::Subscriber;
 pub use traffic::{Arrivals, Traffic};
 pub use wire::Framing;
@@ -188,7 +188,12 @@ impl Ledger {
         over
     }
 
-    /// What became of all messages so far.
+    /// The bytes of payload delivered so far.
+    fn received(&self) -> u64 {
+        self.book().seen.fetch.received
+    }
+
+    /// What became of all messages so far. Each delivery is copied.
     fn seen(&self) -> Messages {
         self.book().seen.clone()
     }

@@ -1,4 +1,4 @@
-//! The process of some publishers on one node. Each has a connection of its own.
+//! The process of some publishers on one node. Each has a connection of its own, or all share one.
 
 use super::device::Device;
 use super::traffic::{Source, Traffic};
@@ -25,6 +25,8 @@ pub struct Plan {
     pub spread: Span,
     /// What each publishes.
     pub traffic: Traffic,
+    /// Whether all share a connection.
+    pub shared: bool,
     /// How many topics each publishes to, in turn.
     pub topics: u32,
     /// With which QoS.
@@ -86,28 +88,40 @@ fn of_publisher(dice: &Stream, i: u32) -> Stream {
     dice.part(&format!("publisher {i}"))
 }
 
+/// The levels of topics that name a publisher: `flow/F/P`.
+pub const PUBLISHER_LEVELS: u8 = 3;
+
 /// The beginning of the topics of a flow.
 pub(crate) fn topics_of(flow: u32) -> String {
     format!("flow/{flow}")
 }
 
-/// A publisher.
+/// What one publisher says.
 #[derive(Debug)]
-struct Publisher {
-    device: Device,
+struct Voice {
+    number: u32,
     source: Source,
     topics: Box<[Arc<str>]>,
     published: u64,
-    /// Whether it has begun to publish.
-    begun: bool,
+    /// How long after the connection it begins, if it shares that.
+    late: Span,
     over: bool,
+}
+
+/// A connection with the publishers that have it.
+#[derive(Debug)]
+struct Publisher {
+    device: Device,
+    voices: Vec<Voice>,
+    /// Whether they have begun to publish.
+    begun: bool,
     /// The time for which it stands in the list of timers.
     timer: Time,
 }
 
 impl Publisher {
     fn wake(&self) -> Time {
-        self.device.alarm().min(self.source.next())
+        self.voices.iter().map(|voice| voice.source.next()).fold(self.device.alarm(), Time::min)
     }
 }
 
@@ -126,21 +140,33 @@ impl Publishers {
     /// Publishers to `broker`. What is random is drawn from `dice`.
     pub fn new(plan: Plan, broker: Remote, framing: &Framing, ledger: &Ledger, dice: &Stream) -> Publishers {
         let (config, traffic) = (Arc::new(plan.client.clone()), Arc::new(plan.traffic.clone()));
-        let publisher = |i: u32| {
-            let base: Arc<str> = format!("{}/{i}", topics_of(plan.flow)).into();
+        let voice = |number: u32| {
+            let base: Arc<str> = format!("{}/{number}", topics_of(plan.flow)).into();
             let topic = |k: u32| if plan.topics > 1 { format!("{base}/{k}").into() } else { base.clone() };
-            let client = Client::like(&config, base.clone());
-            Publisher {
-                device: Device::new(client, broker, framing.clone(), plan.reconnect),
-                source: Source::new(&traffic, of_publisher(dice, i)),
+            Voice {
+                number,
+                source: Source::new(&traffic, of_publisher(dice, number)),
                 topics: (0..plan.topics.max(1)).map(topic).collect(),
                 published: 0,
-                begun: false,
+                late: Span::ZERO,
                 over: false,
-                timer: Time::NEVER,
             }
         };
-        let all = (0..plan.publishers).map(publisher).collect();
+        let publisher = |client_id: String, voices: Vec<Voice>| {
+            let client = Client::like(&config, client_id.into());
+            let device = Device::new(client, broker, framing.clone(), plan.reconnect);
+            Publisher { device, voices, begun: false, timer: Time::NEVER }
+        };
+        let all = match plan.shared {
+            true => {
+                let client_id = format!("{}/publishers", topics_of(plan.flow));
+                vec![publisher(client_id, (0..plan.publishers).map(voice).collect())]
+            }
+            false => {
+                let alone = |i: u32| publisher(format!("{}/{i}", topics_of(plan.flow)), vec![voice(i)]);
+                (0..plan.publishers).map(alone).collect()
+            }
+        };
         let (timers, by_socket) = Default::default();
         Publishers { all, ledger: ledger.clone(), timers, by_socket, dice: dice.part("spread"), plan }
     }
@@ -151,22 +177,26 @@ impl Publishers {
         self.hear(i, now);
         let (flow, qos, sleeps) = (self.plan.flow, self.plan.qos, self.plan.sleep);
         let publisher = &mut self.all[i as usize];
-        while let Some(size) = publisher.source.take(now) {
-            let number = self.ledger.publish(i, size as u32, now);
-            let payload = Mark { flow, publisher: i, number }.payload(size).into();
-            let topic = publisher.topics[(publisher.published % publisher.topics.len() as u64) as usize].clone();
-            publisher.published += 1;
-            // Its topics are allowed.
-            let _ = publisher.device.client.publish(Message { topic, payload, qos, retain: false }, now);
-            publisher.device.rouse(now);
+        for voice in &mut publisher.voices {
+            while let Some(size) = voice.source.take(now) {
+                let number = self.ledger.publish(voice.number, size as u32, now);
+                let payload = Mark { flow, publisher: voice.number, number }.payload(size).into();
+                let topic = voice.topics[(voice.published % voice.topics.len() as u64) as usize].clone();
+                voice.published += 1;
+                // Its topics are allowed.
+                let _ = publisher.device.client.publish(Message { topic, payload, qos, retain: false }, now);
+                publisher.device.rouse(now);
+            }
         }
         publisher.device.send(sockets);
         let idle = publisher.device.client.pending() == 0;
         if sleeps && publisher.begun && idle && publisher.device.client.is_online() {
             publisher.device.sleep(sockets, now);
         }
-        if publisher.source.is_over() && !std::mem::replace(&mut publisher.over, true) {
-            self.ledger.close();
+        for voice in publisher.voices.iter_mut().filter(|voice| voice.source.is_over()) {
+            if !std::mem::replace(&mut voice.over, true) {
+                self.ledger.close();
+            }
         }
         if publisher.device.again <= now
             && let Some(socket) = publisher.device.connect(sockets, cx)
@@ -191,7 +221,7 @@ impl Publishers {
                 News::Connected { .. } if !std::mem::replace(&mut publisher.begun, true) => {
                     self.ledger.connected(now.since(publisher.device.since), now);
                     if !self.plan.client.eager {
-                        publisher.source.start(now);
+                        publisher.voices.iter_mut().for_each(|voice| voice.source.start(now + voice.late));
                     }
                 }
                 News::Dropped(message) => {
@@ -223,11 +253,18 @@ impl Publishers {
 impl Application for Publishers {
     fn on_start(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
         for i in 0..self.all.len() as u32 {
-            let late = self.plan.late(&mut self.dice);
+            let (plan, dice) = (&self.plan, &mut self.dice);
+            let mut late = || plan.late(dice);
             let publisher = &mut self.all[i as usize];
-            publisher.device.again = cx.now + late;
+            publisher.device.again = cx.now;
+            if self.plan.shared {
+                publisher.voices.iter_mut().for_each(|voice| voice.late = late());
+            } else {
+                publisher.device.again += late();
+            }
             if self.plan.client.eager {
-                publisher.source.start(publisher.device.again);
+                let from = publisher.device.again;
+                publisher.voices.iter_mut().for_each(|voice| voice.source.start(from + voice.late));
             }
             self.go_on(i, sockets, cx);
         }

@@ -95,4 +95,8 @@ impl Application for Subscriber {
     fn report(&self) -> Report {
         Report::Messages(Box::new(self.ledger.seen()))
     }
+
+    fn received(&self) -> u64 {
+        self.ledger.received()
+    }
 }

@@ -100,40 +100,34 @@ impl Wire {
 
     /// Sends what the state machine has given.
     pub fn send(&mut self, output: Output, sockets: &mut Sockets<'_>) {
-        if !self.ready || !self.waiting.is_empty() {
-            self.waiting.push_back(output);
-        } else if let Err(output) = self.put(output, sockets) {
-            self.waiting.push_back(output);
-        }
+        let kept = if self.ready { self.say(output, sockets) } else { Some(output) };
+        self.waiting.extend(kept);
     }
 
-    /// Sends what waits, as far as it may be sent.
+    /// Sends what waits, as far as it may be sent. What waits for a stream that the peer does not allow yet does not hold up the
+    /// others: streams open in the order of their numbers, so that all of a lane waits or none.
     pub fn flush(&mut self, sockets: &mut Sockets<'_>) {
-        while self.ready
-            && let Some(output) = self.waiting.pop_front()
-        {
-            if let Err(output) = self.put(output, sockets) {
-                return self.waiting.push_front(output);
+        if self.ready {
+            for output in std::mem::take(&mut self.waiting) {
+                let kept = self.say(output, sockets);
+                self.waiting.extend(kept);
             }
         }
-        if self.waiting.is_empty() {
-            // Mostly nothing waits any more once the handshake is over, on thousands of connections.
-            self.waiting = VecDeque::new();
-        }
     }
 
-    /// Gives the transport what is to be sent, or gives it back until the peer allows another stream.
-    fn put(&mut self, output: Output, sockets: &mut Sockets<'_>) -> Result<(), Output> {
+    /// Sends one output. Returns it if it has to wait: for its stream, or to be last.
+    fn say(&mut self, output: Output, sockets: &mut Sockets<'_>) -> Option<Output> {
         match output {
-            Output::Bytes { lane, .. } if lane.ours && !self.open_up_to(lane.number, sockets) => return Err(output),
+            Output::Bytes { lane, .. } if lane.ours && !self.open_up_to(lane.number, sockets) => return Some(output),
             Output::Bytes { lane, bytes, finish } => self.write(self.stream(lane), bytes, finish, sockets),
+            Output::Close if !self.waiting.is_empty() => return Some(output),
             Output::Close => {
                 if let Some(connection) = sockets.get(self.socket) {
                     connection.close();
                 }
             }
         }
-        Ok(())
+        None
     }
 
     fn write(&mut self, stream: StreamId, bytes: Vec<u8>, finish: bool, sockets: &mut Sockets<'_>) {

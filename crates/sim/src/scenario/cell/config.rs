@@ -203,6 +203,14 @@ impl CellSpec {
         if let Some(loss) = &self.loss {
             loss.check(&format!("{path}.loss"))?;
         }
+        let queues =
+            directions.iter().filter_map(|(way, own)| Some((format!("{way}.queue"), own.as_ref()?.queue.as_ref()?)));
+        let own = self.queue.iter().map(|queue| ("queue".to_string(), queue));
+        if let Some((field, _)) = own.chain(queues).find(|(_, queue)| queue.has_bdp()) {
+            let message = "stations share the medium and differ in distance, so that a cell has no bandwidth-delay product: give \
+                           packets (\"1000p\") or bytes (\"64kB\")";
+            return Err(error(format!("{path}.{field}"), message));
+        }
         let mut names = std::collections::BTreeSet::from([self.access_point().to_string()]);
         for (number, name) in self.station_names().take(MAX_STATIONS).enumerate() {
             if !names.insert(name.clone()) {

@@ -4,12 +4,38 @@ use super::{Arrival, Mqtt, MqttStreams};
 use crate::scenario::{Flow, Scenario, ScenarioError, error};
 use haltere_transport::quic::MAX_STREAMS;
 
-/// The most publishers of a flow, and topics of all its publishers.
+/// The most publishers of a flow and of all flows, and topics of all publishers of a flow.
 const MOST: u32 = 1_000_000;
-/// The largest number of messages of a flow: each takes about 40 bytes of memory.
+/// The largest number of messages of a flow and of all flows: each takes about 40 bytes of memory.
 const MOST_MESSAGES: u64 = 20_000_000;
 /// The most messages of a burst.
 const MOST_IN_BURST: u32 = 100_000;
+
+impl Scenario {
+    /// Whether there is memory for the publishers and messages of all flows together.
+    pub(in crate::scenario) fn check_all_counts(&self) -> Result<(), ScenarioError> {
+        let (mut publishers, mut messages) = (0_u64, 0_u64);
+        for (i, flow) in self.flows.iter().enumerate() {
+            let Some(mqtt) = &flow.mqtt else { continue };
+            let copies = u64::from(flow.copies.unwrap_or(1));
+            publishers = publishers.saturating_add(copies.saturating_mul(u64::from(mqtt.publishers())));
+            messages = messages.saturating_add(copies.saturating_mul(mqtt.expected(self)));
+            let field = if copies > 1 { "copies" } else { "mqtt.publishers" };
+            for (what, count, most) in
+                [("publishers", publishers, u64::from(MOST)), ("messages", messages, MOST_MESSAGES)]
+            {
+                if count > most {
+                    let message = format!(
+                        "{count} {what} of all flows up to this one, and at most {most} are kept: give fewer flows, copies or \
+                         publishers"
+                    );
+                    return Err(error(format!("flows[{i}].{field}"), message));
+                }
+            }
+        }
+        Ok(())
+    }
+}
 
 impl Mqtt {
     fn topics(&self) -> u32 {
@@ -57,25 +83,28 @@ impl Mqtt {
         Ok(())
     }
 
-    /// A stream of a topic is not closed, so that there are never more of them than the peer allows at a time. The client's
+    /// A stream of a topic or publisher is not closed, so that there are never more of them than the peer allows at a time. The client's
     /// first stream is the control stream.
     pub(super) fn check_streams(&self, path: &str, flow: &Flow) -> Result<(), ScenarioError> {
-        if self.streams != MqttStreams::Topic {
-            return Ok(());
-        }
-        let publisher = u64::from(self.topics());
-        let subscriber = publisher * u64::from(self.publishers());
+        let (publisher, subscriber) = match self.streams {
+            MqttStreams::One | MqttStreams::Message => return Ok(()),
+            MqttStreams::Topic => {
+                (u64::from(self.topics()), u64::from(self.topics()).saturating_mul(u64::from(self.publishers())))
+            }
+            // They share a connection.
+            MqttStreams::Publisher => (u64::from(self.publishers()), u64::from(self.publishers())),
+        };
         let delivery = self.delivery.as_ref().unwrap_or(&flow.contender);
         let (who, streams, most) = if flow.contender.transport.is_quic() && publisher >= MAX_STREAMS {
-            ("a publisher", publisher, MAX_STREAMS - 1)
+            ("publishers", publisher, MAX_STREAMS - 1)
         } else if delivery.transport.is_quic() && subscriber > MAX_STREAMS {
             ("the subscriber", subscriber, MAX_STREAMS)
         } else {
             return Ok(());
         };
         let message = format!(
-            "{streams} topics on the connection of {who}, and a QUIC connection has at most {most} streams for them: give \
-             fewer topics or publishers, or streams = \"one\""
+            "{streams} streams on a connection of {who}, and a QUIC connection has at most {most} for this: give fewer topics or \
+             publishers, or streams = \"one\""
         );
         Err(error(format!("{path}.streams"), message))
     }
