@@ -53,9 +53,7 @@ CASES = {
     ),
     "qos 2 of version 3.1.1": scenario(qos=2, version="3.1.1", down=LOSSY),
     "without TLS": scenario(qos=1, tls=False, down=LOSSY),
-    "Nagle's algorithm": scenario(
-        contender="tcp@mosquitto/cubic+nagle", qos=2, interval="10ms", messages=200, window=5
-    ),
+    "Nagle's algorithm": scenario(contender="tcp/cubic+nagle", interval="10ms", messages=200),
     "bursts": scenario(qos=1, arrivals="bursts", burst=5),
 }
 needs_mosquitto = pytest.mark.skipif(
