@@ -4,7 +4,7 @@ mod common;
 
 use common::{Net, message};
 use haltere_mqtt::packet::Subscription;
-use haltere_mqtt::{BrokerConfig, ClientConfig, Limit, QoS, Streams, Version};
+use haltere_mqtt::{BrokerConfig, ClientConfig, Forward, Limit, QoS, Streams, Version};
 use proptest::prelude::*;
 
 #[test]
@@ -57,9 +57,9 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
 }
 
 /// Runs the moves with persistent sessions, then lets everything arrive. Returns how many were published, and what came.
-fn play(version: Version, streams: Streams, qos: QoS, moves: &[Move]) -> (u32, Vec<u32>) {
+fn play(version: Version, streams: Streams, forward: Forward, qos: QoS, moves: &[Move]) -> (u32, Vec<u32>) {
     let queue = Limit { messages: usize::MAX, ..BrokerConfig::default().queue };
-    let mut net = Net::new(BrokerConfig { queue, window: 3, receive_maximum: 3, ..BrokerConfig::default() });
+    let mut net = Net::new(BrokerConfig { queue, forward, window: 3, receive_maximum: 3, ..BrokerConfig::default() });
     let config = |id| ClientConfig {
         version,
         streams,
@@ -97,17 +97,18 @@ fn play(version: Version, streams: Streams, qos: QoS, moves: &[Move]) -> (u32, V
     (published, net.peers[subscriber].numbers())
 }
 
-fn versions() -> impl Strategy<Value = (Version, Streams)> {
+fn versions() -> impl Strategy<Value = (Version, Streams, Forward)> {
     let streams = prop_oneof![Just(Streams::One), Just(Streams::Topic), Just(Streams::Message)];
-    (prop_oneof![Just(Version::V311), Just(Version::V5)], streams)
+    let forward = prop_oneof![Just(Forward::Publish), Just(Forward::Release)];
+    (prop_oneof![Just(Version::V311), Just(Version::V5)], streams, forward)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn qos_2_has_neither_a_duplicate_nor_a_gap((version, streams) in versions(), moves in moves()) {
-        let (published, mut got) = play(version, streams, QoS::ExactlyOnce, &moves);
+    fn qos_2_has_neither_a_duplicate_nor_a_gap((version, streams, forward) in versions(), moves in moves()) {
+        let (published, mut got) = play(version, streams, forward, QoS::ExactlyOnce, &moves);
         if streams != Streams::One {
             // Between streams there is no order.
             got.sort_unstable();
@@ -116,16 +117,16 @@ proptest! {
     }
 
     #[test]
-    fn qos_1_has_no_gap((version, streams) in versions(), moves in moves()) {
-        let (published, mut got) = play(version, streams, QoS::AtLeastOnce, &moves);
+    fn qos_1_has_no_gap((version, streams, forward) in versions(), moves in moves()) {
+        let (published, mut got) = play(version, streams, forward, QoS::AtLeastOnce, &moves);
         got.sort_unstable();
         got.dedup();
         prop_assert_eq!(got, (0..published).collect::<Vec<_>>());
     }
 
     #[test]
-    fn qos_0_has_no_duplicate((version, streams) in versions(), moves in moves()) {
-        let (_, mut got) = play(version, streams, QoS::AtMostOnce, &moves);
+    fn qos_0_has_no_duplicate((version, streams, forward) in versions(), moves in moves()) {
+        let (_, mut got) = play(version, streams, forward, QoS::AtMostOnce, &moves);
         let all = got.len();
         got.sort_unstable();
         got.dedup();
@@ -169,5 +170,27 @@ fn a_client_that_leaves_says_disconnect_once_all_streams_were_read() {
         got.sort_unstable();
         let wanted: Vec<u32> = (0..3).flat_map(|round| (0..5).map(move |n| 10 * round + n)).collect();
         assert_eq!(got, wanted, "{streams:?}");
+    }
+}
+
+#[test]
+fn a_message_of_qos_2_is_passed_on_when_it_comes_or_when_it_is_released() {
+    for (forward, by_publish) in [(Forward::Publish, 1), (Forward::Release, 0)] {
+        let mut net = Net::new(BrokerConfig { forward, ..BrokerConfig::default() });
+        let (publisher, subscriber) = (net.add(ClientConfig::new("p")), net.add(ClientConfig::new("s")));
+        net.brokers[0].add_session("s", &[Subscription::new("t", QoS::ExactlyOnce)]);
+        for i in [publisher, subscriber] {
+            let clean = ClientConfig { clean: false, ..net.peers[i].client.config().clone() };
+            net.peers[i].client = haltere_mqtt::Client::new(clean);
+            net.connect(i);
+        }
+        net.settle();
+        net.publish(publisher, message("t", 7, QoS::ExactlyOnce));
+        // PUBLISH reaches the broker; its PUBREC stays on the way.
+        net.step_up(publisher);
+        while net.step_down(subscriber) {}
+        assert_eq!(net.peers[subscriber].numbers().len(), by_publish, "{forward:?}");
+        net.settle();
+        assert_eq!(net.peers[subscriber].numbers(), [7], "{forward:?}");
     }
 }

@@ -110,7 +110,21 @@ fn scenarios(contender: &str) -> Vec<Json> {
         };
         json!({ "time_limit": "40s", "topology": topology, "flows": [flow] })
     };
-    flows.iter().flat_map(|flow| links.iter().map(|link| of(link, flow)).collect::<Vec<_>>()).collect()
+    let one_way = flows.iter().flat_map(|flow| links.iter().map(|link| of(link, flow)).collect::<Vec<_>>());
+    one_way.chain([messages(contender)]).collect()
+}
+
+/// Small messages, of which several come in a round trip.
+fn messages(contender: &str) -> Json {
+    let slow = json!({ "rate": "20Mbit/s", "delay": "30ms" });
+    let near = json!({ "rate": "1Gbit/s", "delay": "0ms" });
+    let links = json!([
+        { "from": "publisher", "to": "broker", "link": slow },
+        { "from": "broker", "to": "subscriber", "link": near },
+    ]);
+    let mqtt = json!({ "subscriber": "subscriber", "messages": 50, "interval": "5ms" });
+    let flow = json!({ "contender": contender, "client": "publisher", "server": "broker", "mqtt": mqtt });
+    json!({ "time_limit": "40s", "topology": { "kind": "graph", "links": links }, "flows": [flow] })
 }
 
 /// The result without the contender's name; `None` if the scenario cannot have the contender's switches.

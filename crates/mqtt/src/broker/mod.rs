@@ -42,16 +42,16 @@ pub struct BrokerConfig {
 /// When a broker passes a message of QoS 2 on to subscribers. The standard allows both (section 4.3.3).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Forward {
-    /// Once its publisher has released it by PUBREL, a round trip after it came, as mosquitto does.
-    #[default]
-    Release,
     /// When it comes, as mochi does.
+    #[default]
     Publish,
+    /// Once its publisher has released it by PUBREL, a round trip after it came, as mosquitto does.
+    Release,
 }
 
 impl Default for BrokerConfig {
     /// mosquitto's defaults: 20 messages in flight (`max_inflight_messages`), 1000 waiting (`max_queued_messages`) of which
-    /// the newest gives way, 10 topic aliases (`max_topic_alias`); messages of QoS 2 are passed on by PUBREL.
+    /// the newest gives way, 10 topic aliases (`max_topic_alias`). But messages of QoS 2 are passed on when they come.
     fn default() -> Self {
         BrokerConfig {
             receive_maximum: 20,

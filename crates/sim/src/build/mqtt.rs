@@ -240,7 +240,7 @@ fn streams(mqtt: &Mqtt) -> Streams {
 }
 
 pub(crate) fn broker_config(spec: Option<&BrokerSpec>) -> BrokerConfig {
-    let default = BrokerConfig::default();
+    let default = BrokerConfig { forward: Forward::Release, ..BrokerConfig::default() };
     let Some(spec) = spec else { return default };
     let drop = match spec.drop {
         Discard::Newest => DropPolicy::Newest,
