@@ -4,6 +4,7 @@ use crate::Body;
 use crate::datagram::Datagram;
 use crate::path::{AddressChange, PathError, PathView};
 use crate::reassembly::Reassembly;
+use crate::spares::Spares;
 use haltere_net::element::Admission;
 use haltere_net::{Cx, Packet, PathId, Span, Time};
 
@@ -176,6 +177,10 @@ pub trait Endpoint: Send {
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>>;
     /// The next event for the application.
     fn poll_event(&mut self) -> Option<Event>;
+    /// The packets that it has read, so that the driver can share them among endpoints; `None` if it keeps none.
+    fn spares(&mut self) -> Option<&mut Spares> {
+        None
+    }
 
     /// Whether the client may open streams and write before the handshake is complete. Its first packets then carry the
     /// data (TCP Fast Open, QUIC's 0-RTT).

@@ -31,6 +31,7 @@ use haltere_net::link::Link;
 use haltere_net::occupancy::Held;
 use haltere_net::topology::{NodeId, Topology};
 use haltere_net::{ComponentId, Cx, FlowKey, Packet, PathId, Probe, Time};
+use haltere_transport::spares::Spares;
 use haltere_transport::{Body, Role};
 use socket::SocketPath;
 use tables::{ConnectionEnd, Hop, SocketRef, Tables};
@@ -90,6 +91,8 @@ pub struct World {
     recorder: Option<Box<Recorder>>,
     /// Processes that the present call has let go on by credits.
     resumed: Vec<usize>,
+    /// Packets that endpoints have read, for those that they send.
+    spares: Spares,
     injected: u64,
     received: u64,
     stray: u64,
@@ -128,6 +131,7 @@ impl World {
             calls_now: 0,
             recorder: recorder.map(Box::new),
             resumed: Vec::new(),
+            spares: Spares::default(),
             injected: 0,
             received: 0,
             stray: 0,
@@ -305,6 +309,8 @@ impl World {
     /// Lets the application take its sockets' events, then puts what they send into the network.
     fn pump(&mut self, process: usize) {
         let me = (self.elements.len() + process) as u32;
+        // The socket that has the spare packets.
+        let mut lent = None;
         loop {
             let p = &mut self.processes[process];
             let mut at = 0;
@@ -334,7 +340,16 @@ impl World {
                 p.table.block(id);
                 continue;
             }
+            if lent.replace(id) != Some(id)
+                && let Some(spares) = socket.endpoint.spares()
+            {
+                spares.borrow(&mut self.spares);
+            }
             let Some(mut packet) = socket.endpoint.poll_transmit(&mut cx) else {
+                if let Some(spares) = socket.endpoint.spares() {
+                    spares.give_back(&mut self.spares);
+                }
+                lent = None;
                 p.table.rest(id);
                 continue;
             };

@@ -8,7 +8,7 @@ use super::subflow::{Owed, Subflow};
 use crate::Body;
 use crate::endpoint::{Endpoint, Role};
 use crate::tcp::segment::{self, Kind};
-use haltere_net::{Cx, Incident, Packet, PathId};
+use haltere_net::{Contents, Cx, Incident, Packet, PathId};
 
 impl Connection {
     /// The next packet that may be sent now.
@@ -82,7 +82,7 @@ impl Connection {
         if self.mode == Mode::Fallback {
             return;
         }
-        let Body::Tcp(tcp) = &mut packet.body else { return };
+        let Contents { len, path, body: Body::Tcp(tcp), .. } = &mut **packet else { return };
         let carries_end = self.sending.fin_due && self.carries_end(at);
         let Connection { subflows, sending, receiving, config, .. } = self;
         let Some(Some(subflow)) = subflows.get_mut(at) else { return };
@@ -97,27 +97,30 @@ impl Connection {
                 let stamps = if config.tcp.timestamps { segment::TIMESTAMP_OPTION } else { 0 };
                 let left = segment::MAX_OPTIONS.saturating_sub(stamps + bytes);
                 tcp.sacks = tcp.sacks.min((left.saturating_sub(4) / 8) as u8);
-                packet.len = config.tcp.wire_len(tcp);
+                *len = config.tcp.wire_len(tcp);
             }
         } else if tcp.kind != Kind::Reset {
             // The window of a SYN is the first of the connection.
             receiving.edge = receiving.edge.max(receiving.next + tcp.window);
         }
         if cx.probing() {
-            let (path, len) = (packet.path, tcp.len);
-            self.tell_carried(path, &options, len, cx);
+            self.tell_carried(*path, &options, tcp.len, cx);
         }
-        packet.len += bytes;
-        let subflow = packet.path;
-        let boxed = match self.boxes.pop() {
-            Some(mut boxed) => {
-                boxed.tcp.clone_from(tcp);
-                (boxed.options, boxed.subflow) = (options, subflow);
-                boxed
+        *len += bytes;
+        let segment = Segment { tcp: tcp.clone(), options, subflow: *path };
+        if let Some(mut kept) = self.spares.take()
+            && let Body::Mptcp(boxed) = &mut kept.body
+        {
+            **boxed = segment;
+            kept.begin_anew(*len);
+            (kept.ecn, kept.path) = (packet.ecn, packet.path);
+            let bare = std::mem::replace(packet, kept);
+            if let Some(Some(subflow)) = self.subflows.get_mut(at) {
+                subflow.tcp.take_back(bare);
             }
-            None => Box::new(Segment { tcp: tcp.clone(), options, subflow }),
-        };
-        packet.body = Body::Mptcp(boxed);
+        } else {
+            packet.body = Body::Mptcp(Box::new(segment));
+        }
     }
 
     /// Tells which data a segment carries.

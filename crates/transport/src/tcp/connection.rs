@@ -9,6 +9,7 @@ use super::sender::{Outgoing, Sender};
 use super::ticks::{Ticks, timestamp};
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
+use crate::spares::Spares;
 use haltere_net::element::Admission;
 use haltere_net::{Cx, Ecn, Incident, Packet, PathId, Span, Time};
 use std::collections::VecDeque;
@@ -62,6 +63,8 @@ pub struct Connection {
     persist: Time,
     persist_backoff: u32,
     ticks: Ticks,
+    /// Packets that were read, whose memory those that are sent use again.
+    pub(super) spares: Spares,
 }
 
 impl Connection {
@@ -91,12 +94,16 @@ impl Connection {
             persist: Time::NEVER,
             persist_backoff: 0,
             ticks,
+            spares: Spares::default(),
         }
     }
 
     fn packet(&mut self, segment: Segment, ecn: Ecn) -> Packet<Body> {
         self.tx.stats.sent_all += 1;
-        Packet { ecn, path: self.config.path, ..Packet::new(self.config.wire_len(&segment), Body::Tcp(segment)) }
+        let path = self.config.path;
+        Packet::new(self.config.wire_len(&segment), Body::Tcp(segment)).with(|packet| {
+            (packet.ecn, packet.path) = (ecn, path);
+        })
     }
 
     fn segment(&self, kind: Kind, now: Time) -> Segment {
@@ -121,21 +128,28 @@ impl Connection {
     fn data_packet(&mut self, out: Outgoing, now: Time) -> Packet<Body> {
         let Outgoing { seq, len, fin, fresh, cwr, push } = out;
         let timestamps = self.config.timestamps;
-        // The packet is filled in place, because it is too large to copy for each packet.
-        let mut packet =
-            Packet::new(0, Body::Tcp(Segment { seq, len, fin, cwr, push, ..self.segment(Kind::Data, now) }));
-        if let Body::Tcp(segment) = &mut packet.body {
-            self.rx.acknowledge(segment);
-            if !timestamps {
-                segment.echo = 0;
-            }
-            packet.len = self.config.wire_len(segment);
-            // Data and SACK blocks together must fit into the MTU.
-            if segment.sacks > 0 && packet.len > self.config.mtu {
-                segment.sacks = 0;
-                packet.len = self.config.wire_len(segment);
-            }
+        let mut segment = Segment { seq, len, fin, cwr, push, ..self.segment(Kind::Data, now) };
+        self.rx.acknowledge(&mut segment);
+        if !timestamps {
+            segment.echo = 0;
         }
+        let mut wire = self.config.wire_len(&segment);
+        // Data and SACK blocks together must fit into the MTU.
+        if segment.sacks > 0 && wire > self.config.mtu {
+            segment.sacks = 0;
+            wire = self.config.wire_len(&segment);
+        }
+        let mut packet = match self.spares.take() {
+            Some(mut spare) => {
+                spare.begin_anew(wire);
+                match &mut spare.body {
+                    Body::Tcp(old) => *old = segment,
+                    other => *other = Body::Tcp(segment),
+                }
+                spare
+            }
+            None => Packet::new(wire, Body::Tcp(segment)),
+        };
         packet.ecn = self.codepoint(fresh);
         packet.path = self.config.path;
         self.tx.stats.sent_all += 1;
@@ -303,6 +317,7 @@ impl Endpoint for Connection {
             return;
         };
         self.take_segment(segment, packet.len, packet.ecn, cx);
+        self.spares.keep(packet);
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
@@ -410,6 +425,10 @@ impl Endpoint for Connection {
 
     fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
+    }
+
+    fn spares(&mut self) -> Option<&mut Spares> {
+        Some(&mut self.spares)
     }
 
     fn can_send_early_data(&self) -> bool {
