@@ -177,9 +177,13 @@ pub trait Endpoint: Send {
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>>;
     /// The next event for the application.
     fn poll_event(&mut self) -> Option<Event>;
-    /// The packets that it has read, so that the driver can share them among endpoints; `None` if it keeps none.
-    fn spares(&mut self) -> Option<&mut Spares> {
-        None
+    /// Like [`on_packet`](Endpoint::on_packet); `spares` may get the packet once it was read.
+    fn read_packet(&mut self, packet: Packet<Body>, _spares: &mut Spares, cx: &mut Cx<'_>) {
+        self.on_packet(packet, cx);
+    }
+    /// Like [`poll_transmit`](Endpoint::poll_transmit); the packet may be one of `spares`, made anew.
+    fn make_packet(&mut self, _spares: &mut Spares, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        self.poll_transmit(cx)
     }
 
     /// Whether the client may open streams and write before the handshake is complete. Its first packets then carry the

@@ -6,7 +6,8 @@ use haltere_net::Packet;
 /// How many are kept at most. In a run, packets are mostly on their way, and few are between two uses.
 const MOST: usize = 128;
 
-/// Packets that were read.
+/// Packets that were read. One end of a transfer reads more packets than it sends, and the other one fewer, so a driver has one
+/// store for all its endpoints.
 #[derive(Clone, Debug, Default)]
 pub struct Spares(Vec<Packet<Body>>);
 
@@ -23,26 +24,5 @@ impl Spares {
     #[inline]
     pub fn take(&mut self) -> Option<Packet<Body>> {
         self.0.pop()
-    }
-
-    /// Lends an endpoint, whose spares these are, the store of its driver for a while; its own are added to the store. One end
-    /// of a transfer reads more packets than it sends, and the other one fewer, so endpoints share one store.
-    #[inline]
-    pub fn borrow(&mut self, store: &mut Spares) {
-        while let Some(packet) = self.0.pop() {
-            store.keep(packet);
-        }
-        std::mem::swap(self, store);
-    }
-
-    /// Gives the store back, if it was lent, with all that was kept meanwhile.
-    #[inline]
-    pub fn give_back(&mut self, store: &mut Spares) {
-        if self.0.len() > store.0.len() {
-            std::mem::swap(self, store);
-        }
-        while let Some(packet) = self.0.pop() {
-            store.keep(packet);
-        }
     }
 }

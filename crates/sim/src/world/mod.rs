@@ -255,7 +255,7 @@ impl World {
                     socket.learn(packet.path, SocketPath { route, first, flow: back });
                 }
             }
-            socket.endpoint.on_packet(packet, &mut cx);
+            socket.endpoint.read_packet(packet, &mut self.spares, &mut cx);
             table.activate(end.socket);
         }
         self.pump(process);
@@ -309,8 +309,6 @@ impl World {
     /// Lets the application take its sockets' events, then puts what they send into the network.
     fn pump(&mut self, process: usize) {
         let me = (self.elements.len() + process) as u32;
-        // The socket that has the spare packets.
-        let mut lent = None;
         loop {
             let p = &mut self.processes[process];
             let mut at = 0;
@@ -340,16 +338,7 @@ impl World {
                 p.table.block(id);
                 continue;
             }
-            if lent.replace(id) != Some(id)
-                && let Some(spares) = socket.endpoint.spares()
-            {
-                spares.borrow(&mut self.spares);
-            }
-            let Some(mut packet) = socket.endpoint.poll_transmit(&mut cx) else {
-                if let Some(spares) = socket.endpoint.spares() {
-                    spares.give_back(&mut self.spares);
-                }
-                lent = None;
+            let Some(mut packet) = socket.endpoint.make_packet(&mut self.spares, &mut cx) else {
                 p.table.rest(id);
                 continue;
             };

@@ -5,12 +5,13 @@ use super::option::{Opening, Options, Segment};
 use super::subflow::Mapping;
 use crate::Body;
 use crate::endpoint::{Endpoint, Event, Role, StreamId};
+use crate::spares::Spares;
 use crate::tcp::segment::Kind;
 use haltere_net::{Cx, Ecn, Packet, PathId, Time};
 
 impl Connection {
     /// Takes a packet.
-    pub(super) fn arrive(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
+    pub(super) fn arrive(&mut self, packet: Packet<Body>, spares: &mut Spares, cx: &mut Cx<'_>) {
         let (len, ecn, path) = (packet.len, packet.ecn, packet.path);
         match &packet.body {
             Body::Mptcp(segment) => {
@@ -19,7 +20,7 @@ impl Connection {
                 } else {
                     self.invalid += 1;
                 }
-                self.spares.keep(packet);
+                spares.keep(packet);
             }
             Body::Tcp(_) => self.on_plain(packet, cx),
             _ => self.invalid += 1,

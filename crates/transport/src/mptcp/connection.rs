@@ -44,8 +44,8 @@ pub struct Connection {
     pub(super) dirty: bool,
     /// When the scheduler wants to be asked again.
     pub(super) ask_at: Time,
-    /// Packets that were read, whose memory those that are sent use again.
-    pub(super) spares: Spares,
+    /// Packets of subflows without options, whose memory others use again.
+    pub(super) bare: Spares,
     opened: bool,
     /// The application wants to be told when less than this is unsent; 0 if it does not.
     low_water: u64,
@@ -79,7 +79,7 @@ impl Connection {
             turn: 0,
             dirty: false,
             ask_at: Time::NEVER,
-            spares: Spares::default(),
+            bare: Spares::default(),
             opened: false,
             low_water: 0,
             told_multipath: false,
@@ -266,7 +266,11 @@ impl Endpoint for Connection {
     }
 
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
-        self.arrive(packet, cx);
+        self.read_packet(packet, &mut Spares::default(), cx);
+    }
+
+    fn read_packet(&mut self, packet: Packet<Body>, spares: &mut Spares, cx: &mut Cx<'_>) {
+        self.arrive(packet, spares, cx);
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
@@ -298,11 +302,11 @@ impl Endpoint for Connection {
     }
 
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
-        self.depart(cx)
+        self.make_packet(&mut Spares::default(), cx)
     }
 
-    fn spares(&mut self) -> Option<&mut Spares> {
-        Some(&mut self.spares)
+    fn make_packet(&mut self, spares: &mut Spares, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        self.depart(spares, cx)
     }
 
     fn poll_event(&mut self) -> Option<Event> {

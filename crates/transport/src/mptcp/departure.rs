@@ -7,13 +7,14 @@ use super::sending::Sending;
 use super::subflow::{Owed, Subflow};
 use crate::Body;
 use crate::endpoint::{Endpoint, Role};
+use crate::spares::Spares;
 use crate::tcp::segment::{self, Kind};
 use haltere_net::{Contents, Cx, Incident, Packet, PathId};
 
 impl Connection {
     /// The next packet that may be sent now.
     #[inline(always)]
-    pub(super) fn depart(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+    pub(super) fn depart(&mut self, spares: &mut Spares, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         loop {
             if std::mem::take(&mut self.dirty) {
                 self.share(cx.now);
@@ -23,12 +24,12 @@ impl Connection {
                 at = if at < self.subflows.len() { at } else { 0 };
                 if let Some(subflow) = self.subflows[at].as_mut().filter(|s| s.ready && !s.abandoned) {
                     // The packet is changed where it lies: it is too large to be copied for each packet.
-                    let mut packet = subflow.tcp.poll_transmit(cx);
+                    let mut packet = subflow.tcp.make_packet(&mut self.bare, cx);
                     if packet.is_none() && self.owes_more(at) {
                         packet = self.acknowledge(at, cx);
                     }
                     if let Some(packet) = &mut packet {
-                        self.wrap(at, packet, cx);
+                        self.wrap(at, packet, spares, cx);
                         self.turn = at;
                         self.dirty |= self.expand_after_sending(at);
                         self.tell_writable();
@@ -78,7 +79,7 @@ impl Connection {
 
     /// Puts MPTCP's options on a segment of a subflow.
     #[inline]
-    fn wrap(&mut self, at: usize, packet: &mut Packet<Body>, cx: &mut Cx<'_>) {
+    fn wrap(&mut self, at: usize, packet: &mut Packet<Body>, spares: &mut Spares, cx: &mut Cx<'_>) {
         if self.mode == Mode::Fallback {
             return;
         }
@@ -108,16 +109,14 @@ impl Connection {
         }
         *len += bytes;
         let segment = Segment { tcp: tcp.clone(), options, subflow: *path };
-        if let Some(mut kept) = self.spares.take()
+        if let Some(mut kept) = spares.take()
             && let Body::Mptcp(boxed) = &mut kept.body
         {
             **boxed = segment;
             kept.begin_anew(*len);
             (kept.ecn, kept.path) = (packet.ecn, packet.path);
             let bare = std::mem::replace(packet, kept);
-            if let Some(Some(subflow)) = self.subflows.get_mut(at) {
-                subflow.tcp.take_back(bare);
-            }
+            self.bare.keep(bare);
         } else {
             packet.body = Body::Mptcp(Box::new(segment));
         }

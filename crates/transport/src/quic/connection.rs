@@ -94,8 +94,8 @@ pub struct Connection {
     /// Packets that came before the keys to read them (RFC 9000 section 5.2.1), with their path and time of arrival.
     pub(super) kept: Vec<(usize, QuicPacket, (Time, Ecn))>,
     pub(super) fates: Fates,
-    /// Packets that were read, whose memory those that are sent use again.
-    pub(super) spares: Spares,
+    /// A packet that was read, whose memory the next one that is sent uses again.
+    pub(super) spare: Option<Packet<Body>>,
     /// When the connection is given up for silence or, before that, a PING is to go out.
     pub(super) idle_deadline: Time,
     /// When it is given up, where a PING comes before.
@@ -149,7 +149,7 @@ impl Connection {
             stats: Stats::default(),
             kept: Vec::new(),
             fates: Fates::default(),
-            spares: Spares::default(),
+            spare: None,
             idle_deadline: Time::NEVER,
             idle_end: Time::NEVER,
             sent_since_heard: false,
@@ -439,8 +439,12 @@ impl Endpoint for Connection {
     }
 
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
+        self.read_packet(packet, &mut Spares::default(), cx);
+    }
+
+    fn read_packet(&mut self, packet: Packet<Body>, spares: &mut Spares, cx: &mut Cx<'_>) {
         self.now = cx.now;
-        self.receive(packet, cx);
+        self.receive(packet, spares, cx);
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
@@ -478,12 +482,15 @@ impl Endpoint for Connection {
     }
 
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
-        self.now = cx.now;
-        self.transmit(cx)
+        self.make_packet(&mut Spares::default(), cx)
     }
 
-    fn spares(&mut self) -> Option<&mut Spares> {
-        Some(&mut self.spares)
+    fn make_packet(&mut self, spares: &mut Spares, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        self.now = cx.now;
+        if self.spare.is_none() {
+            self.spare = spares.take();
+        }
+        self.transmit(cx)
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -11,6 +11,7 @@ use crate::Body;
 use crate::cc::Established;
 use crate::endpoint::{CloseReason, Event, Role};
 use crate::path::PathState;
+use crate::spares::Spares;
 use haltere_net::incident::{PacketName, Reception};
 use haltere_net::{Cx, Ecn, Incident, Packet, Span, Time};
 
@@ -34,7 +35,7 @@ enum Keys {
 
 impl Connection {
     /// A packet arrived.
-    pub(super) fn receive(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
+    pub(super) fn receive(&mut self, packet: Packet<Body>, spares: &mut Spares, cx: &mut Cx<'_>) {
         let Body::Quic(datagram) = &packet.body else {
             self.stats.invalid_packets += 1;
             return;
@@ -53,7 +54,7 @@ impl Connection {
                 None => self.stats.invalid_packets += 1,
             },
         }
-        self.spares.keep(packet);
+        spares.keep(packet);
     }
 
     /// The same on another path than the first: apart, so that the common case does not look paths up.

@@ -354,7 +354,7 @@ impl Connection {
     /// A datagram in a packet of `len` bytes, in the memory of one that was read if there is one.
     #[inline]
     fn packet(&mut self, datagram: Datagram, len: u32) -> Packet<Body> {
-        if let Some(mut spare) = self.spares.take()
+        if let Some(mut spare) = self.spare.take()
             && let Body::Quic(kept) = &mut spare.body
         {
             **kept = datagram;

@@ -63,8 +63,6 @@ pub struct Connection {
     persist: Time,
     persist_backoff: u32,
     ticks: Ticks,
-    /// Packets that were read, whose memory those that are sent use again.
-    pub(super) spares: Spares,
 }
 
 impl Connection {
@@ -94,7 +92,6 @@ impl Connection {
             persist: Time::NEVER,
             persist_backoff: 0,
             ticks,
-            spares: Spares::default(),
         }
     }
 
@@ -125,7 +122,7 @@ impl Connection {
         }
     }
 
-    fn data_packet(&mut self, out: Outgoing, now: Time) -> Packet<Body> {
+    fn data_packet(&mut self, out: Outgoing, now: Time, spares: &mut Spares) -> Packet<Body> {
         let Outgoing { seq, len, fin, fresh, cwr, push } = out;
         let timestamps = self.config.timestamps;
         let mut segment = Segment { seq, len, fin, cwr, push, ..self.segment(Kind::Data, now) };
@@ -139,7 +136,7 @@ impl Connection {
             segment.sacks = 0;
             wire = self.config.wire_len(&segment);
         }
-        let mut packet = match self.spares.take() {
+        let mut packet = match spares.take() {
             Some(mut spare) => {
                 spare.begin_anew(wire);
                 match &mut spare.body {
@@ -156,8 +153,8 @@ impl Connection {
         packet
     }
 
-    fn bare_ack(&mut self, now: Time) -> Packet<Body> {
-        self.data_packet(Outgoing::plain(self.tx.nxt, 0, false), now)
+    fn bare_ack(&mut self, now: Time, spares: &mut Spares) -> Packet<Body> {
+        self.data_packet(Outgoing::plain(self.tx.nxt, 0, false), now, spares)
     }
 
     /// Both ends have agreed on ECN, by this rule.
@@ -312,12 +309,16 @@ impl Endpoint for Connection {
     }
 
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
+        self.read_packet(packet, &mut Spares::default(), cx);
+    }
+
+    fn read_packet(&mut self, packet: Packet<Body>, spares: &mut Spares, cx: &mut Cx<'_>) {
         let Body::Tcp(segment) = &packet.body else {
             self.tx.stats.invalid_packets += 1;
             return;
         };
         self.take_segment(segment, packet.len, packet.ecn, cx);
-        self.spares.keep(packet);
+        spares.keep(packet);
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
@@ -360,6 +361,10 @@ impl Endpoint for Connection {
     }
 
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        self.make_packet(&mut Spares::default(), cx)
+    }
+
+    fn make_packet(&mut self, spares: &mut Spares, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let now = cx.now;
         if self.handshake.pending {
             self.handshake.pending = false;
@@ -400,7 +405,7 @@ impl Endpoint for Connection {
             return Some(self.packet(early, ecn));
         }
         if std::mem::take(&mut self.handshake.ack) {
-            let mut ack = self.bare_ack(now);
+            let mut ack = self.bare_ack(now, spares);
             if let (Body::Tcp(segment), Some(syn_ack)) = (&mut ack.body, self.handshake.reflect.take()) {
                 segment.set_ace(accurate::reflected(syn_ack));
             }
@@ -409,15 +414,15 @@ impl Endpoint for Connection {
         if let Some(out) = self.tx.poll(cx) {
             self.rx.on_data_sent(now);
             self.tell_writable();
-            return Some(self.data_packet(out, now));
+            return Some(self.data_packet(out, now, spares));
         }
         if std::mem::take(&mut self.probe) {
             // An old position makes the peer answer with its window (Linux: `tcp_xmit_probe_skb`).
             let (seq, len) = (self.tx.una.saturating_sub(1), u32::from(self.tx.una > 0));
-            return Some(self.data_packet(Outgoing::plain(seq, len, false), now));
+            return Some(self.data_packet(Outgoing::plain(seq, len, false), now, spares));
         }
         if self.rx.due() == Due::Now {
-            return Some(self.bare_ack(now));
+            return Some(self.bare_ack(now, spares));
         }
         self.set_persist(now);
         None
@@ -425,10 +430,6 @@ impl Endpoint for Connection {
 
     fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
-    }
-
-    fn spares(&mut self) -> Option<&mut Spares> {
-        Some(&mut self.spares)
     }
 
     fn can_send_early_data(&self) -> bool {

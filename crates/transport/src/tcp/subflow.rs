@@ -4,10 +4,9 @@
 use super::connection::{Connection, State};
 use super::sender::Sender;
 use super::supersegment::LARGEST;
-use crate::Body;
 use crate::cc;
 use crate::path::{PathState, PathView};
-use haltere_net::{Packet, PathId, Span, Time};
+use haltere_net::{PathId, Span, Time};
 
 impl Sender {
     /// Tells the controller of an acknowledgement, and a coupled one of the other paths of the connection.
@@ -226,11 +225,6 @@ impl Connection {
     /// The connection offers this window with the acknowledgement that is being sent. The subflow accepts what fits.
     pub(crate) fn offer_window(&mut self, window: u64) {
         self.rx.offer(window);
-    }
-
-    /// Takes a packet whose memory the next one that it sends uses again.
-    pub(crate) fn take_back(&mut self, packet: Packet<Body>) {
-        self.spares.keep(packet);
     }
 
     /// The RTT as the receiving half measures it, if it did.
