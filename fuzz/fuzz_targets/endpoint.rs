@@ -167,7 +167,7 @@ fn play(u: &mut Unstructured<'_>) -> Result<()> {
                 let path = PathId(u8::from(u.ratio(1, 16)?));
                 let len = u.int_in_range(0..=1500)?;
                 let ecn = ecn(u)?;
-                end.on_packet(Packet { ecn, path, ..Packet::new(len, body) }, &mut cx);
+                end.on_packet(Packet::new(len, body).with(|p| (p.ecn, p.path) = (ecn, path)), &mut cx);
             }
         }
         while let Some(event) = end.poll_event() {

@@ -63,7 +63,7 @@ impl Watched {
 
     fn enqueue(&mut self, packet: Packet<u32>) {
         self.waiting.insert(packet.body, (packet.len, packet.ecn as u8));
-        self.act(|queue, now, fates| queue.enqueue(Packet { arrived: now, ..packet }, now, fates));
+        self.act(|queue, now, fates| queue.enqueue(packet.with(|p| p.arrived = now), now, fates));
         self.check();
     }
 
@@ -76,7 +76,12 @@ impl Watched {
             assert!(known.is_some(), "leaves twice");
             let ecn = known.map_or(0, |(_, ecn)| ecn);
             let before = self.last.insert((packet.flow, packet.class, ecn), packet.body);
-            assert!(before.is_none_or(|before| before < packet.body), "{}: {} leaves after a later one", self.word, packet.body);
+            assert!(
+                before.is_none_or(|before| before < packet.body),
+                "{}: {} leaves after a later one",
+                self.word,
+                packet.body
+            );
         }
         self.check();
     }
@@ -111,7 +116,8 @@ fn play(u: &mut Unstructured<'_>) -> Result<()> {
                 let flow = FlowKey { connection: ConnectionId(u.int_in_range(0..=9)?), ..FlowKey::default() };
                 let ecn = *u.choose(&[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce])?;
                 let len = if u.arbitrary()? { 1500 } else { u.arbitrary::<u16>()?.into() };
-                watched.enqueue(Packet { flow, ecn, class: u.int_in_range(0..=63)?, ..Packet::new(len, n) });
+                let class = u.int_in_range(0..=63)?;
+                watched.enqueue(Packet::new(len, n).with(|p| (p.flow, p.ecn, p.class) = (flow, ecn, class)));
             }
         }
     }

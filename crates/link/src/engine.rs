@@ -180,7 +180,11 @@ impl Engine {
         for piece in 0..unit.pieces() {
             let body = Frame { unit: Arc::clone(&unit), piece };
             let len = body.unit.len(piece);
-            let packet = Packet { flow, ecn, class, ..Packet::new(len, body) };
+            let packet = Packet::new(len, body).with(|p| {
+                p.flow = flow;
+                p.ecn = ecn;
+                p.class = class;
+            });
             self.lanes[port].link.offer(Port(0), packet, &mut cx);
         }
     }
@@ -198,6 +202,7 @@ impl Engine {
             let Some((at, packet)) = lane.link.poll(now, &mut cx) else { break false };
             lane.lateness.record(now.since(at));
             self.packets += 1;
+            let packet = packet.into_contents();
             let Frame { unit, piece } = packet.body;
             match &mut run {
                 Some(r) if self.coalesce && r.follows(&unit, piece, packet.ecn) => r.pieces.end += 1,

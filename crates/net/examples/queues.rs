@@ -97,7 +97,10 @@ fn word(discipline: Discipline) -> String {
 }
 
 fn packet(flow: FlowKey, now: Time) -> Packet<Body> {
-    black_box(Packet { flow, arrived: now, ..Packet::new(1500, [now.as_nanos(); 8]) })
+    black_box(Packet::new(1500, [now.as_nanos(); 8]).with(|p| {
+        p.flow = flow;
+        p.arrived = now;
+    }))
 }
 
 /// Sends `OPERATIONS` packets through a queue: each comes, and one leaves, whose flow gets the next one. So the backlog

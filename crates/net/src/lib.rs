@@ -29,6 +29,6 @@ pub mod varying;
 
 pub use cx::{ComponentId, Cx, Metric, NoProbe, Probe};
 pub use incident::Incident;
-pub use packet::{Address, ConnectionId, Ecn, FlowKey, Packet, PathId};
+pub use packet::{Address, ConnectionId, Contents, Ecn, FlowKey, Packet, PathId};
 pub use time::{Span, Time};
 pub use units::{Bytes, Rate};

@@ -49,9 +49,9 @@ impl Ecn {
     }
 }
 
-/// A packet on a link. Links and queues can read everything but the body.
+/// What a packet has. Links and queues can read everything but the body.
 #[derive(Clone, Debug)]
-pub struct Packet<B> {
+pub struct Contents<B> {
     /// Length on the link in bytes, IP and transport headers included.
     pub len: u32,
     /// The packet's flow, which a fair queue hashes. The driver of an endpoint fills it in.
@@ -73,11 +73,11 @@ pub struct Packet<B> {
     pub body: B,
 }
 
-impl<B> Packet<B> {
-    /// A packet of `len` bytes on its first hop, not ECN-capable, without a flow yet.
+impl<B> Contents<B> {
+    /// What a packet of `len` bytes has on its first hop: it is not ECN-capable and has no flow yet.
     #[inline]
-    pub fn new(len: u32, body: B) -> Packet<B> {
-        Packet {
+    pub fn new(len: u32, body: B) -> Contents<B> {
+        Contents {
             len,
             flow: FlowKey::default(),
             route: 0,
@@ -88,5 +88,56 @@ impl<B> Packet<B> {
             arrived: Time::ZERO,
             body,
         }
+    }
+}
+
+/// A packet on a link: a pointer to its [`Contents`], so that a queue or a link that takes it moves no more than that.
+#[derive(Clone, Debug)]
+pub struct Packet<B>(Box<Contents<B>>);
+
+impl<B> Packet<B> {
+    /// A packet of `len` bytes on its first hop, not ECN-capable, without a flow yet.
+    #[inline]
+    pub fn new(len: u32, body: B) -> Packet<B> {
+        Packet(Box::new(Contents::new(len, body)))
+    }
+
+    /// Makes it another packet of `len` bytes on its first hop, with the body that it has. A transport that answers what it
+    /// receives needs no other memory than that of the packets that it has read.
+    #[inline]
+    pub fn begin_anew(&mut self, len: u32) {
+        let Contents { flow, route, hop, ecn, class, path, arrived, .. } = &mut *self.0;
+        (*flow, *route, *hop, *ecn) = (FlowKey::default(), 0, 0, Ecn::NotEct);
+        (*class, *path, *arrived) = (0, PathId(0), Time::ZERO);
+        self.0.len = len;
+    }
+
+    /// The packet with some of its contents changed.
+    #[inline]
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Contents<B>)) -> Packet<B> {
+        change(&mut self.0);
+        self
+    }
+
+    /// The contents without the packet.
+    #[inline]
+    pub fn into_contents(self) -> Contents<B> {
+        *self.0
+    }
+}
+
+impl<B> std::ops::Deref for Packet<B> {
+    type Target = Contents<B>;
+    #[inline]
+    fn deref(&self) -> &Contents<B> {
+        &self.0
+    }
+}
+
+impl<B> std::ops::DerefMut for Packet<B> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Contents<B> {
+        &mut self.0
     }
 }

@@ -20,7 +20,10 @@ type Offer = (u64, u32, u32, u8);
 
 fn packet(number: u32, (_, port, len, class): Offer) -> Packet<u32> {
     let flow = FlowKey { source: Address(port), ..FlowKey::default() };
-    Packet { flow, class, ..Packet::new(len, number) }
+    Packet::new(len, number).with(|p| {
+        p.flow = flow;
+        p.class = class;
+    })
 }
 
 /// A cell in which station k sends at port 2k and receives at port 2k + 1.

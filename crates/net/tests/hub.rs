@@ -126,7 +126,7 @@ impl Element<u32> for Hub {
 }
 
 fn packet(n: u32, station: u32, len: u32) -> Packet<u32> {
-    Packet { flow: FlowKey { source: Address(station), ..FlowKey::default() }, ..Packet::new(len, n) }
+    Packet::new(len, n).with(|p| p.flow = FlowKey { source: Address(station), ..FlowKey::default() })
 }
 
 #[derive(PartialEq, Debug, Default)]

@@ -101,7 +101,11 @@ fn rings() -> impl Strategy<Value = Ring> {
 fn packet(n: u32, len: u32) -> Packet<u32> {
     let flow = FlowKey { connection: ConnectionId(n * n % 5), ..FlowKey::default() };
     let ecn = if n.is_multiple_of(3) { Ecn::NotEct } else { Ecn::Ect0 };
-    Packet { ecn, flow, class: u8::from(n.is_multiple_of(4)), ..Packet::new(len, n) }
+    Packet::new(len, n).with(|p| {
+        p.ecn = ecn;
+        p.flow = flow;
+        p.class = u8::from(n.is_multiple_of(4));
+    })
 }
 
 fn interface(config: &LinkConfig, ring: Ring, queue: Queue, crediting: Crediting) -> AnyElement<u32> {
@@ -306,7 +310,7 @@ fn who_is_dropped_for_another_is_told_apart() {
         // The third replaces one of its own flow, the last one of another flow.
         let connection = ConnectionId(u32::from(n == 3));
         let flow = FlowKey { connection, ..FlowKey::default() };
-        let p = Packet { flow, ..packet(n as u32, len) };
+        let p = packet(n as u32, len).with(|p| p.flow = flow);
         element.offer(Port(0), p, &mut Cx::new(Time::from_nanos(t), ComponentId(0)));
         admissions.push(element.admission());
     }

@@ -22,7 +22,11 @@ const MINIMISE_DELAY: u8 = 4;
 fn packet(n: u32, len: u32) -> Packet<u32> {
     let flow = FlowKey { connection: ConnectionId(n * n % 5), ..FlowKey::default() };
     let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][n as usize % 3];
-    Packet { ecn, flow, class: if n.is_multiple_of(4) { MINIMISE_DELAY } else { 0 }, ..Packet::new(len, n) }
+    Packet::new(len, n).with(|p| {
+        p.ecn = ecn;
+        p.flow = flow;
+        p.class = if n.is_multiple_of(4) { MINIMISE_DELAY } else { 0 };
+    })
 }
 
 /// The queue of a link in a test.

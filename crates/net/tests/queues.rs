@@ -100,7 +100,7 @@ proptest! {
                     Step::Enqueue(len) => {
                         let flow = FlowKey { connection: ConnectionId(n % 3), ..FlowKey::default() };
                         let class = CLASSES[n as usize / 3 % 3];
-                        let packet = Packet { flow, ecn: ecn(n), class, arrived: now, ..Packet::new(len, n) };
+                        let packet = Packet::new(len, n).with(|p| { p.flow = flow; p.ecn = ecn(n); p.class = class; p.arrived = now; });
                         waiting.insert(n);
                         bytes.insert(n, u64::from(len));
                         queue.enqueue(packet, now, &mut fates);

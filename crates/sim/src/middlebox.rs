@@ -18,10 +18,13 @@ impl StripsOptions {
 }
 
 /// A segment without MPTCP's options, and shorter by them. Other packets are left as they are.
-fn stripped(packet: Packet<Body>) -> Packet<Body> {
-    let Body::Mptcp(segment) = packet.body else { return packet };
-    let bytes = segment.options.wire_len(segment.tcp.kind, segment.tcp.len);
-    Packet { len: packet.len.saturating_sub(bytes), body: Body::Tcp(segment.tcp), ..packet }
+fn stripped(mut packet: Packet<Body>) -> Packet<Body> {
+    if let Body::Mptcp(segment) = &packet.body {
+        let bytes = segment.options.wire_len(segment.tcp.kind, segment.tcp.len);
+        let plain = Body::Tcp(segment.tcp.clone());
+        (packet.len, packet.body) = (packet.len.saturating_sub(bytes), plain);
+    }
+    packet
 }
 
 impl Element<Body> for StripsOptions {

@@ -7,6 +7,9 @@
 //! upwards only as far as it changes the least of its group. Unlike in a heap nothing moves, so no list of each machine's
 //! place is needed, and the least of all keys tells at once which machine is next.
 //!
+//! One key may stand in front of the groups instead: that of a machine that had no time and is set to be next, as when a
+//! packet enters an empty link. It is mostly called next, and then nothing was propagated for it.
+//!
 //! The time in a key counts from a base, so that it fits beside the number. If the next time is too far from the base,
 //! which with 4000 machines happens every 52 days, all keys are made anew.
 
@@ -15,6 +18,8 @@ use haltere_net::Time;
 const ARITY: usize = 8;
 /// The key of a machine that is not to be called.
 const NEVER: u64 = u64::MAX;
+/// No machine.
+const NOBODY: u32 = u32::MAX;
 
 /// Keys of machines, or the least keys of groups of the level below.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +39,10 @@ impl Group {
 pub struct Schedule {
     /// All levels, from the top. Places are numbered across all groups. The least key of group g + 1 is at place g.
     groups: Vec<Group>,
-    /// The least key of all.
+    /// The least key of all groups.
     least: u64,
+    /// The machine whose key stands in front of the groups, or [`NOBODY`], and this key.
+    front: (u32, u64),
     /// The time of each machine.
     times: Vec<Time>,
     /// The place of machine 0, in the first group of the lowest level.
@@ -64,6 +71,7 @@ impl Schedule {
         Schedule {
             groups: vec![Group([NEVER; ARITY]); groups],
             least: NEVER,
+            front: (NOBODY, NEVER),
             first,
             bits,
             times,
@@ -93,10 +101,11 @@ impl Schedule {
     /// The next machine and its time.
     #[inline]
     pub fn peek(&self) -> Option<(Time, u32)> {
-        if self.least == NEVER {
+        let least = self.least.min(self.front.1);
+        if least == NEVER {
             return None;
         }
-        let machine = self.least & !(NEVER << self.bits);
+        let machine = least & !(NEVER << self.bits);
         Some((self.times[machine as usize], machine as u32))
     }
 
@@ -109,30 +118,40 @@ impl Schedule {
     /// Sets the wake-up time of machine `m`; [`Time::NEVER`] removes it.
     #[inline(always)]
     pub fn set(&mut self, m: u32, at: Time) {
-        if self.times[m as usize] != at {
-            self.times[m as usize] = at;
-            self.put(m, at);
+        let before = std::mem::replace(&mut self.times[m as usize], at);
+        if before != at {
+            self.put(m, before, at);
         }
     }
 
     #[inline]
-    fn put(&mut self, m: u32, at: Time) {
-        let time = at.as_nanos().wrapping_sub(self.base.as_nanos());
-        let key = if time < self.late { time << self.bits | u64::from(m) } else { self.late_key(m, at) };
+    fn put(&mut self, m: u32, before: Time, at: Time) {
+        if at < self.base {
+            return self.rebase();
+        }
+        let key = self.key(m, at);
+        // A machine that stands in front, or may stand there, has no key in the groups.
+        if self.front.0 == m || (self.front.0 == NOBODY && before == Time::NEVER) {
+            if key < self.least {
+                self.front = (m, key);
+                return;
+            }
+            self.front = (NOBODY, NEVER);
+            if key == NEVER {
+                return;
+            }
+        }
         self.propagate(m, key);
     }
 
-    /// The key of a time that is too far from the base, or before it.
-    #[inline(never)]
-    fn late_key(&mut self, m: u32, at: Time) -> u64 {
-        if at == Time::NEVER {
-            return NEVER;
+    /// The key of a machine for a time that is not before the base.
+    #[inline]
+    fn key(&self, m: u32, at: Time) -> u64 {
+        let time = at.as_nanos().wrapping_sub(self.base.as_nanos());
+        match at {
+            Time::NEVER => NEVER,
+            _ => time.min(self.late) << self.bits | u64::from(m),
         }
-        if at < self.base {
-            self.rebase();
-            return at.since(self.base).as_nanos().min(self.late) << self.bits | u64::from(m);
-        }
-        self.late << self.bits | u64::from(m)
     }
 
     #[inline(never)]
@@ -165,14 +184,11 @@ impl Schedule {
         self.base = least.min(Time::from_nanos(NEVER - self.late));
         self.groups.fill(Group([NEVER; ARITY]));
         self.least = NEVER;
+        self.front = (NOBODY, NEVER);
         // The least comes first, so that no other is taken for it on the way.
-        if let Some(first) = self.times.iter().position(|at| *at == least) {
-            self.put(first as u32, least);
-        }
-        for m in 0..self.machines() as u32 {
-            if self.time_of(m) != Time::NEVER {
-                self.put(m, self.time_of(m));
-            }
+        let first = self.times.iter().position(|at| *at == least).unwrap_or(0);
+        for m in [first].into_iter().chain(0..self.machines()).map(|m| m as u32) {
+            self.propagate(m, self.key(m, self.time_of(m)));
         }
     }
 }

@@ -254,7 +254,7 @@ impl Endpoint for Astray {
     }
     fn poll_transmit(&mut self, _: &mut Cx<'_>) -> Option<haltere_net::Packet<haltere_transport::Body>> {
         let body = haltere_transport::Body::Udp(Vec::new());
-        self.0.take().map(|len| haltere_net::Packet { path: PathId(3), ..haltere_net::Packet::new(len as u32, body) })
+        self.0.take().map(|len| haltere_net::Packet::new(len as u32, body).with(|p| p.path = PathId(3)))
     }
     fn poll_event(&mut self) -> Option<Event> {
         None

@@ -280,7 +280,10 @@ impl<M: StackConnection> StackEndpoint<M> {
 
     fn packet(&mut self, datagram: Vec<u8>, path: PathId, ecn: Ecn) -> Packet<Body> {
         self.stats.sent_all += 1;
-        Packet { path, ecn, ..Packet::new(datagram.len() as u32 + IP_UDP, Body::Udp(datagram)) }
+        Packet::new(datagram.len() as u32 + IP_UDP, Body::Udp(datagram)).with(|p| {
+            p.path = path;
+            p.ecn = ecn;
+        })
     }
 }
 
@@ -294,6 +297,7 @@ impl<M: StackConnection> Endpoint for StackEndpoint<M> {
 
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
         self.at(cx.now);
+        let packet = packet.into_contents();
         let (Body::Udp(datagram), Some(addresses)) = (packet.body, self.addresses.pair(packet.path)) else {
             self.stats.invalid_packets += 1;
             return;

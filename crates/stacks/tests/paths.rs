@@ -116,7 +116,7 @@ fn a_datagram_of_no_path_is_invalid() {
         assert_eq!(hello.path, PathId(0));
         for (path, answered) in [(2, false), (255, false), (0, true), (1, true)] {
             let mut server = end(Role::Server, stack, Cipher::Null);
-            server.on_packet(Packet { path: PathId(path), ..hello.clone() }, &mut cx);
+            server.on_packet(hello.clone().with(|p| p.path = PathId(path)), &mut cx);
             let stats = server.stats();
             assert_eq!((stats.invalid_packets, stats.received_packets), (u64::from(!answered), u64::from(answered)));
             let answer = server.poll_transmit(&mut cx);

@@ -82,7 +82,10 @@ fn wire(stack: haltere_stacks::Stack, cipher: Cipher) -> Wire {
 }
 
 fn with(packet: &Packet<Body>, bytes: Vec<u8>) -> Packet<Body> {
-    Packet { len: bytes.len() as u32 + 28, body: Body::Udp(bytes), ..packet.clone() }
+    packet.clone().with(|p| {
+        p.len = bytes.len() as u32 + 28;
+        p.body = Body::Udp(bytes);
+    })
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::Body;
 use crate::datagram::Datagram;
 use crate::path::{AddressChange, PathError, PathView};
 use crate::reassembly::Reassembly;
+use crate::spares::Spares;
 use haltere_net::element::Admission;
 use haltere_net::{Cx, Packet, PathId, Span, Time};
 
@@ -176,6 +177,14 @@ pub trait Endpoint: Send {
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>>;
     /// The next event for the application.
     fn poll_event(&mut self) -> Option<Event>;
+    /// Like [`on_packet`](Endpoint::on_packet); `spares` may get the packet once it was read.
+    fn read_packet(&mut self, packet: Packet<Body>, _spares: &mut Spares, cx: &mut Cx<'_>) {
+        self.on_packet(packet, cx);
+    }
+    /// Like [`poll_transmit`](Endpoint::poll_transmit); the packet may be one of `spares`, made anew.
+    fn make_packet(&mut self, _spares: &mut Spares, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        self.poll_transmit(cx)
+    }
 
     /// Whether the client may open streams and write before the handshake is complete. Its first packets then carry the
     /// data (TCP Fast Open, QUIC's 0-RTT).

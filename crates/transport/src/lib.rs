@@ -19,6 +19,7 @@ pub mod recovery;
 pub mod reordering;
 pub mod reset;
 pub mod scheduler;
+pub mod spares;
 pub mod tcp;
 
 pub use endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};

@@ -44,6 +44,10 @@ impl RangeSet {
             fresh(at, end);
         }
         if first == last {
+            if self.ranges.capacity() == 0 {
+                // One range is the normal case.
+                self.ranges.reserve_exact(1);
+            }
             self.ranges.insert(first, (low, high));
         } else {
             self.ranges[first] = (low, high);

@@ -18,5 +18,5 @@ pub fn answer(packet: &Packet<Body>) -> Option<Packet<Body>> {
         }
         _ => Body::Tcp(reset),
     };
-    Some(Packet { path: packet.path, ..Packet::new(BASE_HEADER, body) })
+    Some(Packet::new(BASE_HEADER, body).with(|p| p.path = packet.path))
 }

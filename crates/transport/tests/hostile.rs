@@ -271,7 +271,7 @@ proptest! {
         let steps = steps.into_iter().map(|((tcp, options, path), len, wait, bytes, what)| {
             let subflow = PathId(path);
             let body = Body::Mptcp(Box::new(mptcp::Segment { tcp, options, subflow }));
-            (Packet { path: subflow, ..packet(len, body) }, wait, bytes, what)
+            (packet(len, body).with(|p| p.path = subflow), wait, bytes, what)
         });
         endures(end, now, steps)?;
     }
@@ -284,6 +284,6 @@ fn bodies_and_paths_that_are_not_the_connections_are_counted() {
     tcp.on_packet(packet(100, Body::Quic(Box::default())), &mut cx);
     assert_eq!(tcp.stats().invalid_packets, 1);
     let mut pair = quic_world(0);
-    pair.server.on_packet(Packet { path: PathId(9), ..packet(100, Body::Quic(Box::default())) }, &mut cx);
+    pair.server.on_packet(packet(100, Body::Quic(Box::default())).with(|p| p.path = PathId(9)), &mut cx);
     assert_eq!(pair.server.stats().invalid_packets, 1);
 }

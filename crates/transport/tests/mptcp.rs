@@ -206,14 +206,14 @@ macro_rules! through {
 /// An end behind a middlebox that removes MPTCP's options.
 struct Stripped<E>(E);
 
-fn strip(packet: Packet<Body>) -> Packet<Body> {
-    match packet.body {
-        Body::Mptcp(segment) => {
-            let options = segment.options.wire_len(segment.tcp.kind, segment.tcp.len);
-            Packet { len: packet.len - options, body: Body::Tcp(segment.tcp), ..packet }
-        }
-        _ => packet,
+fn strip(mut packet: Packet<Body>) -> Packet<Body> {
+    if let Body::Mptcp(segment) = &packet.body {
+        let options = segment.options.wire_len(segment.tcp.kind, segment.tcp.len);
+        let plain = Body::Tcp(segment.tcp.clone());
+        packet.len -= options;
+        packet.body = plain;
     }
+    packet
 }
 
 through!(Stripped, strip, strip);
@@ -251,7 +251,7 @@ impl<E: Endpoint> AsLong<E> {
             Body::Mptcp(s) => s.options.wire_len(s.tcp.kind, s.tcp.len),
             _ => 0,
         };
-        Packet { len: packet.len - options, ..packet }
+        packet.with(|p| p.len -= options)
     }
 }
 

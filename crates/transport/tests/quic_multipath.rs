@@ -287,12 +287,12 @@ fn a_packet_on_a_path_that_does_not_exist_is_counted_and_dropped() {
     pair.run(millis(500));
     let sent = pair.seen.iter().rfind(|s| s.from_client).unwrap().packet.clone();
     let (invalid, bytes) = (pair.server.stats().invalid_packets, pair.server.stats().received_packets);
-    pair.give_server(Packet { path: PathId(9), ..sent });
+    pair.give_server(sent.with(|p| p.path = PathId(9)));
     let stats = pair.server.stats();
     assert_eq!((stats.invalid_packets, stats.received_packets), (invalid + 1, bytes));
     // Nor does a packet of the handshake open a path.
     let hello = pair.seen[0].packet.clone();
-    pair.give_server(Packet { path: PathId(1), ..hello });
+    pair.give_server(hello.with(|p| p.path = PathId(1)));
     assert_eq!((pair.server.stats().invalid_packets, pair.server.paths()), (invalid + 2, 1));
 }
 

@@ -253,7 +253,7 @@ proptest! {
             let mut cx = Cx::new(now, ComponentId(0));
             match step {
                 Step::Datagram(packets, len) => {
-                    connection.on_packet(Packet { len, ..datagram(packets) }, &mut cx);
+                    connection.on_packet(datagram(packets).with(|p| p.len = len), &mut cx);
                 }
                 Step::Wait(ns) => {
                     let end = now + Span::from_nanos(ns);

@@ -60,9 +60,11 @@ impl<B: Clone> Wire<B> {
         let arrival = i.arrival(start, out, self.delay);
         let copies = i.copies();
         counters.duplicated += copies - 1;
-        for _ in 0..copies {
+        let mut packet = Some(packet);
+        for more in (0..copies).rev() {
             let arrival = arrival + i.jitter.extra();
-            let packet = packet.clone();
+            let copy = if more > 0 { packet.clone() } else { packet.take() };
+            let Some(packet) = copy else { return };
             if arrival >= self.last_arrival {
                 self.last_arrival = arrival;
                 self.pipe.push_back((arrival, packet));

@@ -18,12 +18,11 @@ fn cake(settings: &[(&str, &str)]) -> Cake<u32> {
 
 /// A packet of a flow between two hosts, whose body is the number of the flow.
 fn packet(source: u32, destination: u32, flow: u32, now: Time) -> Packet<u32> {
-    let key = FlowKey {
-        source: Address(source),
-        destination: Address(destination),
-        connection: ConnectionId(flow),
-    };
-    Packet { flow: key, arrived: now, ..Packet::new(MTU, flow) }
+    let key = FlowKey { source: Address(source), destination: Address(destination), connection: ConnectionId(flow) };
+    Packet::new(MTU, flow).with(|p| {
+        p.flow = key;
+        p.arrived = now;
+    })
 }
 
 fn put(queue: &mut Cake<u32>, packet: Packet<u32>, counters: &mut LinkCounters) {
@@ -52,9 +51,7 @@ fn ms(ms: u64) -> Time {
 fn the_shaper_is_exact_and_counts_what_is_on_the_line() {
     let atm = [("bandwidth", "3Mbit/s"), ("overhead", "10B"), ("atm", "atm")];
     let ethernet = [("bandwidth", "3Mbit/s"), ("overhead", "38B")];
-    for (settings, bytes) in
-        [(&atm[..1], 1500), (&atm[..2], 1510), (&atm[..], 1696), (&ethernet[..], 1538)]
-    {
+    for (settings, bytes) in [(&atm[..1], 1500), (&atm[..2], 1510), (&atm[..], 1696), (&ethernet[..], 1538)] {
         // So large an rtt that no packet is late.
         let (mut queue, mut counters) = (cake(&[settings, &[("rtt", "1000s")]].concat()), LinkCounters::default());
         for _ in 0..1000 {
@@ -146,7 +143,7 @@ fn a_sparse_flow_goes_before_those_with_a_queue() {
     for _ in 0..20 {
         queue.dequeue(Time::ZERO, &mut Fates::new(&mut counters));
     }
-    put(&mut queue, Packet { len: 100, ..packet(1, 2, 9, Time::ZERO) }, &mut counters);
+    put(&mut queue, packet(1, 2, 9, Time::ZERO).with(|p| p.len = 100), &mut counters);
     assert_eq!(queue.dequeue(Time::ZERO, &mut Fates::new(&mut counters)).map(|packet| packet.body), Some(9));
 }
 
@@ -159,7 +156,7 @@ fn blue_takes_over_when_a_flow_overflows_the_memory() {
     for n in 0..120_000 {
         // Twice the rate for a minute: 1500 bytes every 0.5 ms, ECN-capable.
         let now = Time::from_nanos(n * 500_000);
-        put(&mut queue, Packet { ecn: Ecn::Ect0, ..packet(1, 2, 0, now) }, &mut counters);
+        put(&mut queue, packet(1, 2, 0, now).with(|p| p.ecn = Ecn::Ect0), &mut counters);
         if queue.ready_at() <= now {
             queue.dequeue(now, &mut Fates::new(&mut counters));
         }
@@ -185,7 +182,7 @@ fn what_is_too_much_is_dropped_from_the_queue_with_the_most_bytes() {
     }
     assert_eq!(counters.dropped(), 0);
     for _ in 0..3 {
-        put(&mut queue, Packet { class: 46, ..packet(1, 2, 2, Time::ZERO) }, &mut counters);
+        put(&mut queue, packet(1, 2, 2, Time::ZERO).with(|p| p.class = 46), &mut counters);
     }
     assert_eq!(counters.dropped_queue, 3);
     let out = drain(&mut queue, Time::ZERO, &mut counters);
@@ -196,7 +193,7 @@ fn what_is_too_much_is_dropped_from_the_queue_with_the_most_bytes() {
 /// The shares of three or four classes that always have a queue, by DiffServ codepoint.
 fn classes(settings: &[(&str, &str)], dscps: &[u8]) -> Vec<f64> {
     let (mut queue, mut counters) = (cake(&[settings, &[("rtt", "1000s")]].concat()), LinkCounters::default());
-    let offer = |class: u8, now| Packet { class, ..packet(1, 2, u32::from(class), now) };
+    let offer = |class: u8, now| packet(1, 2, u32::from(class), now).with(|p| p.class = class);
     for &class in dscps.iter().cycle().take(20 * dscps.len()) {
         put(&mut queue, offer(class, Time::ZERO), &mut counters);
     }
@@ -221,7 +218,10 @@ fn classes_have_priority_up_to_their_share_of_the_rate() {
     near(classes(&shaped, &[46, 34, 8, 0]), &[0.25, 0.5, 1.0 / 16.0, 3.0 / 16.0]);
     // The rate that a class does not use goes to the others.
     near(classes(&shaped, &[46, 0]), &[0.25, 0.75]);
-    near(classes(&[("bandwidth", "12Mbit/s"), ("diffserv", "diffserv3")], &[46, 8, 34]), &[0.25, 1.0 / 16.0, 11.0 / 16.0]);
+    near(
+        classes(&[("bandwidth", "12Mbit/s"), ("diffserv", "diffserv3")], &[46, 8, 34]),
+        &[0.25, 1.0 / 16.0, 11.0 / 16.0],
+    );
     // Without a rate they take turns by weight, 1024 : 64 : 256.
     near(classes(&[], &[0, 8, 46]), &[16.0 / 21.0, 1.0 / 21.0, 4.0 / 21.0]);
     near(classes(&[("diffserv", "besteffort")], &[46, 0]), &[0.5, 0.5]);
@@ -246,8 +246,7 @@ fn with_ingress_packets_that_are_dropped_count_for_the_rate() {
 /// A flow that sends on above the rate would let nothing pass with all of it charged. Two thirds of the rate pass always.
 #[test]
 fn with_ingress_drops_take_a_third_of_the_rate_at_most() {
-    let (mut queue, mut counters) =
-        (cake(&[("bandwidth", "12Mbit/s"), ("ingress", "true")]), LinkCounters::default());
+    let (mut queue, mut counters) = (cake(&[("bandwidth", "12Mbit/s"), ("ingress", "true")]), LinkCounters::default());
     let mut out = 0;
     for n in 0..20_000 {
         let now = Time::from_nanos(n * 500_000);

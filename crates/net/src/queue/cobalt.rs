@@ -157,7 +157,10 @@ mod tests {
         for n in from * 10..until * 10 {
             let now = Time::from_nanos(n * 100_000);
             let mut counters = LinkCounters::default();
-            let mut packet = Packet { ecn, arrived: now.saturating_sub(delay), ..Packet::new(1500, ()) };
+            let mut packet = Packet::new(1500, ()).with(|p| {
+                p.ecn = ecn;
+                p.arrived = now.saturating_sub(delay);
+            });
             let hit = state.hits(&CONTROL, &mut packet, 0, now, &mut stream, &mut Fates::new(&mut counters));
             if hit || counters.marked > 0 {
                 times.push(n as f64 / 10.0);
@@ -199,7 +202,7 @@ mod tests {
         for (delay, competitors, late) in [(40, 0, false), (41, 0, true), (60, 3, false), (61, 3, true)] {
             let (mut state, mut counters) = (State::default(), LinkCounters::default());
             let now = Time::from_nanos(1_000_000_000);
-            let mut packet = Packet { arrived: now.saturating_sub(Span::from_millis(delay)), ..Packet::new(1500, ()) };
+            let mut packet = Packet::new(1500, ()).with(|p| p.arrived = now.saturating_sub(Span::from_millis(delay)));
             let mut stream = Streams::new(1, 0).named("cobalt");
             state.hits(&slow, &mut packet, competitors, now, &mut stream, &mut Fates::new(&mut counters));
             assert_eq!(state.dropping, late, "{delay} ms, {competitors} competitors");

@@ -24,7 +24,7 @@ fn at(ns: u64) -> Time {
 fn filled(settings: &[(&str, &str)], n: u32, ecn: Ecn) -> Box<dyn QueueDiscipline<u32>> {
     let (mut queue, mut counters) = (codel(settings), LinkCounters::default());
     for body in 0..n {
-        queue.enqueue(Packet { ecn, ..Packet::new(MTU, body) }, Time::ZERO, &mut Fates::new(&mut counters));
+        queue.enqueue(Packet::new(MTU, body).with(|p| p.ecn = ecn), Time::ZERO, &mut Fates::new(&mut counters));
     }
     queue
 }
@@ -68,7 +68,7 @@ fn nothing_is_dropped_below_the_target() {
     let (mut queue, mut counters) = (codel(&[]), LinkCounters::default());
     for n in 0..2000 {
         let now = at(n * 1_000_000);
-        let packet = Packet { arrived: now, ..Packet::new(MTU, n as u32) };
+        let packet = Packet::new(MTU, n as u32).with(|p| p.arrived = now);
         queue.enqueue(packet, now, &mut Fates::new(&mut counters));
         // Five packets stand, each for less than 5 ms.
         if n >= 4 {
@@ -111,7 +111,7 @@ fn a_new_episode_starts_from_the_last_one_if_it_comes_soon() {
         queue.dequeue(at(now * 1000), &mut Fates::new(&mut counters));
         now += pause_ms * 1000;
         for body in 0..20_000 {
-            let packet = Packet { arrived: at((now - 10_000) * 1000), ..Packet::new(MTU, body) };
+            let packet = Packet::new(MTU, body).with(|p| p.arrived = at((now - 10_000) * 1000));
             queue.enqueue(packet, at(now * 1000), &mut Fates::new(&mut counters));
         }
         let drops = signals(queue.as_mut(), now, now + 250_000);

@@ -21,7 +21,14 @@ fn at_us(us: u64) -> Time {
 
 fn put(queue: &mut DualPi2<u32>, ecn: Ecn, n: u32, now: Time, counters: &mut LinkCounters) {
     for body in 0..n {
-        queue.enqueue(Packet { ecn, arrived: now, ..Packet::new(MTU, body) }, now, &mut Fates::new(counters));
+        queue.enqueue(
+            Packet::new(MTU, body).with(|p| {
+                p.ecn = ecn;
+                p.arrived = now;
+            }),
+            now,
+            &mut Fates::new(counters),
+        );
     }
 }
 

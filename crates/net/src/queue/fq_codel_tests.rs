@@ -15,7 +15,10 @@ fn fq_codel(settings: &[(&str, &str)]) -> Box<dyn QueueDiscipline<u32>> {
 
 fn packet(flow: u32, len: u32, now: Time) -> Packet<u32> {
     let flow_key = FlowKey { source: Address(1), destination: Address(2), connection: ConnectionId(flow) };
-    Packet { flow: flow_key, arrived: now, ..Packet::new(len, flow) }
+    Packet::new(len, flow).with(|p| {
+        p.flow = flow_key;
+        p.arrived = now;
+    })
 }
 
 /// Puts `n` packets of a flow into the queue.
@@ -108,13 +111,13 @@ fn the_memory_of_small_packets_counts_more_than_their_bytes() {
 fn codel_acts_on_the_flow_that_has_the_queue() {
     let (mut queue, mut counters) = (fq_codel(&[]), LinkCounters::default());
     for _ in 0..1000 {
-        let ecn = Packet { ecn: Ecn::Ect0, ..packet(0, 1500, Time::ZERO) };
+        let ecn = packet(0, 1500, Time::ZERO).with(|p| p.ecn = Ecn::Ect0);
         queue.enqueue(ecn, Time::ZERO, &mut Fates::new(&mut counters));
     }
     let mut marked = [0; 2];
     for ms in 1..500 {
         let now = Time::from_nanos(ms * 1_000_000);
-        let sparse = Packet { ecn: Ecn::Ect0, ..packet(1, 300, now) };
+        let sparse = packet(1, 300, now).with(|p| p.ecn = Ecn::Ect0);
         if ms % 10 == 0 {
             queue.enqueue(sparse, now, &mut Fates::new(&mut counters));
         }

@@ -9,8 +9,8 @@
 
 use super::config::{Description, Place, parameters};
 use super::flows::{Buckets, Flows, quantum};
-use super::pie_control::{Control, State, gain, in_ticks};
 use super::packets::Store;
+use super::pie_control::{Control, State, gain, in_ticks};
 use super::whole::FlowCount;
 use super::{Backlog, Fates, Length, Limit, QueueDiscipline};
 use crate::packet::Packet;
@@ -150,7 +150,11 @@ mod tests {
 
     fn packet(flow: u32, len: u32, now: Time) -> Packet<u32> {
         let key = FlowKey { connection: ConnectionId(flow), ..FlowKey::default() };
-        Packet { flow: key, arrived: now, ecn: Ecn::Ect0, ..Packet::new(len, flow) }
+        Packet::new(len, flow).with(|p| {
+            p.flow = key;
+            p.arrived = now;
+            p.ecn = Ecn::Ect0;
+        })
     }
 
     /// Flow 0 offers `greedy` packets of 1500 bytes a ms, flow 1 one of 300 bytes every 5 ms, and one packet leaves a ms,

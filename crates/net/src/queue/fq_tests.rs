@@ -3,7 +3,7 @@ use crate::counters::LinkCounters;
 use crate::queue::testing::{Bench, capable, packet};
 use crate::queue::{Fates, Place, QueueConfig, QueueDiscipline, Scale};
 use crate::rng::Streams;
-use crate::{Packet, Span, Time};
+use crate::{Span, Time};
 
 const MS: u64 = 1_000_000;
 /// All packets in the first band.
@@ -97,7 +97,7 @@ fn a_flow_and_a_band_have_limits() {
     queue.put(0, packet(4, 100, 1));
     queue.put(0, packet(5, 100, 2));
     // Class 4, minimise delay, is in another band.
-    queue.put(0, Packet { class: 4, ..packet(6, 100, 3) });
+    queue.put(0, packet(6, 100, 3).with(|p| p.class = 4));
     assert_eq!(queue.dropped(), [5]);
     assert_eq!(queue.drain(0)[8..].len(), 4);
 }
@@ -162,7 +162,7 @@ fn bands_share_by_their_weights() {
     let mut queue = busy("fq:weights=90000 30000 20000,flow_limit=1000p");
     for n in 0..700 {
         for (flow, class) in [(0, 4), (1, 0), (2, 2)] {
-            queue.put(0, Packet { class, ..packet(flow, 1000, flow) });
+            queue.put(0, packet(flow, 1000, flow).with(|p| p.class = class));
         }
         assert!(queue.dropped().is_empty(), "{n}");
     }

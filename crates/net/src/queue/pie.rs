@@ -6,8 +6,8 @@
 //! algorithm departs from the RFC.
 
 use super::config::{Description, Place, parameters};
-use super::pie_control::{Control, State, gain, in_ticks};
 use super::packets::{Fifo, Store};
+use super::pie_control::{Control, State, gain, in_ticks};
 use super::{Backlog, Fates, Length, Limit, QueueDiscipline};
 use crate::packet::Packet;
 use crate::rng::Stream;
@@ -132,7 +132,7 @@ mod tests {
         for ms in from..until {
             let now = Time::from_nanos(ms * 1_000_000);
             for _ in 0..arrivals {
-                queue.enqueue(Packet { arrived: now, ..packet.clone() }, now, &mut Fates::new(counters));
+                queue.enqueue(packet.clone().with(|p| p.arrived = now), now, &mut Fates::new(counters));
             }
             queue.dequeue(now, &mut Fates::new(counters));
         }
@@ -176,7 +176,7 @@ mod tests {
     fn ecn_capable_packets_are_marked_until_the_probability_is_high() {
         for (ecn, marks_first) in [("true", true), ("false", false)] {
             let (mut queue, mut counters) = (pie(&[("ecn", ecn), ("limit", "100000p")]), LinkCounters::default());
-            let packet = Packet { ecn: Ecn::Ect0, ..Packet::new(1500, 0) };
+            let packet = Packet::new(1500, 0).with(|p| p.ecn = Ecn::Ect0);
             let mut ms = 0;
             while counters.dropped() == 0 {
                 load(queue.as_mut(), &mut counters, (ms, ms + 1), 2, &packet);
@@ -192,7 +192,7 @@ mod tests {
         let (mut queue, mut counters) = (pie(&[("tupdate", "1ns")]), LinkCounters::default());
         load(queue.as_mut(), &mut counters, (0, 1000), 2, &Packet::new(1500, 0));
         let late = Time::from_nanos(1_000_000_000_000_000);
-        queue.enqueue(Packet { arrived: late, ..Packet::new(1500, 0) }, late, &mut Fates::new(&mut counters));
+        queue.enqueue(Packet::new(1500, 0).with(|p| p.arrived = late), late, &mut Fates::new(&mut counters));
         queue.dequeue(late, &mut Fates::new(&mut counters));
         assert!(counters.dropped() > 0);
     }

@@ -175,7 +175,7 @@ mod tests {
         for word in ["pfifo_fast:limit=2p", "prio:limit=2p"] {
             let mut queue = Bench::new(word);
             for (n, class) in [2, 0, 4, 2, 0, 4, 2, 0, 4].into_iter().enumerate() {
-                queue.put(0, crate::Packet { class, ..packet(n as u32, 100, 0) });
+                queue.put(0, packet(n as u32, 100, 0).with(|p| p.class = class));
             }
             assert_eq!(queue.dropped(), [6, 7, 8], "{word}");
             assert_eq!(queue.drain(0), [2, 5, 1, 4, 0, 3], "{word}");
@@ -221,7 +221,7 @@ mod tests {
     fn a_map_of_ones_own_says_which_band_is_first() {
         let mut queue = Bench::new("prio:bands=2,priomap=0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1");
         for (n, class) in [4, 2, 0].into_iter().enumerate() {
-            queue.put(0, crate::Packet { class, ..packet(n as u32, 100, 0) });
+            queue.put(0, packet(n as u32, 100, 0).with(|p| p.class = class));
         }
         assert_eq!(queue.drain(0), [2, 0, 1]);
         let refused = crate::queue::QueueConfig::from_word("prio:bands=2").unwrap_err();

@@ -9,12 +9,12 @@ use crate::units::Rate;
 
 /// Packet number `n` of a flow, not ECN-capable.
 pub(super) fn packet(n: u32, len: u32, flow: u32) -> Packet<u32> {
-    Packet { flow: FlowKey { connection: ConnectionId(flow), ..FlowKey::default() }, ..Packet::new(len, n) }
+    Packet::new(len, n).with(|p| p.flow = FlowKey { connection: ConnectionId(flow), ..FlowKey::default() })
 }
 
 /// The same, ECN-capable.
 pub(super) fn capable(n: u32, len: u32, flow: u32) -> Packet<u32> {
-    Packet { ecn: Ecn::Ect0, ..packet(n, len, flow) }
+    packet(n, len, flow).with(|p| p.ecn = Ecn::Ect0)
 }
 
 /// A discipline under test on a link of 8 Mbit/s with packets of up to 1500 bytes.
@@ -49,7 +49,7 @@ impl Bench {
     /// Enqueues a packet at `ns`.
     pub(super) fn put(&mut self, ns: u64, packet: Packet<u32>) {
         let now = Time::from_nanos(ns);
-        self.with(|queue, fates| queue.enqueue(Packet { arrived: now, ..packet }, now, fates));
+        self.with(|queue, fates| queue.enqueue(packet.with(|p| p.arrived = now), now, fates));
     }
 
     /// Dequeues at `ns`, which must not be too early.

@@ -32,6 +32,7 @@ use haltere_net::link::Link;
 use haltere_net::occupancy::Held;
 use haltere_net::topology::{NodeId, Topology};
 use haltere_net::{ComponentId, Cx, FlowKey, Packet, PathId, Probe, Time};
+use haltere_transport::spares::Spares;
 use haltere_transport::{Body, Role};
 use socket::SocketPath;
 use tables::{ConnectionEnd, Hop, SocketRef, Tables};
@@ -91,6 +92,8 @@ pub struct World {
     recorder: Option<Box<Recorder>>,
     /// Processes that the present call has let go on by credits.
     resumed: Vec<usize>,
+    /// Packets that endpoints have read, for those that they send.
+    spares: Spares,
     injected: u64,
     received: u64,
     stray: u64,
@@ -129,6 +132,7 @@ impl World {
             calls_now: 0,
             recorder: recorder.map(Box::new),
             resumed: Vec::new(),
+            spares: Spares::default(),
             injected: 0,
             received: 0,
             stray: 0,
@@ -253,7 +257,7 @@ impl World {
                     socket.learn(packet.path, SocketPath { route, first, flow: back });
                 }
             }
-            socket.endpoint.on_packet(packet, &mut cx);
+            socket.endpoint.read_packet(packet, &mut self.spares, &mut cx);
             table.activate(end.socket);
         }
         self.pump(process);
@@ -336,7 +340,7 @@ impl World {
                 p.table.block(id);
                 continue;
             }
-            let Some(mut packet) = socket.endpoint.poll_transmit(&mut cx) else {
+            let Some(mut packet) = socket.endpoint.make_packet(&mut self.spares, &mut cx) else {
                 p.table.rest(id);
                 continue;
             };

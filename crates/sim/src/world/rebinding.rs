@@ -106,7 +106,11 @@ impl World {
         self.stray += 1;
         let Some(answer) = reset::answer(packet) else { return };
         let class = self.processes[end.process as usize].class;
-        let packet = Packet { route: back.route, flow: back.flow, class, ..answer };
+        let packet = answer.with(|p| {
+            p.route = back.route;
+            p.flow = back.flow;
+            p.class = class;
+        });
         if let Some(recorder) = &mut self.recorder {
             recorder.sent(end.process, self.now, &packet);
         }

@@ -5,34 +5,25 @@ use super::option::{Opening, Options, Segment};
 use super::subflow::Mapping;
 use crate::Body;
 use crate::endpoint::{Endpoint, Event, Role, StreamId};
+use crate::spares::Spares;
 use crate::tcp::segment::Kind;
 use haltere_net::{Cx, Ecn, Packet, PathId, Time};
 
-/// Boxes that are kept to be used again.
-const BOXES: usize = 64;
-
 impl Connection {
     /// Takes a packet.
-    pub(super) fn arrive(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
-        let Packet { len, ecn, path, .. } = packet;
-        match packet.body {
-            // A segment is read where it lies: it is too large to be copied for each packet.
+    pub(super) fn arrive(&mut self, packet: Packet<Body>, spares: &mut Spares, cx: &mut Cx<'_>) {
+        let (len, ecn, path) = (packet.len, packet.ecn, packet.path);
+        match &packet.body {
             Body::Mptcp(segment) => {
                 if self.mode != Mode::Fallback && self.has_subflow(path, segment.tcp.kind, &segment.options) {
-                    self.on_segment(&segment, path, len, ecn, cx);
+                    self.on_segment(segment, path, len, ecn, cx);
                 } else {
                     self.invalid += 1;
                 }
-                self.keep_box(segment);
+                spares.keep(packet);
             }
             Body::Tcp(_) => self.on_plain(packet, cx),
             _ => self.invalid += 1,
-        }
-    }
-
-    fn keep_box(&mut self, segment: Box<Segment>) {
-        if self.boxes.len() < BOXES {
-            self.boxes.push(segment);
         }
     }
 

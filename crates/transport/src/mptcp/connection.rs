@@ -1,7 +1,6 @@
 //! An MPTCP connection: opening, fallback, timers, and the [`Endpoint`] interface.
 
 use super::config::{Config, Reinjection};
-use super::option::Segment;
 use super::receiving::Receiving;
 use super::sending::Sending;
 use super::subflow::Subflow;
@@ -11,6 +10,7 @@ use crate::path::{PathError, PathView};
 use crate::ranges::RangeSet;
 use crate::reassembly::Reassembly;
 use crate::scheduler::PathScheduler;
+use crate::spares::Spares;
 use haltere_net::element::Admission;
 use haltere_net::{Cx, Packet, PathId, Time};
 use std::collections::VecDeque;
@@ -44,9 +44,8 @@ pub struct Connection {
     pub(super) dirty: bool,
     /// When the scheduler wants to be asked again.
     pub(super) ask_at: Time,
-    /// Boxes of segments that were read, to be used again.
-    #[allow(clippy::vec_box, reason = "the boxes themselves travel")]
-    pub(super) boxes: Vec<Box<Segment>>,
+    /// Packets of subflows without options, whose memory others use again.
+    pub(super) bare: Spares,
     opened: bool,
     /// The application wants to be told when less than this is unsent; 0 if it does not.
     low_water: u64,
@@ -80,7 +79,7 @@ impl Connection {
             turn: 0,
             dirty: false,
             ask_at: Time::NEVER,
-            boxes: Vec::new(),
+            bare: Spares::default(),
             opened: false,
             low_water: 0,
             told_multipath: false,
@@ -267,7 +266,11 @@ impl Endpoint for Connection {
     }
 
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
-        self.arrive(packet, cx);
+        self.read_packet(packet, &mut Spares::default(), cx);
+    }
+
+    fn read_packet(&mut self, packet: Packet<Body>, spares: &mut Spares, cx: &mut Cx<'_>) {
+        self.arrive(packet, spares, cx);
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
@@ -299,7 +302,11 @@ impl Endpoint for Connection {
     }
 
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
-        self.depart(cx)
+        self.make_packet(&mut Spares::default(), cx)
+    }
+
+    fn make_packet(&mut self, spares: &mut Spares, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        self.depart(spares, cx)
     }
 
     fn poll_event(&mut self) -> Option<Event> {

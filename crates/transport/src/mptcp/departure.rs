@@ -7,13 +7,14 @@ use super::sending::Sending;
 use super::subflow::{Owed, Subflow};
 use crate::Body;
 use crate::endpoint::{Endpoint, Role};
+use crate::spares::Spares;
 use crate::tcp::segment::{self, Kind};
-use haltere_net::{Cx, Incident, Packet, PathId};
+use haltere_net::{Contents, Cx, Incident, Packet, PathId};
 
 impl Connection {
     /// The next packet that may be sent now.
     #[inline(always)]
-    pub(super) fn depart(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+    pub(super) fn depart(&mut self, spares: &mut Spares, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         loop {
             if std::mem::take(&mut self.dirty) {
                 self.share(cx.now);
@@ -23,12 +24,12 @@ impl Connection {
                 at = if at < self.subflows.len() { at } else { 0 };
                 if let Some(subflow) = self.subflows[at].as_mut().filter(|s| s.ready && !s.abandoned) {
                     // The packet is changed where it lies: it is too large to be copied for each packet.
-                    let mut packet = subflow.tcp.poll_transmit(cx);
+                    let mut packet = subflow.tcp.make_packet(&mut self.bare, cx);
                     if packet.is_none() && self.owes_more(at) {
                         packet = self.acknowledge(at, cx);
                     }
                     if let Some(packet) = &mut packet {
-                        self.wrap(at, packet, cx);
+                        self.wrap(at, packet, spares, cx);
                         self.turn = at;
                         self.dirty |= self.expand_after_sending(at);
                         self.tell_writable();
@@ -78,11 +79,11 @@ impl Connection {
 
     /// Puts MPTCP's options on a segment of a subflow.
     #[inline]
-    fn wrap(&mut self, at: usize, packet: &mut Packet<Body>, cx: &mut Cx<'_>) {
+    fn wrap(&mut self, at: usize, packet: &mut Packet<Body>, spares: &mut Spares, cx: &mut Cx<'_>) {
         if self.mode == Mode::Fallback {
             return;
         }
-        let Body::Tcp(tcp) = &mut packet.body else { return };
+        let Contents { len, path, body: Body::Tcp(tcp), .. } = &mut **packet else { return };
         let carries_end = self.sending.fin_due && self.carries_end(at);
         let Connection { subflows, sending, receiving, config, .. } = self;
         let Some(Some(subflow)) = subflows.get_mut(at) else { return };
@@ -97,27 +98,28 @@ impl Connection {
                 let stamps = if config.tcp.timestamps { segment::TIMESTAMP_OPTION } else { 0 };
                 let left = segment::MAX_OPTIONS.saturating_sub(stamps + bytes);
                 tcp.sacks = tcp.sacks.min((left.saturating_sub(4) / 8) as u8);
-                packet.len = config.tcp.wire_len(tcp);
+                *len = config.tcp.wire_len(tcp);
             }
         } else if tcp.kind != Kind::Reset {
             // The window of a SYN is the first of the connection.
             receiving.edge = receiving.edge.max(receiving.next + tcp.window);
         }
         if cx.probing() {
-            let (path, len) = (packet.path, tcp.len);
-            self.tell_carried(path, &options, len, cx);
+            self.tell_carried(*path, &options, tcp.len, cx);
         }
-        packet.len += bytes;
-        let subflow = packet.path;
-        let boxed = match self.boxes.pop() {
-            Some(mut boxed) => {
-                boxed.tcp.clone_from(tcp);
-                (boxed.options, boxed.subflow) = (options, subflow);
-                boxed
-            }
-            None => Box::new(Segment { tcp: tcp.clone(), options, subflow }),
-        };
-        packet.body = Body::Mptcp(boxed);
+        *len += bytes;
+        let segment = Segment { tcp: tcp.clone(), options, subflow: *path };
+        if let Some(mut kept) = spares.take()
+            && let Body::Mptcp(boxed) = &mut kept.body
+        {
+            **boxed = segment;
+            kept.begin_anew(*len);
+            (kept.ecn, kept.path) = (packet.ecn, packet.path);
+            let bare = std::mem::replace(packet, kept);
+            self.bare.keep(bare);
+        } else {
+            packet.body = Body::Mptcp(Box::new(segment));
+        }
     }
 
     /// Tells which data a segment carries.

@@ -8,7 +8,7 @@ use super::identifiers::Identifiers;
 use super::migration::Migration;
 use super::multipath::{Multipath, Parts};
 use super::opening::Opening;
-use super::packet::{Datagram, QuicPacket, SpaceId};
+use super::packet::{QuicPacket, SpaceId};
 use super::path::{Path, Situation};
 use super::received::AckPolicy;
 use super::recovery::Fates;
@@ -19,6 +19,7 @@ use super::streams::{Limits, Streams};
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
 use crate::path::{AddressChange, PathError, PathView};
+use crate::spares::Spares;
 use haltere_net::incident::{TimerChange, TimerName};
 use haltere_net::{Cx, Ecn, Incident, Packet, PathId, Span, Time};
 use std::collections::VecDeque;
@@ -93,8 +94,8 @@ pub struct Connection {
     /// Packets that came before the keys to read them (RFC 9000 section 5.2.1), with their path and time of arrival.
     pub(super) kept: Vec<(usize, QuicPacket, (Time, Ecn))>,
     pub(super) fates: Fates,
-    /// A datagram that was read, whose memory the next one to be sent takes.
-    pub(super) spare: Option<Box<Datagram>>,
+    /// A packet that was read, whose memory the next one that is sent uses again.
+    pub(super) spare: Option<Packet<Body>>,
     /// When the connection is given up for silence or, before that, a PING is to go out.
     pub(super) idle_deadline: Time,
     /// When it is given up, where a PING comes before.
@@ -438,8 +439,12 @@ impl Endpoint for Connection {
     }
 
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
+        self.read_packet(packet, &mut Spares::default(), cx);
+    }
+
+    fn read_packet(&mut self, packet: Packet<Body>, spares: &mut Spares, cx: &mut Cx<'_>) {
         self.now = cx.now;
-        self.receive(packet, cx);
+        self.receive(packet, spares, cx);
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
@@ -477,7 +482,14 @@ impl Endpoint for Connection {
     }
 
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        self.make_packet(&mut Spares::default(), cx)
+    }
+
+    fn make_packet(&mut self, spares: &mut Spares, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         self.now = cx.now;
+        if self.spare.is_none() {
+            self.spare = spares.take();
+        }
         self.transmit(cx)
     }
 

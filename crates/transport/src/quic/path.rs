@@ -166,7 +166,10 @@ impl Path {
     /// A datagram with its payload's size as a packet on this path.
     pub fn wrap(&self, datagram: Datagram, size: u32) -> Packet<Body> {
         let (path, ecn) = (self.way, self.marking.codepoint());
-        Packet { path, ecn, ..Packet::new(size + self.ip_udp, Body::Quic(Box::new(datagram))) }
+        Packet::new(size + self.ip_udp, Body::Quic(Box::new(datagram))).with(|p| {
+            p.path = path;
+            p.ecn = ecn;
+        })
     }
 
     /// The congestion window. A controller that counts bytes may ask for less than a datagram, which could never be

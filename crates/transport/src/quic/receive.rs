@@ -11,6 +11,7 @@ use crate::Body;
 use crate::cc::Established;
 use crate::endpoint::{CloseReason, Event, Role};
 use crate::path::PathState;
+use crate::spares::Spares;
 use haltere_net::incident::{PacketName, Reception};
 use haltere_net::{Cx, Ecn, Incident, Packet, Span, Time};
 
@@ -34,8 +35,8 @@ enum Keys {
 
 impl Connection {
     /// A packet arrived.
-    pub(super) fn receive(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
-        let Body::Quic(datagram) = packet.body else {
+    pub(super) fn receive(&mut self, packet: Packet<Body>, spares: &mut Spares, cx: &mut Cx<'_>) {
+        let Body::Quic(datagram) = &packet.body else {
             self.stats.invalid_packets += 1;
             return;
         };
@@ -43,26 +44,27 @@ impl Connection {
             Some(0)
         } else {
             self.now = cx.now;
-            self.place_of_arrival(packet.path, &datagram)
+            self.place_of_arrival(packet.path, datagram)
         };
         match place {
             Some(0) => self.receive_on(0, (packet.len, packet.ecn), datagram, cx),
             Some(i) => self.receive_on_other(i, (packet.len, packet.ecn), datagram, cx),
-            None => match self.place_of_stray(packet.path, &datagram) {
+            None => match self.place_of_stray(packet.path, datagram) {
                 Some(i) => self.receive_aside((i, packet.path), (packet.len, packet.ecn), datagram, cx),
                 None => self.stats.invalid_packets += 1,
             },
         }
+        spares.keep(packet);
     }
 
     /// The same on another path than the first: apart, so that the common case does not look paths up.
     #[inline(never)]
-    pub(super) fn receive_on_other(&mut self, i: usize, of: (u32, Ecn), datagram: Box<Datagram>, cx: &mut Cx<'_>) {
+    pub(super) fn receive_on_other(&mut self, i: usize, of: (u32, Ecn), datagram: &Datagram, cx: &mut Cx<'_>) {
         self.receive_on(i, of, datagram, cx);
     }
 
     #[inline(always)]
-    fn receive_on(&mut self, i: usize, (len, ecn): (u32, Ecn), datagram: Box<Datagram>, cx: &mut Cx<'_>) {
+    fn receive_on(&mut self, i: usize, (len, ecn): (u32, Ecn), datagram: &Datagram, cx: &mut Cx<'_>) {
         self.stats.received_packets += 1;
         self.stats.received_wire_bytes += u64::from(len);
         match &mut self.state {
@@ -78,7 +80,7 @@ impl Connection {
             State::Open => {}
         }
         let size = len.saturating_sub(self.config.ip_udp);
-        if self.config.role == Role::Server && !self.progress.confirmed && self.answers_statelessly(&datagram, size) {
+        if self.config.role == Role::Server && !self.progress.confirmed && self.answers_statelessly(datagram, size) {
             return;
         }
         self.paths[i].validation.received += u64::from(size);
@@ -95,7 +97,6 @@ impl Connection {
                 self.on_quic_packet(i, quic, (cx.now, ecn), cx);
             }
         }
-        self.spare = Some(datagram);
         self.streams.trace(cx);
         self.close_if_done();
         self.set_timer(i, cx);

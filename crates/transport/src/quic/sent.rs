@@ -8,6 +8,9 @@ use haltere_net::{PathId, Span, Time};
 use std::collections::VecDeque;
 use std::ops::Range;
 
+/// The number of packets for which an idle connection keeps memory: enough for the requests of a dialogue.
+const KEPT: usize = 4;
+
 /// What a packet carried, so far as its fate matters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Record {
@@ -143,6 +146,10 @@ impl SentPackets {
             return;
         }
         packet.state = if quiet { State::Quiet } else { State::Outstanding };
+        if self.ring.capacity() == 0 {
+            // A connection that sends little has one packet in flight.
+            self.ring.reserve_exact(1);
+        }
         self.ring.push_back(packet);
     }
 
@@ -224,7 +231,7 @@ impl SentPackets {
         }
         if self.ring.is_empty() {
             // An idle connection does not keep the memory of a long flight.
-            self.ring.shrink_to(8);
+            self.ring.shrink_to(KEPT);
             self.lost.shrink_to(0);
         }
     }
@@ -335,8 +342,7 @@ impl SentPackets {
         let in_flight = self.ring.iter().filter(|p| p.state == State::Outstanding && p.in_flight);
         let bytes = in_flight.map(|p| u64::from(p.size)).sum();
         self.base += self.ring.len() as u64;
-        self.ring.clear();
-        self.lost.clear();
+        (self.ring, self.lost) = (VecDeque::new(), VecDeque::new());
         self.eliciting = 0;
         self.last_eliciting = None;
         bytes

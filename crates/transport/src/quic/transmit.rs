@@ -345,16 +345,23 @@ impl Connection {
         let (form, number_len) = (self.config.design.form(), number_len as u8);
         let packet = QuicPacket { space: id, form, token: 0, number_len, size, number, frames: draft.frames };
         let datagram = Datagram { packets: Few::of(packet) };
-        let datagram = match self.spare.take() {
-            Some(mut spare) => {
-                *spare = datagram;
-                spare
-            }
-            None => Box::new(datagram),
-        };
-        let (path, len) = (&self.paths[i], size + self.config.ip_udp);
-        let (path, ecn) = (path.way, path.marking.codepoint());
-        Some(Packet { path, ecn, ..Packet::new(len, Body::Quic(datagram)) })
+        let mut packet = self.packet(datagram, size + self.config.ip_udp);
+        let path = &self.paths[i];
+        (packet.path, packet.ecn) = (path.way, path.marking.codepoint());
+        Some(packet)
+    }
+
+    /// A datagram in a packet of `len` bytes, in the memory of one that was read if there is one.
+    #[inline]
+    fn packet(&mut self, datagram: Datagram, len: u32) -> Packet<Body> {
+        if let Some(mut spare) = self.spare.take()
+            && let Body::Quic(kept) = &mut spare.body
+        {
+            **kept = datagram;
+            spare.begin_anew(len);
+            return spare;
+        }
+        Packet::new(len, Body::Quic(Box::new(datagram)))
     }
 
     /// A datagram of a packet for each space that has something to send.

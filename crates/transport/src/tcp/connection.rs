@@ -9,6 +9,7 @@ use super::sender::{Outgoing, Sender};
 use super::ticks::{Ticks, timestamp};
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
+use crate::spares::Spares;
 use haltere_net::element::Admission;
 use haltere_net::{Cx, Ecn, Incident, Packet, PathId, Span, Time};
 use std::collections::VecDeque;
@@ -96,7 +97,10 @@ impl Connection {
 
     fn packet(&mut self, segment: Segment, ecn: Ecn) -> Packet<Body> {
         self.tx.stats.sent_all += 1;
-        Packet { ecn, path: self.config.path, ..Packet::new(self.config.wire_len(&segment), Body::Tcp(segment)) }
+        let path = self.config.path;
+        Packet::new(self.config.wire_len(&segment), Body::Tcp(segment)).with(|packet| {
+            (packet.ecn, packet.path) = (ecn, path);
+        })
     }
 
     fn segment(&self, kind: Kind, now: Time) -> Segment {
@@ -118,32 +122,39 @@ impl Connection {
         }
     }
 
-    fn data_packet(&mut self, out: Outgoing, now: Time) -> Packet<Body> {
+    fn data_packet(&mut self, out: Outgoing, now: Time, spares: &mut Spares) -> Packet<Body> {
         let Outgoing { seq, len, fin, fresh, cwr, push } = out;
         let timestamps = self.config.timestamps;
-        // The packet is filled in place, because it is too large to copy for each packet.
-        let mut packet =
-            Packet::new(0, Body::Tcp(Segment { seq, len, fin, cwr, push, ..self.segment(Kind::Data, now) }));
-        if let Body::Tcp(segment) = &mut packet.body {
-            self.rx.acknowledge(segment);
-            if !timestamps {
-                segment.echo = 0;
-            }
-            packet.len = self.config.wire_len(segment);
-            // Data and SACK blocks together must fit into the MTU.
-            if segment.sacks > 0 && packet.len > self.config.mtu {
-                segment.sacks = 0;
-                packet.len = self.config.wire_len(segment);
-            }
+        let mut segment = Segment { seq, len, fin, cwr, push, ..self.segment(Kind::Data, now) };
+        self.rx.acknowledge(&mut segment);
+        if !timestamps {
+            segment.echo = 0;
         }
+        let mut wire = self.config.wire_len(&segment);
+        // Data and SACK blocks together must fit into the MTU.
+        if segment.sacks > 0 && wire > self.config.mtu {
+            segment.sacks = 0;
+            wire = self.config.wire_len(&segment);
+        }
+        let mut packet = match spares.take() {
+            Some(mut spare) => {
+                spare.begin_anew(wire);
+                match &mut spare.body {
+                    Body::Tcp(old) => *old = segment,
+                    other => *other = Body::Tcp(segment),
+                }
+                spare
+            }
+            None => Packet::new(wire, Body::Tcp(segment)),
+        };
         packet.ecn = self.codepoint(fresh);
         packet.path = self.config.path;
         self.tx.stats.sent_all += 1;
         packet
     }
 
-    fn bare_ack(&mut self, now: Time) -> Packet<Body> {
-        self.data_packet(Outgoing::plain(self.tx.nxt, 0, false), now)
+    fn bare_ack(&mut self, now: Time, spares: &mut Spares) -> Packet<Body> {
+        self.data_packet(Outgoing::plain(self.tx.nxt, 0, false), now, spares)
     }
 
     /// Both ends have agreed on ECN, by this rule.
@@ -298,11 +309,16 @@ impl Endpoint for Connection {
     }
 
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
+        self.read_packet(packet, &mut Spares::default(), cx);
+    }
+
+    fn read_packet(&mut self, packet: Packet<Body>, spares: &mut Spares, cx: &mut Cx<'_>) {
         let Body::Tcp(segment) = &packet.body else {
             self.tx.stats.invalid_packets += 1;
             return;
         };
         self.take_segment(segment, packet.len, packet.ecn, cx);
+        spares.keep(packet);
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
@@ -345,6 +361,10 @@ impl Endpoint for Connection {
     }
 
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        self.make_packet(&mut Spares::default(), cx)
+    }
+
+    fn make_packet(&mut self, spares: &mut Spares, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let now = cx.now;
         if self.handshake.pending {
             self.handshake.pending = false;
@@ -385,7 +405,7 @@ impl Endpoint for Connection {
             return Some(self.packet(early, ecn));
         }
         if std::mem::take(&mut self.handshake.ack) {
-            let mut ack = self.bare_ack(now);
+            let mut ack = self.bare_ack(now, spares);
             if let (Body::Tcp(segment), Some(syn_ack)) = (&mut ack.body, self.handshake.reflect.take()) {
                 segment.set_ace(accurate::reflected(syn_ack));
             }
@@ -394,15 +414,15 @@ impl Endpoint for Connection {
         if let Some(out) = self.tx.poll(cx) {
             self.rx.on_data_sent(now);
             self.tell_writable();
-            return Some(self.data_packet(out, now));
+            return Some(self.data_packet(out, now, spares));
         }
         if std::mem::take(&mut self.probe) {
             // An old position makes the peer answer with its window (Linux: `tcp_xmit_probe_skb`).
             let (seq, len) = (self.tx.una.saturating_sub(1), u32::from(self.tx.una > 0));
-            return Some(self.data_packet(Outgoing::plain(seq, len, false), now));
+            return Some(self.data_packet(Outgoing::plain(seq, len, false), now, spares));
         }
         if self.rx.due() == Due::Now {
-            return Some(self.bare_ack(now));
+            return Some(self.bare_ack(now, spares));
         }
         self.set_persist(now);
         None

@@ -37,7 +37,7 @@ impl Marks {
 
 const NONE: u32 = u32::MAX;
 /// The number of records for which an idle connection keeps memory: enough for the requests of a dialogue.
-const KEPT: usize = 8;
+const KEPT: usize = 4;
 
 /// One segment in flight.
 #[derive(Clone, Copy, Debug)]
@@ -213,6 +213,10 @@ impl Scoreboard {
         self.transmissions += 1;
         let (order, older) = (self.transmissions, self.newest);
         self.super_segments += u32::from(begins);
+        if self.records.capacity() == 0 {
+            // A connection that sends little has one segment in flight.
+            self.records.reserve_exact(1);
+        }
         self.records.push_back(Record { seq, end, fin, begins, marks, sent, order, tx, older, newer: NONE });
         self.follow(n);
     }

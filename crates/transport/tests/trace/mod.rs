@@ -115,7 +115,7 @@ impl Bench {
                 self.events.push(event);
             }
             let Some(packet) = self.connection.poll_transmit(&mut cx) else { break };
-            let Body::Tcp(segment) = packet.body else { panic!("not TCP") };
+            let Body::Tcp(segment) = packet.into_contents().body else { panic!("not TCP") };
             self.last_timestamp = segment.timestamp;
             self.sent.push((self.now, segment));
         }

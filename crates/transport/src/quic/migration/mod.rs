@@ -224,7 +224,7 @@ impl Connection {
         &mut self,
         (i, way): (usize, PathId),
         (len, ecn): (u32, Ecn),
-        datagram: Box<Datagram>,
+        datagram: &Datagram,
         cx: &mut Cx<'_>,
     ) {
         let size = u64::from(len.saturating_sub(self.config.ip_udp));

@@ -85,6 +85,6 @@ impl Connection {
         let (form, number_len) = (self.config.design.form(), number_len as u8);
         let packet = QuicPacket { space: id, form, token: 0, number_len, size, number, frames };
         let packet = self.paths[i].wrap(Datagram { packets: Few::of(packet) }, size);
-        Some(Packet { path: way, ..packet })
+        Some(packet.with(|p| p.path = way))
     }
 }

@@ -345,7 +345,8 @@ impl Sender {
     /// The next segment that may be sent now. It counts as sent.
     pub(super) fn poll(&mut self, cx: &mut Cx<'_>) -> Option<Outgoing> {
         self.pacing_wake = Time::NEVER;
-        let out = if !self.local.is_refused() && self.may_pace(cx.now) { self.pick(cx) } else { None };
+        let may_send = !self.has_nothing_to_send() && !self.local.is_refused() && self.may_pace(cx.now);
+        let out = if may_send { self.pick(cx) } else { None };
         match out {
             Some(segment) => {
                 self.charge(cx.now, u64::from(segment.len));
@@ -357,6 +358,12 @@ impl Sender {
             }
         }
         out
+    }
+
+    /// Whether there is neither new data nor anything in flight, as mostly at a receiver.
+    #[inline]
+    fn has_nothing_to_send(&self) -> bool {
+        self.unsent() == 0 && self.board.is_empty() && self.forced.is_none() && self.order == Order::LostFirst
     }
 
     /// Whether pacing allows a segment; if not, stores when it will.
