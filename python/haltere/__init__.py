@@ -59,6 +59,8 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name == "__version__":
         return import_module("haltere.core").VERSION
+    if name == "figures":
+        return import_module("haltere.figures")
     if name not in _HOMES:
         raise AttributeError(f"module 'haltere' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -84,7 +84,7 @@ def _factors(levels: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, dic
 def _metrics(
     results: Results, levels: Mapping[str, Mapping[str, Sequence[str]]]
 ) -> tuple[list[dict[str, Any]], dict[str, list[float | None]]]:
-    tables = Tables(results.runs, results.flows, levels, results.latency, results.links)
+    tables = Tables.of(results)
     keys = results.runs.select("run_id")
     described: list[dict[str, Any]] = []
     numbers: dict[str, list[float | None]] = {}

@@ -14,13 +14,14 @@ class Metric:
     against each other: by their ratio, or, for an index, by their difference. `alike` is the margin of practical
     equivalence: a ratio within 1/(1+alike) .. 1+alike, or a difference within ±alike, makes no practical difference.
     With `share_of`, the value is the share that `column` is of that column.
+    A metric of the table `expression` is no column: `column` is an expression over metrics and columns of a run.
     `full` is the ratio, or difference, that overviews draw in full colour; `ceiling` is the largest value there can be.
     """
 
     name: str
     label: str
     unit: str
-    table: Literal["flows", "runs", "latency"]
+    table: Literal["flows", "runs", "latency", "expression"]
     column: str
     divisor: float
     better: Literal["lower", "higher", "neither"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from matplotlib.figure import Figure
 from haltere import core
 from haltere.figures import quantities, style
 from haltere.figures.data import NotInResultsError, levels_text
-from haltere.figures.plots import Axis, Line, Plot, Point
+from haltere.figures.plots import COLOURS, Axis, Line, Plot, Point
 from haltere.figures.plots_paper import fill
 from haltere.figures.plots_screen import plot_svg
 from haltere.figures.spec import Timeline
@@ -48,6 +49,9 @@ def timeline(study: Study, spec: Timeline) -> TimelineFigure:
     traced = core.trace(json.dumps(scenario), run.seed, run.replication)
     by_name = {(one["who"], one["name"]): one for one in traced["series"]}
     x = Axis("time (s)", 0.0, end)
+    title = spec.title or levels_text(list(spec.where), list(spec.where.values()))
+    if spec.show:
+        return TimelineFigure(spec, title, tuple(_shown(spec, name, traced["series"], x) for name in spec.show))
     plots = []
     rtt = by_name.get((spec.probe, "rtt"))
     if rtt is not None:
@@ -63,8 +67,24 @@ def timeline(study: Study, spec: Timeline) -> TimelineFigure:
     if not plots:
         message = f"the run records neither {spec.probe} nor the stages of {spec.link}"
         raise NotInResultsError(message)
-    title = spec.title or levels_text(list(spec.where), list(spec.where.values()))
     return TimelineFigure(spec, title, tuple(plots))
+
+
+def _shown(spec: Timeline, name: str, series: Sequence[Mapping[str, Any]], x: Axis) -> Plot:
+    """The plot of one series: a line for each flow, path or link that has it."""
+    members = [one for one in series if one["name"] == name and len(one["t_s"])]
+    if not members:
+        there = ", ".join(sorted({str(one["name"]) for one in series}))
+        message = f"the run records no series {name}; it has {there}"
+        raise NotInResultsError(message)
+    several = len(members) > 1
+    hues = list(COLOURS)
+    lines = [
+        Line(str(one["who"]) if several else "", hues[at % len(hues)], _points(one, x.high), steps=True)
+        for at, one in enumerate(members)
+    ]
+    unit = str(members[0]["unit"])
+    return _plot(spec, name, f"{name.replace('_', ' ')} ({unit})" if unit else name.replace("_", " "), x, lines)
 
 
 def _run(study: Study, spec: Timeline) -> Run:
@@ -81,7 +101,7 @@ def _run(study: Study, spec: Timeline) -> Run:
 
 def _points(series: Mapping[str, Any], end: float, scale: float = 1.0) -> Sequence[Point]:
     times, values = thin(series, end)
-    return [(float(t), scale * float(v)) for t, v in zip(times, values, strict=True) if t <= end]
+    return [(float(t), scale * float(v)) for t, v in zip(times, values, strict=True) if t <= end and math.isfinite(v)]
 
 
 def _plot(spec: Timeline, part: str, label: str, x: Axis, lines: Sequence[Line]) -> Plot:

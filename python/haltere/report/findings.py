@@ -47,9 +47,7 @@ def find(results: Results, study_dir: Path) -> Findings:
 
 def tables_of(results: Results) -> Tables:
     """The result tables with the factors of each experiment."""
-    experiments = results.manifest.get("experiments", {})
-    factors = {name: one.get("factors", {}) for name, one in experiments.items()}
-    return Tables(results.runs, results.flows, factors, results.latency, results.links)
+    return Tables.of(results)
 
 
 def markdown(findings: Findings) -> str:
