@@ -83,10 +83,11 @@ def test_an_archive_is_run_again_and_gives_the_same_bytes(made: Path, haltere: H
     for table in ("runs", "flows", "links"):
         assert f"{table}.parquet: the same to the byte" in done.stdout
     names = sorted(
-        file.relative_to(tmp_path / "it" / "study").as_posix() for file in (tmp_path / "it" / "study").iterdir()
+        file.relative_to(tmp_path / "it-unpacked" / "study").as_posix()
+        for file in (tmp_path / "it-unpacked" / "study").iterdir()
     )
     assert names == ["claims.py", "study.toml", "two.trace"]
-    described = json.loads((tmp_path / "it" / "pack.json").read_text())
+    described = json.loads((tmp_path / "it-unpacked" / "pack.json").read_text())
     assert described["haltere"] and described["packages"]["polars"] and described["seed"] == 7
     twice = haltere("unpack", "it.tar.gz")
     assert twice.returncode == 2 and "is there already" in twice.stderr

@@ -33,7 +33,7 @@ def pack(folder: Path, out: Path | None, study: Path | None) -> None:
 def unpack(file: Path, out: Path | None, workers: int | None, *, run: bool) -> int:
     """Unpack, run again, compare; return 0 if the tables are the same, else 1."""
     name = file.name.removesuffix(".gz").removesuffix(".tar")
-    folder = archive.unpack(file, out or Path(name if name != file.name else f"{name}-unpacked"))
+    folder = archive.unpack(file, out or Path(f"{name}-unpacked"))
     console = show.out()
     console.print(f"study, results and versions are in {shown(folder)}", markup=False, soft_wrap=True)
     if not run:

@@ -124,9 +124,7 @@ def _pack(
 
 def _unpack(
     archive: Annotated[Path, typer.Argument(help="A file written by `haltere pack`.", show_default=False)],
-    out: Annotated[
-        Path | None, typer.Option(help="The folder (default: the archive's name).", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The folder (default NAME-unpacked).", show_default=False)] = None,
     workers: Annotated[int | None, typer.Option(help="Runs at once (default: one a CPU).", show_default=False)] = None,
     run: Annotated[bool, typer.Option("--run/--no-run", help="Whether to run the study again and compare.")] = True,
 ) -> None:
