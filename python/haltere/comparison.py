@@ -62,7 +62,8 @@ def measure(
     Losses are the same for all contenders of one replication. `seed` in an entry is the seed plus the replication, by
     which the entries of a replication are recognised. When sharing, an entry is a flow, in the order given,
     and goodput counts from 10 s on; on odd replications the flows start in reverse order. Otherwise the entry of a
-    contender with several flows has their sums, and the time until the last of them is complete.
+    contender with several flows has their sums, and the time until the last of them is complete. Once `stop` is set,
+    no more runs are started; the entries are then those of the replications that are complete.
 
     Raises:
         InputError: if something given cannot be run; nothing has been run by then.
@@ -90,9 +91,10 @@ def measure(
         results[outcome.key] = json.loads(outcome.result_json)
         if on_progress:
             on_progress(len(results), len(tasks))
+    complete = [r for r in range(replications) if all(f"{r} {index}" in results for index in range(len(groups)))]
     return [
         entry
-        for replication in range(replications)
+        for replication in complete
         for index, group in enumerate(groups)
         for entry in _entries(group, results[f"{replication} {index}"], conditions, replication, seed + replication)
     ]

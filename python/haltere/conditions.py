@@ -378,7 +378,12 @@ class Conditions(PathConditions):
         elif flow.startswith("flows["):
             option = "contender" if inside == "contender" else _option_at(f"flows.{inside}", type(self))
         elif place == "measure_from":
-            option = "--duration"
+            return InputError(
+                f"is too short: flows that share a link are measured from {SHARE_MEASURED_FROM} on",
+                field="--duration",
+                given=as_written(self.duration),
+                right=f"more than {SHARE_MEASURED_FROM}, such as 30s",
+            )
         elif place.startswith("probes"):
             option, given = "--probe", as_written(self.probe)
         else:

@@ -85,7 +85,10 @@ def run(scenario_json: str, seed: int, replication: int, fidelity: str = "model"
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic in the core is a BaseException: it must become a row, not end the campaign
-        reason = f"{type(error).__name__}: {error}".strip()
+        if isinstance(error, _core.ScenarioError):
+            reason = ": ".join(str(part) for part in reversed(error.args) if part)
+        else:
+            reason = f"{type(error).__name__}: {error}".strip()
         return json.dumps(
             {
                 "status": "failed",

@@ -72,11 +72,12 @@ class Document:
 
     @classmethod
     def parse(cls, name: str, text: str) -> Document:
-        """Parse a TOML text.
+        """Parse a TOML text; a byte-order mark, as some editors write it, is no part of it.
 
         Raises:
             InputError: if it is not TOML.
         """
+        text = text.removeprefix("\ufeff")
         try:
             return cls(name, text, tomllib.loads(text))
         except tomllib.TOMLDecodeError as error:

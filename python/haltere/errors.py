@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import json
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,3 +68,17 @@ def as_written(value: Any) -> str:
     """Return a value as a user would write it in TOML, shortened to one line."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 120 else text[:117] + "..."
+
+
+def nearest(name: str, known: Collection[str]) -> str | None:
+    """Return the known name that a name was probably meant to be."""
+    return next(iter(difflib.get_close_matches(name, known, 1)), None)
+
+
+_UNKNOWN = re.compile(r"unknown (?:field|variant) `([^`]*)`, expected (?:one of )?(`.*)")
+
+
+def hint(problem: str) -> str | None:
+    """Return the nearest of the names that a problem of the core lists, if it is about an unknown one."""
+    found = _UNKNOWN.fullmatch(problem)
+    return nearest(found[1], re.findall(r"`([^`]*)`", found[2])) if found else None

@@ -7,7 +7,9 @@ this machine's kernel, on the wall clock.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 Fidelity = Literal["model", "stack", "linux", "testbed"]
 NAMES: tuple[Fidelity, ...] = get_args(Fidelity)
+_ENDS = re.compile(r"(flows|probes|loads)\[\d+\](\.mqtt\.subscriber)?")
+"""Where the core refuses two hosts that no links join."""
 SIMULATED: tuple[Fidelity, ...] = ("model", "stack")
 """Those of the simulator: a run there depends on its arguments and on the version alone."""
 
@@ -23,8 +27,23 @@ SIMULATED: tuple[Fidelity, ...] = ("model", "stack")
 def check(fidelity: Fidelity, scenario_json: str) -> None:
     """Raise `ScenarioProblem` if a scenario cannot be run at a fidelity."""
     from haltere import core
+    from haltere.links import bdp_without_rate
 
     core.validate(scenario_json, fidelity)
+    scenario = json.loads(scenario_json)
+    unscaled = bdp_without_rate(scenario)
+    if unscaled is not None:
+        raise core.ScenarioProblem(
+            "the link has no rate, so that there is no bandwidth-delay product: give the link a rate, or the queue a "
+            "length in packets, such as 1000p",
+            unscaled[0],
+        )
+    if scenario["topology"].get("kind") == "graph":
+        try:
+            core.network(scenario_json)  # finds hosts between which no links lead
+        except core.ScenarioProblem as problem:
+            if _ENDS.fullmatch(problem.path):  # other fields are those that rigs cannot have
+                raise
     if fidelity not in SIMULATED:
         from haltere.rig.check import check as check_rig
 

@@ -10,7 +10,7 @@ from typing import Any
 from haltere import captures, core, har, measured, messages, traces
 from haltere.conditions import PathConditions
 from haltere.documents import Document, follow, steps
-from haltere.errors import InputError, Place, as_written
+from haltere.errors import InputError, Place, as_written, hint
 from haltere.fidelity import Fidelity, check
 
 
@@ -61,6 +61,7 @@ class Scenario:
                 place=place,
                 field=problem.path or None,
                 given=None if given is None else as_written(given),
+                right=hint(problem.message),
             ) from None
         except (TypeError, ValueError) as error:
             name = source.name if source else "scenario"

@@ -66,7 +66,7 @@ def test_an_error_of_our_own_is_one_block(monkeypatch: pytest.MonkeyPatch, capsy
     monkeypatch.setattr(app_module, "app", broken)
     with pytest.raises(SystemExit) as ended:
         cli.main()
-    assert ended.value.code == 2
+    assert ended.value.code == 1
     assert capsys.readouterr().err.startswith("error: haltere itself went wrong: ZeroDivisionError: oh\n")
 
 

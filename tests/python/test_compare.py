@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
+import os
+import signal
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -21,7 +25,8 @@ from haltere.cli import compare as shown
 from haltere.cli.options import takes
 from haltere.comparison import measure
 from haltere.conditions import About, Comparison, Conditions, PathConditions, option_name, stated
-from haltere.errors import InputError
+from haltere.errors import InputError, Interrupted
+from haltere.stats import Interval
 
 KEYS = ["contender", "seed", "completion_s", "bytes", "goodput_bps", "wire_bytes", "retransmitted_packets"]
 KEYS += ["lost_packets", "mean_rtt_s", "min_rtt_s", "queueing_delay_s", "max_queueing_delay_s", "error"]
@@ -300,11 +305,9 @@ def said(
     monkeypatch.setattr(shown, "measure", lambda *_arguments, **_options: entries)
     monkeypatch.setattr(shown.show, "out", lambda: Console(width=160))
     contenders = [e["contender"] for e in entries if e["seed"] == 0]
-    shown.command(
-        contenders,
-        Comparison(replications=len(entries) // len(contenders), seed=0, workers=1, **conditions),
-        as_json=False,
-    )
+    what = Comparison(replications=len(entries) // len(contenders), seed=0, workers=1, **conditions)
+    with contextlib.suppress(typer.Exit):
+        shown.command(contenders, what, as_json=False)
     return capsys.readouterr().out
 
 
@@ -315,8 +318,7 @@ def test_a_clear_winner_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     text = said(monkeypatch, capsys, entries)
     assert "quic/bbr wins:" in text
     assert (
-        "0.676 [0.672, 0.681] of tcp/cubic's time; the difference is real (paired over 10 replications, p = 0.0020)"
-        in text
+        "0.676 [0.672, 0.681] of tcp/cubic's time: a real difference (paired over 10 replications, p = 0.0020)" in text
     )
     assert "1.045" in text
     assert "overhead" in text
@@ -328,7 +330,28 @@ def test_a_winner_by_chance_is_not_called_one(
     entries = [entry(c, r, 1.0 + 0.1 * ((r * 7 + 3 * (c == "a/b")) % 10)) for r in range(10) for c in ("a/b", "c/d")]
     text = said(monkeypatch, capsys, entries)
     assert "wins" not in text
-    assert "the difference is not shown to be real" in text
+    assert "no winner is shown; a/b has the lowest median time:" in text
+    assert "not shown to be a real difference" in text
+
+
+def test_a_lead_within_the_margin_is_no_win(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entries = [entry(c, r, (1.0 if c == "a/b" else 1.02) + 0.1 * r) for r in range(10) for c in ("a/b", "c/d")]
+    text = said(monkeypatch, capsys, entries)
+    assert "no winner: all are within 5 % of a/b, which has the lowest median time:" in text
+    assert "of c/d's time: alike, as the margin is 5 % (paired over 10 replications, p = 0.0020)" in text
+
+
+def test_the_correction_and_what_would_be_needed_are_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = {"a/b": 1.0, "c/d": 2.0, "e/f": 3.0}
+    few = [entry(c, r, places[c] + 0.01 * r) for r in range(6) for c in places]
+    assert "p = 0.094 corrected for all 3 pairs" in said(monkeypatch, capsys, few)
+    assert "undecided: 6 replications cannot tell, 7 could" in said(monkeypatch, capsys, few)
+    enough = [entry(c, r, places[c] + 0.01 * r) for r in range(7) for c in places]
+    assert "a/b wins: it has the lowest median time, and is ahead of every other:" in said(monkeypatch, capsys, enough)
 
 
 def test_identical_replications_are_said_to_be_exact(
@@ -336,14 +359,14 @@ def test_identical_replications_are_said_to_be_exact(
 ) -> None:
     entries = [entry(c, r, 1.0 if c == "a/b" else 2.0) for r in range(3) for c in ("a/b", "c/d")]
     text = said(monkeypatch, capsys, entries)
-    assert "0.500 of c/d's time; exactly: nothing random happened" in text
+    assert "0.500 of c/d's time: exact, as nothing random happened" in text
 
 
 def test_few_replications_cannot_tell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     entries = [entry(c, r, (1.0 if c == "a/b" else 2.0) + r) for r in range(3) for c in ("a/b", "c/d")]
-    assert "fewer than 6 replications cannot tell" in said(monkeypatch, capsys, entries)
+    assert "3 replications cannot tell, 6 could" in said(monkeypatch, capsys, entries)
     entries = [entry(c, 0, 1.0 if c == "a/b" else 2.0) for c in ("a/b", "c/d")]
-    assert "one replication cannot tell" in said(monkeypatch, capsys, entries)
+    assert "one replication cannot tell; 6 could" in said(monkeypatch, capsys, entries)
 
 
 def test_failures_are_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -383,3 +406,77 @@ def test_delay_is_in_the_table_in_json_and_in_the_sentence_of_a_shared_link(halt
         "compare", "mptcp/lia", "--path", "lte", "--path", "dsl", "--size", "50kB", "--replications", "1", "--json"
     )
     assert json.loads(several.stdout)[0]["queueing_delay_s"] is None
+
+
+def test_the_exit_code_says_whether_some_or_all_failed(haltere: Haltere) -> None:
+    one = ("--replications", "1", *QUICK)
+    assert haltere("compare", "tcp/cubic", *one).returncode == 0
+    lost = haltere("compare", "tcp/cubic", "quic/cubic", *one, "--loss", "100%")
+    assert (lost.returncode, "1 of 1 failed" in lost.stdout) == (4, True)
+    entries = haltere("compare", "tcp/cubic", *one, "--loss", "100%", "--json")
+    assert (entries.returncode, len(json.loads(entries.stdout))) == (4, 1)
+
+
+def test_some_failures_end_with_3() -> None:
+    entries = [entry(c, r, None, "oh") if c == "c/d" else entry(c, r, 1.0) for r in range(3) for c in ("a/b", "c/d")]
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(typer.Exit) as ended:
+        patched.setattr(shown, "measure", lambda *_arguments, **_options: entries)
+        shown.command(["a/b", "c/d"], Comparison(replications=3, seed=0), as_json=True)
+    assert ended.value.exit_code == 3
+
+
+def test_ctrl_c_keeps_the_replications_that_are_complete(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(finished: int, _everything: int) -> None:
+        if finished == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    @contextlib.contextmanager
+    def progress(_what: str) -> Iterator[Callable[[int, int], None]]:
+        yield interrupt
+
+    monkeypatch.setattr(shown.show, "progress", progress)
+    what = Comparison(rate="10Mbit/s", size="100kB", loss="1%", replications=200, workers=1)
+    with pytest.raises(Interrupted, match=r"^stopped: (\d+) of 200 replications are complete$") as stopped:
+        shown.command(["tcp/cubic", "quic/cubic"], what, as_json=True)
+    entries = json.loads(capsys.readouterr().out)
+    assert 4 <= len(entries) < 20
+    assert f"stopped: {len(entries) // 2} of" in str(stopped.value)
+
+
+def test_progress_is_written_to_a_pipe_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    clock = iter(range(0, 1000, 7))
+    monkeypatch.setattr(shown.show.time, "monotonic", lambda: float(next(clock)))
+    with shown.show.progress("comparing") as advance:
+        for finished in range(10):
+            advance(finished, 9)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "comparing: 1 of 9 runs, about 1 min 52 s left"
+    assert len(lines) == 4
+
+
+def test_a_name_is_folded_where_the_terminal_is_narrow(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "tcp/westwood+prr-hystart"
+    entries = [entry(c, r, 1000.0 + r) for r in range(3) for c in (name, "tcp/cubic")]
+    monkeypatch.setattr(shown, "measure", lambda *_arguments, **_options: entries)
+    monkeypatch.setattr(shown.show, "out", lambda: Console(width=60))
+    shown.command([name, "tcp/cubic"], Comparison(replications=3, seed=0), as_json=False)
+    table = capsys.readouterr().out.partition("median [")[0]
+    assert "…" not in table
+    assert name in "".join(line[2:14].strip() for line in table.splitlines())
+
+
+def test_an_interval_reads_as_three_numbers() -> None:
+    text = shown.show.interval(Interval(12345.6, 12000.4, 13000.2, 10, 0.95, "Student's t"))
+    assert text == "12\u202f346 [12\u202f000, 13\u202f000]"
+
+
+def test_a_duration_too_short_to_share_is_explained(haltere: Haltere) -> None:
+    done = haltere("compare", "tcp/cubic", "tcp/bbr", "--share", "--duration", "5s")
+    assert done.stderr == (
+        "error: --duration: is too short: flows that share a link are measured from 10s on\n"
+        '  given: "5s"\n  right: more than 10s, such as 30s\n'
+    )

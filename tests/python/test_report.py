@@ -182,7 +182,7 @@ def test_a_study_of_one_treatment_makes_a_report(tmp_path: Path) -> None:
     tables = synthetic.make(Truth(experiments={"base": {name: levels[:1] for name, levels in synthetic.BASE.items()}}))
     synthetic.write(Tables(tables.runs, tables.flows, {"base": {}}), results)
     page = Page(build(results, tmp_path / "no study").read_text(encoding="utf-8"))
-    assert "1 treatments × 10 replications = 10 runs" in page.text
+    assert "1 treatment × 10 replications = 10 runs" in page.text
 
 
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:

@@ -15,6 +15,42 @@ from haltere.errors import InputError
 WIDER = "[variants.wider.experiments.base.factors]"
 # name: (text replaced, by what, text on the line pointed at, words of the error)
 CASES: dict[str, tuple[str, str, str, list[str]]] = {
+    "misspelt field that is needed": (
+        "seed = 7",
+        "seeed = 7",
+        "seeed = 7",
+        ["study.seeed", "there is no such field", "right: seed", "1 more field is wrong"],
+    ),
+    "no contender": (
+        'contender = "{transport}/cubic"\n',
+        "",
+        "[[experiments.base.scenario.flows]]",
+        ["experiments.base.scenario.flows[0]", "missing field `contender`"],
+    ),
+    "misspelt contender": (
+        'contender = "tcp/{congestion.first}"',
+        'contendor = "tcp/{congestion.first}"',
+        "contendor",
+        ["experiments.pairs.scenario.flows[0].contendor", "unknown field", "right: contender"],
+    ),
+    "misspelt kind of topology": (
+        'kind = "dumbbell"',
+        'kind = "dumbell"',
+        '"dumbell"',
+        ["experiments.base.scenario.topology.kind", "right: dumbbell"],
+    ),
+    "queue in BDPs without a rate": (
+        'rate = "10Mbit/s"\nqueue = "100p"',
+        'queue = "0.25bdp"',
+        '"0.25bdp"',
+        ["experiments.pairs.scenario.topology.bottleneck.queue", "the link has no rate", "1000p"],
+    ),
+    "mark in BDPs without a rate": (
+        'rate = "10Mbit/s"\nqueue = "100p"',
+        'queue = "fq_codel:ce_threshold=1ms"\nmark = "0.1bdp"',
+        "",
+        ["experiments.pairs.scenario.topology.bottleneck"],
+    ),
     "not TOML": ("seed = 7", "seed = = 7", "seed = = 7", ["is not TOML", "given: seed = = 7"]),
     "unclosed text": ('title = "A small study"', 'title = "A', 'title = "A', ["is not TOML"]),
     "twice the same key": ("seed = 7", "seed = 7\nseed = 8", "seed = 8", ["is not TOML"]),
@@ -291,3 +327,65 @@ def test_whatever_is_done_to_a_study_file_it_is_read_or_refused(
         assert 1 <= (error.place.line or 1) <= text.count("\n") + 2
     else:
         assert study.treatments
+
+
+ISLANDS = """
+[study]
+name = "islands"
+seed = 1
+replications = 2
+[experiments.base.scenario.topology]
+kind = "graph"
+links = [
+  { name = "ab", from = "a", to = "b", link = { rate = "10Mbit/s", queue = "100p" } },
+  { name = "cd", from = "c", to = "d", link = { rate = "10Mbit/s", queue = "100p" } },
+]
+[[experiments.base.scenario.flows]]
+contender = "tcp/cubic"
+server = "a"
+client = "d"
+size = "100kB"
+"""
+
+
+def test_hosts_that_no_links_join_are_found_before_anything_runs(tmp_path: Path, haltere: Haltere) -> None:
+    (tmp_path / "islands.toml").write_text(ISLANDS)
+    done = haltere("run", "islands.toml")
+    assert (done.returncode, done.stdout) == (2, "")
+    where = 'islands.toml:12:1: experiments.base.scenario.flows[0]: no links lead from "a" to "d" and back'
+    assert where in done.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_byte_order_mark_is_tolerated() -> None:
+    assert Study.parse("\ufeff" + SMALL_STUDY.lstrip()).name == "small"
+
+
+def test_a_link_without_a_rate_is_told(tmp_path: Path, haltere: Haltere) -> None:
+    text = SMALL_STUDY.replace('rate = "10Mbit/s"\n', "")
+    (tmp_path / "study.toml").write_text(text)
+    done = haltere("run", ".", "--dry-run")
+    assert done.returncode == 0
+    assert done.stderr == "note: experiments.pairs.scenario.topology.bottleneck has no rate: it is unlimited\n"
+
+
+@pytest.mark.parametrize(("loss", "code"), [("0%", 0), ("100%", 4), ('{loss}"\nmtu = "1500B', 3)])
+def test_the_exit_code_of_run_says_how_many_failed(loss: str, code: int, tmp_path: Path, haltere: Haltere) -> None:
+    text = f"""
+[study]
+name = "lossy"
+seed = 1
+replications = 1
+[experiments.base]
+factors = {{ {'loss = ["0%", "100%"]' if code == 3 else ""} }}
+[experiments.base.scenario.topology]
+kind = "point-to-point"
+[experiments.base.scenario.topology.link]
+rate = "10Mbit/s"
+loss = "{loss}"
+[[experiments.base.scenario.flows]]
+contender = "tcp/cubic"
+size = "10kB"
+"""
+    (tmp_path / "lossy.toml").write_text(text)
+    assert haltere("run", "lossy.toml").returncode == code

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
+BROKEN, REFUSED, INTERRUPTED = 1, 2, 130
+"""Exit codes: haltere itself went wrong; what was given cannot be used; stopped by Ctrl-C. See `haltere.cli.exits`."""
+
 
 def main() -> None:
-    """Run the command line; every error is one readable block on standard error and exit code 2."""
+    """Run the command line; every error is one readable block on standard error, with a code of `haltere.cli.exits`."""
     from haltere.errors import HaltereError, Interrupted
 
     try:
@@ -15,8 +18,7 @@ def main() -> None:
 
         app(prog_name="haltere")
     except Interrupted as stopped:
-        _say(str(stopped))
-        sys.exit(130)
+        sys.exit(_say(str(stopped), INTERRUPTED))
     except HaltereError as error:
         sys.exit(_say(f"error: {error}"))
     except OSError as error:
@@ -27,11 +29,12 @@ def main() -> None:
         sys.exit(
             _say(
                 f"error: haltere itself went wrong: {type(error).__name__}: {error}\n"
-                "  HALTERE_TRACEBACK=1 shows where; please report it"
+                "  HALTERE_TRACEBACK=1 shows where; please report it",
+                BROKEN,
             )
         )
 
 
-def _say(block: str) -> int:
+def _say(block: str, code: int = REFUSED) -> int:
     sys.stderr.write(block + "\n")
-    return 2
+    return code

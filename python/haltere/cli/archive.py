@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import cast
 
 from haltere import archive
-from haltere.cli import show
+from haltere.cli import exits, show
 from haltere.documents import shown
 from haltere.export import Format, export
 from haltere.results import load
@@ -31,7 +31,7 @@ def pack(folder: Path, out: Path | None, study: Path | None) -> None:
 
 
 def unpack(file: Path, out: Path | None, workers: int | None, *, run: bool) -> int:
-    """Unpack, run again, compare; return 0 if the tables are the same, else 1."""
+    """Unpack, run again, compare; return 0 if the tables are the same, else that of a difference."""
     name = file.name.removesuffix(".gz").removesuffix(".tar")
     folder = archive.unpack(file, out or Path(f"{name}-unpacked"))
     console = show.out()
@@ -56,4 +56,4 @@ def unpack(file: Path, out: Path | None, workers: int | None, *, run: bool) -> i
             markup=False,
             soft_wrap=True,
         )
-    return 0 if found.same else 1
+    return 0 if found.same else exits.DIFFERENT

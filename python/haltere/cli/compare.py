@@ -9,40 +9,52 @@ from rich import box
 from rich.markup import escape
 
 from haltere import probes
-from haltere.cli import latency, show
+from haltere.cli import exits, latency, show
+from haltere.cli.verdicts import judged, verdicts
 from haltere.comparison import measure
 from haltere.conditions import Comparison
-from haltere.stats import Interval, Paired, holm, jain, mean, median, paired
+from haltere.errors import Interrupted
+from haltere.figures.metrics import METRICS
+from haltere.runner.interrupt import stop_on_interrupt
+from haltere.stats import Interval, jain, leads, mean, median
 
 Entries = list[dict[str, Any]]
 
 
 def command(contenders: list[str], what: Comparison, *, as_json: bool) -> None:
     """Run the comparison and print it."""
-    with show.progress("comparing") as advance:
+    with show.progress("comparing") as advance, stop_on_interrupt() as stop:
         entries = measure(
             contenders,
             what,
             replications=what.replications,
             seed=what.seed,
             workers=what.workers,
+            stop=stop,
             on_progress=advance,
         )
-    console = show.out()
-    if as_json:
-        print(json.dumps(entries, indent=1, allow_nan=False))
-        return
-    console.print(escape(_headline(what)), style="dim")
     # Entries come replication by replication, in each of them contender by contender, or flow by flow.
     count = len(what.each_flow(contenders)) if what.share else len(contenders)
-    groups = [entries[position::count] for position in range(count)]
+    done = len(entries) // count
+    if as_json:
+        print(json.dumps(entries, indent=1, allow_nan=False))
+    elif entries:
+        _print(what, [entries[position::count] for position in range(count)], done)
+    if stop.is_set() and done < what.replications:
+        raise Interrupted(f"stopped: {done} of {what.replications} replications are complete")
+    exits.end(sum(entry["error"] is not None for entry in entries), len(entries))
+
+
+def _print(what: Comparison, groups: list[Entries], replications: int) -> None:
+    console = show.out()
+    console.print(escape(_headline(what, replications)), style="dim")
     for line in _shares(console.print, groups) if what.share else _alone(console.print, groups):
         console.print(escape(line))
 
 
-def _headline(conditions: Comparison) -> str:
+def _headline(conditions: Comparison, replications: int) -> str:
     sent = f"sharing for {conditions.duration}, goodput from 10 s" if conditions.share else conditions.size
-    times = f"{conditions.replications} replication{'s' if conditions.replications > 1 else ''}"
+    times = f"{replications} replication{'s' if replications > 1 else ''}"
     paths = [path.described() for path in conditions.each_path]
     if conditions.paths:
         paths = [f"path {number}: {path}" for number, path in enumerate(paths)]
@@ -50,6 +62,11 @@ def _headline(conditions: Comparison) -> str:
         sent = f"{conditions.flows} flows of each, {sent}"
     probe = "" if conditions.probe is None else f"; {probes.described(conditions.probe)}"
     return f"{'; '.join(paths)}; {sent} over {conditions.app}{probe}; {times}"
+
+
+def _whole(title: str) -> dict[str, Any]:
+    """On a narrow terminal cells are folded, never cut; a contender's name keeps some width."""
+    return {"overflow": "fold", "min_width": 12 if title == "contender" else None}
 
 
 def _column(entries: Entries, name: str) -> list[float]:
@@ -87,7 +104,7 @@ def _alone(print_: Any, groups: list[Entries]) -> list[str]:
         "queueing delay\nms",
         *(latency.TITLES if latency.measured(groups) else ()),
     ):
-        table.add_column(title, justify="left" if title == "contender" else "right")
+        table.add_column(title, justify="left" if title == "contender" else "right", **_whole(title))
     for g, entries in enumerate(groups):
         table.add_row(
             escape(str(entries[0]["contender"])),
@@ -108,49 +125,21 @@ def _alone(print_: Any, groups: list[Entries]) -> list[str]:
     return lines
 
 
-def _verdicts(groups: list[Entries], winner: int) -> list[str]:
-    """Compare the winner with each of the others, in the replications in which both succeeded."""
-    others, comparisons = [], []
-    for g, entries in enumerate(groups):
-        pairs = [
-            (mine["completion_s"], other["completion_s"])
-            for mine, other in zip(groups[winner], entries, strict=True)
-            if mine["error"] is None and other["error"] is None
-        ]
-        if g != winner and pairs:
-            others.append(entries[0]["contender"])
-            comparisons.append(paired([mine for mine, _ in pairs], [other for _, other in pairs]))
-    adjusted = holm([comparison.p for comparison in comparisons])
-    name = groups[winner][0]["contender"]
-    if not comparisons:
-        return [f"only {name} completed"]
-    facts = [comparison.verdict_at(p) for comparison, p in zip(comparisons, adjusted, strict=True)]
-    head = f"{name} wins" if all(facts) else f"{name} is first"
-    return [f"{head}:"] + [_sentence(o, c, p) for o, c, p in zip(others, comparisons, adjusted, strict=True)]
-
-
-def _sentence(other: str, comparison: Paired, p: float | None) -> str:
-    ratio = show.interval(comparison.ratio, digits=3)
-    text = f"  {ratio} of {other}'s time"
-    real = comparison.verdict_at(p)
-    if comparison.exact and comparison.n > 1:
-        return text + (
-            "; exactly: nothing random happened, every replication was the same"
-            if real
-            else ": exactly the same in every replication"
-        )
-    if comparison.exact:
-        return text + "; one replication cannot tell whether the difference is real"
-    tested = f"paired over {comparison.n} replications, p = {show.number(p or 0.0, 2)}"
-    if real is None:
-        return f"{text}; undecided: {tested}, and fewer than 6 replications cannot tell"
-    return f"{text}; the difference is {'real' if real else 'not shown to be real'} ({tested})"
+def _verdicts(groups: list[Entries], first: int) -> list[str]:
+    """Compare the first with each of the others, in the replications in which both succeeded."""
+    metric = METRICS["completion_time"]
+    names = [str(entries[0]["contender"]) for entries in groups]
+    times = [[None if e["error"] is not None else e["completion_s"] for e in entries] for entries in groups]
+    found = leads(times, first, alike=metric.alike)
+    if not found:
+        return [f"only {names[first]} completed"]
+    return verdicts(names, first, found, metric.alike, "the lowest median time", "time")
 
 
 def _shares(print_: Any, groups: list[Entries]) -> list[str]:
     table = show.table(caption="median [95 % interval]", box=box.SIMPLE_HEAD, show_lines=False)
     for title in ("flow", "contender", "goodput\nMbit/s", "share\n%", "retransmissions\npackets"):
-        table.add_column(title, justify="left" if title in ("flow", "contender") else "right")
+        table.add_column(title, justify="left" if title in ("flow", "contender") else "right", **_whole(title))
     together = [[entries[r] for entries in groups] for r in range(len(groups[0]))]
     whole = [
         flows
@@ -182,19 +171,15 @@ def _shares(print_: Any, groups: list[Entries]) -> list[str]:
 
 
 def _share_verdict(groups: list[Entries], whole: list[Entries]) -> list[str]:
-    ranked = sorted(range(len(groups)), key=lambda g: -median([flows[g]["goodput_bps"] for flows in whole]).value)
+    """Compare the flow with the largest share with the one with the smallest; both are picked after the fact."""
+    metric = METRICS["goodput"]
+    values = [[float(flows[g]["goodput_bps"]) for flows in whole] for g in range(len(groups))]
+    names = [f"flow {g} ({entries[0]['contender']})" for g, entries in enumerate(groups)]
+    starved = [g for g, one in enumerate(values) if min(one) <= 0]
+    if starved:
+        return [f"{names[g]} starved in {sum(v <= 0 for v in values[g])} of {len(whole)} replications" for g in starved]
+    ranked = sorted(range(len(groups)), key=lambda g: -median(values[g]).value)
     first, last = ranked[0], ranked[-1]
-    if min(flows[last]["goodput_bps"] for flows in whole) <= 0:
-        return [f"{groups[last][0]['contender']} (flow {last}) starved"]
-    comparison = paired(
-        [flows[first]["goodput_bps"] for flows in whole], [flows[last]["goodput_bps"] for flows in whole]
-    )
-    ratio = show.interval(comparison.ratio, digits=3)
-    winner, loser = (f"flow {g} ({groups[g][0]['contender']})" for g in (first, last))
-    said = {
-        True: "a real difference",
-        False: "not shown to be a real difference",
-        None: "too few replications to tell whether that is real",
-    }[comparison.real]
-    tested = "" if comparison.p is None else f", paired p = {show.number(comparison.p, 2)}"
-    return [f"{winner} gets {ratio} times the goodput of {loser}: {said}{tested}"]
+    lead = next(one for one in leads(values, first, alike=metric.alike) if one.other == last)
+    ratio = show.interval(lead.ratio, digits=3)
+    return [f"{names[first]} gets {ratio} times the goodput of {names[last]}: {judged(lead, metric.alike)}"]

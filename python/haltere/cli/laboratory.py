@@ -72,7 +72,7 @@ def _diff(
     """Say what changed from one results folder to another, treatment by treatment, and whether it is real.
 
     Runs of the same seed and replication are compared in pairs, and p is corrected for the number of comparisons. The
-    exit code is 0 if no change is real, 1 if one is or more runs fail, 2 if the folders cannot be compared.
+    exit code is 0 if no change is real, 5 if one is or more runs fail, 2 if the folders cannot be compared.
 
     `haltere diff results/before results/after`
     """
@@ -130,7 +130,7 @@ def _unpack(
 ) -> None:
     """Unpack an archive of results, run its study again, and compare the tables to the byte.
 
-    The exit code is 0 if all tables are the same, 1 if one is not.
+    The exit code is 0 if all tables are the same, 5 if one is not.
 
     `haltere unpack quic-dumbbell.tar.gz`
     """

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from haltere.cli import show
-from haltere.stats import Paired, holm, mean, median, paired
+from haltere.cli.verdicts import verdicts as in_words
+from haltere.figures.metrics import METRICS
+from haltere.stats import leads, mean, median
 
 Entries = list[dict[str, Any]]
 
@@ -81,28 +83,9 @@ def verdicts(groups: list[Entries]) -> list[str]:
     first = min((g for g in range(len(groups)) if means[g]), key=lambda g: median(means[g]).value, default=None)
     if first is None:
         return ["no probe was answered"]
-    others: list[str] = []
-    comparisons: list[Paired] = []
-    for g, entries in enumerate(groups):
-        both = [pair for pair in zip(groups[first], entries, strict=True) if all(map(_answered, pair))]
-        if g != first and both:
-            others.append(str(entries[0]["contender"]))
-            mine, theirs = ([_means([entry])[0] for entry in side] for side in zip(*both, strict=True))
-            comparisons.append(paired(mine, theirs))
-    name = groups[first][0]["contender"]
-    adjusted = holm([comparison.p for comparison in comparisons])
-    lines = [_sentence(o, c, p) for o, c, p in zip(others, comparisons, adjusted, strict=True)]
-    return [f"{name} has the lowest mean RTT under load:", *lines] if lines else []
-
-
-def _sentence(other: str, comparison: Paired, p: float | None) -> str:
-    text = f"  {show.interval(comparison.ratio, digits=3)} of {other}'s"
-    real = comparison.verdict_at(p)
-    if comparison.exact:
-        if comparison.n == 1:
-            return f"{text}; one replication cannot tell whether the difference is real"
-        return f"{text}; exactly: every replication was the same"
-    tested = f"paired over {comparison.n} replications, p = {show.number(p or 0.0, 2)}"
-    if real is None:
-        return f"{text}; undecided: {tested}, and fewer than 6 replications cannot tell"
-    return f"{text}; the difference is {'real' if real else 'not shown to be real'} ({tested})"
+    metric = METRICS["latency"]
+    values = [[next(iter(_means([entry])), None) for entry in entries] for entries in groups]
+    found = leads(values, first, alike=metric.alike)
+    names = [str(entries[0]["contender"]) for entries in groups]
+    what = "the lowest mean RTT under load"
+    return in_words(names, first, found, metric.alike, what, "RTT under load") if found else []

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from haltere.cli import show
+from rich.markup import escape
+
+from haltere.cli import exits, show
 from haltere.documents import shown
 from haltere.errors import InputError, Place
 from haltere.results import load
@@ -21,10 +23,14 @@ def command(results: Path, study: Path | None) -> None:
             field="--study",
             right="the folder of the study that these results came from",
         )
-    from haltere.report import build
+    from haltere.report import written
 
     console = show.out()
     with console.status("writing the report"):
-        file = build(results, folder)
-    console.print((results / "verdicts.md").read_text(encoding="utf-8").partition("\n\n")[0], soft_wrap=True)
+        file, findings = written(results, folder)
+    console.print(escape((results / "verdicts.md").read_text(encoding="utf-8").partition("\n\n")[0]), soft_wrap=True)
     console.print(f"report: {shown(file)}", soft_wrap=True)
+    broken = findings.broken()
+    for reason in broken:
+        show.err().print(f"claims: {reason}", markup=False, soft_wrap=True)
+    exits.end(bool(broken), 2)

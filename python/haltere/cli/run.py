@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
 from rich.markup import escape
 
-from haltere.cli import show
+from haltere.cli import exits, show
 from haltere.documents import shown
 from haltere.errors import Interrupted
 from haltere.fidelity import Fidelity
+from haltere.links import without_rate
 from haltere.runner.campaign import Campaign
 from haltere.runner.estimate import estimate
 from haltere.runner.executor import ThreadExecutor
@@ -34,6 +36,7 @@ def command(
     study = Study.load(path, variant=variant, fidelity=cast("Sequence[Fidelity]", fidelity) if fidelity else None)
     campaign = Campaign(study, out=out, replications=replications, experiments=experiments)
     console = show.out()
+    _tell_unlimited(campaign)
     if dry_run:
         _dry_run(campaign, workers)
         return
@@ -58,6 +61,17 @@ def command(
             escape(f"{counts['failed']} failed, such as {failed['run_id'][0]}: {failed['error'][0]}"), style="yellow"
         )
     console.print(escape(f"next: haltere report {shown(campaign.out)}"))
+    exits.end(counts["failed"], counts["runs"])
+
+
+def _tell_unlimited(campaign: Campaign) -> None:
+    """Say which links have no rate, which may have been forgotten."""
+    found: dict[str, None] = {}
+    for treatment in campaign.study.select(campaign.experiments):
+        for path in without_rate(json.loads(treatment.scenario_json)):
+            found.setdefault(f"experiments.{treatment.experiment}.scenario.{path}")
+    for path in found:
+        show.err().print(f"note: {path} has no rate: it is unlimited", markup=False)
 
 
 def _dry_run(campaign: Campaign, workers: int | None) -> None:

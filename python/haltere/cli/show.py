@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,6 +19,10 @@ from haltere.stats import Interval
 
 WIDTH_OF_FILES = 1_000_000
 """Columns of a console that is a file or a pipe: so many that no line is wrapped and no cell is cut."""
+
+
+LINE_EVERY_S = 10.0
+"""How often progress is written to a file or a pipe."""
 
 
 def out() -> Console:
@@ -57,7 +62,10 @@ def _one_line(markup: str, style: str) -> Text | None:
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar with the time left if standard error is a terminal; yield what to call with (finished, all)."""
+    """Show a bar with the time left; yield what to call with (finished, all).
+
+    Where standard error is no terminal there is a line every 10 s instead.
+    """
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -67,9 +75,10 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
         TimeRemainingColumn(elapsed_when_finished=False),
     )
     console = err()
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal, speed_estimate_period=60
-    ) as bar:
+    if not console.is_terminal:
+        yield _lines(what)
+        return
+    with Progress(*columns, console=console, transient=True, speed_estimate_period=60) as bar:
         task = bar.add_task(what, total=None)
 
         def on_progress(finished: int, everything: int) -> None:
@@ -79,6 +88,25 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
             bar.update(task, completed=finished)
 
         yield on_progress
+
+
+def _lines(what: str) -> Callable[[int, int], None]:
+    """Return what writes a line of progress to standard error, no more than one in `LINE_EVERY_S`."""
+    started = last = time.monotonic()
+    before: int | None = None
+
+    def on_progress(finished: int, everything: int) -> None:
+        nonlocal last, before
+        before = finished if before is None else before  # what was finished earlier must not count as speed
+        now = time.monotonic()
+        if now - last < LINE_EVERY_S or finished >= everything:
+            return
+        last = now
+        done = finished - before
+        left = f", about {duration((everything - finished) * (now - started) / done)} left" if done else ""
+        err().print(f"{what}: {finished} of {everything} runs{left}", markup=False)
+
+    return on_progress
 
 
 @contextmanager
@@ -101,13 +129,16 @@ def stages() -> Iterator[Callable[[str, int, int], None]]:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number with some significant digits, without exponent; a whole number stays one."""
+    """Return a number with some significant digits, without exponent; a whole number stays one.
+
+    A narrow space separates thousands, as a comma would look like another number of an interval.
+    """
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     if value == round(value) and abs(value) < 10**digits:
         return f"{value:.0f}"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{value:,.{decimals}f}"
+    return f"{value:,.{decimals}f}".replace(",", "\u202f")
 
 
 def interval(estimate: Interval, scale: float = 1.0, digits: int = 4, between: str = " ") -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from haltere.cli import show
+from haltere.cli import exits, show
 from haltere.conditions import Conditions
 from haltere.documents import shown
 from haltere.errors import InputError
@@ -45,24 +47,38 @@ def command(
     # Checked first: the fidelity may not support the scenario either, but this error helps more.
     refuse_files(conditions.fidelity, **wanted, flent=folder if flent else None)
     scenario = _scenario(what, conditions, chosen)
+    _clear(folder)
     with show.err().status("running"):
         traced = trace(scenario, seed=seed, replication=replication, links=links or (), **wanted)
     with show.err().status("drawing"):
-        _write(folder, scenario, traced, seed, replication)
+        drawn = _write(folder, scenario, traced, seed, replication)
     data = traced.flent(folder / folder.name, title=folder.name) if flent else None
+    _tell(traced, folder, drawn=drawn)
+    if data is not None:
+        show.out().print(f"flent file {shown(data)}", markup=False)
+    _tell_files(wanted)
+    flows = traced.result.flows
+    failed = flows.filter(flows["error"].is_not_null()).height
+    exits.end(failed or (traced.result.status != "ok") * max(1, flows.height), flows.height)
+
+
+def _tell(traced: Trace, folder: Path, *, drawn: bool) -> None:
     console = show.out()
     for flow in traced.result.flows.iter_rows(named=True):
-        console.print(
-            f"flow {flow['flow']} {flow['contender']}: {_said(flow)}, {flow['retransmitted_packets']} retransmissions",
-            markup=False,
-        )
-    console.print(f"{traced.series.height} samples, figure and tables in {shown(folder)}", markup=False)
-    if data is not None:
-        console.print(f"flent file {shown(data)}", markup=False)
+        again = flow["retransmitted_packets"]
+        counted = "retransmissions unknown" if again is None else f"{again} retransmissions"
+        console.print(f"flow {flow['flow']} {flow['contender']}: {_said(flow)}, {counted}", markup=False)
+    what_is_there = "figure and tables" if drawn else "tables, but nothing to draw,"
+    console.print(f"{traced.series.height} samples, {what_is_there} in {shown(folder)}", markup=False)
+    if traced.result.status != "ok" and traced.result.error:
+        show.err().print(f"the run failed: {traced.result.error}", markup=False)
+
+
+def _tell_files(wanted: Mapping[str, Path | None]) -> None:
     for kind, place in wanted.items():
         if place is not None:
             count = len([one for one in place.iterdir() if one.suffix in (".sqlog", ".pcapng")])
-            console.print(f"{count} {kind} file{'s' if count > 1 else ''} in {shown(place)}", markup=False)
+            show.out().print(f"{count} {kind} file{'s' if count > 1 else ''} in {shown(place)}", markup=False)
 
 
 def _said(flow: dict[str, Any]) -> str:
@@ -94,7 +110,24 @@ def _named(what: list[str], chosen: Run | None) -> str:
     return "-".join(contender.replace("/", "-") for contender in what)
 
 
-def _write(folder: Path, scenario: Scenario, traced: Trace, seed: int, replication: int) -> None:
+FILES = ("run.json", "series.parquet", "series.csv", "schedule.parquet", "schedule.csv", "trace.svg", "trace.pdf")
+"""What a trace consists of, besides the folders `qlog` and `pcap` and a flent file."""
+
+
+def _clear(folder: Path) -> None:
+    """Remove what an earlier trace left in the folder, and nothing else."""
+    old = [folder / name for name in FILES]
+    for pattern in ("*.flent.gz", "qlog/*.sqlog", "pcap/*.pcapng"):
+        old += folder.glob(pattern)
+    for path in old:
+        path.unlink(missing_ok=True)
+    for name in ("qlog", "pcap"):
+        with contextlib.suppress(OSError):  # there is none, or it holds something else
+            (folder / name).rmdir()
+
+
+def _write(folder: Path, scenario: Scenario, traced: Trace, seed: int, replication: int) -> bool:
+    """Write the run, its tables and its figure; return whether there was anything to draw."""
     folder.mkdir(parents=True, exist_ok=True)
     run = {"seed": seed, "replication": replication, "scenario": scenario.data, "result": traced.result.data}
     if traced.data.get("reordering"):
@@ -107,5 +140,9 @@ def _write(folder: Path, scenario: Scenario, traced: Trace, seed: int, replicati
     if traced.schedule.height:
         traced.schedule.write_parquet(folder / "schedule.parquet")
         traced.schedule.write_csv(folder / "schedule.csv")
-    for kind in ("svg", "pdf"):
-        traced.figure(folder / f"trace.{kind}")
+    try:
+        for kind in ("svg", "pdf"):
+            traced.figure(folder / f"trace.{kind}")
+    except ValueError:  # a run that failed at once has no series that the figure shows
+        return False
+    return True

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from haltere.stats.standing import ALIKE
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
@@ -27,7 +29,7 @@ class Metric:
     better: Literal["lower", "higher", "neither"]
     definition: str
     comparison: Literal["ratio", "difference"] = "ratio"
-    alike: float = 0.05
+    alike: float = ALIKE
     full: float = 2.0
     ceiling: float | None = None
     share_of: str | None = None

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
+from haltere.errors import nearest
 from haltere.figures import quantities
 from haltere.figures.metrics import METRICS, Metric
 from haltere.stats import Interval, mean
+from haltere.stats.standing import ratio_margins, side
+from haltere.study.levels import Known
 
 if TYPE_CHECKING:
     from haltere.results import Results
@@ -31,11 +34,37 @@ Standing = Literal["of", "to", "alike", "unclear"]
 Key = tuple[str, ...]
 
 
+class UnknownNameError(LookupError):
+    """An experiment, a factor or a level that the study does not have."""
+
+
+def check_names(known: Known, experiment: str, levels: Mapping[str, Sequence[str]]) -> None:
+    """Raise `UnknownNameError` if the study has no such experiment, factor or level. Nothing known: nothing refused."""
+    if not known:
+        return
+    if experiment not in known:
+        raise UnknownNameError(_unknown("the study has no experiment", experiment, known))
+    for factor, wanted in levels.items():
+        factors = known[experiment]
+        if factor not in factors:
+            raise UnknownNameError(_unknown(f"experiment {experiment} has no factor", factor, factors))
+        there = factors[factor]
+        for level in wanted if there is not None else ():
+            if not any(quantities.same(level, one) for one in there or ()):
+                raise UnknownNameError(_unknown(f"factor {factor} of {experiment} has no level", level, there or ()))
+
+
+def _unknown(what: str, name: str, known: Collection[str]) -> str:
+    near = nearest(name, known)
+    return f"{what} {name!r}: " + (f"is it {near!r}?" if near else f"it has {', '.join(known)}")
+
+
 @dataclass(frozen=True)
 class Tables:
     """The result tables of one study: a row a run, a row a flow; per experiment, each factor with its levels.
 
-    `latency` has a row a probe, `links` a row a link and direction; either is empty if there were none.
+    `latency` has a row a probe, `links` a row a link and direction; either is empty if there were none. `known` has
+    what the study file knows, also where these results lack it; without it no name is refused.
     """
 
     runs: pl.DataFrame
@@ -43,6 +72,7 @@ class Tables:
     factors: Mapping[str, Mapping[str, Sequence[str]]]
     latency: pl.DataFrame = dataclasses.field(default_factory=pl.DataFrame)
     links: pl.DataFrame = dataclasses.field(default_factory=pl.DataFrame)
+    known: Known = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, results: Results) -> Tables:
@@ -63,7 +93,12 @@ class Tables:
         """The metric of every run that ended well: the experiment's factors, `replication`, `value` in its unit.
 
         A metric of flows or probes is averaged over those of its run. A column that the results lack gives no rows.
+
+        Raises:
+            UnknownNameError: if the study has no such experiment, factor or level.
         """
+        named = {factor: [given] if isinstance(given, str) else list(given) for factor, given in (where or {}).items()}
+        check_names(self.known, experiment, named)
         factors = list(self.factors.get(experiment, ()))
         runs = _select(self.experiment_runs(experiment), where or {})
         values = runs.join(self.by_run(metric), on="run_id", how="inner", maintain_order="left")
@@ -155,25 +190,12 @@ def from_scale(found: Interval, metric: Metric) -> Interval:
 
 def margins(metric: Metric) -> tuple[float, float]:
     """The ends of the range in which a comparison makes no practical difference."""
-    if metric.comparison == "ratio":
-        return 1 / (1 + metric.alike), 1 + metric.alike
-    return -metric.alike, metric.alike
+    return ratio_margins(metric.alike) if metric.comparison == "ratio" else (-metric.alike, metric.alike)
 
 
 def standing(found: Interval | None, metric: Metric) -> Standing:
-    """Who is ahead, by the interval of a comparison.
-
-    *Alike* if the whole interval lies within the metric's margin of practical equivalence, ahead if it lies wholly on
-    one side of equality, unclear otherwise, or if there is no interval.
-    """
-    if found is None or found.low is None or found.high is None:
-        return "unclear"
-    least, most = margins(metric)
-    equal = 1.0 if metric.comparison == "ratio" else 0.0
-    if least <= found.low and found.high <= most:
-        return "alike"
-    if found.low > equal:
-        return "of" if metric.better == "higher" else "to"
-    if found.high < equal:
-        return "to" if metric.better == "higher" else "of"
-    return "unclear"
+    """Who is ahead, by the interval of a comparison and the rule of `haltere.stats.standing`."""
+    stands = side(found, *margins(metric), 1.0 if metric.comparison == "ratio" else 0.0)
+    if stands in ("alike", "unclear"):
+        return "alike" if stands == "alike" else "unclear"
+    return "of" if (stands == "above") == (metric.better == "higher") else "to"

@@ -2,22 +2,28 @@
 
 The traces of one monitor resemble each other, so intervals are taken over monitors: they are drawn again with
 replacement, all traces of each together (cluster bootstrap; A. C. Davison, D. V. Hinkley, "Bootstrap Methods and their
-Application", 1997, section 3.8), within each region where regions are distinguished.
+Application", 1997, section 3.8), within each region where regions are distinguished. Of n monitors n - 1 are drawn,
+which makes the variance unbiased (P. J. McCarthy, C. B. Snowden, "The Bootstrap and Finite Population Sampling", 1985),
+and the interval is Student's with the standard error of the resamples: percentiles of few monitors are too narrow.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy import special
 
 from haltere.paths.tallies import Distribution, Tallies, quantiles
 from haltere.stats import Interval
 
 Floats = NDArray[np.float64]
+Scale = Literal["linear", "log", "logit"]
 
 CONFIDENCE = 0.95
 RESAMPLES = 1999
@@ -186,16 +192,31 @@ def compare(first: Period, second: Period, *, seed: int = 0, resamples: int = RE
 def _draws(strata: Sequence[str], resamples: int, rng: np.random.Generator) -> Floats:
     """Weights of each monitor: all 1 in the first row, in the others how often it was drawn again in its stratum.
 
-    Shape (1 + resamples, monitors). Where each stratum is one monitor, all monitors are one stratum.
+    Shape (1 + resamples, monitors). Of a stratum's n monitors n - 1 are drawn, and weigh n / (n - 1).
     """
-    names = np.array(strata)
-    if len(set(strata)) == len(strata):
-        names = np.full(len(strata), "")
+    names = np.array(_collapsed(strata))
     weights = np.ones((1 + resamples, len(strata)))
     for name in sorted(set(names.tolist())):
         members = np.flatnonzero(names == name)
-        weights[1:, members] = rng.multinomial(len(members), np.full(len(members), 1 / len(members)), resamples)
+        n = len(members)
+        if n > 1:
+            weights[1:, members] = rng.multinomial(n - 1, np.full(n, 1 / n), resamples) * n / (n - 1)
     return weights
+
+
+def _collapsed(strata: Sequence[str]) -> list[str]:
+    """The strata within which monitors are drawn: those of a single monitor are one, or part of the smallest other."""
+    sizes = {name: strata.count(name) for name in strata}
+    single = [name for name, size in sizes.items() if size == 1]
+    others = sorted((size, name) for name, size in sizes.items() if size > 1)
+    home = others[0][1] if len(single) == 1 and others else ""
+    return [home if name in single else name for name in strata]
+
+
+def _degrees(period: Period) -> int:
+    """The degrees of freedom of a period's resamples: its monitors less their strata."""
+    names = _collapsed(period.strata())
+    return len(names) - len(set(names))
 
 
 def _standardised(period: Period, draws: Floats, standard: Mapping[str, float]) -> Floats:
@@ -219,19 +240,18 @@ def _effect(
     reweighted = None
     if even is not None:
         one, other = (_values(measure, p, w) for p, w in zip(periods, even, strict=True))
-        reweighted = _interval(_change(measure, one, other), _fewest(periods))
-    monitors = [len(p.tallies.groups) for p in periods]
+        reweighted = _interval(
+            _change(measure, one, other), periods, scale="log" if measure.compared == "ratio" else "linear"
+        )
+    scale: Scale = "log" if measure.compared == "ratio" else "linear"
+    most = 1.0 if measure.unit == "%" else math.inf
     return Effect(
         measure,
-        _interval(first, monitors[0]),
-        _interval(second, monitors[1]),
-        _interval(_change(measure, first, second), min(monitors)),
+        _interval(first, periods[:1], scale=scale, least=0.0, most=most),
+        _interval(second, periods[1:], scale=scale, least=0.0, most=most),
+        _interval(_change(measure, first, second), periods, scale=scale),
         reweighted,
     )
-
-
-def _fewest(periods: tuple[Period, Period]) -> int:
-    return min(len(period.tallies.groups) for period in periods)
 
 
 def _values(measure: Measure, period: Period, weights: Floats) -> Floats:
@@ -252,15 +272,42 @@ def _change(measure: Measure, first: Floats, second: Floats) -> Floats:
     return found
 
 
-def _interval(values: Floats, monitors: int) -> Interval:
-    """The first value, with percentiles of the others; no interval of fewer than three monitors."""
+def _interval(
+    values: Floats, periods: Sequence[Period], *, scale: Scale, least: float = -math.inf, most: float = math.inf
+) -> Interval:
+    """The first value, with Student's interval by the spread of the others; none of fewer than three monitors.
+
+    The degrees of freedom are those of the period that has the fewest. Ratios are taken on their logarithms, and
+    probabilities on their log odds, as their spread shrinks towards 0 and 1.
+    """
     value = float(values[0])
-    others = values[1:][np.isfinite(values[1:])]
-    if monitors < 3 or others.size == 0:
+    to, back = _SCALES[scale]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scaled = to(values)
+    others = scaled[1:][np.isfinite(scaled[1:])]
+    monitors = min(len(period.tallies.groups) for period in periods)
+    degrees = min(_degrees(period) for period in periods)
+    if monitors < 3 or degrees < 1 or others.size < 2 or not np.isfinite(scaled[0]):
         return Interval(value, None, None, monitors, CONFIDENCE, "too few monitors")
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(others, [tail, 1 - tail])
-    return Interval(value, float(low), float(high), monitors, CONFIDENCE, "bootstrap over monitors")
+    half = float(special.stdtrit(degrees, (1 + CONFIDENCE) / 2)) * float(np.std(others, ddof=1))
+    low, high = float(back(scaled[0] - half)), float(back(scaled[0] + half))
+    return Interval(value, max(low, least), min(high, most), monitors, CONFIDENCE, "bootstrap over monitors")
+
+
+def _log_odds(values: Floats) -> Floats:
+    clipped: Floats = special.logit(np.clip(values, 1e-6, 1 - 1e-6))
+    return clipped
+
+
+def _same(values: Floats) -> Floats:
+    return values
+
+
+_SCALES: dict[Scale, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]] = {
+    "linear": (_same, _same),
+    "log": (np.log, np.exp),
+    "logit": (_log_odds, special.expit),
+}
 
 
 def superiority(first: Distribution, second: Distribution) -> float:
@@ -286,4 +333,4 @@ def _superior(of: str, periods: tuple[Period, Period], drawn: tuple[Floats, ...]
         superiority(distribution(periods[0], drawn[0][i]), distribution(periods[1], drawn[1][i]))
         for i in range(min(1 + rows, len(drawn[0])))
     ]
-    return _interval(np.array(values), _fewest(periods))
+    return _interval(np.array(values), periods, scale="logit")

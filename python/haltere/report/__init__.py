@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from haltere.report.findings import Findings
 
 __all__ = ["build"]
 
@@ -10,12 +14,19 @@ __all__ = ["build"]
 def build(results_dir: Path, study_dir: Path) -> Path:
     """Write the report, `verdicts.md`, `explore.html` and `figures/` into a results folder; return the report's path.
 
+    Figures of a former report that this one does not have are removed.
+
     The figures are those that `figures.toml` in the study's folder lists, the claims those of its `claims.py`; a study
     may have neither. The page loads nothing from a network or from other files.
 
     Raises:
         haltere.errors.InputError: if the folder holds no results, or the study's figures or claims cannot be read.
     """
+    return written(results_dir, study_dir)[0]
+
+
+def written(results_dir: Path, study_dir: Path) -> tuple[Path, Findings]:
+    """Do what `build` does; return the findings as well."""
     from haltere import explorer
     from haltere.report.findings import find, markdown
     from haltere.report.page import render  # drawing libraries are slow to import, and most commands do not draw
@@ -23,9 +34,13 @@ def build(results_dir: Path, study_dir: Path) -> Path:
 
     results = load(results_dir)
     findings = find(results, study_dir)
-    page = render(results, study_dir, results_dir / "figures", findings)
+    figures = results_dir / "figures"
+    before = {path for kind in ("svg", "pdf") for path in figures.glob(f"*.{kind}")}
+    page, drawn = render(results, study_dir, figures, findings)
+    for path in before - drawn:
+        path.unlink()
     (results_dir / "verdicts.md").write_text(markdown(findings), encoding="utf-8")
     explorer.write(results_dir)
     out = results_dir / "report.html"
     out.write_text(page, encoding="utf-8")
-    return out
+    return out, findings

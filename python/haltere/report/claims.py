@@ -23,9 +23,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
+from haltere.documents import shown
 from haltere.errors import InputError, Place
 from haltere.figures.metrics import Metric
-from haltere.figures.tables import Standing, Tables, margins, standing
+from haltere.figures.tables import Standing, Tables, UnknownNameError, margins, standing
 from haltere.figures.text import decimals, fixed
 from haltere.report.comparison import Comparison, MissingDataError
 from haltere.stats import Interval
@@ -55,6 +56,8 @@ class Outcome(StrEnum):
     CONFIRMED = "confirmed"
     CONTRADICTED = "contradicted"
     UNDECIDED = "undecided"
+    BROKEN = "broken"
+    """The claim's own code failed, so that nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,67 @@ class Answer:
     """The function that answers the study's question in a few sentences, from its results."""
 
     sentences: Callable[[Tables], list[str]]
+
+
+def judge(one: Claim[Found], found: Found, path: Path) -> Verdict:
+    """Judge a claim of a user's file: what goes wrong in its code is told with file and line, and stops nothing else.
+
+    Raises:
+        InputError: if it names an experiment, a factor or a level that the study does not have.
+    """
+    verdict: object
+    try:
+        verdict = one.verdict(found)
+    except UnknownNameError as unknown:
+        raise InputError(str(unknown), place=Place(shown(path), _line_in(path, unknown)), field=one.name) from None
+    except Exception as error:
+        return Verdict(Outcome.BROKEN, reason=f"{broken(path, error, one.judge)}.")
+    if not isinstance(verdict, Verdict):
+        return Verdict(Outcome.BROKEN, reason=f"{_wrong(path, one.judge, verdict, 'a Verdict')}.")
+    return verdict
+
+
+def answered(one: Answer, found: Tables, path: Path) -> list[str]:
+    """Return the sentences of a user's answer, or one that says what went wrong in its code.
+
+    Raises:
+        BrokenCodeError: if the code failed, or gave something else than a list of texts.
+        InputError: as `judge` does.
+    """
+    try:
+        sentences = one.sentences(found)
+    except MissingDataError as missing:
+        return [f"These results do not suffice for an answer: {missing}."]
+    except UnknownNameError as unknown:
+        raise InputError(str(unknown), place=Place(shown(path), _line_in(path, unknown)), field="answer") from None
+    except Exception as error:
+        raise BrokenCodeError(broken(path, error, one.sentences)) from None
+    texts = _texts(sentences)
+    if texts is None:
+        raise BrokenCodeError(_wrong(path, one.sentences, sentences, "a list of sentences"))
+    return texts
+
+
+def _texts(given: object) -> list[str] | None:
+    texts = [one for one in given if isinstance(one, str)] if isinstance(given, list) else None
+    return texts if texts == given else None
+
+
+class BrokenCodeError(Exception):
+    """The code of a user's file failed; the message says where and how."""
+
+
+def broken(path: Path, error: Exception, function: Callable[..., object]) -> str:
+    """Return where in the user's file an exception came from, and what it says."""
+    line = _line_in(path, error) or function.__code__.co_firstlineno
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return f"{Place(shown(path), line)}: {said}"
+
+
+def _wrong(path: Path, function: Callable[..., object], given: object, right: str) -> str:
+    place = Place(shown(path), function.__code__.co_firstlineno)
+    what = "returns nothing: is a `return` missing?" if given is None else f"returns {type(given).__name__}."
+    return f"{place}: {function.__name__} {what} It must return {right}"
 
 
 def claim(sentence: str, *, source: str) -> Callable[[Callable[[Found], Verdict]], Claim[Found]]:
@@ -226,13 +290,13 @@ def load(path: Path) -> tuple[list[Claim[Tables]], Answer | None]:
         return [], None
     spec = importlib.util.spec_from_file_location(f"haltere_claims_{path.parent.name.replace('-', '_')}", path)
     if spec is None or spec.loader is None:
-        raise InputError("not a Python file", place=Place(str(path)))
+        raise InputError("not a Python file", place=Place(shown(path)))
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except Exception as error:
         line = error.lineno if isinstance(error, SyntaxError) else _line_in(path, error)
-        raise InputError(f"{type(error).__name__}: {error}", place=Place(str(path), line)) from error
+        raise InputError(f"{type(error).__name__}: {error}", place=Place(shown(path), line)) from error
     found: Sequence[object] = list(vars(module).values())
     claims = [one for one in found if isinstance(one, Claim)]
     return claims, next((one for one in found if isinstance(one, Answer)), None)
@@ -241,4 +305,5 @@ def load(path: Path) -> tuple[list[Claim[Tables]], Answer | None]:
 def _line_in(path: Path, error: Exception) -> int | None:
     """The line of the file at which its own code failed, if the failure passed through it."""
     frames = traceback.extract_tb(error.__traceback__)
-    return next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None)
+    own = path.resolve()
+    return next((frame.lineno for frame in reversed(frames) if Path(frame.filename).resolve() == own), None)

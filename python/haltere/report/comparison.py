@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy import special
 
 from haltere.figures import quantities
 from haltere.figures.metrics import METRICS, Metric
-from haltere.figures.tables import Tables, from_scale, paired
+from haltere.figures.tables import Tables, check_names, from_scale, paired
 from haltere.stats import Interval, mean
 
 Levels = Mapping[str, Sequence[str]]
@@ -47,8 +48,18 @@ class Comparison:
         return self._back(mean(self.matrix.mean(axis=0)))
 
     def share_above(self) -> Interval:
-        """The share of cells in which `of` has the larger value, a tie counted half; its interval over replications."""
-        return mean(((np.sign(self.matrix) + 1) / 2).mean(axis=0))
+        """The share of cells in which `of` has the larger value, a tie counted half; its interval over replications.
+
+        If the share is the same in all replications though their values differ, it says nothing of its own spread. The
+        interval is then that of a share found in so many trials (C. J. Clopper, E. S. Pearson, Biometrika 26, 1934).
+        """
+        found = mean(((np.sign(self.matrix) + 1) / 2).mean(axis=0))
+        if not found.exact or (self.matrix == self.matrix[:, :1]).all():
+            return found
+        n, yes, tail = found.n, found.value * found.n, (1 - found.confidence) / 2
+        low = float(special.betaincinv(yes, n - yes + 1, tail)) if yes > 0 else 0.0
+        high = float(special.betaincinv(yes + 1, n - yes, 1 - tail)) if yes < n else 1.0
+        return Interval(found.value, low, high, n, found.confidence, "Clopper and Pearson")
 
     def each(self) -> list[Interval]:
         """One interval a cell, wide enough that all of them hold together with 95 % confidence (Šidák, 1967)."""
@@ -84,8 +95,9 @@ def compare(tables: Tables, experiment: str, metric: str, factor: str, of: str, 
     """Compare two levels of a factor over all combinations of the levels `over`.
 
     Raises `MissingDataError` if the experiment was not run, if the results lack one of these treatments, or if fewer
-    than two replications are complete in all of them.
+    than two replications are complete in all of them, and `UnknownNameError` if the study has no such factor or level.
     """
+    check_names(tables.known, experiment, {**over, factor: [of, to]})
     measure = METRICS[metric]
     values = tables.values(experiment, measure, {**over, factor: [of, to]})
     pairs = paired(values, factor, of, to, measure) if not values.is_empty() else values

@@ -13,14 +13,14 @@ from typing import Any
 import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from haltere.figures import boxes, chart_screen, choices, data, points, quantities, screen, spec, timeline
+from haltere.figures import boxes, chart_screen, choices, data, names, points, quantities, screen, spec, timeline
 from haltere.figures.contenders import css_name, look
 from haltere.figures.kinds import kind_of
 from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.plots import COLOURS
 from haltere.figures.spec import FigureList
 from haltere.figures.tables import Tables
-from haltere.report import topology, treatments
+from haltere.report import constant, topology, treatments
 from haltere.report.findings import Findings, tables_of
 from haltere.results import Results
 from haltere.scenario import merge
@@ -62,14 +62,20 @@ class Design:
     runs: int
     failed: int
     drawing: str
+    constant: Sequence[tuple[str, str]]
 
 
-def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findings) -> str:
-    """The page as text; the figures' files are written into `figures_dir`."""
+def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findings) -> tuple[str, set[Path]]:
+    """The page as text, and the figures' files, which are written into `figures_dir`.
+
+    Raises:
+        InputError: if `figures.toml` is wrong; nothing has been drawn by then.
+    """
     manifest = results.manifest
     words = spec.read(study_dir / "figures.toml")
     factors = {name: one.get("factors", {}) for name, one in manifest.get("experiments", {}).items()}
-    tables = tables_of(results)
+    tables = tables_of(results, study_dir)
+    names.check(study_dir / "figures.toml", words, tables.known)
     overviews, missing = _draw(tables, words, words.overviews, figures_dir)
     bar_figures, more_missing = _draw(tables, words, words.bars, figures_dir)
     point_figures, no_points = _draw(tables, words, words.points, figures_dir)
@@ -90,20 +96,24 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     templates.filters["two_colours"] = chart_screen.colours
     templates.filters["level"] = quantities.text
     templates.filters["look"] = look
+    templates.filters["count_of"] = lambda count, noun: f"{count} {noun}{'' if count == 1 else 's'}"
     templates.filters["css_name"] = css_name
     templates.filters["value_text"] = screen.value_text
     templates.filters["point_rows"] = points.table
     templates.filters["choice_rows"] = choices.table
     templates.filters["box_rows"] = boxes.table
-    return templates.get_template("report.html.j2").render(
+    shown = [*overviews, *bar_figures, *point_figures, *box_figures, *choice_figures, *charts, *timelines]
+    drawn = {figures_dir / file.name for one in shown for file in one.downloads}
+    page = templates.get_template("report.html.j2").render(
         manifest=manifest,
-        study=manifest["study"],
+        study={"rules": "", **manifest["study"]},
         fidelities=manifest.get("fidelities", ["model"]),
         kernels=manifest.get("kernels", {}),
         paths=manifest.get("paths", {}),
         answer=findings.answer,
         judged=findings.judged,
         tally=findings.tally(),
+        broken_answer=findings.broken_answer,
         designs=_designs(results, factors, words),
         overviews=overviews,
         bar_groups=_grouped(bar_figures),
@@ -122,6 +132,7 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         style=asset("style.css"),
         script=asset("page.js"),
     )
+    return page, drawn
 
 
 def asset(name: str) -> str:
@@ -209,7 +220,17 @@ def _designs(results: Results, factors: Mapping[str, topology.Factors], words: F
         failed = runs.filter(pl.col("status") != "ok").height
         title = one.get("title") or name
         designs.append(
-            Design(name, title, one.get("design", ""), rows, one.get("treatments", 0), runs.height, failed, drawing)
+            Design(
+                name,
+                title,
+                one.get("design", ""),
+                rows,
+                one.get("treatments", 0),
+                runs.height,
+                failed,
+                drawing,
+                constant.fields(scenarios.get(name, {})),
+            )
         )
     return designs
 

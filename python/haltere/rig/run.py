@@ -186,7 +186,8 @@ def _flow(what: Plan, report: Json, seen: Json, measured_s: float | None) -> Jso
         "wire_bytes": wire,
         "overhead_bytes": max(0, wire - size),
         "sent_packets": seen["sent_packets"],
-        "retransmitted_packets": seen["retransmitted_packets"],
+        # Packets of QUIC are encrypted: what they repeat is not seen.
+        "retransmitted_packets": seen["retransmitted_packets"] if flow.kernel else None,
         "lost_packets": None,
         "spurious_retransmissions": seen.get("spurious_retransmissions"),
         "reinjected_bytes": None,

@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from haltere import core, fidelity, shipped
@@ -20,6 +18,7 @@ from haltere.documents import shown
 from haltere.errors import InputError, Interrupted, as_written
 from haltere.results import Results, load, read_manifest, tables, write
 from haltere.runner.executor import Executor, Outcome, Task
+from haltere.runner.interrupt import stop_on_interrupt
 from haltere.runner.parts import Parts
 from haltere.study import Run, Study
 
@@ -91,7 +90,7 @@ class Campaign:
         with self.parts.locked():
             started, clock = _now(), time.monotonic()
             todo = self.unfinished()
-            with _stop_on_interrupt() as stop:
+            with stop_on_interrupt() as stop:
                 ran = self._execute(executors, todo, stop, on_progress)
                 if ran < len(todo):
                     written = len(self.plan) - len(todo) + ran
@@ -209,26 +208,6 @@ def _outcomes(executors: Executors, todo: list[Run], stop: threading.Event) -> I
     for name, executor in executors.items():
         runs = (run for run in todo if run.fidelity == name)
         yield from executor.execute((Task(run.id, run.scenario_json, run.seed, run.replication) for run in runs), stop)
-
-
-@contextlib.contextmanager
-def _stop_on_interrupt() -> Iterator[threading.Event]:
-    """Turn the first Ctrl-C into a request to stop; the second ends the process, losing at most a second's runs."""
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-
-    def on_interrupt(_signal: int, _frame: FrameType | None) -> None:
-        if stop.is_set():
-            os._exit(130)
-        stop.set()
-
-    before = signal.signal(signal.SIGINT, on_interrupt)
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _now() -> str:

@@ -8,17 +8,22 @@ from haltere.stats.correlation import spearman
 from haltere.stats.fairness import jain
 from haltere.stats.independent import difference
 from haltere.stats.intervals import Interval, mean, median
-from haltere.stats.paired import Paired, holm, paired
+from haltere.stats.paired import Paired, holm, paired, sign_flip
+from haltere.stats.ranking import Lead, leads, replications_needed
 
 __all__ = [
     "Interval",
+    "Lead",
     "Paired",
     "aggregation_benefit",
     "difference",
     "holm",
     "jain",
+    "leads",
     "mean",
     "median",
     "paired",
+    "replications_needed",
+    "sign_flip",
     "spearman",
 ]

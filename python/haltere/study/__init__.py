@@ -244,11 +244,13 @@ def _expand(
         if problem:
             raise origin.error(problem[0], ["variants", variant], right=problem[1])
     for name, experiment in file.experiments.items():
-        check.check_experiment(origin, name, experiment)
+        used = check.check_experiment(origin, name, experiment)
         for index, choices in enumerate(design.combinations(experiment, file.study.seed)):
             values = {choice.factor: choice.level for choice in choices}
             values.update(check.queue_lengths(origin, name, experiment, values))
             template = design.fill(experiment.scenario, values)
             levels = {choice.factor: choice.level.label for choice in choices}
             checked = check.check_treatment(origin, name, experiment, choices, template, fidelities, folder)
+            if index == 0:
+                check.check_used(origin, name, experiment, used)
             yield Treatment(name, index, levels, *checked)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import Any
@@ -11,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from haltere import captures, core, har, measured, messages, traces
 from haltere.documents import Document, follow, join, steps
-from haltere.errors import InputError, as_written
+from haltere.errors import InputError, as_written, hint, nearest
 from haltere.fidelity import Fidelity
 from haltere.fidelity import check as check_at
 from haltere.study import design
@@ -65,7 +64,13 @@ def parse(origin: Origin) -> StudyFile:
         return StudyFile.model_validate(origin.data)
     except ValidationError as errors:
         problems = [_problem(origin, dict(error)) for error in errors.errors()]
-    problems.sort(key=lambda problem: (problem.place.line or 0, problem.place.column or 0) if problem.place else (0, 0))
+    # A field that is missing may be there under a wrong name, which says more.
+    problems.sort(
+        key=lambda problem: (
+            problem.problem.endswith("is missing"),
+            (problem.place.line or 0, problem.place.column or 0) if problem.place else (0, 0),
+        )
+    )
     first, rest = problems[0], len(problems) - 1
     more = (f"{rest} more field{'s are' if rest > 1 else ' is'} wrong after this one",) if rest else ()
     raise InputError(
@@ -82,8 +87,8 @@ def _problem(origin: Origin, error: dict[str, Any]) -> InputError:
         return origin.error(f"{path[-1]} is missing", path, right=_help(path))
     if kind == "extra_forbidden":
         known = _fields(path[:-1])
-        near = difflib.get_close_matches(str(path[-1]), known, 1)
-        return origin.error("there is no such field", path, right=near[0] if near else ", ".join(known))
+        near = nearest(str(path[-1]), known)
+        return origin.error("there is no such field", path, right=near or ", ".join(known))
     if kind == "literal_error":
         return origin.error("is not one of the possible values", path, right=context["expected"])
     if kind == "value_error":
@@ -110,11 +115,13 @@ def _help(path: Path) -> str | None:
         "factors": 'a table of lists, such as congestion = ["cubic", "bbr"]',
         "variants": "tables [variants.NAME...] to be laid over the study",
     }
-    return helps.get(str(path[-1]), "a text in quotes" if path[-1] in ("title", "question", "source") else None)
+    return helps.get(
+        str(path[-1]), "a text in quotes" if path[-1] in ("title", "question", "source", "rules") else None
+    )
 
 
-def check_experiment(origin: Origin, name: str, experiment: Experiment) -> None:
-    """Check names, levels, the centre, and that every placeholder has its factor and every factor its placeholder."""
+def check_experiment(origin: Origin, name: str, experiment: Experiment) -> set[str]:
+    """Check names, levels, the centre, and that every placeholder has its factor; return the factors that have one."""
     base: Path = ["experiments", name]
     problem = name_problem("experiment", name)
     if problem:
@@ -126,16 +133,17 @@ def check_experiment(origin: Origin, name: str, experiment: Experiment) -> None:
     _check_queues(origin, base, experiment)
     if experiment.centre is not None:
         _check_centre(origin, base, experiment)
-    _check_placeholders(origin, name, experiment)
+    used = _check_placeholders(origin, name, experiment)
     if design.size(experiment) > design.MAX_TREATMENTS:
         raise origin.error(
             f"the design has {design.size(experiment):,} treatments",
             [*base, "factors"],
             right=f"at most {design.MAX_TREATMENTS:,}",
         )
+    return used
 
 
-def _check_placeholders(origin: Origin, name: str, experiment: Experiment) -> None:
+def _check_placeholders(origin: Origin, name: str, experiment: Experiment) -> set[str]:
     base: Path = ["experiments", name]
     used: set[str] = set()
     for place, factor, key in design.placeholders(experiment.scenario):
@@ -158,10 +166,11 @@ def _check_placeholders(origin: Origin, name: str, experiment: Experiment) -> No
                 right=f"a table with label and {key}",
             )
         used.add(factor)
-    _check_used(origin, name, experiment, used)
+    return used
 
 
-def _check_used(origin: Origin, name: str, experiment: Experiment, used: set[str]) -> None:
+def check_used(origin: Origin, name: str, experiment: Experiment, used: set[str]) -> None:
+    """Check that the scenario uses every factor and every queue; a scenario that cannot be run says more than that."""
     base: Path = ["experiments", name]
     for queue in experiment.queues:
         if queue not in used:
@@ -289,6 +298,9 @@ def _map_back(
     problem: core.ScenarioProblem,
 ) -> InputError:
     inside = steps(problem.path)
+    right = hint(problem.message)
+    if problem.message.startswith("unknown field"):  # the name is wrong, whatever gave the value
+        return origin.error(problem.message, [*base, *inside], right=right)
     template = follow(experiment.scenario, inside)
     while template is None and inside:  # a field inside of a value that a factor gave, or one that is missing
         parent = follow(experiment.scenario, inside[:-1])
@@ -304,11 +316,13 @@ def _map_back(
         choice = next(choice for choice in choices if choice.factor == sources[0])
         drawn = isinstance(experiment.factors[choice.factor], Range)
         path: Path = [*base[:-1], "factors", choice.factor, *([] if drawn else [choice.index])]
-        return origin.error(problem.message, path, given=given, notes=(f"used at {join([*base, *inside])}", *notes))
+        notes = (f"used at {join([*base, *inside])}", *notes)
+        return origin.error(problem.message, path, given=given, right=right, notes=notes)
     return origin.error(
         problem.message,
         [*base, *inside] if template is not None else [*base, *steps(problem.path)],
         given=given,
+        right=right,
         notes=notes,
     )
 

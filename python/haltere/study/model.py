@@ -143,12 +143,16 @@ class QueueLength(_Table):
 
 
 class Header(_Table):
-    """`[study]`: name, question and source of the study, its seed, and how often every treatment is run."""
+    """`[study]`: name, question and source of the study, its seed, and how often every treatment is run.
+
+    `rules` says when the rules of its claims were written, by a date or a commit: only then does the report speak of it.
+    """
 
     name: Annotated[str, Field(strict=True, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
     title: StrictStr = ""
     question: StrictStr = ""
     source: StrictStr = ""
+    rules: StrictStr = ""
     seed: Annotated[StrictInt, Field(ge=0, lt=2**63)]
     replications: Annotated[StrictInt, Field(ge=1, le=1_000_000)]
     fidelity: Fidelities = ("model",)
