@@ -38,13 +38,16 @@ WORKER_CARGO = cd crates/worker && CARGO_TARGET_DIR='$(CURDIR)/target/worker' \
 	BINDGEN_EXTRA_CLANG_ARGS="$${BINDGEN_EXTRA_CLANG_ARGS-$${LIBCLANG_PATH:+-I$$(cc -print-file-name=include)}}" cargo
 WORKER_TQUIC_CARGO = cd crates/worker && CARGO_TARGET_DIR='$(CURDIR)/target/worker-tquic' cargo
 
-.PHONY: fixture-paths help demo demo-paths test checks build kernel worker worker-tquic test-worker test-worker-tquic test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
+.PHONY: docs gallery wheel fixture-paths help demo demo-paths test checks build kernel worker worker-tquic test-worker test-worker-tquic test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
 
 help:
 	@echo 'make demo   build in .venv, run $(STUDY) with $(DEMO_REPLICATIONS) replications, write the report'
 	@echo 'make demo-paths  build, and go from real traceroutes of two periods to their comparison'
 	@echo 'make test   Rust and Python tests, lints and type checks'
 	@echo 'make build  only build: afterwards $(BIN)/haltere --help'
+	@echo 'make docs   the documentation as a site in target/site; warnings and links that lead nowhere are errors'
+	@echo 'make gallery  run the shipped studies with few replications, so that make docs shows their reports'
+	@echo 'make wheel  a wheel for every Linux since 2018 in dist (manylinux_2_28, linked by zig)'
 	@echo 'make kernel build the user-mode Linux of fidelity linux, unless there is one'
 	@echo 'make worker build the worker program of quic@quiche/… (cmake, a C++ compiler, libclang), and the package to use it'
 	@echo 'make worker-tquic  the same for quic@tquic/… and mpquic@tquic/… (cmake, a C++ compiler)'
@@ -67,7 +70,7 @@ test:
 	@$(STEP) --summary
 	@echo 'make test: all passed'
 
-checks: lint-rust test-rust lint-python test-python
+checks: lint-rust test-rust lint-python test-python docs
 
 build: $(VENV)/core.stamp
 
@@ -128,6 +131,10 @@ $(VENV)/test.stamp: requirements/test.txt $(VENV)/run.stamp
 	@$(STEP) 'install $<' $(BIN)/pip install --quiet --require-hashes -r requirements/test.txt
 	@touch $@
 
+$(VENV)/docs.stamp: requirements/docs.txt $(VENV)/run.stamp
+	@$(STEP) 'install $<' $(BIN)/pip install --quiet --require-hashes -r requirements/docs.txt
+	@touch $@
+
 $(VENV)/core.stamp: $(CORE_SOURCES) $(VENV)/run.stamp | need-tools
 	@$(STEP) 'build the simulator' env VIRTUAL_ENV='$(CURDIR)/$(VENV)' PIP_QUIET=1 \
 		$(BIN)/maturin develop --release --locked --quiet $(CORE_FEATURES)
@@ -152,6 +159,19 @@ lint-python: $(VENV)/test.stamp build
 
 test-python: $(VENV)/test.stamp build
 	@$(STEP) pytest $(BIN)/python -m pytest --durations=25
+
+docs: $(VENV)/docs.stamp build
+	@$(STEP) 'build the site' env PYTHONPATH=tools $(BIN)/python -m pages.make target/site
+
+gallery: build
+	@$(STEP) 'run the shipped studies' env PYTHONPATH=tools $(BIN)/python -m pages.gallery
+
+# Zig's linker takes an old glibc's symbols: the wheel installs wherever its dependencies' wheels do (manylinux_2_28).
+wheel: $(VENV)/run.stamp | need-tools
+	@$(STEP) 'install zig' $(BIN)/pip install --quiet 'ziglang==0.17.*'
+	@$(STEP) 'build the wheel' env VIRTUAL_ENV='$(CURDIR)/$(VENV)' PATH="$(CURDIR)/$(BIN):$$PATH" \
+		maturin build --release --locked --quiet --zig --target $(shell uname -m)-unknown-linux-gnu --compatibility manylinux_2_28 --out dist
+	@ls dist/*.whl
 
 clean:
 	rm -rf $(VENV) target $(WORKER) $(DEMO_OUT) $(DEMO_PATHS)

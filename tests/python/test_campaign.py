@@ -151,7 +151,7 @@ class BreakingExecutor:
 
 
 def test_a_failed_run_is_a_row_with_its_error(small_study: Path, tmp_path: Path) -> None:
-    results = Campaign(Study.load(small_study), out=tmp_path / "r").run(executor=BreakingExecutor())
+    results = Campaign(Study.load(small_study), out=tmp_path / "r").run(engine=lambda _: BreakingExecutor())
     failed = results.runs.filter(pl.col("status") == "failed")
     assert (failed.height, results.runs.height) == (3, 30)
     assert failed["error"].null_count() == 0

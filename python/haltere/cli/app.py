@@ -27,7 +27,7 @@ Start with: `haltere compare tcp/cubic quic/bbr --rate 40Mbit/s --rtt 50ms --los
 """,
 )
 
-ONE, INSIDE = "One line, no file", "Looking inside"
+ONE, INSIDE, CLUSTER = "One line, no file", "Looking inside", "On a cluster"
 
 
 def _version(wanted: bool) -> None:
@@ -132,6 +132,25 @@ def run(
     out: Annotated[
         Path | None, typer.Option(help="Folder of the results (default results/NAME).", show_default=False)
     ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Run on a Dask cluster: its scheduler's address. Needs haltere[cluster].",
+            show_default=False,
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
+    slurm: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JOBS",
+            help="Run in jobs of Slurm: `jobs=20,cores=8,memory=16GB,walltime=02:00:00,queue=short`; what is left out "
+            "stands in the configuration of dask-jobqueue. Needs haltere[cluster].",
+            show_default=False,
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say how many runs there are and about how long they take.")
     ] = False,
@@ -144,6 +163,8 @@ def run(
     `haltere run studies/quic-dumbbell --dry-run`
 
     `haltere run studies/quic-dumbbell --replications 3 --experiment base`
+
+    `haltere run studies/quic-dumbbell --dask tcp://10.0.0.1:8786`
     """
     from haltere.cli.run import command
 
@@ -155,8 +176,24 @@ def run(
         fidelity=fidelity,
         workers=workers,
         out=out,
+        dask=dask,
+        slurm=slurm,
         dry_run=dry_run,
     )
+
+
+@app.command(rich_help_panel="Studies")
+def status(
+    results: Annotated[Path, typer.Argument(help="The folder that a campaign writes into.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
+) -> None:
+    """Say how far a campaign is: from another terminal, while it runs here or on a cluster.
+
+    `haltere status results/quic-dumbbell`
+    """
+    from haltere.cli.status import command
+
+    command(results, as_json=as_json)
 
 
 @app.command(rich_help_panel="Studies")

@@ -15,6 +15,7 @@ from haltere.errors import Interrupted
 from haltere.fidelity import Fidelity
 from haltere.links import without_rate
 from haltere.runner.campaign import Campaign
+from haltere.runner.dask import engine
 from haltere.runner.estimate import estimate
 from haltere.runner.executor import ThreadExecutor
 from haltere.study import Study
@@ -29,6 +30,8 @@ def command(
     fidelity: Sequence[str] | None,
     workers: int | None,
     out: Path | None,
+    dask: str | None,
+    slurm: str | None,
     dry_run: bool,
 ) -> None:
     """Run the campaign, or say how big it is."""
@@ -44,8 +47,8 @@ def command(
     if campaign.parts.ignored:
         console.print(f"{campaign.parts.ignored} part files of another build of haltere are left aside", style="yellow")
     try:
-        with show.progress(escape(study.name)) as advance:
-            results = campaign.run(workers=workers, on_progress=advance)
+        with engine(dask, slurm) as cluster, show.progress(escape(study.name)) as advance:
+            results = campaign.run(workers=workers, engine=cluster, on_progress=advance)
     except Interrupted as stopped:
         raise Interrupted(f"{stopped}; go on with:\n  {campaign.command()}") from None
     for name, paths in campaign.summaries().items():

@@ -7,12 +7,11 @@ engine nor on how files were put into batches.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from haltere.errors import InputError
+from haltere import cluster
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -47,23 +46,7 @@ class Dask:
     """
 
     def __init__(self, scheduler: str) -> None:
-        if importlib.util.find_spec("distributed") is None:
-            raise InputError(
-                "needs Dask, which is not installed",
-                field="--dask",
-                given=scheduler,
-                right="pip install 'haltere[cluster]'",
-            )
-        distributed: Any = importlib.import_module("distributed")
-        try:
-            self._client = distributed.Client(scheduler, timeout="10s")
-        except (OSError, ValueError) as error:
-            raise InputError(
-                f"no scheduler answers: {type(error).__name__}: {error}",
-                field="--dask",
-                given=scheduler,
-                right="the address that `dask scheduler` printed, such as tcp://10.0.0.1:8786",
-            ) from None
+        self._client = cluster.connect(scheduler)
 
     def map(self, function: Callable[[Item], Answer], items: Sequence[Item]) -> Iterator[Answer]:
         """Yield the function's answers as they come."""

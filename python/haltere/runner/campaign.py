@@ -77,19 +77,29 @@ class Campaign:
         self,
         *,
         workers: int | None = None,
-        executor: Executor | None = None,
+        engine: Callable[[fidelity.Fidelity], Executor] | None = None,
         on_progress: Callable[[int, int], None] | None = None,
         command: str | None = None,
     ) -> Results:
         """Run what is missing, write the tables and the manifest, and return the results.
 
+        Args:
+            workers: how many runs at once (default: one a CPU).
+            engine: what makes the executor of a fidelity, such as one of a cluster (default: this machine).
+            on_progress: called with (finished, all) as runs finish.
+            command: the command line that the manifest names (default: the one of these arguments).
+
         Raises:
             Interrupted: after Ctrl-C, when all runs that had finished are written.
         """
-        executors = {f: executor or fidelity.executor(f, workers) for f in self.study.fidelities}
+        made = engine or (lambda name: fidelity.executor(name, workers))
+        executors = {name: made(name) for name in self.study.fidelities}
         with self.parts.locked():
             started, clock = _now(), time.monotonic()
             todo = self.unfinished()
+            self.parts.begin(
+                study=self.study.name, command=self.command(), runs=len(self.plan), todo=len(todo), at=started
+            )
             with stop_on_interrupt() as stop:
                 ran = self._execute(executors, todo, stop, on_progress)
                 if ran < len(todo):
@@ -115,14 +125,16 @@ class Campaign:
         ran, batch, flushed, patience = 0, list[Outcome](), time.monotonic(), FIRST_FLUSH_S
         progress = on_progress or (lambda _finished, _all: None)
         progress(done, everything)
-        for outcome in _outcomes(executors, todo, stop):
-            batch.append(outcome)
-            ran += 1
-            progress(done + ran, everything)
-            if time.monotonic() - flushed >= patience:
-                self.parts.write(batch)
-                batch, flushed, patience = [], time.monotonic(), min(2 * patience, FLUSH_EVERY_S)
-        self.parts.write(batch)
+        try:
+            for outcome in _outcomes(executors, todo, stop):
+                batch.append(outcome)
+                ran += 1
+                progress(done + ran, everything)
+                if time.monotonic() - flushed >= patience:
+                    self.parts.write(batch)
+                    batch, flushed, patience = [], time.monotonic(), min(2 * patience, FLUSH_EVERY_S)
+        finally:  # what had finished when an executor failed is kept too
+            self.parts.write(batch)
         return ran
 
     def _write(self, finished: dict[str, str], session: dict[str, Any], command: str | None) -> None:

@@ -1,7 +1,7 @@
 """Where runs are executed. A run is a pure function of its task, so any engine that maps tasks to answers will do.
 
-`ThreadExecutor` uses the threads of this process: the core releases the interpreter's lock while it works. A cluster
-engine would be another class with the same one method.
+`ThreadExecutor` uses the threads of this process: the core releases the interpreter's lock while it works. For
+clusters there is `runner/dask.py`.
 """
 
 from __future__ import annotations

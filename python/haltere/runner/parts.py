@@ -9,10 +9,11 @@ from __future__ import annotations
 import fcntl
 import gzip
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from haltere import core
 from haltere.errors import HaltereError
@@ -33,22 +34,44 @@ class Parts:
         """Hold the folder, so that two campaigns never write into it at once."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / ".lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not _taken(lock, fcntl.LOCK_EX, tries=5):
                 raise HaltereError(
                     f"another campaign is writing into {self.folder.parent}\n"
                     "  right: wait for it, or choose another folder with --out"
-                ) from None
+                )
             for left_over in self.folder.glob(".part-*"):
                 left_over.unlink()
             yield
+
+    def busy(self) -> bool:
+        """Say whether a campaign is writing into the folder."""
+        try:
+            with (self.folder / ".lock").open("r") as lock:
+                return not _taken(lock, fcntl.LOCK_SH)
+        except FileNotFoundError:
+            return False
+
+    def begin(self, **about: Any) -> None:
+        """Note what a campaign sets out to do, for `haltere status`."""
+        note = {**about, **_header(), "first_part": self._next()}
+        write_whole(self.folder / "campaign.json", json.dumps(note, indent=1).encode())
+
+    def status(self) -> dict[str, Any] | None:
+        """Return what `begin` noted, with `written` (runs since then) and `last_s` (seconds since the last of them)."""
+        try:
+            note: dict[str, Any] = json.loads((self.folder / "campaign.json").read_bytes())
+        except (FileNotFoundError, ValueError):
+            return None
+        files = [file for file in self._files() if _number(file) >= note["first_part"]]
+        note["written"] = sum(gzip.decompress(file.read_bytes()).count(b"\n") for file in files)
+        note["last_s"] = time.time() - files[-1].stat().st_mtime if files else None
+        return note
 
     def read(self) -> dict[str, str]:
         """Return every finished run: key to RunResult JSON."""
         finished: dict[str, str] = {}
         self.ignored = 0
-        for file in sorted(self.folder.glob("part-*.jsonl.gz")):
+        for file in self._files():
             try:
                 header, *lines = gzip.decompress(file.read_bytes()).decode().splitlines()
                 if json.loads(header) != _header():
@@ -65,10 +88,32 @@ class Parts:
         """Write one more part."""
         if not outcomes:
             return
-        numbers = [int(file.name[5:11]) for file in self.folder.glob("part-*.jsonl.gz")]
-        name = f"part-{max(numbers, default=-1) + 1:06d}.jsonl.gz"
+        name = f"part-{self._next():06d}.jsonl.gz"
         lines = [json.dumps(_header()), *(f"{outcome.key}\t{outcome.result_json}" for outcome in outcomes)]
         write_whole(self.folder / name, gzip.compress("\n".join(lines).encode(), compresslevel=3, mtime=0))
+
+    def _files(self) -> list[Path]:
+        return sorted(self.folder.glob("part-*.jsonl.gz"))
+
+    def _next(self) -> int:
+        return max(map(_number, self._files()), default=-1) + 1
+
+
+def _number(part: Path) -> int:
+    return int(part.name[5:11])
+
+
+def _taken(lock: IO[str], kind: int, *, tries: int = 1) -> bool:
+    """Try to take a lock; several times, as `busy` holds it for a moment."""
+    for attempt in range(tries):
+        try:
+            fcntl.flock(lock, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if attempt + 1 < tries:
+                time.sleep(0.02)
+        else:
+            return True
+    return False
 
 
 def _header() -> dict[str, Any]:

@@ -204,6 +204,7 @@ class Study:
         replications: int | None = None,
         experiments: Sequence[str] | None = None,
         workers: int | None = None,
+        dask: str | None = None,
         on_progress: Callable[[int, int], None] | None = None,
     ) -> Results:
         """Run what has not been run yet and return the results.
@@ -213,12 +214,15 @@ class Study:
             replications: how many of each treatment (default: what the study says).
             experiments: only these (default: all).
             workers: how many runs at once (default: one a CPU). It changes the time taken, nothing else.
+            dask: the address of a Dask scheduler, to run on its workers. It changes nothing else either.
             on_progress: called with (finished, all) as runs finish.
         """
         from haltere.runner.campaign import Campaign
+        from haltere.runner.dask import engine
 
         campaign = Campaign(self, out=out, replications=replications, experiments=experiments)
-        return campaign.run(workers=workers, on_progress=on_progress)
+        with engine(dask, None) as cluster:
+            return campaign.run(workers=workers, engine=cluster, on_progress=on_progress)
 
     def estimate(
         self, *, replications: int | None = None, experiments: Sequence[str] | None = None, workers: int | None = None

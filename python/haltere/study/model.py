@@ -67,9 +67,9 @@ def _number(text: str) -> float:
 class Range(_Table):
     """A factor that a space-filling design draws from: from one quantity to another, in the unit both have."""
 
-    start: StrictStr = Field(alias="from")
-    end: StrictStr = Field(alias="to")
-    scale: Literal["linear", "log"] = "log"
+    start: StrictStr = Field(alias="from", description="The lower end, with its unit.")
+    end: StrictStr = Field(alias="to", description="The upper end, in the same unit.")
+    scale: Annotated[Literal["linear", "log"], Field(description="Where points are equally dense.")] = "log"
 
     @model_validator(mode="after")
     def _both_are_quantities_of_one_unit(self) -> Range:
@@ -137,39 +137,69 @@ class QueueLength(_Table):
     It is the packets of 1500 B that the `rate` sends in the sum of the `times`, rounded down, and at least `least`.
     """
 
-    rate: StrictStr
-    times: Annotated[tuple[StrictStr, ...], Field(min_length=1)]
-    least: Annotated[StrictInt, Field(ge=1)] = 1
+    rate: Annotated[StrictStr, Field(description="The factor with the rate.")]
+    times: Annotated[tuple[StrictStr, ...], Field(min_length=1, description="The factors with the times.")]
+    least: Annotated[StrictInt, Field(ge=1, description="The shortest queue (packets).")] = 1
 
 
 class Header(_Table):
     """`[study]`: name, question and source of the study, its seed, and how often every treatment is run.
 
-    `rules` says when the rules of its claims were written, by a date or a commit: only then does the report speak of it.
+    `rules` says when the rules of its claims were written, by a date or a commit: only then does the report speak of
+    it.
     """
 
-    name: Annotated[str, Field(strict=True, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
-    title: StrictStr = ""
-    question: StrictStr = ""
-    source: StrictStr = ""
-    rules: StrictStr = ""
-    seed: Annotated[StrictInt, Field(ge=0, lt=2**63)]
-    replications: Annotated[StrictInt, Field(ge=1, le=1_000_000)]
-    fidelity: Fidelities = ("model",)
+    name: Annotated[
+        str,
+        Field(strict=True, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", description="Names the folder of the results."),
+    ]
+    title: Annotated[StrictStr, Field(description="The heading of the report.")] = ""
+    question: Annotated[StrictStr, Field(description="What the study asks; the report answers it.")] = ""
+    source: Annotated[StrictStr, Field(description="What it repeats, if anything.")] = ""
+    rules: Annotated[StrictStr, Field(description="When the rules of its claims were written: a date or a commit.")] = (
+        ""
+    )
+    seed: Annotated[StrictInt, Field(ge=0, lt=2**63, description="Names all randomness, with the replication.")]
+    replications: Annotated[StrictInt, Field(ge=1, le=1_000_000, description="How often every treatment is run.")]
+    fidelity: Annotated[Fidelities, Field(description="Where it runs: one fidelity, or a list of them.")] = ("model",)
 
 
 class Experiment(_Table):
     """`[experiments.NAME]`: a design over factors, and the scenario that their levels are put into."""
 
-    title: StrictStr = ""
-    design: Literal["full-factorial", "one-factor-at-a-time", "space-filling"] = "full-factorial"
-    points: Annotated[StrictInt, Field(ge=1, le=100_000)] | None = None
-    sampling: Sampling | None = None
-    factors: dict[str, Factor] = Field(default_factory=dict)
-    centre: dict[str, Annotated[Level, BeforeValidator(_level)]] | None = None
-    crossed: tuple[StrictStr, ...] = ()
-    queues: dict[str, QueueLength] = Field(default_factory=dict)
-    scenario: Annotated[dict[str, Any], BeforeValidator(_scenario)]
+    title: Annotated[StrictStr, Field(description="Its heading in the report.")] = ""
+    design: Annotated[
+        Literal["full-factorial", "one-factor-at-a-time", "space-filling"],
+        Field(description="Which combinations of levels are treatments."),
+    ] = "full-factorial"
+    points: Annotated[
+        Annotated[StrictInt, Field(ge=1, le=100_000)] | None,
+        Field(description="The number of treatments of a space-filling design."),
+    ] = None
+    sampling: Annotated[
+        Sampling | None, Field(description="How a space-filling design chooses its points (default lhs).")
+    ] = None
+    factors: Annotated[
+        dict[str, Factor],
+        Field(description="What varies, and its levels; the first factor varies slowest."),
+    ] = Field(default_factory=dict)
+    centre: Annotated[
+        dict[str, Annotated[Level, BeforeValidator(_level)]] | None,
+        Field(description="A level of each factor, around which a one-factor-at-a-time design varies the others."),
+    ] = None
+    crossed: Annotated[
+        tuple[StrictStr, ...],
+        Field(description="Factors that take no part in the design: all of it is run for each of their levels."),
+    ] = ()
+    queues: Annotated[
+        dict[str, QueueLength],
+        Field(description="Queue lengths that follow from factors, by the name that stands for them in braces."),
+    ] = Field(default_factory=dict)
+    scenario: Annotated[
+        dict[str, Any],
+        BeforeValidator(_scenario),
+        Field(description="The scenario; `{factor}` in any text stands for the factor's level."),
+    ]
 
     @model_validator(mode="after")
     def _centre_and_design_agree(self) -> Experiment:
@@ -208,8 +238,13 @@ class StudyFile(_Table):
     """A whole study file. `variants` holds tables that are laid over the rest on request."""
 
     study: Header
-    experiments: Annotated[dict[str, Experiment], Field(min_length=1)]
-    variants: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    experiments: Annotated[
+        dict[str, Experiment], Field(min_length=1, description="The experiments by their names, each with its design.")
+    ]
+    variants: Annotated[
+        dict[str, dict[str, Any]],
+        Field(description="Tables that `--variant NAME` lays over the study; lists and values are replaced."),
+    ] = Field(default_factory=dict)
 
 
 def name_problem(kind: str, name: str) -> tuple[str, str] | None:

@@ -1,0 +1,1 @@
+"""The documentation's site: pages of the repository, generated reference pages, and reports, built by Sphinx."""

@@ -1,0 +1,66 @@
+"""Lays out what Sphinx reads: the repository's pages where they lie in the repository, so that their links hold."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from haltere import core
+from haltere.study.schema import study_schema
+from pages import commands, gallery, lists
+from pages.schema import Page
+
+PAGES = (
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "benches/README.md",
+    "tests/data/paths/README.md",
+    "docs/**/*",
+    "studies/*/*.*",
+    "LICENSE-*",
+)
+"""Which files of the repository are pages of the site, or are shown in them."""
+
+GENERATED: dict[str, Callable[[], str]] = {
+    "scenario": lambda: Page(core.scenario_schema(), "scenario").markdown(),
+    "study": lambda: Page(study_schema(), "study").markdown(),
+    "commands": commands.markdown,
+    "contenders": lists.contenders,
+}
+"""What replaces the line `<!-- generated: NAME -->` of a page."""
+
+
+def stage(root: Path, source: Path) -> None:
+    """Write everything that Sphinx reads into an empty folder.
+
+    Args:
+        root: the repository.
+        source: the folder, which is removed first if it is there.
+    """
+    shutil.rmtree(source, ignore_errors=True)
+    for pattern in PAGES:
+        for file in root.glob(pattern):
+            if file.is_file():
+                place = source / file.relative_to(root)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, place)
+    here = Path(__file__).parent
+    for name in ("index.md", "gallery.md"):
+        shutil.copyfile(here / name, source / name)
+    (source / "static").mkdir()
+    (source / "extra").mkdir()
+    gallery.place(root, source)
+    for page in source.rglob("*.md"):
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def filled(text: str) -> str:
+    """Return a page's text with what is generated in the place of its markers."""
+    for name, make in GENERATED.items():
+        marker = f"<!-- generated: {name} -->"
+        if marker in text:
+            text = text.replace(marker, make())
+    return text
