@@ -145,7 +145,7 @@ class QueueLength(_Table):
 class Header(_Table):
     """`[study]`: name, question and source of the study, its seed, and how often every treatment is run.
 
-    `rules` says when the rules of its claims were written, by a date or a commit: only then does the report speak of it.
+    `rules` says when the rules of its claims were written, by a date or a commit: only then the report speaks of it.
     """
 
     name: Annotated[str, Field(strict=True, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
