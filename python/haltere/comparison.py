@@ -202,5 +202,12 @@ def compare(contenders: Sequence[str], what: Comparison) -> pl.DataFrame:
     Raises:
         InputError: if something given cannot be run.
     """
+    if isinstance(contenders, str) or not all(isinstance(one, str) for one in contenders):
+        raise InputError(
+            "is not a list of contenders",
+            field="contenders",
+            given=as_written(contenders),
+            right='a list of words, such as ["tcp/cubic", "quic/bbr"]',
+        )
     entries = measure(contenders, what, replications=what.replications, seed=what.seed, workers=what.workers)
     return pl.DataFrame(entries, schema=ENTRY | (PROBED if what.probe is not None else {}))

@@ -95,7 +95,7 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     )
     templates.filters["two_colours"] = chart_screen.colours
     templates.filters["level"] = quantities.text
-    templates.filters["look"] = look
+    templates.filters["swatch"] = screen.swatch
     templates.filters["count_of"] = lambda count, noun: f"{count} {noun}{'' if count == 1 else 's'}"
     templates.filters["css_name"] = css_name
     templates.filters["value_text"] = screen.value_text
@@ -127,7 +127,7 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         metrics=metrics,
         failures=_failures(results.runs, factors),
         failures_shown=FAILURES_SHOWN,
-        colours=_colours(results.flows, words),
+        colours=_colours(shown),
         hatches=screen.HATCHES,
         style=asset("style.css"),
         script=asset("page.js"),
@@ -248,12 +248,13 @@ def _failures(runs: pl.DataFrame, factors: Mapping[str, topology.Factors]) -> li
     return rows
 
 
-def _colours(flows: pl.DataFrame, words: FigureList) -> list[tuple[str, str, str]]:
-    """Each contender's custom property, with its colours on light and dark ground."""
-    contenders = flows["contender"].unique().sort().to_list()
-    names = [*contenders, *(contender.partition("/")[0] for contender in contenders)]
-    names += [level for overview in words.overviews for level in (overview.of, overview.to)]
-    for bars in words.bars:
-        names += [bars.series]
-    own = [(css_name(name), look(name).light, look(name).dark) for name in sorted(set(names))]
+def _colours(shown: Sequence[Shown]) -> list[tuple[str, str, str]]:
+    """The custom property of each colour that the figures use, with its values on light and dark ground."""
+    names: set[str] = set()
+    for one in shown:
+        if isinstance(one.figure, data.OverviewFigure):
+            names.update(one.figure.colours)
+        elif isinstance(one.figure, data.BarFigure | boxes.BoxFigure):
+            names.update(series.contender for series in one.figure.series)
+    own = [(css_name(name), look(name).light, look(name).dark) for name in sorted(names)]
     return [*own, *((name, light, dark) for name, (light, dark) in COLOURS.items())]

@@ -145,8 +145,7 @@ class QueueLength(_Table):
 class Header(_Table):
     """`[study]`: name, question and source of the study, its seed, and how often every treatment is run.
 
-    `rules` says when the rules of its claims were written, by a date or a commit: only then does the report speak of
-    it.
+    `rules` says when the rules of its claims were written, by a date or a commit: only then the report speaks of it.
     """
 
     name: Annotated[
