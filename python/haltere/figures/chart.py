@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from haltere.figures import quantities
-from haltere.figures.contenders import is_contender, look
+from haltere.figures.contenders import keys, look
 from haltere.figures.data import NotInResultsError, levels_text
 from haltere.figures.metrics import Metric
 from haltere.figures.plots import Axis, Point
@@ -147,9 +147,9 @@ def named(sampled: Sample, factor: str, level: str, spec: Chart) -> tuple[str, s
     """How the strand of a level looks, and what it is called."""
     if not factor:
         return "level 0", ""
-    number = list(sampled.levels[factor]).index(level)
+    contenders = [_contender(one, factor, spec) for one in sampled.levels[factor]]
     contender = _contender(level, factor, spec)
-    chosen = contender if is_contender(contender) else f"level {number}"
+    chosen = keys(contenders)[contender]
     return chosen, look(contender).name if "/" in contender else quantities.text(level, factor)
 
 
