@@ -47,6 +47,7 @@ help:
 	@echo 'make build  only build: afterwards $(BIN)/haltere --help'
 	@echo 'make docs   the documentation as a site in target/site; warnings and links that lead nowhere are errors'
 	@echo 'make gallery  run the shipped studies with few replications, so that make docs shows their reports'
+	@echo 'make wheel  a wheel for every Linux since 2018 in dist (manylinux_2_28, linked by zig)'
 	@echo 'make kernel build the user-mode Linux of fidelity linux, unless there is one'
 	@echo 'make worker build the worker program of quic@quiche/… (cmake, a C++ compiler, libclang), and the package to use it'
 	@echo 'make worker-tquic  the same for quic@tquic/… and mpquic@tquic/… (cmake, a C++ compiler)'
@@ -164,6 +165,13 @@ docs: $(VENV)/docs.stamp build
 
 gallery: build
 	@$(STEP) 'run the shipped studies' env PYTHONPATH=tools $(BIN)/python -m pages.gallery
+
+# Zig's linker takes an old glibc's symbols: the wheel installs wherever its dependencies' wheels do (manylinux_2_28).
+wheel: $(VENV)/run.stamp | need-tools
+	@$(STEP) 'install zig' $(BIN)/pip install --quiet 'ziglang==0.17.*'
+	@$(STEP) 'build the wheel' env VIRTUAL_ENV='$(CURDIR)/$(VENV)' PATH="$(CURDIR)/$(BIN):$$PATH" \
+		maturin build --release --locked --quiet --zig --target $(shell uname -m)-unknown-linux-gnu --compatibility manylinux_2_28 --out dist
+	@ls dist/*.whl
 
 clean:
 	rm -rf $(VENV) target $(WORKER) $(DEMO_OUT) $(DEMO_PATHS)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from haltere.conditions import Conditions, PathConditions
     from haltere.errors import HaltereError, InputError
     from haltere.results import Results, load
-    from haltere.runner.single import RunResult, Trace, run, trace
+    from haltere.runner.single import RunFailedError, RunResult, Trace, run, trace
     from haltere.scenario import Scenario
     from haltere.study import Study
 
@@ -29,6 +29,7 @@ __all__ = [
     "InputError",
     "PathConditions",
     "Results",
+    "RunFailedError",
     "RunResult",
     "Scenario",
     "Study",
@@ -45,6 +46,7 @@ _HOMES = {
     "InputError": "haltere.errors",
     "PathConditions": "haltere.conditions",
     "Results": "haltere.results",
+    "RunFailedError": "haltere.runner.single",
     "RunResult": "haltere.runner.single",
     "Scenario": "haltere.scenario",
     "Study": "haltere.study",
@@ -59,6 +61,8 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name == "__version__":
         return import_module("haltere.core").VERSION
+    if name == "figures":
+        return import_module("haltere.figures")
     if name not in _HOMES:
         raise AttributeError(f"module 'haltere' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -17,6 +17,7 @@ from haltere import fidelity as fidelities
 from haltere.conditions import Comparison, Conditions, stated
 from haltere.errors import InputError, as_written
 from haltere.fidelity import NAMES
+from haltere.results.tables import bottleneck_of
 from haltere.runner.executor import Executor, Task
 
 P = ParamSpec("P")
@@ -31,8 +32,15 @@ ENTRY: dict[str, pl.DataType] = {
     "wire_bytes": pl.Int64(),
     "retransmitted_packets": pl.Int64(),
     "lost_packets": pl.Int64(),
+    "mean_rtt_s": pl.Float64(),
+    "min_rtt_s": pl.Float64(),
+    "queueing_delay_s": pl.Float64(),
+    "max_queueing_delay_s": pl.Float64(),
     "error": pl.String(),
 }
+"""What entries have: times in seconds, rates in bit/s. The RTTs are those that the flow's sender measured, the queueing
+delays those of the bottleneck in the data direction, the same for all flows that run at once; null for contenders that
+use several paths."""
 PROBED: dict[str, pl.DataType] = {"probe_rtt_ms": pl.List(pl.Float64())}
 """What entries have besides if there is a probe: the RTTs of its requests in the order of sending, null for a lost one.
 All flows that run at once have the same."""
@@ -107,12 +115,25 @@ def _entries(
     numbers = range(len(group) * conditions.flows)
     sets = [[number] for number in numbers] if conditions.share else [list(numbers)]
     probed = {"probe_rtt_ms": _rtts_ms(result)} if conditions.probe is not None else {}
+    waited = _waited(group, result, conditions)
     for together in sets:
         flow = _together([flows.get(number, {}) for number in together])
         entry = {name: flow.get(name) for name in ENTRY}
         reason = flow.get("error") or (result["error"] if result["status"] != "ok" else None)
         named = {"contender": group[together[0] // conditions.flows], "replication": replication, "seed": seed}
-        yield entry | named | {"error": reason} | probed
+        yield entry | waited | named | {"error": reason} | probed
+
+
+def _waited(group: list[str], result: dict[str, Any], conditions: Conditions) -> dict[str, float | None]:
+    """Return how long packets waited at the bottleneck: the only link, or the only one of several that is used."""
+    links = result["links"]
+    if len(conditions.paths) > 1 and not conditions.migrate and not any(name.startswith("mp") for name in group):
+        links = [link for link in links if link["link"] == f"path {int(conditions.swap)}"]
+    found = bottleneck_of(links)
+    return {
+        "queueing_delay_s": found.get("mean_queueing_delay_s"),
+        "max_queueing_delay_s": found.get("max_queueing_delay_s"),
+    }
 
 
 def _together(flows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -123,6 +144,11 @@ def _together(flows: list[dict[str, Any]]) -> dict[str, Any]:
     for name in ("bytes", "wire_bytes", "retransmitted_packets", "lost_packets"):
         values = [flow.get(name) for flow in flows]
         whole[name] = None if None in values else sum(value for value in values if value is not None)
+    means, least = (
+        [flow[name] for flow in flows if flow.get(name) is not None] for name in ("mean_rtt_s", "min_rtt_s")
+    )
+    if len(means) == len(least) == len(flows):
+        whole["mean_rtt_s"], whole["min_rtt_s"] = sum(means) / len(means), min(least)
     if all(flow.get("completion_s") is not None for flow in flows):
         ends = [flow["start_s"] + flow["completion_s"] for flow in flows]
         whole["completion_s"] = max(ends) - min(flow["start_s"] for flow in flows)
@@ -176,5 +202,12 @@ def compare(contenders: Sequence[str], what: Comparison) -> pl.DataFrame:
     Raises:
         InputError: if something given cannot be run.
     """
+    if isinstance(contenders, str) or not all(isinstance(one, str) for one in contenders):
+        raise InputError(
+            "is not a list of contenders",
+            field="contenders",
+            given=as_written(contenders),
+            right='a list of words, such as ["tcp/cubic", "quic/bbr"]',
+        )
     entries = measure(contenders, what, replications=what.replications, seed=what.seed, workers=what.workers)
     return pl.DataFrame(entries, schema=ENTRY | (PROBED if what.probe is not None else {}))

@@ -111,7 +111,7 @@ def compare(a: Results, b: Results, *, metrics: Sequence[str] | None = None) -> 
             raise InputError(
                 "there is no such metric", field="--metric", given=as_written(name), right=", ".join(METRICS)
             )
-    first, second = _tables(a), _tables(b)
+    first, second = Tables.of(a), Tables.of(b)
     common = [
         name
         for name, factors in first.factors.items()
@@ -136,12 +136,6 @@ def compare(a: Results, b: Results, *, metrics: Sequence[str] | None = None) -> 
     ]
     only_a, only_b, failures = _unmatched(first, second)
     return Difference(judged, pairs, only_a, only_b, failures, sum(change.p is not None for change in judged))
-
-
-def _tables(results: Results) -> Tables:
-    experiments = results.manifest.get("experiments", {})
-    factors = {name: one.get("factors", {}) for name, one in experiments.items()}
-    return Tables(results.runs, results.flows, factors, results.latency, results.links)
 
 
 def _described(tables: Tables) -> str:

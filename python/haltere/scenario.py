@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from haltere.conditions import PathConditions
 from haltere.documents import Document, follow, steps
 from haltere.errors import InputError, Place, as_written, hint
 from haltere.fidelity import Fidelity, check
+from haltere.notebook import notebook
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,6 +46,12 @@ class Scenario:
         folder: Path | None = None,
         fidelity: Fidelity = "model",
     ) -> None:
+        if not isinstance(data, Mapping):
+            raise InputError(
+                f"is a {type(data).__name__}, not a table",
+                field="scenario",
+                right='a dict with topology and flows, or haltere.Scenario.load("scenario.toml") for a file',
+            )
         self.data: dict[str, Any] = copy.deepcopy(dict(data))
         self.fidelity: Fidelity = fidelity
         self.folder = folder or Path()
@@ -146,6 +155,9 @@ class Scenario:
 
     def __hash__(self) -> int:
         return hash((self.json, self.fidelity))
+
+    def _repr_html_(self) -> str:
+        return notebook(repr(self)) + f"<pre>{escape(json.dumps(self.data, indent=1, default=str)[:4000])}</pre>"
 
     def __repr__(self) -> str:
         contenders = ", ".join(str(flow.get("contender")) for flow in self.data.get("flows", []))

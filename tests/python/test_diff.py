@@ -125,7 +125,7 @@ def test_the_command_says_what_changed_by_its_exit_code_and_as_json(
     assert same.returncode == 0, same.stderr
     assert "0 real changes" in same.stdout
     changed = haltere("diff", a, b, "--metric", "completion_time")
-    assert changed.returncode == 1, changed.stderr
+    assert changed.returncode == 5, changed.stderr
     assert "only in B: 4 treatments" in changed.stdout
     assert "worse" in changed.stdout and "5 Mbit/s" in changed.stdout
     data = json.loads(haltere("diff", a, b, "--metric", "completion_time", "--json").stdout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import tomllib
@@ -98,3 +99,20 @@ def test_the_commands_of_the_page_on_starting_run(haltere: Haltere, tmp_path: Pa
         assert done.returncode == 0, done.stderr
         if file:
             (tmp_path / file).write_text(done.stdout)
+
+
+def test_the_commands_of_the_page_on_exploring_run(haltere: Haltere, tmp_path: Path) -> None:
+    assert haltere("new", "my-study").returncode == 0
+    (tmp_path / "my-study" / "claims.py").write_text("")
+    assert haltere("run", "my-study", "--replications", "1").returncode == 0
+    for name in ("before", "after"):
+        (tmp_path / "results" / name).symlink_to(tmp_path / "results" / "my-study")
+    run = json.loads((tmp_path / "results" / "my-study" / "manifest.json").read_text())
+    assert run["counts"]["runs"] == 12
+    text = (ROOT / "docs" / "exploring.md").read_text()
+    commands = re.findall(r"^\$ haltere (.*?)(?:  +#.*)?$", text, re.MULTILINE)
+    assert len(commands) == 7
+    first = haltere("trace", "results/my-study", "--run", "").stderr.split()[-1]
+    for command in commands:
+        done = haltere(*shlex.split(command.replace("3f2a91c0", first)))
+        assert done.returncode == 0, (command, done.stderr)

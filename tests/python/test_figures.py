@@ -16,11 +16,13 @@ import pytest
 import report_tables as synthetic
 from haltere.errors import InputError
 from haltere.figures import boxes, data, paper, points, quantities, screen, spec, timeline, trace_figure
-from haltere.figures.contenders import display_name, look
+from haltere.figures.contenders import display_name, keys, look
 from haltere.figures.metrics import METRICS
+from haltere.figures.screen import axis_ticks
 from haltere.figures.tables import Tables, paired, standing
 from haltere.figures.text import OPACITY, fixed, number, significant, strength
 from haltere.figures.trace import _end_of, _worth_drawing, thin
+from haltere.figures.vision import distance
 from haltere.stats import Interval
 from haltere.study import Study
 
@@ -455,3 +457,40 @@ def test_rates_are_shares_of_the_packets_sent(tables: Tables) -> None:
     expected = 100 * sent["retransmitted_packets"].sum() / sent["sent_packets"].sum()
     assert rates["value"].min() <= expected <= rates["value"].max()
     assert rates["value"].is_between(0, 100).all()
+
+
+KINDS = ("normal", "protanopia", "deuteranopia")
+
+
+def test_the_colours_of_levels_differ_also_to_the_colour_blind_on_paper_and_in_the_dark() -> None:
+    looks = [look(f"level {number}") for number in range(6)]
+    for one, other in itertools.combinations(looks, 2):
+        for kind in KINDS:
+            assert distance(one.light, other.light, kind) > 0.13, (one.name, other.name, kind)
+            assert distance(one.dark, other.dark, kind) > 0.13, (one.name, other.name, kind)
+    for one in looks:
+        assert distance(one.light, "#FFFFFF", "normal") > 0.15
+        assert distance(one.dark, "#1B1E24", "normal") > 0.15
+    many = [look(f"level {number}") for number in range(42)]
+    assert len({(one.light, one.hatch) for one in many}) == 42
+
+
+def test_distances_are_known_ones() -> None:
+    assert distance("#000000", "#FFFFFF", "normal") == pytest.approx(1.0, abs=1e-4)
+    assert distance("#D02020", "#207020", "normal") > 2 * distance("#D02020", "#207020", "deuteranopia")
+
+
+def test_contenders_keep_their_colours_unless_these_cannot_be_told_apart() -> None:
+    pair = ["tcp/cubic", "quic/cubic"]
+    assert keys(pair) == {name: name for name in pair}
+    of_one = ["tcp/cubic", "tcp/reno", "tcp/vegas"]
+    assert keys(of_one) == {name: f"level {number}" for number, name in enumerate(of_one)}
+    unknown = ["cubic", "cubic+paced"]
+    assert keys(unknown) == {"cubic": "level 0", "cubic+paced": "level 1"}
+    drawn = [look(key) for key in keys(of_one).values()]
+    assert min(distance(a.light, b.light) for a, b in itertools.combinations(drawn, 2)) > 0.1
+
+
+def test_bars_end_at_or_below_the_last_tick() -> None:
+    for top in (0.3, 1.0, 7.3, 9.99, 101.0):
+        assert axis_ticks(0.0, top)[-1] >= top

@@ -241,7 +241,7 @@ def test_the_examples_of_the_documentation_work(tmp_path: Path) -> None:
     tables = synthetic.make(Truth(replications=2))
     assert len(data.overview(tables, figures.overviews[0], figures).panels) == 4
     assert len(data.bars(tables, figures.bars[0], figures).series) == 2
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.S)
+    (code,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.S) if "@claim" in block]
     (tmp_path / "claims.py").write_text(code, encoding="utf-8")
     (only,), _ = claims.load(tmp_path / "claims.py")
     assert only.verdict(tables).evidence

@@ -100,6 +100,8 @@ def _alone(print_: Any, groups: list[Entries]) -> list[str]:
         "goodput\nMbit/s",
         "overhead\n% of object",
         "retransmissions\npackets",
+        "RTT\nms",
+        "queueing delay\nms",
         *(latency.TITLES if latency.measured(groups) else ()),
     ):
         table.add_column(title, justify="left" if title == "contender" else "right", **_whole(title))
@@ -110,6 +112,8 @@ def _alone(print_: Any, groups: list[Entries]) -> list[str]:
             _cell(_column(entries, "goodput_bps"), 1e-6),
             _cell(_overhead(entries), digits=3),
             _cell(_column(entries, "retransmitted_packets")),
+            _cell(_column(entries, "mean_rtt_s"), 1e3),
+            _cell(_column(entries, "queueing_delay_s"), 1e3, 3),
             *(latency.cells(entries) if latency.measured(groups) else ()),
             style="bold" if g == winner and len(groups) > 1 else "",
         )
@@ -154,7 +158,7 @@ def _shares(print_: Any, groups: list[Entries]) -> list[str]:
         )
     print_(table)
     # The flows share one queue, so there is one latency.
-    seen = [latency.sentence(groups[0])] if latency.measured(groups) else []
+    seen = [*([latency.sentence(groups[0])] if latency.measured(groups) else []), *latency.waiting(groups[0])]
     if not whole or len(groups) < 2:
         return _failures(groups) + seen
     index: Interval = mean([jain([flow["goodput_bps"] for flow in flows]) for flows in whole])

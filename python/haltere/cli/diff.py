@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from haltere.cli import show
+from haltere.cli import exits, show
 from haltere.difference import Change, Difference, compare
 from haltere.documents import shown
 from haltere.figures import quantities
@@ -21,14 +21,14 @@ SHOWN = 40
 
 
 def command(a: Path, b: Path, metrics: Sequence[str] | None, *, as_json: bool) -> int:
-    """Print what changed and return the exit code: 0 nothing real, 1 something."""
+    """Print what changed and return the exit code: 0 if nothing is real, else that of a difference."""
     first, second = load(a), load(b)
     found = compare(first, second, metrics=metrics)
     if as_json:
         print(json.dumps(_data(found), indent=1, ensure_ascii=False, allow_nan=False))
     else:
         _print(found, first, second)
-    return 1 if found.real or any(after > before for _, before, after in found.failures) else 0
+    return exits.DIFFERENT if found.real or any(after > before for _, before, after in found.failures) else 0
 
 
 def _print(found: Difference, a: Results, b: Results) -> None:

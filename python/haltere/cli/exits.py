@@ -6,12 +6,14 @@ import typer
 
 from haltere.cli import BROKEN, INTERRUPTED, REFUSED
 
-__all__ = ["ALL_FAILED", "BROKEN", "INTERRUPTED", "REFUSED", "SOME_FAILED", "end"]
+__all__ = ["ALL_FAILED", "BROKEN", "DIFFERENT", "INTERRUPTED", "REFUSED", "SOME_FAILED", "end"]
 
 SOME_FAILED = 3
 """Some runs, flows or claims failed; what the others gave is written."""
 ALL_FAILED = 4
 """Every run, or every flow, failed."""
+DIFFERENT = 5
+"""Two results differ: `diff` found a real change, or `unpack` other tables than those that were packed."""
 
 
 def end(failed: int, everything: int) -> None:

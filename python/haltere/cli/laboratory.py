@@ -18,6 +18,9 @@ def register(app: typer.Typer) -> None:
     app.command("list", rich_help_panel=STUDIES)(_list)
     app.command("explore", rich_help_panel=STUDIES)(_explore)
     app.command("diff", rich_help_panel=STUDIES)(_diff)
+    app.command("export", rich_help_panel=STUDIES)(_export)
+    app.command("pack", rich_help_panel=STUDIES)(_pack)
+    app.command("unpack", rich_help_panel=STUDIES)(_unpack)
 
 
 def _new(
@@ -69,10 +72,68 @@ def _diff(
     """Say what changed from one results folder to another, treatment by treatment, and whether it is real.
 
     Runs of the same seed and replication are compared in pairs, and p is corrected for the number of comparisons. The
-    exit code is 0 if no change is real, 1 if one is or more runs fail, 2 if the folders cannot be compared.
+    exit code is 0 if no change is real, 5 if one is or more runs fail, 2 if the folders cannot be compared.
 
     `haltere diff results/before results/after`
     """
     from haltere.cli.diff import command
 
     raise typer.Exit(command(a, b, metric, as_json=as_json))
+
+
+def _export(
+    results: ResultsFolder,
+    form: Annotated[str, typer.Option("--format", help="`csv` or `parquet`.")] = "csv",
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only this table, such as `flows` or `treatments` (means and intervals); may be given again.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the files (default RESULTS/csv).", show_default=False)
+    ] = None,
+) -> None:
+    """Write the tables of some results as CSV or Parquet, with a table of each treatment's means.
+
+    `haltere export results/quic-dumbbell --table treatments`
+    """
+    from haltere.cli.archive import export_tables
+
+    export_tables(results, form, table, out)
+
+
+def _pack(
+    results: ResultsFolder,
+    out: Annotated[
+        Path | None, typer.Option(help="The archive (default NAME.tar.gz here).", show_default=False)
+    ] = None,
+    study: Annotated[
+        Path | None, typer.Option(help="The study's folder, if it is no longer where it was.", show_default=False)
+    ] = None,
+) -> None:
+    """Put a study, its results, report and versions into one archive that others can run again.
+
+    `haltere pack results/quic-dumbbell`
+    """
+    from haltere.cli.archive import pack
+
+    pack(results, out, study)
+
+
+def _unpack(
+    archive: Annotated[Path, typer.Argument(help="A file written by `haltere pack`.", show_default=False)],
+    out: Annotated[Path | None, typer.Option(help="The folder (default NAME-unpacked).", show_default=False)] = None,
+    workers: Annotated[int | None, typer.Option(help="Runs at once (default: one a CPU).", show_default=False)] = None,
+    run: Annotated[bool, typer.Option("--run/--no-run", help="Whether to run the study again and compare.")] = True,
+) -> None:
+    """Unpack an archive of results, run its study again, and compare the tables to the byte.
+
+    The exit code is 0 if all tables are the same, 5 if one is not.
+
+    `haltere unpack quic-dumbbell.tar.gz`
+    """
+    from haltere.cli.archive import unpack
+
+    raise typer.Exit(unpack(archive, out, workers, run=run))

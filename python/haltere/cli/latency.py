@@ -65,6 +65,18 @@ def sentence(entries: Entries) -> str:
     )
 
 
+def waiting(entries: Entries) -> list[str]:
+    """Return how long packets waited in the queue that all flows share; nothing where there are several."""
+    waited = [
+        [1e3 * entry[name] for entry in entries if entry[name] is not None]
+        for name in ("queueing_delay_s", "max_queueing_delay_s")
+    ]
+    if not all(waited):
+        return []
+    mean_ms, most_ms = (show.interval(median(values), digits=3) for values in waited)
+    return [f"queueing delay: mean {mean_ms} ms, longest {most_ms} ms (median of the replications)"]
+
+
 def verdicts(groups: list[Entries]) -> list[str]:
     """Compare the contender of the lowest mean RTT with each of the others, where both have RTTs."""
     means = [_means(entries) for entries in groups]

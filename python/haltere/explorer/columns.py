@@ -9,7 +9,7 @@ import polars as pl
 from scipy import special
 
 from haltere.figures import quantities
-from haltere.figures.contenders import is_contender, look
+from haltere.figures.contenders import keys, look
 from haltere.figures.metrics import METRICS
 from haltere.figures.tables import Tables
 from haltere.results import Results
@@ -69,7 +69,7 @@ def _factors(levels: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, dic
     found = {}
     for name, own in together.items():
         ordered = quantities.ordered(own)
-        looks = [look(level if is_contender(level) else f"level {at}") for at, level in enumerate(ordered)]
+        looks = [look(key) for key in keys(ordered).values()]
         values = [quantities.value(level) for level in ordered]
         found[name] = {
             "label": name.replace("_", " "),
@@ -84,7 +84,7 @@ def _factors(levels: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, dic
 def _metrics(
     results: Results, levels: Mapping[str, Mapping[str, Sequence[str]]]
 ) -> tuple[list[dict[str, Any]], dict[str, list[float | None]]]:
-    tables = Tables(results.runs, results.flows, levels, results.latency, results.links)
+    tables = Tables.of(results)
     keys = results.runs.select("run_id")
     described: list[dict[str, Any]] = []
     numbers: dict[str, list[float | None]] = {}

@@ -33,7 +33,7 @@ const inExperiment = (run) => runs.experiment[run] === data.experiments.indexOf(
 const varied = () => experiment().factors.filter((name) => data.factors[name].levels.length > 1);
 
 function choices() {
-  const wanted = Object.fromEntries(["metric", "x", "colour", "panels"].map((id) => [id, at(id).value]));
+  const wanted = Object.fromEntries(["metric", "x", "colour", "panels"].map((id) => [id, at(id).options.length ? at(id).value : undefined]));
   const mine = runs.id.map((_, run) => run).filter(inExperiment);
   const there = data.metrics.filter((one) => mine.some((run) => runs.numbers[one.name][run] !== null));
   fill(at("metric"), there.map((one) => [one.name, one.unit ? `${one.label} (${one.unit})` : one.label]), wanted.metric);

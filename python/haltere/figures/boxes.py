@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from haltere.figures import quantities, style
-from haltere.figures.contenders import css_name, is_contender, look
+from haltere.figures.contenders import css_name, keys, look
 from haltere.figures.data import NotInResultsError, levels_text
 from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.plots import Axis
@@ -107,12 +107,14 @@ def boxes(tables: Tables, spec: Boxes, words: FigureList) -> BoxFigure:
     grouped = treatments.group_by([spec.x, spec.series], maintain_order=True).agg(pl.col("value"))
     found = {(str(row[spec.x]), str(row[spec.series])): spread(row["value"]) for row in grouped.to_dicts()}
     x_levels = [level for level in tables.levels(spec.experiment, spec.x) if any(key[0] == level for key in found)]
-    series = []
-    for number, name in enumerate(tables.levels(spec.experiment, spec.series)):
-        if any(key[1] == name for key in found):
-            contender = name if is_contender(name) else f"level {number}"
-            label = quantities.text(name, spec.series)
-            series.append(BoxSeries(contender, label, tuple(found.get((level, name)) for level in x_levels)))
+    names = [name for name in tables.levels(spec.experiment, spec.series) if any(key[1] == name for key in found)]
+    drawn = keys(names)
+    series = [
+        BoxSeries(
+            drawn[name], quantities.text(name, spec.series), tuple(found.get((level, name)) for level in x_levels)
+        )
+        for name in names
+    ]
     title = spec.title or levels_text(list(spec.where), list(spec.where.values())) or metric.label
     axis = _axis(metric, list(found.values()), log=spec.log)
     return BoxFigure(spec, metric, title, words.factor(spec.x), tuple(x_levels), tuple(series), axis)

@@ -11,8 +11,12 @@ lightened for a dark page.
 
 from __future__ import annotations
 
+import itertools
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from haltere.figures.vision import distance
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +56,26 @@ _ALGORITHMS = {
     "newreno": Look("NewReno", "#666633", "#B5B573", "xxxx", "^", ":"),
 }
 
-# The levels of any other factor, by their order: neighbours differ in lightness too.
-_LEVELS = tuple(
-    Look(f"level {number}", light, dark, hatch, marker, line)
-    for number, (light, dark, hatch, marker, line) in enumerate(
-        [
-            ("#56B4E9", "#8FD0F5", "", "o", "-"),
-            ("#CC79A7", "#E29CC3", "////", "s", "--"),
-            ("#00456E", "#3D7FAF", "", "^", ":"),
-            ("#E69F00", "#F5BE4A", "....", "D", "-."),
-            ("#666666", "#A0A0A0", "", "v", "-"),
-            ("#009E73", "#35C79C", "xxxx", "P", "--"),
-        ]
-    )
+# The levels of any other factor, by their order: apart to the colour-blind, and each with a hatch, a mark and a line of
+# its own. Beyond them colours come again with another hatch.
+_COLOURS = (
+    ("#0072B2", "#2F7FE0"),
+    ("#E69F00", "#F5B030"),
+    ("#1E1E1E", "#F4F4F4"),
+    ("#7CCBFA", "#70CDEB"),
+    ("#8A3A00", "#A8481A"),
+    ("#0B8F6A", "#3A9A84"),
 )
+_HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "||||", "----")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_STROKES = ("-", "--", ":", "-.")
+
+
+def _level(number: int) -> Look:
+    light, dark = _COLOURS[number % len(_COLOURS)]
+    hatch, marker = _HATCHES[number % len(_HATCHES)], _MARKERS[number % len(_MARKERS)]
+    return Look(f"level {number}", light, dark, hatch, marker, _STROKES[number % len(_STROKES)])
+
 
 _CONGESTION = {
     "balia": "BALIA",
@@ -143,7 +153,7 @@ def look(contender: str) -> Look:
     if contender in _ALGORITHMS:
         return _ALGORITHMS[contender]
     if contender.startswith("level "):
-        return _LEVELS[int(contender.removeprefix("level ")) % len(_LEVELS)]
+        return _level(int(contender.removeprefix("level ")))
     transport, congestion, switches = _parts(contender)
     base, _, implementation = transport.partition("@")
     algorithm, _, variant = congestion.partition("-")
@@ -155,6 +165,30 @@ def look(contender: str) -> Look:
         shade = zlib.crc32(contender.encode()) % len(family.shades)
     light, dark = family.shades[shade]
     return Look(display_name(contender), light, dark, family.hatch, family.marker, _LINES[shade])
+
+
+def keys(names: Sequence[str]) -> dict[str, str]:
+    """Return by which key of `look` each of the names that are shown together is drawn.
+
+    Contenders keep their own looks if these can be told apart. Three of one transport, or two that look alike also to
+    the colour-blind, are drawn as the levels of any other factor: by their order.
+    """
+    families = [_parts(name)[0].partition("@")[0] for name in names]
+    own = all(is_contender(name) for name in names) and all(families.count(one) <= 2 for one in families)
+    if own and all(_apart(look(one), look(other)) for one, other in itertools.combinations(names, 2)):
+        return {name: name for name in names}
+    return {name: f"level {number}" for number, name in enumerate(names)}
+
+
+_NEAREST = 0.1
+"""Colours nearer than this in OKLab are hard to match with a legend."""
+
+
+def _apart(one: Look, other: Look) -> bool:
+    kinds = ("normal", "protanopia", "deuteranopia")
+    pairs = ((one.light, other.light), (one.dark, other.dark))
+    least = min(distance(a, b, kind) for a, b in pairs for kind in kinds)
+    return least >= (_NEAREST if one.hatch == other.hatch else 0.6 * _NEAREST)
 
 
 def is_contender(name: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from haltere.figures import quantities
-from haltere.figures.contenders import is_contender, look
+from haltere.figures.contenders import is_contender, keys, look
 from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.spec import Bars, FigureList, Overview
 from haltere.figures.tables import Key, Standing, Tables, from_scale, paired, standing, summarise
@@ -105,7 +105,13 @@ class OverviewFigure:
     def ahead(self, side: str) -> str:
         """Return how a legend says that a side is ahead, such as `QUIC sooner`."""
         word = "sooner" if self.metric.name == "completion_time" else self.metric.better
-        return f"{look(side).name} {word}"
+        return f"{look(side).name if is_contender(side) else side} {word}"
+
+    @property
+    def colours(self) -> tuple[str, str]:
+        """By which keys of `look` the sides `of` and `to` are drawn."""
+        drawn = keys([self.spec.of, self.spec.to])
+        return drawn[self.spec.of], drawn[self.spec.to]
 
     @property
     def row_words(self) -> str:
@@ -144,12 +150,12 @@ def bars(tables: Tables, spec: Bars, words: FigureList) -> BarFigure:
     found = summarise(values, [spec.x, spec.series])
     x_levels = tables.levels(spec.experiment, spec.x)
     names = [name for name in tables.levels(spec.experiment, spec.series) if any(key[1] == name for key in found)]
+    contenders = [_contender(name, spec) for name in names]
+    drawn = keys(contenders)
     series = []
-    for number, name in enumerate(names):
-        contender = _contender(name, spec)
+    for name, contender in zip(names, contenders, strict=True):
         label = quantities.text(contender, "transport" if "/" in contender else spec.series)
-        contender = contender if is_contender(contender) else f"level {number}"
-        series.append(Series(contender, label, tuple(found.get((level, name)) for level in x_levels)))
+        series.append(Series(drawn[contender], label, tuple(found.get((level, name)) for level in x_levels)))
     title = spec.title or levels_text(list(spec.where), list(spec.where.values()))
     return BarFigure(spec, metric, title, words.factor(spec.x), tuple(x_levels), tuple(series))
 

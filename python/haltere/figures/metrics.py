@@ -16,13 +16,14 @@ class Metric:
     against each other: by their ratio, or, for an index, by their difference. `alike` is the margin of practical
     equivalence: a ratio within 1/(1+alike) .. 1+alike, or a difference within ±alike, makes no practical difference.
     With `share_of`, the value is the share that `column` is of that column.
+    A metric of the table `expression` is no column: `column` is an expression over metrics and columns of a run.
     `full` is the ratio, or difference, that overviews draw in full colour; `ceiling` is the largest value there can be.
     """
 
     name: str
     label: str
     unit: str
-    table: Literal["flows", "runs", "latency"]
+    table: Literal["flows", "runs", "latency", "expression"]
     column: str
     divisor: float
     better: Literal["lower", "higher", "neither"]
@@ -248,6 +249,52 @@ _ALL = (
         1e-3,
         "lower",
         "The 95th percentile of the round-trip times of the probes of a run that were answered.",
+    ),
+    Metric(
+        "rtt",
+        "RTT of the flow",
+        "ms",
+        "flows",
+        "mean_rtt_s",
+        1e-3,
+        "lower",
+        "Mean of the round-trip times that the flow's own sender measured; several flows of a run are averaged.",
+    ),
+    Metric(
+        "least_rtt",
+        "Least RTT of the flow",
+        "ms",
+        "flows",
+        "min_rtt_s",
+        1e-3,
+        "lower",
+        "The shortest round-trip time that the flow's own sender measured.",
+    ),
+    Metric(
+        "queueing_delay",
+        "Queueing delay",
+        "ms",
+        "runs",
+        "bottleneck_mean_queueing_delay_s",
+        1e-3,
+        "lower",
+        "Mean time that packets waited at the bottleneck in the data direction, in all its queues.",
+        "difference",
+        1.0,
+        100.0,
+    ),
+    Metric(
+        "queueing_delay_max",
+        "Longest queueing delay",
+        "ms",
+        "runs",
+        "bottleneck_max_queueing_delay_s",
+        1e-3,
+        "lower",
+        "The longest time that a packet waited at the bottleneck in the data direction, in all its queues.",
+        "difference",
+        1.0,
+        100.0,
     ),
     Metric(
         "drops",

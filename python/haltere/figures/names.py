@@ -17,7 +17,7 @@ Named = tuple[str, str, tuple[str, ...]]
 
 def check(path: Path, figures: spec.FigureList, known: Known) -> None:
     """Raise `InputError`, with the line in the file, for the first name that the study does not have."""
-    kinds = {name: getattr(figures, name) for name in type(figures).model_fields if name != "factors"}
+    kinds = {name: getattr(figures, name) for name in type(figures).model_fields if name not in ("factors", "columns")}
     for kind, members in kinds.items():
         for index, figure in enumerate(members):
             for field, factor, levels in _named(figure):
@@ -42,15 +42,13 @@ def _refused(path: Path, place: str, figure: spec.Bars, field: str, problem: str
 
 def _named(figure: object) -> Iterator[Named]:
     yield "experiment", "", ()
-    for field in ("x", "series", "label", "factor"):
-        factor = getattr(figure, field, None)
-        if isinstance(factor, str):
-            yield field, factor, ()
-    for field in ("panels", "rows", "columns"):
-        for factor in getattr(figure, field, ()):
-            yield field, factor, ()
+    for field in ("x", "y", "series", "label", "factor", "panels", "rows", "columns"):
+        named = getattr(figure, field, ())
+        for factor in (named,) if isinstance(named, str) else named:
+            if factor:
+                yield field, factor, ()
     for factor, level in getattr(figure, "where", {}).items():
-        yield f"where.{factor}", factor, (level,)
+        yield f"where.{factor}", factor, (level,) if isinstance(level, str) else tuple(level)
     yield from _levels(figure)
 
 

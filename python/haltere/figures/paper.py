@@ -13,6 +13,7 @@ from matplotlib.patches import Patch, Rectangle
 from haltere.figures import quantities, style
 from haltere.figures.contenders import look
 from haltere.figures.data import BarFigure, Cell, OverviewFigure, Panel, Series, crowded, levels_text
+from haltere.figures.screen import axis_ticks
 from haltere.figures.text import OPACITY, number, strength
 
 
@@ -34,9 +35,9 @@ def draw_bars(figure: BarFigure, stem: Path) -> list[Path]:
         axes.set_xlabel(x_label)
         axes.set_ylabel(figure.metric.axis)
         axes.grid(visible=True, axis="y")
-        axes.set_ylim(bottom=figure.spec.baseline)
-        if figure.metric.ceiling is not None:
-            axes.set_ylim(top=figure.metric.ceiling)
+        ticks = axis_ticks(figure.spec.baseline, figure.metric.ceiling or figure.top)
+        axes.set_yticks(ticks)
+        axes.set_ylim(figure.spec.baseline, ticks[-1])
         axes.set_xlim(-0.5, len(figure.x_levels) - 0.5)
         # A legend that is wider than the figure takes two rows.
         rows = 2 if sum(len(series.label) + 4 for series in figure.series) > 50 else 1
@@ -87,9 +88,16 @@ def draw_overview(figure: OverviewFigure, stem: Path) -> list[Path]:
         for axes in list(grid.flat)[len(figure.panels) :]:
             axes.set_axis_off()
         sides = (figure.spec.of, figure.spec.to)
-        handles = [Patch(color=_mix(look(side).light, OPACITY), label=figure.ahead(side)) for side in sides]
+        handles = [
+            Patch(color=_mix(look(key).light, OPACITY), label=figure.ahead(side))
+            for key, side in zip(figure.colours, sides, strict=True)
+        ]
+        handles += [
+            Patch(alpha=0.0, label="bold: clearly so"),
+            Patch(alpha=0.0, label="pale: the runs cannot tell"),
+        ]
         canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=8)
-        canvas.legend(handles=handles, loc="upper right", ncols=2)
+        canvas.legend(handles=handles, loc="outside lower center", ncols=4 if across == 2 else 2)
         return style.save(canvas, stem)
 
 
@@ -136,7 +144,7 @@ def _cell_colour(cell: Cell, figure: OverviewFigure) -> tuple[float, float, floa
     if cell.found is None:
         return (1.0, 1.0, 1.0)
     side, weight = strength(cell.found.value, figure.metric, clear=cell.standing != "unclear")
-    return _mix(look(figure.spec.of if side == "of" else figure.spec.to).light, weight)
+    return _mix(look(figure.colours[side != "of"]).light, weight)
 
 
 def _mix(colour: str, weight: float) -> tuple[float, float, float]:

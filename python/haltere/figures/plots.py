@@ -33,13 +33,16 @@ class Axis:
         if self.log:
             first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
             steps = (1,) if math.log10(self.high / self.low) > 2.5 else (1, 2, 5)
-            found = [step * 10.0**power for power in range(first, last + 1) for step in steps]
-        else:
-            power = 10.0 ** math.floor(math.log10((self.high - self.low) / 4))
-            step = next(power * m for m in (1, 2, 2.5, 5, 10) if power * m * 6 >= self.high - self.low)
-            begin = math.ceil(self.low / step - 1e-9)
-            found = [round(i * step, 9) for i in range(begin, math.floor(self.high / step + 1e-9) + 1)]
-        return [value for value in found if self.low <= value * (1 + 1e-12) and value <= self.high * (1 + 1e-12)]
+            found = self._within([step * 10.0**power for power in range(first, last + 1) for step in steps])
+            if len(found) > 2:
+                return found
+        power = 10.0 ** math.floor(math.log10((self.high - self.low) / 4))
+        step = next(power * m for m in (1, 2, 2.5, 5, 10) if power * m * 6 >= self.high - self.low)
+        begin = math.ceil(self.low / step - 1e-9)
+        return self._within([round(i * step, 9) for i in range(begin, math.floor(self.high / step + 1e-9) + 1)])
+
+    def _within(self, values: Sequence[float]) -> list[float]:
+        return [value for value in values if self.low <= value * (1 + 1e-12) and value <= self.high * (1 + 1e-12)]
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ _SLANTED = 34
 def bars_svg(figure: BarFigure) -> str:
     """The SVG element of a figure of grouped bars."""
     ticks = axis_ticks(figure.spec.baseline, figure.metric.ceiling or figure.top)
-    top = figure.metric.ceiling or max(ticks[-1], figure.top)
+    top = ticks[-1]
 
     def y(value: float) -> float:
         share = (value - figure.spec.baseline) / (top - figure.spec.baseline)
@@ -127,7 +127,7 @@ def _cell(figure: OverviewFigure, cell: Cell, x: float, y: float, wide: float, h
         answer = f"{place}\nno completed pair of runs"
         return f'<g class="mark none"><title>{escape(answer)}</title><text {middle}>–</text></g>'
     side, opacity = strength(cell.found.value, figure.metric, clear=cell.standing != "unclear")
-    colour = css_name(figure.spec.of if side == "of" else figure.spec.to)
+    colour = css_name(figure.colours[side != "of"])
     answer = f"{place}\n{figure.title}: {comparison_text(cell.found)}\n{_standing_text(figure, cell)}"
     return (
         f'<g class="mark {cell.standing}" style="--c:var(--c-{colour})"><title>{escape(answer)}</title>'
@@ -178,7 +178,27 @@ def axis_ticks(bottom: float, top: float) -> list[float]:
 
 def hatch_name(hatch: str) -> str:
     """The id of the page's pattern for a hatch."""
-    return "hatch-" + {"/": "slash", "\\": "backslash", ".": "dots", "x": "cross"}[hatch[0]]
+    return (
+        "hatch-"
+        + {
+            "/": "slash",
+            "\\": "backslash",
+            ".": "dots",
+            "x": "cross",
+            "|": "bars",
+            "-": "rules",
+        }[hatch[0]]
+    )
+
+
+def swatch(key: str) -> str:
+    """The mark of a series in a legend, with its colour and its hatch."""
+    hatch = look(key).hatch
+    over = f'<rect width="14" height="14" rx="2" fill="url(#{hatch_name(hatch)})"/>' if hatch else ""
+    return (
+        f'<svg class="swatch" width="14" height="14" aria-hidden="true" style="--c:var(--c-{css_name(key)})">'
+        f'<rect width="14" height="14" rx="2" class="fill"/>{over}</svg>'
+    )
 
 
 def _pattern(name: str, path: str, turn: int = 0) -> str:
@@ -194,12 +214,16 @@ HATCHES = (
     + _pattern("backslash", "M0 0V6", -45)
     + _pattern("cross", "M0 0V6M0 0H6", 45)
     + _pattern("dots", "M2 3h2")
+    + _pattern("bars", "M3 0V6")
+    + _pattern("rules", "M0 3H6")
     + "</defs></svg>"
 )
 """The patterns that the figures of a page share; stands once in the page."""
 
 
 def _open(width: float, height: float, name: str) -> str:
+    # Wider than so, text and cells of a small figure would be giants beside the page's own.
     return (
-        f'<svg class="plot" viewBox="0 0 {width:g} {height:g}" role="group" aria-label="{escape(name)}" tabindex="0">'
+        f'<svg class="plot" style="max-width:{1.5 * width:g}px" viewBox="0 0 {width:g} {height:g}" role="group" '
+        f'aria-label="{escape(name)}" tabindex="0">'
     )

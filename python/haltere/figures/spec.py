@@ -4,14 +4,15 @@
 treatments of an experiment in which two levels of a factor are set against each other; each `[[bars]]` is one figure of
 grouped bars with 95 % intervals; each `[[boxes]]` shows how a metric is spread over treatments; each `[[points]]` sets
 one metric against the loss of another, a point a treatment; each `[[choices]]` is a map that names the better levels of
-a factor; each `[[timelines]]` shows one run over time.
+a factor; each `[[timelines]]` shows one run over time. `[[lines]]`, `[[cdfs]]`, `[[violins]]`, `[[scatters]]` and
+`[[heatmaps]]` are what papers print besides; they take own columns, `[columns]`, and panels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
@@ -19,7 +20,7 @@ from pydantic_core import ErrorDetails
 from haltere.documents import Document, join
 from haltere.errors import InputError, as_written
 from haltere.figures import quantities
-from haltere.figures.metrics import METRICS
+from haltere.figures.metrics import METRICS, Metric
 
 
 def _known_metric(name: str) -> str:
@@ -128,8 +129,9 @@ class Points(_Figure):
 class Timeline(_Part):
     """One run over time, of the treatment at `where`: the RTT of `probe`, and what the stages of `link` hold.
 
-    With `series`, a factor that `where` does not name, one run for each of its `levels` (at most three; all, if none
-    are given) instead: congestion window and bytes in flight of `flow`, a line a level.
+    `show` names series of a trace, such as `cwnd` and `rtt`, to be shown instead, a plot each. With `series`, a factor
+    that `where` does not name, there is one run for each of its `levels` (at most three; all, if none are given), and
+    the plots have a line a level: of `show`, or else of congestion window and bytes in flight, of `flow`.
     """
 
     name: FigureName
@@ -139,6 +141,7 @@ class Timeline(_Part):
     until: Annotated[str, AfterValidator(_a_time)] = "60s"
     probe: str = "probe 0"
     link: str = "bottleneck down"
+    show: tuple[str, ...] = ()
     series: str = ""
     levels: Annotated[tuple[str, ...], Field(max_length=3)] = ()
     flow: str = "flow 0"
@@ -146,16 +149,101 @@ class Timeline(_Part):
     source: str = ""
 
 
+def _an_expression(text: str) -> str:
+    import polars as pl
+
+    try:
+        pl.sql_expr(text)
+    except pl.exceptions.PolarsError as error:
+        message = f"is no expression: {error}|such as goodput / throughput"
+        raise ValueError(message) from None
+    return text
+
+
+class Column(_Part):
+    """A metric of the study's own: an expression over metrics and over columns of `runs` and `flows`."""
+
+    expression: Annotated[str, AfterValidator(_an_expression)]
+    label: str = ""
+    unit: str = ""
+
+
+class Chart(_Part):
+    """What the charts have in common. `metric` is a metric or an own column; each level of `panels` has a panel."""
+
+    name: FigureName
+    experiment: str
+    metric: str
+    series: str = ""
+    """The factor whose levels have a colour each."""
+    panels: str = ""
+    where: Mapping[str, str | tuple[str, ...]] = Field(default_factory=dict)
+    log: bool = False
+    """Whether the metric's axis is logarithmic."""
+    title: str = ""
+    source: str = ""
+
+
+class Lines(Chart):
+    """The metric's mean with its 95 % interval along the factor `x`, to scale where its levels are quantities."""
+
+    x: str
+
+
+class Cdfs(Chart):
+    """The cumulative distribution of the metric over runs."""
+
+
+class Violins(Chart):
+    """The density of the metric over runs, for each level of the factor `x`, with median and quartiles."""
+
+    x: str
+
+
+class Scatters(Chart):
+    """The metric against another one, `against`, a point a treatment (its means) or a run."""
+
+    against: str
+    each: Literal["treatment", "run"] = "treatment"
+
+
+class Heatmaps(Chart):
+    """The metric's mean as a colour: the levels of the factor `x` across, those of `y` down."""
+
+    x: str
+    y: str
+
+
 class FigureList(_Part):
     """The whole of a `figures.toml`."""
 
     factors: Mapping[str, str] = Field(default_factory=dict)
+    columns: Mapping[str, Column] = Field(default_factory=dict)
     overviews: tuple[Overview, ...] = ()
     bars: tuple[Bars, ...] = ()
     boxes: tuple[Boxes, ...] = ()
     points: tuple[Points, ...] = ()
     choices: tuple[Choices, ...] = ()
     timelines: tuple[Timeline, ...] = ()
+    lines: tuple[Lines, ...] = ()
+    cdfs: tuple[Cdfs, ...] = ()
+    violins: tuple[Violins, ...] = ()
+    scatters: tuple[Scatters, ...] = ()
+    heatmaps: tuple[Heatmaps, ...] = ()
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """The figures of the kinds that share `Chart`."""
+        return (*self.lines, *self.cdfs, *self.violins, *self.scatters, *self.heatmaps)
+
+    def metric(self, name: str) -> Metric:
+        """A metric by its name, or the column of this file with this name. Raises `KeyError` if there is neither."""
+        if name in METRICS:
+            return METRICS[name]
+        own = self.columns[name]
+        label = own.label or name.replace("_", " ").capitalize()
+        says = f"The study's own: {own.expression}."
+        return Metric(name, label, own.unit, "expression", own.expression, 1.0, "neither", says)
 
     def factor(self, name: str) -> str:
         """The words for a factor: those of the file, or else its name with spaces."""
@@ -176,13 +264,18 @@ def read(path: Path) -> FigureList:
     except ValidationError as error:
         raise _refusal(document, error.errors()[0], error.error_count() - 1) from None
     seen = set()
-    kinds: dict[str, Sequence[_Figure | Timeline]] = {
+    kinds: dict[str, Sequence[_Figure | Timeline | Chart]] = {
         "overviews": figures.overviews,
         "bars": figures.bars,
         "boxes": figures.boxes,
         "points": figures.points,
         "choices": figures.choices,
         "timelines": figures.timelines,
+        "lines": figures.lines,
+        "cdfs": figures.cdfs,
+        "violins": figures.violins,
+        "scatters": figures.scatters,
+        "heatmaps": figures.heatmaps,
     }
     for kind, members in kinds.items():
         for index, figure in enumerate(members):
@@ -196,6 +289,17 @@ def read(path: Path) -> FigureList:
                     right="a name of its own: its files are called after it",
                 )
             seen.add(figure.name)
+            for key in ("metric", "against"):
+                metric = getattr(figure, key, None)
+                if isinstance(figure, Chart) and metric is not None and metric not in {*METRICS, *figures.columns}:
+                    field = f"{kind}[{index}].{key}"
+                    raise InputError(
+                        "there is no such metric",
+                        place=document.place(field),
+                        field=field,
+                        given=as_written(metric),
+                        right=f"one of {', '.join([*METRICS, *figures.columns])}; or a column of [columns]",
+                    )
     return figures
 
 

@@ -11,7 +11,7 @@ import dataclasses
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
@@ -21,6 +21,9 @@ from haltere.figures.metrics import METRICS, Metric
 from haltere.stats import Interval, mean
 from haltere.stats.standing import ratio_margins, side
 from haltere.study.levels import Known
+
+if TYPE_CHECKING:
+    from haltere.results import Results
 
 Where = Mapping[str, str | Sequence[str]]
 """A selection: for each factor the level, or the levels, to keep."""
@@ -71,6 +74,13 @@ class Tables:
     links: pl.DataFrame = dataclasses.field(default_factory=pl.DataFrame)
     known: Known = dataclasses.field(default_factory=dict)
 
+    @classmethod
+    def of(cls, results: Results) -> Tables:
+        """The tables of some results."""
+        experiments = results.manifest.get("experiments", {})
+        factors = {name: one.get("factors", {}) for name, one in experiments.items()}
+        return cls(results.runs, results.flows, factors, results.latency, results.links)
+
     def experiment_runs(self, experiment: str) -> pl.DataFrame:
         """The runs of one experiment; no rows if it was not run."""
         return self.runs.filter(pl.col("experiment") == experiment)
@@ -98,6 +108,8 @@ class Tables:
         """The metric of every run that ended well: `run_id` and `value`, in the metric's unit; without nulls."""
         measure = METRICS[metric] if isinstance(metric, str) else metric
         runs = self.runs.filter(pl.col("status") == "ok")
+        if measure.table == "expression":
+            return self._expression(measure, runs)
         source = {"runs": runs, "flows": self.flows, "latency": self.latency}[measure.table]
         if any(column not in source.columns for column in (measure.column, measure.share_of or measure.column)):
             return runs.select("run_id", value=pl.lit(None, pl.Float64)).clear()
@@ -106,6 +118,28 @@ class Tables:
             number = pl.when(pl.col(measure.share_of) > 0).then(number / pl.col(measure.share_of))
         values = source.group_by("run_id", maintain_order=True).agg(value=number.mean())
         return values.join(runs.select("run_id"), on="run_id", how="semi").drop_nulls("value")
+
+    def _expression(self, measure: Metric, runs: pl.DataFrame) -> pl.DataFrame:
+        """An expression over metrics, and over columns of runs and flows (those averaged over a run's flows)."""
+        expression = pl.sql_expr(measure.column)
+        frame = runs.select("run_id")
+        for name in expression.meta.root_names():
+            column = self._named(name, runs)
+            if column is None:
+                return runs.select("run_id", value=pl.lit(None, pl.Float64)).clear()
+            frame = frame.join(column, on="run_id", how="left", maintain_order="left")
+        values = frame.select("run_id", value=expression.cast(pl.Float64, strict=False))
+        return values.filter(pl.col("value").is_finite())
+
+    def _named(self, name: str, runs: pl.DataFrame) -> pl.DataFrame | None:
+        """A metric, or a column of runs or flows, by run; None if there is none of this name."""
+        if name in METRICS:
+            return self.by_run(name).rename({"value": name})
+        if name in runs.columns and name != "run_id":
+            return runs.select("run_id", name)
+        if name in self.flows.columns and name != "run_id":
+            return self.flows.group_by("run_id", maintain_order=True).agg(pl.col(name).mean())
+        return None
 
 
 def _select(frame: pl.DataFrame, where: Where) -> pl.DataFrame:

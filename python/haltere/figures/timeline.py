@@ -7,6 +7,7 @@ the congestion window of a flow above and its bytes in flight below.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +18,15 @@ from matplotlib.figure import Figure
 from haltere import core
 from haltere.figures import quantities, style
 from haltere.figures.data import NotInResultsError, levels_text
-from haltere.figures.plots import Axis, Line, Plot, Point
+from haltere.figures.plots import COLOURS, Axis, Line, Plot, Point
 from haltere.figures.plots_paper import fill
 from haltere.figures.plots_screen import plot_svg
 from haltere.figures.spec import Timeline
 from haltere.figures.trace import thin
 from haltere.study import Run, Study
 
-_WINDOW = (("cwnd", "congestion window (kB)"), ("bytes_in_flight", "bytes in flight (kB)"))
+_WINDOW = ("cwnd", "bytes_in_flight")
+_IN_KILOBYTES = {"cwnd": "congestion window (kB)", "bytes_in_flight": "bytes in flight (kB)"}
 _COLOURS = ("first", "second", "ink")
 _STAGES = (("qdisc_packets", "queue discipline", "first"), ("ring_packets", "ring", "second"))
 
@@ -46,7 +48,13 @@ def timeline(study: Study, spec: Timeline) -> TimelineFigure:
     """
     end = quantities.value(spec.until) or 0.0
     x = Axis("time (s)", 0.0, end)
-    plots = _window(study, spec, x) if spec.series else _stages(study, spec, x)
+    if spec.series:
+        plots = _compared(study, spec, x)
+    elif spec.show:
+        recorded = record(study, spec.experiment, spec.where, spec.replication, spec.until)
+        plots = [_shown(spec, name, list(recorded.values()), x) for name in spec.show]
+    else:
+        plots = _stages(study, spec, x)
     title = spec.title or levels_text(list(spec.where), list(spec.where.values()))
     return TimelineFigure(spec, title, tuple(plots))
 
@@ -70,7 +78,8 @@ def record(study: Study, experiment: str, where: Mapping[str, str], replication:
     return {(one["who"], one["name"]): one for one in traced["series"]}
 
 
-def _window(study: Study, spec: Timeline, x: Axis) -> list[Plot]:
+def _compared(study: Study, spec: Timeline, x: Axis) -> list[Plot]:
+    """A plot for each series of the flow, with a line for each level."""
     levels: Sequence[str] = spec.levels
     if not levels and spec.experiment in study.file.experiments:
         found = [treatment.levels.get(spec.series) for treatment in study.select([spec.experiment])]
@@ -83,16 +92,16 @@ def _window(study: Study, spec: Timeline, x: Axis) -> list[Plot]:
         for level in levels
     }
     plots = []
-    for name, label in _WINDOW:
-        lines = [
-            Line(quantities.text(level), colour, _points(series[spec.flow, name], x.high, 1e-3), steps=True)
+    for name in spec.show or _WINDOW:
+        members = [
+            (quantities.text(level), colour, series[spec.flow, name])
             for colour, (level, series) in zip(_COLOURS, recorded.items(), strict=False)
             if (spec.flow, name) in series
         ]
-        if not lines:
+        if not members:
             message = f"the runs record no {name} of {spec.flow}"
             raise NotInResultsError(message)
-        plots.append(_plot(spec, name, label, x, lines))
+        plots.append(_of_series(spec, name, members, x))
     return plots
 
 
@@ -117,6 +126,28 @@ def _stages(study: Study, spec: Timeline, x: Axis) -> list[Plot]:
     return plots
 
 
+def _shown(spec: Timeline, name: str, series: Sequence[Mapping[str, Any]], x: Axis) -> Plot:
+    """The plot of one series: a line for each flow, path or link that has it."""
+    members = [one for one in series if one["name"] == name and len(one["t_s"])]
+    if not members:
+        there = ", ".join(sorted({str(one["name"]) for one in series}))
+        message = f"the run records no series {name}; it has {there}"
+        raise NotInResultsError(message)
+    several = len(members) > 1
+    hues = list(COLOURS)
+    named = [(str(one["who"]) if several else "", hues[at % len(hues)], one) for at, one in enumerate(members)]
+    return _of_series(spec, name, named, x)
+
+
+def _of_series(spec: Timeline, name: str, members: Sequence[tuple[str, str, Mapping[str, Any]]], x: Axis) -> Plot:
+    """The plot of one series of several runs or parts of a run: each with the text and the colour of its line."""
+    scale = 1e-3 if name in _IN_KILOBYTES else 1.0
+    lines = [Line(text, hue, _points(one, x.high, scale), steps=True) for text, hue, one in members]
+    unit = str(members[0][2]["unit"])
+    label = name.replace("_", " ")
+    return _plot(spec, name, _IN_KILOBYTES.get(name, f"{label} ({unit})" if unit else label), x, lines)
+
+
 def _run(study: Study, experiment: str, where: Mapping[str, str], replication: int) -> Run:
     if experiment in study.file.experiments:
         for run in study.runs(experiments=[experiment]):
@@ -131,7 +162,7 @@ def _run(study: Study, experiment: str, where: Mapping[str, str], replication: i
 
 def _points(series: Mapping[str, Any], end: float, scale: float = 1.0) -> Sequence[Point]:
     times, values = thin(series, end)
-    return [(float(t), scale * float(v)) for t, v in zip(times, values, strict=True) if t <= end]
+    return [(float(t), scale * float(v)) for t, v in zip(times, values, strict=True) if t <= end and math.isfinite(v)]
 
 
 def _plot(spec: Timeline, part: str, label: str, x: Axis, lines: Sequence[Line]) -> Plot:

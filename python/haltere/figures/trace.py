@@ -273,7 +273,7 @@ def _draw_panel(
         else:
             axes.plot(times, values, quantity.line, drawstyle="steps-post", color=colour, linewidth=quantity.weight)
     axes.set_ylabel(f"{panel.title} ({panel.unit})")
-    axes.set_ylim(bottom=0)
+    _limit(axes, members, panel)
     axes.grid(visible=True, axis="both")
     keys: list[Artist] = (
         [_key(quantity, filled=len(colours) == 1) for quantity in shown.values()] if len(panel.quantities) > 1 else []
@@ -284,6 +284,39 @@ def _draw_panel(
         keys += [Line2D([], [], color=style.INK, linewidth=0.7, label="data behind missing data"), shade]
     if keys:
         axes.legend(handles=keys, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, ncols=len(keys))
+
+
+_PEAK_SHARE, _PEAK_TIMES = 0.02, 2.0
+
+
+def _limit(axes: Axes, members: Sequence[Mapping[str, Any]], panel: _Panel) -> None:
+    """Begin the panel at 0, and end one of rates where short peaks would flatten all else.
+
+    A first pacing rate, of a window over a guessed round-trip time, is a hundred times what follows. A peak is what
+    stands above twice the rest for less than 2 % of the time.
+    """
+    axes.set_ylim(bottom=0)
+    highest = _without_peaks(members, panel) if panel.title == "Rate" else None
+    if highest is not None:
+        axes.set_ylim(top=1.05 * highest)
+
+
+def _without_peaks(members: Sequence[Mapping[str, Any]], panel: _Panel) -> float | None:
+    times, values = [], []
+    for one in members:
+        at = np.asarray(one["t_s"], dtype=np.float64)
+        of = np.asarray([np.nan if v is None else v for v in one["v"]], dtype=np.float64) / panel.divisor
+        times.append(np.diff(at, append=at[-1]))
+        values.append(of)
+    weight, value = np.concatenate(times), np.concatenate(values)
+    known = np.isfinite(value)
+    weight, value = weight[known], value[known]
+    if not weight.sum():
+        return None
+    order = np.argsort(value)
+    share = np.cumsum(weight[order]) / weight.sum()
+    usual = float(value[order][min(int(np.searchsorted(share, 1 - _PEAK_SHARE)), len(order) - 1)])
+    return _PEAK_TIMES * usual if 0 < _PEAK_TIMES * usual < value.max() else None
 
 
 def _is_alone(members: Sequence[Mapping[str, Any]]) -> bool:

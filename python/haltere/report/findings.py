@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +72,7 @@ def tables_of(results: Results, study_dir: Path | None = None) -> Tables:
     with contextlib.suppress(OSError, UnicodeDecodeError):
         if study_dir is not None:
             texts.append((study_dir / "study.toml").read_text(encoding="utf-8"))
-    experiments = results.manifest.get("experiments", {})
-    factors = {name: one.get("factors", {}) for name, one in experiments.items()}
-    known = known_levels(texts)
-    return Tables(results.runs, results.flows, factors, results.latency, results.links, known)
+    return replace(Tables.of(results), known=known_levels(texts))
 
 
 def markdown(findings: Findings) -> str:

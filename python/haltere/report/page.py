@@ -13,8 +13,9 @@ from typing import Any
 import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from haltere.figures import boxes, choices, data, names, paper, points, quantities, screen, spec, timeline
+from haltere.figures import boxes, chart_screen, choices, data, names, points, quantities, screen, spec, timeline
 from haltere.figures.contenders import css_name, look
+from haltere.figures.kinds import kind_of
 from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.plots import COLOURS
 from haltere.figures.spec import FigureList
@@ -80,6 +81,7 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     point_figures, no_points = _draw(tables, words, words.points, figures_dir)
     box_figures, no_boxes = _draw(tables, words, words.boxes, figures_dir)
     choice_figures, no_choices = _draw(tables, words, words.choices, figures_dir)
+    charts, no_charts = _draw(tables, words, words.charts, figures_dir)
     timelines, no_timelines = _timelines(results, study_dir, words, figures_dir)
     metrics = [
         metric for metric in METRICS.values() if any(not tables.values(one, metric).is_empty() for one in factors)
@@ -91,15 +93,16 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    templates.filters["two_colours"] = chart_screen.colours
     templates.filters["level"] = quantities.text
-    templates.filters["look"] = look
+    templates.filters["swatch"] = screen.swatch
     templates.filters["count_of"] = lambda count, noun: f"{count} {noun}{'' if count == 1 else 's'}"
     templates.filters["css_name"] = css_name
     templates.filters["value_text"] = screen.value_text
     templates.filters["point_rows"] = points.table
     templates.filters["choice_rows"] = choices.table
     templates.filters["box_rows"] = boxes.table
-    shown = [*overviews, *bar_figures, *point_figures, *box_figures, *choice_figures, *timelines]
+    shown = [*overviews, *bar_figures, *point_figures, *box_figures, *choice_figures, *charts, *timelines]
     drawn = {figures_dir / file.name for one in shown for file in one.downloads}
     page = templates.get_template("report.html.j2").render(
         manifest=manifest,
@@ -117,13 +120,14 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         point_figures=point_figures,
         choice_figures=choice_figures,
         box_figures=box_figures,
+        charts=charts,
         timelines=timelines,
-        missing=[*missing, *more_missing, *no_boxes, *no_points, *no_choices, *no_timelines],
+        missing=[*missing, *more_missing, *no_boxes, *no_points, *no_choices, *no_charts, *no_timelines],
         treatment_tables=treatments.tables(tables, words, manifest),
         metrics=metrics,
         failures=_failures(results.runs, factors),
         failures_shown=FAILURES_SHOWN,
-        colours=_colours(results.flows, words),
+        colours=_colours(shown),
         hatches=screen.HATCHES,
         style=asset("style.css"),
         script=asset("page.js"),
@@ -139,32 +143,19 @@ def asset(name: str) -> str:
 def _draw(
     tables: Tables,
     words: FigureList,
-    specs: Sequence[spec.Bars | spec.Boxes | spec.Overview | spec.Points | spec.Choices],
+    specs: Sequence[Any],
     folder: Path,
 ) -> tuple[list[Shown], list[tuple[str, str]]]:
     """Every figure that the results can fill, and for each of the others its name and what is missing."""
     shown, missing = [], []
     for one in specs:
+        kind = kind_of(one)
         try:
-            if isinstance(one, spec.Overview):
-                overview = data.overview(tables, one, words)
-                drawings = [screen.panel_svg(overview, panel) for panel in overview.panels]
-                shown.append(_shown(overview, drawings, paper.draw_overview(overview, folder / one.name)))
-            elif isinstance(one, spec.Points):
-                dots = points.points(tables, one)
-                shown.append(_shown(dots, [points.points_svg(dots)], points.draw_points(dots, folder / one.name)))
-            elif isinstance(one, spec.Boxes):
-                spreads = boxes.boxes(tables, one, words)
-                shown.append(_shown(spreads, [boxes.box_svg(spreads)], boxes.draw_boxes(spreads, folder / one.name)))
-            elif isinstance(one, spec.Choices):
-                chosen = choices.choices(tables, one, words)
-                drawings = [choices.choice_svg(chosen, panel) for panel in chosen.panels]
-                shown.append(_shown(chosen, drawings, choices.draw_choices(chosen, folder / one.name)))
-            else:
-                bars = data.bars(tables, one, words)
-                shown.append(_shown(bars, [screen.bars_svg(bars)], paper.draw_bars(bars, folder / one.name)))
+            figure = kind.compute(tables, one, words)
         except data.NotInResultsError as error:
             missing.append((one.name, str(error)))
+        else:
+            shown.append(_shown(figure, kind.screen(figure), kind.paper(figure, folder / one.name)))
     return shown, missing
 
 
@@ -257,12 +248,13 @@ def _failures(runs: pl.DataFrame, factors: Mapping[str, topology.Factors]) -> li
     return rows
 
 
-def _colours(flows: pl.DataFrame, words: FigureList) -> list[tuple[str, str, str]]:
-    """Each contender's custom property, with its colours on light and dark ground."""
-    contenders = flows["contender"].unique().sort().to_list()
-    names = [*contenders, *(contender.partition("/")[0] for contender in contenders)]
-    names += [level for overview in words.overviews for level in (overview.of, overview.to)]
-    for bars in words.bars:
-        names += [bars.series]
-    own = [(css_name(name), look(name).light, look(name).dark) for name in sorted(set(names))]
+def _colours(shown: Sequence[Shown]) -> list[tuple[str, str, str]]:
+    """The custom property of each colour that the figures use, with its values on light and dark ground."""
+    names: set[str] = set()
+    for one in shown:
+        if isinstance(one.figure, data.OverviewFigure):
+            names.update(one.figure.colours)
+        elif isinstance(one.figure, data.BarFigure | boxes.BoxFigure):
+            names.update(series.contender for series in one.figure.series)
+    own = [(css_name(name), look(name).light, look(name).dark) for name in sorted(names)]
     return [*own, *((name, light, dark) for name, (light, dark) in COLOURS.items())]

@@ -13,6 +13,7 @@ import polars as pl
 
 from haltere.errors import InputError, Place
 from haltere.files import write_whole
+from haltere.notebook import notebook
 from haltere.results import tables
 
 TABLES = ("runs", "flows", "links")
@@ -30,6 +31,23 @@ class Results:
 
     path: Path
     manifest: dict[str, Any] = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"<Results {self._said()}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name, about.get("treatments"), ", ".join(about.get("factors", {})))
+            for name, about in self.manifest.get("experiments", {}).items()
+        ]
+        table = pl.DataFrame(rows, schema=["experiment", "treatments", "factors"], orient="row")
+        return notebook(f"Results {self._said()}", table)
+
+    def _said(self) -> str:
+        counts = self.manifest.get("counts", {})
+        failed = f", {counts['failed']} FAILED" if counts.get("failed") else ""
+        name = self.manifest.get("study", {}).get("name", "?")
+        return f"of {name} in {self.path}: {counts.get('runs', 0)} runs{failed}"
 
     @cached_property
     def runs(self) -> pl.DataFrame:

@@ -232,7 +232,7 @@ def build(
             run.fidelity,
             run.replication,
         )
-        narrow = _bottleneck(result["links"])
+        narrow = bottleneck_of(result["links"])
         whole = {**result, "jain": _jain(result["flows"])}
         rows["runs"].append(
             (
@@ -272,8 +272,8 @@ def _path(run: Run) -> tuple[float | None, int | None]:
     return (None, None) if run.path is None else (run.path.rtt_us / 1e6, run.path.hops)
 
 
-def _bottleneck(links: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the row of the bottleneck in the data direction: the link of that name, or the only link there is."""
+def bottleneck_of(links: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the row of the bottleneck in the data direction: the link of that name, or the only one; else nothing."""
     down = [link for link in links if link["direction"] == "down"]
     named = [link for link in down if link["link"] == "bottleneck"]
     return named[0] if named else down[0] if len(down) == 1 else {}

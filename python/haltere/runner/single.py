@@ -13,10 +13,18 @@ import polars as pl
 
 from haltere import core
 from haltere import fidelity as fidelities
-from haltere.errors import InputError
+from haltere.errors import HaltereError, InputError
+from haltere.notebook import notebook
 from haltere.results import tables
 from haltere.runner.executor import Task
 from haltere.scenario import Scenario
+
+SHOWN = ("flow", "contender", "completion_s", "goodput_bps", "retransmitted_packets", "error")
+"""The columns of flows that a notebook shows of a result."""
+
+
+class RunFailedError(HaltereError):
+    """A run that failed, from `RunResult.raise_if_failed`."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,16 @@ class RunResult:
         """Why the run failed."""
         error = self.data["error"]
         return None if error is None else str(error)
+
+    def raise_if_failed(self) -> RunResult:
+        """Return itself.
+
+        Raises:
+            RunFailedError: if the run, or one of its flows, failed.
+        """
+        if self.status != "ok":
+            raise RunFailedError(f"the run failed: {self.error or 'no reason is known'}")
+        return self
 
     @cached_property
     def flows(self) -> pl.DataFrame:
@@ -72,7 +90,15 @@ class RunResult:
         return pl.DataFrame(self.data.get("cells", []), schema=tables.CELL)
 
     def __repr__(self) -> str:
-        return f"<RunResult {self.status}: {len(self.data['flows'])} flows, {self.data['virtual_s']} s of virtual time>"
+        return f"<RunResult {self._said()}>"
+
+    def _repr_html_(self) -> str:
+        return notebook(f"Run {self._said()}", self.flows.select(SHOWN))
+
+    def _said(self) -> str:
+        if self.status != "ok":
+            return f"FAILED: {self.error}"
+        return f"ok: {len(self.data['flows'])} flows, {self.data['virtual_s']} s of virtual time"
 
 
 @dataclass(frozen=True)
@@ -116,6 +142,13 @@ class Trace:
         ]
         return pl.concat(frames) if frames else pl.DataFrame(schema=schema)
 
+    def __repr__(self) -> str:
+        return f"<Trace of a {self.result!r}: {len(self.data['series'])} series, {self.series.height} samples>"
+
+    def _repr_html_(self) -> str:
+        series = self.series.group_by("who", "name", "unit", maintain_order=True).agg(pl.len().alias("samples"))
+        return notebook(repr(self), series)
+
     def figure(self, out: str | Path) -> None:
         """Draw the series on one time axis into a file (SVG, PDF or PNG by its ending)."""
         from haltere.figures import trace_figure
@@ -133,7 +166,14 @@ class Trace:
 
 
 def run(scenario: Scenario, *, seed: int = 1, replication: int = 0) -> RunResult:
-    """Run a scenario once, at its fidelity. In the simulator, same arguments and version give the same answer."""
+    """Run a scenario once, at its fidelity. In the simulator, same arguments and version give the same answer.
+
+    A run that fails is a result, whose `status` and `error` say so; `run(...).raise_if_failed()` raises instead.
+
+    Raises:
+        InputError: if it is not given a `Scenario`.
+    """
+    _checked(scenario)
     if scenario.fidelity in fidelities.SIMULATED:
         return RunResult(
             json.loads(core.run(scenario.concrete(seed, replication), seed, replication, scenario.fidelity))
@@ -157,6 +197,7 @@ def trace(
     Into the folder `qlog` goes what each end saw and decided, a qlog file an end; into the folder `pcap` what each of
     `links` delivered, or every link if none is named, a pcapng file a link (`docs/looking-inside.md`). Simulator only.
     """
+    _checked(scenario)
     if scenario.fidelity in fidelities.SIMULATED:
         logs, packets = None if qlog is None else Path(qlog), None if pcap is None else Path(pcap)
         run = (scenario.concrete(seed, replication), seed, replication, scenario.fidelity)
@@ -167,6 +208,15 @@ def trace(
     refuse_files(scenario.fidelity, qlog=qlog, pcap=pcap)
     result = _once(scenario, seed, replication, {"sample_ns": sample_ns(scenario.concrete(seed, replication))})
     return Trace({"series": result.pop("series", []), "result": result})
+
+
+def _checked(scenario: object) -> None:
+    if not isinstance(scenario, Scenario):
+        raise InputError(
+            f"is a {type(scenario).__name__}, not a scenario",
+            field="scenario",
+            right="haltere.Scenario({...}), haltere.Scenario.load(FILE) or haltere.Scenario.point_to_point([...])",
+        )
 
 
 def refuse_files(fidelity: fidelities.Fidelity, **folders: str | Path | None) -> None:

@@ -9,10 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from haltere import core, shipped
 from haltere.documents import Document
 from haltere.errors import InputError, as_written
 from haltere.fidelity import NAMES, Fidelity, identity
+from haltere.notebook import notebook
 from haltere.scenario import Scenario, merge
 from haltere.study import check, design
 from haltere.study.model import Experiment, Header, StudyFile, name_problem
@@ -100,6 +103,24 @@ class Study:
         self.fidelities: tuple[Fidelity, ...] = _fidelities(fidelity) if fidelity else own
         self._elsewhere = self.fidelities != own
         self.treatments: tuple[Treatment, ...] = tuple(_expand(origin, self.file, self.fidelities, directory or Path()))
+
+    def __repr__(self) -> str:
+        return f"<Study {self.name}: {self._said()}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name, one.design, factor, ", ".join(levels))
+            for name, one in self.file.experiments.items()
+            for factor, levels in (self.factors(name) or {"": ()}).items()
+        ]
+        table = pl.DataFrame(rows, schema=["experiment", "design", "factor", "levels"], orient="row")
+        return notebook(f"Study {self.name}: {self.header.title or self._said()}", table)
+
+    def _said(self) -> str:
+        return (
+            f"{len(self.file.experiments)} experiments, {len(self.treatments)} treatments × "
+            f"{self.header.replications} replications"
+        )
 
     @classmethod
     def load(cls, path: str | Path, *, variant: str | None = None, fidelity: Sequence[Fidelity] | None = None) -> Study:

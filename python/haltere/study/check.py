@@ -115,7 +115,9 @@ def _help(path: Path) -> str | None:
         "factors": 'a table of lists, such as congestion = ["cubic", "bbr"]',
         "variants": "tables [variants.NAME...] to be laid over the study",
     }
-    return helps.get(str(path[-1]), "a text in quotes" if path[-1] in ("title", "question", "source", "rules") else None)
+    return helps.get(
+        str(path[-1]), "a text in quotes" if path[-1] in ("title", "question", "source", "rules") else None
+    )
 
 
 def check_experiment(origin: Origin, name: str, experiment: Experiment) -> set[str]:

@@ -145,7 +145,7 @@ class QueueLength(_Table):
 class Header(_Table):
     """`[study]`: name, question and source of the study, its seed, and how often every treatment is run.
 
-    `rules` says when the rules of its claims were written, by a date or a commit: only then does the report speak of it.
+    `rules` says when the rules of its claims were written, by a date or a commit: only then the report speaks of it.
     """
 
     name: Annotated[
@@ -155,7 +155,9 @@ class Header(_Table):
     title: Annotated[StrictStr, Field(description="The heading of the report.")] = ""
     question: Annotated[StrictStr, Field(description="What the study asks; the report answers it.")] = ""
     source: Annotated[StrictStr, Field(description="What it repeats, if anything.")] = ""
-    rules: Annotated[StrictStr, Field(description="When the rules of its claims were written: a date or a commit.")] = ""
+    rules: Annotated[StrictStr, Field(description="When the rules of its claims were written: a date or a commit.")] = (
+        ""
+    )
     seed: Annotated[StrictInt, Field(ge=0, lt=2**63, description="Names all randomness, with the replication.")]
     replications: Annotated[StrictInt, Field(ge=1, le=1_000_000, description="How often every treatment is run.")]
     fidelity: Annotated[Fidelities, Field(description="Where it runs: one fidelity, or a list of them.")] = ("model",)

@@ -1,0 +1,148 @@
+"""The figures of `figures.toml` from Python: `haltere.figures.line(results, metric="goodput", x="rate")`.
+
+The keywords are the fields of the kind in `figures.toml`. `experiment` may be left out if the results have one, `name`
+always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from haltere.errors import InputError, as_written
+from haltere.figures import data
+from haltere.figures.chart import ChartFigure
+from haltere.figures.chart_screen import colours
+from haltere.figures.contenders import css_name, look
+from haltere.figures.kinds import KINDS, Kind
+from haltere.figures.metrics import METRICS
+from haltere.figures.plots import COLOURS
+from haltere.figures.spec import FigureList, Timeline
+from haltere.figures.tables import Tables
+from haltere.figures.timeline import TimelineFigure, draw_timeline, timeline, timeline_svgs
+from haltere.results import Results
+
+NAMES = {
+    "bar": "bars",
+    "box": "boxes",
+    "overview": "overviews",
+    "point": "points",
+    "choice": "choices",
+    "line": "lines",
+    "cdf": "cdfs",
+    "violin": "violins",
+    "scatter": "scatters",
+    "heatmap": "heatmaps",
+}
+"""The functions, and the lists of `figures.toml` that they stand for; `over_time` stands for `timelines`."""
+
+
+_STYLE = """
+.haltere{max-width:34rem;background:#fff;color:#1a1a1a;font:13px system-ui,sans-serif}.haltere .two{--c:var(--l)}
+.haltere text{font-size:11px;fill:#444}.haltere .grid{stroke:#ddd}.haltere .axis{stroke:#444}
+.haltere .fill{fill:var(--c)}.haltere .line{fill:none;stroke:var(--c);stroke-width:1.6}
+.haltere .whisker{fill:none;stroke:#1a1a1a;stroke-width:1.4}"""
+"""What the report's style sheet says of figures, for a page that has another."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure of some results. In a notebook it shows itself; `save` writes it for paper."""
+
+    figure: Any
+    kind: Kind
+
+    def save(self, stem: str | Path) -> list[Path]:
+        """Write `stem.svg` and `stem.pdf` and return their paths."""
+        return self.kind.paper(self.figure, Path(stem))
+
+    def svgs(self) -> list[str]:
+        """The SVG elements for a page, one for each panel."""
+        return list(self.kind.screen(self.figure))
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The numbers of a chart: where, and what."""
+        return self.figure.rows() if isinstance(self.figure, ChartFigure) else []
+
+    def __repr__(self) -> str:
+        return f"<{type(self.figure).__name__} {self.figure.title!r}>"
+
+    def _repr_html_(self) -> str:
+        legend = self.figure.legend if isinstance(self.figure, ChartFigure) else ()
+        keys = "".join(
+            f'<span class="two" style="{colours(one.look)}"><b style="color:var(--c)">●</b> {escape(one.label)}</span> '
+            for one in legend
+        )
+        names = [one.contender for one in getattr(self.figure, "series", ())]
+        names += [name for side in ("of", "to") if (name := getattr(self.figure.spec, side, None))]
+        own = "".join(f"--c-{css_name(name)}:{look(name).light};" for name in names)
+        own += "".join(f"--c-{name}:{light};" for name, (light, _) in COLOURS.items())
+        drawn = "".join(f"<div>{svg}</div>" for svg in self.svgs())
+        title = escape(str(self.figure.title))
+        style = f"<style>{_STYLE}</style>"
+        return f'{style}<figure class="haltere" style="{own}"><figcaption>{title} {keys}</figcaption>{drawn}</figure>'
+
+
+def draw(kind: str, results: Results, fields: Mapping[str, Any]) -> Drawing:
+    """Compute a figure.
+
+    Raises:
+        InputError: if a field is missing or wrong, or the results hold nothing of what is to be shown.
+    """
+    given = dict(fields)
+    columns = given.pop("columns", {})
+    own = {name: {"expression": one} if isinstance(one, str) else one for name, one in columns.items()}
+    experiments = list(results.manifest["experiments"])
+    if "experiment" not in given and len(experiments) == 1:
+        given["experiment"] = experiments[0]
+    given.setdefault("name", kind.replace("_", "-"))
+    chosen = KINDS.get(NAMES.get(kind, ""))
+    words, described = _described(kind, chosen.spec if chosen else Timeline, given, own, experiments)
+    try:
+        if chosen is None:
+            from haltere.origin import study_of
+
+            return Drawing(timeline(study_of(results), described), _OVER_TIME)
+        return Drawing(chosen.compute(Tables.of(results), described, words), chosen)
+    except data.NotInResultsError as error:
+        raise InputError(str(error), field=kind) from None
+
+
+def _from_tables(_tables: Tables, _one: Timeline, _words: FigureList) -> TimelineFigure:
+    raise data.NotInResultsError("a figure over time is made of a run, not of tables")
+
+
+_OVER_TIME = Kind(Timeline, _from_tables, timeline_svgs, draw_timeline)
+
+
+def _described(
+    kind: str, described: type[Any], given: dict[str, Any], columns: Mapping[str, Any], experiments: Sequence[str]
+) -> tuple[FigureList, Any]:
+    """Return the study's words and the description of a figure, checked."""
+    try:
+        words = FigureList.model_validate({"factors": given.pop("factors", {}), "columns": columns})
+        one = described.model_validate(given)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        field = ".".join(map(str, fault["loc"]))
+        missing = fault["type"] == "missing"
+        problem, _, right = fault["msg"].removeprefix("Value error, ").partition("|")
+        if field == "experiment" and missing:
+            right = ", ".join(experiments)
+        raise InputError(
+            "is missing" if missing else problem,
+            field=f"{kind}: {field}",
+            given=None if missing else as_written(fault["input"]),
+            right=right or None,
+        ) from None
+    for key in ("metric", "against"):
+        name = getattr(one, key, None)
+        if isinstance(name, str) and name not in {*METRICS, *words.columns}:
+            right = f"one of {', '.join([*METRICS, *words.columns])}; or one of `columns`"
+            raise InputError("there is no such metric", field=f"{kind}: {key}", given=as_written(name), right=right)
+    return words, one

@@ -1,0 +1,235 @@
+"""Charts: their numbers, own columns, and that both ways of drawing show them."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import haltere as package
+from conftest import Haltere
+from haltere import Results, Study, figures, load
+from haltere.errors import InputError
+from haltere.figures import chart, spec
+from haltere.figures.plots import Axis
+from haltere.figures.violins import outline
+from haltere.stats import mean
+
+STUDY = """
+[study]
+name = "charts"
+seed = 3
+replications = 4
+
+[experiments.base.factors]
+transport = ["tcp", "quic"]
+rate = ["1Mbit/s", "5Mbit/s", "50Mbit/s"]
+loss = ["0%", "2%"]
+
+[experiments.base.scenario]
+topology = { kind = "point-to-point", link = { rate = "{rate}", delay = "10ms", down = { loss = "{loss}" } } }
+flows = [{ contender = "{transport}/cubic", size = "60kB" }]
+"""
+FIGURES = """
+[columns.efficiency]
+expression = "100 * goodput / throughput"
+unit = "%"
+
+[[lines]]
+name = "l"
+experiment = "base"
+metric = "efficiency"
+x = "rate"
+series = "transport"
+panels = "loss"
+
+[[cdfs]]
+name = "c"
+experiment = "base"
+metric = "completion_time"
+
+[[violins]]
+name = "v"
+experiment = "base"
+metric = "completion_time"
+x = "loss"
+series = "transport"
+log = true
+
+[[scatters]]
+name = "s"
+experiment = "base"
+metric = "completion_time"
+against = "retransmissions"
+each = "run"
+
+[[heatmaps]]
+name = "h"
+experiment = "base"
+metric = "goodput"
+x = "rate"
+y = "loss"
+
+[[timelines]]
+name = "t"
+experiment = "base"
+show = ["cwnd", "rtt"]
+until = "1s"
+"""
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    folder = tmp_path_factory.mktemp("charts")
+    (folder / "study.toml").write_text(STUDY)
+    return Study.load(folder).run(out=folder / "results")
+
+
+def seconds(results: Results, **levels: str) -> list[float]:
+    rows = results.flows.filter(*(pl.col(name) == level for name, level in levels.items()))
+    return [float(value) for value in rows["completion_s"]]
+
+
+def test_lines_have_the_means_and_intervals_of_the_tables_to_scale(results: Results) -> None:
+    figure = figures.line(results, metric="completion_time", x="rate", series="transport", panels="loss").figure
+    assert [panel.title for panel in figure.panels] == ["0 %", "2 %"]
+    assert figure.x.log and [at for at, _ in figure.x_ticks] == [1e6, 5e6, 50e6]
+    for panel, loss in zip(figure.panels, ("0%", "2%"), strict=True):
+        for strand, transport in zip(panel.strands, ("tcp", "quic"), strict=True):
+            assert strand.look == transport
+            for dot, rate in zip(strand.dots, ("1Mbit/s", "5Mbit/s", "50Mbit/s"), strict=True):
+                found = mean(seconds(results, loss=loss, transport=transport, rate=rate))
+                assert dot.y == pytest.approx(found.value)
+                assert (dot.low, dot.high) == ((None, None) if found.exact else pytest.approx((found.low, found.high)))
+
+
+def test_an_interval_over_unnamed_factors_is_taken_over_replications(results: Results) -> None:
+    (strand,) = figures.line(results, metric="completion_time", x="loss").figure.panels[0].strands
+    by_replication = [
+        np.mean(results.flows.filter(pl.col("loss") == "2%", pl.col("replication") == r)["completion_s"].to_numpy())
+        for r in range(4)
+    ]
+    expected = mean(by_replication)
+    assert (strand.dots[1].y, strand.dots[1].low) == pytest.approx((expected.value, expected.low))
+
+
+def test_a_distribution_rises_from_0_to_1_at_its_values(results: Results) -> None:
+    (strand,) = figures.cdf(results, metric="completion_time").figure.panels[0].strands
+    values = sorted(seconds(results))
+    assert [x for x, _ in strand.line[1:]] == pytest.approx(values)
+    assert [y for _, y in strand.line] == pytest.approx([0, *((i + 1) / len(values) for i in range(len(values)))])
+
+
+def test_own_columns_take_metrics_and_columns_of_runs_and_flows(results: Results) -> None:
+    own = {"mine": "goodput * 1e6 * completion_s / 8 + 0 * events"}
+    (strand,) = figures.scatter(results, metric="mine", against="completion_time", columns=own).figure.panels[0].strands
+    assert len(strand.dots) == 12, "a point a treatment"
+    assert all(dot.y == pytest.approx(60e3, rel=1e-6) for dot in strand.dots)
+    alone = figures.scatter(results, metric="mine", against="completion_time", columns=own, each="run").figure
+    assert len(alone.panels[0].strands[0].dots) == 48
+
+
+def test_a_heat_map_is_strongest_where_the_mean_is_largest(results: Results) -> None:
+    (panel,) = figures.heatmap(results, metric="goodput", x="rate", y="loss", where={"transport": "tcp"}).figure.panels
+    shapes = {shape.place: shape for shape in panel.strands[0].shapes}
+    assert len(shapes) == 6
+    strongest = max(shapes.values(), key=lambda shape: shape.strength)
+    assert strongest.place == "0 %, 50 Mbit/s"
+
+
+def test_a_violin_ends_at_its_values_and_is_widest_where_they_are() -> None:
+    values = np.array([1.0, 2.0, 2.0, 2.1, 2.0, 9.0])
+    shape = outline(values, 5.0, 0.4, log=False)
+    assert (min(y for _, y in shape), max(y for _, y in shape)) == (1.0, 9.0)
+    widest = max(shape, key=lambda point: point[0])
+    assert widest[0] == pytest.approx(5.4) and 1.5 < widest[1] < 2.6
+    assert outline(np.array([3.0, 3.0, 3.0]), 0.0, 0.4, log=True) == [(-0.4, 3.0), (0.4, 3.0)]
+
+
+def test_violins_and_boxes_of_python_are_those_of_the_file(results: Results) -> None:
+    figure = figures.violin(results, metric="completion_time", x="loss", series="transport", log=True).figure
+    dot = figure.panels[0].strands[1].dots[1]
+    assert dot.y == pytest.approx(np.median(seconds(results, transport="quic", loss="2%")))
+    drawn = figures.box(results, metric="completion_time", x="loss", series="transport")
+    assert drawn.figure.series[0].spreads[0].count == 3
+    bars = figures.bar(results, metric="goodput", x="rate", series="transport", where={"loss": "0%"})
+    assert "<svg" in bars._repr_html_() and "--c-tcp" in bars._repr_html_()
+
+
+def test_one_run_over_time_shows_any_series(results: Results, tmp_path: Path) -> None:
+    where = {"transport": "tcp", "rate": "5Mbit/s", "loss": "2%"}
+    drawn = figures.over_time(results, where=where, show=["cwnd", "rtt"], until="1s")
+    assert [plot.y.label for plot in drawn.figure.plots] == ["cwnd (B)", "rtt (s)"]
+    assert max(y for _, y in drawn.figure.plots[0].lines[0].points) >= 10 * 1448
+    assert all(file.exists() for file in drawn.save(tmp_path / "t"))
+    with pytest.raises(InputError, match="records no series speed"):
+        figures.over_time(results, where=where, show=["speed"], until="1s")
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"metric": "speed", "x": "rate"}, "there is no such metric"),
+        ({"metric": "goodput"}, "x: is missing"),
+        ({"metric": "goodput", "x": "speed"}, "no factor speed"),
+        ({"metric": "mine", "x": "rate", "columns": {"mine": "goodput +"}}, "is no expression"),
+        (
+            {"metric": "mine", "x": "rate", "columns": {"mine": "goodputs"}},
+            "no completed run in experiment base with mine",
+        ),
+        ({"metric": "goodput", "x": "rate", "experiment": "other"}, "no completed run"),
+        ({"metric": "goodput", "x": "rate", "colour": "red"}, "colour"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_with_the_field(results: Results, fields: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        package.figures.line(results, **fields)
+
+
+def test_every_kind_stands_in_the_report_and_in_files_alike_twice(
+    results: Results, haltere: Haltere, tmp_path: Path
+) -> None:
+    study = tmp_path / "charts"
+    study.mkdir()
+    (study / "study.toml").write_text(STUDY)
+    (study / "figures.toml").write_text(FIGURES)
+    texts = []
+    for _ in range(2):
+        done = haltere("report", str(results.path), "--study", str(study))
+        assert done.returncode == 0, done.stderr
+        page = (results.path / "report.html").read_text()
+        texts.append([page, *((results.path / "figures" / f"{name}.svg").read_text() for name in "lcvsht")])
+        assert all((results.path / "figures" / f"{name}.pdf").exists() for name in "lcvsht")
+    assert texts[0] == texts[1]
+    page = texts[0][0]
+    for name in "lcvsht":
+        assert f'id="figure-{name}"' in page
+    lines = page[page.index('id="figure-l"') : page.index('id="figure-c"')]
+    assert lines.count("<svg") == 2 and lines.count("<circle") == 12
+    assert "Efficiency (%)" in lines
+
+
+def test_an_unknown_metric_of_a_chart_is_refused_at_its_place(tmp_path: Path) -> None:
+    (tmp_path / "figures.toml").write_text(FIGURES.replace('metric = "efficiency"', 'metric = "efficency"'))
+    with pytest.raises(InputError) as refused:
+        spec.read(tmp_path / "figures.toml")
+    assert "figures.toml:9" in str(refused.value) and "efficiency" in str(refused.value)
+
+
+def test_axes_have_ticks_however_narrow() -> None:
+    for low, high in ((0.18, 0.3), (0.9, 1.1), (1.0, 1000.0), (3.0, 4.0)):
+        for log in (False, True):
+            ticks = Axis("", low, high, log=log).ticks()
+            assert len(ticks) >= 3 and all(low * 0.999 <= tick <= high * 1.001 for tick in ticks)
+    assert chart.thinned(3) == [0, 1, 2]
+    assert len(chart.thinned(10_000)) == 400 and chart.thinned(10_000)[-1] == 9_999
+    assert math.isclose(chart.number_axis("", [5.0, 5.0], log=False).low, 4.5)
+
+
+def test_results_are_read_again(results: Results) -> None:
+    assert figures.line(load(results.path), metric="goodput", x="rate").rows()

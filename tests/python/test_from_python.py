@@ -1,0 +1,72 @@
+"""What Python says to a user: of wrong arguments, of runs that failed, and in a notebook."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import haltere
+from conftest import SMALL_STUDY
+from haltere.figures.trace import trace_figure
+
+LINK: dict[str, Any] = {"rate": "10Mbit/s", "down_delay": "10ms", "up_delay": "0ms", "size": "10kB"}
+
+
+def test_a_single_word_is_not_a_list_of_contenders() -> None:
+    with pytest.raises(haltere.InputError, match=r'contenders: is not a list(.|\n)*"tcp/cubic"(.|\n)*a list of words'):
+        haltere.compare("tcp/cubic")
+    with pytest.raises(haltere.InputError, match="is not a list of contenders"):
+        haltere.compare([1])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("call", [haltere.run, haltere.trace])
+def test_a_dict_is_not_a_scenario(call: Any) -> None:
+    with pytest.raises(haltere.InputError, match=r"is a dict, not a scenario(.|\n)*haltere.Scenario\("):
+        call({"topology": {}})
+    with pytest.raises(haltere.InputError, match=r"is a str, not a table(.|\n)*Scenario.load"):
+        haltere.Scenario("scenario.toml")  # type: ignore[arg-type]
+
+
+def test_a_failed_run_says_so_and_raises_if_asked() -> None:
+    lost = haltere.run(haltere.Scenario.point_to_point(["tcp/cubic"], loss="100%", **LINK))
+    assert repr(lost).startswith("<RunResult FAILED: ")
+    assert "FAILED" in lost._repr_html_()
+    with pytest.raises(haltere.RunFailedError, match=r"the run failed: .*handshake was given up"):
+        lost.raise_if_failed()
+    fine = haltere.run(haltere.Scenario.point_to_point(["tcp/cubic"], **LINK))
+    assert fine.raise_if_failed() is fine
+
+
+def test_every_result_has_a_repr_and_html(tmp_path: Path) -> None:
+    scenario = haltere.Scenario.point_to_point(["tcp/cubic"], **LINK)
+    study = haltere.Study.parse(SMALL_STUDY.replace("A small study", "A <small> study"))
+    results = study.run(out=tmp_path / "results", replications=1)
+    shown = [scenario, haltere.run(scenario), haltere.trace(scenario), study, results]
+    for one in shown:
+        assert repr(one).startswith(f"<{type(one).__name__}")
+        assert len(repr(one)) < 300
+        assert one._repr_html_().startswith("<p><strong>")
+    assert "&lt;small&gt;" in study._repr_html_()
+    assert repr(study) == "<Study small: 2 experiments, 10 treatments × 3 replications>"
+    assert repr(results) == f"<Results of small in {tmp_path / 'results'}: 10 runs>"
+
+
+def test_a_first_pacing_rate_does_not_flatten_the_rates(tmp_path: Path) -> None:
+    times = [0.0, 0.01, *(0.1 * number for number in range(1, 50))]
+    pacing = {"who": "flow 0", "name": "pacing_rate", "unit": "bit/s", "t_s": times, "v": [1e10, *[1e7] * 50]}
+    flow = {"flow": 0, "contender": "tcp/bbr", "completion_s": 4.9, "start_s": 0.0}
+    seen: list[float] = []
+
+    def top(canvas: Any, _stem: Path, _formats: Any = ()) -> list[Path]:
+        seen.append(canvas.axes[0].get_ylim()[1])
+        return []
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("haltere.figures.style.save", top)
+        trace_figure({"series": [pacing], "result": {"flows": [flow]}}, tmp_path / "t")
+        steady = {**pacing, "v": [1e7] * 51}
+        trace_figure({"series": [steady], "result": {"flows": [flow]}}, tmp_path / "t")
+    assert 10 < seen[0] < 25
+    assert 10 < seen[1] < 12
