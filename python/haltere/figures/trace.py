@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from haltere.figures import style
-from haltere.figures.contenders import look
+from haltere.figures.contenders import keys, look
 
 _COLUMNS = 1000
 """Pixel columns that a line is thinned to: finer than any print of the figure."""
@@ -142,11 +142,12 @@ def _colours(flows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, float]]
     """Colour and opacity of each flow, by the name it has in the series."""
     seen: dict[str, int] = {}
     colours = {}
+    drawn = keys(list(dict.fromkeys(str(flow["contender"]) for flow in flows)))
     for flow in flows:
         contender = str(flow["contender"])
         earlier = seen.get(contender, 0)
         seen[contender] = earlier + 1
-        colours[f"flow {flow['flow']}"] = (look(contender).light, max(0.3, 1.0 - 0.3 * earlier))
+        colours[f"flow {flow['flow']}"] = (look(drawn[contender]).light, max(0.3, 1.0 - 0.3 * earlier))
     return colours
 
 
