@@ -112,6 +112,7 @@ def test_the_gallery_shows_the_reports_that_were_made(tmp_path: Path) -> None:
     assert "reports/l4s" in text and "reports/nsquic" not in text
     assert (source / "extra" / "reports" / "l4s" / "index.html").exists()
     assert (source / "static" / "l4s.svg").exists()
+    assert (source / "extra" / "reports" / "l4s" / "figures" / "rates.svg").exists()
 
 
 def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
