@@ -168,7 +168,7 @@ gallery: build
 
 # Zig's linker takes an old glibc's symbols: the wheel installs wherever its dependencies' wheels do (manylinux_2_28).
 wheel: $(VENV)/run.stamp | need-tools
-	@$(STEP) 'install zig' $(BIN)/pip install --quiet 'ziglang==0.17.*'
+	@$(STEP) 'install requirements/wheel.txt' $(BIN)/pip install --quiet --require-hashes -r requirements/wheel.txt
 	@$(STEP) 'build the wheel' env VIRTUAL_ENV='$(CURDIR)/$(VENV)' PATH="$(CURDIR)/$(BIN):$$PATH" \
 		maturin build --release --locked --quiet --zig --target $(shell uname -m)-unknown-linux-gnu --compatibility manylinux_2_28 --out dist
 	@ls dist/*.whl

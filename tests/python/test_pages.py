@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +15,11 @@ import typer
 
 import haltere as package
 from conftest import ROOT, Haltere
-from haltere import Scenario, core
+from haltere import Scenario, core, shipped
 from haltere.cli.app import app
 from haltere.study import Study
 from haltere.study.schema import study_schema
-from pages import commands, lists
+from pages import commands, gallery, lists
 from pages.links import broken
 from pages.schema import Page
 from pages.stage import filled
@@ -90,6 +91,28 @@ def test_the_page_of_python_names_all_that_the_package_offers() -> None:
 def test_markers_are_filled_and_none_is_unknown() -> None:
     for page in sorted((ROOT / "docs" / "reference").glob("*.md")):
         assert "<!-- generated:" not in filled(page.read_text()), page.name
+
+
+def test_the_gallery_shows_the_reports_that_were_made(tmp_path: Path) -> None:
+    made = tmp_path / "results" / "gallery" / "l4s"
+    (made / "figures").mkdir(parents=True)
+    (made / "report.html").write_text("<p>report</p>")
+    (made / "figures" / "rates.svg").write_text("<svg/>")
+    source = tmp_path / "source"
+    for folder in ("extra", "static", "studies/l4s"):
+        (source / folder).mkdir(parents=True)
+    (source / "studies" / "l4s" / "README.md").write_text("# L4S")
+    shutil.copyfile(ROOT / "tools" / "pages" / "gallery.md", source / "gallery.md")
+    gallery.place(tmp_path, source)
+    text = (source / "gallery.md").read_text()
+    for study in shipped.studies():
+        assert f"*{study.question}*" in text
+    assert '<a href="reports/l4s/index.html">its report</a>' in text
+    assert "![rates](static/l4s.svg)" in text
+    assert "reports/l4s" in text and "reports/nsquic" not in text
+    assert (source / "extra" / "reports" / "l4s" / "index.html").exists()
+    assert (source / "static" / "l4s.svg").exists()
+    assert (source / "extra" / "reports" / "l4s" / "figures" / "rates.svg").exists()
 
 
 def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:

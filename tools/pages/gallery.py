@@ -41,6 +41,8 @@ def _sections(root: Path, source: Path) -> Iterator[str]:
             (source / "extra" / goal).mkdir(parents=True)
             shutil.copyfile(results / "report.html", source / "extra" / goal / "index.html")
             said.append(f'<a href="{goal}/index.html">its report</a>')
+            if (results / "figures").is_dir():  # the report links each of them, as SVG and PDF
+                shutil.copytree(results / "figures", source / "extra" / goal / "figures")
             for figure in sorted(results.glob("figures/*.svg"))[:1]:
                 shutil.copyfile(figure, source / "static" / f"{study.name}.svg")
                 said.append(f"\n\n![{figure.stem}](static/{study.name}.svg)")
