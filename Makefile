@@ -59,7 +59,8 @@ demo-paths: build
 	$(BIN)/haltere paths ingest $(FIXTURE)/2006 --source ark --out $(DEMO_PATHS)/2006
 	$(BIN)/haltere paths ingest $(FIXTURE)/2011 --source ark --out $(DEMO_PATHS)/2011
 	$(BIN)/haltere paths compare $(DEMO_PATHS)/2006 $(DEMO_PATHS)/2011 --mmdb $(FIXTURE)/cities.mmdb \
-		--traces 500 --sources 5 --destinations 100 --out $(DEMO_PATHS)/comparison
+		--traces 500 --resample half --sources 5 --destinations 100 \
+		--out $(DEMO_PATHS)/comparison
 
 test:
 	@$(STEP) --begin

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from haltere.errors import InputError, as_written
+from haltere.paths.copies import left_out
 from haltere.paths.engine import Engine, Here, batches
 
 FORMAT = 1
@@ -101,17 +102,26 @@ class Lake:
         """Return the Parquet files' paths, in an order that depends on their names alone."""
         return [str(part.path) for part in self.parts]
 
+    def batches(self) -> list[list[str]]:
+        """Return the Parquet files' paths in batches to be worked on apart: the files of a day are in one."""
+        days: dict[str, list[str]] = {}
+        for part in self.parts:
+            days.setdefault(part.day, []).append(str(part.path))
+        return batches([days[day] for day in sorted(days)])
+
     def scan(self, *columns: str) -> pl.LazyFrame:
-        """Return the selected rows, lazily; with `columns`, only these."""
+        """Return the selected rows, lazily, copies included; with `columns`, only these."""
         rows = scan(self.files(), self.selection)
         return rows.select(columns) if columns else rows
 
     def clean(self) -> pl.LazyFrame:
-        """Return the selected rows of consistent traces: complete, at most 30 hops, no loop."""
+        """Return the selected rows of consistent traces, copies included: complete, at most 30 hops, no loop."""
         return self.scan().filter(pl.col("class") == "clean")
 
     def sample(self, n: int, seed: int, *, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Return `n` different clean traces, drawn without replacement, or all if there are fewer.
+
+        Copies of a trace are one trace (`haltere.paths.copies`).
 
         Whether a trace is drawn depends on its `key` and the seed alone: neither on names and order of files nor on
         the machine. The traces whose priorities are least are the sample (bottom-n sampling; E. Cohen, H. Kaplan,
@@ -142,7 +152,7 @@ class Lake:
             raise InputError("is not a number of traces", field="n", given=as_written(n), right="a whole number from 1")
         where = engine or Here()
         wanted = tuple(columns) if columns else tuple(self.clean().collect_schema().names())
-        batch = [_Batch(tuple(files), self.selection, wanted) for files in batches(self.files())]
+        batch = [_Batch(tuple(files), self.selection, wanted) for files in self.batches()]
         bins = pl.concat(where.map(partial(_bins, seeds=tuple(seeds)), batch))
         found: dict[int, pl.DataFrame] = {}
         sought = dict.fromkeys(seeds, n)
@@ -262,7 +272,11 @@ def _drawn(batch: _Batch, limits: Mapping[int, int]) -> pl.DataFrame:
     """The clean rows whose priority for one of the seeds is up to its limit."""
     drawn = [priority(seed) <= _u64(limit) for seed, limit in limits.items()]
     needed = list(dict.fromkeys(["key", *batch.columns]))
-    return batch.clean().filter(pl.any_horizontal(drawn)).select(needed).collect(engine="streaming")
+    rows = batch.clean().filter(pl.any_horizontal(drawn))
+    others = left_out(batch.files)
+    if others.len():
+        rows = rows.filter(~pl.col("key").is_in(others.implode()))
+    return rows.select(needed).collect(engine="streaming")
 
 
 def _least(rows: pl.DataFrame, n: int, seed: int, limit: int) -> pl.DataFrame:

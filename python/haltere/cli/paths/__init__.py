@@ -186,6 +186,13 @@ def compare(
     destinations: Annotated[int, typer.Option(min=1, help="Destinations of each source.")] = 10_000,
     k: Annotated[int, typer.Option("--k", min=1, max=1000, help="Shortest paths of a pair.")] = 10,
     draws: Annotated[int, typer.Option(min=1, help="Partial views, each from traces drawn anew.")] = 5,
+    resample: Annotated[
+        Literal["none", "half", "bootstrap"],
+        typer.Option(
+            help="Draws of a lake with no more than --traces clean traces: all of them (no intervals over draws), a "
+            "random half, or as many with replacement."
+        ),
+    ] = "none",
     seed: Annotated[int, typer.Option(min=0, help="Names all random draws.")] = 1,
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads for shortest paths (default: one a CPU).", show_default=False)
@@ -207,6 +214,7 @@ def compare(
         destinations=destinations,
         k=k,
         draws=draws,
+        resample=resample,
         seed=seed,
         mmdb=mmdb,
         regions=regions,

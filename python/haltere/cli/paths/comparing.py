@@ -76,8 +76,8 @@ def _data(rows: list[dict[str, str]], first: str, second: str) -> Table:
 
 
 def _changes(rows: list[dict[str, str]], first: str, second: str) -> Table:
-    titles = ["Measure", first, second, "change", "equal mix"]
-    return _table("What changed", titles, rows, ("label", "first", "second", "change", "reweighted"))
+    titles = ["Measure", first, second, "change", "monitors of both", "equal mix"]
+    return _table("What changed", titles, rows, ("label", "first", "second", "change", "paired", "reweighted"))
 
 
 def _table(title: str, titles: list[str], rows: list[dict[str, str]], keys: tuple[str, ...]) -> Table:
