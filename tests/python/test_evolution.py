@@ -273,3 +273,23 @@ def test_draws_of_a_large_lake_are_not_resampled(two: Path) -> None:
     routes = [one.evolution.first.routes for one in found]
     assert all(one is not None and one.equals(routes[0]) for one in routes)
     assert {one.evolution.first.drawing for one in found} == {"sample"}
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "right"),
+    [
+        ("--seed", "18446744073709551616", "9223372036854775807"),
+        ("--family", "5", "4"),
+        ("--k", "100000", "1000"),
+        ("--keep", "EU", "--mmdb"),
+        ("--resample", "twice", "bootstrap"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_what_would_be_right(
+    two: Path, haltere: Haltere, option: str, value: str, right: str
+) -> None:
+    done = haltere(*command(two, option, value))
+    assert done.returncode != 0
+    assert option in done.stderr
+    assert right in done.stderr
+    assert "went wrong" not in done.stderr

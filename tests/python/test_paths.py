@@ -50,7 +50,7 @@ def test_counts_of_each_file_and_of_all(files: list[str]) -> None:
     total = counted["total"]
     assert (total["traces"], total["damaged"]) == (5, 1)
     assert total["flags"]["complete"] + total["flags"]["incomplete"] == 5
-    assert total["classes"] == {"clean": 1, "incomplete": 3, "toolong": 0, "loop": 1}
+    assert total["classes"] == {"clean": 1, "incomplete": 3, "toolong": 0, "loop": 1, "repeat": 0}
     assert counted["files"][2]["damage"][0]["offset"] == 1
 
 

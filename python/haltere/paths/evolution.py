@@ -203,7 +203,15 @@ def _kept(lake: Lake, regions: Mapping[str, str], options: Options) -> Lake:
         return lake
     monitors = tuple(sorted(name for name, region in regions.items() if region in options.keep))
     if not monitors:
-        known = ", ".join(sorted(set(regions.values()))) or "none: give --mmdb or --regions"
+        known = ", ".join(sorted(set(regions.values())))
+        if not known:
+            right = "a database with continents (--mmdb, such as GeoLite2 City), or a table of monitors (--regions)"
+            raise InputError(
+                f"the region of no monitor of {lake.name} is known",
+                field="--keep",
+                given=", ".join(options.keep),
+                right=right,
+            )
         raise InputError(
             f"no monitor of {lake.name} is there", field="--keep", given=", ".join(options.keep), right=f"of {known}"
         )

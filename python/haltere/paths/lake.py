@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -82,6 +84,9 @@ class Lake:
         self.selection = selection or Selection()
         self._check()
         self.parts: tuple[Part, ...] = tuple(part for part in _parts(self.path) if self._wants(part))
+        for part in self.parts:
+            if not is_whole(part.path):
+                raise damaged(part.path, "its end is missing")
         if not self.parts:
             raise InputError(
                 "holds no traces" if self.selection == Selection() else "holds nothing of what was selected",
@@ -205,6 +210,45 @@ class Lake:
         )
 
 
+def is_whole(part: Path) -> bool:
+    """Whether a Parquet file was written to its end, where its magic number stands."""
+    try:
+        with part.open("rb") as file:
+            file.seek(-4, os.SEEK_END)
+            return file.read() == b"PAR1"
+    except OSError:
+        return False
+
+
+@contextmanager
+def reading(files: Sequence[str]) -> Iterator[None]:
+    """Name the file that is damaged, if reading some of a lake's fails.
+
+    Raises:
+        InputError: in place of polars' error, with the file and what mends it.
+    """
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        for file in files:
+            try:
+                pl.scan_parquet(file, hive_partitioning=False).collect(engine="streaming")
+            except (pl.exceptions.PolarsError, OSError) as cause:
+                raise damaged(Path(file), str(cause).splitlines()[0]) from None
+        raise error
+
+
+def damaged(part: Path, reason: str) -> InputError:
+    """Return the error that a part of a lake cannot be read, with what mends it."""
+    entry = part.parents[3] / "ingested" / f"{part.stem.partition('-')[0]}.json"
+    return InputError(
+        f"is damaged: {reason}",
+        field=str(part),
+        right="the part as ingest wrote it: ingesting the same file of traceroutes again makes it anew",
+        notes=(f"the file is named in {entry}",) if entry.is_file() else (),
+    )
+
+
 def scan(files: Sequence[str], selection: Selection) -> pl.LazyFrame:
     """Return the selected rows of some Parquet files of a lake, lazily."""
     return pl.scan_parquet(list(files), hive_partitioning=False).filter(selection.filter())
@@ -256,7 +300,8 @@ def _bins(batch: _Batch, seeds: Sequence[int]) -> pl.DataFrame:
         .agg(pl.len().cast(pl.UInt64).alias("rows"))
         for seed in seeds
     ]
-    return pl.concat(pl.collect_all(counts, engine="streaming"))
+    with reading(batch.files):
+        return pl.concat(pl.collect_all(counts, engine="streaming"))
 
 
 def _limit(bins: pl.DataFrame, wanted: int) -> int:
@@ -273,10 +318,11 @@ def _drawn(batch: _Batch, limits: Mapping[int, int]) -> pl.DataFrame:
     drawn = [priority(seed) <= _u64(limit) for seed, limit in limits.items()]
     needed = list(dict.fromkeys(["key", *batch.columns]))
     rows = batch.clean().filter(pl.any_horizontal(drawn))
-    others = left_out(batch.files)
-    if others.len():
-        rows = rows.filter(~pl.col("key").is_in(others.implode()))
-    return rows.select(needed).collect(engine="streaming")
+    with reading(batch.files):
+        others = left_out(batch.files)
+        if others.len():
+            rows = rows.filter(~pl.col("key").is_in(others.implode()))
+        return rows.select(needed).collect(engine="streaming")
 
 
 def _least(rows: pl.DataFrame, n: int, seed: int, limit: int) -> pl.DataFrame:

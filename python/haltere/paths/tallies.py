@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from haltere.paths.copies import once
 from haltere.paths.engine import Engine, Here
-from haltere.paths.lake import Lake, Selection, scan
+from haltere.paths.lake import Lake, Selection, reading, scan
 
-CLASSES = ("clean", "loop", "toolong", "incomplete")
+CLASSES = ("clean", "repeat", "loop", "toolong", "incomplete")
 """Every trace is in one of these classes (`docs/paths.md`)."""
 MAX_GROUPS = 512
 """A lake of more monitors is counted by groups of them."""
@@ -247,12 +247,21 @@ def folded(kinds: Mapping[str, str]) -> dict[str, str]:
 
 
 def _monitors(batch: _Batch) -> list[str]:
-    rows = scan(batch.files, batch.selection).select("monitor").unique().collect(engine="streaming")
+    with reading(batch.files):
+        rows = scan(batch.files, batch.selection).select("monitor").unique().collect(engine="streaming")
     return rows["monitor"].to_list()
 
 
 def _count(batch: _Batch, groups: Mapping[str, str]) -> tuple[pl.DataFrame, int, int]:
     """Count the traces of some files; also, how many files they were, and how many rows were copies."""
+    with reading(batch.files):
+        counted, copies = _cells(batch)
+    if groups:
+        counted = _sum(counted.with_columns(pl.col("group").replace(dict(groups))))
+    return counted, len(batch.files), copies
+
+
+def _cells(batch: _Batch) -> tuple[pl.DataFrame, int]:
     clean = pl.col("class") == "clean"
     every = scan(batch.files, batch.selection)
     rows, repeated = once(every.select("key", "monitor", "class", "hops", "rtt_us"), batch.files)
@@ -263,12 +272,9 @@ def _count(batch: _Batch, groups: Mapping[str, str]) -> tuple[pl.DataFrame, int,
         pl.when(clean).then(delay_bin(pl.col("rtt_us"))).alias("bin"),
     )
     counted = cells.group_by(_KEYS).agg(pl.len().cast(pl.UInt64).alias("traces")).collect(engine="streaming")
-    copies = 0
-    if repeated:
-        copies = every.select(pl.len()).collect(engine="streaming").item() - int(counted["traces"].sum())
-    if groups:
-        counted = _sum(counted.with_columns(pl.col("group").replace(dict(groups))))
-    return counted, len(batch.files), copies
+    if not repeated:
+        return counted, 0
+    return counted, every.select(pl.len()).collect(engine="streaming").item() - int(counted["traces"].sum())
 
 
 def _sum(table: pl.DataFrame) -> pl.DataFrame:

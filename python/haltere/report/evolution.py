@@ -193,6 +193,9 @@ def _shown_in(effect: Effect) -> tuple[str, float, int]:
     return unit, scale, max(1, min(decimals(least), 3))
 
 
+_LOOPS = (("repeat", "an address repeated, but no loop of routing"), ("loop", "loops"))
+
+
 def data_rows(found: Evolution) -> list[dict[str, str]]:
     """What each period holds: traces, classes, monitors, days."""
 
@@ -200,7 +203,7 @@ def data_rows(found: Evolution) -> list[dict[str, str]]:
         return {"label": label, "first": value(found.first), "second": value(found.second)}
 
     rows = [row("traces", lambda period: fixed(period.tallies.traces(), 0))]
-    for name, word in (("clean", "clean"), ("incomplete", "incomplete"), ("toolong", "too long"), ("loop", "loops")):
+    for name, word in (("clean", "clean"), ("incomplete", "incomplete"), ("toolong", "too long"), *_LOOPS):
         rows.append(row(word, partial(_class_share, name)))
     if any(period.tallies.copies for period in found.periods):
         rows.append(row("copies of traces, not counted", lambda period: fixed(period.tallies.copies, 0)))

@@ -7,6 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
+MAX_SEED = 2**63 - 1
+"""The greatest seed: draws add their number to it, which must fit into 64 bits."""
+
 app = typer.Typer(
     no_args_is_help=True,
     help="Measured Internet paths: traceroutes of CAIDA's Ark and skitter, RIPE Atlas, scamper, traceroute and mtr.",
@@ -104,7 +107,7 @@ def of_lake(
 def generated(
     out: Annotated[Path, typer.Option("--out", help="The files' folder, made if there is none.", show_default=False)],
     traces: Annotated[int, typer.Option(min=1, help="Traces in all.")] = 100_000,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed makes the same traces.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="The same seed makes the same traces.")] = 1,
     monitors: Annotated[int, typer.Option(min=1, help="How many monitors measure.")] = 1,
     start: Annotated[str, typer.Option(help="The first day.")] = "2011-03-01",
     days: Annotated[int, typer.Option(min=1, help="How many days.")] = 1,
@@ -128,9 +131,9 @@ def graph_in_use(
     destinations: Annotated[
         int, typer.Option(min=1, help="Number of nodes where they end, the same for all sources.")
     ] = 10_000,
-    k: Annotated[int, typer.Option(min=1, help="Shortest paths a pair.")] = 10,
+    k: Annotated[int, typer.Option(min=1, max=1000, help="Shortest paths a pair.")] = 10,
     draws: Annotated[int, typer.Option(min=1, help="Number of graphs, each made of a sample of its own.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Names all random draws.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Names all random draws.")] = 1,
     gaps: Annotated[
         Literal["span", "cut"], typer.Option(help="Silent hops: `span` counts them in a longer link, `cut` makes none.")
     ] = "span",
@@ -180,7 +183,7 @@ def compare(
     ] = None,
     first_day: Annotated[str | None, typer.Option("--from", help="First day.", show_default=False)] = None,
     last_day: Annotated[str | None, typer.Option("--to", help="Last day.", show_default=False)] = None,
-    family: Annotated[int | None, typer.Option(help="4 or 6: only IPv4 or IPv6.", min=4, max=6)] = None,
+    family: Annotated[Literal["4", "6"] | None, typer.Option(help="Only IPv4 or IPv6.", show_default=False)] = None,
     traces: Annotated[int, typer.Option(min=0, help="Traces of a partial view; 0 makes none.")] = 100_000,
     sources: Annotated[int, typer.Option(min=1, help="Sources of pairs.")] = 10,
     destinations: Annotated[int, typer.Option(min=1, help="Destinations of each source.")] = 10_000,
@@ -193,7 +196,7 @@ def compare(
             "random half, or as many with replacement."
         ),
     ] = "none",
-    seed: Annotated[int, typer.Option(min=0, help="Names all random draws.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Names all random draws.")] = 1,
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads for shortest paths (default: one a CPU).", show_default=False)
     ] = None,
@@ -221,7 +224,7 @@ def compare(
         keep=tuple(keep or ()),
         threads=threads,
     )
-    chosen = command.selection(source or [], first_day, last_day, family)
+    chosen = command.selection(source or [], first_day, last_day, None if family is None else int(family))
     command.compare(first, second, options, chosen, out, dask)
 
 
