@@ -162,6 +162,83 @@ def graph_in_use(
     command.graph(lake, wanted, draws=draws, out=out)
 
 
+_Lake = Annotated[Path, typer.Argument(help="A lake that `haltere paths ingest` wrote.", show_default=False)]
+_Against = Annotated[Path | None, typer.Option(help="A later period's lake: what came and went.", show_default=False)]
+_Level = Annotated[
+    Literal["address", "prefix", "router", "as"],
+    typer.Option(help="What a node is: an address, its /24 or /48, a router (--aliases), an AS (--pfx2as)."),
+]
+_Pfx2as = Annotated[Path | None, typer.Option(help="CAIDA's prefix-to-AS data, packed or not.", show_default=False)]
+_Aliases = Annotated[Path | None, typer.Option(help="Alias sets: the .nodes file of an ITDK.", show_default=False)]
+_Ixp = Annotated[
+    Path | None,
+    typer.Option(help="Peering networks of exchanges, whose addresses are left out.", show_default=False),
+]
+_Traces = Annotated[int, typer.Option(min=1, help="How many clean traces are drawn.")]
+_Seed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Names the draw.")]
+_Gaps = Annotated[
+    Literal["span", "cut"], typer.Option(help="Silent hops: `span` links what is at both sides, `cut` does not.")
+]
+_Monitors = Annotated[
+    Literal["both", "all"], typer.Option(help="With --against: by the traces of monitors of both lakes, or of all.")
+]
+_Out = Annotated[
+    Path | None,
+    typer.Option("--out", help="File for all of them: .csv, .parquet or .graphml.", show_default=False),
+]
+
+
+@app.command("nodes")
+def nodes_of(
+    lake: _Lake,
+    against: _Against = None,
+    level: _Level = "address",
+    pfx2as: _Pfx2as = None,
+    aliases: _Aliases = None,
+    ixp: _Ixp = None,
+    traces: _Traces = 100_000,
+    seed: _Seed = 1,
+    gaps: _Gaps = "span",
+    monitors: _Monitors = "both",
+    out: _Out = None,
+) -> None:
+    """List the nodes that a lake's clean traces show, or which came and went between two lakes.
+
+    `haltere paths nodes lake/2011 --level as --pfx2as routeviews-rv2-20110301.pfx2as.gz --out ases.csv`
+    """
+    from haltere.cli.paths import topology as command
+
+    wanted = command.Wanted(traces, seed, gaps, level, monitors, pfx2as, aliases, ixp)
+    command.list_them("nodes", lake, wanted, against=against, out=out)
+
+
+@app.command("links")
+def links_of(
+    lake: _Lake,
+    against: _Against = None,
+    level: _Level = "address",
+    pfx2as: _Pfx2as = None,
+    aliases: _Aliases = None,
+    ixp: _Ixp = None,
+    traces: _Traces = 100_000,
+    seed: _Seed = 1,
+    gaps: _Gaps = "span",
+    monitors: _Monitors = "both",
+    out: _Out = None,
+) -> None:
+    """List the links that a lake's clean traces show, or which came and went between two lakes.
+
+    What was not seen may be there: each change has the probability that it is chance, and each lake an estimate of how
+    many there are in all.
+
+    `haltere paths links lake/2006 --against lake/2011 --out changed.parquet`
+    """
+    from haltere.cli.paths import topology as command
+
+    wanted = command.Wanted(traces, seed, gaps, level, monitors, pfx2as, aliases, ixp)
+    command.list_them("links", lake, wanted, against=against, out=out)
+
+
 @app.command("compare")
 def compare(
     first: Annotated[Path, typer.Argument(help="The earlier period's lake.", show_default=False)],
