@@ -293,3 +293,21 @@ def test_what_cannot_be_is_refused_with_what_would_be_right(
     assert option in done.stderr
     assert right in done.stderr
     assert "went wrong" not in done.stderr
+
+
+def test_graphs_of_ases_have_all_measures_but_places(two: Path, tmp_path: Path, haltere: Haltere) -> None:
+    rows = [f"10.0.0.{i}\t32\t{64500 + i % 7}" for i in range(60)] + [
+        f"10.{i}.0.0\t16\t{64510 + i}" for i in range(1, 4)
+    ]
+    (tmp_path / "as").write_text("\n".join([*rows, "192.0.2.0\t24\t64599"]))
+    level = ("--level", "as", "--pfx2as", str(tmp_path / "as"), "--mmdb", str(two / "places.mmdb"))
+    done = haltere(*command(two, "--resample", "half", *level, "--destinations", "4"))
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "comparison" / "comparison.json").read_text())
+    assert found["level"] == "as"
+    for period in found["periods"]:
+        assert all(view["nodes"] <= 12 for view in period["views"])
+        assert all(row["difference"] is not None or row["k"] == 1 for row in period["routes"])
+        assert all(row["dispersion"] is None for row in period["routes"])
+    refused = haltere(*command(two, "--level", "as"))
+    assert "--pfx2as" in refused.stderr

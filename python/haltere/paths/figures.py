@@ -208,8 +208,8 @@ def _scatter(name: str, correlation: Correlation, source: str) -> Callable[[Evol
         x, y = (_axis(column, [pair[i] for pair in pairs]) for i, column in enumerate((correlation.x, correlation.y)))
         plots = []
         for period, colour, pair in zip(found.periods, COLOURS, pairs, strict=True):
-            rho = estimate(spearman_of(period, correlation)).value
-            title = f"{correlation.name.capitalize()}, {period.name} (ρ = {fixed(rho, 2)})"
+            coefficient = estimate(spearman_of(period, correlation)).value
+            title = f"{correlation.name.capitalize()}, {period.name} (Spearman: {fixed(coefficient, 2)})"
             plots.append(Plot(f"{name}-{colour}", title, source, x, y, *_density(period, colour, pair, x, y)))
         return plots
 

@@ -42,6 +42,7 @@ class Period:
         routes: a row a K-shortest path of its partial views, all draws; None if no graph was made.
         views: a row a draw: nodes, links, components and the like.
         drawing: how the traces of a draw were chosen.
+        level: what a node of its partial views is (`haltere.paths.levels`).
     """
 
     name: str
@@ -51,6 +52,7 @@ class Period:
     routes: pl.DataFrame | None = None
     views: pl.DataFrame | None = None
     drawing: Drawing = "sample"
+    level: str = "address"
 
     def strata(self) -> list[str]:
         """Return the stratum of each of the tallies' groups: its region, or else the monitor itself."""

@@ -117,6 +117,11 @@ def cautions(found: Evolution) -> list[str]:
     warnings += [
         _DRAWINGS[period.drawing].format(period.name) for period in found.periods if period.drawing != "sample"
     ]
+    if found.first.level != "address":
+        warnings.append(
+            f"Nodes of the graphs are of the level “{found.first.level}”, not addresses as the paper's: what claims "
+            "say of graphs is of other graphs than its own."
+        )
     one, other = (_clean_share(period) for period in found.periods)
     if abs(one - other) > 0.1:
         warnings.append(
@@ -308,6 +313,7 @@ def _templates() -> Environment:
 def as_data(found: Evolution, said: Findings) -> dict[str, Any]:
     """Return all numbers of the comparison for programs; delays in µs, shares from 0 to 1."""
     return {
+        "level": found.first.level,
         "periods": [_period_data(period) for period in found.periods],
         "mix": {
             "distance": found.changes.mix.distance,

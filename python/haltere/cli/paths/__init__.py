@@ -273,6 +273,10 @@ def compare(
             "random half, or as many with replacement."
         ),
     ] = "none",
+    level: _Level = "address",
+    pfx2as: _Pfx2as = None,
+    aliases: _Aliases = None,
+    ixp: _Ixp = None,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Names all random draws.")] = 1,
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads for shortest paths (default: one a CPU).", show_default=False)
@@ -295,6 +299,9 @@ def compare(
         k=k,
         draws=draws,
         resample=resample,
+        level=level,
+        labels=aliases if level == "router" else pfx2as,
+        exchanges=ixp,
         seed=seed,
         mmdb=mmdb,
         regions=regions,
