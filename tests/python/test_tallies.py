@@ -239,3 +239,16 @@ def test_groups_keep_periods_and_regions_apart(tmp_path: Path) -> None:
         assert len({regions[name] for name in members}) == 1
         assert len({(name in first, name in second) for name in members}) == 1
     assert evolution._groups([{"a"}, {"b"}], [{}, {}]) == {}
+
+
+def test_repeats_count_as_clean_if_wanted(tmp_path: Path) -> None:
+    rows = lakes.traces(300, 1)
+    clean = [i for i, row in enumerate(rows) if row["class"] == "clean"]
+    for i in clean[:40]:
+        rows[i]["class"] = "repeat"
+    folder = lakes.write(tmp_path / "l", {("ark", "2011-03-01", "x"): rows})
+    by_study, with_repeats = Lake(folder), Lake(folder, Selection(repeats=True))
+    assert tally(by_study).classes()["repeat"] == 40
+    assert tally(by_study).hops().total == by_study.sample(1000, 1).height == len(clean) - 40
+    assert tally(with_repeats).hops().total == with_repeats.sample(1000, 1).height == len(clean)
+    assert with_repeats.clean().collect().height == len(clean)

@@ -41,6 +41,7 @@ class Selection:
         last_day: the last day, counted.
         monitors: names of monitors.
         family: 4 or 6.
+        repeats: whether traces of the class `repeat` count as clean; by the study's definition they do not.
     """
 
     sources: tuple[str, ...] | None = None
@@ -48,6 +49,7 @@ class Selection:
     last_day: date | None = None
     monitors: tuple[str, ...] | None = None
     family: int | None = None
+    repeats: bool = False
 
     def filter(self) -> pl.Expr:
         """Return the condition on rows that are selected, except for source and day, which the folders' names give."""
@@ -251,7 +253,11 @@ def damaged(part: Path, reason: str) -> InputError:
 
 def scan(files: Sequence[str], selection: Selection) -> pl.LazyFrame:
     """Return the selected rows of some Parquet files of a lake, lazily."""
-    return pl.scan_parquet(list(files), hive_partitioning=False).filter(selection.filter())
+    rows = pl.scan_parquet(list(files), hive_partitioning=False).filter(selection.filter())
+    if not selection.repeats:
+        return rows
+    kept = pl.when(pl.col("class") == "repeat").then(pl.lit("clean")).otherwise(pl.col("class"))
+    return rows.with_columns(kept.alias("class"))
 
 
 def priority(seed: int) -> pl.Expr:

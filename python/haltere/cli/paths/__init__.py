@@ -261,6 +261,9 @@ def compare(
     first_day: Annotated[str | None, typer.Option("--from", help="First day.", show_default=False)] = None,
     last_day: Annotated[str | None, typer.Option("--to", help="Last day.", show_default=False)] = None,
     family: Annotated[Literal["4", "6"] | None, typer.Option(help="Only IPv4 or IPv6.", show_default=False)] = None,
+    repeats: Annotated[
+        bool, typer.Option("--repeats", help="Traces in which an address only repeats count as clean, not as loops.")
+    ] = False,
     traces: Annotated[int, typer.Option(min=0, help="Traces of a partial view; 0 makes none.")] = 100_000,
     sources: Annotated[int, typer.Option(min=1, help="Sources of pairs.")] = 10,
     destinations: Annotated[int, typer.Option(min=1, help="Destinations of each source.")] = 10_000,
@@ -308,7 +311,9 @@ def compare(
         keep=tuple(keep or ()),
         threads=threads,
     )
-    chosen = command.selection(source or [], first_day, last_day, None if family is None else int(family))
+    chosen = command.selection(
+        source or [], first_day, last_day, None if family is None else int(family), repeats=repeats
+    )
     command.compare(first, second, options, chosen, out, dask)
 
 

@@ -25,13 +25,16 @@ MARKS = {
 }
 
 
-def selection(sources: list[str], first_day: str | None, last_day: str | None, family: int | None) -> Selection:
+def selection(
+    sources: list[str], first_day: str | None, last_day: str | None, family: int | None, *, repeats: bool = False
+) -> Selection:
     """Return the part of a lake that options select."""
     return Selection(
         sources=tuple(sources) or None,
         first_day=_day(first_day, "--from"),
         last_day=_day(last_day, "--to"),
         family=family,
+        repeats=repeats,
     )
 
 
