@@ -62,7 +62,9 @@ demo-paths: build
 	$(BIN)/haltere paths ingest $(FIXTURE)/2006 --source ark --out $(DEMO_PATHS)/2006
 	$(BIN)/haltere paths ingest $(FIXTURE)/2011 --source ark --out $(DEMO_PATHS)/2011
 	$(BIN)/haltere paths compare $(DEMO_PATHS)/2006 $(DEMO_PATHS)/2011 --mmdb $(FIXTURE)/cities.mmdb \
-		--traces 500 --sources 5 --destinations 100 --out $(DEMO_PATHS)/comparison
+		--traces 500 --resample half --sources 5 --destinations 100 \
+		--out $(DEMO_PATHS)/comparison
+	$(BIN)/haltere paths links $(DEMO_PATHS)/2006 --against $(DEMO_PATHS)/2011 --out $(DEMO_PATHS)/links.csv
 
 test:
 	@$(STEP) --begin

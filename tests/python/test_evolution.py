@@ -7,6 +7,7 @@ import json
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import mmdb_writer
 import netaddr
@@ -24,11 +25,11 @@ from haltere.paths.claims import Evolution
 from haltere.paths.evolution import Options, measure
 from haltere.paths.lake import Lake
 from haltere.paths.periods import Period, compare
-from haltere.paths.routes import CORRELATIONS, by_draw, spearman_of
+from haltere.paths.routes import CORRELATIONS, by_draw, change, estimate, spearman_of
 from haltere.paths.tallies import Tallies
 from haltere.report.claims import Outcome
 from haltere.report.comparison import MissingDataError
-from haltere.report.evolution import as_data, findings
+from haltere.report.evolution import as_data, cautions, findings
 from haltere.stats import difference
 
 
@@ -113,7 +114,7 @@ def test_rank_correlation_of_each_draw_is_scipys() -> None:
             reference.spearmanr(one[correlation.x], one[correlation.y]).statistic
             for _, one in sorted(table.group_by("draw"))
         ]
-        assert spearman_of(period("x", table=table), correlation) == pytest.approx(expected)
+        assert spearman_of(period("x", table=table), correlation).values == pytest.approx(expected)
 
 
 def test_welchs_interval_is_scipys() -> None:
@@ -232,3 +233,81 @@ def test_compare_keeps_regions_and_says_which_there_are(two: Path, tmp_path: Pat
     assert "bad.csv:2" in wrong.stderr
     wrong = haltere(*command(two, "--from", "yesterday"))
     assert "2011-03-01" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("drawing", "caution"), [("none", "same traces"), ("half", "half"), ("bootstrap", "replacement")]
+)
+def test_draws_of_a_small_lake_say_what_they_are(two: Path, tmp_path: Path, drawing: Any, caution: str) -> None:
+    options = Options(100_000, sources=3, destinations=40, k=4, draws=3, resample=drawing, threads=1)
+    found = measure(Lake(two / "2006"), Lake(two / "2011"), options, on_progress=lambda *_: None).evolution
+    views = found.first.views
+    assert views is not None
+    clean = found.first.tallies.classes()["clean"]
+    assert views["traces"].to_list() == [clean // 2 if drawing == "half" else clean] * 3
+    assert views["nodes"].n_unique() == (1 if drawing == "none" else 3)
+    assert any(caution in one for one in cautions(found))
+    means = by_draw(found.first, pl.col("difference").mean(), "difference")
+    interval = estimate(means)
+    changed = change(means, by_draw(found.second, pl.col("difference").mean(), "difference"))
+    assert not interval.exact
+    if drawing == "none":
+        assert (interval.low, interval.high, changed.low) == (None, None, None)
+        assert "same traces" in interval.method
+        assert claims.diversity.verdict(found).outcome is Outcome.UNDECIDED
+    else:
+        # More draws do not make a lake larger: the interval is that of one draw.
+        half = reference.t.ppf(0.975, 2) * np.std(means.values, ddof=1)
+        assert (interval.low, interval.high) == pytest.approx((interval.value - half, interval.value + half))
+        assert changed.low is not None
+
+
+def test_draws_of_a_large_lake_are_not_resampled(two: Path) -> None:
+    shared: dict[str, Any] = {"sources": 3, "destinations": 40, "k": 2, "draws": 3, "threads": 1}
+    found = [
+        measure(
+            Lake(two / "2006"), Lake(two / "2011"), Options(200, resample=how, **shared), on_progress=lambda *_: None
+        )
+        for how in ("none", "half", "bootstrap")
+    ]
+    routes = [one.evolution.first.routes for one in found]
+    assert all(one is not None and one.equals(routes[0]) for one in routes)
+    assert {one.evolution.first.drawing for one in found} == {"sample"}
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "right"),
+    [
+        ("--seed", "18446744073709551616", "9223372036854775807"),
+        ("--family", "5", "4"),
+        ("--k", "100000", "1000"),
+        ("--keep", "EU", "--mmdb"),
+        ("--resample", "twice", "bootstrap"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_what_would_be_right(
+    two: Path, haltere: Haltere, option: str, value: str, right: str
+) -> None:
+    done = haltere(*command(two, option, value))
+    assert done.returncode != 0
+    assert option in done.stderr
+    assert right in done.stderr
+    assert "went wrong" not in done.stderr
+
+
+def test_graphs_of_ases_have_all_measures_but_places(two: Path, tmp_path: Path, haltere: Haltere) -> None:
+    rows = [f"10.0.0.{i}\t32\t{64500 + i % 7}" for i in range(60)] + [
+        f"10.{i}.0.0\t16\t{64510 + i}" for i in range(1, 4)
+    ]
+    (tmp_path / "as").write_text("\n".join([*rows, "192.0.2.0\t24\t64599"]))
+    level = ("--level", "as", "--pfx2as", str(tmp_path / "as"), "--mmdb", str(two / "places.mmdb"))
+    done = haltere(*command(two, "--resample", "half", *level, "--destinations", "4"))
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "comparison" / "comparison.json").read_text())
+    assert found["level"] == "as"
+    for period in found["periods"]:
+        assert all(view["nodes"] <= 12 for view in period["views"])
+        assert all(row["difference"] is not None or row["k"] == 1 for row in period["routes"])
+        assert all(row["dispersion"] is None for row in period["routes"])
+    refused = haltere(*command(two, "--level", "as"))
+    assert "--pfx2as" in refused.stderr

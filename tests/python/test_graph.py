@@ -349,6 +349,8 @@ def test_the_command_tells_what_graphs_are_like(haltere: Haltere, tmp_path: Path
     again = haltere("paths", "graph", str(lake), *asked, "--threads", "1", "--mmdb", str(mmdb))
     assert again.stdout == done.stdout
     assert haltere("paths", "graph", str(lake), *asked, "--seed", "2").stdout != done.stdout
+    assert "same traces" not in done.stderr
+    assert "same traces" in haltere("paths", "graph", str(lake), *asked, "--traces", "5000", "--draws", "2").stderr
     found = pl.read_parquet(out)
     assert found["draw"].unique().sort().to_list() == [0, 1, 2]
     assert found["source"].dtype == pl.Binary

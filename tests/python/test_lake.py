@@ -13,6 +13,7 @@ import pytest
 import lakes
 from haltere.errors import InputError
 from haltere.paths.lake import Lake, Selection, _word, priority
+from haltere.paths.tallies import tally
 
 
 @pytest.fixture
@@ -100,3 +101,21 @@ def test_what_is_no_lake_says_what_would_be_one(lake: Path, tmp_path: Path) -> N
     with pytest.raises(InputError, match="number of traces"):
         (lake / "lake.json").write_text('{"format": 1}')
         Lake(lake).sample(0, 1)
+
+
+def test_a_damaged_part_is_named_with_the_remedy(tmp_path: Path) -> None:
+    lake = lakes.write(tmp_path / "l", {("ark", f"2011-03-0{i}", "x"): lakes.traces(300, i) for i in (1, 2)})
+    part = lake / "traces" / "source=ark" / "day=2011-03-02" / "x.parquet"
+    whole = part.read_bytes()
+    part.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(
+        InputError, match=r"day=2011-03-02/x\.parquet: is damaged: its end is missing\n.*ingest"
+    ) as told:
+        Lake(lake)
+    assert "makes it anew" in str(told.value)
+    assert Lake(lake, Selection(last_day=date(2011, 3, 1))).sample(10, 1).height == 10
+    part.write_bytes(whole[:4] + bytes(len(whole) // 2) + whole[len(whole) // 2 + 4 :])
+    opened = Lake(lake)
+    for use in (lambda: tally(opened), lambda: opened.sample(50, 1)):
+        with pytest.raises(InputError, match=r"day=2011-03-02/x\.parquet: is damaged"):
+            use()

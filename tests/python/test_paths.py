@@ -50,7 +50,7 @@ def test_counts_of_each_file_and_of_all(files: list[str]) -> None:
     total = counted["total"]
     assert (total["traces"], total["damaged"]) == (5, 1)
     assert total["flags"]["complete"] + total["flags"]["incomplete"] == 5
-    assert total["classes"] == {"clean": 1, "incomplete": 3, "toolong": 0, "loop": 1}
+    assert total["classes"] == {"clean": 1, "incomplete": 3, "toolong": 0, "loop": 1, "repeat": 0}
     assert counted["files"][2]["damage"][0]["offset"] == 1
 
 
@@ -91,3 +91,16 @@ def test_traces_as_text(haltere: Haltere, files: list[str]) -> None:
     assert "damaged record at byte 1" in everything.stdout
     refused = haltere("paths", "show", files[0] + "x")
     assert refused.returncode == 2
+
+
+def test_damaged_text_is_told_with_its_place(haltere: Haltere, tmp_path: Path) -> None:
+    opening = "traceroute to 192.0.2.9 (192.0.2.9), 30 hops max, 60 byte packets\n"
+    whole = opening + " 1  10.0.0.1  0.5 ms\n 2  192.0.2.9  1.0 ms\n"
+    (tmp_path / "t.txt").write_text(
+        whole + whole.replace("traceroute", "tr\x01ceroute") + whole.replace("10.0.0.1", "10.0.0.999")
+    )
+    done = haltere("paths", "count", "--json", str(tmp_path / "t.txt"))
+    (file,) = json.loads(done.stdout)["files"]
+    assert (file["traces"], file["damaged"], file["classes"]["clean"]) == (1, 2, 1)
+    assert [one["offset"] for one in file["damage"]] == [len(whole), 2 * len(whole)]
+    assert "10.0.0.999" not in done.stdout

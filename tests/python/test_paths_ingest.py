@@ -102,10 +102,20 @@ def test_the_command_prints_counts_that_add_up(haltere: Haltere, files: Path, tm
     held = json.loads(haltere("paths", "lake", str(lake), "--json").stdout)
     assert held == paths.describe(lake)
     part = next(lake.glob("traces/*/*/*.parquet"))
+    whole = part.read_bytes()
     part.unlink()
     gone = haltere("paths", "lake", str(lake))
     assert gone.returncode == 1
     assert f"{part}: is missing" in gone.stderr
+    part.write_bytes(whole[:-20])
+    cut = haltere("paths", "lake", str(lake))
+    assert cut.returncode == 1
+    assert f"{part}: is damaged" in cut.stderr
+    assert "makes these parts anew" in cut.stderr
+    mended = haltere("paths", "ingest", str(files), "--out", str(lake))
+    assert "3 were there already" in mended.stdout
+    assert part.read_bytes() == whole
+    assert haltere("paths", "lake", str(lake)).returncode == 0
 
 
 def test_standard_input_needs_a_source(haltere: Haltere, files: Path, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gzip
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,8 @@ from scipy import stats as reference
 
 import lakes
 from haltere.errors import InputError
-from haltere.paths import lake as lake_module
-from haltere.paths import tallies
-from haltere.paths.engine import Dask, batches
+from haltere.paths import engine, evolution, generate, ingest, tallies
+from haltere.paths.engine import Dask
 from haltere.paths.lake import Lake, Selection
 from haltere.paths.periods import Mix, Period, compare, superiority
 from haltere.paths.tallies import Distribution, Tallies, bin_bounds, delay_bin, tally
@@ -67,7 +68,7 @@ def test_counts_and_quantiles_are_those_of_the_rows(tmp_path: Path) -> None:
 def test_counts_do_not_depend_on_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = lake(tmp_path / "l")
     whole = tally(source)
-    monkeypatch.setattr(tallies, "batches", lambda files: batches(files, 1))
+    monkeypatch.setattr(engine, "BATCH_BYTES", 1)
     told: list[tuple[int, int]] = []
     parts = tally(source, on_progress=lambda done, of: told.append((done, of)))
     assert parts.table.equals(whole.table)
@@ -85,17 +86,16 @@ def test_many_monitors_are_counted_in_groups(tmp_path: Path) -> None:
 def test_a_cluster_counts_as_this_machine_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     distributed = pytest.importorskip("distributed")
     source = lake(tmp_path / "l")
-    for module in (tallies, lake_module):
-        monkeypatch.setattr(module, "batches", lambda files: batches(files, 1))
+    monkeypatch.setattr(engine, "BATCH_BYTES", 1)
     options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
     with distributed.LocalCluster(**options, host="127.0.0.1", protocol="tcp") as cluster:
-        engine = Dask(cluster.scheduler_address)
+        there_engine = Dask(cluster.scheduler_address)
         try:
-            assert tally(source, engine).table.equals(tally(source).table)
-            there, here = source.samples(40, (1, 2), engine=engine), source.samples(40, (1, 2))
+            assert tally(source, there_engine).table.equals(tally(source).table)
+            there, here = source.samples(40, (1, 2), engine=there_engine), source.samples(40, (1, 2))
             assert [one.equals(other) for one, other in zip(there, here, strict=True)] == [True, True]
         finally:
-            engine.close()
+            there_engine.close()
 
 
 def test_a_cluster_that_does_not_answer_is_named() -> None:
@@ -143,25 +143,11 @@ def test_without_monitors_in_common_there_is_no_equal_mix() -> None:
 
 def test_intervals_are_over_monitors_not_over_traces() -> None:
     few = {name: (100_000, 100 + 40 * i) for i, name in enumerate("abcde")}
-    change = compare(period("x", few), period("y", few), resamples=400).effect("delay_median").change
+    others = {name.upper(): given for name, given in few.items()}
+    change = compare(period("x", few), period("y", others), resamples=400).effect("delay_median").change
     assert change.value == 1
     assert change.low is not None and change.high is not None
     assert change.low < 0.9 < 1.1 < change.high
-
-
-def test_intervals_cover_what_they_should() -> None:
-    """Monitors whose medians are drawn from one distribution: the interval of the ratio holds 1 in some 95 of 100."""
-    rng = np.random.default_rng(0)
-    inside = 0
-    for _ in range(60):
-        drawn = [
-            period(name, {f"{name}{i}": (1000, int(d)) for i, d in enumerate(rng.integers(100, 400, 15))})
-            for name in ("x", "y")
-        ]
-        change = compare(*drawn, seed=1, resamples=300).effect("delay_median").change
-        assert change.low is not None and change.high is not None
-        inside += change.low <= 1 <= change.high
-    assert inside >= 50
 
 
 def test_superiority_is_the_share_of_pairs() -> None:
@@ -187,3 +173,82 @@ def test_a_lake_without_delays_has_lengths(tmp_path: Path) -> None:
     assert found.delays().total == 0
     assert found.hops().total > 0
     assert tally(Lake(tmp_path / "l", Selection(family=6))).traces() == 0
+
+
+def test_each_trace_counts_once(tmp_path: Path) -> None:
+    rows = lakes.traces(500, 1)
+    once = tally(Lake(lakes.write(tmp_path / "once", {("ark", "2011-03-01", "x"): rows})))
+    days = {("ark", "2011-03-01", "x"): rows, ("ark", "2011-03-01", "y"): rows[:300]}
+    twice = Lake(lakes.write(tmp_path / "twice", days))
+    counted = tally(twice)
+    assert counted.table.equals(once.table)
+    assert (counted.copies, once.copies) == (300, 0)
+    clean = sum(row["class"] == "clean" for row in rows)
+    assert twice.sample(10_000, 1).height == clean
+
+
+def encoded_again(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row of the same trace from another format, which says neither the monitor's name nor the list."""
+    return {**row, "key": row["key"] ^ 0xFF, "monitor": "192.0.2.1", "list_id": 0, "cycle_id": 0, "stop": "NONE"}
+
+
+def test_a_trace_in_another_encoding_is_the_same_trace(tmp_path: Path) -> None:
+    rows = lakes.traces(300, 1)
+    later = {**encoded_again(rows[0]), "key": 3, "start": rows[0]["start"] + timedelta(microseconds=1)}
+    rerouted = {**encoded_again(rows[1]), "key": 4, "hop_addr": [lakes.address(9), *rows[1]["hop_addr"][1:]]}
+    undated = [{**rows[2], "start": None, "key": 1}, {**rows[2], "start": None, "key": 2}]
+    again = [encoded_again(row) for row in rows[:100]]
+    days = {
+        ("ark", "2011-03-01", "x"): [*rows, undated[0]],
+        ("atlas", "2011-03-01", "y"): [*again, later, rerouted, undated[1]],
+    }
+    lake = Lake(lakes.write(tmp_path / "two", days))
+    counted = tally(lake)
+    assert (counted.traces(), counted.copies) == (300 + 2 + 2, 100)
+    # Of the two keys of a trace the lesser stays, in samples too.
+    keys = {min(row["key"], row["key"] ^ 0xFF) for row in rows[:100] if row["class"] == "clean"}
+    sampled = set(lake.sample(10_000, 1)["key"])
+    assert keys <= sampled
+    assert not {key ^ 0xFF for key in keys} & sampled
+    assert len(sampled) == counted.classes()["clean"]
+    # The same rows of one format are different measurements.
+    one = Lake(lakes.write(tmp_path / "one", {("ark", "2011-03-01", "x"): [*rows, *again]}))
+    assert tally(one).copies == 0
+
+
+def test_a_file_and_its_packed_copy_are_the_same_traces(tmp_path: Path) -> None:
+    generate(tmp_path / "files", traces=200, monitors=1)
+    (packed,) = (tmp_path / "files").glob("*.gz")
+    (tmp_path / "files" / "plain.warts").write_bytes(gzip.decompress(packed.read_bytes()))
+    ingest([str(packed)], tmp_path / "one")
+    ingest([str(tmp_path / "files")], tmp_path / "both")
+    assert Lake(tmp_path / "both").scan().collect().height == 400
+    both = tally(Lake(tmp_path / "both"))
+    assert both.table.equals(tally(Lake(tmp_path / "one")).table)
+    assert both.copies == 200
+
+
+def test_groups_keep_periods_and_regions_apart(tmp_path: Path) -> None:
+    first, second = ({f"probe {i}" for i in range(a, a + 900)} for a in (0, 300))
+    regions = {f"probe {i}": "EU" if i % 2 else "NA" for i in range(1200)}
+    groups = evolution._groups([first, second], [regions, regions])
+    assert set(groups) == first | second
+    assert len(set(groups.values())) <= tallies.MAX_GROUPS
+    for group in set(groups.values()):
+        members = {name for name, of in groups.items() if of == group}
+        assert len({regions[name] for name in members}) == 1
+        assert len({(name in first, name in second) for name in members}) == 1
+    assert evolution._groups([{"a"}, {"b"}], [{}, {}]) == {}
+
+
+def test_repeats_count_as_clean_if_wanted(tmp_path: Path) -> None:
+    rows = lakes.traces(300, 1)
+    clean = [i for i, row in enumerate(rows) if row["class"] == "clean"]
+    for i in clean[:40]:
+        rows[i]["class"] = "repeat"
+    folder = lakes.write(tmp_path / "l", {("ark", "2011-03-01", "x"): rows})
+    by_study, with_repeats = Lake(folder), Lake(folder, Selection(repeats=True))
+    assert tally(by_study).classes()["repeat"] == 40
+    assert tally(by_study).hops().total == by_study.sample(1000, 1).height == len(clean) - 40
+    assert tally(with_repeats).hops().total == with_repeats.sample(1000, 1).height == len(clean)
+    assert with_repeats.clean().collect().height == len(clean)

@@ -38,6 +38,7 @@ def marks(trace: Mapping[str, Any]) -> dict[str, bool]:
     gap = complete and any(ttl not in at for ttl in range(max(trace["firsthop"], 1), last))
     adjacent = any(ttl + 1 in ttls for ttls in where.values() for ttl in ttls)
     clean = complete and not loop and not toolong
+    multi = any(len(addresses) > 1 for addresses in at.values())
     return {
         "complete": complete,
         "incomplete": not complete,
@@ -45,15 +46,30 @@ def marks(trace: Mapping[str, Any]) -> dict[str, bool]:
         "loop": loop,
         "gap": gap,
         "adjdup": adjacent,
-        "multi": any(len(addresses) > 1 for addresses in at.values()),
+        "multi": multi,
         "clean": clean,
         "clean_nogap": clean and not gap,
-        "clean_strict": clean and not gap and not adjacent,
+        "clean_strict": clean and not gap and not adjacent and not multi,
+        "repeat": loop and trace["stop_reason"] != "LOOP" and repeats_alone(at, where),
     }
+
+
+def repeats_alone(at: Mapping[int, set[str]], where: Mapping[str, set[int]]) -> bool:
+    """Return whether addresses come again only in a row (A A A, silent hops not counted) or around one hop (A x A)."""
+    again = [ttls for ttls in where.values() if len(ttls) > 1]
+    for ttls in again:
+        others = [ttl for ttl in range(min(ttls), max(ttls)) if ttl in at and ttl not in ttls]
+        if others and not (len(ttls) == 2 and max(ttls) == min(ttls) + 2):
+            return False
+    # Of two addresses that come again, one must end before the other begins.
+    covered = Counter(ttl for ttls in again for ttl in range(min(ttls), max(ttls) + 1))
+    return all(times == 1 for times in covered.values())
 
 
 def klass(found: Mapping[str, bool]) -> str:
     """Return the one class of a trace."""
+    if found["repeat"] and found["complete"] and not found["toolong"]:
+        return "repeat"
     return next((name for name in ("loop", "toolong", "incomplete") if found[name]), "clean")
 
 
@@ -62,7 +78,7 @@ def counts(warts: bytes) -> Json:
     records: Counter[str] = Counter()
     stops: Counter[str] = Counter()
     flags: Counter[str] = Counter()
-    classes: Counter[str] = Counter(dict.fromkeys(("clean", "incomplete", "toolong", "loop"), 0))
+    classes: Counter[str] = Counter(dict.fromkeys(("clean", "incomplete", "toolong", "loop", "repeat"), 0))
     replies = 0
     for one in objects(warts):
         records[one["type"]] += 1

@@ -23,13 +23,20 @@ pub struct Marks {
     pub gap: bool,
     /// Several addresses answered at one TTL.
     pub multi: bool,
+    /// What makes it a loop says nothing of routing: nowhere more than an address that answers three times or more in a
+    /// row (A A A), silent hops not counted, or at both sides of one hop (A x A); and the trace did not end because of a
+    /// loop. Address translation and routers that answer in another's name look like that (Viger et al. 2008, section 4;
+    /// Augustin et al. 2006, section 4); packets in a routing loop pass the same routers again and again.
+    pub repeated: bool,
 }
 
 /// The one class that a trace is counted in, so that the classes add up to what was read: the first that holds, in this
 /// order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// With a loop.
+    /// With a loop by the study's definition, but one that only [`Marks::repeated`] makes; else clean.
+    Repeat,
+    /// With another loop.
     Loop,
     /// Over [`MAX_HOPS`] hops.
     TooLong,
@@ -50,14 +57,21 @@ impl Marks {
         self.clean() && !self.gap
     }
 
-    /// Kept, without a silent hop, and each address at one TTL.
+    /// Kept, without a silent hop, each address at one TTL and each TTL with one address: what load balancers and
+    /// address translation may make of a path shows no link that is none.
     pub fn strictly_clean(&self) -> bool {
-        self.clean_without_gap() && !self.adjacent
+        self.clean_without_gap() && !self.adjacent && !self.multi
+    }
+
+    /// Kept but for what the study's definition calls a loop and only [`Marks::repeated`] makes one.
+    pub fn clean_but_for_repeats(&self) -> bool {
+        self.repeated && self.complete && !self.too_long
     }
 
     /// The class in which the trace is counted.
     pub fn class(&self) -> Class {
         match *self {
+            _ if self.clean_but_for_repeats() => Class::Repeat,
             Marks { looped: true, .. } => Class::Loop,
             Marks { too_long: true, .. } => Class::TooLong,
             Marks { complete: false, .. } => Class::Incomplete,
@@ -89,7 +103,31 @@ pub fn classify(trace: &Trace) -> Marks {
     } else {
         mark_many(trace, &mut marks);
     }
+    marks.repeated = marks.looped && trace.stop != crate::Stop::Loop && only_repeats(trace);
     marks
+}
+
+/// Whether every address that answered at several TTLs did so in a row, or at both sides of one hop whose own address
+/// does not come again there.
+fn only_repeats(trace: &Trace) -> bool {
+    let mut answered = [false; 256];
+    trace.path().for_each(|h| answered[usize::from(h.ttl)] = true);
+    let mut seen: Vec<(Address, u8)> = trace.path().map(|h| (h.address, h.ttl)).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    let mut spans: Vec<(u8, u8)> = Vec::new();
+    for of_one in seen.chunk_by(|a, b| a.0 == b.0).filter(|of_one| of_one.len() > 1) {
+        let silent_between =
+            |w: &[(Address, u8)]| !answered[usize::from(w[0].1) + 1..usize::from(w[1].1)].contains(&true);
+        let both_sides = of_one.len() == 2 && of_one[1].1 - of_one[0].1 == 2;
+        if !both_sides && !of_one.windows(2).all(silent_between) {
+            return false;
+        }
+        spans.push((of_one[0].1, of_one[of_one.len() - 1].1));
+    }
+    spans.sort_unstable();
+    // A B A B is a loop of two routers, though each is at both sides of the other.
+    spans.windows(2).all(|w| w[0].1 < w[1].0)
 }
 
 impl Marks {
@@ -158,7 +196,36 @@ mod tests {
         assert!(of("abad").looped);
         assert!(of("ab.ac").looped);
         assert!(of("abbbc").looped, "A A A is at TTLs 2 and 4");
-        assert_eq!(of("abad").class(), Class::Loop);
+        assert_eq!(of("abcad").class(), Class::Loop);
+    }
+
+    #[test]
+    fn an_address_in_a_row_or_at_both_sides_of_a_hop_is_no_routing_loop() {
+        for path in ["abbbc", "abbbbbc", "abad", "ab..bc", "a.aad", "aaabbbc", "abacdc"] {
+            let marks = of(path);
+            assert!(marks.looped, "{path}: the study's definition stays");
+            assert!(!marks.clean(), "{path}");
+            assert!(marks.repeated, "{path}");
+            assert_eq!(marks.class(), Class::Repeat, "{path}");
+        }
+        for path in ["abcabc", "ababab", "abab", "abcad", "aabaac", "abaca"] {
+            assert!(!of(path).repeated, "{path}");
+            assert_eq!(of(path).class(), Class::Loop, "{path}");
+        }
+        assert!(!of("abbc").repeated, "neighbours alike are no loop");
+        let looped = Trace { stop: Stop::Loop, ..trace("abbbc") };
+        assert_eq!(classify(&looped).class(), Class::Loop);
+        let incomplete = Trace { answered: false, stop: Stop::GapLimit, ..trace("abbbc") };
+        assert!(classify(&incomplete).repeated);
+        assert_eq!(classify(&incomplete).class(), Class::Loop);
+    }
+
+    #[test]
+    fn several_addresses_at_a_ttl_are_not_strictly_clean() {
+        let mut several = trace("abcd");
+        several.hops.insert(2, Hop { address: Address::v4([10, 0, 0, b'z']), ttl: 2, ..Hop::default() });
+        assert!(classify(&several).multi && classify(&several).clean_without_gap());
+        assert!(!classify(&several).strictly_clean());
     }
 
     #[test]
@@ -201,7 +268,7 @@ mod tests {
 
     #[test]
     fn many_answers_are_judged_as_few_are() {
-        for path in ["abcdef", "abad", "abbc", "ab.d", "abbbc"] {
+        for path in ["abcdef", "abad", "abbc", "ab.d", "abbbc", "abab", "abcabc"] {
             let few = trace(path);
             let mut many = few.clone();
             while many.hops.len() <= FEW {

@@ -33,8 +33,10 @@ pub struct Flags {
     pub clean: u64,
     /// Clean, and without a gap.
     pub clean_nogap: u64,
-    /// Clean, without a gap and without neighbours alike.
+    /// Clean, without a gap, without neighbours alike and without several addresses at a TTL.
     pub clean_strict: u64,
+    /// A loop only because an address comes several times in a row or at both sides of one hop.
+    pub repeat: u64,
 }
 
 /// How many traces each [`Class`] has; they add up to the traces.
@@ -49,6 +51,8 @@ pub struct Classes {
     /// With a loop.
     #[serde(rename = "loop")]
     pub looped: u64,
+    /// With what is a loop by the study's definition, but only repeats an address; else clean.
+    pub repeat: u64,
 }
 
 /// What one file holds, or several.
@@ -89,6 +93,7 @@ impl Counts {
             Class::Incomplete => &mut self.classes.incomplete,
             Class::TooLong => &mut self.classes.toolong,
             Class::Loop => &mut self.classes.looped,
+            Class::Repeat => &mut self.classes.repeat,
         };
         *class += 1;
     }
@@ -105,6 +110,7 @@ impl Counts {
         a.incomplete += b.incomplete;
         a.toolong += b.toolong;
         a.looped += b.looped;
+        a.repeat += b.repeat;
         self.damaged += other.damaged;
         self.damaged_bytes += other.damaged_bytes;
     }
@@ -123,6 +129,7 @@ impl Flags {
             clean: marks.clean().into(),
             clean_nogap: marks.clean_without_gap().into(),
             clean_strict: marks.strictly_clean().into(),
+            repeat: marks.repeated.into(),
         };
         self.each(&one, |a, b| *a += b);
     }
@@ -139,6 +146,7 @@ impl Flags {
         with(&mut a.clean, other.clean);
         with(&mut a.clean_nogap, other.clean_nogap);
         with(&mut a.clean_strict, other.clean_strict);
+        with(&mut a.repeat, other.repeat);
     }
 }
 

@@ -48,6 +48,7 @@ pub fn word(class: Class) -> &'static str {
         Class::Incomplete => "incomplete",
         Class::TooLong => "too long",
         Class::Loop => "loop",
+        Class::Repeat => "repeat",
     }
 }
 

@@ -99,6 +99,7 @@ fn row(trace: &Trace, monitor: &str) -> String {
     let class = match marks.class() {
         Class::Clean => "clean",
         Class::Loop => "loop",
+        Class::Repeat => "repeat",
         Class::TooLong => "toolong",
         Class::Incomplete => "incomplete",
     };
@@ -374,4 +375,25 @@ fn who_cancels_leaves_nothing_half_done() {
     let files = sources(&[bench.files()], lake.root()).unwrap();
     assert!(ingest(&lake, &files, &options(1), &progress).unwrap().is_empty());
     assert_eq!(tree(&bench.lake()).keys().collect::<Vec<_>>(), [Path::new("lake.json")]);
+}
+
+#[test]
+fn parts_that_are_missing_or_cut_are_made_again() {
+    let bench = Bench::new(&[("a.warts", &warts(&traces(60, Profile::default()), Addresses::Embedded))]);
+    let files = [bench.folder.path().join("files")];
+    let lake = bench.folder.path().join("lake");
+    let options = Options { source: Some("mine".to_owned()), threads: 1 };
+    take_in(&lake, &files, &options).unwrap();
+    let whole = tree(&lake);
+    let part = whole.keys().find(|path| path.extension().is_some_and(|e| e == "parquet")).unwrap();
+    for damage in [None, Some(0), Some(100)] {
+        match damage {
+            None => fs::remove_file(lake.join(part)).unwrap(),
+            Some(left) => fs::write(lake.join(part), &whole[part][..left]).unwrap(),
+        }
+        let report = take_in(&lake, &files, &self::options(1)).unwrap();
+        assert_eq!(report[0].became, Became::Ingested, "{damage:?}");
+        assert_eq!(tree(&lake), whole, "{damage:?}");
+        assert_eq!(take_in(&lake, &files, &self::options(1)).unwrap()[0].became, Became::Known);
+    }
 }

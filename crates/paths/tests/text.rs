@@ -164,3 +164,67 @@ proptest! {
         prop_assert!(found.len() <= lines.len());
     }
 }
+
+/// What becomes of a text: how many traces, and what is told of damage.
+fn told(text: &str) -> (usize, Vec<String>) {
+    let (found, damage) = read_all(&mut Reader::new(text.as_bytes()));
+    (found.len(), damage.into_iter().map(|d| d.what.into_owned()).collect())
+}
+
+#[test]
+fn a_garbled_first_line_does_not_join_two_traces() {
+    for garbled in [
+        "tracerXute to example.org (192.0.2.9), 30 hops max, 60 byte packets",
+        "traceroute to example.org (192.0.2.)",
+        "\u{1}\u{2}",
+    ] {
+        let second = LINUX.replacen(LINUX.lines().next().unwrap(), garbled, 1);
+        let (traces, damage) = told(&format!("{LINUX}{second}{LINUX}"));
+        assert_eq!(
+            (traces, damage.as_slice()),
+            (2, &["hops of a trace whose first line cannot be read".to_owned()][..]),
+            "{garbled}"
+        );
+        let (traces, damage) = told(&second);
+        assert_eq!((traces, damage.len()), (0, 1), "{garbled}, alone");
+    }
+}
+
+#[test]
+fn damage_of_text_has_its_place() {
+    let bad = LINUX.replace("198.51.100.3 (198.51.100.3)", "198.51.100.999 garbage");
+    let (found, damage) = read_all(&mut Reader::new(format!("{LINUX}{bad}{LINUX}").as_bytes()));
+    assert_eq!(found.len(), 2);
+    assert_eq!((damage[0].offset, damage[0].skipped), (LINUX.len() as u64, bad.len() as u64));
+    assert_eq!(damage[0].what, "an address that is none");
+}
+
+#[test]
+fn garbled_hops_are_damage_and_not_silent_hops() {
+    for (from, to, what) in [
+        ("10.0.0.1)", "10.0.0.999)", "an address that is none"),
+        ("gateway (10.0.0.1)", "10.0.0.999 garbage", "an address that is none"),
+        ("gateway (10.0.0.1)", "gateway", "times without an address"),
+        ("7.000 ms", "7.0x0 ms", "a time that is no number"),
+        (" 2  * * *", " 2  ", "a hop with neither an address nor a star"),
+        (" 4  198", "x4  198", "a hop without a TTL"),
+        (" 4  198", " x4  198", "a hop whose TTL cannot be read"),
+        (" 4  198", " 2  198", "TTLs that do not rise"),
+        ("(198.51.100.2)", "(198.51.100.2x)", "an address that is none"),
+    ] {
+        assert!(LINUX.contains(from), "{from}");
+        let (traces, damage) = told(&format!("{}{LINUX}", LINUX.replacen(from, to, 1)));
+        assert_eq!((traces, damage), (1, vec![what.to_owned()]), "{from} → {to}");
+    }
+}
+
+#[test]
+fn what_tools_print_beside_hops_is_no_damage() {
+    let text = format!(
+        "user@host:~$ traceroute example.org\n{LINUX}user@host:~$ date\nFri 20 Nov 2026\n 6  * * *\n\n# a remark of 3 words, 5 ms\n"
+    );
+    assert_eq!(told(&text), (1, vec![]));
+    let junos = "traceroute to 192.0.2.9 (192.0.2.9), 30 hops max, 52 byte packets\n 1  10.0.0.1 (10.0.0.1)  1.0 ms  1.1 ms  1.2 ms\n     \
+                 MPLS Label=100448 CoS=0 TTL=1 S=1\n 2  192.0.2.9 (192.0.2.9)  2.0 ms  2.1 ms  2.2 ms\n";
+    assert_eq!(told(junos), (1, vec![]));
+}

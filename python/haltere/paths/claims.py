@@ -6,15 +6,17 @@ T. B. Cardozo, "Evolução da conectividade fim-a-fim da Internet", UFJF, 2013, 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import polars as pl
 
-from haltere.figures.text import decimals, fixed
+from haltere.figures.text import decimals, fixed, significant
 from haltere.paths.periods import Changes, Effect, Period
 from haltere.paths.routes import (
     CORRELATIONS,
     Correlation,
+    OverDraws,
     by_draw,
     change,
     estimate,
@@ -54,9 +56,25 @@ def text(found: Interval, places: int, unit: str = "", scale: float = 1.0, *, si
     return f"{value} (exact)" if found.exact else f"{value} [{one(found.low)}, {one(found.high)}]"
 
 
-def milliseconds(found: Interval) -> str:
-    """A delay in µs as evidence reads, in ms with three digits."""
-    return text(found, decimals(found.value / 1000), "ms", 1e-3)
+def delay_unit(*values_us: float) -> tuple[str, float]:
+    """Return the unit in which delays given in µs are shown, and how much of it a microsecond is: µs, ms or s.
+
+    The largest of them decides, so that those that are shown together have the same unit.
+    """
+    largest = max((abs(value) for value in values_us if math.isfinite(value)), default=0.0)
+    return ("µs", 1.0) if largest < 1000 else ("ms", 1e-3) if largest < 10_000_000 else ("s", 1e-6)
+
+
+def duration(found: Interval) -> str:
+    """A delay in µs as evidence reads: with three digits, in the unit that fits its size."""
+    unit, scale = delay_unit(found.value)
+    return text(found, decimals(scale * found.value), unit, scale)
+
+
+def delay_text(delay_us: float) -> str:
+    """A delay given in µs as a reader sees it: with three digits, in the unit that fits its size."""
+    unit, scale = delay_unit(delay_us)
+    return f"{significant(scale * delay_us)} {unit}"
 
 
 def within(what: str, found: Interval, low: float, high: float, numbers: str) -> Evidence:
@@ -90,7 +108,7 @@ def hops(found: Evolution) -> Verdict:
     changed = text(length.change, 2, "hops", signed=True)
     parts.append(within("Change of the mean length, against two hops", length.change, -2, 2, changed))
     parts.append(within("The same, against one hop less", length.change, -1.5, -0.5, changed))
-    parts += _reweighted("Change of the mean length", length)
+    parts += _further("Change of the mean length", length)
     parts += _first_path(found)
     return all_of(*parts)
 
@@ -110,11 +128,11 @@ def delay(found: Evolution) -> Verdict:
     parts = []
     for name, what in (("delay_median", "Median delay"), ("delay_p95", "95th percentile of the delay")):
         effect = found.changes.effect(name)
-        both = f"{milliseconds(effect.first)} → {milliseconds(effect.second)}"
+        both = f"{duration(effect.first)} → {duration(effect.second)}"
         ratio = f"{text(effect.change, 2)}"
         parts.append(within(f"{what}, later ÷ earlier", effect.change, 1, _INFINITE, ratio))
         parts.append(remark(what, both))
-        parts += _reweighted(f"{what}, later ÷ earlier", effect)
+        parts += _further(f"{what}, later ÷ earlier", effect)
     slower = found.changes.slower
     parts.append(remark("A later trace is slower than an earlier one, probability", text(slower, 2)))
     return all_of(*parts)
@@ -145,7 +163,7 @@ def diversity(found: Evolution) -> Verdict:
     )
 
 
-def _both(ends: list[list[float]]) -> str:
+def _both(ends: list[OverDraws]) -> str:
     return " and ".join(text(estimate(one), 0, "%", 100) for one in ends)
 
 
@@ -195,11 +213,11 @@ def _correlated(found: Evolution, one: Correlation) -> list[Evidence]:
     return [*parts, within(what, changed, low, high, text(changed, 3, signed=True))]
 
 
-def _reweighted(what: str, effect: Effect) -> list[Evidence]:
-    if effect.reweighted is None:
-        return []
-    places, signed = (2, False) if effect.measure.compared == "ratio" else (2, True)
-    return [remark(f"{what}, monitors' mix made equal", text(effect.reweighted, places, signed=signed))]
+def _further(what: str, effect: Effect) -> list[Evidence]:
+    """The same over the monitors of both periods, and with the monitors' mix made equal, where that can be said."""
+    signed = effect.measure.compared == "difference"
+    said = {"monitors of both periods": effect.paired, "monitors' mix made equal": effect.reweighted}
+    return [remark(f"{what}, {how}", text(found, 2, signed=signed)) for how, found in said.items() if found is not None]
 
 
 CLAIMS: tuple[Claim[Evolution], ...] = (hops, delay, diversity, dispersion, correlation)

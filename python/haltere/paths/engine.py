@@ -62,15 +62,21 @@ class Dask:
         self._client.close()
 
 
-def batches(files: Sequence[str], size: int = BATCH_BYTES) -> list[list[str]]:
-    """Return the files in batches of about `size` bytes, each of at least one file."""
+def batches(days: Sequence[Sequence[str]], size: int | None = None) -> list[list[str]]:
+    """Return the files in batches of about `size` bytes, each of one day at least: copies of a trace are in one batch.
+
+    Args:
+        days: the files of each day.
+        size: bytes of a batch; `BATCH_BYTES` if not given.
+    """
+    most = BATCH_BYTES if size is None else size
     grouped: list[list[str]] = []
     filled = 0
-    for file in files:
-        weight = Path(file).stat().st_size
-        if not grouped or filled + weight > size:
+    for files in days:
+        weight = sum(Path(file).stat().st_size for file in files)
+        if not grouped or filled + weight > most:
             grouped.append([])
             filled = 0
-        grouped[-1].append(file)
+        grouped[-1] += files
         filled += weight
     return grouped

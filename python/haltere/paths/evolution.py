@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 import polars as pl
 
 from haltere.errors import InputError, Place
 from haltere.figures.plots import Point, Track
 from haltere.paths import graph
-from haltere.paths.claims import Evolution
+from haltere.paths.claims import Evolution, delay_text
 from haltere.paths.engine import Engine
 from haltere.paths.geography import Locator
 from haltere.paths.lake import Lake
-from haltere.paths.periods import Period, compare
-from haltere.paths.tallies import tally
+from haltere.paths.levels import LevelName, label_of, read_exchanges, relabelled
+from haltere.paths.periods import Drawing, Period, compare
+from haltere.paths.tallies import folded, tally
 
+Resample = Literal["none", "half", "bootstrap"]
 _COLUMNS = ("monitor", "hops", "rtt_us", *graph.COLUMNS)
 
 Progress = Callable[[str, int, int], None]
@@ -36,6 +40,11 @@ class Options:
         destinations: destinations of each source.
         k: how many shortest paths of a pair.
         draws: how many partial views, each from traces drawn anew.
+        resample: what a draw is where a lake has no more than `traces` clean traces: `none` takes all, in each draw the
+            same; `half` a random half of them; `bootstrap` as many, with replacement.
+        level: what a node of a partial view is; places are known of addresses alone.
+        labels: the file that the level needs (`haltere.paths.levels.label_of`).
+        exchanges: peering networks of exchanges, whose addresses are left out.
         seed: of all draws.
         mmdb: a database of locations in MaxMind's format.
         regions: a table of monitors and their regions (CSV with the columns `monitor` and `region`).
@@ -49,6 +58,10 @@ class Options:
     destinations: int = 10_000
     k: int = 10
     draws: int = 5
+    resample: Resample = "none"
+    level: LevelName = "address"
+    labels: Path | None = None
+    exchanges: Path | None = None
     seed: int = 1
     mmdb: Path | None = None
     regions: Path | None = None
@@ -82,12 +95,15 @@ def measure(
         InputError: if the database or the table of regions cannot be read, or no clean trace of a lake is selected.
     """
     locator = Locator(options.mmdb) if options.mmdb else None
+    at_level = _at_level(options)
     periods, maps = [], []
-    for lake, colour in ((first, "first"), (second, "second")):
-        places = _places(lake, locator)
-        regions = _regions(places, options)
+    every = [_places(lake, locator) for lake in (first, second)]
+    known = [_regions(places, options) for places in every]
+    groups = _groups([set(places["monitor"]) for places in every], known)
+    for lake, colour, places, regions in zip((first, second), ("first", "second"), every, known, strict=True):
         kept = _kept(lake, regions, options)
-        counted = tally(kept, engine, on_progress=partial(on_progress, f"{kept.name}: counting"))
+        counting = partial(on_progress, f"{kept.name}: counting")
+        counted = tally(kept, engine, groups=groups, on_progress=counting)
         if not counted.classes()["clean"]:
             raise InputError(
                 "has no clean trace: nothing can be said of its paths",
@@ -95,16 +111,72 @@ def measure(
                 right="traces whose destinations answered; `haltere paths lake` shows what a lake holds",
             )
         on_progress(f"{kept.name}: drawing traces", 0, 0)
-        seeds = [options.seed + draw for draw in range(options.draws)]
         samples: list[pl.DataFrame] = []
         if options.traces or locator is not None:  # lists of hops are most of a lake, so they are read only if needed
-            samples = kept.samples(max(options.traces, 8 * options.tracks), seeds, columns=_COLUMNS, engine=engine)
-        routes, views = _graphs(kept.name, samples if options.traces else [], options, locator, on_progress)
-        periods.append(Period(kept.name, counted, kept.days(), dict(regions), routes, views))
+            samples = _samples(kept, options, engine)
+        drawing, drawn = _draws(samples, counted.classes()["clean"], options)
+        locate = locator if at_level is None else None
+        paths = drawn if at_level is None else map(at_level, drawn)
+        routes, views = _graphs(kept.name, paths, options, locate, on_progress)
+        of_groups = {groups.get(name, name): region for name, region in regions.items()}
+        periods.append(Period(kept.name, counted, kept.days(), of_groups, routes, views, drawing, options.level))
         if locator is not None:
             maps.append(_drawn(kept, samples[0].head(8 * options.tracks), places, locator, colour, options.tracks))
     evolution = Evolution(periods[0], periods[1], compare(*periods, seed=options.seed))
     return Measured(evolution, (maps[0], maps[1]) if maps else None)
+
+
+def _groups(monitors: Sequence[Collection[str]], regions: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """The group of each monitor, if there are too many to count them one by one; else nothing.
+
+    Monitors of both periods are grouped apart from those of one, and those of a region from others, so that a group
+    is in both periods if and only if its monitors are.
+    """
+    first, second = (set(names) for names in monitors)
+    where = {**regions[1], **regions[0]}
+
+    def kind(name: str) -> str:
+        periods = "both periods" if name in first & second else "first alone" if name in first else "second alone"
+        return ", ".join(filter(None, (where.get(name), periods)))
+
+    return folded({name: kind(name) for name in sorted(first | second)})
+
+
+def _at_level(options: Options) -> Callable[[pl.DataFrame], pl.DataFrame] | None:
+    """What makes traces paths at the wanted level; None if they are so already."""
+    label = label_of(options.level, options.labels)
+    exchanges = None if options.exchanges is None else read_exchanges(options.exchanges)
+    if label is None and exchanges is None:
+        return None
+    return lambda rows: relabelled(rows, label, exchanges)
+
+
+def _samples(lake: Lake, options: Options, engine: Engine | None) -> list[pl.DataFrame]:
+    """The traces of each draw, from one pass over the lake; more than a view needs where few are drawn on a map."""
+    seeds = [options.seed + draw for draw in range(options.draws)]
+    return lake.samples(max(options.traces, 8 * options.tracks), seeds, columns=_COLUMNS, engine=engine)
+
+
+def _draws(samples: Sequence[pl.DataFrame], clean: int, options: Options) -> tuple[Drawing, list[pl.DataFrame]]:
+    """The traces of each partial view, and how they were chosen.
+
+    Args:
+        samples: of each draw, in the order of its priorities: of a lake with few traces all, in another order each.
+        clean: how many clean traces there are.
+        options: what is wanted.
+    """
+    if not options.traces:
+        return "sample", []
+    few = clean <= options.traces
+    if few and options.resample == "half":
+        # The beginning of a sample is a sample.
+        return "half", [rows.head(max(1, clean // 2)) for rows in samples]
+    if few and options.resample == "bootstrap":
+        dice = [np.random.default_rng([options.seed, draw]) for draw in range(len(samples))]
+        return "bootstrap", [
+            rows[rng.integers(0, rows.height, rows.height)] for rows, rng in zip(samples, dice, strict=True)
+        ]
+    return ("all" if few else "sample"), [rows.head(options.traces) for rows in samples]
 
 
 def _places(lake: Lake, locator: Locator | None) -> pl.DataFrame:
@@ -150,7 +222,15 @@ def _kept(lake: Lake, regions: Mapping[str, str], options: Options) -> Lake:
         return lake
     monitors = tuple(sorted(name for name, region in regions.items() if region in options.keep))
     if not monitors:
-        known = ", ".join(sorted(set(regions.values()))) or "none: give --mmdb or --regions"
+        known = ", ".join(sorted(set(regions.values())))
+        if not known:
+            right = "a database with continents (--mmdb, such as GeoLite2 City), or a table of monitors (--regions)"
+            raise InputError(
+                f"the region of no monitor of {lake.name} is known",
+                field="--keep",
+                given=", ".join(options.keep),
+                right=right,
+            )
         raise InputError(
             f"no monitor of {lake.name} is there", field="--keep", given=", ".join(options.keep), right=f"of {known}"
         )
@@ -158,12 +238,12 @@ def _kept(lake: Lake, regions: Mapping[str, str], options: Options) -> Lake:
 
 
 def _graphs(
-    name: str, samples: Sequence[pl.DataFrame], options: Options, locator: Locator | None, on_progress: Progress
+    name: str, samples: Iterable[pl.DataFrame], options: Options, locator: Locator | None, on_progress: Progress
 ) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
     """The routes of the partial views of some samples, and what the views are like; None if there are none."""
     views, routes = [], []
     for draw, rows in enumerate(samples):
-        view = graph.partial_view(rows.head(options.traces))
+        view = graph.partial_view(rows)
         if view.nodes.filter(pl.col("component") == 0).height < 2:
             continue
         found = graph.routes(
@@ -210,7 +290,7 @@ def _drawn(lake: Lake, rows: pl.DataFrame, places: pl.DataFrame, locator: Locato
             if place is not None and (not points or points[-1] != place):
                 points.append(place)
         if len(points) > 1:
-            delay = "" if row["rtt_us"] is None else f", {row['rtt_us'] / 1000:.0f} ms"
+            delay = "" if row["rtt_us"] is None else f", {delay_text(row['rtt_us'])}"
             says = f"{lake.name}: from {row['monitor']}, {row['hops']} hops{delay}, {len(points)} places"
             tracks.append(Track(tuple(points), colour, says))
         if len(tracks) == most:

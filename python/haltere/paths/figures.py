@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from haltere.figures.plots import Axis, Box, Line, Plot, Point
 from haltere.figures.text import fixed, significant
-from haltere.paths.claims import Evolution
+from haltere.paths.claims import Evolution, delay_unit
 from haltere.paths.periods import Period
 from haltere.paths.routes import CORRELATIONS, Correlation, estimate, largest_k, rows_of, spearman_of
 from haltere.report.comparison import MissingDataError
@@ -60,23 +60,24 @@ def _hops(found: Evolution) -> list[Plot]:
 
 def _delay(found: Evolution) -> list[Plot]:
     lines = []
+    unit, scale = delay_unit(*(period.tallies.delays().quantile(0.95) for period in found.periods))
     for period, colour in zip(found.periods, COLOURS, strict=True):
         delays = period.tallies.delays()
         if delays.total == 0:
             message = f"{period.name} has no delays"
             raise MissingDataError(message)
         values, shares = delays.cdf()
-        points = list(zip((values / 1000).tolist(), shares.tolist(), strict=True))
+        points = list(zip((scale * values).tolist(), shares.tolist(), strict=True))
         marks = [
             (
-                (delays.quantile(q) / 1000, q),
-                f"{period.name}: {_percent(q)} within {significant(delays.quantile(q) / 1000)} ms",
+                (scale * delays.quantile(q), q),
+                f"{period.name}: {_percent(q)} within {significant(scale * delays.quantile(q))} {unit}",
             )
             for q in _ANSWERS
         ]
         lines.append(Line(period.name, colour, _thinned(points), marks=marks))
-    ends = [period.tallies.delays().quantile(q) / 1000 for period in found.periods for q in (0.002, 0.998)]
-    axis = Axis("delay, ms", max(min(ends), 1e-3), max(ends), log=True)
+    ends = [scale * period.tallies.delays().quantile(q) for period in found.periods for q in (0.002, 0.998)]
+    axis = Axis(f"delay, {unit}", max(min(ends), scale), max(ends), log=True)
     return [Plot("delay", "Delay of traces", "(2.4)", axis, _SHARE, lines)]
 
 
@@ -207,8 +208,8 @@ def _scatter(name: str, correlation: Correlation, source: str) -> Callable[[Evol
         x, y = (_axis(column, [pair[i] for pair in pairs]) for i, column in enumerate((correlation.x, correlation.y)))
         plots = []
         for period, colour, pair in zip(found.periods, COLOURS, pairs, strict=True):
-            rho = estimate(spearman_of(period, correlation)).value
-            title = f"{correlation.name.capitalize()}, {period.name} (ρ = {fixed(rho, 2)})"
+            coefficient = estimate(spearman_of(period, correlation)).value
+            title = f"{correlation.name.capitalize()}, {period.name} (Spearman: {fixed(coefficient, 2)})"
             plots.append(Plot(f"{name}-{colour}", title, source, x, y, *_density(period, colour, pair, x, y)))
         return plots
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from haltere.errors import InputError, Interrupted
-from haltere.paths.lake import FORMAT
+from haltere.paths.lake import FORMAT, is_whole
 
 KINDS = ("warts", "arts", "atlas")
 
@@ -100,14 +100,14 @@ def _json(path: Path, right: str) -> dict[str, Any]:
 
 
 def describe(lake: str | Path) -> dict[str, Any]:
-    """Return what a lake holds, from its ledger alone: `{"sources": {name: {...}}, "missing": [...]}`.
+    """Return what a lake holds, by its ledger: `{"sources": {name: {...}}, "missing": [...], "damaged": [...]}`.
 
     Of a source: `files`, `bytes` (of the files as they were read), `stored` (of the lake's), `traces`, `damaged`,
     `other_records`, `classes`, `monitors` (traces of each, those beyond the first 65 536 of a file left out) and `days`
-    (rows of each). `missing` has the files of the lake that should be there and are not.
+    (rows of each). `missing` has the files of the lake that should be there and are not, `damaged` those that were cut.
     """
     sources: dict[str, dict[str, Any]] = {}
-    missing = []
+    missing, cut = [], []
     for entry in entries(lake):
         numbers = ("files", "bytes", "stored", "traces", "damaged", "other_records")
         into = sources.setdefault(
@@ -124,11 +124,14 @@ def describe(lake: str | Path) -> dict[str, Any]:
                 into["stored"] += (Path(lake) / part).stat().st_size
             except OSError:
                 missing.append(part)
+                continue
+            if not is_whole(Path(lake) / part):
+                cut.append(part)
     for held in sources.values():
         for name in ("monitors", "days"):
             held[name] = dict(sorted(held[name].items()))
         held["classes"] = dict(held["classes"])
-    return {"sources": dict(sorted(sources.items())), "missing": missing}
+    return {"sources": dict(sorted(sources.items())), "missing": missing, "damaged": cut}
 
 
 def generate(

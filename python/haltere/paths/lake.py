@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -17,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from haltere.errors import InputError, as_written
+from haltere.paths.copies import left_out
 from haltere.paths.engine import Engine, Here, batches
 
 FORMAT = 1
@@ -38,6 +41,7 @@ class Selection:
         last_day: the last day, counted.
         monitors: names of monitors.
         family: 4 or 6.
+        repeats: whether traces of the class `repeat` count as clean; by the study's definition they do not.
     """
 
     sources: tuple[str, ...] | None = None
@@ -45,6 +49,7 @@ class Selection:
     last_day: date | None = None
     monitors: tuple[str, ...] | None = None
     family: int | None = None
+    repeats: bool = False
 
     def filter(self) -> pl.Expr:
         """Return the condition on rows that are selected, except for source and day, which the folders' names give."""
@@ -81,6 +86,9 @@ class Lake:
         self.selection = selection or Selection()
         self._check()
         self.parts: tuple[Part, ...] = tuple(part for part in _parts(self.path) if self._wants(part))
+        for part in self.parts:
+            if not is_whole(part.path):
+                raise damaged(part.path, "its end is missing")
         if not self.parts:
             raise InputError(
                 "holds no traces" if self.selection == Selection() else "holds nothing of what was selected",
@@ -101,17 +109,26 @@ class Lake:
         """Return the Parquet files' paths, in an order that depends on their names alone."""
         return [str(part.path) for part in self.parts]
 
+    def batches(self) -> list[list[str]]:
+        """Return the Parquet files' paths in batches to be worked on apart: the files of a day are in one."""
+        days: dict[str, list[str]] = {}
+        for part in self.parts:
+            days.setdefault(part.day, []).append(str(part.path))
+        return batches([days[day] for day in sorted(days)])
+
     def scan(self, *columns: str) -> pl.LazyFrame:
-        """Return the selected rows, lazily; with `columns`, only these."""
+        """Return the selected rows, lazily, copies included; with `columns`, only these."""
         rows = scan(self.files(), self.selection)
         return rows.select(columns) if columns else rows
 
     def clean(self) -> pl.LazyFrame:
-        """Return the selected rows of consistent traces: complete, at most 30 hops, no loop."""
+        """Return the selected rows of consistent traces, copies included: complete, at most 30 hops, no loop."""
         return self.scan().filter(pl.col("class") == "clean")
 
     def sample(self, n: int, seed: int, *, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Return `n` different clean traces, drawn without replacement, or all if there are fewer.
+
+        Copies of a trace are one trace (`haltere.paths.copies`).
 
         Whether a trace is drawn depends on its `key` and the seed alone: neither on names and order of files nor on
         the machine. The traces whose priorities are least are the sample (bottom-n sampling; E. Cohen, H. Kaplan,
@@ -142,7 +159,7 @@ class Lake:
             raise InputError("is not a number of traces", field="n", given=as_written(n), right="a whole number from 1")
         where = engine or Here()
         wanted = tuple(columns) if columns else tuple(self.clean().collect_schema().names())
-        batch = [_Batch(tuple(files), self.selection, wanted) for files in batches(self.files())]
+        batch = [_Batch(tuple(files), self.selection, wanted) for files in self.batches()]
         bins = pl.concat(where.map(partial(_bins, seeds=tuple(seeds)), batch))
         found: dict[int, pl.DataFrame] = {}
         sought = dict.fromkeys(seeds, n)
@@ -195,9 +212,52 @@ class Lake:
         )
 
 
+def is_whole(part: Path) -> bool:
+    """Whether a Parquet file was written to its end, where its magic number stands."""
+    try:
+        with part.open("rb") as file:
+            file.seek(-4, os.SEEK_END)
+            return file.read() == b"PAR1"
+    except OSError:
+        return False
+
+
+@contextmanager
+def reading(files: Sequence[str]) -> Iterator[None]:
+    """Name the file that is damaged, if reading some of a lake's fails.
+
+    Raises:
+        InputError: in place of polars' error, with the file and what mends it.
+    """
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        for file in files:
+            try:
+                pl.scan_parquet(file, hive_partitioning=False).collect(engine="streaming")
+            except (pl.exceptions.PolarsError, OSError) as cause:
+                raise damaged(Path(file), str(cause).splitlines()[0]) from None
+        raise error
+
+
+def damaged(part: Path, reason: str) -> InputError:
+    """Return the error that a part of a lake cannot be read, with what mends it."""
+    entry = part.parents[3] / "ingested" / f"{part.stem.partition('-')[0]}.json"
+    return InputError(
+        f"is damaged: {reason}",
+        field=str(part),
+        right="the part as ingest wrote it: ingesting the same file of traceroutes again makes it anew",
+        notes=(f"the file is named in {entry}",) if entry.is_file() else (),
+    )
+
+
 def scan(files: Sequence[str], selection: Selection) -> pl.LazyFrame:
     """Return the selected rows of some Parquet files of a lake, lazily."""
-    return pl.scan_parquet(list(files), hive_partitioning=False).filter(selection.filter())
+    rows = pl.scan_parquet(list(files), hive_partitioning=False).filter(selection.filter())
+    if not selection.repeats:
+        return rows
+    kept = pl.when(pl.col("class") == "repeat").then(pl.lit("clean")).otherwise(pl.col("class"))
+    return rows.with_columns(kept.alias("class"))
 
 
 def priority(seed: int) -> pl.Expr:
@@ -246,7 +306,8 @@ def _bins(batch: _Batch, seeds: Sequence[int]) -> pl.DataFrame:
         .agg(pl.len().cast(pl.UInt64).alias("rows"))
         for seed in seeds
     ]
-    return pl.concat(pl.collect_all(counts, engine="streaming"))
+    with reading(batch.files):
+        return pl.concat(pl.collect_all(counts, engine="streaming"))
 
 
 def _limit(bins: pl.DataFrame, wanted: int) -> int:
@@ -262,7 +323,12 @@ def _drawn(batch: _Batch, limits: Mapping[int, int]) -> pl.DataFrame:
     """The clean rows whose priority for one of the seeds is up to its limit."""
     drawn = [priority(seed) <= _u64(limit) for seed, limit in limits.items()]
     needed = list(dict.fromkeys(["key", *batch.columns]))
-    return batch.clean().filter(pl.any_horizontal(drawn)).select(needed).collect(engine="streaming")
+    rows = batch.clean().filter(pl.any_horizontal(drawn))
+    with reading(batch.files):
+        others = left_out(batch.files)
+        if others.len():
+            rows = rows.filter(~pl.col("key").is_in(others.implode()))
+        return rows.select(needed).collect(engine="streaming")
 
 
 def _least(rows: pl.DataFrame, n: int, seed: int, limit: int) -> pl.DataFrame:

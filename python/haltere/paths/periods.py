@@ -1,15 +1,11 @@
 """Compares two periods of measured paths: what changed, by how much, and whether the monitors changed with it.
 
-The traces of one monitor resemble each other, so intervals are taken over monitors: they are drawn again with
-replacement, all traces of each together (cluster bootstrap; A. C. Davison, D. V. Hinkley, "Bootstrap Methods and their
-Application", 1997, section 3.8), within each region where regions are distinguished. Of n monitors n - 1 are drawn,
-which makes the variance unbiased (P. J. McCarthy, C. B. Snowden, "The Bootstrap and Finite Population Sampling", 1985),
-and the interval is Student's with the standard error of the resamples: percentiles of few monitors are too narrow.
+Intervals are taken over monitors, which are drawn again as `haltere.paths.resampling` says: those that measured in both
+periods once for both.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -17,15 +13,18 @@ from typing import Literal
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import special
 
+from haltere.paths import resampling
+from haltere.paths.resampling import Draws, Scale, effective
 from haltere.paths.tallies import Distribution, Tallies, quantiles
 from haltere.stats import Interval
 
 Floats = NDArray[np.float64]
-Scale = Literal["linear", "log", "logit"]
+Pair = tuple[Floats, Floats]
 
-CONFIDENCE = 0.95
+Drawing = Literal["sample", "all", "half", "bootstrap"]
+"""How the traces of a partial view are chosen: a sample of the lake's; all of them, in each draw the same, as there are
+no more; a half of them, drawn at random; as many as there are, drawn with replacement."""
 RESAMPLES = 1999
 MIX_CHANGED = 0.05
 """Beyond this distance of the two mixes of monitors (total variation) a comparison is cautioned."""
@@ -42,6 +41,8 @@ class Period:
         regions: the region (continent, or what the user named) of each monitor that has one.
         routes: a row a K-shortest path of its partial views, all draws; None if no graph was made.
         views: a row a draw: nodes, links, components and the like.
+        drawing: how the traces of a draw were chosen.
+        level: what a node of its partial views is (`haltere.paths.levels`).
     """
 
     name: str
@@ -50,6 +51,8 @@ class Period:
     regions: Mapping[str, str] = field(default_factory=dict)
     routes: pl.DataFrame | None = None
     views: pl.DataFrame | None = None
+    drawing: Drawing = "sample"
+    level: str = "address"
 
     def strata(self) -> list[str]:
         """Return the stratum of each of the tallies' groups: its region, or else the monitor itself."""
@@ -68,7 +71,8 @@ class Period:
 class Measure:
     """A number of a distribution: its name, its unit, and how it is read from rows of weights over bins.
 
-    `compared` says whether two periods are compared by their ratio or their difference.
+    `compared` says whether two periods are compared by their ratio or their difference. `parts` gives the value that
+    divides the traces in two, where the number says how many are on which side.
     """
 
     name: str
@@ -77,10 +81,15 @@ class Measure:
     compared: str
     of: str
     read: Callable[[Floats, Floats, Floats], Floats]
+    parts: Callable[[Distribution], float] | None = None
 
 
 def _quantile(share: float) -> Callable[[Floats, Floats, Floats], Floats]:
     return lambda low, width, weights: quantiles(low, width, weights, share)
+
+
+def _at(share: float) -> Callable[[Distribution], float]:
+    return lambda all_traces: all_traces.quantile(share)
 
 
 def _up_to(value: float) -> Callable[[Floats, Floats, Floats], Floats]:
@@ -94,24 +103,25 @@ def _mean(low: Floats, width: Floats, weights: Floats) -> Floats:
 
 MEASURES = (
     Measure("hops_mean", "Mean length", "hops", "difference", "hops", _mean),
-    Measure("hops_median", "Median length", "hops", "difference", "hops", _quantile(0.5)),
-    Measure("hops_p80", "80th percentile of the length", "hops", "difference", "hops", _quantile(0.8)),
-    Measure("hops_up_to_17", "Traces of at most 17 hops", "%", "difference", "hops", _up_to(17)),
-    Measure("delay_median", "Median delay", "ms", "ratio", "delay", _quantile(0.5)),
-    Measure("delay_p95", "95th percentile of the delay", "ms", "ratio", "delay", _quantile(0.95)),
+    Measure("hops_median", "Median length", "hops", "difference", "hops", _quantile(0.5), _at(0.5)),
+    Measure("hops_p80", "80th percentile of the length", "hops", "difference", "hops", _quantile(0.8), _at(0.8)),
+    Measure("hops_up_to_17", "Traces of at most 17 hops", "%", "difference", "hops", _up_to(17), lambda _: 17.0),
+    Measure("delay_median", "Median delay", "ms", "ratio", "delay", _quantile(0.5), _at(0.5)),
+    Measure("delay_p95", "95th percentile of the delay", "ms", "ratio", "delay", _quantile(0.95), _at(0.95)),
 )
 """The measures that are compared of traces. Delays are in µs inside and in ms where they are shown."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """A measure in both periods, and how they differ: as measured, and with the monitors' mix made equal.
+    """A measure in both periods, and how they differ: over all monitors, over the shared ones, and with an equal mix.
 
     Attributes:
         measure: what is measured.
         first: its value in the first period.
         second: in the second.
-        change: second ÷ first, or second − first.
+        change: second ÷ first, or second − first, over all monitors of each period.
+        paired: the same over the traces of those monitors alone that measured in both; None if there are none.
         reweighted: the same with the mix of strata made equal; None where the periods have no stratum in common.
     """
 
@@ -119,6 +129,7 @@ class Effect:
     first: Interval
     second: Interval
     change: Interval
+    paired: Interval | None
     reweighted: Interval | None
 
 
@@ -158,10 +169,26 @@ class Mix:
 
 
 @dataclass(frozen=True)
+class Shared:
+    """Which monitors have clean traces in both periods, and which in one alone; sorted.
+
+    Attributes:
+        both: in both: drawn again together.
+        first: in the first period alone.
+        second: in the second period alone.
+    """
+
+    both: tuple[str, ...]
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Changes:
     """The result of `compare` for the traces of two periods."""
 
     mix: Mix
+    monitors: Shared
     effects: tuple[Effect, ...]
     longer: Interval
     slower: Interval
@@ -181,77 +208,90 @@ def compare(first: Period, second: Period, *, seed: int = 0, resamples: int = RE
         resamples: how many times monitors are drawn again.
     """
     mix = Mix(first.mix(), second.mix())
-    rng = np.random.default_rng(seed)
-    drawn = tuple(_draws(period.strata(), resamples, rng) for period in (first, second))
+    periods = (first, second)
+    draws = resampling.draw((_drawn_within(first), _drawn_within(second)), resamples, np.random.default_rng(seed))
     standard = mix.standard()
-    even = tuple(_standardised(p, draws, standard) for p, draws in zip((first, second), drawn, strict=True))
-    effects = tuple(_effect(measure, (first, second), drawn, even if standard else None) for measure in MEASURES)
-    return Changes(mix, effects, _superior("hops", (first, second), drawn), _superior("delay", (first, second), drawn))
+    even = None
+    if standard:
+        even = (_standardised(first, draws.first, standard), _standardised(second, draws.second, standard))
+    effects = tuple(_effect(measure, periods, draws, even) for measure in MEASURES)
+    longer, slower = (_superior(of, periods, (draws.first, draws.second)) for of in ("hops", "delay"))
+    return Changes(mix, _shared(periods), effects, longer, slower)
 
 
-def _draws(strata: Sequence[str], resamples: int, rng: np.random.Generator) -> Floats:
-    """Weights of each monitor: all 1 in the first row, in the others how often it was drawn again in its stratum.
+def _shared(periods: tuple[Period, Period]) -> Shared:
+    first, second = (set(period.tallies.groups) for period in periods)
+    return Shared(tuple(sorted(first & second)), tuple(sorted(first - second)), tuple(sorted(second - first)))
 
-    Shape (1 + resamples, monitors). Of a stratum's n monitors n - 1 are drawn, and weigh n / (n - 1).
+
+def _drawn_within(period: Period) -> dict[str, str]:
+    """The stratum within which each monitor is drawn again: its region; all those without one are of one stratum."""
+    return {name: period.regions.get(name, "") for name in period.tallies.groups}
+
+
+def _standardised(period: Period, weights: Floats, standard: Mapping[str, float]) -> Floats:
+    """The draws' weights times what gives each stratum the standard's share; 0 for strata it has not.
+
+    Strata of few monitors are themselves drawn again (each monitor may be a stratum), so that they have the standard's
+    share in the mean of the draws; larger ones have it in each draw.
     """
-    names = np.array(_collapsed(strata))
-    weights = np.ones((1 + resamples, len(strata)))
-    for name in sorted(set(names.tolist())):
-        members = np.flatnonzero(names == name)
-        n = len(members)
-        if n > 1:
-            weights[1:, members] = rng.multinomial(n - 1, np.full(n, 1 / n), resamples) * n / (n - 1)
-    return weights
-
-
-def _collapsed(strata: Sequence[str]) -> list[str]:
-    """The strata within which monitors are drawn: those of a single monitor are one, or part of the smallest other."""
-    sizes = {name: strata.count(name) for name in strata}
-    single = [name for name, size in sizes.items() if size == 1]
-    others = sorted((size, name) for name, size in sizes.items() if size > 1)
-    home = others[0][1] if len(single) == 1 and others else ""
-    return [home if name in single else name for name in strata]
-
-
-def _degrees(period: Period) -> int:
-    """The degrees of freedom of a period's resamples: its monitors less their strata."""
-    names = _collapsed(period.strata())
-    return len(names) - len(set(names))
-
-
-def _standardised(period: Period, draws: Floats, standard: Mapping[str, float]) -> Floats:
-    """The draws' weights times what gives each stratum the standard's share; 0 for strata it has not."""
     counts = period.tallies.hops_matrix().sum(axis=1)
     names = np.array(period.strata())
-    weights = np.zeros_like(draws)
+    scaled = np.zeros_like(weights)
     for name, share in standard.items():
         members = np.flatnonzero(names == name)
-        total = draws[:, members] @ counts[members]
-        weights[:, members] = (
-            draws[:, members] * np.divide(share, total, out=np.zeros_like(total), where=total > 0)[:, None]
-        )
-    return weights
+        large = len(members) >= resampling.SMALL
+        total = (weights if large else weights[:1])[:, members] @ counts[members]
+        scale = np.divide(share, total, out=np.zeros_like(total), where=total > 0)
+        scaled[:, members] = weights[:, members] * scale[:, None]
+    return scaled
 
 
-def _effect(
-    measure: Measure, periods: tuple[Period, Period], drawn: tuple[Floats, ...], even: tuple[Floats, ...] | None
-) -> Effect:
-    first, second = (_values(measure, p, w) for p, w in zip(periods, drawn, strict=True))
-    reweighted = None
-    if even is not None:
-        one, other = (_values(measure, p, w) for p, w in zip(periods, even, strict=True))
-        reweighted = _interval(
-            _change(measure, one, other), periods, scale="log" if measure.compared == "ratio" else "linear"
+def _effect(measure: Measure, periods: tuple[Period, Period], draws: Draws, even: Pair | None) -> Effect:
+    every = (draws.first, draws.second)
+    measured = tuple(_values(measure, p, w) for p, w in zip(periods, every, strict=True))
+
+    def change(weights: Pair) -> Interval:
+        first, second = (
+            measured if weights is every else (_values(measure, p, w) for p, w in zip(periods, weights, strict=True))
         )
-    scale: Scale = "log" if measure.compared == "ratio" else "linear"
-    most = 1.0 if measure.unit == "%" else math.inf
-    return Effect(
-        measure,
-        _interval(first, periods[:1], scale=scale, least=0.0, most=most),
-        _interval(second, periods[1:], scale=scale, least=0.0, most=most),
-        _interval(_change(measure, first, second), periods, scale=scale),
-        reweighted,
+        scale: Scale = "ratio" if measure.compared == "ratio" else "any"
+        return _interval(_change(measure, first, second), periods, weights, scale, measure)
+
+    scale: Scale = "share" if measure.unit == "%" else "any" if measure.of == "hops" else "ratio"
+    first, second = (
+        resampling.interval(values, *_numbers(p, w, measure), scale=scale)
+        for values, p, w in zip(measured, periods, every, strict=True)
     )
+    paired = change(draws.paired()) if draws.shared[0].any() else None
+    return Effect(measure, first, second, change(every), paired, None if even is None else change(even))
+
+
+def _numbers(period: Period, weights: Floats, measure: Measure | None = None) -> tuple[int, float]:
+    """How many monitors have weight, and how many effective ones they are.
+
+    A quantile owes most to the monitors on whose side of it there are fewer traces; they alone are counted as
+    effective.
+    """
+    tallies = period.tallies
+    counts = tallies.hops_matrix().sum(axis=1) * weights[0]
+    number, found = int(np.count_nonzero(counts)), effective(counts)
+    if measure is None or measure.parts is None:
+        return number, found
+    whole = tallies.hops(weights[0]) if measure.of == "hops" else tallies.delays(weights[0])
+    if not whole.total:
+        return number, found
+    matrix = (tallies.hops_matrix() if measure.of == "hops" else tallies.delays_matrix()) * weights[0][:, None]
+    middle = measure.parts(whole)
+    sides = (matrix[:, whole.low <= middle].sum(axis=1), matrix[:, whole.low >= middle].sum(axis=1))
+    return number, min([found, *(effective(side) for side in sides if side.any())])
+
+
+def _interval(
+    values: Floats, periods: tuple[Period, Period], weights: Pair, scale: Scale, measure: Measure | None = None
+) -> Interval:
+    numbers = [_numbers(period, w, measure) for period, w in zip(periods, weights, strict=True)]
+    return resampling.interval(values, min(n for n, _ in numbers), min(e for _, e in numbers), scale=scale)
 
 
 def _values(measure: Measure, period: Period, weights: Floats) -> Floats:
@@ -261,53 +301,17 @@ def _values(measure: Measure, period: Period, weights: Floats) -> Floats:
     values = np.empty(len(weights))
     for begin in range(0, len(weights), 500):  # some thousand bins a row: not all rows at once
         rows = weights[begin : begin + 500] @ matrix
-        empty = rows.sum(axis=1) == 0  # no monitor of a stratum in common was drawn again
+        empty = rows.sum(axis=1) == 0  # no monitor with such traces was drawn again
         rows[empty] = 1.0
         values[begin : begin + 500] = np.where(empty, np.nan, measure.read(shape.low, shape.width, rows))
     return values
 
 
 def _change(measure: Measure, first: Floats, second: Floats) -> Floats:
-    found: Floats = second / first if measure.compared == "ratio" else second - first
-    return found
-
-
-def _interval(
-    values: Floats, periods: Sequence[Period], *, scale: Scale, least: float = -math.inf, most: float = math.inf
-) -> Interval:
-    """The first value, with Student's interval by the spread of the others; none of fewer than three monitors.
-
-    The degrees of freedom are those of the period that has the fewest. Ratios are taken on their logarithms, and
-    probabilities on their log odds, as their spread shrinks towards 0 and 1.
-    """
-    value = float(values[0])
-    to, back = _SCALES[scale]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scaled = to(values)
-    others = scaled[1:][np.isfinite(scaled[1:])]
-    monitors = min(len(period.tallies.groups) for period in periods)
-    degrees = min(_degrees(period) for period in periods)
-    if monitors < 3 or degrees < 1 or others.size < 2 or not np.isfinite(scaled[0]):
-        return Interval(value, None, None, monitors, CONFIDENCE, "too few monitors")
-    half = float(special.stdtrit(degrees, (1 + CONFIDENCE) / 2)) * float(np.std(others, ddof=1))
-    low, high = float(back(scaled[0] - half)), float(back(scaled[0] + half))
-    return Interval(value, max(low, least), min(high, most), monitors, CONFIDENCE, "bootstrap over monitors")
-
-
-def _log_odds(values: Floats) -> Floats:
-    clipped: Floats = special.logit(np.clip(values, 1e-6, 1 - 1e-6))
-    return clipped
-
-
-def _same(values: Floats) -> Floats:
-    return values
-
-
-_SCALES: dict[Scale, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]] = {
-    "linear": (_same, _same),
-    "log": (np.log, np.exp),
-    "logit": (_log_odds, special.expit),
-}
+    if measure.compared == "difference":
+        found: Floats = second - first
+        return found
+    return np.divide(second, first, out=np.full_like(first, np.nan), where=first > 0)
 
 
 def superiority(first: Distribution, second: Distribution) -> float:
@@ -323,14 +327,19 @@ def superiority(first: Distribution, second: Distribution) -> float:
     return float((other * below).sum())
 
 
-def _superior(of: str, periods: tuple[Period, Period], drawn: tuple[Floats, ...], rows: int = 500) -> Interval:
-    """The probability of superiority, its interval from the first `rows` resamples."""
-
-    def distribution(period: Period, weights: Floats) -> Distribution:
-        return period.tallies.hops(weights) if of == "hops" else period.tallies.delays(weights)
-
-    values = [
-        superiority(distribution(periods[0], drawn[0][i]), distribution(periods[1], drawn[1][i]))
-        for i in range(min(1 + rows, len(drawn[0])))
-    ]
-    return _interval(np.array(values), periods, scale="logit")
+def _superior(of: str, periods: tuple[Period, Period], weights: Pair) -> Interval:
+    """The probability of superiority, as `superiority` gives it, of all monitors and of each draw of them."""
+    matrices = [p.tallies.hops_matrix() if of == "hops" else p.tallies.delays_matrix() for p in periods]
+    lows = [(p.tallies.hops() if of == "hops" else p.tallies.delays()).low for p in periods]
+    values = np.union1d(*lows)
+    found = np.full(len(weights[0]), np.nan)
+    for begin in range(0, len(found), 500):
+        shares = []
+        for matrix, low, of_period in zip(matrices, lows, weights, strict=True):
+            rows = np.zeros((len(of_period[begin : begin + 500]), values.size))
+            rows[:, np.searchsorted(values, low)] = of_period[begin : begin + 500] @ matrix
+            total = rows.sum(axis=1, keepdims=True)
+            shares.append(np.divide(rows, total, out=np.full_like(rows, np.nan), where=total > 0))
+        below = np.cumsum(shares[0], axis=1) - shares[0] / 2
+        found[begin : begin + 500] = (shares[1] * below).sum(axis=1)
+    return _interval(found, periods, weights, "share")

@@ -8,15 +8,16 @@ null for itself), `diversity` (the mean difference of the pair's paths), and, wh
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
+from scipy import special
 
-from haltere.paths.periods import Period
+from haltere.paths.periods import Drawing, Period
 from haltere.report.comparison import MissingDataError
 from haltere.stats import Interval, difference, mean, spearman
 
+_NAMES: dict[Drawing, str] = {"sample": "draws", "half": "half-samples", "bootstrap": "bootstrap samples"}
 _LOCATED = {"dispersion", "delay_dispersion", "least_delay_us"}
 
 
@@ -53,23 +54,68 @@ def rows_of(period: Period, *needs: str, k: int | None = None) -> pl.DataFrame:
     return rows
 
 
-def by_draw(period: Period, value: pl.Expr, *needs: str, k: int | None = None) -> list[float]:
+@dataclass(frozen=True)
+class OverDraws:
+    """A value of each draw, and how the draws were made."""
+
+    values: tuple[float, ...]
+    drawing: Drawing = "sample"
+
+    @property
+    def variance(self) -> float:
+        """That of the mean as an estimate: of the mean of independent draws, or of each draw where they repeat a lake.
+
+        A half-sample, or a bootstrap sample, differs from its lake as the lake does from what it was drawn from
+        (P. J. McCarthy, "Pseudo-replication: half samples", Review of the ISI 37(3), 1969; B. Efron, "Bootstrap
+        methods: another look at the jackknife", Annals of Statistics 7(1), 1979). More draws of one lake therefore do
+        not make the estimate any surer.
+        """
+        n = len(self.values)
+        if n < 2:
+            return math.nan
+        mean = sum(self.values) / n
+        each = sum((value - mean) ** 2 for value in self.values) / (n - 1)
+        return each / n if self.drawing == "sample" else each
+
+
+def by_draw(period: Period, value: pl.Expr, *needs: str, k: int | None = None) -> OverDraws:
     """Return an aggregate of the routes of each draw, in their order; of which routes, `rows_of` says."""
     found = rows_of(period, *needs, k=k).group_by("draw").agg(value.alias("value")).sort("draw")["value"]
-    return [float(one) for one in found.drop_nulls().drop_nans()]
+    return OverDraws(tuple(float(one) for one in found.drop_nulls().drop_nans()), period.drawing)
 
 
-def estimate(values: Sequence[float]) -> Interval:
-    """Return the mean over draws, with Student's interval."""
-    return mean(values)
+def estimate(found: OverDraws) -> Interval:
+    """Return the mean over draws, with Student's interval; none if all draws are of the same traces."""
+    if found.drawing == "sample":
+        return mean(found.values)
+    n = len(found.values)
+    return _students(sum(found.values) / n, found.variance, n - 1, n, found.drawing)
 
 
-def change(first: Sequence[float], second: Sequence[float]) -> Interval:
-    """Return how the mean over draws changed, with Welch's interval."""
-    return difference(first, second)
+def change(first: OverDraws, second: OverDraws) -> Interval:
+    """Return how the mean over draws changed, with Welch's interval; none if draws are of the same traces."""
+    if first.drawing == second.drawing == "sample":
+        return difference(first.values, second.values)
+    sizes = [len(one.values) for one in (first, second)]
+    value = sum(second.values) / sizes[1] - sum(first.values) / sizes[0]
+    parts = [one.variance for one in (first, second)]
+    weights = sum(part**2 / (n - 1) for part, n in zip(parts, sizes, strict=True) if n > 1)
+    degrees = sum(parts) ** 2 / weights if weights else float(min(sizes) - 1)
+    drawing = first.drawing if second.drawing == "sample" else second.drawing
+    return _students(value, sum(parts), degrees, min(sizes), "all" if first.drawing == "all" else drawing)
 
 
-def spearman_of(period: Period, correlation: Correlation) -> list[float]:
+def _students(value: float, variance: float, degrees: float, n: int, drawing: Drawing) -> Interval:
+    confidence = 0.95
+    if drawing == "all":
+        return Interval(value, None, None, n, confidence, "all draws have the same traces")
+    if n < 3:
+        return Interval(value, None, None, n, confidence, "too few values")
+    half = float(special.stdtrit(degrees, (1 + confidence) / 2)) * math.sqrt(variance)
+    return Interval(value, value - half, value + half, n, confidence, f"Student's t over {_NAMES[drawing]}")
+
+
+def spearman_of(period: Period, correlation: Correlation) -> OverDraws:
     """Return Spearman's coefficient of the two columns in each draw."""
     rows = rows_of(period, correlation.x, correlation.y).select("draw", correlation.x, correlation.y)
     parts = rows.partition_by("draw", maintain_order=True)
@@ -77,7 +123,7 @@ def spearman_of(period: Period, correlation: Correlation) -> list[float]:
     known = [value for value in found if not math.isnan(value)]
     if not known:
         raise MissingDataError(f"the paths of {period.name} are all alike in {correlation.name}")
-    return known
+    return OverDraws(tuple(known), period.drawing)
 
 
 def share_over(column: str, value: float) -> pl.Expr:

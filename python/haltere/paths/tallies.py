@@ -6,7 +6,7 @@ than 1/256 of their value. Whatever a lake's size, its counts are some hundred t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from zlib import crc32
@@ -15,15 +15,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from haltere.paths.engine import Engine, Here, batches
-from haltere.paths.lake import Lake, Selection, scan
+from haltere.paths.copies import once
+from haltere.paths.engine import Engine, Here
+from haltere.paths.lake import Lake, Selection, reading, scan
 
-CLASSES = ("clean", "loop", "toolong", "incomplete")
+CLASSES = ("clean", "repeat", "loop", "toolong", "incomplete")
 """Every trace is in one of these classes (`docs/paths.md`)."""
 MAX_GROUPS = 512
 """A lake of more monitors is counted by groups of them."""
 _FINE = 256  # bins an octave, from 512 µs on
 _KEYS = ("group", "class", "hops", "bin")
+_CELL = {"group": pl.String, "class": pl.String, "hops": pl.UInt8, "bin": pl.UInt32, "traces": pl.UInt64}
 
 Floats = NDArray[np.float64]
 
@@ -85,10 +87,12 @@ class Tallies:
     Args:
         table: a row a cell: group (a monitor, or a group of them), class, hops and bin (both null but for clean
             traces; bin null also where no delay is known), traces.
+        copies: how many rows were copies of counted ones, and were not counted.
     """
 
-    def __init__(self, table: pl.DataFrame) -> None:
+    def __init__(self, table: pl.DataFrame, copies: int = 0) -> None:
         self.table = table.sort(_KEYS)
+        self.copies = copies
 
     @cached_property
     def groups(self) -> list[str]:
@@ -196,59 +200,81 @@ class _Batch:
 
     files: tuple[str, ...]
     selection: Selection
-    folded: bool
 
 
 def tally(
-    lake: Lake, engine: Engine | None = None, *, on_progress: Callable[[int, int], None] | None = None
+    lake: Lake,
+    engine: Engine | None = None,
+    *,
+    groups: Mapping[str, str] | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> Tallies:
-    """Count a lake's traces.
+    """Count a lake's traces, each once: copies of a trace are left out (`haltere.paths.copies`).
 
     Args:
         lake: what is counted.
         engine: where; this machine if not given.
+        groups: the group in which each monitor is counted; those that it lacks are counted by themselves. If not given,
+            `folded` says.
         on_progress: called with the files counted so far, and how many there are.
     """
     where = engine or Here()
-    files = [tuple(batch) for batch in batches(lake.files())]
-    folded = _many_monitors(lake, where, files)
+    parts = [_Batch(tuple(batch), lake.selection) for batch in lake.batches()]
+    fold = folded({name: "" for names in where.map(_monitors, parts) for name in names}) if groups is None else groups
     merged: pl.DataFrame | None = None
-    done, everything = 0, len(lake.files())
-    for counted, some in where.map(partial(_count), [_Batch(batch, lake.selection, folded) for batch in files]):
+    done, copies, everything = 0, 0, len(lake.files())
+    for counted, some, left in where.map(partial(_count, groups=fold), parts):
         merged = counted if merged is None else _sum(pl.concat([merged, counted]))
         done += some
+        copies += left
         if on_progress:
             on_progress(done, everything)
-    return Tallies(merged if merged is not None else _count(_Batch((), lake.selection, folded=False))[0])
+    return Tallies(merged if merged is not None else pl.DataFrame(schema=_CELL), copies)
 
 
-def _many_monitors(lake: Lake, engine: Engine, files: Sequence[tuple[str, ...]]) -> bool:
-    seen: set[str] = set()
-    for names in engine.map(_monitors, [_Batch(batch, lake.selection, folded=False) for batch in files]):
-        seen.update(names)
-    return len(seen) > MAX_GROUPS
+def folded(kinds: Mapping[str, str]) -> dict[str, str]:
+    """Return the group of each monitor, or nothing if they are few enough to be counted one by one.
+
+    Args:
+        kinds: what the monitors of a group have in common, such as a region.
+    """
+    if len(kinds) <= MAX_GROUPS:
+        return {}
+    each = max(1, MAX_GROUPS // len(set(kinds.values())))
+    return {
+        name: f"{kind + ', ' if kind else ''}group {crc32(name.encode()) % each:03}" for name, kind in kinds.items()
+    }
 
 
 def _monitors(batch: _Batch) -> list[str]:
-    rows = scan(batch.files, batch.selection).select("monitor").unique().collect(engine="streaming")
+    with reading(batch.files):
+        rows = scan(batch.files, batch.selection).select("monitor").unique().collect(engine="streaming")
     return rows["monitor"].to_list()
 
 
-def _count(batch: _Batch) -> tuple[pl.DataFrame, int]:
-    """Count the traces of some files; and how many files they were."""
+def _count(batch: _Batch, groups: Mapping[str, str]) -> tuple[pl.DataFrame, int, int]:
+    """Count the traces of some files; also, how many files they were, and how many rows were copies."""
+    with reading(batch.files):
+        counted, copies = _cells(batch)
+    if groups:
+        counted = _sum(counted.with_columns(pl.col("group").replace(dict(groups))))
+    return counted, len(batch.files), copies
+
+
+def _cells(batch: _Batch) -> tuple[pl.DataFrame, int]:
     clean = pl.col("class") == "clean"
-    rows = scan(batch.files, batch.selection).select(
+    every = scan(batch.files, batch.selection)
+    rows, repeated = once(every.select("key", "monitor", "class", "hops", "rtt_us"), batch.files)
+    cells = rows.select(
         pl.col("monitor").alias("group"),
         "class",
         pl.when(clean).then(pl.col("hops")).alias("hops"),
         pl.when(clean).then(delay_bin(pl.col("rtt_us"))).alias("bin"),
     )
-    counted = rows.group_by(_KEYS).agg(pl.len().cast(pl.UInt64).alias("traces")).collect(engine="streaming")
-    if batch.folded:
-        names = counted["group"].unique()
-        fold = {name: f"group {crc32(str(name).encode()) % MAX_GROUPS:03}" for name in names}
-        counted = _sum(counted.with_columns(pl.col("group").replace_strict(fold)))
-    return counted, len(batch.files)
+    counted = cells.group_by(_KEYS).agg(pl.len().cast(pl.UInt64).alias("traces")).collect(engine="streaming")
+    if not repeated:
+        return counted, 0
+    return counted, every.select(pl.len()).collect(engine="streaming").item() - int(counted["traces"].sum())
 
 
 def _sum(table: pl.DataFrame) -> pl.DataFrame:

@@ -14,17 +14,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from haltere.figures import plots_paper, plots_screen
 from haltere.figures.plots import COLOURS, WorldMap
-from haltere.figures.text import fixed
+from haltere.figures.text import decimals, fixed
 from haltere.paths import periods
-from haltere.paths.claims import CLAIMS, Evolution, milliseconds, text
+from haltere.paths.claims import CLAIMS, Evolution, delay_unit, duration, text
 from haltere.paths.evolution import Measured
 from haltere.paths.figures import figures
 from haltere.paths.periods import Effect, Period
 from haltere.report.findings import Findings, Judged, markdown
 from haltere.report.page import Shown, asset, download
 from haltere.stats import Interval
-
-_SCALES = {"hops": 1.0, "ms": 1e-3, "%": 100.0}
 
 
 def findings(found: Evolution) -> Findings:
@@ -72,6 +70,7 @@ def build(measured: Measured, out: Path, *, command: str, seed: int) -> Path:
             world_text=_world_text(measured),
             data=data_rows(found),
             mix=_mix(found),
+            shared=_names(found.changes.monitors.both),
             regions=bool(first.regions or second.regions),
             resamples=periods.RESAMPLES,
             command=command,
@@ -87,6 +86,16 @@ def build(measured: Measured, out: Path, *, command: str, seed: int) -> Path:
     report = out / "report.html"
     report.write_text(page, encoding="utf-8")
     return report
+
+
+_FEW = "{} has no more clean traces than a partial view takes: "
+_DRAWINGS = {
+    "all": _FEW
+    + "all its draws are of the same traces and differ in the pairs alone, so that there are no intervals over "
+    "draws. Fewer --traces give some, and so does --resample half or --resample bootstrap.",
+    "half": _FEW + "each draw is a half of them, and its graph smaller than that of all.",
+    "bootstrap": _FEW + "each draw is as many of them with replacement, and its graph smaller than that of all.",
+}
 
 
 def cautions(found: Evolution) -> list[str]:
@@ -105,6 +114,14 @@ def cautions(found: Evolution) -> list[str]:
         for period in found.periods
         if len(period.tallies.groups) < 3
     ]
+    warnings += [
+        _DRAWINGS[period.drawing].format(period.name) for period in found.periods if period.drawing != "sample"
+    ]
+    if found.first.level != "address":
+        warnings.append(
+            f"Nodes of the graphs are of the level “{found.first.level}”, not addresses as the paper's: what claims "
+            "say of graphs is of other graphs than its own."
+        )
     one, other = (_clean_share(period) for period in found.periods)
     if abs(one - other) > 0.1:
         warnings.append(
@@ -112,6 +129,10 @@ def cautions(found: Evolution) -> list[str]:
             f"{found.second.name}: what was left out may differ as well."
         )
     return warnings
+
+
+def _monitors(number: int) -> str:
+    return "1 monitor" if number == 1 else f"{number} monitors"
 
 
 def _clean_share(period: Period) -> float:
@@ -125,14 +146,21 @@ def _answer(found: Evolution) -> list[str]:
     sentences = []
     if delay.first.value > 0:
         sentences.append(
-            f"From {first.name} to {second.name} the median delay went from {milliseconds(delay.first)} to "
-            f"{milliseconds(delay.second)}, a factor of {text(delay.change, 2)}, and its 95th percentile "
+            f"From {first.name} to {second.name} the median delay went from {duration(delay.first)} to "
+            f"{duration(delay.second)}, a factor of {text(delay.change, 2)}, and its 95th percentile "
             f"changed by a factor of {text(tail.change, 2)}."
         )
     sentences.append(
         f"The mean length went from {text(length.first, 1)} to {text(length.second, 1)} hops "
         f"({text(length.change, 2, signed=True)})."
     )
+    shared = found.changes.monitors
+    if delay.paired is not None and delay.first.value > 0 and (shared.first or shared.second):
+        sentences.append(
+            f"Over the {_monitors(len(shared.both))} of both periods alone the factor of the median delay is "
+            f"{text(delay.paired, 2)}, and the mean length changed by "
+            f"{text(length.paired or length.change, 2, signed=True)} hops."
+        )
     if delay.reweighted is not None and found.changes.mix.changed:
         sentences.append(
             f"With the monitors' mix made equal the factor of the median delay is {text(delay.reweighted, 2)}."
@@ -142,9 +170,8 @@ def _answer(found: Evolution) -> list[str]:
 
 def effect_row(effect: Effect) -> dict[str, str]:
     """A measure in both periods and its change, as a table shows it."""
-    measure = effect.measure
-    scale, ratio = _SCALES[measure.unit], measure.compared == "ratio"
-    places = {"hops": 2, "ms": 1, "%": 1}[measure.unit]
+    measure, ratio = effect.measure, effect.measure.compared == "ratio"
+    unit, scale, places = _shown_in(effect)
 
     def changed(interval: Interval | None) -> str:
         if interval is None:
@@ -152,12 +179,26 @@ def effect_row(effect: Effect) -> dict[str, str]:
         return f"× {text(interval, 2)}" if ratio else text(interval, places, scale=scale, signed=True)
 
     return {
-        "label": f"{measure.label}, {measure.unit}",
+        "label": f"{measure.label}, {unit}",
         "first": text(effect.first, places, scale=scale),
         "second": text(effect.second, places, scale=scale),
         "change": changed(effect.change),
+        "paired": changed(effect.paired),
         "reweighted": changed(effect.reweighted),
     }
+
+
+def _shown_in(effect: Effect) -> tuple[str, float, int]:
+    """The unit in which a measure is shown, how much of it one of the measure's is, and with how many decimals."""
+    if effect.measure.of == "hops":
+        return (effect.measure.unit, 100.0, 1) if effect.measure.unit == "%" else (effect.measure.unit, 1.0, 2)
+    values = [effect.first.value, effect.second.value]
+    unit, scale = delay_unit(*values)
+    least = min((scale * abs(value) for value in values if value), default=1.0)
+    return unit, scale, max(1, min(decimals(least), 3))
+
+
+_LOOPS = (("repeat", "an address repeated, but no loop of routing"), ("loop", "loops"))
 
 
 def data_rows(found: Evolution) -> list[dict[str, str]]:
@@ -167,11 +208,24 @@ def data_rows(found: Evolution) -> list[dict[str, str]]:
         return {"label": label, "first": value(found.first), "second": value(found.second)}
 
     rows = [row("traces", lambda period: fixed(period.tallies.traces(), 0))]
-    for name, word in (("clean", "clean"), ("incomplete", "incomplete"), ("toolong", "too long"), ("loop", "loops")):
+    for name, word in (("clean", "clean"), ("incomplete", "incomplete"), ("toolong", "too long"), *_LOOPS):
         rows.append(row(word, partial(_class_share, name)))
+    if any(period.tallies.copies for period in found.periods):
+        rows.append(row("copies of traces, not counted", lambda period: fixed(period.tallies.copies, 0)))
     rows.append(row("monitors with clean traces", lambda p: fixed(len(p.tallies.groups), 0)))
+    shared = found.changes.monitors
+    rows.append(row("of them in both periods", lambda _: fixed(len(shared.both), 0)))
+    rows.append(row("in this period alone", lambda p: _names(shared.first if p is found.first else shared.second)))
     rows.append(row("days", lambda p: _days(p.days)))
     return rows
+
+
+def _names(monitors: Sequence[str], most: int = 12) -> str:
+    """How many monitors there are, and the names of the first of them."""
+    if not monitors:
+        return "0"
+    more = f" and {len(monitors) - most} more" if len(monitors) > most else ""
+    return f"{len(monitors)}: {', '.join(monitors[:most])}{more}"
 
 
 def _class_share(name: str, period: Period) -> str:
@@ -259,6 +313,7 @@ def _templates() -> Environment:
 def as_data(found: Evolution, said: Findings) -> dict[str, Any]:
     """Return all numbers of the comparison for programs; delays in µs, shares from 0 to 1."""
     return {
+        "level": found.first.level,
         "periods": [_period_data(period) for period in found.periods],
         "mix": {
             "distance": found.changes.mix.distance,
@@ -271,9 +326,15 @@ def as_data(found: Evolution, said: Findings) -> dict[str, Any]:
                 "first": _interval(effect.first),
                 "second": _interval(effect.second),
                 "change": _interval(effect.change),
+                "paired": None if effect.paired is None else _interval(effect.paired),
                 "reweighted": None if effect.reweighted is None else _interval(effect.reweighted),
             }
             for effect in found.changes.effects
+        },
+        "monitors": {
+            "both": list(found.changes.monitors.both),
+            "first": list(found.changes.monitors.first),
+            "second": list(found.changes.monitors.second),
         },
         "superiority": {"hops": _interval(found.changes.longer), "delay": _interval(found.changes.slower)},
         "claims": [
@@ -298,10 +359,12 @@ def _period_data(period: Period) -> dict[str, Any]:
         "name": period.name,
         "traces": period.tallies.traces(),
         "classes": period.tallies.classes(),
+        "copies": period.tallies.copies,
         "monitors": period.tallies.monitors(),
         "days": list(period.days),
         "hops": {f"{share:g}": hops.quantile(share) for share in shares},
         "delay_us": {f"{share:g}": delays.quantile(share) for share in shares} if known else None,
+        "drawing": period.drawing,
         "views": None if period.views is None else period.views.to_dicts(),
         "routes": None if period.routes is None else _routes_data(period.routes),
     }

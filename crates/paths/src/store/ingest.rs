@@ -206,7 +206,9 @@ impl Run<'_> {
             claimed.is_some()
         };
         let known = self.lake.known(&digest)?;
-        if claimed || known.is_some() {
+        let said_otherwise =
+            known.as_ref().is_some_and(|k| self.options.source.as_ref().is_some_and(|s| *s != k.source));
+        if claimed || said_otherwise || known.as_ref().is_some_and(|known| self.lake.is_whole(known)) {
             self.progress.bytes.fetch_add(bytes, Ordering::Relaxed);
             return match (known.map(|known| known.source), &self.options.source) {
                 (Some(was), Some(said)) if was != *said => Err(Wrong::File(format!(
@@ -216,7 +218,9 @@ impl Run<'_> {
                 _ => Ok(None),
             };
         }
-        let entry = Entry { format: FORMAT, digest, name: source.name.clone(), bytes, ..Entry::default() };
+        // Parts that are missing or cut are made again, under the same names.
+        let was = known.map(|known| known.source).unwrap_or_default();
+        let entry = Entry { format: FORMAT, digest, name: source.name.clone(), bytes, source: was, ..Entry::default() };
         let staging = self.lake.unfinished().join(&entry.digest);
         let written = self.write(&file, before, entry, &staging);
         // What is left there is of a file that was not finished.
@@ -283,7 +287,11 @@ impl Run<'_> {
         if stamp(file).map_err(told)? != before {
             return Err(Wrong::File("was written to while it was read; ingest it again when it is whole".to_owned()));
         }
-        entry.source = self.options.source.clone().unwrap_or_else(|| platform(format, &entry).to_owned());
+        if let Some(source) = &self.options.source {
+            entry.source.clone_from(source);
+        } else if entry.source.is_empty() {
+            entry.source = platform(format, &entry).to_owned();
+        }
         for part in &parts {
             let day = part.day.map_or_else(|| "unknown".to_owned(), |day| day.to_string());
             entry

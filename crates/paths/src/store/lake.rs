@@ -4,7 +4,7 @@ use super::refusal::Refusal;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// The format of lakes that this version writes and reads.
@@ -29,6 +29,8 @@ struct About {
 pub(super) struct Known {
     pub digest: String,
     pub source: String,
+    #[serde(default)]
+    pub parts: Vec<String>,
 }
 
 impl Lake {
@@ -108,6 +110,11 @@ impl Lake {
         }
     }
 
+    /// Whether all parts of a file are there and were written to their end.
+    pub(super) fn is_whole(&self, known: &Known) -> bool {
+        known.parts.iter().all(|part| ends_as_parquet(&self.root.join(part)).unwrap_or(false))
+    }
+
     /// Removes the Parquet files that belong to no file in the ledger.
     fn sweep(&self) -> Result<(), Refusal> {
         let unfinished = self.unfinished();
@@ -147,6 +154,15 @@ fn part_of(path: &Path) -> Option<&str> {
     let (digest, number) = path.file_name()?.to_str()?.strip_suffix(".parquet")?.split_once('-')?;
     let is_part = digest.len() == 64 && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
     is_part.then_some(digest)
+}
+
+/// Whether a file ends with Parquet's magic number, as a whole one does (Parquet's README, section "File format").
+fn ends_as_parquet(path: &Path) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    let mut end = [0; 4];
+    file.seek(SeekFrom::End(-4))?;
+    file.read_exact(&mut end)?;
+    Ok(&end == b"PAR1")
 }
 
 fn check(about: &Path) -> Result<(), Refusal> {

@@ -58,7 +58,7 @@ impl Entry {
     /// Whether each trace is in one class, in one row and of one monitor.
     pub fn adds_up(&self) -> bool {
         let Counts { traces, classes, .. } = &self.counts;
-        let classes = classes.clean + classes.incomplete + classes.toolong + classes.looped;
+        let classes = classes.clean + classes.incomplete + classes.toolong + classes.looped + classes.repeat;
         let monitors = self.monitors.values().sum::<u64>() + self.other_monitors;
         let days = self.days.values().sum::<u64>();
         [classes, self.rows, monitors, days].iter().all(|n| n == traces)

@@ -22,6 +22,7 @@ pub(super) fn class_word(class: Class) -> &'static str {
     match class {
         Class::Clean => "clean",
         Class::Loop => "loop",
+        Class::Repeat => "repeat",
         Class::TooLong => "toolong",
         Class::Incomplete => "incomplete",
     }

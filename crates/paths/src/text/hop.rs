@@ -36,12 +36,16 @@ fn time(word: &str) -> Option<u32> {
 }
 
 /// Adds the answers that stand in a line. Most tools print an address and then its times, Windows the times first.
-pub(super) fn answers(trace: &mut Trace, ttl: u8, rest: &str) {
+///
+/// # Errors
+/// What is wrong with the line, if a word of it is garbled so that an answer would be lost or given to another address.
+pub(super) fn answers(trace: &mut Trace, ttl: u8, rest: &str) -> Result<(), &'static str> {
     let mut words = rest.split_whitespace().peekable();
     let mut address = None;
     let mut waiting: Vec<(u8, u32)> = Vec::new();
     let attempts = trace.hops.iter().rev().take_while(|h| h.ttl == ttl).map(|h| h.attempt).max();
     let mut attempt = attempts.unwrap_or(0);
+    let (before, mut silent) = (trace.hops.len(), false);
     while let Some(word) = words.next() {
         let unit = words.peek().is_some_and(|next| matches!(*next, "ms" | "msec"));
         let (glued, in_one) = match word.strip_suffix("ms") {
@@ -50,6 +54,7 @@ pub(super) fn answers(trace: &mut Trace, ttl: u8, rest: &str) {
         };
         if word == "*" {
             attempt = attempt.saturating_add(1);
+            silent = true;
         } else if let Some(rtt_us) = time(glued).filter(|_| unit || in_one) {
             if unit {
                 words.next();
@@ -68,8 +73,42 @@ pub(super) fn answers(trace: &mut Trace, ttl: u8, rest: &str) {
             && let Some(last) = trace.hops.last_mut().filter(|h| h.ttl == ttl)
         {
             (last.icmp_type, last.icmp_code) = unreachable(last, mark);
+        } else if matches!(word, "ms" | "msec") {
+            return Err("a time that is no number");
+        } else if is_like_an_address(word) {
+            return Err("an address that is none");
         }
     }
+    if !waiting.is_empty() {
+        return Err("times without an address");
+    }
+    // Windows' and scamper's remarks have stars or a word of their own; a line with nothing at all was cut.
+    let told = silent || address.is_some() || trace.hops.len() > before || rest.contains("timed out");
+    if told { Ok(()) } else { Err("a hop with neither an address nor a star") }
+}
+
+/// Whether a line looks as if it belonged to a trace: it holds an address with a time.
+pub(super) fn holds_an_answer(line: &str) -> bool {
+    let mut scratch = Trace::default();
+    let _ = answers(&mut scratch, 1, line);
+    !scratch.hops.is_empty()
+}
+
+/// Whether a line that has no TTL goes on with the answers of the one before, or with remarks on them: it begins with an
+/// address, a name and its address, a star, or a word on MPLS.
+pub(super) fn goes_on(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    let bracketed = |word: &str| word.starts_with('(') && address_of(word).is_some();
+    first == "*" || address_of(first).is_some() || words.next().is_some_and(bracketed) || !holds_an_answer(line)
+}
+
+/// Four numbers with dots, groups of hexadecimal digits with colons, or what stands in round brackets.
+fn is_like_an_address(word: &str) -> bool {
+    let bare = word.trim_matches(|c| matches!(c, '(' | ')' | '[' | ']' | ','));
+    let dotted = bare.matches('.').count() == 3 && bare.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let colons = bare.matches(':').count() >= 2 && bare.bytes().all(|b| b.is_ascii_hexdigit() || b == b':');
+    dotted || colons || (word.starts_with('(') && word.ends_with(')'))
 }
 
 fn hop(address: Address, ttl: u8, attempt: u8, rtt_us: u32) -> Hop {

@@ -23,15 +23,27 @@ enum Opening {
     Mtr,
 }
 
+/// How the line begins that names the destination.
+const TO: [&str; 4] = ["traceroute to ", "traceroute6 to ", "Tracing route to ", "Tracing the route to "];
+
+/// Whether a line opens a trace but cannot be read: one that begins as it should without a destination, or one with
+/// the end of Linux's and BSD's whose beginning is another. A command that was typed is none.
+fn is_damaged_opening(line: &str) -> bool {
+    let line = line.trim_start();
+    TO.iter().any(|start| line.starts_with(start))
+        || line.starts_with("traceroute from ")
+        || line.contains(" hops max, ")
+        || line.contains(" byte packets")
+}
+
 /// Reads the line that opens a trace; none if this is not one.
 fn opening(line: &str) -> Option<Opening> {
     let line = line.trim_start();
     if line.starts_with("HOST:") && line.contains("Loss%") {
         return Some(Opening::Mtr);
     }
-    let (mut source, to) =
-        (Address::NONE, ["traceroute to ", "traceroute6 to ", "Tracing route to ", "Tracing the route to "]);
-    let rest = match to.iter().find_map(|start| line.strip_prefix(start)) {
+    let mut source = Address::NONE;
+    let rest = match TO.iter().find_map(|start| line.strip_prefix(start)) {
         Some(rest) => rest,
         // sc_warts2text tells both ends.
         None => {
@@ -58,9 +70,14 @@ pub struct Reader<R> {
     window: Window<R>,
     counts: BTreeMap<&'static str, u64>,
     /// The opening of the next trace, if it was read already.
-    next: Option<Opening>,
+    next: Option<(u64, Opening)>,
+    /// Where lines began that belong to a trace whose opening is lost, and what is wrong with them.
+    lost: Option<(u64, &'static str)>,
     ended: bool,
 }
+
+/// What is wrong with the lines behind an opening that cannot be read.
+const NO_OPENING: &str = "hops of a trace whose first line cannot be read";
 
 /// One line of the stream.
 enum Row {
@@ -72,7 +89,7 @@ enum Row {
 impl<R: Read> Reader<R> {
     /// A reader of the traces in `stream`, which is read in large pieces: there is no need to buffer it.
     pub fn new(stream: R) -> Reader<R> {
-        Reader { window: Window::new(stream), counts: BTreeMap::new(), next: None, ended: false }
+        Reader { window: Window::new(stream), counts: BTreeMap::new(), next: None, lost: None, ended: false }
     }
 
     fn row(&mut self) -> Row {
@@ -114,14 +131,17 @@ impl<R: Read> Reader<R> {
         Step::Trace
     }
 
-    /// Reads the lines of a trace up to the line that opens the next one, or the end; none if all of them were damaged.
-    fn lines(&mut self, opened: Opening, trace: &mut Trace) -> Step {
+    /// Reads the lines of a trace up to the line that opens the next one, or the end. A line that is garbled makes the
+    /// trace a damaged one.
+    fn lines(&mut self, start: u64, opened: Opening, trace: &mut Trace) -> Step {
         trace.clear();
         if let Opening::Traceroute { source, destination } = opened {
             (trace.source, trace.destination) = (source, destination);
         }
         let mut ttl = 0;
+        let mut wrong = None;
         loop {
+            let at = self.window.offset();
             let text = match self.row() {
                 Row::Text(text) => text,
                 Row::TooLong { offset, skipped } => {
@@ -130,24 +150,49 @@ impl<R: Read> Reader<R> {
                 Row::End => break,
             };
             if let Some(next) = opening(&text) {
-                self.next = Some(next);
+                self.next = Some((at, next));
+                break;
+            }
+            if is_damaged_opening(&text) {
+                self.lost = Some((at, NO_OPENING));
                 break;
             }
             match (opened, Line::of(&text)) {
+                (Opening::Traceroute { .. }, Line::Other) if hop::holds_an_answer(&text) => {
+                    wrong = wrong.or(Some("a hop without a TTL"));
+                }
                 (_, Line::Other) => {}
                 (Opening::Mtr, Line::Hop { ttl, rest }) => mtr_row(trace, ttl, rest),
                 (Opening::Mtr, Line::More(_)) => {}
                 (_, Line::Hop { ttl: of, rest }) => {
+                    if ttl > 0 && of <= ttl {
+                        if of == trace.first_ttl {
+                            // The lines of another trace, whose first line does not look like one any more.
+                            self.lost = Some((at, NO_OPENING));
+                            break;
+                        }
+                        wrong = wrong.or(Some("TTLs that do not rise"));
+                    }
                     ttl = of;
                     if trace.hop_count == 0 {
                         trace.first_ttl = ttl;
                     }
                     trace.hop_count = trace.hop_count.max(u16::from(ttl));
-                    hop::answers(trace, ttl, rest);
+                    wrong = wrong.or(hop::answers(trace, ttl, rest).err());
                 }
-                (_, Line::More(rest)) if ttl > 0 => hop::answers(trace, ttl, rest),
+                (_, Line::More(rest)) if !hop::goes_on(rest) => {
+                    wrong = wrong.or(Some("a hop whose TTL cannot be read"))
+                }
+                (_, Line::More(rest)) if ttl > 0 && hop::holds_an_answer(rest) => {
+                    wrong = wrong.or(hop::answers(trace, ttl, rest).err());
+                }
                 (_, Line::More(_)) => {}
             }
+        }
+        if let Some(what) = wrong {
+            let end = self.next.map(|(at, _)| at).or(self.lost.map(|(at, _)| at));
+            let skipped = end.unwrap_or(self.window.offset()) - start;
+            return Step::Damaged(Damage { offset: start, skipped, what: what.into() });
         }
         if opened == Opening::Mtr {
             finish(trace, None);
@@ -178,17 +223,33 @@ fn mtr_row(trace: &mut Trace, ttl: u8, rest: &str) {
     trace.hops.push(crate::Hop { address, ttl, rtt_us, ..crate::Hop::default() });
 }
 
+fn lost(at: u64, end: u64, what: &'static str) -> Damage {
+    Damage { offset: at, skipped: end - at, what: what.into() }
+}
+
 impl<R: Read> ReadTraces for Reader<R> {
     fn read_into(&mut self, trace: &mut Trace) -> Step {
         loop {
-            if let Some(opened) = self.next.take() {
-                return self.lines(opened, trace);
+            if let Some((start, opened)) = self.next.take() {
+                if let Some(damage) = self.lost.take().map(|(at, what)| lost(at, start, what)) {
+                    self.next = Some((start, opened));
+                    return Step::Damaged(damage);
+                }
+                return self.lines(start, opened, trace);
             }
             if self.ended {
-                return Step::End;
+                let end = self.window.offset();
+                return self.lost.take().map_or(Step::End, |(at, what)| Step::Damaged(lost(at, end, what)));
             }
+            let at = self.window.offset();
             match self.row() {
-                Row::Text(text) => self.next = opening(&text),
+                Row::Text(text) => {
+                    self.next = opening(&text).map(|opened| (at, opened));
+                    let orphan = || is_damaged_opening(&text) || hop::holds_an_answer(&text);
+                    if self.next.is_none() && self.lost.is_none() && orphan() {
+                        self.lost = Some((at, NO_OPENING));
+                    }
+                }
                 Row::TooLong { offset, skipped } => {
                     return Step::Damaged(Damage { offset, skipped, what: "a line that does not end".into() });
                 }

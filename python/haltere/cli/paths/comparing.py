@@ -25,13 +25,16 @@ MARKS = {
 }
 
 
-def selection(sources: list[str], first_day: str | None, last_day: str | None, family: int | None) -> Selection:
+def selection(
+    sources: list[str], first_day: str | None, last_day: str | None, family: int | None, *, repeats: bool = False
+) -> Selection:
     """Return the part of a lake that options select."""
     return Selection(
         sources=tuple(sources) or None,
         first_day=_day(first_day, "--from"),
         last_day=_day(last_day, "--to"),
         family=family,
+        repeats=repeats,
     )
 
 
@@ -76,8 +79,8 @@ def _data(rows: list[dict[str, str]], first: str, second: str) -> Table:
 
 
 def _changes(rows: list[dict[str, str]], first: str, second: str) -> Table:
-    titles = ["Measure", first, second, "change", "equal mix"]
-    return _table("What changed", titles, rows, ("label", "first", "second", "change", "reweighted"))
+    titles = ["Measure", first, second, "change", "monitors of both", "equal mix"]
+    return _table("What changed", titles, rows, ("label", "first", "second", "change", "paired", "reweighted"))
 
 
 def _table(title: str, titles: list[str], rows: list[dict[str, str]], keys: tuple[str, ...]) -> Table:

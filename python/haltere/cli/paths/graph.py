@@ -54,6 +54,13 @@ def graph(lake: Path, wanted: Wanted, *, draws: int, out: Path | None) -> None:
     if out is not None:
         pl.concat(kept).write_parquet(out)
     _print(lake.name, described, located=locate is not None)
+    made_of = {draw["graph"]["traces"] for draw in described}
+    if draws > 1 and max(made_of) < wanted.traces:
+        show.err().print(
+            f"The lake has {max(made_of):,} clean traces, fewer than --traces: all draws are of the same traces and "
+            "differ in the pairs alone.",
+            soft_wrap=True,
+        )
 
 
 def _nth(advance: _Progress, draw: int, draws: int) -> _Progress:

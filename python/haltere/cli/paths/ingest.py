@@ -16,8 +16,8 @@ from haltere import paths as store
 from haltere.cli import show
 from haltere.errors import HaltereError
 
-CLASSES = ("clean", "incomplete", "toolong", "loop")
-TITLES = ("traces", "clean", "incomplete", "too long", "loop", "other records", "damaged records")
+CLASSES = ("clean", "incomplete", "toolong", "repeat", "loop")
+TITLES = ("traces", "clean", "incomplete", "too long", "repeat", "loop", "other records", "damaged records")
 
 
 def ingest(paths: Sequence[str], lake: Path, *, source: str | None, threads: int | None, as_json: bool) -> None:
@@ -84,7 +84,7 @@ def _table(*titles: str) -> Table:
 
 
 def _numbers(entries: list[dict[str, Any]]) -> list[str]:
-    classes = [sum(entry["classes"][name] for entry in entries) for name in CLASSES]
+    classes = [sum(entry["classes"].get(name, 0) for entry in entries) for name in CLASSES]
     traces, other, damaged = (sum(entry[name] for entry in entries) for name in ("traces", "other_records", "damaged"))
     return [f"{number:,}" for number in (traces, *classes, other, damaged)]
 
@@ -99,7 +99,7 @@ def _troubles(file: dict[str, Any]) -> list[str]:
 
 
 def lake(lake: Path, *, as_json: bool) -> None:
-    """Print what a lake holds; exit code 1 if some of its files are missing."""
+    """Print what a lake holds; exit code 1 if some of its files are missing or damaged."""
     held = store.describe(lake)
     if as_json:
         print(json.dumps(held, indent=1))
@@ -118,7 +118,11 @@ def lake(lake: Path, *, as_json: bool) -> None:
             show.out().print(f"{stored / 1e6:,.1f} MB, {stored / traces:.0f} bytes a trace")
         for part in held["missing"]:
             show.err().print(escape(f"{lake / part}: is missing"), soft_wrap=True)
-    if held["missing"]:
+        for part in held["damaged"]:
+            show.err().print(escape(f"{lake / part}: is damaged: its end is missing"), soft_wrap=True)
+        if held["missing"] or held["damaged"]:
+            show.err().print("Ingesting the same files of traceroutes again makes these parts anew.", soft_wrap=True)
+    if held["missing"] or held["damaged"]:
         sys.exit(1)
 
 

@@ -1,0 +1,116 @@
+"""`haltere paths nodes` and `haltere paths links`: what a lake's traces show of a network, and what came and went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+from rich.markup import escape
+
+from haltere.cli import show
+from haltere.errors import InputError
+from haltere.paths.graph import COLUMNS, Gaps
+from haltere.paths.lake import Lake, Selection
+from haltere.paths.levels import LevelName, label_of, read_exchanges
+from haltere.paths.topology import Topology, adjusted, changes, check_out, estimated, topology, write
+
+SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The options of the commands."""
+
+    traces: int
+    seed: int
+    gaps: Gaps
+    level: LevelName
+    monitors: Literal["both", "all"]
+    pfx2as: Path | None
+    aliases: Path | None
+    ixp: Path | None
+
+
+def list_them(
+    what: Literal["nodes", "links"], lake: Path, wanted: Wanted, *, against: Path | None, out: Path | None
+) -> None:
+    """Print the nodes or links that most traces show, or what came and went; write all of them if `out` is given."""
+    check_out(out)
+    if against is not None and out is not None and out.suffix == ".graphml":
+        right = "a .csv or .parquet file; without --against, the topology of one lake"
+        raise InputError("changes are no graph", field="--out", given=str(out), right=right)
+    if against is None:
+        one = _of(Lake(lake), wanted)
+        table = one.nodes if what == "nodes" else one.links
+        found = table.sort("traces", descending=True, maintain_order=True)
+        title = f"{lake.name}: {table.height:,} {what} in {one.traces:,} clean traces"
+        _say(found.head(SHOWN), f"{title}; at least {estimated(table['traces']):,.0f} by Chao's estimate")
+        if out is not None:
+            write(out, table, one)
+        return
+    lakes = _lakes(lake, against, wanted)
+    one, other = (_of(each, wanted) for each in lakes)
+    found = changes(one, other, what)
+    found = found.with_columns(adjusted(found["p"]))
+    counts = dict(found.group_by("became").len().iter_rows())
+    surely = dict(found.filter(pl.col("p_holm") < 0.05).group_by("became").len().iter_rows())
+    said = [f"{counts.get('stayed', 0):,} stayed"]
+    said += [f"{counts.get(how, 0):,} {how} ({surely.get(how, 0):,} of them surely)" for how in ("went", "came")]
+    _say(
+        found.filter(pl.col("became") != "stayed").head(SHOWN),
+        f"{lake.name} to {against.name}: {what}: {', '.join(said)}",
+    )
+    for period, name in ((one, lake.name), (other, against.name)):
+        seen = (period.nodes if what == "nodes" else period.links)["traces"]
+        text = f"{name}: {len(seen):,} seen in {period.traces:,} traces, at least {estimated(seen):,.0f} there"
+        show.out().print(escape(text), soft_wrap=True)
+    if out is not None:
+        write(out, found, other)
+
+
+def _lakes(first: Path, second: Path, wanted: Wanted) -> tuple[Lake, Lake]:
+    """Both lakes; of the monitors of both alone, as what only a lost monitor had seen has not gone."""
+    lakes = Lake(first), Lake(second)
+    if wanted.monitors == "all":
+        return lakes
+    names = [set(one.scan("monitor").unique().collect(engine="streaming")["monitor"]) for one in lakes]
+    shared = tuple(sorted(names[0] & names[1]))
+    if not shared:
+        raise InputError(
+            "the lakes have no monitor in common, so that what one alone shows says nothing of the network",
+            field="--monitors",
+            given="both",
+            right="lakes with monitors in common, or --monitors all",
+        )
+    said = "1 monitor" if len(shared) == 1 else f"{len(shared)} monitors"
+    more = ", ".join(shared[:12]) + (", …" if len(shared) > 12 else "")
+    show.out().print(escape(f"by the {said} of both lakes: {more}"), soft_wrap=True)
+    return Lake(first, Selection(monitors=shared)), Lake(second, Selection(monitors=shared))
+
+
+def _of(lake: Lake, wanted: Wanted) -> Topology:
+    label = label_of(wanted.level, wanted.aliases if wanted.level == "router" else wanted.pfx2as)
+    exchanges = None if wanted.ixp is None else read_exchanges(wanted.ixp)
+    rows = lake.sample(wanted.traces, wanted.seed, columns=list(COLUMNS))
+    return topology(rows, label=label, exchanges=exchanges, gaps=wanted.gaps)
+
+
+def _say(rows: pl.DataFrame, title: str) -> None:
+    table = show.table(title=escape(title))
+    for name, dtype in rows.schema.items():
+        table.add_column(name, justify="right" if dtype.is_numeric() else "left", overflow="fold")
+    for row in rows.iter_rows():
+        table.add_row(*(_cell(value) for value in row))
+    show.out().print(table)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return (
+        f"{value:,}" if isinstance(value, int) else f"{value:.2g}" if isinstance(value, float) else escape(str(value))
+    )

@@ -1,0 +1,217 @@
+"""Nodes and links as output, at the levels of addresses, prefixes, routers and autonomous systems."""
+
+from __future__ import annotations
+
+import gzip
+import ipaddress
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import polars as pl
+import pytest
+from scipy import stats as reference
+
+import lakes
+from conftest import Haltere
+from haltere.errors import InputError
+from haltere.paths.graph import COLUMNS, partial_view, routes
+from haltere.paths.lake import Lake
+from haltere.paths.levels import Prefixes, label_of, read_aliases, read_exchanges, read_pfx2as, relabelled
+from haltere.paths.topology import Topology, adjusted, changes, estimated, graphml, topology
+
+
+def packed(text: str) -> bytes:
+    return ipaddress.ip_address(text).packed
+
+
+def trace(source: str | None, *answers: tuple[int, str, int]) -> dict[str, Any]:
+    return {
+        "src": None if source is None else packed(source),
+        "hop_ttl": [ttl for ttl, _, _ in answers],
+        "hop_addr": [packed(address) for _, address, _ in answers],
+        "hop_rtt_us": [rtt for _, _, rtt in answers],
+    }
+
+
+def frame(*rows: dict[str, Any]) -> pl.DataFrame:
+    return pl.DataFrame(list(rows), schema=COLUMNS)
+
+
+PFX2AS = "# a remark\n10.0.0.0\t8\t1\n10.1.0.0\t16\t2\n10.2.0.0\t16\t3_4\n10.3.0.0\t16\t5,6\n2001:db8::\t32\t7\n"
+
+
+@pytest.fixture
+def pfx2as(tmp_path: Path) -> Path:
+    path = tmp_path / "pfx2as.gz"
+    path.write_bytes(gzip.compress(PFX2AS.encode()))
+    return path
+
+
+def test_the_longest_prefix_counts(pfx2as: Path) -> None:
+    label = read_pfx2as(pfx2as)
+    found = {
+        a: label(packed(a)) for a in ("10.9.9.9", "10.1.255.1", "10.2.0.0", "10.3.0.1", "192.0.2.1", "2001:db8::9")
+    }
+    assert list(found.values()) == ["AS1", "AS2", "AS3_4", "AS5,6", None, "AS7"]
+    assert label(b"") is None
+
+
+def test_prefixes_are_looked_up_as_a_plain_search_does() -> None:
+    label, every = Prefixes(), []
+    for i in range(300):
+        length = 8 + i % 25
+        network = ipaddress.ip_network(((i * 2654435761) % 2**32, length), strict=False)
+        every.append((network, f"AS{i}"))
+        label.add(network, f"AS{i}")
+    for i in range(2000):
+        address = ipaddress.ip_address((i * 40503 * 65537 + 12345) % 2**32)
+        holding = [(n.prefixlen, at, name) for at, (n, name) in enumerate(every) if address in n]
+        assert label(address.packed) == (max(holding)[2] if holding else None)
+
+
+def test_a_path_of_addresses_becomes_one_of_ases(pfx2as: Path) -> None:
+    label = read_pfx2as(pfx2as)
+    rows = frame(
+        trace("10.0.0.1", (1, "10.0.0.2", 10), (2, "10.1.0.1", 20), (3, "10.1.0.2", 30), (4, "10.2.0.1", 40)),
+        trace("10.0.0.1", (1, "10.1.0.1", 20), (3, "10.1.0.2", 30), (5, "10.2.0.1", 40)),
+        trace("10.0.0.1", (1, "192.0.2.1", 20), (2, "10.1.0.2", 30), (2, "10.2.0.9", 31)),
+        trace(None, (1, "10.1.0.1", 20), (2, "10.0.0.1", 30), (3, "10.1.0.1", 40)),
+        trace(None),
+    )
+    found = relabelled(rows, label)
+    assert found["src"].to_list() == [b"AS1", b"AS1", b"AS1", None, None]
+    assert found["hop_addr"].to_list() == [
+        [b"AS2", b"AS3_4"],
+        [b"AS2", b"AS3_4"],
+        [b"AS2"],
+        [b"AS2", b"AS1", b"AS2"],
+        [],
+    ]
+    # A silent TTL within an AS is none between ASes; one between them is a gap.
+    assert found["hop_ttl"].to_list() == [[1, 2], [1, 3], [2], [1, 2, 3], []]
+    assert found["hop_rtt_us"].to_list()[0] == [20, 40]
+    spanned, cut = (topology(rows, label=label, gaps=gaps) for gaps in ("span", "cut"))
+    assert spanned.links.select("a", "b", "hops", "traces").rows() == [("AS1", "AS2", 1, 4), ("AS2", "AS3_4", 1, 2)]
+    assert cut.links.select("a", "b", "traces").rows() == [("AS1", "AS2", 3), ("AS2", "AS3_4", 1)]
+    assert dict(spanned.nodes.select("node", "traces").iter_rows()) == {"AS1": 4, "AS2": 4, "AS3_4": 2}
+
+
+def test_addresses_of_exchanges_are_left_out(pfx2as: Path, tmp_path: Path) -> None:
+    (tmp_path / "ixp").write_text("10.3.0.0/16 Some Exchange\n")
+    as_json = {"data": [{"prefix": "10.3.0.0/16", "ixlan_id": 26}]}
+    (tmp_path / "ixpfx.json").write_text(json.dumps(as_json))
+    rows = frame(trace("10.0.0.1", (1, "10.1.0.1", 1), (2, "10.3.0.7", 2), (3, "10.2.0.1", 3)))
+    label = read_pfx2as(pfx2as)
+    for name, expected in (("ixp", "Some Exchange"), ("ixpfx.json", "IXP LAN 26")):
+        exchanges = read_exchanges(tmp_path / name)
+        assert exchanges(packed("10.3.1.1")) == expected
+        found = topology(rows, label=label, exchanges=exchanges, gaps="cut")
+        assert found.links.select("a", "b", "hops").rows() == [("AS1", "AS2", 1), ("AS2", "AS3_4", 1)]
+    assert topology(rows, label=label).nodes["node"].to_list() == ["AS1", "AS2", "AS3_4", "AS5,6"]
+
+
+def test_alias_sets_make_routers(tmp_path: Path) -> None:
+    (tmp_path / "midar.nodes").write_text("# ITDK\nnode N1:  10.0.0.2 10.1.0.1\nnode N2:  2001:db8::1\n")
+    assert read_aliases(tmp_path / "midar.nodes")[packed("2001:db8::1")] == "N2"
+    rows = frame(
+        trace("10.0.0.1", (1, "10.0.0.2", 10), (2, "10.9.0.1", 20)), trace(None, (1, "10.1.0.1", 1), (2, "10.9.0.1", 2))
+    )
+    found = topology(rows, label=label_of("router", tmp_path / "midar.nodes"))
+    assert found.links.select("a", "b", "traces").rows() == [("10.0.0.1", "N1", 1), ("10.9.0.1", "N1", 2)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("as", "10.0.0.0\t8\t1\n10.0.0.0\t33\t1\n", 2),
+        ("as", "10.0.0.0\t8\tx\n", 1),
+        ("router", "node N1: 10.0.0.300\n", 1),
+    ],
+)
+def test_what_is_none_of_the_form_is_named(tmp_path: Path, name: Any, text: str, line: int) -> None:
+    (tmp_path / "bad").write_text(text)
+    with pytest.raises(InputError, match=rf"bad:{line}: is not of the form"):
+        label_of(name, tmp_path / "bad")
+    with pytest.raises(InputError, match="--aliases" if name == "router" else "--pfx2as"):
+        label_of(name, None)
+
+
+def test_tables_are_the_partial_views(tmp_path: Path) -> None:
+    rows = pl.DataFrame([r for r in lakes.traces(300, 4) if r["class"] == "clean"], schema=lakes.SCHEMA)
+    found = topology(rows)
+    passed = Counter(a for row in rows.iter_rows(named=True) for a in {row["src"], *row["hop_addr"]})
+    assert {packed(node): n for node, n in found.nodes.select("node", "traces").iter_rows()} == passed
+    graph = nx.parse_graphml(graphml(found))
+    assert dict(graph.degree()) == dict(found.nodes.select("node", "degree").iter_rows())
+    assert {frozenset(e) for e in graph.edges} == {frozenset(e) for e in found.links.select("a", "b").iter_rows()}
+    edge = found.links.row(0, named=True)
+    assert graph.edges[edge["a"], edge["b"]]["traces"] == edge["traces"]
+    assert sum(data["monitor"] for _, data in graph.nodes(data=True)) == 2
+
+
+def links(traces: int, seen: dict[tuple[str, str], int]) -> Topology:
+    table = pl.DataFrame(
+        [(*ends, n) for ends, n in seen.items()],
+        schema={"a": pl.String, "b": pl.String, "traces": pl.UInt32},
+        orient="row",
+    )
+    return Topology(pl.DataFrame(), table, traces)
+
+
+def test_what_is_unseen_need_not_be_gone() -> None:
+    first = links(100, {("a", "b"): 90, ("a", "c"): 1, ("a", "d"): 5})
+    second = links(300, {("a", "b"): 3, ("a", "e"): 20})
+    found = {row["b"]: row for row in changes(first, second).iter_rows(named=True)}
+    assert {b: row["became"] for b, row in found.items()} == {"b": "stayed", "c": "went", "d": "went", "e": "came"}
+    assert found["b"]["p"] is None
+    for b, n, share in (("c", 1, 0.25), ("d", 5, 0.25), ("e", 20, 0.75)):
+        assert found[b]["p"] == pytest.approx(reference.binomtest(n, n, share, "greater").pvalue)
+    p = pl.Series([0.01, None, 0.04, 0.03])
+    assert adjusted(p).to_list() == [pytest.approx(0.03), None, pytest.approx(0.06), pytest.approx(0.06)]
+
+
+def test_the_estimate_is_chaos() -> None:
+    assert estimated(pl.Series([1, 1, 1, 2, 5])) == pytest.approx(5 + 3 * 2 / (2 * 2))
+    assert estimated(pl.Series([4, 5])) == 2
+
+
+def test_paths_of_ases_are_measured_like_others(pfx2as: Path) -> None:
+    rows = frame(*[trace("10.0.0.1", (1, "10.0.0.2", 10), (2, f"10.{n}.0.1", 20), (3, "10.3.0.1", 30)) for n in (1, 2)])
+    view = partial_view(relabelled(rows, read_pfx2as(pfx2as)))
+    found = routes(view, sources=3, destinations=3, k=2, seed=1)
+    assert found.filter(k=1)["hops"].max() == 2
+
+
+def test_commands_list_and_write(tmp_path: Path, haltere: Haltere) -> None:
+    for year, seed, monitors in (("2006", 1, "ab"), ("2011", 2, "bc")):
+        lakes.write(tmp_path / year, {("ark", "2011-03-01", "x"): lakes.traces(400, seed, monitors=monitors)})
+    done = haltere("paths", "links", str(tmp_path / "2006"), "--out", str(tmp_path / "l.csv"))
+    assert done.returncode == 0, done.stderr
+    whole = topology(Lake(tmp_path / "2006").sample(1000, 1))
+    assert pl.read_csv(tmp_path / "l.csv").select("a", "b").rows() == whole.links.select("a", "b").rows()
+    (tmp_path / "as").write_text("10.0.0.0 8 1\n192.0.2.0 24 2\n")
+    level = ("--level", "as", "--pfx2as", str(tmp_path / "as"))
+    done = haltere("paths", "nodes", str(tmp_path / "2006"), *level, "--out", str(tmp_path / "n.graphml"))
+    assert done.returncode == 0, done.stderr
+    assert sorted(nx.read_graphml(tmp_path / "n.graphml").edges) == [("AS1", "AS2")]
+    both = (str(tmp_path / "2006"), "--against", str(tmp_path / "2011"))
+    done = haltere("paths", "links", *both, "--out", str(tmp_path / "c.parquet"))
+    assert done.returncode == 0, done.stderr
+    assert "by the 1 monitor of both lakes: b" in done.stdout
+    ours = topology(Lake(tmp_path / "2006").sample(1000, 1).filter(pl.col("monitor") == "b"))
+    found = pl.read_parquet(tmp_path / "c.parquet")
+    assert found["traces_first"].sum() == ours.links["traces"].sum()
+    for wrong, told in (
+        (("--out", "x.txt"), ".graphml"),
+        (("--level", "as"), "--pfx2as"),
+        (("--out", "x.graphml"), "no graph"),
+    ):
+        refused = haltere("paths", "links", *both, *wrong)
+        assert refused.returncode != 0
+        assert told in refused.stderr
+    lakes.write(tmp_path / "2012", {("ark", "2012-03-01", "x"): lakes.traces(50, 3, monitors="z")})
+    refused = haltere("paths", "links", str(tmp_path / "2006"), "--against", str(tmp_path / "2012"))
+    assert "--monitors all" in refused.stderr
