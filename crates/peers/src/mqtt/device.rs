@@ -185,7 +185,8 @@ impl Device {
         while let Some(event) = self.client.poll_event() {
             match (event, &mut self.role) {
                 (Event::Connected { .. }, Role::Publisher(publisher)) => {
-                    if !std::mem::replace(&mut publisher.connected, true) {
+                    let first = !std::mem::replace(&mut publisher.connected, true);
+                    if first {
                         self.shared.ledger.borrow_mut().connected(now.since(self.since));
                         publisher.origin.get_or_insert(now);
                         publisher.publish(&mut self.client, self.shared.spec.qos(), &self.shared, now);
@@ -193,7 +194,7 @@ impl Device {
                 }
                 (Event::Connected { session_present: false }, Role::Subscriber(wanted)) => {
                     // It has just connected, and its filter is allowed.
-                    let _ = self.client.subscribe(&[wanted.clone()], now);
+                    let _ = self.client.subscribe(std::slice::from_ref(wanted), now);
                 }
                 (Event::Message(message), Role::Subscriber(_)) => {
                     self.shared.ledger.borrow_mut().deliver(&message.payload, now);

@@ -241,8 +241,19 @@ pub(crate) fn build(
                 radio: None,
             };
             let (broker, connection) = (Remote { address, port }, i as u32);
-            let publishers =
-                Clients { node: client, at: server, kit, broker, connection, start, paths, backups, class, moves, radio };
+            let publishers = Clients {
+                node: client,
+                at: server,
+                kit,
+                broker,
+                connection,
+                start,
+                paths,
+                backups,
+                class,
+                moves,
+                radio,
+            };
             let dice = streams.named(&format!("flow {i}/messages"));
             spawns.extend(brokers.flow((i as u32, mqtt), [subscriber, publishers], &dice).map_err(wrong)?);
             continue;

@@ -12,12 +12,15 @@ use crate::contents::Contents;
 use crate::network::Between;
 use crate::radio::RadioModel;
 use crate::scenario::{
-    Arrival, BridgeSpec, BridgeWay, BrokerSpec, Discard, Forwarding, Mqtt, MqttStreams, MqttVersion, Quantity, Scenario, Session,
+    Arrival, BridgeSpec, BridgeWay, BrokerSpec, Discard, Forwarding, Mqtt, MqttStreams, MqttVersion, Quantity,
+    Scenario, Session,
 };
 use crate::tls::Flights;
 use crate::world::{Move, Port, Remote, Spawn, Transports};
 use haltere_mqtt::client::Batch;
-use haltere_mqtt::{BridgeTopic, BrokerConfig, ClientConfig, Direction, DropPolicy, Forward, Limit, QoS, Streams, Version};
+use haltere_mqtt::{
+    BridgeTopic, BrokerConfig, ClientConfig, Direction, DropPolicy, Forward, Limit, QoS, Streams, Version,
+};
 use haltere_net::rng::Stream;
 use haltere_net::topology::{NodeId, Topology};
 use haltere_net::{Address, ConnectionId, Span, Time};
@@ -261,10 +264,7 @@ pub(crate) fn broker_config(spec: Option<&BrokerSpec>) -> BrokerConfig {
 }
 
 /// What all clients have: those of flows and those of bridges. `quic` says whether the transport has more than one stream.
-fn common(
-    (version, session, keep_alive): (MqttVersion, Session, Option<Quantity<Span>>),
-    quic: bool,
-) -> ClientConfig {
+fn common((version, session, keep_alive): (MqttVersion, Session, Option<Quantity<Span>>), quic: bool) -> ClientConfig {
     let default = if quic { QUIC_KEEP_ALIVE } else { KEEP_ALIVE };
     ClientConfig {
         version: if version == MqttVersion::V311 { Version::V311 } else { Version::V5 },

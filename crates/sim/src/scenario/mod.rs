@@ -27,8 +27,8 @@ pub use link::{
 pub use load::{Load, LoadKind, Periods, Ways};
 pub use measured::{Measured, Origin, Shape, Share};
 pub use mqtt::{
-    Arrival, Batching, BridgeSpec, BridgeTopicSpec, BridgeWay, BrokerSpec, Discard, Forwarding, Mqtt, MqttStreams, MqttVersion,
-    PUBLISHERS_START, Session,
+    Arrival, Batching, BridgeSpec, BridgeTopicSpec, BridgeWay, BrokerSpec, Discard, Forwarding, Mqtt, MqttStreams,
+    MqttVersion, PUBLISHERS_START, Session,
 };
 pub use place::{Pairs, Side};
 pub use presets::{Preset, Setting};
