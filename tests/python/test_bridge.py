@@ -399,7 +399,7 @@ def test_a_lake_can_stand_in_a_scenario(lake: Path, tmp_path: Path) -> None:
 def test_a_damaged_lake_is_refused(lake: Path) -> None:
     (part, *_) = lake.glob("traces/*/*/a.parquet")
     part.write_bytes(part.read_bytes()[:-20])
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="is damaged: its end is missing"):
         summary.from_lake(lake)
 
 

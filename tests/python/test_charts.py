@@ -164,8 +164,8 @@ def test_violins_and_boxes_of_python_are_those_of_the_file(results: Results) -> 
 def test_one_run_over_time_shows_any_series(results: Results, tmp_path: Path) -> None:
     where = {"transport": "tcp", "rate": "5Mbit/s", "loss": "2%"}
     drawn = figures.over_time(results, where=where, show=["cwnd", "rtt"], until="1s")
-    assert [plot.y.label for plot in drawn.figure.plots] == ["cwnd (B)", "rtt (s)"]
-    assert max(y for _, y in drawn.figure.plots[0].lines[0].points) >= 10 * 1448
+    assert [plot.y.label for plot in drawn.figure.plots] == ["congestion window (kB)", "rtt (s)"]
+    assert max(y for _, y in drawn.figure.plots[0].lines[0].points) >= 14.48
     assert all(file.exists() for file in drawn.save(tmp_path / "t"))
     with pytest.raises(InputError, match="records no series speed"):
         figures.over_time(results, where=where, show=["speed"], until="1s")

@@ -22,7 +22,7 @@ def build(out: Path) -> int:
     strict = ["-W", "--keep-going", "-q", "-E"]
     places = ["-c", str(Path(__file__).parent), "-D", f"html_extra_path={source / 'extra'}"]
     shutil.rmtree(out, ignore_errors=True)
-    code = sphinx(["-b", "html", *strict, *places, str(source), str(out)])
+    code = int(sphinx(["-b", "html", *strict, *places, str(source), str(out)]))
     if code:
         return code
     problems = broken(out)

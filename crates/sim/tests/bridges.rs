@@ -47,7 +47,8 @@ fn a_message_takes_the_time_of_each_step() {
                 let row = row(&scenario(contender, about, json!({ "version": version })));
                 assert_eq!(row["messages_delivered"], 20, "{row}");
                 assert_eq!(row["messages_duplicated"], 0, "{row}");
-                let took = number(&row, "delivery_p50_s");
+                // A broker passes a message of QoS 2 on a round trip after it came.
+                let took = number(&row, "delivery_p50_s") - if qos == 2 { 0.090 } else { 0.0 };
                 assert!((0.055..0.060).contains(&took), "{contender} {version} {qos}: {took}");
             }
         }
@@ -68,7 +69,8 @@ fn messages_come_over_bridges_either_way_and_over_several() {
         chain["brokers"].as_array_mut().unwrap().push(json!({ "node": "cloud", "queue": 5 }));
         let row = row(&chain);
         assert_eq!((&row["messages_delivered"], &row["messages_duplicated"]), (&json!(20), &json!(0)), "{row}");
-        let took = number(&row, "delivery_p50_s");
+        // Two brokers get the message as servers, and pass QoS 2 on a round trip later; the third fetches it as a client.
+        let took = number(&row, "delivery_p50_s") - if qos == 2 { 0.090 } else { 0.0 };
         assert!((0.080..0.086).contains(&took), "QoS {qos}: {took}");
     }
 }

@@ -359,3 +359,14 @@ fn the_ends_of_all_ranges_alone_and_in_pairs_leave_connections_sound() {
     }
     assert!(runs > 2000, "only {runs} scenarios could be run");
 }
+
+/// RFC 7323 allows windows of up to 65 535 · 2^14 bytes.
+#[test]
+fn the_largest_receive_window_lets_data_through() {
+    for switches in ["+receive-window=1073741824B", "+max-receive-window=1073741824B"] {
+        let link = json!({ "kind": "point-to-point", "link": { "rate": "20Mbit/s", "delay": "30ms" } });
+        let flow = json!({ "contender": format!("tcp/cubic{switches}"), "size": "1MB" });
+        let given = json!({ "topology": link, "flows": [flow] });
+        assert_eq!(common::result(&given).error, None, "{given}");
+    }
+}

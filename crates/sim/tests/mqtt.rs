@@ -54,7 +54,8 @@ fn messages_arrive_after_half_a_round_trip_over_every_transport() {
             assert_eq!(row["messages_delivered"], 20, "{contender}: {row}");
             assert_eq!(row["messages_duplicated"], 0);
             for name in ["delivery_p50_s", "delivery_max_s"] {
-                let took = number(&row, name);
+                // The broker passes a message of QoS 2 on a round trip after it came.
+                let took = number(&row, name) - if qos == 2 { 0.1 } else { 0.0 };
                 assert!((0.050..0.055).contains(&took), "{contender} {qos} {name}: {took}");
             }
             let handshake = number(&row, "handshake_s");
@@ -291,17 +292,19 @@ fn a_publisher_goes_on_from_another_network() {
             if qos > 0 {
                 assert_eq!(row["messages_delivered"], 300, "{case}");
             }
+            // A message of QoS 2 takes a round trip more, of the second network for most of the time.
+            let release = if qos == 2 { 0.08 } else { 0.0 };
             if contender == "tcp/cubic" {
                 // Connecting takes three round trips of the second network, 80 ms each, and the message half of one. The first
                 // that waits is published within 100 ms after the loss.
                 let most = 0.5 + 3.0 * 0.08 + 0.04;
-                assert!((most - 0.1..most + 0.01).contains(&number(&row, "delivery_max_s")), "{case}");
+                assert!((most - 0.1..most + release + 0.01).contains(&number(&row, "delivery_max_s")), "{case}");
             } else if contender == "quic/cubic" {
                 // Three packets of its probe timeout, or a probe of the new network and its answer.
-                assert!(number(&row, "delivery_max_s") < 0.2, "{case}");
+                assert!(number(&row, "delivery_max_s") < release + 0.2, "{case}");
             }
             // Messages arrive at the end as at the beginning.
-            assert!(number(&row, "delivery_p50_s") < 0.05, "{case}");
+            assert!(number(&row, "delivery_p50_s") < release + 0.05, "{case}");
         }
     }
 }

@@ -20,11 +20,13 @@ pub fn result(value: &Value) -> RunResult {
 }
 
 /// The words with which a run may report a hopeless path.
-const HONEST: [&str; 4] = [
+const HONEST: [&str; 6] = [
     "the handshake was given up after too many retransmissions",
     "retransmission was given up after too many timeouts",
     "nothing was heard from the peer for the idle timeout",
     "not finished after",
+    "none was connected in time",
+    "messages was delivered",
 ];
 
 /// Checks what holds of every result, whatever the scenario. Returns the first violation in words.
@@ -43,7 +45,7 @@ pub fn flaw(value: &Value, result: &RunResult) -> Option<String> {
     }
     let limit = value["duration"].is_string();
     for (flow, spec) in result.flows.iter().zip(value["flows"].as_array().into_iter().flatten()) {
-        let whole = flow.completion_s.is_some() && (spec["size"].is_string() || spec["page"].is_object());
+        let whole = flow.completion_s.is_some() && ["size", "page", "mqtt"].iter().any(|what| !spec[what].is_null());
         let size = spec["size"].as_str().and_then(|s| s.strip_suffix('B')).and_then(|s| s.parse::<u64>().ok());
         flaws.push(claim(!whole || size.is_none_or(|s| s == flow.bytes), "a finished flow has another size"));
         flaws.push(claim(limit || flow.status == "failed" || whole, "an unfinished flow is ok"));

@@ -5,12 +5,11 @@
 
 use super::connection::{Connection, State};
 use super::segment::{Kind, Segment};
+use super::window::MOST_WINDOW;
 use crate::endpoint::Role;
 
 /// The end of all positions: more than any run reaches, and far below the largest value of the type.
 const MOST_POSITION: u64 = 1 << 62;
-/// The largest window that can be advertised (RFC 7323 section 2.3).
-const MOST_WINDOW: u64 = 65_535 << 14;
 
 impl Connection {
     /// Whether a segment that arrived in a packet of `len` bytes is acceptable.

@@ -4,6 +4,9 @@ use super::config::{Config, WINDOW_SHARE};
 use super::ticks::timestamp;
 use haltere_net::Time;
 
+/// The largest window that can be advertised (RFC 7323 section 2.3).
+pub(super) const MOST_WINDOW: u64 = 65_535 << 14;
+
 /// Dynamic right-sizing of the receive window, as Linux does it.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
@@ -23,25 +26,23 @@ pub(crate) struct Window {
 
 impl Window {
     pub fn new(config: &Config) -> Window {
-        let max = config.max_receive_window.max(config.initial_receive_window);
+        let space = config.initial_receive_window.min(MOST_WINDOW);
+        let max = config.max_receive_window.clamp(space, MOST_WINDOW);
         let mut scale = 0;
         while max >> scale > 65_535 && scale < 14 {
             scale += 1;
         }
         Window {
-            space: config.initial_receive_window,
-            clamp: (config.initial_receive_window / 128)
-                .saturating_mul(WINDOW_SHARE)
-                .min(max)
-                .max(config.initial_receive_window),
-            max: max.min(65_535 << 14),
+            space,
+            clamp: (space / 128).saturating_mul(WINDOW_SHARE).min(max).max(space),
+            max,
             scale,
             edge: 0,
             rtt8: 0,
             last_echo: 0,
             since: Time::ZERO,
             from: 0,
-            measured: config.initial_receive_window.min(10 * config.mss()),
+            measured: space.min(10 * config.mss()),
         }
     }
 
