@@ -50,7 +50,7 @@ _ALL = (
         1.0,
         "lower",
         "Time from the client's connect to the last byte of the object read by the client, handshakes included; the "
-        "study's total transmission time.",
+        "same as the total transmission time.",
     ),
     Metric(
         "throughput",
