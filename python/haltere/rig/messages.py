@@ -213,12 +213,7 @@ def _broker(rig: Rig, flows: list[Flow], scratch: Path) -> Iterator[None]:
     )
     broker = Broker(tuple(listeners), dict(first.mqtt.limits), nagle=first.switches.get("nagle") == "on")
     with inside(rig.nodes[first.server].fd):
-        process = Process(program.broker(place, broker), folder, "broker")
-        try:
-            process.wait_ready()
-        except BaseException:
-            process.end()
-            raise
+        process = Process.ready(program.broker(place, broker), folder, "broker")
     try:
         yield
     finally:

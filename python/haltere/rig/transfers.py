@@ -220,13 +220,7 @@ def _server(rig: Rig, flow: Flow, program: Program, at: Place) -> Iterator[None]
             namespaces.set_route(rig, route, congestion=congestion, metrics=metrics)
     with inside(rig.nodes[flow.server].fd):
         command = program.server(at)
-        process = Process(command, at.folder, "server") if command is not None else None
-        if process is not None:
-            try:
-                process.wait_ready()
-            except BaseException:
-                process.end()
-                raise
+        process = Process.ready(command, at.folder, "server") if command is not None else None
     try:
         yield
     finally:

@@ -44,6 +44,21 @@ class Process:
         """The process's id."""
         return self._child.pid
 
+    @classmethod
+    def ready(cls, command: Command, folder: Path, name: str) -> Process:
+        """Start a server and wait until its port is open; it is ended if that fails.
+
+        Raises:
+            ProgramError: if it cannot be started, or does not open its port.
+        """
+        process = cls(command, folder, name)
+        try:
+            process.wait_ready()
+        except BaseException:
+            process.end()
+            raise
+        return process
+
     def wait_ready(self, timeout_s: float = 30) -> None:
         """Wait until the server's port is open, in the calling thread's namespace.
 
@@ -171,9 +186,8 @@ def serving(program: Program, at: Place) -> Iterator[Process | None]:
     if command is None:
         yield None
         return
-    process = Process(command, at.folder, "server")
+    process = Process.ready(command, at.folder, "server")
     try:
-        process.wait_ready()
         yield process
     finally:
         process.end()
