@@ -18,13 +18,12 @@ from typing import Literal
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import special
 
 from haltere.errors import InputError, as_written
 from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.tables import Tables, margins
 from haltere.results import Results
-from haltere.stats import holm
+from haltere.stats import holm, paired_p, welch_p
 
 Standing = Literal["same", "real", "not shown", "undecided"]
 """The values are the same; their mean differs beyond chance; that is not shown; too few replications to tell."""
@@ -201,26 +200,6 @@ def _standing(change: Change, p: float | None) -> Standing:
     if p is None or change.standing == "undecided":
         return change.standing
     return "real" if p <= 1 - CONFIDENCE else "not shown"
-
-
-def paired_p(differences: Values) -> float | None:
-    """Return the two-sided p-value of Student's t test that the mean is 0; None if all differences are the same."""
-    n = differences.size
-    if (differences == differences[0]).all():
-        return None
-    t = float(differences.mean()) / (float(differences.std(ddof=1)) / math.sqrt(n))
-    return 2 * float(special.stdtr(n - 1, -abs(t)))
-
-
-def welch_p(a: Values, b: Values) -> float | None:
-    """Return the two-sided p-value of Welch's t test that the means are equal; None if neither side varies."""
-    if all((values == values[0]).all() for values in (a, b)):
-        return None
-    parts = [float(values.var(ddof=1)) / values.size if values.size > 1 else 0.0 for values in (a, b)]
-    variance = sum(parts)
-    degrees = variance**2 / sum(part**2 / max(1, v.size - 1) for part, v in zip(parts, (a, b), strict=True))
-    t = (float(b.mean()) - float(a.mean())) / math.sqrt(variance)
-    return 2 * float(special.stdtr(degrees, -abs(t)))
 
 
 def _size(change: Change) -> float:

@@ -10,6 +10,7 @@ from haltere.stats.independent import difference
 from haltere.stats.intervals import Interval, mean, median
 from haltere.stats.paired import Paired, holm, paired, sign_flip
 from haltere.stats.ranking import Lead, leads, replications_needed
+from haltere.stats.student import paired_p, welch_p
 
 __all__ = [
     "Interval",
@@ -23,7 +24,9 @@ __all__ = [
     "mean",
     "median",
     "paired",
+    "paired_p",
     "replications_needed",
     "sign_flip",
     "spearman",
+    "welch_p",
 ]
