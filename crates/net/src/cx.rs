@@ -1,5 +1,6 @@
 //! The context of a component: it gives the time and receives the component's reports.
 
+use crate::control::ShadowReport;
 use crate::incident::Incident;
 use crate::packet::PathId;
 use crate::time::Time;
@@ -88,6 +89,9 @@ pub trait Probe {
     /// Reports that an incident happened to component `who` at `at`. A probe that only needs metrics need not implement
     /// it.
     fn happened(&mut self, _at: Time, _who: ComponentId, _incident: Incident) {}
+    /// Reports about a congestion controller that runs in the shadow of another. Only a probe that asked for shadows gets
+    /// such reports.
+    fn shadowed(&mut self, _at: Time, _who: ComponentId, _report: ShadowReport<'_>) {}
 }
 
 /// Discards all reports.
@@ -141,6 +145,12 @@ impl<'a> Cx<'a> {
     pub fn record_at(&mut self, at: Time, metric: Metric, value: u64) {
         if let Some(probe) = self.probe.as_deref_mut() {
             probe.record(at, self.me, PathId(0), metric, value);
+        }
+    }
+    /// Reports about a congestion controller in the shadow.
+    pub fn shadow(&mut self, report: ShadowReport<'_>) {
+        if let Some(probe) = self.probe.as_deref_mut() {
+            probe.shadowed(self.now, self.me, report);
         }
     }
     /// Reports that something happened.

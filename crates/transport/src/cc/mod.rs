@@ -11,12 +11,15 @@ mod bench;
 mod coupled;
 mod hystart;
 mod observed;
+mod shadow;
 mod windows;
 
 pub use crate::path::PathView;
 use crate::recovery::{RateSample, TxState};
 use haltere_net::rng::Stream;
 use haltere_net::{Rate, Span, Time};
+pub use shadow::Shadowed;
+pub(crate) use shadow::with_shadows;
 
 /// The facts about its path that a controller is created with.
 #[derive(Clone, Debug)]
@@ -281,6 +284,10 @@ pub trait CongestionController: Send {
     }
     /// The segment size changed, for instance because a larger path MTU was found.
     fn set_mss(&mut self, mss: u64, wire: u64);
+    /// The controller together with those in its shadow, if it has any.
+    fn shadows(&mut self) -> Option<&mut Shadowed> {
+        None
+    }
 }
 
 /// An algorithm's entry where algorithms are listed.

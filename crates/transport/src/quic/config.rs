@@ -7,7 +7,7 @@ use super::received::AckPolicy;
 use super::sizes::{
     HandshakeSizes, MAX_PATH_ID as MAX_PATH_ID_PARAMETER, MIN_ACK_DELAY as MIN_ACK_DELAY_PARAMETER, Session,
 };
-use crate::cc::{Algorithm, SlowStart};
+use crate::cc::{self, Algorithm, SlowStart};
 use crate::endpoint::Role;
 use crate::scheduler::Scheduler;
 use haltere_net::Span;
@@ -64,6 +64,8 @@ pub struct Config {
     pub algorithm: Algorithm,
     /// Slow start's early exit; `None` leaves it to the algorithm.
     pub slow_start: Option<SlowStart>,
+    /// Configurations whose congestion controls receive the same events and are recorded, but never used ([`cc::Shadowed`]).
+    pub shadows: Vec<Config>,
     /// Whether packets are ECN-capable and marks heeded (RFC 9000 section 13.4). Default false but for algorithms that need
     /// it.
     pub ecn: bool,
@@ -159,6 +161,7 @@ impl Config {
             role,
             algorithm,
             slow_start: None,
+            shadows: Vec::new(),
             ecn: algorithm.needs_ecn(),
             l4s: algorithm.is_l4s(),
             stream,
@@ -196,6 +199,23 @@ impl Config {
             remembered: None,
             retry: false,
             unknown_version: false,
+        }
+    }
+
+    /// What its congestion control is told of a path, with datagrams of `mss` bytes and headers of `ip_udp`.
+    pub(super) fn facts(&self, mss: u64, ip_udp: u32, stream: Stream) -> cc::Config {
+        cc::Config {
+            mss,
+            wire: mss + u64::from(ip_udp),
+            grain: if self.whole_segments { mss } else { 1 },
+            // RFC 9002 section 7.2, for windows of other sizes in the same proportion.
+            initial_window: (self.initial_window * mss).min((1472 * self.initial_window).max(2 * mss)),
+            slow_start: self.slow_start,
+            paced: self.pacing,
+            // A user-space stack reads an exact clock.
+            tick: Span::ZERO,
+            phase: Span::ZERO,
+            stream,
         }
     }
 

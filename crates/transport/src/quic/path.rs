@@ -109,25 +109,18 @@ pub(super) struct Path {
 impl Path {
     pub fn new(id: PathId, config: &Config, controllers: Option<&Controllers>) -> Path {
         let mss = u64::from(MIN_DATAGRAM);
-        // RFC 9002 section 7.2, for windows of other sizes in the same proportion.
-        let initial_window = (config.initial_window * mss).min((1472 * config.initial_window).max(2 * mss));
-        let about = cc::Config {
-            mss,
-            wire: mss + u64::from(config.ip_udp),
-            grain: if config.whole_segments { mss } else { 1 },
-            initial_window,
-            slow_start: config.slow_start,
-            paced: config.pacing,
-            // A user-space stack reads an exact clock.
-            tick: Span::ZERO,
-            phase: Span::ZERO,
-            // The first path has the connection's dice, others have their own.
-            stream: if id.0 == 0 { config.stream.clone() } else { config.stream.part(&format!("path {}", id.0)) },
-        };
+        // The first path has the connection's dice, others have their own.
+        let stream = if id.0 == 0 { config.stream.clone() } else { config.stream.part(&format!("path {}", id.0)) };
+        let about = config.facts(mss, config.ip_udp, stream);
+        let initial_window = about.initial_window;
+        let shadows =
+            config.shadows.iter().map(|own| (own.algorithm, own.facts(mss, config.ip_udp, about.stream.clone())));
+        let shadows: Vec<_> = shadows.collect();
         let cc = match controllers {
             Some(make) => make(about),
             None => config.algorithm.build(about),
         };
+        let cc = cc::with_shadows(cc, config.pacing, shadows.into_iter());
         Path {
             id,
             way: id,
@@ -277,7 +270,7 @@ impl Path {
     #[inline]
     pub fn pacing_rate(&self) -> Option<Rate> {
         self.pacing.as_ref()?;
-        let own = || self.rtt.smoothed().and_then(|srtt| Rate::of(self.window() * 5 / 4, srtt));
+        let own = || spread(self.window(), self.rtt.smoothed()?);
         self.cc.pacing_rate().or_else(own)
     }
 
@@ -371,4 +364,10 @@ impl Path {
         }
         data.received.deadline()
     }
+}
+
+/// The rate that spreads a window over the smoothed RTT, with N = 1.25 (RFC 9002 section 7.7).
+#[inline]
+pub(super) fn spread(window: u64, srtt: Span) -> Option<Rate> {
+    Rate::of(window * 5 / 4, srtt)
 }

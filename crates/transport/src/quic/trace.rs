@@ -3,7 +3,7 @@
 use super::connection::Connection;
 use super::few::Few;
 use super::frame::Frame;
-use super::path::Path;
+use super::path::{Path, spread};
 use super::space::Spaces;
 use crate::recovery::Reported;
 use haltere_net::incident::{CongestionState, TimerName};
@@ -44,6 +44,10 @@ impl Path {
             timer: (self.timer != Time::NEVER).then(|| (timer_name(spaces, i), self.timer)),
         };
         self.reported.update(self.label, now, cx);
+        let srtt = self.rtt.smoothed();
+        if let Some(shadows) = self.cc.shadows() {
+            shadows.report(self.label, |window, _| spread(window, srtt?), cx);
+        }
     }
 
     /// Tells of an RTT sample.

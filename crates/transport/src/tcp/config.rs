@@ -1,7 +1,7 @@
 //! Configuration of a TCP endpoint.
 
 use super::echo::EchoRule;
-use crate::cc::{Algorithm, SlowStart};
+use crate::cc::{self, Algorithm, CongestionController, SlowStart};
 use crate::endpoint::Role;
 use haltere_net::rng::Stream;
 use haltere_net::{PathId, Span};
@@ -67,6 +67,8 @@ pub struct Config {
     pub algorithm: Algorithm,
     /// How slow start ends before the first loss; `None` leaves it to the algorithm.
     pub slow_start: Option<SlowStart>,
+    /// Configurations whose congestion controls receive the same events and are recorded, but never used ([`cc::Shadowed`]).
+    pub shadows: Vec<Config>,
     /// Initial window in segments (RFC 6928).
     pub initial_window: u32,
     /// The largest number of data bytes in a segment; `None` derives it from the MTU.
@@ -175,6 +177,7 @@ impl Config {
             mtu: 1500,
             algorithm,
             slow_start: None,
+            shadows: Vec::new(),
             initial_window: 10,
             largest_segment: None,
             base_header: super::segment::BASE_HEADER,
@@ -233,6 +236,28 @@ impl Config {
     /// Data bytes in a full segment.
     pub fn mss(&self) -> u64 {
         u64::from(self.limited(self.mtu.saturating_sub(self.header()).max(64)))
+    }
+
+    /// What its congestion control is told of the path, with segments of `mss` bytes.
+    fn facts(&self, mss: u64, stream: Stream) -> cc::Config {
+        cc::Config {
+            mss,
+            wire: u64::from(self.mtu),
+            grain: if self.whole_segments { mss } else { 1 },
+            initial_window: u64::from(self.initial_window) * mss,
+            slow_start: self.slow_start,
+            paced: self.paced,
+            tick: self.tick,
+            phase: self.phase,
+            stream,
+        }
+    }
+
+    /// Its congestion control, with those in its shadow.
+    pub(super) fn controller(&self, stream: &Stream) -> Box<dyn CongestionController> {
+        let facts = |config: &Config| config.facts(self.mss(), stream.clone());
+        let shadows = self.shadows.iter().map(|shadow| (shadow.algorithm, facts(shadow)));
+        cc::with_shadows(self.algorithm.build(facts(self)), self.paced, shadows)
     }
 
     fn limited(&self, bytes: u32) -> u32 {

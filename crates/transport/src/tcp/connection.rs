@@ -68,7 +68,7 @@ pub struct Connection {
 impl Connection {
     /// A connection that is not open yet. A client waits for [`Endpoint::connect`], a server for a SYN.
     pub fn new(config: Config) -> Connection {
-        let tx = Sender::new(&config, config.stream.clone());
+        let tx = Sender::new(&config, &config.stream);
         let ticks = tx.ticks;
         Connection {
             rx: Receiver::new(&config, ticks),

@@ -1,6 +1,6 @@
 //! Reports of a sender to the probe. They do not affect what the sender does.
 
-use super::sender::{Sender, Timer};
+use super::sender::{Sender, Timer, rate_of};
 use crate::cc::Phase;
 use crate::recovery::Reported;
 use haltere_net::incident::{CongestionState, PacketName, TimerName};
@@ -28,6 +28,10 @@ impl Sender {
             timer: self.due_timer(),
         };
         self.reported.update(self.path, now, cx);
+        let (out, srtt) = (u64::from(self.board.out()) * self.mss, self.rtt.srtt());
+        if let Some(shadows) = self.cc.shadows() {
+            shadows.report(self.path, |window, ssthresh| rate_of(window, ssthresh, out, srtt), cx);
+        }
     }
 
     /// Reports the segments found lost since the last call.

@@ -14,7 +14,7 @@ use super::rtt::Rtt;
 use super::scoreboard::Scoreboard;
 use super::supersegment::SuperSegment;
 use super::ticks::Ticks;
-use crate::cc::{self, CongestionController, Phase, SlowStart};
+use crate::cc::{self, CongestionController, Phase};
 use crate::endpoint::Stats;
 use crate::path::PathView;
 use crate::recovery::{Pacer, Prr, RateSampler, Reported};
@@ -149,19 +149,9 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub(super) fn new(config: &Config, stream: haltere_net::rng::Stream) -> Sender {
+    pub(super) fn new(config: &Config, stream: &haltere_net::rng::Stream) -> Sender {
         let mss = config.mss();
-        let cc = config.algorithm.build(cc::Config {
-            mss,
-            wire: u64::from(config.mtu),
-            grain: if config.whole_segments { mss } else { 1 },
-            initial_window: u64::from(config.initial_window) * mss,
-            slow_start: config.slow_start.or(None::<SlowStart>),
-            paced: config.paced,
-            tick: config.tick,
-            phase: config.phase,
-            stream,
-        });
+        let cc = config.controller(stream);
         let paced = config.paced || cc.pacing_rate().is_some();
         Sender {
             mss,
@@ -337,9 +327,7 @@ impl Sender {
 
     /// The same for window-based algorithms.
     pub(super) fn window_rate(&self, window: u64) -> Option<Rate> {
-        let percent = if window < self.cc.ssthresh() / 2 { 200 } else { 120 };
-        let out = u64::from(self.board.out()) * self.mss;
-        Rate::of(window.max(out), self.rtt.srtt()?).map(|r| r.scaled(percent, 100))
+        rate_of(window, self.cc.ssthresh(), u64::from(self.board.out()) * self.mss, self.rtt.srtt())
     }
 
     /// The next segment that may be sent now. It counts as sent.
@@ -574,4 +562,10 @@ impl Sender {
         self.usage.limited
             || (self.cc.in_slow_start() && self.cc.window() < 2 * u64::from(self.usage.max_out) * self.mss)
     }
+}
+
+/// Linux's pacing rate of a window-based algorithm with these bytes outstanding.
+pub(super) fn rate_of(window: u64, ssthresh: u64, outstanding: u64, srtt: Option<Span>) -> Option<Rate> {
+    let percent = if window < ssthresh / 2 { 200 } else { 120 };
+    Rate::of(window.max(outstanding), srtt?).map(|r| r.scaled(percent, 100))
 }

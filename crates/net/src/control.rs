@@ -1,0 +1,100 @@
+//! What congestion controllers report that are compared with each other on the same events.
+
+use crate::incident::CongestionState;
+use crate::packet::PathId;
+use crate::time::{Span, Time};
+use crate::units::Rate;
+
+/// What a congestion controller asks for at one instant.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Decision {
+    /// Congestion window, bytes. A transport may use another one during recovery.
+    pub window: u64,
+    /// Slow-start threshold, bytes; `u64::MAX` if it is not set.
+    pub ssthresh: u64,
+    /// The pacing rate that the algorithm asks for, if it asks for one.
+    pub pacing_rate: Option<Rate>,
+    /// The state of congestion control.
+    pub state: CongestionState,
+}
+
+/// An event that a congestion controller receives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ControlEvent {
+    /// Its creation.
+    Start,
+    /// The handshake is complete.
+    Established,
+    /// A packet is sent, for the first time after this idle time if there was one.
+    Sent {
+        /// How long nothing was sent for lack of data.
+        after_idle: Option<Span>,
+    },
+    /// An acknowledgement.
+    Acknowledged {
+        /// Bytes that it delivered.
+        delivered: u64,
+        /// Its RTT sample.
+        rtt: Option<Span>,
+    },
+    /// An acknowledgement on a connection with ECN: the bytes that were marked since the start.
+    Echo {
+        /// Bytes acknowledged with marks since the start.
+        marked: u64,
+    },
+    /// A packet was found lost.
+    Lost {
+        /// Its size, bytes.
+        bytes: u64,
+    },
+    /// Congestion was detected.
+    Congestion {
+        /// Its cause, in words.
+        cause: &'static str,
+    },
+    /// The last congestion event proved spurious.
+    Undo,
+    /// Recovery ended.
+    Recovered,
+    /// The segment size changed.
+    SegmentSize {
+        /// The new size, bytes.
+        bytes: u64,
+    },
+}
+
+/// The first event after which two controllers no longer ask for the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parting {
+    /// When the event occurred.
+    pub at: Time,
+    /// The event.
+    pub event: ControlEvent,
+    /// Bytes in flight, as the event stated last.
+    pub in_flight: u64,
+    /// What the controller in command and the one in the shadow asked for before the event.
+    pub before: [Decision; 2],
+    /// What they asked for after it.
+    pub after: [Decision; 2],
+}
+
+/// A report about a controller in the shadow of another.
+#[derive(Clone, Copy, Debug)]
+pub struct ShadowReport<'a> {
+    /// The path of the connection.
+    pub path: PathId,
+    /// The number of the shadow, from 1; 0 for the controller in command.
+    pub number: u8,
+    /// What is reported.
+    pub told: ShadowNews<'a>,
+}
+
+/// What is reported about a controller in the shadow.
+#[derive(Clone, Copy, Debug)]
+pub enum ShadowNews<'a> {
+    /// It now asks for this. Where the algorithm asks for no pacing rate but the transport paces it, the rate is the
+    /// transport's.
+    Decided(Decision),
+    /// It has parted from the controller in command.
+    Parted(&'a Parting),
+}

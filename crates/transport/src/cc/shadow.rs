@@ -1,0 +1,314 @@
+//! Congestion controllers in the shadow of another: they receive the events that the one in command receives, and what
+//! they ask for is recorded but never used.
+//!
+//! The events are those that the controller in command caused: which packets were sent and lost, the RTTs, whether the
+//! window or the application limited the sender, and the bytes in flight. A shadow therefore shows what its algorithm
+//! would decide *in this place*, not how a transfer under its command would have gone on.
+
+use super::{
+    Ack, Algorithm, Ask, Config, Congestion, CongestionController, Echo, Established, Lost, PathView, Phase, Sent,
+    Trigger,
+};
+use haltere_net::control::{ControlEvent, Decision, Parting, ShadowNews, ShadowReport};
+use haltere_net::incident::CongestionState;
+use haltere_net::{Cx, PathId, Rate, Time};
+
+/// The controller with shadows of these algorithms and configurations, numbered from 1; the controller itself if there
+/// are none. `paced` says whether the transport would pace it.
+pub(crate) fn with_shadows(
+    controller: Box<dyn CongestionController>,
+    paced: bool,
+    shadows: impl Iterator<Item = (Algorithm, Config)>,
+) -> Box<dyn CongestionController> {
+    let build = |(algorithm, config): (Algorithm, Config)| {
+        let paced = config.paced;
+        Contestant { controller: algorithm.build(config), paced }
+    };
+    let followers: Vec<Contestant> = shadows.map(build).collect();
+    if followers.is_empty() {
+        return controller;
+    }
+    Box::new(Shadowed::new(Contestant { controller, paced }, followers))
+}
+
+/// A controller, and whether its transport would pace it if the algorithm does not.
+struct Contestant {
+    controller: Box<dyn CongestionController>,
+    paced: bool,
+}
+
+impl Contestant {
+    fn decision(&self, phase: Phase) -> Decision {
+        let controller = &self.controller;
+        Decision {
+            window: controller.window(),
+            ssthresh: controller.ssthresh(),
+            pacing_rate: controller.pacing_rate(),
+            state: match phase {
+                Phase::Loss => CongestionState::Timeout,
+                Phase::Recovery => CongestionState::Recovery,
+                _ if controller.in_slow_start() => CongestionState::SlowStart,
+                _ => CongestionState::Avoidance,
+            },
+        }
+    }
+}
+
+/// A shadow and how far it is.
+struct Follower {
+    contestant: Contestant,
+    last: Decision,
+    told: Option<Decision>,
+    parting: Option<(Parting, bool)>,
+}
+
+/// A controller in command with its shadows.
+pub struct Shadowed {
+    first: Contestant,
+    last: Decision,
+    told: Option<Decision>,
+    followers: Vec<Follower>,
+    phase: Phase,
+    now: Time,
+    in_flight: u64,
+}
+
+/// Whether two controllers ask for different things: another window, slow start or not, or another pacing rate, where
+/// both ask for one.
+fn differ(a: &Decision, b: &Decision) -> bool {
+    let rates = a.pacing_rate.zip(b.pacing_rate).is_some_and(|(a, b)| a != b);
+    a.window != b.window || a.state != b.state || rates
+}
+
+impl Shadowed {
+    fn new(first: Contestant, shadows: Vec<Contestant>) -> Shadowed {
+        let last = first.decision(Phase::Open);
+        let follower = |contestant: Contestant| {
+            let own = contestant.decision(Phase::Open);
+            let mut follower = Follower { contestant, last: own, told: None, parting: None };
+            follower.compare(ControlEvent::Start, Time::ZERO, 0, [last, own], [last, own]);
+            follower
+        };
+        let followers = shadows.into_iter().map(follower).collect();
+        Shadowed { first, last, told: None, followers, phase: Phase::Open, now: Time::ZERO, in_flight: 0 }
+    }
+
+    /// Passes an event to all, and looks whether they still agree.
+    fn tell(&mut self, event: ControlEvent, mut pass: impl FnMut(&mut dyn CongestionController)) {
+        pass(self.first.controller.as_mut());
+        for follower in &mut self.followers {
+            pass(follower.contestant.controller.as_mut());
+        }
+        self.look(event);
+    }
+
+    fn look(&mut self, event: ControlEvent) {
+        let before = std::mem::replace(&mut self.last, self.first.decision(self.phase));
+        for follower in &mut self.followers {
+            let own = follower.contestant.decision(self.phase);
+            let own_before = std::mem::replace(&mut follower.last, own);
+            follower.compare(event, self.now, self.in_flight, [before, own_before], [self.last, own]);
+        }
+    }
+
+    /// Reports what has changed since the last report. `rate` is the pacing rate that the transport gives a window-based
+    /// algorithm, from its window and threshold.
+    pub fn report(&mut self, path: PathId, rate: impl Fn(u64, u64) -> Option<Rate>, cx: &mut Cx<'_>) {
+        let derived = |contestant: &Contestant, decision: Decision| {
+            let own = || if contestant.paced { rate(decision.window, decision.ssthresh) } else { None };
+            Decision { pacing_rate: decision.pacing_rate.or_else(own), ..decision }
+        };
+        let first = derived(&self.first, self.last);
+        if self.told.replace(first) != Some(first) {
+            cx.shadow(ShadowReport { path, number: 0, told: ShadowNews::Decided(first) });
+        }
+        for (number, follower) in (1..=u8::MAX).zip(&mut self.followers) {
+            let own = derived(&follower.contestant, follower.last);
+            if follower.told.replace(own) != Some(own) {
+                cx.shadow(ShadowReport { path, number, told: ShadowNews::Decided(own) });
+            }
+            if let Some((parting, told @ false)) = &mut follower.parting {
+                *told = true;
+                cx.shadow(ShadowReport { path, number, told: ShadowNews::Parted(parting) });
+            }
+        }
+    }
+}
+
+impl Follower {
+    fn compare(&mut self, event: ControlEvent, at: Time, in_flight: u64, before: [Decision; 2], after: [Decision; 2]) {
+        if self.parting.is_none() && differ(&after[0], &after[1]) {
+            self.parting = Some((Parting { at, event, in_flight, before, after }, false));
+        }
+    }
+}
+
+fn cause(trigger: Trigger) -> &'static str {
+    match trigger {
+        Trigger::Loss => "loss",
+        Trigger::Timeout => "retransmission timeout",
+        Trigger::PersistentCongestion => "persistent congestion",
+        Trigger::Ecn => "ECN marks",
+        Trigger::Local => "no room at the own interface",
+        Trigger::Delay => "delay",
+    }
+}
+
+impl CongestionController for Shadowed {
+    fn on_established(&mut self, event: &Established) {
+        self.now = event.now;
+        self.tell(ControlEvent::Established, |cc| cc.on_established(event));
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        (self.now, self.in_flight) = (sent.now, sent.in_flight);
+        self.tell(ControlEvent::Sent { after_idle: sent.after_idle }, |cc| cc.on_sent(sent));
+    }
+
+    fn on_ack(&mut self, ack: &Ack, siblings: &[PathView]) {
+        (self.now, self.in_flight, self.phase) = (ack.now, ack.in_flight, ack.phase);
+        let event = ControlEvent::Acknowledged { delivered: ack.delivered, rtt: ack.rtt };
+        self.tell(event, |cc| cc.on_ack(ack, siblings));
+    }
+
+    fn on_echo(&mut self, echo: &Echo) {
+        self.now = echo.now;
+        self.tell(ControlEvent::Echo { marked: echo.total_marked }, |cc| cc.on_echo(echo));
+    }
+
+    fn on_lost(&mut self, lost: &Lost) {
+        self.now = lost.now;
+        self.tell(ControlEvent::Lost { bytes: lost.bytes }, |cc| cc.on_lost(lost));
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        (self.now, self.in_flight) = (event.now, event.in_flight);
+        self.phase = match event.trigger {
+            Trigger::Loss => Phase::Recovery,
+            Trigger::Timeout => Phase::Loss,
+            Trigger::PersistentCongestion => Phase::Open,
+            Trigger::Ecn | Trigger::Local | Trigger::Delay => Phase::Reducing,
+        };
+        let about = ControlEvent::Congestion { cause: cause(event.trigger) };
+        if event.trigger == Trigger::Delay {
+            // The algorithm in command asked for this reduction itself (`Ask::Reduce`); the path did not.
+            let asked = |follower: &Follower| follower.contestant.controller.asks() == Ask::Reduce;
+            self.first.controller.on_congestion(event);
+            for follower in self.followers.iter_mut().filter(|follower| asked(follower)) {
+                follower.contestant.controller.on_congestion(event);
+            }
+            return self.look(about);
+        }
+        self.tell(about, |cc| cc.on_congestion(event));
+    }
+
+    fn on_undo(&mut self) {
+        self.tell(ControlEvent::Undo, |cc| cc.on_undo());
+    }
+
+    fn on_recovered(&mut self, now: Time) {
+        (self.now, self.phase) = (now, Phase::Open);
+        self.tell(ControlEvent::Recovered, |cc| cc.on_recovered(now));
+    }
+
+    fn window(&self) -> u64 {
+        self.first.controller.window()
+    }
+    fn ssthresh(&self) -> u64 {
+        self.first.controller.ssthresh()
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.first.controller.pacing_rate()
+    }
+    fn send_quantum(&self) -> u64 {
+        self.first.controller.send_quantum()
+    }
+    fn owns_recovery(&self) -> bool {
+        self.first.controller.owns_recovery()
+    }
+    fn asks(&self) -> Ask {
+        self.first.controller.asks()
+    }
+    fn in_slow_start(&self) -> bool {
+        self.first.controller.in_slow_start()
+    }
+
+    fn set_mss(&mut self, mss: u64, wire: u64) {
+        self.tell(ControlEvent::SegmentSize { bytes: mss }, |cc| cc.set_mss(mss, wire));
+    }
+
+    fn shadows(&mut self) -> Option<&mut Shadowed> {
+        Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::SlowStart;
+    use super::super::bench::{Bench, Path, config};
+    use super::*;
+    use haltere_net::{ComponentId, Probe, Span};
+
+    #[derive(Default)]
+    struct Seen(Vec<(u8, Decision)>, Vec<Parting>);
+
+    impl Probe for Seen {
+        fn record(&mut self, _: Time, _: ComponentId, _: PathId, _: haltere_net::Metric, _: u64) {}
+        fn shadowed(&mut self, _: Time, _: ComponentId, report: ShadowReport<'_>) {
+            match report.told {
+                ShadowNews::Decided(decision) => self.0.push((report.number, decision)),
+                ShadowNews::Parted(parting) => self.1.push(*parting),
+            }
+        }
+    }
+
+    fn contestant(algorithm: Algorithm, slow_start: Option<SlowStart>) -> Contestant {
+        let config = Config { slow_start, ..config() };
+        Contestant { paced: config.paced, controller: algorithm.build(config) }
+    }
+
+    /// The windows of a controller in a closed loop, and what is seen of its shadow at the end.
+    fn raced(first: Algorithm, shadow: Option<(Algorithm, Option<SlowStart>)>) -> (Vec<u64>, Seen) {
+        let followers = shadow.into_iter().map(|(algorithm, exit)| contestant(algorithm, exit)).collect();
+        let cc = Shadowed::new(contestant(first, None), followers);
+        let mut path = Path::new(20, 40);
+        path.queue = 100;
+        let mut bench = Bench::with(cc, path);
+        let mut windows = Vec::new();
+        bench.run(Span::from_secs(2), |bench| windows.push(bench.cc.window()));
+        let mut seen = Seen::default();
+        let mut cx = Cx::with_probe(bench.now, ComponentId(0), Some(&mut seen));
+        bench.cc.report(PathId(0), |_, _| None, &mut cx);
+        (windows, seen)
+    }
+
+    #[test]
+    fn a_shadow_of_itself_never_parts() {
+        for algorithm in Algorithm::ALL.iter().copied().filter(|a| !a.is_coupled()) {
+            let (_, seen) = raced(algorithm, Some((algorithm, None)));
+            assert_eq!(seen.1, [], "{algorithm:?}");
+            assert_eq!(seen.0[0].1, seen.0[1].1, "{algorithm:?}");
+        }
+    }
+
+    #[test]
+    fn a_shadow_changes_nothing() {
+        for algorithm in [Algorithm::Cubic, Algorithm::Bbr, Algorithm::Cdg, Algorithm::Copa] {
+            let (alone, _) = raced(algorithm, None);
+            let (followed, _) = raced(algorithm, Some((Algorithm::Bbr3, None)));
+            assert_eq!(alone, followed, "{algorithm:?}");
+        }
+    }
+
+    #[test]
+    fn cubic_parts_from_cubic_without_hystart_where_hystart_ends_slow_start() {
+        let (_, seen) = raced(Algorithm::Cubic, Some((Algorithm::Cubic, Some(SlowStart::Standard))));
+        let [parting] = seen.1[..] else { panic!("{:?}", seen.1) };
+        assert!(matches!(parting.event, ControlEvent::Acknowledged { .. }), "{parting:?}");
+        let states = |of: [Decision; 2]| of.map(|decision| decision.state);
+        assert_eq!(parting.before[0], parting.before[1]);
+        assert_eq!(states(parting.before), [CongestionState::SlowStart; 2]);
+        assert_eq!(states(parting.after), [CongestionState::Avoidance, CongestionState::SlowStart]);
+        assert!(parting.after[0].ssthresh < u64::MAX && parting.after[1].ssthresh == u64::MAX);
+    }
+}
