@@ -111,9 +111,10 @@ fn run(py: Python<'_>, scenario_json: &str, seed: u64, replication: u64, fidelit
 }
 
 /// Runs one scenario and returns its result and every change of every metric as JSON; writes qlog files and captures of
-/// links (all if none is named) into the folders that are given.
+/// links (all if none is named) into the folders that are given. `shadows` are congestion controls in the shadow of each
+/// flow's.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, seed, replication, fidelity = "model", *, qlog=None, pcap=None, links=Vec::new()))]
+#[pyo3(signature = (scenario_json, seed, replication, fidelity = "model", *, qlog=None, pcap=None, links=Vec::new(), shadows=Vec::new()))]
 #[allow(clippy::too_many_arguments)]
 fn trace(
     py: Python<'_>,
@@ -124,10 +125,11 @@ fn trace(
     qlog: Option<PathBuf>,
     pcap: Option<PathBuf>,
     links: Vec<String>,
+    shadows: Vec<String>,
 ) -> PyResult<String> {
     let at = self::fidelity(fidelity)?;
     let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
-    let files = Files { qlog, pcap: pcap.map(|folder| Pcap { folder, links }) };
+    let files = Files { qlog, pcap: pcap.map(|folder| Pcap { folder, links }), shadows };
     let result = py.detach(|| haltere_sim::trace_at(at, &scenario, seed, replication, &files)).map_err(refuse)?;
     to_json(&result)
 }

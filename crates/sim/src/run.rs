@@ -2,8 +2,10 @@
 
 use crate::build::{FlowEnds, Owner, Run, build};
 use crate::fidelity::Fidelity;
-use crate::recorder::{Files, Recorder};
-use crate::result::{Baseline, DensityResult, RunResult, ScheduleResult, SeriesResult, TraceResult};
+use crate::recorder::{Files, Recorded, Recorder};
+use crate::result::{
+    Baseline, DensityResult, RunResult, ScheduleResult, SeriesResult, ShadowResult, TraceResult, shadow_series,
+};
 use crate::scenario::{Load, Probe, Quantity, Scenario, ScenarioError};
 use crate::world::{Process, ProcessId, Stall};
 use haltere_net::{Metric, Span, Time};
@@ -38,7 +40,7 @@ pub fn trace(scenario: &Scenario, seed: u64, replication: u64) -> Result<TraceRe
 ///
 /// # Errors
 ///
-/// If the scenario is wrong, or with the path `pcap` or `qlog`, if the requested files are.
+/// If the scenario is wrong, or with the path `pcap`, `qlog` or `shadow`, if what is requested beside the series is.
 pub fn trace_at(
     fidelity: Fidelity,
     scenario: &Scenario,
@@ -49,7 +51,7 @@ pub fn trace_at(
     let (result, mut run, received) = drive(fidelity, scenario, (seed, replication), Some(files))?;
     let links = run.world.elements().len() as u32;
     let recorded = run.world.take_recorder().map_or(Ok(Default::default()), Recorder::finish)?;
-    let (series, schedules) = recorded;
+    let Recorded { series, schedules, shadows: seen } = recorded;
     let series = series.into_iter().filter_map(|s| {
         let who = match s.who.0.checked_sub(links) {
             None => run.world.element_name(s.who.0),
@@ -83,7 +85,25 @@ pub fn trace_at(
     let sent = |flow| schedules.of(FlowEnds::of(flow).server.0);
     let schedule = (0..run.flows.len()).filter(|flow| !sent(*flow).is_empty());
     let schedule = schedule.map(|flow| ScheduleResult::new(flow, sent(flow))).collect();
-    Ok(TraceResult { series: series.chain(received).collect(), schedule, result, reordering })
+    let (mut shadows, mut asked) = (Vec::new(), Vec::new());
+    for ((process, path, number), shadow) in seen.iter() {
+        let Owner::Flow(flow, Role::Server) = run.owner(ProcessId(process)) else { continue };
+        let whose = if path.0 == 0 { format!("flow {flow}") } else { format!("flow {flow} path {}", path.0) };
+        let Some(n) = number.checked_sub(1) else {
+            asked.extend(shadow_series(&format!("{whose} controller"), shadow));
+            continue;
+        };
+        asked.extend(shadow_series(&format!("{whose} shadow {number}"), shadow));
+        shadows.push(ShadowResult {
+            flow,
+            path: path.0,
+            shadow: number,
+            contender: run.shadows[flow].get(usize::from(n)).map_or_else(String::new, ToString::to_string),
+            parted: shadow.parting.as_ref().map(Into::into),
+        });
+    }
+    let series = series.chain(received).chain(asked).collect();
+    Ok(TraceResult { series, schedule, result, reordering, shadows })
 }
 
 /// The reorder density of a flow, if its transport tells.

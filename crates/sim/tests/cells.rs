@@ -235,7 +235,11 @@ fn files_of_a_run_with_a_cell_have_their_flows_and_links() {
     let given = cell(json!({ "stations": 2 }), flows);
     let folder = tempfile::tempdir().unwrap();
     let pcap = haltere_sim::Pcap { folder: folder.path().join("pcap"), links: Vec::new() };
-    let files = haltere_sim::Files { qlog: Some(folder.path().join("qlog")), pcap: Some(pcap) };
+    let files = haltere_sim::Files {
+        qlog: Some(folder.path().join("qlog")),
+        pcap: Some(pcap),
+        ..haltere_sim::Files::default()
+    };
     haltere_sim::trace_at(Fidelity::Model, &scenario(&given), 1, 0, &files).unwrap();
     let logs: Vec<_> = std::fs::read_dir(folder.path().join("qlog")).unwrap().map(|entry| entry.unwrap()).collect();
     assert_eq!(logs.len(), 4);

@@ -36,7 +36,7 @@ fn the_same_run_twice_and_in_other_threads_is_the_same_to_the_last_digit() {
 fn watching_a_run_does_not_change_it() {
     let folder = tempfile::tempdir().unwrap();
     let pcap = Pcap { folder: folder.path().join("pcap"), links: Vec::new() };
-    let all = Files { qlog: Some(folder.path().join("qlog")), pcap: Some(pcap) };
+    let all = Files { qlog: Some(folder.path().join("qlog")), pcap: Some(pcap), ..Files::default() };
     for number in 0..100 {
         let given = case(number).scenario;
         let files = if number % 4 == 0 { &all } else { &Files::default() };

@@ -138,7 +138,7 @@ fn a_link_that_is_not_there_is_answered_with_those_that_are() {
     let folder = tempfile::tempdir().unwrap();
     let of = |folder: &std::path::Path, name: &str| {
         let pcap = Pcap { folder: folder.to_path_buf(), links: vec![name.to_string()] };
-        let files = Files { qlog: None, pcap: Some(pcap) };
+        let files = Files { qlog: None, pcap: Some(pcap), ..Files::default() };
         trace_at(Fidelity::Model, &common::scenario(&dumbbell()), 1, 0, &files).map(drop).unwrap_err()
     };
     let error = of(folder.path(), "bottelneck");

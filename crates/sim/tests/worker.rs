@@ -59,7 +59,7 @@ fn quiche_writes_its_own_qlog_and_hands_out_its_secrets() {
     let folder = tempfile::tempdir().unwrap();
     let captures = tempfile::tempdir().unwrap();
     let pcap = Pcap { folder: captures.path().to_path_buf(), ..Pcap::default() };
-    let files = Files { qlog: Some(folder.path().to_path_buf()), pcap: Some(pcap) };
+    let files = Files { qlog: Some(folder.path().to_path_buf()), pcap: Some(pcap), ..Files::default() };
     let traced = trace_at(Fidelity::Stack, &scenario, 1, 0, &files).unwrap();
     let names: Vec<_> = traced.series.iter().filter(|s| s.who == "flow 0").map(|s| s.name).collect();
     assert!(names.contains(&"cwnd") && names.contains(&"rtt"), "{names:?}");

@@ -30,6 +30,7 @@ const CONNECTION_IDS: u8 = 2;
 /// The configuration of one end of a flow, from which its endpoint is made.
 pub(super) struct End<'a> {
     pub contender: &'a Contender,
+    pub shadows: &'a [Contender],
     pub ack: Option<AckSpec>,
     pub role: Role,
     #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "only stacks write files of their own"))]
@@ -83,11 +84,22 @@ impl End<'_> {
         }
     }
 
+    /// The same end with a shadow's congestion control. It has the same dice, so that a shadow of itself never parts.
+    fn shadows<C>(&self, stream: &Stream, make: fn(&End<'_>, Algorithm, Stream) -> C) -> Vec<C> {
+        let own = |contender: &Contender| {
+            let algorithm = contender.algorithm().ok()?;
+            Some(make(&End { contender, shadows: &[], ..*self }, algorithm, stream.clone()))
+        };
+        self.shadows.iter().filter_map(own).collect()
+    }
+
     fn tcp(&self, algorithm: Algorithm, stream: Stream) -> tcp::Config {
         let contender = self.contender;
+        let shadows = self.shadows(&stream, |end, algorithm, stream| end.tcp(algorithm, stream));
         let mut config = tcp::Config::new(self.role, algorithm, stream);
         config.mtu = self.mtu;
         config.phase = self.phase;
+        config.shadows = shadows;
         config.fast_open = contender.has(Switch::FastOpen);
         mechanisms::apply(mechanisms::TCP, &contender.mechanisms, &mut config);
         if let Some(ack) = self.ack {
@@ -112,12 +124,14 @@ impl End<'_> {
 
     fn quic(&self, algorithm: Algorithm, stream: Stream) -> quic::Config {
         let contender = self.contender;
+        let shadows = self.shadows(&stream, |end, algorithm, stream| end.quic(algorithm, stream));
         let mut config = quic::Config::new(self.role, algorithm, stream);
         if self.moves && self.contender.transport == Transport::Quic {
             config.connection_ids = Some(CONNECTION_IDS);
         }
         mechanisms::apply(mechanisms::QUIC, &contender.mechanisms, &mut config);
         config.max_udp_payload = u16::try_from(self.mtu.saturating_sub(config.ip_udp)).unwrap_or(u16::MAX);
+        config.shadows = shadows;
         config.session = contender.session();
         config.retry = self.role == Role::Server && contender.has(Switch::Retry);
         config.unknown_version = self.role == Role::Client && contender.has(Switch::VersionNegotiation);

@@ -8,6 +8,7 @@
 //! | `loads` | the processes of a load |
 //! | `mqtt` | the processes of a flow with MQTT, and brokers |
 //! | `probes` | the processes of a probe |
+//! | `shadows` | the congestion controls in the shadow of a flow's |
 //! | `talk` | what its applications say |
 
 mod elements;
@@ -15,6 +16,7 @@ mod endpoints;
 pub(crate) mod loads;
 pub(crate) mod mqtt;
 mod probes;
+mod shadows;
 mod talk;
 mod transports;
 
@@ -45,6 +47,8 @@ pub(crate) struct Run {
     pub loads: Vec<Load>,
     /// The QoS with which the messages of each flow are delivered, 0 without MQTT.
     pub delivered_qos: Vec<u8>,
+    /// The contenders in the shadow of each flow.
+    pub shadows: Vec<Vec<Contender>>,
 }
 
 /// The two processes of a flow. Those of the flows come first, two for each. Those of the probes
@@ -171,6 +175,8 @@ pub(crate) fn build(
         check_at(fidelity, scenario)?;
         refuse_qlog(scenario, files)?;
     }
+    let shadows = files.map_or(&[][..], |files| &files.shadows);
+    let shadows = shadows::of_flows(shadows, &scenario.flows, fidelity)?;
     let origin = recorder::Origin { seed, replication };
     let recorder = files.map(|files| Recorder::new(&topology, &scenario.flows, &flows, files, &origin)).transpose()?;
     let phase = clock_phase(streams);
@@ -205,6 +211,7 @@ pub(crate) fn build(
             moves: flow.migrate.is_some(),
             paths: if contender.transport.is_multipath() { ways } else { 1 },
             contender,
+            shadows: shadows[i].clone(),
             files: files.cloned(),
             past: Arc::new(past),
             worker: worker.clone(),
@@ -223,6 +230,7 @@ pub(crate) fn build(
                 mtu: its_ways.first().map_or(mtu, |way| way.mtu),
                 paths: if contender.transport.is_multipath() { its_ways.len().min(255) as u8 } else { 1 },
                 contender,
+                shadows: Vec::new(),
                 files: None,
                 moves: false,
                 ..kit.clone()
@@ -316,6 +324,7 @@ pub(crate) fn build(
             moves: false,
             paths: 1,
             contender: spec.contender.clone(),
+            shadows: Vec::new(),
             files: None,
             past: Arc::new(past),
             worker: worker.clone(),
@@ -339,6 +348,7 @@ pub(crate) fn build(
             .zip(&scenario.flows)
             .map(|(i, flow)| scenario.delivered_qos(i, flow).unwrap_or(0))
             .collect(),
+        shadows,
     })
 }
 

@@ -63,6 +63,7 @@ pub(super) fn spawns(
         let kit = Kit {
             name: format!("probe {i}"),
             contender,
+            shadows: Vec::new(),
             subject,
             ack: None,
             flow: connection,

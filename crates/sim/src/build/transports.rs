@@ -18,6 +18,8 @@ pub(super) struct Kit {
     /// Whose it is, for the names of random streams, such as `flow 0`.
     pub name: String,
     pub contender: Contender,
+    /// Those whose congestion control runs in the shadow of the sender's.
+    pub shadows: Vec<Contender>,
     pub subject: Subject,
     pub ack: Option<AckSpec>,
     pub flow: u32,
@@ -61,9 +63,10 @@ impl Kit {
         };
         // A stack writes its own log for the first connection only.
         let files = self.files.as_ref().filter(|_| number == 0);
-        let Kit { contender, ack, mtu, phase, moves, paths, past, worker, .. } = self;
+        let Kit { contender, shadows, ack, mtu, phase, moves, paths, past, worker, .. } = self;
         let end = End {
             contender,
+            shadows: if role == Role::Server { shadows } else { &[] },
             ack: *ack,
             role,
             flow,

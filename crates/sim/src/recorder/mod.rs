@@ -8,10 +8,12 @@ mod places;
 mod qlog;
 mod schedule;
 mod series;
+mod shadows;
 mod spool;
 
 use crate::network::FlowPath;
 use crate::scenario::{Flow, ScenarioError};
+use haltere_net::control::ShadowReport;
 use haltere_net::topology::Topology;
 use haltere_net::{ComponentId, Incident, Metric, Packet, PathId, Probe, Time};
 use haltere_transport::{Body, Event, Role};
@@ -19,15 +21,30 @@ use pcapng::Captures;
 use qlog::Logs;
 pub use schedule::{Carried, Schedules};
 pub use series::{AllSeries, Series};
+pub use shadows::{Shadow, Shadows};
 use std::path::PathBuf;
 
-/// Files that a trace writes beside its series.
+/// What a trace records beside its series, most of it in files.
 #[derive(Clone, Default, Debug)]
 pub struct Files {
     /// Folder for a qlog file of each end of each flow.
     pub qlog: Option<PathBuf>,
     /// Captures of links.
     pub pcap: Option<Pcap>,
+    /// Congestion controls in the shadow of each flow's: a congestion control with switches, such as `cubic-hystart`, or a
+    /// contender, which follows the flows of its transport.
+    pub shadows: Vec<String>,
+}
+
+/// Everything that was recorded, but for the files.
+#[derive(Clone, Default, Debug)]
+pub struct Recorded {
+    /// The series, by component, path and metric.
+    pub series: Vec<Series>,
+    /// What each process sent on which path.
+    pub schedules: Schedules,
+    /// Congestion controls in the shadow of others.
+    pub shadows: Shadows,
 }
 
 /// Which links are captured, and where the files are written.
@@ -81,6 +98,7 @@ pub struct Recorder {
     elements: u32,
     series: AllSeries,
     schedules: Schedules,
+    shadows: Shadows,
     logs: Option<Logs>,
     captures: Option<Captures>,
 }
@@ -108,6 +126,7 @@ impl Recorder {
             elements: topology.elements() as u32,
             series: AllSeries::default(),
             schedules: Schedules::default(),
+            shadows: Shadows::default(),
             captures: pcap.transpose().map_err(wrong("pcap"))?,
             logs: qlog.transpose().map_err(wrong("qlog"))?,
         })
@@ -165,16 +184,16 @@ impl Recorder {
         }
     }
 
-    /// Completes the files and returns the series, by component, path and metric, and what each process sent on which path.
+    /// Completes the files and returns everything else that was recorded.
     ///
     /// # Errors
     ///
     /// The first write that failed; the path is `pcap` or `qlog`.
-    pub fn finish(self) -> Result<(Vec<Series>, Schedules), ScenarioError> {
+    pub fn finish(self) -> Result<Recorded, ScenarioError> {
         let wrong = |path: &str, message| ScenarioError { path: path.to_string(), message };
         self.captures.map_or(Ok(()), Captures::finish).map_err(|m| wrong("pcap", m))?;
         self.logs.map_or(Ok(()), Logs::finish).map_err(|m| wrong("qlog", m))?;
-        Ok((self.series.into_series(), self.schedules))
+        Ok(Recorded { series: self.series.into_series(), schedules: self.schedules, shadows: self.shadows })
     }
 }
 
@@ -197,6 +216,11 @@ impl Probe for Recorder {
         }
         if let Some(logs) = &mut self.logs {
             logs.happened(process, at, incident);
+        }
+    }
+    fn shadowed(&mut self, at: Time, who: ComponentId, report: ShadowReport<'_>) {
+        if let Some(process) = who.0.checked_sub(self.elements) {
+            self.shadows.add(at, process, report);
         }
     }
 }

@@ -5,6 +5,7 @@ mod loads;
 mod messages;
 mod probes;
 mod radio;
+mod shadows;
 mod summary;
 
 use crate::recorder::Carried;
@@ -16,6 +17,8 @@ pub use messages::{MessagesResult, SeenMessages};
 pub use probes::{ProbeResult, Seen};
 pub use radio::RadioResult;
 use serde::Serialize;
+pub(crate) use shadows::series as shadow_series;
+pub use shadows::{Both, DecisionResult, EventResult, PartingResult, ShadowResult};
 pub(crate) use summary::Baseline;
 
 /// The result of a run; the columns of the result tables.
@@ -140,6 +143,8 @@ pub struct TraceResult {
     pub schedule: Vec<ScheduleResult>,
     /// How far packets of each flow arrived from their place.
     pub reordering: Vec<DensityResult>,
+    /// Congestion controls in the shadow of others, and where they parted.
+    pub shadows: Vec<ShadowResult>,
 }
 
 /// The data that the server of a flow sent, as columns: an entry for each packet and stream.
@@ -207,7 +212,8 @@ impl DensityResult {
 /// One metric of one component over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct SeriesResult {
-    /// `flow 0`, `flow 0 path 1` for a path after the first, or `bottleneck down`.
+    /// `flow 0`, `flow 0 path 1` for a path after the first, `flow 0 shadow 1`, `flow 0 controller` for what its congestion
+    /// control asks for where it has shadows, or `bottleneck down`.
     pub who: String,
     /// The metric's name.
     pub name: &'static str,

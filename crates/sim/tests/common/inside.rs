@@ -31,7 +31,7 @@ pub fn look(given: &Value, links: &[&str]) -> Traced {
 pub fn look_at(fidelity: Fidelity, given: &Value, links: &[&str]) -> Traced {
     let folder = tempfile::tempdir().unwrap();
     let pcap = Pcap { folder: folder.path().to_path_buf(), links: links.iter().map(ToString::to_string).collect() };
-    let files = Files { qlog: Some(folder.path().to_path_buf()), pcap: Some(pcap) };
+    let files = Files { qlog: Some(folder.path().to_path_buf()), pcap: Some(pcap), ..Files::default() };
     let traced = trace_at(fidelity, &scenario(given), 1, 0, &files).unwrap();
     Traced { folder, traced }
 }

@@ -129,6 +129,11 @@ impl Shadowed {
             }
             if let Some((parting, told @ false)) = &mut follower.parting {
                 *told = true;
+                if matches!(parting.event, ControlEvent::Start | ControlEvent::Undo | ControlEvent::SegmentSize { .. })
+                {
+                    // These events state no time; the report follows in the same instant.
+                    parting.at = cx.now;
+                }
                 cx.shadow(ShadowReport { path, number, told: ShadowNews::Parted(parting) });
             }
         }
