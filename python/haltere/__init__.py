@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from haltere.comparison import compare
     from haltere.conditions import Conditions, PathConditions
     from haltere.errors import HaltereError, InputError
+    from haltere.explanation import explain
     from haltere.results import Results, load
     from haltere.runner.single import RunFailedError, RunResult, Trace, run, trace
     from haltere.scenario import Scenario
@@ -35,6 +36,7 @@ __all__ = [
     "Study",
     "Trace",
     "compare",
+    "explain",
     "load",
     "run",
     "trace",
@@ -52,6 +54,7 @@ _HOMES = {
     "Study": "haltere.study",
     "Trace": "haltere.runner.single",
     "compare": "haltere.comparison",
+    "explain": "haltere.explanation",
     "load": "haltere.results",
     "run": "haltere.runner.single",
     "trace": "haltere.runner.single",

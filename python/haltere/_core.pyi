@@ -94,6 +94,13 @@ def locate(toml_text: str, path: str) -> tuple[int, int]:
 def algorithms() -> str:
     """Return the known transports, congestion controls, stacks, switches, and names for settings of these."""
 
+def effective(contender: str, fidelity: str) -> str:
+    """Return `{transport, implementation, model, congestion, settings: [{name, value, fixed}]}` of a contender.
+
+    `settings` has the value of every mechanism, defaults too; in a production stack what is set. `fixed` says why the
+    contender cannot write the value, or is null. Raises `ScenarioError` if the contender cannot run at the fidelity.
+    """
+
 def queues() -> str:
     """Return `[{name, summary, reference, parameters: [{name, default, example, summary}]}]` of queue disciplines."""
 

@@ -124,6 +124,14 @@ def _entries(
         yield entry | waited | named | {"error": reason} | probed
 
 
+def entry_of(
+    group: list[str], result: dict[str, Any], conditions: Conditions, replication: int, seed: int
+) -> dict[str, Any]:
+    """Return the one entry of a run in which a contender runs alone, of all its flows together."""
+    (entry,) = _entries(group, result, conditions, replication, seed)
+    return entry
+
+
 def _waited(group: list[str], result: dict[str, Any], conditions: Conditions) -> dict[str, float | None]:
     """Return how long packets waited at the bottleneck: the only link, or the only one of several that is used."""
     links = result["links"]

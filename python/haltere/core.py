@@ -209,6 +209,17 @@ def locate(toml_text: str, path: str) -> tuple[int, int]:
     return _core.locate(toml_text, path)
 
 
+def effective(contender: str, fidelity: str = "model") -> dict[str, Any]:
+    """Return what a contender runs with at `model` or `stack` (see `_core.pyi`).
+
+    Raises:
+        ScenarioProblem: if the contender cannot run there.
+    """
+    with _problems():
+        answer: dict[str, Any] = json.loads(_core.effective(contender, fidelity))
+    return answer
+
+
 def algorithms() -> dict[str, list[dict[str, Any]]]:
     """Return what contenders consist of: `transports`, `congestion`, `schedulers`, `stacks`, `switches`, `settings`."""
     answer: dict[str, list[dict[str, Any]]] = json.loads(_core.algorithms())

@@ -14,7 +14,7 @@ mod place;
 
 use haltere_net::queue::{Discipline, Parameter};
 use haltere_net::trace::RateTrace;
-use haltere_sim::contender::{SETTINGS, Setting, Transport, catalogue as mechanisms};
+use haltere_sim::contender::{Contender, SETTINGS, Setting, Transport, catalogue as mechanisms};
 use haltere_sim::network::describe;
 use haltere_sim::scenario::{LinkSpec, Measured, Preset};
 use haltere_sim::stack::{Entry, catalogue};
@@ -221,6 +221,14 @@ fn algorithms() -> PyResult<String> {
     }))
 }
 
+/// What a contender runs with at a fidelity, as JSON.
+#[pyfunction]
+fn effective(contender: &str, fidelity: &str) -> PyResult<String> {
+    let at = self::fidelity(fidelity)?;
+    let found = Contender::parse(contender).and_then(|c| c.effective(at));
+    to_json(&found.map_err(|message| ScenarioError::new_err((message, "contender")))?)
+}
+
 /// The queue disciplines with their parameters as JSON.
 #[pyfunction]
 fn queues() -> PyResult<String> {
@@ -276,6 +284,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scenario_schema, module)?)?;
     module.add_function(wrap_pyfunction!(locate, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
+    module.add_function(wrap_pyfunction!(effective, module)?)?;
     module.add_function(wrap_pyfunction!(queues, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;
     module.add_function(wrap_pyfunction!(run_bench, module)?)?;

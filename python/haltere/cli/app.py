@@ -110,6 +110,40 @@ def compare(
     command(contenders, conditions, as_json=as_json)
 
 
+@app.command(rich_help_panel=ONE)
+@takes(Comparison(size="2MB"), without=("share", "duration"))
+def explain(
+    a: Annotated[str, typer.Argument(help="The contender to start from, such as `tcp/cubic`.", show_default=False)],
+    b: Annotated[str, typer.Argument(help="The contender to arrive at, such as `quic/cubic`.", show_default=False)],
+    conditions: Comparison,
+    metric: Annotated[
+        str,
+        typer.Option(
+            help="What is explained: `completion_time`, `goodput`, `wire_bytes`, `mean_rtt`, `retransmissions`, "
+            "`lost_packets`, `queueing_delay` or `max_queueing_delay`."
+        ),
+    ] = "completion_time",
+    orders: Annotated[
+        int, typer.Option(help="Orders of switching for each replication, where there are too many to take all.")
+    ] = 16,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the figure (SVG, PDF) and a page (HTML).", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
+) -> None:
+    """Explain a difference: which mechanisms make it, and how much each.
+
+    `haltere explain tcp/cubic quic/cubic --rate 40Mbit/s --rtt 50ms --loss 1%`
+
+    `haltere explain tcp/cubic tcp/cubic-hystart+initial-window=20 --metric retransmissions --out why`
+
+    `haltere explain quic@quinn/cubic quic@model/cubic --fidelity stack --loss 5%`
+    """
+    from haltere.cli.explain import command
+
+    command(a, b, conditions, metric=metric, orders=orders, out=out, as_json=as_json)
+
+
 @app.command(rich_help_panel="Studies")
 def run(
     study: Annotated[

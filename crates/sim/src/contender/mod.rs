@@ -5,12 +5,15 @@
 //! |---|---|
 //! | `switch` | the switches of handshakes and of production stacks, and names for settings of mechanisms |
 //! | `parse` | how a contender is read |
+//! | `effective` | the value of every mechanism in a contender |
 //!
 //! The mechanisms of the transports are in [`haltere_transport::mechanisms`].
 
+mod effective;
 mod parse;
 mod switch;
 
+pub use effective::{Effective, Setting as EffectiveSetting};
 pub use switch::{About, SETTINGS, Setting, Switch};
 
 use haltere_net::rng::Streams;

@@ -15,6 +15,8 @@ pub(super) const DESCRIPTION: Description = Description {
     slow_start: true,
 };
 
+/// How slow start ends by default, as in Linux.
+pub(super) const SLOW_START: SlowStart = SlowStart::HyStart;
 /// C in segments a cubic second (section 5.1; Linux: 410/1024).
 const C: f64 = 0.4;
 /// beta_cubic = 0.7 (section 4.6) as the binary fraction Linux uses.
@@ -62,7 +64,7 @@ pub struct Cubic {
 
 impl Cubic {
     pub(super) fn new(config: Config) -> Cubic {
-        let w = Windows::new(&config, SlowStart::HyStart);
+        let w = Windows::new(&config, SLOW_START);
         Cubic { w, last_max: 0, delay_min: None, epoch: None, tick: config.tick.as_nanos().max(1), phase: config.phase }
     }
 

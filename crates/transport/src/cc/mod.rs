@@ -411,6 +411,15 @@ impl Algorithm {
         self == Algorithm::Prague
     }
 
+    /// How slow start ends where nothing else is set; `None` if the algorithm has an exit or a startup of its own.
+    pub fn slow_start(self) -> Option<SlowStart> {
+        match self {
+            Algorithm::Cubic => Some(cubic::SLOW_START),
+            Algorithm::Cdg => None,
+            _ => self.describe().slow_start.then_some(SlowStart::Standard),
+        }
+    }
+
     /// Whether it looks at the other paths of a connection.
     pub fn is_coupled(self) -> bool {
         matches!(self, Algorithm::Lia | Algorithm::Olia | Algorithm::Balia | Algorithm::WVegas)

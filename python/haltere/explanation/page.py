@@ -1,0 +1,72 @@
+"""The waterfall of an explanation, and a page with all of it."""
+
+from __future__ import annotations
+
+import math
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from haltere.explanation.answer import Explanation
+from haltere.explanation.equals import ABOUT
+from haltere.figures.waterfall import Step, Waterfall, draw
+
+STEM = "explanation"
+
+
+def waterfall(found: Explanation) -> Waterfall:
+    """Return the waterfall of an explanation: its parts from the largest on, and those that change nothing left out."""
+    ratio = found.measure.ratio
+    level, steps = found.levels[0], []
+    for part, effect in found.ranked:
+        if effect.nothing:
+            continue
+        by = effect.interval.value
+        after = level * math.exp(by) if ratio else level + by
+        text = f"×{math.exp(by):.3g}" if ratio else f"{by:+.3g}"
+        changes = part.name if part.name in ("handshake",) else f"{part.name}: {part.before} → {part.after}"
+        steps.append(Step(changes, text, level, after, effect.real is True))
+        level = after
+    unit = f" ({found.measure.unit})"
+    label = found.measure.label[:1].upper() + found.measure.label[1:]
+    return Waterfall(
+        found.conditions if len(found.conditions) < 70 else "",
+        f"{label}{unit}{', logarithmic' if ratio else ''}",
+        (found.a, found.levels[0]),
+        (found.b, found.levels[1]),
+        steps,
+        ratio,
+    )
+
+
+def write(found: Explanation, folder: Path) -> list[Path]:
+    """Write the figure (SVG, PDF), the page (HTML) and the numbers (JSON) into a folder; the paths written."""
+    import json
+
+    folder.mkdir(parents=True, exist_ok=True)
+    written = draw(waterfall(found), folder / STEM)
+    page = folder / f"{STEM}.html"
+    page.write_text(html(found, (folder / f"{STEM}.svg").read_text(encoding="utf-8")), encoding="utf-8")
+    numbers = folder / f"{STEM}.json"
+    numbers.write_text(json.dumps(found.data(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    return [*written, page, numbers]
+
+
+def html(found: Explanation, svg: str) -> str:
+    """Return the page: the answer, the waterfall, the table, the pairs that interact, and what the numbers mean."""
+    templates = Environment(
+        loader=PackageLoader("haltere.explanation"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    sheet = (files("haltere.report") / "templates" / "style.css").read_text(encoding="utf-8")
+    return templates.get_template("explanation.html.j2").render(
+        found=found,
+        svg=svg[svg.index("<svg") :],
+        style=sheet,
+        about=ABOUT,
+        pairs=found.interacting,
+    )

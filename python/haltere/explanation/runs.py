@@ -1,0 +1,135 @@
+"""Runs mixtures on common random numbers and returns one metric of each run."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from haltere import fidelity as fidelities
+from haltere.comparison import entry_of
+from haltere.conditions import Conditions
+from haltere.errors import InputError, as_written
+from haltere.explanation.mixtures import Space
+from haltere.runner.executor import Executor, Task
+
+Cell = tuple[int, int]
+"""A mixture and a replication."""
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric of `compare` that can be explained.
+
+    With `ratio` mixtures are set against each other by the logarithm of their ratio, else by their difference.
+    """
+
+    name: str
+    label: str
+    unit: str
+    column: str
+    scale: float = 1.0
+    ratio: bool = True
+
+
+MEASURES = {
+    one.name: one
+    for one in (
+        Measure("completion_time", "completion time", "s", "completion_s"),
+        Measure("goodput", "goodput", "Mbit/s", "goodput_bps", 1e-6),
+        Measure("wire_bytes", "bytes on the wire", "MB", "wire_bytes", 1e-6),
+        Measure("mean_rtt", "mean RTT", "ms", "mean_rtt_s", 1e3),
+        Measure("retransmissions", "retransmissions", "packets", "retransmitted_packets", ratio=False),
+        Measure("lost_packets", "lost packets", "packets", "lost_packets", ratio=False),
+        Measure("queueing_delay", "queueing delay", "ms", "queueing_delay_s", 1e3, ratio=False),
+        Measure("max_queueing_delay", "maximum queueing delay", "ms", "max_queueing_delay_s", 1e3, ratio=False),
+    )
+}
+"""The metrics, by name."""
+
+
+def measure_named(name: str) -> Measure:
+    """Return a metric.
+
+    Raises:
+        InputError: if there is none of this name.
+    """
+    if name not in MEASURES:
+        raise InputError("is not a metric", field="--metric", given=as_written(name), right=", ".join(MEASURES))
+    return MEASURES[name]
+
+
+@dataclass(frozen=True)
+class How:
+    """How runs are made: so many at once, by this executor, until `stop` is set; and what is told of the progress."""
+
+    workers: int | None = None
+    executor: Executor | None = None
+    stop: threading.Event | None = None
+    on_progress: Progress | None = None
+
+
+@dataclass
+class Runs:
+    """The runs of a space's mixtures under one set of conditions; what was run once is not run again.
+
+    Attributes:
+        values: the metric of each run; None if it failed.
+        refused: why a mixture cannot run, by mixture.
+        failures: the first reason for which runs of a mixture failed, by mixture.
+    """
+
+    space: Space
+    conditions: Conditions
+    measure: Measure
+    seed: int
+    values: dict[Cell, float | None] = field(default_factory=dict)
+    refused: dict[int, str] = field(default_factory=dict)
+    failures: dict[int, str] = field(default_factory=dict)
+    _scenarios: dict[int, tuple[str, str]] = field(default_factory=dict)
+
+    def allowed(self, mask: int) -> bool:
+        """Whether a mixture can run, as far as that can be told before."""
+        if mask not in self._scenarios and mask not in self.refused:
+            text = self.space.text(mask)
+            try:
+                odd_and_even = [self.conditions.scenario([text], reverse_starts=odd).json for odd in (False, True)]
+                self._scenarios[mask] = (odd_and_even[0], odd_and_even[1])
+            except InputError as error:
+                if mask in (0, (1 << len(self.space.parts)) - 1):
+                    raise
+                self.refused[mask] = error.problem
+        return mask not in self.refused
+
+    def run(self, cells: Iterable[Cell], how: How) -> None:
+        """Run what of these cells has not been run yet."""
+        wanted = [cell for cell in dict.fromkeys(cells) if cell not in self.values]
+        executor = how.executor or fidelities.executor(self.conditions.fidelity, how.workers)
+        for done, outcome in enumerate(executor.execute(self._tasks(wanted), how.stop), 1):
+            mask, replication = (int(word) for word in outcome.key.split())
+            self._take(mask, replication, outcome.result_json)
+            if how.on_progress:
+                how.on_progress(done, len(wanted))
+
+    def _tasks(self, cells: Iterable[Cell]) -> Iterator[Task]:
+        for mask, replication in cells:
+            self.allowed(mask)
+            text = self._scenarios[mask][replication % 2]
+            yield Task(f"{mask} {replication}", text, self.seed, replication)
+
+    def _take(self, mask: int, replication: int, result_json: str) -> None:
+        group = [self.space.text(mask)]
+        entry = entry_of(group, json.loads(result_json), self.conditions, replication, self.seed + replication)
+        value, reason = entry[self.measure.column], entry["error"]
+        if reason is None and value is None:
+            reason = f"it has no {self.measure.label}"
+        if reason is None and self.measure.ratio and value <= 0:
+            reason = f"its {self.measure.label} is 0"
+        if reason is None and not math.isfinite(value):
+            reason = f"its {self.measure.label} is not finite"
+        if reason is not None:
+            self.failures.setdefault(mask, str(reason))
+        self.values[mask, replication] = None if reason is not None else float(value) * self.measure.scale
