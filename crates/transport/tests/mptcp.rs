@@ -325,7 +325,8 @@ fn outage() -> impl Strategy<Value = Option<Outage>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
     /// Paths lose, duplicate, reorder, die and return: every byte arrives once and in order, and the receiver never holds
-    /// more than its window, once for each subflow.
+    /// more than its window, which all subflows share (RFC 8684 section 3.3.1). Data that was given to several subflows may wait in
+    /// each of them behind a gap of its own.
     #[test]
     fn every_byte_arrives_once_whatever_paths_do(
         seed in any::<u64>(),
@@ -381,7 +382,8 @@ proptest! {
             pair.assert_exchanged();
         }
         let held = pair.client.reassembly().most_held.max(pair.server.reassembly().most_held);
-        // What both subflows hold back of the same data counts twice.
-        prop_assert!(held <= 2 * (window * 2 + 65_536), "{} of {}", held, window);
+        let again = pair.client.reinjected() + pair.server.reinjected();
+        let copies = if again == 0 { 1 } else { 2 };
+        prop_assert!(held <= copies * (window * 2 + 65_536), "{} of {}, {} given again", held, window, again);
     }
 }

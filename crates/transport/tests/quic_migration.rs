@@ -349,6 +349,43 @@ fn an_end_that_issues_more_identifiers_than_the_limit_breaks_the_protocol() {
     assert!(why.starts_with("CONNECTION_ID_LIMIT_ERROR"), "{why}");
 }
 
+#[test]
+fn a_server_goes_on_with_another_identifier_of_the_path_whose_address_changed() {
+    let end = |role| Connection::new(Config { connection_ids: Some(1), max_paths: 2, ..config(role) });
+    let (path, exchange) = (link(10, 10), Exchange { streams: vec![(200_000, ANSWER)] });
+    let mut pair = Pair::new(end(Role::Client), end(Role::Server), &path, &path, 4, exchange).and_path(&path, &path, 5);
+    pair.keep = true;
+    pair.run(millis(200));
+    assert_eq!(pair.client_does(|client, cx| client.add_path(PathId(1), cx)), Ok(()));
+    pair.go_on(millis(500));
+    let issued = |pair: &_, from_client, wanted| count(pair, from_client, wanted);
+    let (new, of_first): (fn(&IdFrame) -> bool, fn(&IdFrame) -> bool) =
+        (|id| matches!(id, IdFrame::PathNew(..)), |id| matches!(id, IdFrame::PathNew(PathId(0), 1)));
+    for from_client in [true, false] {
+        assert_eq!(
+            (issued(&pair, from_client, new), issued(&pair, from_client, of_first)),
+            (3, 1),
+            "two for each path"
+        );
+    }
+    // Twice: the second change takes the identifier that replaces the first.
+    for round in 0..2 {
+        pair.rebind(AddressChange::Port);
+        pair.go_on(millis(800 + 300 * round));
+    }
+    finish(&mut pair);
+    let seen = |from_client: bool, wanted: IdFrame| {
+        let mut sent = pair.seen.iter().filter(|s| s.from_client == from_client).flat_map(|s| frames(&s.packet));
+        sent.any(|frame| matches!(frame, Frame::Identifier(id) if id == wanted))
+    };
+    for number in 0..2 {
+        assert!(seen(false, IdFrame::PathRetire(PathId(0), number)), "{number} is retired");
+        assert!(seen(true, IdFrame::PathNew(PathId(0), number + 2)), "{number} is replaced");
+    }
+    let retired: fn(&IdFrame) -> bool = |id| matches!(id, IdFrame::PathRetire(..));
+    assert_eq!((count(&pair, false, retired), count(&pair, true, retired)), (2, 0), "the client does not know");
+}
+
 /// Frames about addresses, paths and identifiers with any content.
 fn any_frame() -> impl Strategy<Value = Frame> {
     let number = || prop_oneof![4 => 0u64..400, 1 => any::<u64>()];
@@ -358,7 +395,8 @@ fn any_frame() -> impl Strategy<Value = Frame> {
         number().prop_map(Frame::PathResponse),
         number().prop_map(|n| Frame::Identifier(IdFrame::New(n))),
         number().prop_map(|n| Frame::Identifier(IdFrame::Retire(n))),
-        path().prop_map(|path| Frame::Identifier(IdFrame::PathNew(path))),
+        (path(), number()).prop_map(|(path, n)| Frame::Identifier(IdFrame::PathNew(path, n))),
+        (path(), number()).prop_map(|(path, n)| Frame::Identifier(IdFrame::PathRetire(path, n))),
         any::<u8>().prop_map(|most| Frame::Identifier(IdFrame::MaxPathId(most))),
         any::<u8>().prop_map(|most| Frame::Identifier(IdFrame::PathsBlocked(most))),
         path().prop_map(|path| Frame::Identifier(IdFrame::PathCidsBlocked(path))),

@@ -662,8 +662,9 @@ fn a_path_waits_until_both_ends_have_issued_an_identifier_for_it() {
         let all = pair.seen.iter().flat_map(|s: &common::Seen| carried(&s.packet));
         all.filter(|frame| matches!(frame, Frame::Identifier(id) if wanted(id))).count()
     };
-    let ids: fn(&IdFrame) -> bool = |id| matches!(id, IdFrame::PathNew(_));
-    assert_eq!((sent(&pair, ids), sent(&pair, |id| matches!(id, IdFrame::PathsBlocked(1)))), (2, 1));
+    let ids: fn(&IdFrame) -> bool = |id| matches!(id, IdFrame::PathNew(..));
+    // Of each end one that is spare for the first path, and two for the second.
+    assert_eq!((sent(&pair, ids), sent(&pair, |id| matches!(id, IdFrame::PathsBlocked(1)))), (6, 1));
     let on = |pair: &Pair<_, _>, path: u8| {
         pair.seen.iter().filter(|s: &&common::Seen| s.packet.path == PathId(path)).count()
     };
@@ -671,6 +672,8 @@ fn a_path_waits_until_both_ends_have_issued_an_identifier_for_it() {
     // An abandoned path makes room for the one that waits.
     pair.client_does(|client, cx| client.abandon_path(PathId(1), cx)).unwrap();
     finish(&mut pair);
-    assert_eq!((sent(&pair, ids), sent(&pair, |id| matches!(id, IdFrame::MaxPathId(2)))), (4, 2));
+    assert_eq!((sent(&pair, ids), sent(&pair, |id| matches!(id, IdFrame::MaxPathId(2)))), (10, 2));
+    let retired = sent(&pair, |id| matches!(id, IdFrame::PathRetire(..)));
+    assert_eq!(retired, 0, "PATH_ABANDON retires the identifiers of a path");
     assert!(on(&pair, 2) > 500, "{}", on(&pair, 2));
 }

@@ -309,7 +309,10 @@ impl Frame {
                 IdFrame::New(number) => 1 + varint_len(number) + 1 + WITH_TOKEN,
                 IdFrame::Retire(number) => 1 + varint_len(number),
                 // Types 0x3e78 to 0x3e7c; path, number, Retire Prior To.
-                IdFrame::PathNew(path) => 2 + varint_len(u64::from(path.0)) + 1 + 1 + WITH_TOKEN,
+                IdFrame::PathNew(path, number) => {
+                    2 + varint_len(u64::from(path.0)) + varint_len(number) + 1 + WITH_TOKEN
+                }
+                IdFrame::PathRetire(path, number) => 2 + varint_len(u64::from(path.0)) + varint_len(number),
                 IdFrame::MaxPathId(most) | IdFrame::PathsBlocked(most) => 2 + varint_len(u64::from(most)),
                 // Path, number of the next.
                 IdFrame::PathCidsBlocked(path) => 2 + varint_len(u64::from(path.0)) + 1,
@@ -331,7 +334,7 @@ impl Frame {
             Frame::Padding(_)
                 | Frame::PathChallenge(_)
                 | Frame::PathResponse(_)
-                | Frame::Identifier(IdFrame::New(_) | IdFrame::PathNew(_))
+                | Frame::Identifier(IdFrame::New(_) | IdFrame::PathNew(..))
         )
     }
 

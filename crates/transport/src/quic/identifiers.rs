@@ -2,12 +2,17 @@
 //!
 //! An end sends to an address with an identifier that the peer has issued, and with another one to each further address, so that
 //! nobody can tell that they belong together (RFC 9000 section 9.5). A client that has none left cannot move before the peer
-//! has issued another. Over several paths each path has identifiers of its own: one opens once each end has issued one for it.
+//! has issued another.
+//!
+//! Over several paths each path has identifiers of its own, numbered from 0 ([`PER_PATH`] at a time): a path opens once each end has
+//! issued one for it. A server whose client has another address on a path goes on with another identifier of the same path, retires
+//! the one before (RFC 9000 section 5.1.2), and the client replaces that. An abandoned path retires all of its identifiers without
+//! a frame that says so (section 3.4 of the draft).
 //!
 //! Both ends have the same limit. Without one, [`super::Config::connection_ids`] being `None`, there are as many identifiers as are
 //! needed, and no packet carries them.
 //!
-//! Not modelled: several identifiers for one of several paths, Retire Prior To, identifiers of no length.
+//! Not modelled: Retire Prior To, identifiers of no length.
 
 use super::connection::Connection;
 use super::frame::{Frame, VARINT_MAX};
@@ -28,14 +33,76 @@ pub enum IdFrame {
     New(u64),
     /// RETIRE_CONNECTION_ID (19.16) with the number.
     Retire(u64),
-    /// PATH_NEW_CONNECTION_ID (draft-ietf-quic-multipath section 4.4), the first for this path.
-    PathNew(PathId),
+    /// PATH_NEW_CONNECTION_ID (draft-ietf-quic-multipath section 4.4) with its path and its number.
+    PathNew(PathId, u64),
+    /// PATH_RETIRE_CONNECTION_ID (4.5) with the path and the number.
+    PathRetire(PathId, u64),
     /// MAX_PATH_ID (4.6): the largest number of a path from now on.
     MaxPathId(u8),
     /// PATHS_BLOCKED (4.7): a path waits for a larger one than this.
     PathsBlocked(u8),
     /// PATH_CIDS_BLOCKED (4.7): this path waits for an identifier.
     PathCidsBlocked(PathId),
+}
+
+/// The identifiers of each end that may be in use or spare on one of several paths: the least that `active_connection_id_limit`
+/// may be (RFC 9000 section 18.2), so that one is left if the address changes (section 3.2.1 of the draft).
+const PER_PATH: u64 = 2;
+
+/// The identifiers of a path.
+#[derive(Default, Debug)]
+struct Pool {
+    path: PathId,
+    /// Number of the next that this end issues, and those that the peer uses no more.
+    next: u64,
+    retired: RangeSet,
+    /// The peer's that are spare, those that ever came, and the one in use.
+    spare: VecDeque<u64>,
+    seen: RangeSet,
+    current: Option<u64>,
+    /// The path is abandoned, and all of them are retired.
+    over: bool,
+}
+
+impl Pool {
+    /// That of the path on which the connection opens. The first of each end are those of the handshake.
+    fn of_handshake() -> Pool {
+        let mut seen = RangeSet::default();
+        seen.extend(0, 1);
+        Pool { next: 1, seen, current: Some(0), ..Pool::default() }
+    }
+
+    /// Issues one; returns its number.
+    fn issue(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// The peer issued one. Returns whether it is new.
+    fn take(&mut self, number: u64, others: u64, limit: u64) -> Result<bool, &'static str> {
+        if self.seen.contains(number) {
+            return Ok(false);
+        }
+        if self.spare.len() as u64 + u64::from(self.current.is_some()) + others >= limit {
+            return Err("CONNECTION_ID_LIMIT_ERROR: more identifiers than the limit");
+        }
+        self.seen.extend(number, number + 1);
+        self.spare.push_back(number);
+        Ok(true)
+    }
+
+    /// The peer uses one no more. Returns whether it is to be replaced.
+    fn retire(&mut self, number: u64) -> Result<bool, &'static str> {
+        if number >= self.next {
+            return Err("PROTOCOL_VIOLATION: an identifier is retired that was not issued");
+        }
+        Ok(self.retired.extend(number, number + 1) && !self.over)
+    }
+
+    /// Goes on with this one; returns the one that is not used again.
+    fn go_on_with(&mut self, number: u64) -> Option<u64> {
+        self.current.replace(number)
+    }
 }
 
 /// The identifiers of a connection.
@@ -45,42 +112,30 @@ pub(super) struct Identifiers {
     limit: u64,
     /// Frames that are to be sent.
     queue: VecDeque<IdFrame>,
-    /// Number of the next that this end issues, and those that the peer uses no more.
-    next: u64,
-    retired: RangeSet,
-    /// The peer's that are spare, those that ever came, and the one in use.
-    spare: VecDeque<u64>,
-    seen: RangeSet,
-    current: u64,
+    /// Those of the path on which the connection opens, and of further ones, in any order.
+    first: Pool,
+    further: Vec<Pool>,
     /// The one with which the client probes an address.
     probing: Option<u64>,
-    /// Over several paths: the largest number that each end allows, and for which paths each has issued one.
+    /// Over several paths: the largest number that each end allows, and up to which this end has issued some.
     own_max: u8,
     peer_max: u8,
     issued: u8,
-    theirs: Vec<PathId>,
     /// Paths that wait.
     waiting: Vec<PathId>,
 }
 
 impl Identifiers {
     pub fn new(limit: u8) -> Box<Identifiers> {
-        let mut seen = RangeSet::default();
-        // The peer's first is that of the handshake.
-        seen.extend(0, 1);
         Box::new(Identifiers {
             limit: limit.into(),
             queue: VecDeque::new(),
-            next: 1,
-            retired: RangeSet::default(),
-            spare: VecDeque::new(),
-            seen,
-            current: 0,
+            first: Pool::of_handshake(),
+            further: Vec::new(),
             probing: None,
             own_max: limit,
             peer_max: 0,
             issued: 0,
-            theirs: Vec::new(),
             waiting: Vec::new(),
         })
     }
@@ -90,33 +145,55 @@ impl Identifiers {
         !self.queue.is_empty()
     }
 
-    /// A frame was lost. Those that ask or state a limit are sent again with what holds by then.
+    /// A frame was lost. Those that ask or state a limit are sent again with what holds by then; those of an abandoned path are not.
     pub fn on_lost(&mut self, frame: IdFrame) {
         match frame {
+            IdFrame::PathNew(path, _) | IdFrame::PathRetire(path, _) if self.pool(path).over => {}
             IdFrame::MaxPathId(_) => self.queue.push_back(IdFrame::MaxPathId(self.own_max)),
             IdFrame::PathsBlocked(_) | IdFrame::PathCidsBlocked(_) if self.waiting.is_empty() => {}
             _ => self.queue.push_back(frame),
         }
     }
 
-    /// Issues one.
-    fn issue(&mut self) {
-        self.queue.push_back(IdFrame::New(self.next));
-        self.next += 1;
+    /// The identifiers of a path.
+    fn pool(&mut self, path: PathId) -> &mut Pool {
+        if path == PathId(0) {
+            return &mut self.first;
+        }
+        let at = self.further.iter().position(|pool| pool.path == path).unwrap_or_else(|| {
+            self.further.push(Pool { path, ..Pool::default() });
+            self.further.len() - 1
+        });
+        &mut self.further[at]
     }
 
-    /// Issues one for each path that both ends allow and that has none yet.
+    /// Issues one for a connection with one path.
+    fn issue(&mut self) {
+        let number = self.first.issue();
+        self.queue.push_back(IdFrame::New(number));
+    }
+
+    /// Issues one for one of several paths.
+    fn issue_for(&mut self, path: PathId) {
+        let number = self.pool(path).issue();
+        self.queue.push_back(IdFrame::PathNew(path, number));
+    }
+
+    /// Issues some for each path that both ends allow and that has none yet.
     fn issue_for_paths(&mut self) {
         while self.issued < self.own_max.min(self.peer_max) {
             self.issued += 1;
-            self.queue.push_back(IdFrame::PathNew(PathId(self.issued)));
+            let path = PathId(self.issued);
+            while !self.pool(path).over && self.pool(path).next < PER_PATH {
+                self.issue_for(path);
+            }
         }
     }
 
     /// Takes a spare one for probing. Returns whether there was one.
     pub fn probe(&mut self) -> bool {
         if self.probing.is_none() {
-            self.probing = self.spare.pop_front();
+            self.probing = self.first.spare.pop_front();
         }
         self.probing.is_some()
     }
@@ -124,9 +201,18 @@ impl Identifiers {
     /// The connection moved: the one in use is not used again.
     pub fn moved(&mut self) {
         // A server whose client issues none keeps the one that it has.
-        if let Some(next) = self.probing.take().or_else(|| self.spare.pop_front()) {
-            let left = std::mem::replace(&mut self.current, next);
-            self.queue.push_back(IdFrame::Retire(left));
+        if let Some(next) = self.probing.take().or_else(|| self.first.spare.pop_front()) {
+            self.queue.extend(self.first.go_on_with(next).map(IdFrame::Retire));
+        }
+    }
+
+    /// The peer has another address on one of several paths: this end goes on with another identifier of that path, or with the
+    /// one that it has if none is left.
+    pub fn moved_on(&mut self, path: PathId) {
+        let pool = self.pool(path);
+        if let Some(next) = pool.spare.pop_front() {
+            let left = pool.go_on_with(next);
+            self.queue.extend(left.map(|left| IdFrame::PathRetire(path, left)));
         }
     }
 
@@ -142,7 +228,8 @@ impl Identifiers {
         if id.0 > self.own_max.min(self.peer_max) {
             return Err(IdFrame::PathsBlocked(self.peer_max));
         }
-        if self.theirs.contains(&id) { Ok(()) } else { Err(IdFrame::PathCidsBlocked(id)) }
+        let issued = |pool: &Pool| pool.path == id && pool.current.is_some();
+        if self.further.iter().any(issued) { Ok(()) } else { Err(IdFrame::PathCidsBlocked(id)) }
     }
 
     /// Whether the peer's packets may open a path: it answers with an identifier of the peer.
@@ -150,8 +237,12 @@ impl Identifiers {
         self.admits(id).is_ok()
     }
 
-    /// A path is abandoned: another may open in its place.
-    pub fn on_abandoned(&mut self) {
+    /// A path is abandoned: its identifiers are retired at once, and another may open in its place.
+    pub fn on_abandoned(&mut self, id: PathId) {
+        let pool = self.pool(id);
+        *pool = Pool { path: id, next: pool.next, over: true, ..Pool::default() };
+        self.queue
+            .retain(|frame| !matches!(frame, IdFrame::PathNew(path, _) | IdFrame::PathRetire(path, _) if *path == id));
         self.own_max = self.own_max.saturating_add(1);
         self.queue.push_back(IdFrame::MaxPathId(self.own_max));
         self.issue_for_paths();
@@ -179,6 +270,9 @@ impl Connection {
         let Some(ids) = &mut self.identifiers else { return };
         if several {
             ids.peer_max = peer_max.unwrap_or(0);
+            if peer_max.is_some() {
+                (1..PER_PATH).for_each(|_| ids.issue_for(PathId(0)));
+            }
             ids.issue_for_paths();
         } else {
             (1..ids.limit).for_each(|_| ids.issue());
@@ -205,37 +299,42 @@ impl Connection {
         let several = self.config.max_paths > 1;
         let Some(ids) = &mut self.identifiers else { return Ok(()) };
         match frame {
-            IdFrame::New(number) | IdFrame::Retire(number) if number > VARINT_MAX => {
+            IdFrame::New(number)
+            | IdFrame::Retire(number)
+            | IdFrame::PathNew(_, number)
+            | IdFrame::PathRetire(_, number)
+                if number > VARINT_MAX =>
+            {
                 return Err("FRAME_ENCODING_ERROR: the number of an identifier is beyond 2^62 - 1");
             }
             IdFrame::New(number) => {
-                if ids.seen.contains(number) {
-                    return Ok(());
+                let (probing, limit) = (u64::from(ids.probing.is_some()), ids.limit);
+                if ids.first.take(number, probing, limit)? {
+                    self.move_if_wanted(cx);
                 }
-                if ids.spare.len() as u64 + u64::from(ids.probing.is_some()) + 1 >= ids.limit {
-                    return Err("CONNECTION_ID_LIMIT_ERROR: more identifiers than the limit");
-                }
-                ids.seen.extend(number, number + 1);
-                ids.spare.push_back(number);
-                self.move_if_wanted(cx);
-            }
-            IdFrame::Retire(number) if number >= ids.next => {
-                return Err("PROTOCOL_VIOLATION: an identifier is retired that was not issued");
             }
             IdFrame::Retire(number) => {
-                if ids.retired.extend(number, number + 1) {
+                if ids.first.retire(number)? {
                     ids.issue();
                 }
             }
             _ if !several => return Err("FRAME_ENCODING_ERROR: a frame of several paths on a connection with one"),
-            IdFrame::PathNew(path) if path.0 > ids.own_max => {
+            IdFrame::PathNew(path, _) | IdFrame::PathRetire(path, _) if path.0 > ids.own_max => {
                 return Err("PROTOCOL_VIOLATION: an identifier for a path beyond the limit");
             }
-            IdFrame::PathNew(path) => {
-                if !ids.theirs.contains(&path) {
-                    ids.theirs.push(path);
+            // Section 4 of the draft: frames of a path that is no more are ignored.
+            IdFrame::PathNew(path, _) | IdFrame::PathRetire(path, _) if ids.pool(path).over => {}
+            IdFrame::PathNew(path, number) => {
+                let pool = ids.pool(path);
+                if pool.take(number, 0, PER_PATH)? && pool.current.is_none() {
+                    pool.current = pool.spare.pop_front();
                 }
                 self.open_what_waits();
+            }
+            IdFrame::PathRetire(path, number) => {
+                if ids.pool(path).retire(number)? {
+                    ids.issue_for(path);
+                }
             }
             IdFrame::MaxPathId(most) => {
                 ids.peer_max = ids.peer_max.max(most);

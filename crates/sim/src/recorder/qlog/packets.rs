@@ -105,7 +105,8 @@ fn identifier_type(frame: IdFrame) -> u64 {
     match frame {
         IdFrame::New(_) => 0x18,
         IdFrame::Retire(_) => 0x19,
-        IdFrame::PathNew(_) => 0x3e78,
+        IdFrame::PathNew(..) => 0x3e78,
+        IdFrame::PathRetire(..) => 0x3e79,
         IdFrame::MaxPathId(_) => 0x3e7a,
         IdFrame::PathsBlocked(_) => 0x3e7b,
         IdFrame::PathCidsBlocked(_) => 0x3e7c,

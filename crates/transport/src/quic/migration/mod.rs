@@ -313,8 +313,10 @@ impl Connection {
             None => Left { way: left_way, validation: left_validation, path: displaced },
         };
         cx.tell(Incident::Migration { path: label, step: MigrationStep::Started });
-        if let Some(ids) = self.identifiers.as_mut().filter(|_| trial.moves) {
-            ids.moved();
+        match &mut self.identifiers {
+            Some(ids) if self.config.max_paths > 1 => ids.moved_on(self.paths[i].id),
+            Some(ids) if trial.moves => ids.moved(),
+            _ => {}
         }
         if self.config.role == Role::Client {
             // Section 9.2: the server follows a packet that is more than a probe.

@@ -255,7 +255,7 @@ impl Connection {
             multi.abandons.push_back(path.id);
         }
         if let Some(ids) = &mut self.identifiers {
-            ids.on_abandoned();
+            ids.on_abandoned(self.paths[i].id);
         }
     }
 
