@@ -12,7 +12,7 @@ import pytest
 
 import lakes
 from haltere.errors import InputError
-from haltere.paths.lake import Lake, Selection, _word, priority
+from haltere.paths.lake import SCHEMA, Lake, Selection, _word, priority
 from haltere.paths.tallies import tally
 
 
@@ -92,7 +92,7 @@ def test_what_is_no_lake_says_what_would_be_one(lake: Path, tmp_path: Path) -> N
         Lake(tmp_path / "nowhere")
     with pytest.raises(InputError, match="nothing of what was selected"):
         Lake(lake, Selection(sources=("none",)))
-    (lake / "lake.json").write_text(json.dumps({"format": 2}))
+    (lake / "lake.json").write_text(json.dumps({"format": 3}))
     with pytest.raises(InputError, match="newer"):
         Lake(lake)
     (lake / "lake.json").write_text("{}")
@@ -119,3 +119,18 @@ def test_a_damaged_part_is_named_with_the_remedy(tmp_path: Path) -> None:
     for use in (lambda: tally(opened), lambda: opened.sample(50, 1)):
         with pytest.raises(InputError, match=r"day=2011-03-02/x\.parquet: is damaged"):
             use()
+
+
+def test_parts_of_the_old_and_the_new_format_are_read_together(tmp_path: Path) -> None:
+    lake = lakes.write(tmp_path / "l", {("ark", f"2011-03-0{i}", "x"): lakes.traces(20, i) for i in (1, 2)})
+    part = lake / "traces" / "source=ark" / "day=2011-03-02" / "x.parquet"
+    assert set(pl.read_parquet_schema(part)) < set(SCHEMA)
+    later = [name for name in SCHEMA if name not in lakes.SCHEMA]
+    values = [pl.lit(7 if name == "sport" else None).cast(SCHEMA[name]).alias(name) for name in later]
+    values[later.index("hop_icmp_type")] = pl.concat_list(pl.lit(11, pl.UInt8)).alias("hop_icmp_type")
+    pl.read_parquet(part).with_columns(values).write_parquet(part)
+    rows = Lake(lake).scan().collect()
+    assert dict(rows.schema) == SCHEMA
+    assert rows["sport"].is_null().to_list() == [True] * 20 + [False] * 20
+    assert rows["hop_icmp_type"].drop_nulls().to_list() == [[11]] * 20
+    assert Lake(lake).sample(10, 1).columns == list(SCHEMA)

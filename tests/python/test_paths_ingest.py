@@ -171,8 +171,8 @@ def test_a_lake_that_cannot_be_described_is_told(tmp_path: Path) -> None:
         paths.describe(tmp_path)
     with pytest.raises(InputError, match="there is no such file"):
         paths.ingest([str(tmp_path / "none")], tmp_path / "lake")
-    (tmp_path / "lake" / "lake.json").write_text('{"format": 2}')
-    with pytest.raises(InputError, match="format 2"):
+    (tmp_path / "lake" / "lake.json").write_text('{"format": 3}')
+    with pytest.raises(InputError, match="format 3"):
         paths.describe(tmp_path / "lake")
 
 

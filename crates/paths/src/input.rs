@@ -2,7 +2,7 @@
 //! name.
 
 pub use crate::unpack::Compression;
-use crate::{ReadTraces, arts, json, text, warts};
+use crate::{ReadTraces, arts, dump, json, text, warts};
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::Path;
@@ -20,6 +20,8 @@ pub enum Format {
     Arts,
     /// JSON: RIPE Atlas, scamper, mtr.
     Json,
+    /// What `sc_analysis_dump` prints.
+    Dump,
     /// What traceroute and mtr print.
     Text,
 }
@@ -32,6 +34,7 @@ impl Format {
             Format::Warts => "warts",
             Format::Arts => "arts",
             Format::Json => "json",
+            Format::Dump => "dump",
             Format::Text => "text",
         }
     }
@@ -44,6 +47,7 @@ impl Format {
             _ if warts::detect(start) => Some(Format::Warts),
             _ if arts::detect(start) => Some(Format::Arts),
             _ if matches!(start.trim_ascii_start(), [b'{' | b'[', ..]) => Some(Format::Json),
+            _ if dump::detect(start) => Some(Format::Dump),
             _ if text::detect(start) => Some(Format::Text),
             _ => None,
         }
@@ -92,14 +96,15 @@ pub fn open_stream(stream: impl Read + Send + 'static) -> io::Result<Opened> {
     let Some(format) = Format::detect(&start) else {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
-            "not a file of traceroutes: it is neither warts, ARTS, JSON (RIPE Atlas, scamper, mtr) nor what traceroute or \
-             mtr print",
+            "not a file of traceroutes: it is neither warts, ARTS, JSON (RIPE Atlas, scamper, mtr) nor what traceroute, \
+             mtr or sc_analysis_dump print",
         ));
     };
     let reader: Box<dyn ReadTraces + Send> = match format {
         Format::Empty | Format::Warts => Box::new(warts::Reader::new(stream)),
         Format::Arts => Box::new(arts::Reader::new(stream)),
         Format::Json => Box::new(json::Reader::new(stream)),
+        Format::Dump => Box::new(dump::Reader::new(stream)),
         Format::Text => Box::new(text::Reader::new(stream)),
     };
     Ok(Opened { reader, format, compression })

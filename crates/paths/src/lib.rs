@@ -10,6 +10,7 @@ pub mod calendar;
 mod class;
 pub mod count;
 mod cursor;
+pub mod dump;
 mod framed;
 pub mod generate;
 pub mod graph;

@@ -156,7 +156,7 @@ pub struct Hop {
     pub reply_ttl: u8,
     /// scamper's flags ([`Hop::TCP`], [`Hop::UDP`] and how times were taken).
     pub flags: u8,
-    /// Type of the ICMP reply, unless TCP or UDP replied.
+    /// Type of the ICMP reply; [`Hop::NO_ICMP`] if TCP or UDP replied or it is not said.
     pub icmp_type: u8,
     /// Code of the ICMP reply.
     pub icmp_code: u8,
@@ -177,6 +177,9 @@ impl Hop {
     pub const UDP: u8 = 0x40;
     /// Value of `rtt_us` where no time was taken.
     pub const NO_RTT: u32 = u32::MAX;
+    /// Value of `icmp_type` where it is not known. No message has this type: 255 is reserved for ICMPv4 and ICMPv6 (IANA, "ICMP
+    /// Type Numbers" and "ICMPv6 'type' Numbers").
+    pub const NO_ICMP: u8 = u8::MAX;
     /// Longest time that is accepted, 35 minutes. scamper subtracts time stamps in 32 bits: if a probe's is later than
     /// its answer's (seen with packet sockets and `-M`), the file holds a small negative number, read as a huge one.
     pub const LONGEST_RTT: u32 = i32::MAX as u32;
@@ -184,6 +187,11 @@ impl Hop {
     /// Round-trip time.
     pub fn rtt(&self) -> Option<Span> {
         (self.rtt_us != Hop::NO_RTT).then(|| Span::from_micros(u64::from(self.rtt_us)))
+    }
+
+    /// Type and code of the ICMP reply, if it was one and they are known.
+    pub fn icmp(&self) -> Option<(u8, u8)> {
+        (self.is_icmp() && self.icmp_type != Hop::NO_ICMP).then_some((self.icmp_type, self.icmp_code))
     }
 
     /// Whether the reply was ICMP.
@@ -207,7 +215,7 @@ impl Default for Hop {
             attempt: 0,
             reply_ttl: 0,
             flags: 0,
-            icmp_type: 0,
+            icmp_type: Hop::NO_ICMP,
             icmp_code: 0,
             tcp_flags: 0,
             // RFC 792: a router answers when it has counted the TTL down to what it quotes, as a rule 1.
@@ -388,6 +396,19 @@ impl Trace {
     pub fn data(&self, extension: &Extension) -> &[u8] {
         let start = extension.start as usize;
         self.extension_bytes.get(start..start + usize::from(extension.len)).unwrap_or_default()
+    }
+
+    /// The MPLS labels of all answers on the path, each with the place of its answer among those of [`Trace::path`].
+    pub fn path_labels(&self) -> impl Iterator<Item = (usize, Label)> + '_ {
+        let end = if self.stop_hop == 0 { u8::MAX } else { self.stop_hop };
+        self.extensions
+            .iter()
+            .filter_map(move |e| {
+                let hop = e.hop as usize;
+                let on_path = self.hops.get(hop).is_some_and(|h| h.ttl <= end);
+                on_path.then(|| (self.hops[..hop].iter().filter(|h| h.ttl <= end).count(), e))
+            })
+            .flat_map(|(place, e)| self.labels(e).map(move |label| (place, label)))
     }
 
     /// The MPLS labels in one of this trace's extensions, none if it is not of that class (RFC 4950).

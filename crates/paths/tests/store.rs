@@ -77,6 +77,7 @@ fn text(field: &Field) -> String {
         Field::TimestampMicros(us) => us.to_string(),
         Field::Str(word) => word.clone(),
         Field::UByte(n) => n.to_string(),
+        Field::UShort(n) => n.to_string(),
         Field::UInt(n) => n.to_string(),
         Field::Bool(holds) => u8::from(*holds).to_string(),
         other => panic!("a field of another type: {other:?}"),
@@ -114,10 +115,27 @@ fn row(trace: &Trace, monitor: &str) -> String {
     let flags: Vec<String> = flags.iter().map(|&(name, holds)| format!("{name}={}", u8::from(holds))).collect();
     let each = |what: fn(&Hop) -> String| trace.path().map(what).collect::<Vec<_>>().join(",");
     let rtt = |h: &Hop| if h.rtt_us == Hop::NO_RTT { "-".to_owned() } else { h.rtt_us.to_string() };
+    let port = |n: u16| if n == 0 { "-".to_owned() } else { n.to_string() };
+    let icmp = |h: &Hop, code: bool| match h.icmp() {
+        Some(both) if code => both.1.to_string(),
+        Some(both) => both.0.to_string(),
+        None => "-".to_owned(),
+    };
+    // Each label with the number of answers on the path before it.
+    let (mut labels, mut place) = (Vec::new(), 0);
+    for (at, hop) in trace.hops.iter().enumerate().filter(|(_, h)| trace.stop_hop == 0 || h.ttl <= trace.stop_hop) {
+        assert!(hop.ttl > 0);
+        let of_hop = trace.extensions.iter().filter(|e| e.hop as usize == at);
+        labels.extend(of_hop.flat_map(|e| trace.labels(e)).map(|label| (place, label)));
+        place += 1;
+    }
+    let of_labels =
+        |what: fn(&(usize, haltere_paths::Label)) -> String| labels.iter().map(what).collect::<Vec<_>>().join(",");
     let start = Some(trace.time_us()).filter(|&us| us != 0).map(|us| us.to_string());
     format!(
         "monitor={monitor} src={} dst={} start={} method={} stop={} class={class} {} hops={} rtt_us={} list_id={} cycle_id={} \
-         hop_ttl={} hop_addr={} hop_rtt_us={}",
+         hop_ttl={} hop_addr={} hop_rtt_us={} sport={} dport={} hop_icmp_type={} hop_icmp_code={} hop_reply_ttl={} \
+         mpls_hop={} mpls_label={} mpls_ttl={}",
         end(trace.source),
         end(trace.destination),
         or_none(start),
@@ -131,6 +149,14 @@ fn row(trace: &Trace, monitor: &str) -> String {
         each(|h| h.ttl.to_string()),
         each(|h| hex(h.address)),
         each(rtt),
+        port(trace.source_port),
+        port(trace.destination_port),
+        trace.path().map(|h| icmp(h, false)).collect::<Vec<_>>().join(","),
+        trace.path().map(|h| icmp(h, true)).collect::<Vec<_>>().join(","),
+        each(|h| if h.reply_ttl == 0 { "-".to_owned() } else { h.reply_ttl.to_string() }),
+        of_labels(|(place, _)| place.to_string()),
+        of_labels(|(_, label)| label.label.to_string()),
+        of_labels(|(_, label)| label.ttl.to_string()),
     )
 }
 
@@ -181,6 +207,11 @@ fn odd_traces() -> Vec<Trace> {
     let again = odd[9].hops[0];
     odd[9].hops.insert(0, Hop { rtt_us: 7, ..again });
     odd[10].hops.clear();
+    (odd[11].hops[0].flags, odd[11].hops[0].icmp_type) = (Hop::TCP, Hop::NO_ICMP);
+    (odd[11].hops[1].icmp_type, odd[11].hops[1].icmp_code) = (3, 13);
+    (odd[12].hops[0].icmp_type, odd[12].hops[0].reply_ttl) = (Hop::NO_ICMP, 0);
+    (odd[13].source_port, odd[13].destination_port) = (65_535, 0);
+    odd[14].stop_hop = odd[14].hops[1].ttl;
     odd
 }
 
@@ -396,4 +427,23 @@ fn parts_that_are_missing_or_cut_are_made_again() {
         assert_eq!(tree(&lake), whole, "{damage:?}");
         assert_eq!(take_in(&lake, &files, &self::options(1)).unwrap()[0].became, Became::Known);
     }
+}
+
+/// A lake of format 1 lacks columns: whoever opens it to write makes it one of this format, and files that are ingested
+/// again get them.
+#[test]
+fn a_lake_of_the_old_format_is_taken_over() {
+    let bench = Bench::new(&[("a", &warts(&traces(30, Profile::default()), Addresses::Embedded))]);
+    let digest = bench.take_in()[0].entry.as_ref().unwrap().digest.clone();
+    let whole = tree(&bench.lake());
+    let entry = bench.lake().join(format!("ingested/{digest}.json"));
+    for path in [&bench.lake().join("lake.json"), &entry] {
+        let text = fs::read_to_string(path).unwrap();
+        fs::write(path, text.replace(&format!("\"format\": {}", haltere_paths::store::FORMAT), "\"format\": 1"))
+            .unwrap();
+    }
+    assert_ne!(tree(&bench.lake()), whole);
+    assert_eq!(bench.take_in()[0].became, Became::Ingested);
+    assert_eq!(tree(&bench.lake()), whole);
+    assert_eq!(bench.take_in()[0].became, Became::Known);
 }

@@ -78,9 +78,9 @@ def entries(lake: str | Path) -> Iterator[dict[str, Any]]:
     if not about.is_file():
         raise InputError("is no lake: it has no lake.json", field=str(lake), right=right)
     said = _json(about, right)
-    if said.get("format") != FORMAT:
+    if said.get("format") not in range(1, FORMAT + 1):
         raise InputError(
-            f"the lake has format {said.get('format')}, this version of haltere knows format {FORMAT}",
+            f"the lake has format {said.get('format')}, this version of haltere knows formats 1 to {FORMAT}",
             field=str(about),
             right="the version of haltere that wrote it, or a newer one",
         )

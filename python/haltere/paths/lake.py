@@ -22,8 +22,35 @@ from haltere.errors import InputError, as_written
 from haltere.paths.copies import left_out
 from haltere.paths.engine import Engine, Here, batches
 
-FORMAT = 1
+FORMAT = 2
 """Newest form of lakes that this version reads."""
+SCHEMA: dict[str, Any] = {
+    "key": pl.UInt64,
+    "monitor": pl.String,
+    "src": pl.Binary,
+    "dst": pl.Binary,
+    "start": pl.Datetime("us", "UTC"),
+    "method": pl.String,
+    "stop": pl.String,
+    "class": pl.String,
+    **dict.fromkeys(("complete", "toolong", "loop", "gap", "adjdup", "multi"), pl.Boolean),
+    "hops": pl.UInt8,
+    "rtt_us": pl.UInt32,
+    "list_id": pl.UInt32,
+    "cycle_id": pl.UInt32,
+    "hop_ttl": pl.List(pl.UInt8),
+    "hop_addr": pl.List(pl.Binary),
+    "hop_rtt_us": pl.List(pl.UInt32),
+    "sport": pl.UInt16,
+    "dport": pl.UInt16,
+    "hop_icmp_type": pl.List(pl.UInt8),
+    "hop_icmp_code": pl.List(pl.UInt8),
+    "hop_reply_ttl": pl.List(pl.UInt8),
+    "mpls_hop": pl.List(pl.UInt16),
+    "mpls_label": pl.List(pl.UInt32),
+    "mpls_ttl": pl.List(pl.UInt8),
+}
+"""The columns of a lake. Parts of format 1 lack those from `sport` on, which are null there."""
 UNKNOWN_DAY = "unknown"
 
 _WORD = 2**64 - 1
@@ -158,7 +185,7 @@ class Lake:
         if n < 1:
             raise InputError("is not a number of traces", field="n", given=as_written(n), right="a whole number from 1")
         where = engine or Here()
-        wanted = tuple(columns) if columns else tuple(self.clean().collect_schema().names())
+        wanted = tuple(columns) if columns else tuple(SCHEMA)
         batch = [_Batch(tuple(files), self.selection, wanted) for files in self.batches()]
         bins = pl.concat(where.map(partial(_bins, seeds=tuple(seeds)), batch))
         found: dict[int, pl.DataFrame] = {}
@@ -253,7 +280,9 @@ def damaged(part: Path, reason: str) -> InputError:
 
 def scan(files: Sequence[str], selection: Selection) -> pl.LazyFrame:
     """Return the selected rows of some Parquet files of a lake, lazily."""
-    rows = pl.scan_parquet(list(files), hive_partitioning=False).filter(selection.filter())
+    # Parts of format 1 have fewer columns.
+    every = pl.scan_parquet(list(files), hive_partitioning=False, schema=SCHEMA, missing_columns="insert")
+    rows = every.filter(selection.filter())
     if not selection.repeats:
         return rows
     kept = pl.when(pl.col("class") == "repeat").then(pl.lit("clean")).otherwise(pl.col("class"))

@@ -7,9 +7,6 @@ use crate::{Address, Hop, Method, Stop, Trace};
 /// The TTL of the last probe, sent after too many silent hops. The distance of the node that answers it is not known.
 const LAST_RESORT: u8 = 255;
 
-/// Placeholder for the ICMP type of an answer whose result gives none; replaced once the whole result has been read.
-const NOT_TOLD: u8 = 255;
-
 /// What kind of object was read.
 pub(super) enum Kind<'a> {
     /// The trace was filled.
@@ -105,12 +102,14 @@ fn finish(trace: &mut Trace, seen: &Seen) -> Result<(), &'static str> {
         let (v4, there) = (hop.address.is_v4(), hop.address == destination);
         reached |= there;
         (hop.probe_size, hop.quoted_size) = (size, size);
-        if hop.icmp_type == NOT_TOLD {
-            hop.icmp_type = match (there && echo, v4) {
-                (true, true) => 0,
-                (true, false) => 129,
-                (false, true) => 11,
-                (false, false) => 3,
+        // Results give a type only where something could not be reached. What the destination answers to UDP is not said.
+        if hop.icmp_type == Hop::NO_ICMP && hop.is_icmp() {
+            hop.icmp_type = match (there, echo, v4) {
+                (true, true, true) => 0,
+                (true, true, false) => 129,
+                (true, false, _) => Hop::NO_ICMP,
+                (false, _, true) => 11,
+                (false, _, false) => 3,
             };
         }
     }
@@ -164,7 +163,7 @@ fn hop(pull: &mut Pull<'_>, trace: &mut Trace, seen: &mut Seen) -> Read<()> {
 /// One answer. A probe without an answer, and an answer that came after the next probe was sent (`late`), give none.
 #[inline]
 fn reply(pull: &mut Pull<'_>, trace: &mut Trace, attempt: u8) -> Read<()> {
-    let mut hop = Hop { attempt, icmp_type: NOT_TOLD, ..Hop::default() };
+    let mut hop = Hop { attempt, ..Hop::default() };
     let mut late = false;
     let mut error = Value::Other;
     let mut labels = Vec::new();

@@ -115,7 +115,7 @@ fn add(trace: &mut Trace, hop: &Hop<'_>) -> Result<(), &'static str> {
             (_, None) => crate::Hop::UDP,
             _ => 0,
         },
-        icmp_type: hop.icmp_type.unwrap_or(0),
+        icmp_type: hop.icmp_type.unwrap_or(crate::Hop::NO_ICMP),
         icmp_code: hop.icmp_code,
         tcp_flags: hop.tcp_flags.unwrap_or(0),
         quoted_ttl: hop.icmp_q_ttl.unwrap_or(1),

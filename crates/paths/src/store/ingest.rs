@@ -381,7 +381,7 @@ fn platform(format: Format, entry: &Entry) -> &'static str {
         Format::Empty => "unknown",
         Format::Warts => "ark",
         Format::Arts => "skitter",
-        Format::Text => "text",
+        Format::Dump | Format::Text => "text",
         Format::Json => match most() {
             "trace" => "scamper",
             "mtr" => "mtr",

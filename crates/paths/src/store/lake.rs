@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// The format of lakes that this version writes and reads.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// A lake that this process alone writes to.
 #[derive(Debug)]
@@ -29,6 +29,9 @@ struct About {
 pub(super) struct Known {
     pub digest: String,
     pub source: String,
+    /// The format of its parts.
+    #[serde(default)]
+    pub format: u32,
     #[serde(default)]
     pub parts: Vec<String>,
 }
@@ -43,8 +46,11 @@ impl Lake {
         if !about.exists() {
             Lake::begin(root)?;
         }
-        check(&about)?;
+        let format = check(&about)?;
         let lock = Lake::lock(root)?;
+        if format < FORMAT {
+            replace(&about, about_text().as_bytes())?;
+        }
         let lake = Lake { root: root.to_owned(), _lock: lock };
         lake.sweep()?;
         Ok(lake)
@@ -66,9 +72,7 @@ impl Lake {
                 "an empty folder, the path of none yet, or a lake",
             ));
         }
-        let text =
-            format!("{{\n \"format\": {FORMAT},\n \"what\": \"traceroutes, a row each; see docs/paths.md\"\n}}\n");
-        replace(&root.join("lake.json"), text.as_bytes())
+        replace(&root.join("lake.json"), about_text().as_bytes())
     }
 
     fn lock(root: &Path) -> Result<File, Refusal> {
@@ -110,9 +114,9 @@ impl Lake {
         }
     }
 
-    /// Whether all parts of a file are there and were written to their end.
+    /// Whether all parts of a file are there, were written to their end and have the columns of this format.
     pub(super) fn is_whole(&self, known: &Known) -> bool {
-        known.parts.iter().all(|part| ends_as_parquet(&self.root.join(part)).unwrap_or(false))
+        known.format == FORMAT && known.parts.iter().all(|part| ends_as_parquet(&self.root.join(part)).unwrap_or(false))
     }
 
     /// Removes the Parquet files that belong to no file in the ledger.
@@ -165,15 +169,21 @@ fn ends_as_parquet(path: &Path) -> io::Result<bool> {
     Ok(&end == b"PAR1")
 }
 
-fn check(about: &Path) -> Result<(), Refusal> {
+/// The content of `lake.json`.
+fn about_text() -> String {
+    format!("{{\n \"format\": {FORMAT},\n \"what\": \"traceroutes, a row each; see docs/paths.md\"\n}}\n")
+}
+
+/// The format of a lake, which this version knows.
+fn check(about: &Path) -> Result<u32, Refusal> {
     let right = "a lake that this version of haltere wrote";
     let bytes = fs::read(about).map_err(|e| Refusal::new(about, format!("cannot be read: {e}"), right))?;
     let said: About = serde_json::from_slice(&bytes)
         .map_err(|e| Refusal::new(about, format!("does not say which format the lake has: {e}"), right))?;
-    if said.format == FORMAT {
-        return Ok(());
+    if (1..=FORMAT).contains(&said.format) {
+        return Ok(said.format);
     }
-    let problem = format!("the lake has format {}, this version of haltere knows format {FORMAT}", said.format);
+    let problem = format!("the lake has format {}, this version of haltere knows formats 1 to {FORMAT}", said.format);
     Err(Refusal::new(about, problem, "the version of haltere that wrote it, or a newer one"))
 }
 

@@ -145,6 +145,21 @@ pub(super) struct Rows {
     hop_ttl: Vec<u8>,
     hop_addr: Addresses,
     hop_rtt_us: Vec<u32>,
+    sport: Optional<i32>,
+    dport: Optional<i32>,
+    hop_icmp_type: Vec<u8>,
+    hop_icmp_code: Vec<u8>,
+    hop_reply_ttl: Vec<u8>,
+    /// How many MPLS labels each row has.
+    labels: Vec<u32>,
+    mpls_hop: Vec<u16>,
+    mpls_label: Vec<u32>,
+    mpls_ttl: Vec<u8>,
+}
+
+/// A port, or what stands for one; 0 if it is not known.
+fn port(number: u16) -> Option<i32> {
+    (number != 0).then_some(number.into())
 }
 
 impl Rows {
@@ -179,8 +194,21 @@ impl Rows {
             self.hop_ttl.push(hop.ttl);
             self.hop_addr.push(hop.address);
             self.hop_rtt_us.push(hop.rtt_us);
+            let (icmp_type, icmp_code) = hop.icmp().unwrap_or((Hop::NO_ICMP, 0));
+            self.hop_icmp_type.push(icmp_type);
+            self.hop_icmp_code.push(icmp_code);
+            self.hop_reply_ttl.push(hop.reply_ttl);
         }
         self.answers.push((self.answers() - before) as u32);
+        self.sport.push(port(trace.source_port));
+        self.dport.push(port(trace.destination_port));
+        let before = self.mpls_hop.len();
+        for (place, label) in trace.path_labels() {
+            self.mpls_hop.push(place as u16);
+            self.mpls_label.push(label.label);
+            self.mpls_ttl.push(label.ttl);
+        }
+        self.labels.push((self.mpls_hop.len() - before) as u32);
     }
 
     /// Writes them as a row group, columns in the schema's order.
@@ -202,17 +230,45 @@ impl Rows {
         group.column::<Int32Type>(|c| c.write_batch(&self.list_id, None, None))?;
         group.column::<Int32Type>(|c| c.write_batch(&self.cycle_id, None, None))?;
         let ttl = &self.hop_ttl;
-        group.lists::<Int32Type>(&self.answers, |r| (ttl[r].iter().map(|&t| t.into()).collect(), None))?;
+        group.lists::<Int32Type>(&self.answers, |r| all_there(&ttl[r]))?;
         let (all, mut at) = (ByteArray::from(std::mem::take(&mut self.hop_addr.bytes)), 0);
         let sizes = &self.hop_addr.sizes;
-        group.lists::<ByteArrayType>(&self.answers, |r| (Addresses::arrays(&all, &sizes[r], &mut at), None))?;
+        group.lists::<ByteArrayType>(&self.answers, |r| (Addresses::arrays(&all, &sizes[r], &mut at), Vec::new()))?;
         let rtt = &self.hop_rtt_us;
+        let taken = |&us: &u32| (us != Hop::NO_RTT).then_some(us as i32);
+        group.lists::<Int32Type>(&self.answers, |r| some_there(rtt[r].iter().map(taken)))?;
+        group.column::<Int32Type>(|c| c.write_batch(&self.sport.values, Some(&self.sport.there), None))?;
+        group.column::<Int32Type>(|c| c.write_batch(&self.dport.values, Some(&self.dport.there), None))?;
+        let (icmp_type, icmp_code, reply_ttl) = (&self.hop_icmp_type, &self.hop_icmp_code, &self.hop_reply_ttl);
+        let known = |&of: &u8| of != Hop::NO_ICMP;
         group.lists::<Int32Type>(&self.answers, |r| {
-            let taken = rtt[r.clone()].iter().filter(|&&us| us != Hop::NO_RTT).map(|&us| us as i32).collect();
-            (taken, Some(&rtt[r]))
+            some_there(icmp_type[r].iter().map(|of| known(of).then_some((*of).into())))
         })?;
+        group.lists::<Int32Type>(&self.answers, |r| {
+            let both = icmp_type[r.clone()].iter().zip(&icmp_code[r]);
+            some_there(both.map(|(of, &code)| known(of).then_some(code.into())))
+        })?;
+        group.lists::<Int32Type>(&self.answers, |r| {
+            some_there(reply_ttl[r].iter().map(|&ttl| (ttl != 0).then_some(ttl.into())))
+        })?;
+        group.lists::<Int32Type>(&self.labels, |r| all_there(&self.mpls_hop[r]))?;
+        group.lists::<Int32Type>(&self.labels, |r| {
+            (self.mpls_label[r].iter().map(|&label| label as i32).collect(), Vec::new())
+        })?;
+        group.lists::<Int32Type>(&self.labels, |r| all_there(&self.mpls_ttl[r]))?;
         group.0.close().map(drop)
     }
+}
+
+/// The elements of a list that are there, and which are; an empty list of the latter says that all are.
+type Elements<T> = (Vec<T>, Vec<bool>);
+
+fn all_there<T: Copy + Into<i32>>(values: &[T]) -> Elements<i32> {
+    (values.iter().map(|&value| value.into()).collect(), Vec::new())
+}
+
+fn some_there(values: impl Iterator<Item = Option<i32>> + Clone) -> Elements<i32> {
+    (values.clone().flatten().collect(), values.map(|value| value.is_some()).collect())
 }
 
 fn push_end(address: Address, column: &mut Addresses, there: &mut Vec<i16>) {
@@ -244,12 +300,11 @@ impl Group<'_> {
         self.column::<ByteArrayType>(|c| c.write_batch(&values, Some(there), None))
     }
 
-    /// Lists of `answers` elements each. `values` gives the elements of a range that are there and, if some are not,
-    /// the range itself.
-    fn lists<'a, T: DataType>(
+    /// Lists of `answers` elements each. `values` gives the elements of a range.
+    fn lists<T: DataType>(
         &mut self,
         answers: &[u32],
-        mut values: impl FnMut(Range<usize>) -> (Vec<T::T>, Option<&'a [u32]>),
+        mut values: impl FnMut(Range<usize>) -> Elements<T::T>,
     ) -> Result<()> {
         self.column::<T>(|column| {
             let (mut rows, mut start) = (answers, 0);
@@ -266,12 +321,9 @@ impl Group<'_> {
                     repeated.extend(std::iter::repeat_n(1, n.saturating_sub(1)));
                     (end, taken) = (end + n, taken + 1);
                 }
-                let (elements, optional) = values(start..end);
-                if let Some(optional) = optional {
-                    let mut each = optional.iter();
-                    let lists = defined.iter_mut().filter(|d| **d == 1);
-                    lists.zip(&mut each).for_each(|(d, &us)| *d += i16::from(us != Hop::NO_RTT));
-                }
+                let (elements, there) = values(start..end);
+                let lists = defined.iter_mut().filter(|d| **d == 1);
+                lists.zip(&there).for_each(|(d, &there)| *d += i16::from(there));
                 column.write_batch(&elements, Some(&defined), Some(&repeated))?;
                 (rows, start) = (&rows[taken..], end);
             }

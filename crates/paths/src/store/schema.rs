@@ -31,6 +31,14 @@ const COLUMNS: &str = "message trace {
     required group hop_ttl (LIST) { repeated group list { required int32 element (INTEGER(8, false)); } }
     required group hop_addr (LIST) { repeated group list { required binary element; } }
     required group hop_rtt_us (LIST) { repeated group list { optional int32 element (INTEGER(32, false)); } }
+    optional int32 sport (INTEGER(16, false));
+    optional int32 dport (INTEGER(16, false));
+    required group hop_icmp_type (LIST) { repeated group list { optional int32 element (INTEGER(8, false)); } }
+    required group hop_icmp_code (LIST) { repeated group list { optional int32 element (INTEGER(8, false)); } }
+    required group hop_reply_ttl (LIST) { repeated group list { optional int32 element (INTEGER(8, false)); } }
+    required group mpls_hop (LIST) { repeated group list { required int32 element (INTEGER(16, false)); } }
+    required group mpls_label (LIST) { repeated group list { required int32 element (INTEGER(32, false)); } }
+    required group mpls_ttl (LIST) { repeated group list { required int32 element (INTEGER(8, false)); } }
 }";
 
 /// The schema of every file.

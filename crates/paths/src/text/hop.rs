@@ -112,8 +112,7 @@ fn is_like_an_address(word: &str) -> bool {
 }
 
 fn hop(address: Address, ttl: u8, attempt: u8, rtt_us: u32) -> Hop {
-    let icmp_type = if address.is_v4() { 11 } else { 3 };
-    Hop { address, ttl, attempt, rtt_us, icmp_type, ..Hop::default() }
+    Hop { address, ttl, attempt, rtt_us, ..Hop::default() }
 }
 
 /// An address, bare or in brackets. Other text in brackets (`[AS64500]`, `[MPLS: …]`) is not one.

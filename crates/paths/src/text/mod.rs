@@ -2,17 +2,16 @@
 //! `mtr --report` print. Host names are ignored: a hop is known by its address.
 
 mod hop;
+mod lines;
+
+pub(crate) use lines::{Lines, Row};
 
 use crate::json::mtr::{finish, host};
 use crate::reader::{Damage, ReadTraces, Step};
-use crate::window::Window;
 use crate::{Address, Stop, Trace};
 use hop::Line;
 use std::collections::BTreeMap;
 use std::io::Read;
-
-/// Longest line that is accepted, bytes.
-const MAX_LINE: usize = 64 * 1024;
 
 /// The content of the first line of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,7 +66,7 @@ pub(crate) fn detect(start: &[u8]) -> bool {
 
 /// A reader of text from any stream, in memory that depends on the longest line alone.
 pub struct Reader<R> {
-    window: Window<R>,
+    lines: Lines<R>,
     counts: BTreeMap<&'static str, u64>,
     /// The opening of the next trace, if it was read already.
     next: Option<(u64, Opening)>,
@@ -79,51 +78,10 @@ pub struct Reader<R> {
 /// What is wrong with the lines behind an opening that cannot be read.
 const NO_OPENING: &str = "hops of a trace whose first line cannot be read";
 
-/// One line of the stream.
-enum Row {
-    Text(String),
-    TooLong { offset: u64, skipped: u64 },
-    End,
-}
-
 impl<R: Read> Reader<R> {
     /// A reader of the traces in `stream`, which is read in large pieces: there is no need to buffer it.
     pub fn new(stream: R) -> Reader<R> {
-        Reader { window: Window::new(stream), counts: BTreeMap::new(), next: None, lost: None, ended: false }
-    }
-
-    fn row(&mut self) -> Row {
-        let mut looked = 0;
-        loop {
-            let bytes = self.window.bytes();
-            let end = bytes[looked..].iter().position(|&b| b == b'\n');
-            if let Some(at) = end.filter(|at| looked + at <= MAX_LINE) {
-                let text = String::from_utf8_lossy(&bytes[..looked + at]).into_owned();
-                self.window.consume(looked + at + 1);
-                return Row::Text(text);
-            }
-            looked = bytes.len();
-            if looked > MAX_LINE || end.is_some() {
-                return self.long_row();
-            }
-            if !self.window.refill() {
-                let text = String::from_utf8_lossy(self.window.bytes()).into_owned();
-                self.window.consume(looked);
-                return if text.is_empty() { Row::End } else { Row::Text(text) };
-            }
-        }
-    }
-
-    fn long_row(&mut self) -> Row {
-        let offset = self.window.offset();
-        loop {
-            let bytes = self.window.bytes();
-            let end = bytes.iter().position(|&b| b == b'\n');
-            self.window.consume(end.map_or(bytes.len(), |at| at + 1));
-            if end.is_some() || !self.window.refill() {
-                return Row::TooLong { offset, skipped: self.window.offset() - offset };
-            }
-        }
+        Reader { lines: Lines::new(stream), counts: BTreeMap::new(), next: None, lost: None, ended: false }
     }
 
     fn count(&mut self, name: &'static str) -> Step {
@@ -141,8 +99,8 @@ impl<R: Read> Reader<R> {
         let mut ttl = 0;
         let mut wrong = None;
         loop {
-            let at = self.window.offset();
-            let text = match self.row() {
+            let at = self.lines.offset();
+            let text = match self.lines.row() {
                 Row::Text(text) => text,
                 Row::TooLong { offset, skipped } => {
                     return Step::Damaged(Damage { offset, skipped, what: "a line that does not end".into() });
@@ -191,7 +149,7 @@ impl<R: Read> Reader<R> {
         }
         if let Some(what) = wrong {
             let end = self.next.map(|(at, _)| at).or(self.lost.map(|(at, _)| at));
-            let skipped = end.unwrap_or(self.window.offset()) - start;
+            let skipped = end.unwrap_or(self.lines.offset()) - start;
             return Step::Damaged(Damage { offset: start, skipped, what: what.into() });
         }
         if opened == Opening::Mtr {
@@ -238,11 +196,11 @@ impl<R: Read> ReadTraces for Reader<R> {
                 return self.lines(start, opened, trace);
             }
             if self.ended {
-                let end = self.window.offset();
+                let end = self.lines.offset();
                 return self.lost.take().map_or(Step::End, |(at, what)| Step::Damaged(lost(at, end, what)));
             }
-            let at = self.window.offset();
-            match self.row() {
+            let at = self.lines.offset();
+            match self.lines.row() {
                 Row::Text(text) => {
                     self.next = opening(&text).map(|opened| (at, opened));
                     let orphan = || is_damaged_opening(&text) || hop::holds_an_answer(&text);
@@ -255,8 +213,8 @@ impl<R: Read> ReadTraces for Reader<R> {
                 }
                 Row::End => {
                     self.ended = true;
-                    let offset = self.window.offset();
-                    if let Some(e) = self.window.take_failure() {
+                    let offset = self.lines.offset();
+                    if let Some(e) = self.lines.take_failure() {
                         let what = format!("the file cannot be read further: {e}").into();
                         return Step::Damaged(Damage { offset, skipped: 0, what });
                     }

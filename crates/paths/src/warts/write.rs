@@ -210,7 +210,7 @@ impl<W: Write> Writer<W> {
         f.put(4, &[h.flags]);
         f.put_if(h.attempt != 0, 5, &[h.attempt.wrapping_sub(1)]);
         f.put_if(h.rtt_us != Hop::NO_RTT, 6, &h.rtt_us.to_be_bytes());
-        f.put_if(h.flags & Hop::TCP == 0, 7, &[h.icmp_type, h.icmp_code]);
+        f.put_if(h.flags & Hop::TCP == 0 && h.icmp_type != Hop::NO_ICMP, 7, &[h.icmp_type, h.icmp_code]);
         f.put(8, &h.probe_size.to_be_bytes());
         f.put(9, &h.reply_size.to_be_bytes());
         f.put_if(h.reply_id != 0, 10, &h.reply_id.to_be_bytes());

@@ -62,7 +62,7 @@ pub fn as_arts(trace: &Trace, version: u8) -> Trace {
         let replied = trace.answered && at + 1 == trace.hops.len();
         let base = Hop { address: hop.address, ttl: hop.ttl, rtt_us: hop.rtt_us, ..Hop::default() };
         said.hops.push(if replied {
-            Hop { reply_ttl: if version >= 2 { hop.reply_ttl } else { 0 }, ..base }
+            Hop { reply_ttl: if version >= 2 { hop.reply_ttl } else { 0 }, icmp_type: 0, ..base }
         } else {
             Hop { icmp_type: 11, attempt: hop.attempt, ..base }
         });
