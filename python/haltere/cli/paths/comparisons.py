@@ -1,4 +1,4 @@
-"""`haltere paths compare`: its options."""
+"""`haltere paths compare` and `changed`: their options."""
 
 from __future__ import annotations
 
@@ -88,5 +88,36 @@ def compare(
     command.compare(first, second, wanted, chosen, out, dask)
 
 
-COMMANDS: dict[str, Callable[..., Any]] = {"compare": compare}
+def changed(
+    first: Annotated[Path, typer.Argument(help="The earlier period's lake.", show_default=False)],
+    second: Annotated[Path, typer.Argument(help="The later period's lake.", show_default=False)],
+    level: options.LevelName = "address",
+    pfx2as: options.Pfx2as = None,
+    annotations: options.Annotations = None,
+    aliases: options.Aliases = None,
+    ixp: options.Ixp = None,
+    destination: Annotated[
+        Literal["address", "prefix", "label"],
+        typer.Option(help="What a destination is: the address, its /24 or /48, or its label at the level."),
+    ] = "address",
+    traces: options.Traces = 1_000_000,
+    seed: options.Seed = 1,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File for every pair: .csv or .parquet.", show_default=False)
+    ] = None,
+) -> None:
+    """Say of how many pairs of monitor and destination the path changed between two lakes, and which.
+
+    A pair's path is the one that most of its traces show. Where silent hops hide a part, a change is unclear.
+
+    `haltere paths changed lake/2006 lake/2011 --level as --pfx2as routeviews-rv2-20110301.pfx2as.gz --out pairs.csv`
+    """
+    from haltere.cli.paths import changed as command
+    from haltere.paths.levels import Level
+
+    at = Level(level, pfx2as, annotations, aliases, ixp)
+    command.list_them(first, second, command.Wanted(traces, seed, at, destination), out=out)
+
+
+COMMANDS: dict[str, Callable[..., Any]] = {"compare": compare, "changed": changed}
 """The commands of this module by their names."""
