@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from haltere.cli.paths import comparisons, networks
+from haltere.cli.paths import comparisons, fetching, networks
 from haltere.cli.paths.options import MAX_SEED
 
 app = typer.Typer(
@@ -166,6 +166,7 @@ def summaries(
     command.table(names or [], as_json=as_json)
 
 
+app.add_typer(fetching.app, name="fetch")
 for _commands in (networks.COMMANDS, comparisons.COMMANDS):
     for _name, _command in _commands.items():
         app.command(_name)(_command)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+
+from haltere.errors import InputError, as_written
 
 MAX_SEED = 2**63 - 1
 """The greatest seed: draws add their number to it, which must fit into 64 bits."""
@@ -67,3 +70,11 @@ Out = Annotated[
     Path | None,
     typer.Option("--out", help="File for all of them: .csv, .parquet or .graphml.", show_default=False),
 ]
+
+
+def day(option: str, text: str | None) -> date | None:
+    """Return the day that an option names; None if it is not given."""
+    try:
+        return None if text is None else date.fromisoformat(text)
+    except ValueError:
+        raise InputError("is not a day", field=option, given=as_written(text), right="a day, as 2011-01-31") from None
