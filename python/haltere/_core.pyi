@@ -234,6 +234,12 @@ class PathNetwork:
         NaN: cannot be said). The interpreter's lock is released; `on_progress` is called with the pairs that are done.
         """
 
+    def nodes(self, source: int, destinations: Buffer, k: int, threads: int = 1) -> tuple[bytes, bytes]:
+        """Return the nodes of the paths that `routes` measures from one source, in its order.
+
+        Where each path ends (uint64), and the nodes of all paths, each from source to destination (uint32).
+        """
+
 class LinkError(ValueError):
     """A link that cannot be emulated. `args` is (message, path), path like `links[0].ends[1].interface`."""
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import ipaddress
 import json
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,11 @@ from scipy import stats as reference
 import lakes
 from conftest import Haltere
 from haltere.errors import InputError
+from haltere.paths.evolution import Options, measure
 from haltere.paths.graph import COLUMNS, partial_view, routes
+from haltere.paths.label_files import Prefixes, read_aliases, read_exchanges, read_pfx2as
 from haltere.paths.lake import Lake
-from haltere.paths.levels import Prefixes, label_of, read_aliases, read_exchanges, read_pfx2as, relabelled
+from haltere.paths.levels import Labels, Level, relabelled
 from haltere.paths.topology import Topology, adjusted, changes, estimated, graphml, topology
 
 
@@ -93,7 +97,7 @@ def test_a_path_of_addresses_becomes_one_of_ases(pfx2as: Path) -> None:
     # A silent TTL within an AS is none between ASes; one between them is a gap.
     assert found["hop_ttl"].to_list() == [[1, 2], [1, 3], [2], [1, 2, 3], []]
     assert found["hop_rtt_us"].to_list()[0] == [20, 40]
-    spanned, cut = (topology(rows, label=label, gaps=gaps) for gaps in ("span", "cut"))
+    spanned, cut = (topology(rows, labels=Labels(label), gaps=gaps) for gaps in ("span", "cut"))
     assert spanned.links.select("a", "b", "hops", "traces").rows() == [("AS1", "AS2", 1, 4), ("AS2", "AS3_4", 1, 2)]
     assert cut.links.select("a", "b", "traces").rows() == [("AS1", "AS2", 3), ("AS2", "AS3_4", 1)]
     assert dict(spanned.nodes.select("node", "traces").iter_rows()) == {"AS1": 4, "AS2": 4, "AS3_4": 2}
@@ -108,9 +112,9 @@ def test_addresses_of_exchanges_are_left_out(pfx2as: Path, tmp_path: Path) -> No
     for name, expected in (("ixp", "Some Exchange"), ("ixpfx.json", "IXP LAN 26")):
         exchanges = read_exchanges(tmp_path / name)
         assert exchanges(packed("10.3.1.1")) == expected
-        found = topology(rows, label=label, exchanges=exchanges, gaps="cut")
+        found = topology(rows, labels=Labels(label, exchanges), gaps="cut")
         assert found.links.select("a", "b", "hops").rows() == [("AS1", "AS2", 1), ("AS2", "AS3_4", 1)]
-    assert topology(rows, label=label).nodes["node"].to_list() == ["AS1", "AS2", "AS3_4", "AS5,6"]
+    assert topology(rows, labels=Labels(label)).nodes["node"].to_list() == ["AS1", "AS2", "AS3_4", "AS5,6"]
 
 
 def test_alias_sets_make_routers(tmp_path: Path) -> None:
@@ -119,7 +123,7 @@ def test_alias_sets_make_routers(tmp_path: Path) -> None:
     rows = frame(
         trace("10.0.0.1", (1, "10.0.0.2", 10), (2, "10.9.0.1", 20)), trace(None, (1, "10.1.0.1", 1), (2, "10.9.0.1", 2))
     )
-    found = topology(rows, label=label_of("router", tmp_path / "midar.nodes"))
+    found = topology(rows, labels=Level("router", aliases=tmp_path / "midar.nodes").labels())
     assert found.links.select("a", "b", "traces").rows() == [("10.0.0.1", "N1", 1), ("10.9.0.1", "N1", 2)]
 
 
@@ -134,9 +138,9 @@ def test_alias_sets_make_routers(tmp_path: Path) -> None:
 def test_what_is_none_of_the_form_is_named(tmp_path: Path, name: Any, text: str, line: int) -> None:
     (tmp_path / "bad").write_text(text)
     with pytest.raises(InputError, match=rf"bad:{line}: is not of the form"):
-        label_of(name, tmp_path / "bad")
+        Level(name, pfx2as=tmp_path / "bad", aliases=tmp_path / "bad").labels()
     with pytest.raises(InputError, match="--aliases" if name == "router" else "--pfx2as"):
-        label_of(name, None)
+        Level(name).labels()
 
 
 def test_tables_are_the_partial_views(tmp_path: Path) -> None:
@@ -215,3 +219,77 @@ def test_commands_list_and_write(tmp_path: Path, haltere: Haltere) -> None:
     lakes.write(tmp_path / "2012", {("ark", "2012-03-01", "x"): lakes.traces(50, 3, monitors="z")})
     refused = haltere("paths", "links", str(tmp_path / "2006"), "--against", str(tmp_path / "2012"))
     assert "--monitors all" in refused.stderr
+
+
+def database(path: Path, rows: list[tuple[str, int]]) -> Path:
+    """A database as bdrmapit writes it."""
+    with closing(sqlite3.connect(path)) as made:
+        made.execute("CREATE TABLE annotation (addr TEXT, router TEXT, asn INT, conn_asn INT, org TEXT)")
+        made.executemany("INSERT INTO annotation (addr, asn) VALUES (?, ?)", rows)
+        made.commit()
+    return path
+
+
+def test_annotations_go_before_prefixes(pfx2as: Path, tmp_path: Path) -> None:
+    made = database(tmp_path / "annotations.db", [("10.1.0.1", 9), ("10.2.0.1", 0), ("2001:db8::2", 8)])
+    both = Level("as", pfx2as=pfx2as, annotations=made).labels().label
+    alone = Level("as", annotations=made).labels().label
+    assert both is not None and alone is not None
+    addresses = ("10.1.0.1", "10.1.0.2", "10.2.0.1", "2001:db8::2")
+    assert [both(packed(a)) for a in addresses] == ["AS9", "AS2", "AS3_4", "AS8"]
+    assert [alone(packed(a)) for a in addresses] == ["AS9", None, None, "AS8"]
+    (tmp_path / "midar.nodes").write_text("node N1:  10.0.0.2 10.1.0.1\nnode N2:  10.2.0.1\n")
+    (tmp_path / "midar.nodes.as").write_text("# ITDK\nnode.AS N1 77 refinement\nnode.AS N2 -3 none\n")
+    itdk = Level("as", annotations=tmp_path / "midar.nodes.as", aliases=tmp_path / "midar.nodes").labels().label
+    assert itdk is not None
+    assert [itdk(packed(a)) for a in ("10.0.0.2", "10.1.0.1", "10.2.0.1", "10.3.0.1")] == ["AS77", "AS77", None, None]
+    with pytest.raises(InputError, match="--aliases"):
+        Level("as", annotations=tmp_path / "midar.nodes.as").labels()
+    (tmp_path / "midar.nodes.as").write_text("node.AS N1 77 refinement\nnode.AS N2\n")
+    with pytest.raises(InputError, match=r"nodes\.as:2: is not of the form"):
+        Level("as", annotations=tmp_path / "midar.nodes.as", aliases=tmp_path / "midar.nodes").labels()
+    made.write_bytes(made.read_bytes()[:3000])
+    with pytest.raises(InputError, match=r"annotations\.db"):
+        Level("as", annotations=made).labels()
+
+
+def test_exchanges_are_nodes_at_their_level(pfx2as: Path, tmp_path: Path) -> None:
+    dump = {
+        "ix": {"data": [{"id": 26, "name": "AMS-IX"}, {"id": 27, "name": "DE-CIX"}]},
+        "ixlan": {"data": [{"id": 26, "ix_id": 26}, {"id": 900, "ix_id": 27}]},
+        "ixpfx": {
+            "data": [{"prefix": "10.3.0.0/16", "ixlan_id": 26}, {"prefix": "10.4.0.0/16", "ixlan_id": 900}],
+        },
+    }
+    lans = {
+        "data": [
+            {"id": 26, "ix": {"name": "AMS-IX"}, "ixpfx_set": [{"prefix": "10.3.0.0/16"}]},
+            {"id": 900, "name": "DE-CIX", "ixpfx_set": [{"prefix": "10.4.0.0/16"}]},
+        ]
+    }
+    rows = frame(trace("10.0.0.1", (1, "10.1.0.1", 1), (2, "10.3.0.7", 2), (3, "10.2.0.1", 3), (4, "10.4.0.1", 4)))
+    for name, content in (("dump.json", dump), ("ixlan.json", lans)):
+        (tmp_path / name).write_text(json.dumps(content))
+        labels = Level("ixp", pfx2as=pfx2as, exchanges=tmp_path / name).labels()
+        assert labels.paths(rows)["hop_addr"].to_list() == [[b"AS2", b"AMS-IX", b"AS3_4", b"DE-CIX"]]
+    with pytest.raises(InputError, match="--ixp"):
+        Level("ixp", pfx2as=pfx2as).labels()
+    (tmp_path / "bad.json").write_text('{"data": [{"prefix": "10.3.0.0/16"}]}')
+    with pytest.raises(InputError, match="lacks 'ixlan_id'"):
+        read_exchanges(tmp_path / "bad.json")
+
+
+def test_every_level_compares(tmp_path: Path) -> None:
+    prefixes = [f"10.{a}.{b}.0 24 {1 + (40 * a + b) % 29}" for a in range(4) for b in range(256)]
+    (tmp_path / "pfx2as").write_text("\n".join([*prefixes, "192.0.2.0 24 99"]))
+    lakes.write(tmp_path / "a", {("ark", "2006-03-01", "x"): lakes.traces(150, 1)})
+    lakes.write(tmp_path / "b", {("ark", "2011-03-01", "x"): lakes.traces(150, 2)})
+    (tmp_path / "nodes").write_text("node N1:  10.0.0.2 10.1.0.1\n")
+    (tmp_path / "ixp").write_text("10.1.135.0/24 Some Exchange\n")
+    for name in ("address", "prefix", "router", "as", "ixp"):
+        files = {"pfx2as": tmp_path / "pfx2as", "aliases": tmp_path / "nodes", "exchanges": tmp_path / "ixp"}
+        level = Level(name, **files)
+        options = Options(traces=100, sources=2, destinations=5, k=2, draws=2, level=level)
+        found = measure(Lake(tmp_path / "a"), Lake(tmp_path / "b"), options, on_progress=lambda *_: None)
+        assert found.evolution.first.level == name
+        assert found.evolution.first.routes is not None and found.evolution.first.routes.height

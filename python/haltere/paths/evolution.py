@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -19,7 +19,7 @@ from haltere.paths.claims import Evolution, delay_text
 from haltere.paths.engine import Engine
 from haltere.paths.geography import Locator
 from haltere.paths.lake import Lake
-from haltere.paths.levels import LevelName, label_of, read_exchanges, relabelled
+from haltere.paths.levels import Labels, Level
 from haltere.paths.periods import Drawing, Period, compare
 from haltere.paths.tallies import folded, tally
 
@@ -42,9 +42,7 @@ class Options:
         draws: how many partial views, each from traces drawn anew.
         resample: what a draw is where a lake has no more than `traces` clean traces: `none` takes all, in each draw the
             same; `half` a random half of them; `bootstrap` as many, with replacement.
-        level: what a node of a partial view is; places are known of addresses alone.
-        labels: the file that the level needs (`haltere.paths.levels.label_of`).
-        exchanges: peering networks of exchanges, whose addresses are left out.
+        level: what a node of a partial view is, and the files that say so; places are known of addresses alone.
         seed: of all draws.
         mmdb: a database of locations in MaxMind's format.
         regions: a table of monitors and their regions (CSV with the columns `monitor` and `region`).
@@ -59,9 +57,7 @@ class Options:
     k: int = 10
     draws: int = 5
     resample: Resample = "none"
-    level: LevelName = "address"
-    labels: Path | None = None
-    exchanges: Path | None = None
+    level: Level = field(default_factory=Level)
     seed: int = 1
     mmdb: Path | None = None
     regions: Path | None = None
@@ -95,7 +91,7 @@ def measure(
         InputError: if the database or the table of regions cannot be read, or no clean trace of a lake is selected.
     """
     locator = Locator(options.mmdb) if options.mmdb else None
-    at_level = _at_level(options)
+    labels = options.level.labels()
     periods, maps = [], []
     every = [_places(lake, locator) for lake in (first, second)]
     known = [_regions(places, options) for places in every]
@@ -115,11 +111,9 @@ def measure(
         if options.traces or locator is not None:  # lists of hops are most of a lake, so they are read only if needed
             samples = _samples(kept, options, engine)
         drawing, drawn = _draws(samples, counted.classes()["clean"], options)
-        locate = locator if at_level is None else None
-        paths = drawn if at_level is None else map(at_level, drawn)
-        routes, views = _graphs(kept.name, paths, options, locate, on_progress)
+        routes, views = _graphs(kept.name, drawn, options, (labels, locator), on_progress)
         of_groups = {groups.get(name, name): region for name, region in regions.items()}
-        periods.append(Period(kept.name, counted, kept.days(), of_groups, routes, views, drawing, options.level))
+        periods.append(Period(kept.name, counted, kept.days(), of_groups, routes, views, drawing, options.level.name))
         if locator is not None:
             maps.append(_drawn(kept, samples[0].head(8 * options.tracks), places, locator, colour, options.tracks))
     evolution = Evolution(periods[0], periods[1], compare(*periods, seed=options.seed))
@@ -140,15 +134,6 @@ def _groups(monitors: Sequence[Collection[str]], regions: Sequence[Mapping[str, 
         return ", ".join(filter(None, (where.get(name), periods)))
 
     return folded({name: kind(name) for name in sorted(first | second)})
-
-
-def _at_level(options: Options) -> Callable[[pl.DataFrame], pl.DataFrame] | None:
-    """What makes traces paths at the wanted level; None if they are so already."""
-    label = label_of(options.level, options.labels)
-    exchanges = None if options.exchanges is None else read_exchanges(options.exchanges)
-    if label is None and exchanges is None:
-        return None
-    return lambda rows: relabelled(rows, label, exchanges)
 
 
 def _samples(lake: Lake, options: Options, engine: Engine | None) -> list[pl.DataFrame]:
@@ -238,12 +223,17 @@ def _kept(lake: Lake, regions: Mapping[str, str], options: Options) -> Lake:
 
 
 def _graphs(
-    name: str, samples: Iterable[pl.DataFrame], options: Options, locator: Locator | None, on_progress: Progress
+    name: str,
+    samples: Iterable[pl.DataFrame],
+    options: Options,
+    known: tuple[Labels, Locator | None],
+    on_progress: Progress,
 ) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
     """The routes of the partial views of some samples, and what the views are like; None if there are none."""
     views, routes = [], []
+    labels, locator = known
     for draw, rows in enumerate(samples):
-        view = graph.partial_view(rows)
+        view = labels.view(rows)
         if view.nodes.filter(pl.col("component") == 0).height < 2:
             continue
         found = graph.routes(
@@ -253,7 +243,7 @@ def _graphs(
             k=options.k,
             seed=options.seed + draw,
             draw=draw,
-            locate=locator,
+            locate=None if view.labelled else locator,
             threads=options.threads,
             on_progress=partial(on_progress, f"{name}: paths of draw {draw + 1} of {options.draws}"),
         )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -70,6 +71,7 @@ class PartialView:
         traces: how many traces it is made of.
         gaps: what became of silent TTLs.
         raised: links whose delay came out below 1 µs and was raised to that.
+        labelled: whether `address` holds labels (UTF-8) in place of addresses, as above the level of addresses.
     """
 
     nodes: pl.DataFrame
@@ -77,11 +79,17 @@ class PartialView:
     traces: int
     gaps: Gaps
     raised: int
+    labelled: bool = False
 
     @property
     def components(self) -> int:
         """How many components the graph has."""
         return self.nodes["component"].n_unique()
+
+    def names(self) -> pl.Series:
+        """Return what each node is called: its address as text, or its label; in the order of `node`."""
+        read = bytes.decode if self.labelled else text_of
+        return pl.Series("name", [read(address) for address in self.nodes["address"]], dtype=pl.String)
 
     def network(self, cost: Cost = "hops") -> Any:
         """Return the graph as `haltere._core.PathNetwork`, whose paths are short in `cost`."""
@@ -89,7 +97,12 @@ class PartialView:
         return _core().PathNetwork(self.nodes.height, *columns, cost == "delay")
 
 
-def partial_view(traces: pl.DataFrame, *, gaps: Gaps = "span") -> PartialView:
+def text_of(address: bytes) -> str:
+    """Return an address of 4 or 16 bytes as text."""
+    return str(ipaddress.ip_address(address))
+
+
+def partial_view(traces: pl.DataFrame, *, gaps: Gaps = "span", labelled: bool = False) -> PartialView:
     """Return the graph of the links that traces show; their order changes nothing.
 
     The path of a trace is its source, if known, at TTL 0, then the first answer of each TTL; other answers are left
@@ -101,6 +114,7 @@ def partial_view(traces: pl.DataFrame, *, gaps: Gaps = "span") -> PartialView:
         traces: rows of a lake, with the columns of `COLUMNS`; which of them are consistent is the caller's to say.
         gaps: `span` joins answers across silent TTLs by a link of as many hops as TTLs it passes, so that graphs stay
             connected and lengths true; `cut` does not join them.
+        labelled: whether `src` and `hop_addr` hold labels, as `haltere.paths.levels.relabelled` returns them.
 
     Raises:
         InputError: if a column is missing or of another type, or the lists of a row differ in length.
@@ -124,22 +138,77 @@ def partial_view(traces: pl.DataFrame, *, gaps: Gaps = "span") -> PartialView:
     links = _frame(columns, _LINKS).with_columns(_null_if("delay_us", _UNKNOWN))
     nodes = addresses.drop_nulls().unique().sort().alias("address").to_frame().with_row_index("node")
     nodes = nodes.with_columns(pl.col("node").is_in(sources.unique().implode()).alias("monitor"))
-    view = PartialView(nodes, links, traces.height, gaps, raised)
+    return _with_components(PartialView(nodes, links, traces.height, gaps, raised, labelled))
+
+
+def graph_of(links: pl.DataFrame, nodes: Sequence[str] = ()) -> PartialView:
+    """Return a graph of links that no trace showed, such as those of a file of somebody else's.
+
+    Args:
+        links: `a`, `b` (names of nodes), `hops` (1 to 255) and `delay_us` (there and back; null if not known). They
+            are undirected. Of several between two nodes the fewest hops and the least delay count; a link of a node
+            with itself is left out, but the node stays.
+        nodes: further nodes, which may have no link.
+
+    Returns:
+        The graph; its nodes are addresses if all names are, and labels otherwise. Delays below 1 µs are raised to that.
+
+    Raises:
+        InputError: if there is no node, or a link's hops are not from 1 to 255.
+    """
+    names = pl.concat([links["a"], links["b"], pl.Series("a", list(nodes), dtype=pl.String)]).unique()
+    if names.is_empty():
+        raise InputError("has no node", field="links", right="a link at least")
+    packed = [_packed(name) for name in names]
+    labelled = any(address is None for address in packed)
+    addresses = [name.encode() for name in names] if labelled else packed
+    table = pl.DataFrame({"name": names, "address": pl.Series(addresses, dtype=pl.Binary)}).sort("address")
+    # Two ways to write an address are one node.
+    table = table.with_columns((pl.col("address").rank("dense").cast(pl.UInt32) - 1).alias("node"))
+    number = dict(table.select("name", "node").iter_rows())
+    ends = [links[end].replace_strict(number, return_dtype=pl.UInt32).alias(end) for end in ("a", "b")]
+    hops, delay = links["hops"].cast(pl.Int64), links["delay_us"].cast(pl.Int64)
+    if hops.null_count() or not hops.is_between(1, 255).all():
+        raise InputError("has a link of no number of hops", field="links", right="a whole number from 1 to 255")
+    ordered = (each("a", "b").alias(end) for each, end in ((pl.min_horizontal, "a"), (pl.max_horizontal, "b")))
+    numbered = pl.DataFrame([*ends, hops, delay]).select(*ordered, "hops", "delay_us")
+    joined = numbered.filter(pl.col("a") != pl.col("b")).group_by("a", "b").agg(pl.col("hops", "delay_us").min())
+    raised = int((joined["delay_us"] < 1).sum())
+    kept = joined.sort("a", "b").select(
+        "a",
+        "b",
+        pl.col("hops").cast(pl.UInt8),
+        pl.col("delay_us").clip(1, _UNKNOWN - 1).cast(pl.UInt32),
+        pl.lit(0, pl.UInt32).alias("traces"),
+    )
+    known = table.unique("node").sort("node").select("node", "address", pl.lit(value=False).alias("monitor"))
+    return _with_components(PartialView(known, kept, 0, "span", raised, labelled))
+
+
+def _packed(name: str) -> bytes | None:
+    try:
+        return ipaddress.ip_address(name).packed
+    except ValueError:
+        return None
+
+
+def _with_components(view: PartialView) -> PartialView:
     component = pl.Series("component", np.frombuffer(view.network().components(), np.uint32))
-    return PartialView(nodes.with_columns(component), links, traces.height, gaps, raised)
+    return replace(view, nodes=view.nodes.with_columns(component))
 
 
 def routes(
     view: PartialView,
     *,
-    sources: int = 10,
-    destinations: int = 10_000,
+    sources: int | Sequence[int] = 10,
+    destinations: int | Sequence[int] = 10_000,
     k: int = 10,
     seed: int,
     draw: int = 0,
     among: Among = "nodes",
     cost: Cost = "hops",
     locate: Locate | None = None,
+    nodes: bool = False,
     threads: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> pl.DataFrame:
@@ -150,14 +219,15 @@ def routes(
 
     Args:
         view: the graph.
-        sources: how many nodes are sources.
-        destinations: how many nodes are destinations.
+        sources: how many nodes are sources, or which (numbers of `view.nodes`).
+        destinations: how many nodes are destinations, or which.
         k: how many paths a pair.
         seed: of the draw of nodes.
         draw: the number of the draw: another one gives other nodes.
         among: `monitors` takes as sources only nodes where traces begin.
         cost: what paths are short in. By `delay`, links without a delay are left out.
-        locate: from addresses to latitudes and longitudes, such as a `haltere.paths.geography.Locator`.
+        locate: from addresses to latitudes and longitudes, such as a `haltere.paths.geography.Locator`; not for labels.
+        nodes: whether the column `path` is returned too. The paths are then looked for twice.
         threads: one a CPU if not given; each holds all shortest paths to one source.
         on_progress: called now and then with the pairs that are done and their number.
 
@@ -168,13 +238,14 @@ def routes(
         between its located nodes one after the other; `direct_km` (D_r), the great circle between its ends;
         `dispersion`, (D_p - D_r) / D_r; `least_delay_us`, there and back between its ends in straight fibre;
         `delay_dispersion`, delay over least delay; `located`, the share of its nodes with a place. Null is what cannot
-        be said. (Study of the evolution of end-to-end paths, UFJF 2013, section 2.2.3.)
+        be said. `path` is the list of a path's nodes from source to destination. (Study of the evolution of end-to-end
+        paths, UFJF 2013, section 2.2.3.)
 
     Raises:
-        InputError: if a number is below 1, or no node can be a source.
+        InputError: if a number is below 1, no node can be a source, or a node is none of the graph.
     """
     for name, value in {"sources": sources, "destinations": destinations, "k": k, "threads": threads or 1}.items():
-        if value < 1:
+        if isinstance(value, int) and value < 1:
             raise InputError("is below 1", field=name, given=as_written(value), right="a whole number from 1")
     network = view.network(cost)
     chosen, others = _draw(view, network, (sources, destinations), (seed, draw), among)
@@ -186,17 +257,34 @@ def routes(
         )
     pairs = chosen.size * others.size
     progress = None if on_progress is None else lambda done: on_progress(done, pairs)
-    columns = network.routes(chosen, others, k, coordinates, threads or os.cpu_count() or 1, progress)
-    return _frame(columns, _ROUTES).select(
+    most = threads or os.cpu_count() or 1
+    columns = network.routes(chosen, others, k, coordinates, most, progress)
+    found = _frame(columns, _ROUTES).select(
         pl.lit(draw, dtype=pl.UInt32).alias("draw"),
         pl.all().exclude("delay_us", *_floats()),
         _null_if("delay_us", _UNKNOWN_SUM),
         pl.col(_floats()).fill_nan(None),
     )
+    if not nodes:
+        return found
+    lists = [_paths(*network.nodes(int(source), others, k, most)) for source in chosen]
+    return found.with_columns(pl.concat(lists).alias("path") if lists else pl.lit(None, pl.List(pl.UInt32)))
+
+
+def _paths(ends: bytes, nodes: bytes) -> pl.Series:
+    """Lists of nodes, of which the arrays say where each ends."""
+    last = np.frombuffer(ends, np.uint64)
+    path = np.repeat(np.arange(last.size), np.diff(last, prepend=np.uint64(0)).astype(np.int64))
+    table = pl.DataFrame({"of": path, "path": np.frombuffer(nodes, np.uint32)})
+    return table.group_by("of", maintain_order=True).agg("path")["path"]
 
 
 def _draw(
-    view: PartialView, network: Any, numbers: tuple[int, int], of: tuple[int, int], among: Among
+    view: PartialView,
+    network: Any,
+    wanted: tuple[int | Sequence[int], int | Sequence[int]],
+    of: tuple[int, int],
+    among: Among,
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
     """The nodes that are sources and those that are destinations."""
     component = np.frombuffer(network.components(), np.uint32)
@@ -208,14 +296,24 @@ def _draw(
         right = "traces whose source is known" if view.links.height else "traces with two answers at least"
         raise InputError(f"the graph has no {among} that paths could begin at", field="traces", right=right)
 
-    def drawn(candidates: npt.NDArray[np.bool_], n: int, name: str) -> npt.NDArray[np.uint32]:
+    def drawn(candidates: npt.NDArray[np.bool_], n: int | Sequence[int], name: str) -> npt.NDArray[np.uint32]:
+        if not isinstance(n, int):
+            return _named(view, n, name)
         nodes = np.flatnonzero(candidates).astype(np.uint32)
-        return np.frombuffer(_core().draw_nodes(nodes, n, *of, name), np.uint32)
+        return np.frombuffer(_core().draw_nodes(nodes, n, *of, f"paths/graph/{name}"), np.uint32)
 
     # The two ends differ, so that every pair is valid.
-    sources = drawn(may_begin, numbers[0], "paths/graph/sources")
+    sources = drawn(may_begin, wanted[0], "sources")
     inside[sources] = False
-    return sources, drawn(inside, numbers[1], "paths/graph/destinations")
+    return sources, drawn(inside, wanted[1], "destinations")
+
+
+def _named(view: PartialView, nodes: Sequence[int], name: str) -> npt.NDArray[np.uint32]:
+    for node in nodes:
+        if not 0 <= node < view.nodes.height:
+            right = f"a number from 0 to {view.nodes.height - 1}"
+            raise InputError("is no node of the graph", field=name, given=as_written(node), right=right)
+    return np.array(list(dict.fromkeys(nodes)), np.uint32)
 
 
 def _first_answers(traces: pl.DataFrame) -> tuple[pl.DataFrame, npt.NDArray[np.intp]]:

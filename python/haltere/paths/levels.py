@@ -1,158 +1,107 @@
-"""Levels of a topology: the same traces as paths of addresses, prefixes, routers or autonomous systems.
+"""Levels of a topology: the same traces as paths of addresses, prefixes, routers, autonomous systems or exchanges.
 
 A level gives each address a label. Answers that follow each other with the same label are one node of the path.
 """
 
 from __future__ import annotations
 
-import gzip
 import ipaddress
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import polars as pl
 
-from haltere.errors import InputError, Place, as_written
-from haltere.paths.graph import COLUMNS
+from haltere.errors import InputError, as_written
+from haltere.paths.graph import COLUMNS, Gaps, PartialView, partial_view, text_of
+from haltere.paths.label_files import RIGHT, Label, read_aliases, read_annotations, read_exchanges, read_pfx2as
 
-LevelName = Literal["address", "prefix", "router", "as"]
-Label = Callable[[bytes], str | None]
-"""From an address of 4 or 16 bytes to its label; None if it is not known."""
+LevelName = Literal["address", "prefix", "router", "as", "ixp"]
 
 _PREFIX = {4: 24, 16: 48}
-_RIGHT = {
-    "pfx2as": "CAIDA's prefix-to-AS data: prefix, length and AS in columns, such as `192.0.2.0 24 64500`",
-    "nodes": "the .nodes file of CAIDA's ITDK, such as `node N1:  192.0.2.1 198.51.100.1`",
-    "ixp": "prefixes and names of exchanges, such as `192.0.2.0/24 AMS-IX`, or PeeringDB's JSON of ixpfx",
-}
 
 
-class Prefixes:
-    """Labels of prefixes, looked up by the longest one that an address is in.
+@dataclass(frozen=True)
+class Level:
+    """A level, and the files that it needs.
 
     Attributes:
-        size: how many prefixes there are.
+        name: `address`; `prefix`, the /24 or /48; `router`, by alias sets, and the address itself of one that is in
+            none; `as`, by annotations of routers, or else by the longest prefix; `ixp`, ASes with the exchanges
+            between them.
+        pfx2as: prefix-to-AS data.
+        annotations: what bdrmapit infers (`haltere.paths.label_files.read_annotations`).
+        aliases: alias sets of an ITDK.
+        exchanges: peering networks of exchanges. At the level `ixp` they are nodes; at others, addresses in them are
+            left out without a gap, as they belong to the router of a member.
     """
 
-    def __init__(self) -> None:
-        self._of: dict[int, dict[int, dict[int, str]]] = {4: {}, 16: {}}
-        self.size = 0
+    name: LevelName = "address"
+    pfx2as: Path | None = None
+    annotations: Path | None = None
+    aliases: Path | None = None
+    exchanges: Path | None = None
 
-    def add(self, prefix: ipaddress.IPv4Network | ipaddress.IPv6Network, label: str) -> None:
-        """Add a prefix; of two labels of the same one the later stays."""
-        bits = prefix.max_prefixlen
-        table = self._of[bits // 8].setdefault(prefix.prefixlen, {})
-        table[int(prefix.network_address) >> (bits - prefix.prefixlen)] = label
-        self.size += 1
+    def labels(self) -> Labels:
+        """Read the files.
 
-    def __call__(self, address: bytes) -> str | None:
-        """Return the label of the longest prefix that holds the address, or None."""
-        tables = self._of.get(len(address), {})
-        number, bits = int.from_bytes(address), 8 * len(address)
-        for length in sorted(tables, reverse=True):
-            found = tables[length].get(number >> (bits - length))
-            if found is not None:
-                return found
-        return None
+        Raises:
+            InputError: if the level needs a file that is not given, or a file cannot be read.
+        """
+        if self.name not in get_args(LevelName):
+            right = ", ".join(get_args(LevelName))
+            raise InputError("there is no such level", field="level", given=as_written(self.name), right=right)
+        exchanges = None if self.exchanges is None else read_exchanges(self.exchanges)
+        if self.name == "address":
+            return Labels(None, exchanges)
+        if self.name == "prefix":
+            return Labels(_prefix, exchanges)
+        if self.name == "router":
+            aliases = read_aliases(self._needed(self.aliases, "--aliases", "nodes"))
+            return Labels(lambda address: aliases.get(address) or text_of(address), exchanges)
+        systems = self._systems()
+        if self.name == "as":
+            return Labels(systems, exchanges)
+        known = read_exchanges(self._needed(self.exchanges, "--ixp", "ixp"))
+        return Labels(lambda address: known(address) or systems(address), None)
+
+    def _systems(self) -> Label:
+        if self.annotations is None:
+            return read_pfx2as(self._needed(self.pfx2as, "--pfx2as", "pfx2as"))
+        inferred = read_annotations(self.annotations, self.aliases)
+        if self.pfx2as is None:
+            return inferred
+        prefixes = read_pfx2as(self.pfx2as)
+        return lambda address: inferred(address) or prefixes(address)
+
+    def _needed(self, path: Path | None, option: str, form: str) -> Path:
+        if path is None:
+            raise InputError(f"is needed for the level {self.name}", field=option, right=RIGHT[form])
+        return path
 
 
-def read_pfx2as(path: Path) -> Prefixes:
-    """Read CAIDA's prefix-to-AS data (Routeviews Prefix to AS mappings), packed by gzip or not.
+@dataclass(frozen=True)
+class Labels:
+    """What addresses are called at a level.
 
-    Several origins (`64500_64501`) and sets (`64500,64501`) stay one label, as it is not known which AS it is.
-
-    Raises:
-        InputError: with file and line, if a line is none of the form.
+    Attributes:
+        label: the label of each address; None where each is its own.
+        exchanges: labels those in peering networks of exchanges that are left out; None if none are.
     """
-    found = Prefixes()
-    for line, words in _rows(path, _RIGHT["pfx2as"]):
-        try:
-            prefix, length, origin = words
-            network = ipaddress.ip_network(f"{prefix}/{length}")
-            numbers = origin.replace("_", ",").split(",")
-            if not all(number.isascii() and number.isdigit() for number in numbers):
-                raise ValueError(origin)
-        except ValueError:
-            raise _wrong(path, line, words, "pfx2as") from None
-        found.add(network, f"AS{origin}")
-    if not found.size:
-        raise InputError("holds no prefix", field=str(path), right=_RIGHT["pfx2as"])
-    return found
 
+    label: Label | None = None
+    exchanges: Label | None = None
 
-def read_exchanges(path: Path) -> Prefixes:
-    """Read the prefixes of exchanges' peering networks: lines of prefix and name, or PeeringDB's JSON (`/api/ixpfx`).
+    def paths(self, traces: pl.DataFrame) -> pl.DataFrame:
+        """Return traces as paths of this level (`relabelled`), or as they are if each address is its own label."""
+        whole = self.label is None and self.exchanges is None
+        return traces if whole else relabelled(traces, self.label, self.exchanges)
 
-    Raises:
-        InputError: if the file is of neither form.
-    """
-    found = Prefixes()
-    text = _text(path, _RIGHT["ixp"])
-    if text.lstrip().startswith("{"):
-        try:
-            for one in json.loads(text)["data"]:
-                found.add(ipaddress.ip_network(one["prefix"]), f"IXP LAN {one['ixlan_id']}")
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"cannot be read: {error}", field=str(path), right=_RIGHT["ixp"]) from None
-        return found
-    for line, words in _rows(path, _RIGHT["ixp"]):
-        try:
-            found.add(ipaddress.ip_network(words[0]), " ".join(words[1:]) or words[0])
-        except ValueError:
-            raise _wrong(path, line, words, "ixp") from None
-    return found
-
-
-def read_aliases(path: Path) -> dict[bytes, str]:
-    """Read the alias sets of CAIDA's ITDK (`.nodes`): the router of each address.
-
-    Raises:
-        InputError: with file and line, if a line is none of the form.
-    """
-    found: dict[bytes, str] = {}
-    for line, words in _rows(path, _RIGHT["nodes"]):
-        if len(words) < 2 or words[0] != "node" or not words[1].endswith(":"):
-            raise _wrong(path, line, words, "nodes")
-        for word in words[2:]:
-            try:
-                found[ipaddress.ip_address(word).packed] = words[1][:-1]
-            except ValueError:
-                raise _wrong(path, line, words, "nodes") from None
-    return found
-
-
-def text_of(address: bytes) -> str:
-    """Return an address of 4 or 16 bytes as text."""
-    return str(ipaddress.ip_address(address))
-
-
-def label_of(name: LevelName, file: Path | None) -> Label | None:
-    """Return what labels addresses at a level; None for addresses, which are their own labels.
-
-    Args:
-        name: `address`; `prefix`, the /24 or /48; `router`, by the alias sets of an ITDK, and the address itself of one
-            that is in none; `as`, by prefix-to-AS data.
-        file: the alias sets or the prefix-to-AS data.
-
-    Raises:
-        InputError: if the level needs a file that is not given, or the file cannot be read.
-    """
-    if name == "address":
-        return None
-    if name == "prefix":
-        return _prefix
-    if name not in get_args(LevelName):
-        right = ", ".join(get_args(LevelName))
-        raise InputError("there is no such level", field="level", given=as_written(name), right=right)
-    if file is None:
-        option, right = ("--aliases", _RIGHT["nodes"]) if name == "router" else ("--pfx2as", _RIGHT["pfx2as"])
-        raise InputError(f"is needed for the level {name}", field=option, right=right)
-    if name == "as":
-        return read_pfx2as(file)
-    aliases = read_aliases(file)
-    return lambda address: aliases.get(address) or text_of(address)
+    def view(self, traces: pl.DataFrame, *, gaps: Gaps = "span") -> PartialView:
+        """Return the graph that traces show at this level (`haltere.paths.graph.partial_view`)."""
+        rows = self.paths(traces)
+        return partial_view(rows, gaps=gaps, labelled=rows is not traces)
 
 
 def relabelled(traces: pl.DataFrame, label: Label | None, exchanges: Label | None = None) -> pl.DataFrame:
@@ -167,6 +116,9 @@ def relabelled(traces: pl.DataFrame, label: Label | None, exchanges: Label | Non
         traces: rows of a lake.
         label: of addresses; None labels each by itself.
         exchanges: labels those in peering networks of exchanges.
+
+    Returns:
+        The columns that a partial view needs, and all others as they were.
     """
     known: dict[bytes, str | None] = {}
 
@@ -178,7 +130,7 @@ def relabelled(traces: pl.DataFrame, label: Label | None, exchanges: Label | Non
         return known[address]
 
     rows = [_path(row, of, exchanges) for row in traces.select(list(COLUMNS)).iter_rows()]
-    return pl.DataFrame(rows, schema=COLUMNS, orient="row")
+    return traces.with_columns(pl.DataFrame(rows, schema=COLUMNS, orient="row").get_columns())
 
 
 def _path(row: tuple[Any, ...], of: Callable[[bytes | None], str | None], exchanges: Label | None) -> tuple[Any, ...]:
@@ -211,25 +163,3 @@ def _path(row: tuple[Any, ...], of: Callable[[bytes | None], str | None], exchan
 def _prefix(address: bytes) -> str:
     length = _PREFIX[len(address)]
     return str(ipaddress.ip_network((address, length), strict=False))
-
-
-def _text(path: Path, right: str) -> str:
-    try:
-        raw = path.read_bytes()
-        return (gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw).decode()
-    except (OSError, EOFError, ValueError) as error:
-        raise InputError(f"cannot be read: {error}", field=str(path), right=right) from None
-
-
-def _rows(path: Path, right: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the words of each line that is neither empty nor a remark, and the line's number."""
-    for number, line in enumerate(_text(path, right).splitlines(), 1):
-        words = line.split()
-        if words and not line.startswith("#"):
-            yield number, words
-
-
-def _wrong(path: Path, line: int, words: list[str], form: str) -> InputError:
-    return InputError(
-        "is not of the form", place=Place(str(path), line), given=" ".join(words)[:80], right=_RIGHT[form]
-    )

@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from haltere.errors import InputError
-from haltere.paths.graph import Gaps, partial_view
-from haltere.paths.levels import Label, relabelled, text_of
+from haltere.paths.graph import Gaps, PartialView, partial_view
+from haltere.paths.levels import Labels
 
 FORMATS = (".csv", ".parquet", ".graphml")
 
@@ -35,39 +35,71 @@ class Topology:
     traces: int
 
 
-def topology(
-    traces: pl.DataFrame, *, label: Label | None = None, exchanges: Label | None = None, gaps: Gaps = "span"
-) -> Topology:
+def topology(traces: pl.DataFrame, *, labels: Labels | None = None, gaps: Gaps = "span") -> Topology:
     """Return nodes and links that traces show.
 
     Args:
         traces: rows of a lake, such as those of `Lake.sample`.
-        label: the level (`haltere.paths.levels.label_of`); addresses if not given.
-        exchanges: labels the peering networks of exchanges, whose addresses are left out.
+        labels: of a level (`haltere.paths.levels.Level.labels`); addresses if not given.
         gaps: whether silent hops, and those without a label, are spanned by a link or cut the path.
     """
-    rows = traces if label is None and exchanges is None else relabelled(traces, label, exchanges)
-    view = partial_view(rows, gaps=gaps)
-    named = [text_of(address) if rows is traces else address.decode() for address in view.nodes["address"]]
-    labels = view.nodes.select("node", pl.Series("label", named, dtype=pl.String))
+    rows = (labels or Labels()).paths(traces)
+    view = partial_view(rows, gaps=gaps, labelled=rows is not traces)
+    names = view.nodes.select("node", view.names().alias("label"))
     ends = pl.concat([view.links["a"], view.links["b"]]).alias("node").to_frame()
     degree = ends.group_by("node").agg(pl.len().alias("degree"))
     passed = rows.select(pl.concat_list(pl.col("src"), "hop_addr").list.unique().list.drop_nulls().alias("address"))
     seen = passed.explode("address").drop_nulls().group_by("address").agg(pl.len().alias("traces"))
     nodes = view.nodes.join(degree, on="node", how="left").join(seen, on="address", how="left").sort("node")
     nodes = nodes.select(
-        labels["label"].alias("node"),
+        names["label"].alias("node"),
         "monitor",
         "component",
         pl.col("degree").fill_null(0),
         pl.col("traces").fill_null(0),
     )
-    links = view.links.join(labels.rename({"node": "a", "label": "label_a"}), on="a", how="left")
-    links = links.join(labels.rename({"node": "b", "label": "label_b"}), on="b", how="left").sort("a", "b")
+    links = view.links.join(names.rename({"node": "a", "label": "label_a"}), on="a", how="left")
+    links = links.join(names.rename({"node": "b", "label": "label_b"}), on="b", how="left").sort("a", "b")
     links = links.select(
         pl.col("label_a").alias("a"), pl.col("label_b").alias("b"), "hops", "delay_us", pl.col("traces").cast(pl.UInt32)
     )
     return Topology(nodes, links, traces.height)
+
+
+def of_routes(view: PartialView, routes: pl.DataFrame) -> Topology:
+    """Return the nodes and links that paths take in a graph; `paths` says of each how many do.
+
+    Args:
+        view: the graph.
+        routes: paths in it, as `haltere.paths.graph.routes` returns them with `nodes`.
+
+    Returns:
+        As `topology` does, with `paths` in place of `traces`.
+    """
+    names = view.names()
+    each = routes.select("path").with_row_index("of").explode("path")
+    passed = each.unique().group_by("path").agg(pl.len().alias("paths"))
+    ends = each.with_columns(pl.col("path").shift(-1).over("of").alias("next")).drop_nulls("next")
+    taken = ends.group_by(
+        pl.min_horizontal("path", "next").alias("a"), pl.max_horizontal("path", "next").alias("b")
+    ).agg(pl.col("of").n_unique().alias("paths"))
+    links = taken.join(view.links.select("a", "b", "hops", "delay_us"), on=["a", "b"], how="left").sort("a", "b")
+    every = pl.concat([links["a"], links["b"]]).alias("path").to_frame()
+    degree = every.group_by("path").agg(pl.len().alias("degree"))
+    nodes = passed.join(degree, on="path", how="left").join(
+        view.nodes.select(pl.col("node").alias("path"), "monitor", "component"), on="path", how="left"
+    )
+    nodes = nodes.sort("path").select(
+        names.gather(nodes.sort("path")["path"]).alias("node"),
+        "monitor",
+        "component",
+        pl.col("degree").fill_null(0),
+        "paths",
+    )
+    named = links.select(
+        names.gather(links["a"]).alias("a"), names.gather(links["b"]).alias("b"), "hops", "delay_us", "paths"
+    )
+    return Topology(nodes, named, view.traces)
 
 
 def estimated(times_seen: pl.Series) -> float:
@@ -156,12 +188,12 @@ def write(path: Path, table: pl.DataFrame, whole: Topology) -> None:
         writers[path.suffix](file)
 
 
-_TYPES = {"monitor": "boolean", "component": "int", "degree": "int", "traces": "int", "hops": "int", "delay_us": "int"}
+_TYPES = {"monitor": "boolean"} | dict.fromkeys(("component", "degree", "traces", "paths", "hops", "delay_us"), "int")
 
 
 def graphml(found: Topology) -> str:
     """Return the topology as GraphML (graphml.graphdrawing.org), which networkx, igraph and Gephi read."""
-    of = {"node": ("monitor", "component", "degree", "traces"), "edge": ("hops", "delay_us", "traces")}
+    of = {"node": found.nodes.columns[1:], "edge": found.links.columns[2:]}
     keys = [
         f'<key id="{kind[0]}_{name}" for="{kind}" attr.name="{name}" attr.type="{_TYPES[name]}"/>'
         for kind, names in of.items()

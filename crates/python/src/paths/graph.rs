@@ -2,7 +2,7 @@
 //! as buffers and returned as bytes, in the machine's byte order.
 
 use haltere_net::rng::Streams;
-use haltere_paths::graph::{Cost, Gaps, Link, Network, Observed, Pairs, Places, Progress, Row, routes};
+use haltere_paths::graph::{Cost, Gaps, Link, Network, Observed, Pairs, Places, Progress, Row, Search, Tree, routes};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -148,6 +148,60 @@ impl PathNetwork {
         let rows = py.detach(|| wait(&progress, on_progress.as_ref(), find))?;
         columns(py, &rows)
     }
+
+    /// The nodes of the paths that `routes` measures from one source, in its order: where each path ends, and all nodes
+    /// one path after the other.
+    #[pyo3(signature = (source, destinations, k, threads = 1))]
+    fn nodes<'py>(
+        &self,
+        py: Python<'py>,
+        source: u32,
+        destinations: PyBuffer<u32>,
+        k: usize,
+        threads: usize,
+    ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let destinations = numbers(py, &destinations)?;
+        let found = py.detach(|| nodes_of(&self.0, source, &destinations, k, threads.max(1)));
+        let (lengths, nodes) = found.ok_or_else(|| refuse("a thread that looked for paths has failed"))?;
+        let mut end = 0_u64;
+        let ends = lengths.iter().map(|&length| {
+            end += u64::from(length);
+            end.to_ne_bytes()
+        });
+        Ok((column(py, lengths.len(), ends)?, column(py, nodes.len(), nodes.iter().map(|node| node.to_ne_bytes()))?))
+    }
+}
+
+/// How many nodes each path has, and the nodes from the source on; nothing if a thread failed.
+fn nodes_of(
+    network: &Network,
+    source: u32,
+    destinations: &[u32],
+    k: usize,
+    threads: usize,
+) -> Option<(Vec<u32>, Vec<u32>)> {
+    let tree = Tree::new(network.graph(), source);
+    let find = |part: &[u32]| {
+        let (mut lengths, mut nodes, mut search) = (Vec::new(), Vec::<u32>::new(), Search::new());
+        for &destination in part.iter().filter(|&&destination| destination != source) {
+            search.each(&tree, destination, k, |path, _| {
+                lengths.push(path.len() as u32);
+                nodes.extend(path.iter().rev());
+            });
+        }
+        (lengths, nodes)
+    };
+    let chunk = destinations.len().div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = destinations.chunks(chunk).map(|part| scope.spawn(|| find(part))).collect();
+        let (mut lengths, mut nodes) = (Vec::new(), Vec::new());
+        for worker in workers {
+            let (some_lengths, some_nodes) = worker.join().ok()?;
+            lengths.extend(some_lengths);
+            nodes.extend(some_nodes);
+        }
+        Some((lengths, nodes))
+    })
 }
 
 /// Does the work in a thread of its own; meanwhile reports progress, and ends the work early at an exception.

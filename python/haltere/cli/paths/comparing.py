@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shlex
 import sys
-from datetime import date
 from pathlib import Path
 
 from rich.markup import escape
 from rich.table import Table
 
 from haltere.cli import show
-from haltere.errors import InputError
+from haltere.cli.paths.options import day
 from haltere.paths.engine import Dask
 from haltere.paths.evolution import Options, measure
 from haltere.paths.lake import Lake, Selection
@@ -31,20 +30,11 @@ def selection(
     """Return the part of a lake that options select."""
     return Selection(
         sources=tuple(sources) or None,
-        first_day=_day(first_day, "--from"),
-        last_day=_day(last_day, "--to"),
+        first_day=day("--from", first_day),
+        last_day=day("--to", last_day),
         family=family,
         repeats=repeats,
     )
-
-
-def _day(text: str | None, field: str) -> date | None:
-    if text is None:
-        return None
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise InputError("is not a day", field=field, given=text, right="a day such as 2011-03-01") from None
 
 
 def compare(first: Path, second: Path, options: Options, chosen: Selection, out: Path, dask: str | None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,50 +11,32 @@ import numpy as np
 import polars as pl
 
 from haltere.cli import show
+from haltere.cli.paths.views import Given, Wanted, opened, with_names
 from haltere.errors import InputError
-from haltere.paths.geography import Locator
-from haltere.paths.graph import COLUMNS, Among, Cost, Gaps, PartialView, partial_view, routes
-from haltere.paths.lake import Lake
+from haltere.paths.graph import PartialView, routes
 from haltere.paths.routes import CORRELATIONS
 from haltere.stats import spearman
 
 _Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """The options of the command."""
-
-    traces: int
-    sources: int
-    destinations: int
-    k: int
-    seed: int
-    gaps: Gaps
-    among: Among
-    cost: Cost
-    mmdb: Path | None
-    threads: int | None
-
-
-def graph(lake: Path, wanted: Wanted, *, draws: int, out: Path | None) -> None:
+def graph(path: Path, wanted: Wanted, *, out: Path | None) -> None:
     """Print measures of the graphs of some draws; write the paths of all of them if `out` is given."""
     if out is not None and not out.parent.is_dir():
         raise InputError("there is no such folder", field="--out", given=str(out.parent), right="one that exists")
-    opened = Lake(lake)
-    locate = None if wanted.mmdb is None else Locator(wanted.mmdb)
+    given = opened(path, wanted)
     described, kept = [], []
     with show.progress("pairs") as advance:
-        for draw in range(draws):
-            view, found = _draw(opened, wanted, draw, locate, _nth(advance, draw, draws))
+        for draw, view in enumerate(given.views(wanted)):
+            found = _draw(view, given, wanted, draw, _nth(advance, draw, wanted.draws))
             described.append(_describe(view, found))
             if out is not None:
-                kept.append(_with_addresses(view, found))
+                kept.append(_with_ends(view, found))
     if out is not None:
         pl.concat(kept).write_parquet(out)
-    _print(lake.name, described, located=locate is not None)
+    _print(given.name, described, located=given.locator is not None)
     made_of = {draw["graph"]["traces"] for draw in described}
-    if draws > 1 and max(made_of) < wanted.traces:
+    if given.lake is not None and wanted.draws > 1 and max(made_of) < wanted.traces:
         show.err().print(
             f"The lake has {max(made_of):,} clean traces, fewer than --traces: all draws are of the same traces and "
             "differ in the pairs alone.",
@@ -67,14 +48,9 @@ def _nth(advance: _Progress, draw: int, draws: int) -> _Progress:
     return lambda done, pairs: advance(draw * pairs + done, draws * pairs)
 
 
-def _draw(
-    lake: Lake, wanted: Wanted, draw: int, locate: Locator | None, advance: _Progress
-) -> tuple[PartialView, pl.DataFrame]:
-    """One graph from a sample of its own, and the paths in it."""
-    # The draws of `haltere paths compare`, so that both commands make the same graphs.
-    sample = lake.sample(wanted.traces, wanted.seed + draw, columns=list(COLUMNS))
-    view = partial_view(sample, gaps=wanted.gaps)
-    found = routes(
+def _draw(view: PartialView, given: Given, wanted: Wanted, draw: int, advance: _Progress) -> pl.DataFrame:
+    """The paths of one graph."""
+    return routes(
         view,
         sources=wanted.sources,
         destinations=wanted.destinations,
@@ -83,15 +59,16 @@ def _draw(
         draw=draw,
         among=wanted.among,
         cost=wanted.cost,
-        locate=locate,
+        locate=given.locate(view),
         threads=wanted.threads,
         on_progress=advance,
     )
-    return view, found
 
 
-def _with_addresses(view: PartialView, found: pl.DataFrame) -> pl.DataFrame:
-    """Return paths with the addresses of their ends in place of node numbers, which mean something in one graph."""
+def _with_ends(view: PartialView, found: pl.DataFrame) -> pl.DataFrame:
+    """Return paths with the addresses of their ends, or their names above the level of addresses."""
+    if view.labelled:
+        return with_names(view, found)
     address = view.nodes["address"]
     return found.with_columns(
         address.gather(found["source"]).alias("source"), address.gather(found["destination"]).alias("destination")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import date
 from pathlib import Path
 
 from rich.markup import escape
 from rich.table import Table
 
 from haltere.cli import show
+from haltere.cli.paths.options import day
 from haltere.documents import shown
-from haltere.errors import InputError, as_written
+from haltere.errors import InputError
 from haltere.paths.summary import MAX_PATHS, QUANTILES, Summary, find, from_lake, shipped
 
 
@@ -35,7 +35,7 @@ def write(
         raise InputError("is not a seed", field="--seed", given=str(seed), right="a whole number from 0")
     if out.is_dir():
         raise InputError("is a folder", field="--out", given=str(out), right=f"a file, such as {out / 'paths.json'}")
-    first, last = _day("--from", first_day), _day("--to", last_day)
+    first, last = day("--from", first_day), day("--to", last_day)
     if first and last and last < first:
         raise InputError("is before --from", field="--to", given=str(last_day), right=f"{first} or later")
     with show.err().status("drawing paths"):
@@ -45,13 +45,6 @@ def write(
     console = show.out()
     console.print(_table([drawn]))
     console.print(escape(f"{len(drawn.paths)} paths of {drawn.traces} clean traces in {shown(out)}"))
-
-
-def _day(option: str, text: str | None) -> date | None:
-    try:
-        return None if text is None else date.fromisoformat(text)
-    except ValueError:
-        raise InputError("is not a day", field=option, given=as_written(text), right="a day, as 2011-01-31") from None
 
 
 def table(names: Sequence[str], *, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from haltere.cli import show
 from haltere.errors import InputError
 from haltere.paths.graph import COLUMNS, Gaps
 from haltere.paths.lake import Lake, Selection
-from haltere.paths.levels import LevelName, label_of, read_exchanges
+from haltere.paths.levels import Level
 from haltere.paths.topology import Topology, adjusted, changes, check_out, estimated, topology, write
 
 SHOWN = 20
@@ -26,11 +26,8 @@ class Wanted:
     traces: int
     seed: int
     gaps: Gaps
-    level: LevelName
+    level: Level
     monitors: Literal["both", "all"]
-    pfx2as: Path | None
-    aliases: Path | None
-    ixp: Path | None
 
 
 def list_them(
@@ -91,10 +88,8 @@ def _lakes(first: Path, second: Path, wanted: Wanted) -> tuple[Lake, Lake]:
 
 
 def _of(lake: Lake, wanted: Wanted) -> Topology:
-    label = label_of(wanted.level, wanted.aliases if wanted.level == "router" else wanted.pfx2as)
-    exchanges = None if wanted.ixp is None else read_exchanges(wanted.ixp)
     rows = lake.sample(wanted.traces, wanted.seed, columns=list(COLUMNS))
-    return topology(rows, label=label, exchanges=exchanges, gaps=wanted.gaps)
+    return topology(rows, labels=wanted.level.labels(), gaps=wanted.gaps)
 
 
 def _say(rows: pl.DataFrame, title: str) -> None:

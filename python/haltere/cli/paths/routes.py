@@ -1,0 +1,99 @@
+"""`haltere paths routes`: the K shortest paths themselves, node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+from rich.markup import escape
+
+from haltere.cli import show
+from haltere.cli.paths.views import Given, Wanted, opened, with_names
+from haltere.errors import InputError, as_written
+from haltere.paths.graph import PartialView, routes
+from haltere.paths.topology import Topology, check_out, of_routes, write
+
+SHOWN = 10
+_BETWEEN = " | "
+
+
+def list_them(path: Path, wanted: Wanted, *, begin: Sequence[str], end: Sequence[str], out: Path | None) -> None:
+    """Print some of the paths; write all of them if `out` is given."""
+    check_out(out)
+    given = opened(path, wanted)
+    tables, used = [], []
+    with show.progress("draws") as advance:
+        for draw, view in enumerate(given.views(wanted)):
+            found = _found(view, given, wanted, draw, begin, end)
+            tables.append(with_names(view, found))
+            used.append(of_routes(view, found))
+            advance(draw + 1, wanted.draws)
+    whole = pl.concat(tables)
+    if whole.is_empty():
+        right = "nodes of one component" if begin or end else "more --traces"
+        raise InputError("have no path between them", field="the nodes", right=right)
+    _say(given.name, whole)
+    if out is not None:
+        _write(out, whole, used)
+
+
+def _found(
+    view: PartialView, given: Given, wanted: Wanted, draw: int, begin: Sequence[str], end: Sequence[str]
+) -> pl.DataFrame:
+    return routes(
+        view,
+        sources=_numbers(view, begin, "--from", given.name) if begin else wanted.sources,
+        destinations=_numbers(view, end, "--to", given.name) if end else wanted.destinations,
+        k=wanted.k,
+        seed=wanted.seed + draw,
+        draw=draw,
+        among=wanted.among,
+        cost=wanted.cost,
+        locate=given.locate(view),
+        nodes=True,
+        threads=wanted.threads,
+    )
+
+
+def _numbers(view: PartialView, names: Sequence[str], option: str, where: str) -> list[int]:
+    """The nodes of these names."""
+    number = dict(zip(view.names(), view.nodes["node"], strict=True))
+    unknown = [name for name in names if name not in number]
+    if unknown:
+        right = "what `haltere paths nodes` lists; a sample of more --traces may have it"
+        raise InputError(f"is no node of the graph of {where}", field=option, given=as_written(unknown[0]), right=right)
+    return [number[name] for name in names]
+
+
+def _say(name: str, whole: pl.DataFrame) -> None:
+    pairs = whole.select("draw", "source", "destination").n_unique()
+    table = show.table(title=escape(f"{name}: {whole.height:,} paths of {pairs:,} pairs"))
+    for title in ("draw", "k", "hops", "delay (ms)", "difference (%)"):
+        table.add_column(title, justify="right")
+    table.add_column("path", overflow="fold")
+    for row in whole.head(SHOWN).iter_rows(named=True):
+        delay, difference = row["delay_us"], row["difference"]
+        table.add_row(
+            str(row["draw"]),
+            str(row["k"]),
+            str(row["hops"]),
+            "–" if delay is None else show.number(delay / 1000),
+            "–" if difference is None else show.number(100 * difference),
+            escape(" → ".join(row["path"])),
+        )
+    show.out().print(table)
+    if whole.height > SHOWN:
+        show.out().print(f"and {whole.height - SHOWN:,} more; --out writes all of them")
+
+
+def _write(out: Path, whole: pl.DataFrame, used: Sequence[Topology]) -> None:
+    if out.suffix == ".graphml" and len(used) > 1:
+        raise InputError(
+            "several draws are no graph", field="--draws", given=str(len(used)), right="1, or .csv or .parquet"
+        )
+    if out.suffix == ".csv":
+        if whole["path"].explode().str.contains(_BETWEEN, literal=True).any():
+            raise InputError("names of nodes hold “ | ”, which is put between them", field="--out", right=".parquet")
+        whole = whole.with_columns(pl.col("path").list.join(_BETWEEN))
+    write(out, whole, used[0])
