@@ -44,8 +44,7 @@ def tell(found: Sequence[Difference], *, as_json: bool) -> None:
         if not one.agrees:
             console.print(_packets(one))
             console.print(_states(one))
-        sentence = one.sentence
-        console.print(sentence[0].upper() + sentence[1:] + ".", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"{one.sentence}.", markup=False, highlight=False, soft_wrap=True)
         if not one.agrees:
             compared = f"{one.compared} packets before it agree; times may differ by {1e3 * one.tolerance_s:g} ms."
             console.print(compared, markup=False, highlight=False)
@@ -83,6 +82,8 @@ def _states(found: Difference) -> Table:
     known = [*((None, None) if before is None else (before.first, before.second))]
     known += [found.near[found.place].first, found.near[found.place].second]
     for label, name in _STATE:
+        if all(packet is None or getattr(packet.state, name) is None for packet in known):
+            continue
         table.add_row(label, *(_value(packet, name) for packet in known))
     return table
 
