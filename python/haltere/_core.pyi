@@ -55,12 +55,14 @@ def trace(
     qlog: PathLike[str] | None = None,
     pcap: PathLike[str] | None = None,
     links: list[str] = ...,
+    shadows: list[str] = ...,
 ) -> str:
     """Run one scenario and return `{"result": RunResult, "series": [{who, name, unit, t_s, v}], "reordering": [...]}`.
 
     `schedule` has which path carried which data, as columns, for flows with several paths: `[{flow, t_s, path, stream,
     start, bytes, again}]`. `reordering` has the reorder density of each flow: `{flow, threshold, packets, beyond,
-    density: [[displacement, share]]}`.
+    density: [[displacement, share]]}`. `shadows` has each congestion control of `shadows` and where it parted from the
+    flow's own: `{flow, path, shadow, contender, parted: {t_s, event, bytes_in_flight, before, after} | null}`.
 
     With the folder `qlog`, write `flow-N-client.sqlog` and `flow-N-server.sqlog` for each flow; with the folder `pcap`,
     `LINK.pcapng` for each of `links`, or for all links if it is empty. A `ScenarioError`'s path is `qlog` or `pcap`

@@ -111,15 +111,26 @@ def trace(
     qlog: Path | None = None,
     pcap: Path | None = None,
     links: Sequence[str] = (),
+    shadows: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Run one scenario and return `{"result": ..., "series": [...]}` (see `_core.pyi`).
 
-    Write qlog files, and captures of `links` (of all if there are none), into the folders that are given. Raise
-    `ScenarioProblem`, whose path is `qlog` or `pcap` if it is these files that cannot be had.
+    Write qlog files, and captures of `links` (of all if there are none), into the folders that are given. `shadows` are
+    congestion controls in the shadow of each flow's. Raise `ScenarioProblem`, whose path is `qlog`, `pcap` or `shadow`
+    if it is these that cannot be had.
     """
     with _problems():
         answer: dict[str, Any] = json.loads(
-            _core.trace(scenario_json, seed, replication, fidelity, qlog=qlog, pcap=pcap, links=list(links))
+            _core.trace(
+                scenario_json,
+                seed,
+                replication,
+                fidelity,
+                qlog=qlog,
+                pcap=pcap,
+                links=list(links),
+                shadows=list(shadows),
+            )
         )
     return answer
 

@@ -329,6 +329,34 @@ def trace(
             rich_help_panel=INSIDE,
         ),
     ] = None,
+    shadow: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--shadow",
+            metavar="CONTROL",
+            help="Feed another congestion control the same events, such as `cubic-hystart`, and say where it parts. "
+            "May be given again.",
+            show_default=False,
+            rich_help_panel=INSIDE,
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
+    first_difference: Annotated[
+        str | None,
+        typer.Option(
+            "--first-difference",
+            metavar="CONTENDER",
+            help="Also run this contender alone, and find the first packet at which it differs from the one traced.",
+            show_default=False,
+            rich_help_panel=INSIDE,
+        ),
+    ] = None,
+    tolerance: Annotated[
+        str,
+        typer.Option(
+            help="How far apart the times of a packet may be, for --first-difference.", rich_help_panel=INSIDE
+        ),
+    ] = "100us",
 ) -> None:
     """Look closely at one run: windows, RTT, rates and queues at every change, as tables and a figure.
 
@@ -339,6 +367,8 @@ def trace(
     `haltere trace results/quic-dumbbell --run 3f2a91`
 
     `haltere trace quic/bbr --size 2MB --qlog --pcap`
+
+    `haltere trace tcp/cubic --shadow cubic-hystart --shadow bbr`
     """
     from haltere.cli.trace import command
 
@@ -353,6 +383,10 @@ def trace(
         links=pcap_link,
         flent=flent,
         run=run,
+        shadows=shadow,
+        beside=first_difference,
+        tolerance=tolerance,
+        as_json=as_json,
     )
 
 
@@ -508,16 +542,34 @@ def validate(
         Path | None, typer.Option(help="Folder of the figure (default traces/validate-...).", show_default=False)
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
+    first_difference: Annotated[
+        bool,
+        typer.Option(
+            "--first-difference",
+            help="Instead, find the first packet that differs, in replication 0, with the state of both senders.",
+        ),
+    ] = False,
+    tolerance: Annotated[
+        str, typer.Option(help="How far apart the times of a packet may be, for --first-difference.")
+    ] = "100us",
 ) -> None:
     """Compare the model with a real Linux kernel, on one link with the same losses: a table, a figure, a verdict.
 
     Several contenders share the link. Needs a kernel: `haltere kernel build`.
 
     `haltere validate tcp/cubic --rate 40Mbit/s --rtt 50ms --loss 1%`
+
+    `haltere validate tcp/cubic --rate 40Mbit/s --rtt 50ms --loss 1% --first-difference`
     """
     from haltere.cli.validate import command
 
-    command(contenders, conditions, out=out, as_json=as_json)
+    command(
+        contenders,
+        conditions,
+        out=out,
+        as_json=as_json,
+        tolerance=tolerance if first_difference else None,
+    )
 
 
 kernels = typer.Typer(

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from haltere.cli import exits, show
+from haltere.cli.first_difference import tell, tolerance_s
 from haltere.conditions import Conditions
 from haltere.documents import shown
 from haltere.errors import InputError
 from haltere.fidelity import NAMES
+from haltere.first_difference import between
 from haltere.origin import run_of
 from haltere.results import load
-from haltere.runner.single import Trace, refuse_files, trace
+from haltere.runner.single import Trace, refuse_files, refuse_shadows, trace
 from haltere.scenario import Scenario
 from haltere.study import Run
 
@@ -32,6 +34,10 @@ def command(
     links: list[str] | None = None,
     flent: bool = False,
     run: str | None = None,
+    shadows: list[str] | None = None,
+    beside: str | None = None,
+    tolerance: str = "100us",
+    as_json: bool = False,
 ) -> None:
     """Trace a scenario file, contenders on one link, or a run of some results; write the series and their figure."""
     for name, value in (("--seed", seed), ("--replication", replication)):
@@ -46,20 +52,43 @@ def command(
     wanted = {"qlog": folder / "qlog" if qlog else None, "pcap": folder / "pcap" if pcap or links else None}
     # Checked first: the fidelity may not support the scenario either, but this error helps more.
     refuse_files(conditions.fidelity, **wanted, flent=folder if flent else None)
+    near = tolerance_s(tolerance)
+    other = None if beside is None else _other(what, beside, conditions, chosen)
+    refuse_shadows(conditions.fidelity, shadows or ())
     scenario = _scenario(what, conditions, chosen)
     _clear(folder)
     with show.err().status("running"):
-        traced = trace(scenario, seed=seed, replication=replication, links=links or (), **wanted)
+        traced = trace(scenario, seed=seed, replication=replication, links=links or (), shadow=shadows or (), **wanted)
     with show.err().status("drawing"):
         drawn = _write(folder, scenario, traced, seed, replication)
+    found = None if other is None else between(scenario, other, seed=seed, replication=replication, tolerance_s=near)
     data = traced.flent(folder / folder.name, title=folder.name) if flent else None
-    _tell(traced, folder, drawn=drawn)
-    if data is not None:
-        show.out().print(f"flent file {shown(data)}", markup=False)
-    _tell_files(wanted)
+    if as_json:
+        said = {"folder": str(folder), "result": traced.result.data, "shadows": traced.data.get("shadows", [])}
+        differences = {} if found is None else {"first_difference": [one.json() for one in found]}
+        print(json.dumps(said | differences))
+    else:
+        _tell(traced, folder, drawn=drawn)
+        if data is not None:
+            show.out().print(f"flent file {shown(data)}", markup=False)
+        _tell_files(wanted)
+        if found is not None:
+            tell(found, as_json=False)
     flows = traced.result.flows
     failed = flows.filter(flows["error"].is_not_null()).height
     exits.end(failed or (traced.result.status != "ok") * max(1, flows.height), flows.height)
+
+
+def _other(what: list[str], beside: str, conditions: Conditions, chosen: Run | None) -> Scenario:
+    """Return the scenario of the contender with which the one that is traced is compared."""
+    if chosen is not None or _is_file(what) or len(what) != 1:
+        raise InputError(
+            "compares one contender with another",
+            field="--first-difference",
+            given=f"{len(what)} contenders" if len(what) > 1 else "a file",
+            right="one contender, such as haltere trace tcp/cubic --first-difference tcp/cubic-hystart",
+        )
+    return conditions.scenario([beside])
 
 
 def _tell(traced: Trace, folder: Path, *, drawn: bool) -> None:
@@ -68,6 +97,13 @@ def _tell(traced: Trace, folder: Path, *, drawn: bool) -> None:
         again = flow["retransmitted_packets"]
         counted = "retransmissions unknown" if again is None else f"{again} retransmissions"
         console.print(f"flow {flow['flow']} {flow['contender']}: {_said(flow)}, {counted}", markup=False)
+    for shadow in traced.shadows:
+        console.print(
+            shadow.sentence(traced.result.flows["contender"][shadow.flow]),
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
     what_is_there = "figure and tables" if drawn else "tables, but nothing to draw,"
     console.print(f"{traced.series.height} samples, {what_is_there} in {shown(folder)}", markup=False)
     if traced.result.status != "ok" and traced.result.error:
@@ -130,6 +166,8 @@ def _write(folder: Path, scenario: Scenario, traced: Trace, seed: int, replicati
     """Write the run, its tables and its figure; return whether there was anything to draw."""
     folder.mkdir(parents=True, exist_ok=True)
     run = {"seed": seed, "replication": replication, "scenario": scenario.data, "result": traced.result.data}
+    if traced.data.get("shadows"):
+        run["shadows"] = traced.data["shadows"]
     if traced.data.get("reordering"):
         run["reordering"] = traced.data["reordering"]
     if scenario.measured is not None:

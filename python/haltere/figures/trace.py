@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from haltere.figures import style
+from haltere.figures import shadows, style
 from haltere.figures.contenders import keys, look
 
 _COLUMNS = 1000
@@ -87,7 +87,9 @@ def trace_figure(trace: Mapping[str, Any], out: Path) -> list[Path]:
     the panel of held data is shaded while the receiver waits for missing data. Panels without a series are left out.
     Raises `ValueError` if the trace holds no series at all.
     """
-    series = _worth_drawing([one for one in trace.get("series", ()) if len(one["t_s"]) > 0])
+    everything = [one for one in trace.get("series", ()) if len(one["t_s"]) > 0]
+    series = _worth_drawing([one for one in everything if not shadows.is_asked(str(one["who"]))])
+    asked = shadows.asked(everything)
     panels = [panel for panel in _PANELS if any(one["name"] in _names(panel) for one in series)]
     if not panels:
         message = "the trace holds no series: nothing to draw"
@@ -102,13 +104,15 @@ def trace_figure(trace: Mapping[str, Any], out: Path) -> list[Path]:
     ends = {who: ends.get(" ".join(who.split()[:2]), end) for who in {str(one["who"]) for one in series} | set(ends)}
     with style.paper():
         first = 0 if schedule is None else len(set(schedule["path"]))
-        count = first + len(panels)
-        heights = [0.8] * first + [1.0] * len(panels)
+        count = first + len(asked) + len(panels)
+        heights = [0.8] * first + [1.0] * (len(asked) + len(panels))
         canvas = Figure(figsize=(style.PAGE_IN, 0.45 + 1.35 * sum(heights)))
         rows = canvas.subplots(count, 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
         if schedule is not None:
             _draw_schedule(list(rows[:first]), schedule)
-        for axes, panel in zip(rows[first:], panels, strict=True):
+        for axes, compared in zip(rows[first:], asked, strict=False):
+            shadows.draw(axes, compared, trace, colours, thin=thin, end=end)
+        for axes, panel in zip(rows[first + len(asked) :], panels, strict=True):
             _draw_panel(axes, panel, series, colours, ends, end)
         canvas.align_ylabels()
         rows[-1].set_xlabel("time (s)")

@@ -17,6 +17,7 @@ from haltere.errors import HaltereError, InputError
 from haltere.notebook import notebook
 from haltere.results import tables
 from haltere.runner.executor import Task
+from haltere.runner.shadows import Shadow, shadows_of
 from haltere.scenario import Scenario
 
 SHOWN = ("flow", "contender", "completion_s", "goodput_bps", "retransmitted_packets", "error")
@@ -142,6 +143,11 @@ class Trace:
         ]
         return pl.concat(frames) if frames else pl.DataFrame(schema=schema)
 
+    @cached_property
+    def shadows(self) -> list[Shadow]:
+        """The congestion controls in the shadow of each flow's, and where each parted from it."""
+        return shadows_of(self.data)
+
     def __repr__(self) -> str:
         return f"<Trace of a {self.result!r}: {len(self.data['series'])} series, {self.series.height} samples>"
 
@@ -189,6 +195,7 @@ def trace(
     qlog: str | Path | None = None,
     pcap: str | Path | None = None,
     links: Sequence[str] = (),
+    shadow: str | Sequence[str] = (),
 ) -> Trace:
     """Run a scenario once, recording cwnd, ssthresh, bytes in flight, RTT, delivery and pacing rate, and queues.
 
@@ -196,16 +203,21 @@ def trace(
 
     Into the folder `qlog` goes what each end saw and decided, a qlog file an end; into the folder `pcap` what each of
     `links` delivered, or every link if none is named, a pcapng file a link (`docs/looking-inside.md`). Simulator only.
+
+    `shadow` names congestion controls (`cubic-hystart`, or a contender) that receive the events of each flow's own.
+    What they ask for is recorded and never used; `Trace.shadows` says where each parts from the flow's. Model only.
     """
     _checked(scenario)
+    shadows = [shadow] if isinstance(shadow, str) else list(shadow)
     if scenario.fidelity in fidelities.SIMULATED:
         logs, packets = None if qlog is None else Path(qlog), None if pcap is None else Path(pcap)
         run = (scenario.concrete(seed, replication), seed, replication, scenario.fidelity)
         try:
-            return Trace(core.trace(*run, qlog=logs, pcap=packets, links=links))
+            return Trace(core.trace(*run, qlog=logs, pcap=packets, links=links, shadows=shadows))
         except core.ScenarioProblem as problem:
             raise InputError(problem.message, field=problem.path or None) from None
     refuse_files(scenario.fidelity, qlog=qlog, pcap=pcap)
+    refuse_shadows(scenario.fidelity, shadows)
     result = _once(scenario, seed, replication, {"sample_ns": sample_ns(scenario.concrete(seed, replication))})
     return Trace({"series": result.pop("series", []), "result": result})
 
@@ -229,6 +241,17 @@ def refuse_files(fidelity: fidelities.Fidelity, **folders: str | Path | None) ->
                 given=str(folder),
                 right=f"fidelity {' or '.join(fidelities.SIMULATED)}; or the programs' own logs (docs/programs.md)",
             )
+
+
+def refuse_shadows(fidelity: fidelities.Fidelity, shadows: Sequence[str]) -> None:
+    """Raise `InputError` if a fidelity cannot feed congestion controls in the shadow of others."""
+    if shadows and fidelity not in fidelities.SIMULATED:
+        raise InputError(
+            f"needs the events of the congestion control, which fidelity {fidelity!r} does not show",
+            field="shadow",
+            given=", ".join(shadows),
+            right="fidelity model",
+        )
 
 
 def sample_ns(scenario_json: str) -> int:

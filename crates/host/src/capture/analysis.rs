@@ -193,7 +193,7 @@ fn columns(rows: &[Row], flows: &[FlowSpec], zero: Time) -> Columns {
         c.seq.push(p.seq);
         c.ack.push(p.ack);
         c.flags.push(p.flags);
-        c.sacks.push(p.sacks().len() as u8);
+        c.sack.push(p.sacks().to_vec());
         c.data_seq.push(p.mapping.map(|m| m.data));
         c.subflow_seq.push(p.mapping.map(|m| m.subflow));
     }

@@ -277,8 +277,8 @@ pub struct Columns {
     pub ack: Vec<u32>,
     /// TCP's flags, FIN being 1.
     pub flags: Vec<u8>,
-    /// Number of SACK blocks.
-    pub sacks: Vec<u8>,
+    /// SACK blocks, each its first sequence number and the one after its last, in the packet's order.
+    pub sack: Vec<Vec<(u32, u32)>>,
     /// Where MPTCP's mapping begins in the data, if the packet has one.
     pub data_seq: Vec<Option<u64>>,
     /// Where it begins in the subflow, the SYN having number 0.

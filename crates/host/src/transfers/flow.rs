@@ -73,6 +73,8 @@ pub(super) struct Flow<'a> {
     failure: Option<String>,
     client_info: Option<TcpInfo>,
     changes: [Changes; 6],
+    /// The kernel's states of congestion avoidance, by its own numbers.
+    states: Changes,
 }
 
 impl<'a> Flow<'a> {
@@ -124,6 +126,7 @@ impl<'a> Flow<'a> {
             failure: None,
             client_info: None,
             changes: Default::default(),
+            states: Changes::default(),
         })
     }
 
@@ -259,6 +262,9 @@ impl<'a> Flow<'a> {
     pub(super) fn sample(&mut self, now: Time) {
         let Some(server) = self.server.as_ref().filter(|_| self.completed.is_none()) else { return };
         let Ok(info) = TcpInfo::of(server.as_fd()) else { return };
+        if let Some(state) = info.get("ca_state") {
+            self.states.push(now, state);
+        }
         for (changes, value) in self.changes.iter_mut().zip(info.metrics()) {
             if let Some(value) = value {
                 changes.push(now, value);
@@ -316,7 +322,15 @@ impl<'a> Flow<'a> {
                 v: changes.value.iter().map(|&v| v as f64 * scale).collect(),
             }
         });
-        series.collect()
+        let states = Series {
+            who: who.clone(),
+            // TCP_CA_Open, _Disorder, _CWR, _Recovery and _Loss of the kernel's tcp.h, from 0.
+            name: "ca_state",
+            unit: "",
+            t_s: self.states.at.iter().map(|t| t.since(epoch).as_secs_f64()).collect(),
+            v: self.states.value.iter().map(|&v| v as f64).collect(),
+        };
+        series.chain((!states.v.is_empty()).then_some(states)).collect()
     }
 }
 

@@ -1,0 +1,171 @@
+"""The first packet at which two runs differ: found where a difference was planted, and where there is none, said."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from conftest import Haltere
+from haltere.conditions import Conditions
+from haltere.errors import InputError
+from haltere.first_difference import TOLERANCE_S, between, first_difference, in_model, on_linux
+from haltere.packets import NEAR, Difference, Packet, Side, Way, compare
+from rigs import needs_kernel
+
+CONDITIONS = Conditions(rate="20Mbit/s", rtt="40ms", size="1MB", app="raw")
+
+
+def _packet(t_ms: float, way: Way = "sent", **fields: int) -> Packet:
+    known = {"seq": 0, "len": 1448, "length": 1500, "ack": 0} | fields
+    return Packet(t_s=t_ms / 1e3, way=way, flags="A", **known)
+
+
+def _side(name: str, *, late: int | None = None, by_ms: float = 0.0) -> Side:
+    """Forty data packets, 10 ms apart, each answered; that of number `late` leaves later, but nothing behind it."""
+    packets = [_packet(10 * i + (by_ms if i == late else 0.0), seq=1448 * i) for i in range(40)]
+    packets += [_packet(10 * i + 205, "received", len=0, length=52, ack=1448 * (i + 1)) for i in range(40)]
+    return Side(name, tuple(sorted(packets, key=lambda packet: packet.t_s)), 0.605)
+
+
+def test_a_late_packet_is_found_and_named() -> None:
+    found = compare(0, _side("ours", late=30, by_ms=4.1), _side("theirs"), 0.001)
+    assert found.pair is not None
+    assert found.pair.known.seq == 30 * 1448
+    assert (found.number, found.of_kind, found.compared) == (31, 31, 40)
+    assert found.near[found.place] == found.pair
+    assert len(found.near) == 2 * NEAR + 1
+    assert found.sentence == (
+        "ours's 31st data packet (43440:44888 A ack 0) leaves the sender 4.100 ms later than theirs's, at 304.100 ms"
+    )
+
+
+def test_a_packet_within_the_tolerance_does_not_differ() -> None:
+    ours, theirs = _side("ours", late=30, by_ms=0.9), _side("theirs")
+    assert compare(0, ours, theirs, 0.001).agrees
+    assert not compare(0, ours, theirs, 0.0005).agrees
+    assert "no packet differs: 80 packets" in compare(0, ours, theirs, 0.001).sentence
+
+
+def test_the_earliest_of_two_directions_counts() -> None:
+    ours, theirs = _side("ours", late=30, by_ms=4.0), _side("theirs")
+    # The answer that arrives at 255 ms acknowledges less.
+    changed = tuple(replace(p, ack=1448) if p.t_s == 0.255 else p for p in ours.packets)
+    found = compare(0, replace(ours, packets=changed), theirs, 0.001)
+    assert found.pair is not None
+    assert (found.pair.known.way, found.number) == ("received", 6)
+    assert "acknowledgement number differs" in found.sentence
+
+
+def test_a_missing_packet_is_found_unless_the_transfer_was_complete() -> None:
+    ours, theirs = _side("ours"), _side("theirs")
+    last = replace(theirs, packets=theirs.packets[:-1], end_s=0.595)
+    short = replace(theirs, packets=theirs.packets[:-1])
+    assert compare(0, ours, last, 0.001).agrees
+    assert compare(0, ours, short, 0.001).agrees  # it ended within the tolerance
+    gone = replace(theirs, packets=theirs.packets[:-5])
+    found = compare(0, ours, gone, 0.001)
+    assert found.pair is not None
+    assert found.pair.second is None
+    assert found.sentence.endswith("; theirs has no such packet")
+
+
+def _planted(other: str) -> Difference:
+    (found,) = between(CONDITIONS.scenario(["tcp/cubic"]), CONDITIONS.scenario([other]))
+    return found
+
+
+def test_a_planted_difference_between_two_contenders_is_found_at_its_packet() -> None:
+    assert _planted("tcp/cubic").agrees
+    # Twelve segments instead of ten: the eleventh data packet is the first that the other does not send at once.
+    wider = _planted("tcp/cubic+initial-window=12")
+    assert wider.pair is not None
+    assert wider.pair.known.way == "sent"
+    assert wider.of_kind == 11
+    assert "11th data packet" in wider.sentence
+    # HyStart ends slow start before anything is lost.
+    hystart = _planted("tcp/cubic-hystart")
+    assert hystart.pair is not None
+    assert hystart.pair.known.len > 0
+    state = hystart.near[hystart.place].first
+    assert state is not None
+    assert state.state.state == "congestion_avoidance"
+
+
+def test_quic_is_compared_by_packet_numbers() -> None:
+    (same,) = between(CONDITIONS.scenario(["quic/cubic"]), CONDITIONS.scenario(["quic/cubic"]))
+    assert same.agrees
+    assert same.compared > 1000
+    (other,) = between(CONDITIONS.scenario(["quic/cubic"]), CONDITIONS.scenario(["quic/cubic-pacing"]))
+    assert other.pair is not None
+
+
+def test_what_has_no_packets_to_compare_is_refused() -> None:
+    with pytest.raises(InputError, match="packets of QUIC are encrypted"):
+        first_difference(["quic/cubic"], CONDITIONS)
+    with pytest.raises(InputError, match="cannot be read"):
+        between(replace(CONDITIONS, fidelity="linux").scenario(["tcp/cubic"]), CONDITIONS.scenario(["tcp/cubic"]))
+
+
+def test_the_command_compares_two_contenders(haltere: Haltere) -> None:
+    line = (
+        "trace",
+        "tcp/cubic",
+        "--size",
+        "200kB",
+        "--app",
+        "raw",
+        "--first-difference",
+        "tcp/cubic+initial-window=12",
+    )
+    done = haltere(*line)
+    assert done.returncode == 0, done.stderr
+    assert "11th data packet" in done.stdout
+    (found,) = json.loads(haltere(*line, "--json").stdout)["first_difference"]
+    assert (found["number"], found["agrees"]) == (13, False)  # behind the SYN-ACK and the ACK of the request
+    assert haltere(*line, "--tolerance", "1p").returncode == 2
+
+
+@needs_kernel
+def test_model_and_kernel_agree_and_a_planted_difference_is_found() -> None:
+    (kernel,) = on_linux(replace(CONDITIONS, fidelity="linux").scenario(["tcp/cubic"]).json, 1, 0)
+    assert kernel.name.startswith("Linux ")
+    (same,) = in_model(CONDITIONS.scenario(["tcp/cubic"]).json, 1, 0, name="the model")
+    assert compare(0, same, kernel, TOLERANCE_S).agrees, compare(0, same, kernel, TOLERANCE_S).sentence
+    # Without HyStart the model's window goes on growing: a data packet leaves that the kernel's window holds back.
+    (planted,) = in_model(CONDITIONS.scenario(["tcp/cubic-hystart"]).json, 1, 0, name="the model")
+    found = compare(0, planted, kernel, TOLERANCE_S)
+    assert found.pair is not None
+    assert (found.pair.known.way, found.pair.known.len) == ("sent", 1448)
+    assert found.sentence.startswith("the model's ")
+    assert "earlier than Linux" in found.sentence
+    # What is known of both: the kernel's threshold is set there, the model's is not.
+    first, second = found.pair.first, found.pair.second
+    assert first is not None
+    assert second is not None
+    assert (first.state.ssthresh, second.state.state) == (None, "open")
+    assert second.state.ssthresh is not None
+    # The kernel's SYN-ACK gives another initial window: planted at the first flight.
+    (wider,) = in_model(CONDITIONS.scenario(["tcp/cubic+initial-window=12"]).json, 1, 0)
+    assert compare(0, wider, kernel, TOLERANCE_S).of_kind == 11
+
+
+@needs_kernel
+def test_the_command_lays_model_and_kernel_side_by_side(haltere: Haltere) -> None:
+    line = ("validate", "tcp/cubic", "--rate", "20Mbit/s", "--rtt", "40ms", "--size", "300kB", "--first-difference")
+    done = haltere(*line)
+    assert done.returncode == 0, done.stderr
+    assert "packets of the model and Linux " in done.stdout
+    (found,) = json.loads(haltere(*line, "--loss", "1%", "--json").stdout)
+    assert found["compared"] > 100
+
+
+@needs_kernel
+def test_sack_blocks_are_compared_too() -> None:
+    conditions = replace(CONDITIONS, loss="1%")
+    (kernel,) = on_linux(replace(conditions, fidelity="linux").scenario(["tcp/cubic"]).json, 1, 0)
+    (model,) = in_model(conditions.scenario(["tcp/cubic"]).json, 1, 0)
+    blocks = [[packet.sack for packet in side.of("received") if packet.sack][:5] for side in (model, kernel)]
+    assert blocks[0] == blocks[1]
+    assert blocks[0]
