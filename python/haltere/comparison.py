@@ -117,7 +117,7 @@ def _entries(
     probed = {"probe_rtt_ms": _rtts_ms(result)} if conditions.probe is not None else {}
     waited = _waited(group, result, conditions)
     for together in sets:
-        flow = _together([flows.get(number, {}) for number in together])
+        flow = whole_of([flows.get(number, {}) for number in together])
         entry = {name: flow.get(name) for name in ENTRY}
         reason = flow.get("error") or (result["error"] if result["status"] != "ok" else None)
         named = {"contender": group[together[0] // conditions.flows], "replication": replication, "seed": seed}
@@ -144,7 +144,7 @@ def _waited(group: list[str], result: dict[str, Any], conditions: Conditions) ->
     }
 
 
-def _together(flows: list[dict[str, Any]]) -> dict[str, Any]:
+def whole_of(flows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return several flows as one: from the first start until the last is complete."""
     if len(flows) == 1:
         return flows[0]

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import haltere
-from conftest import Haltere
+from conftest import SMALL_STUDY, Haltere
 from haltere import core
 from haltere.conditions import Comparison
 from haltere.errors import HaltereError, InputError
 from haltere.explanation import Explanation, Space, explained
 from haltere.explanation.game import coalitions
+from haltere.explanation.maps import Map, explain_study
 from haltere.runner.executor import Outcome, ThreadExecutor
 
 
@@ -33,7 +34,7 @@ def planted() -> Explanation:
 
 
 def effect(found: Explanation, name: str) -> float:
-    return dict((part.name, one) for part, one in found.ranked)[name].interval.value
+    return {part.name: one for part, one in found.ranked}[name].interval.value
 
 
 def test_a_planted_difference_is_explained_by_just_that(planted: Explanation):
@@ -245,3 +246,50 @@ def test_from_python(planted: Explanation):
     assert planted.table.columns == ["part", "from", "to", "effect", "low", "high", "share", "p", "real"]
     with pytest.raises(InputError, match="is no condition"):
         haltere.explain("tcp/cubic", "tcp/bbr", share=True)
+
+
+@pytest.fixture(scope="module")
+def small_map(tmp_path_factory: pytest.TempPathFactory) -> Map:
+    folder = tmp_path_factory.mktemp("small")
+    (folder / "study.toml").write_text(SMALL_STUDY)
+    return explain_study("tcp/cubic+initial-window=20", "tcp/cubic+nagle", folder, replications=3)
+
+
+def test_a_map_has_the_studys_conditions_without_the_contenders(small_map: Map):
+    assert small_map.experiment == "base"
+    assert dict(small_map.factors) == {"rate": ("5Mbit/s", "20Mbit/s"), "loss": ("0%", "2%")}
+    assert len(small_map.cells) == 4
+    assert small_map.lost == 0
+
+
+def test_a_map_finds_what_was_planted_at_each_combination(small_map: Map):
+    window, nagle = (small_map.parts.index(part) for part in sorted(small_map.parts, key=lambda p: p.name))
+    assert not small_map.values[nagle].any()
+    sums = small_map.values.sum(axis=0)
+    for place, cell in enumerate(small_map.cells):
+        link = {"rate": cell["rate"], "down_delay": "20ms", "up_delay": "0ms", "loss": cell["loss"], "queue": "100p"}
+        times = haltere.compare([small_map.a, small_map.b], **link, size="300kB", seed=7, replications=3)
+        logs = np.log(times["completion_s"].to_numpy())
+        assert np.sign(sums[place].mean()) == np.sign((logs[1::2] - logs[::2]).mean()), cell
+    fast = small_map.cells.index({"rate": "20Mbit/s", "loss": "0%"})
+    assert small_map.mean(window, fast) > 0.01
+    assert small_map.ranked[0] == window
+
+
+def test_a_map_pools_within_replications(small_map: Map):
+    found = small_map.pooled({"loss": "0%"})
+    kept = [place for place, cell in enumerate(small_map.cells) if cell["loss"] == "0%"]
+    assert found[0].values == pytest.approx(small_map.values[0][kept].mean(axis=0))
+
+
+def test_the_command_over_a_study(haltere: Haltere, small_study: Path, tmp_path: Path):
+    arguments = ["explain", *CONTENDERS, "--study", str(small_study), "--replications", "2"]
+    done = haltere(*arguments, "--out", "map")
+    assert done.returncode == 0, done.stderr
+    assert "20Mbit/s" in done.stdout and "what makes the difference" in done.stdout
+    assert {path.name for path in (tmp_path / "map").iterdir()} == {"map.svg", "map.pdf", "map.json"}
+    assert haltere(*arguments, "--json").stdout == (tmp_path / "map" / "map.json").read_text()
+    beside = haltere(*arguments, "--rate", "5Mbit/s")
+    assert beside.returncode != 0 and "conditions of its own" in beside.stderr
+    mixed = haltere(*arguments, "--experiment", "pairs")
+    assert mixed.returncode != 0 and "flows of several contenders" in mixed.stderr

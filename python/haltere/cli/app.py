@@ -124,10 +124,30 @@ def explain(
         ),
     ] = "completion_time",
     orders: Annotated[
-        int, typer.Option(help="Orders of switching for each replication, where there are too many to take all.")
-    ] = 16,
+        int | None,
+        typer.Option(
+            help="Orders of switching for each replication, where there are too many to take all (default 16; with "
+            "--study 1).",
+            show_default=False,
+        ),
+    ] = None,
+    study: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of one set of conditions, all combinations of a study's levels: a map of where which "
+            "mechanism matters. A folder, or a shipped study's name.",
+            show_default=False,
+        ),
+    ] = None,
+    experiment: Annotated[
+        str | None,
+        typer.Option(help="Which experiment of the study (default: the first that fits).", show_default=False),
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the figure (SVG, PDF) and a page (HTML).", show_default=False)
+        Path | None,
+        typer.Option(
+            help="Folder for the figure (SVG, PDF), a page (HTML) and the numbers (JSON).", show_default=False
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
 ) -> None:
@@ -138,10 +158,15 @@ def explain(
     `haltere explain tcp/cubic tcp/cubic-hystart+initial-window=20 --metric retransmissions --out why`
 
     `haltere explain quic@quinn/cubic quic@model/cubic --fidelity stack --loss 5%`
-    """
-    from haltere.cli.explain import command
 
-    command(a, b, conditions, metric=metric, orders=orders, out=out, as_json=as_json)
+    `haltere explain tcp/cubic quic/cubic --study quic-dumbbell --out map`
+    """
+    from haltere.cli.explain import command, over_study
+
+    if study is not None:
+        over_study(a, b, study, conditions, experiment, metric=metric, orders=orders, out=out, as_json=as_json)
+    else:
+        command(a, b, conditions, metric=metric, orders=orders, out=out, as_json=as_json)
 
 
 @app.command(rich_help_panel="Studies")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from rich import box
@@ -11,7 +12,12 @@ from rich.table import Table
 
 from haltere.cli import show
 from haltere.conditions import Comparison
-from haltere.explanation import Effect, Explanation, explained
+from haltere.errors import InputError
+from haltere.explanation import Effect, Explanation, explained, maps
+from haltere.explanation.answer import factor_of
+from haltere.explanation.explaining import ORDERS, SIZE
+from haltere.explanation.maps import explain_study
+from haltere.explanation.runs import How
 from haltere.runner.interrupt import stop_on_interrupt
 from haltere.stats import Interval
 
@@ -19,10 +25,14 @@ PAIRS = 5
 """So many interacting pairs are named at most."""
 
 
-def command(a: str, b: str, what: Comparison, *, metric: str, orders: int, out: Path | None, as_json: bool) -> None:
+def command(
+    a: str, b: str, what: Comparison, *, metric: str, orders: int | None, out: Path | None, as_json: bool
+) -> None:
     """Explain, and print the answer."""
     with show.progress("explaining") as advance, stop_on_interrupt() as stop:
-        found = explained(a, b, what, metric=metric, orders=orders, stop=stop, on_progress=advance)
+        found = explained(
+            a, b, what, metric=metric, orders=ORDERS if orders is None else orders, stop=stop, on_progress=advance
+        )
     if as_json:
         print(json.dumps(found.data(), indent=1, allow_nan=False))
     else:
@@ -32,6 +42,67 @@ def command(a: str, b: str, what: Comparison, *, metric: str, orders: int, out: 
 
         for path in write(found, out):
             show.err().print(f"wrote {path}", markup=False)
+
+
+def over_study(
+    a: str,
+    b: str,
+    study: str,
+    what: Comparison,
+    experiment: str | None,
+    *,
+    metric: str,
+    orders: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Explain at every combination of a study's levels, and print where which part matters."""
+    own = replace(Comparison(size=what.size), replications=what.replications, workers=what.workers, seed=what.seed)
+    if replace(what, fidelity=own.fidelity) != own or what.size != SIZE:
+        right = "--study alone, with --replications, --seed, --workers and --fidelity"
+        raise InputError("is given besides conditions of its own", field="--study", given=study, right=right)
+    with show.progress("explaining") as advance, stop_on_interrupt() as stop:
+        found = explain_study(
+            a,
+            b,
+            study,
+            experiment=experiment,
+            metric=metric,
+            replications=what.replications,
+            orders=maps.ORDERS if orders is None else orders,
+            fidelity=what.fidelity,
+            how=How(what.workers, None, stop, advance),
+        )
+    if as_json:
+        print(json.dumps(found.data(), indent=1, allow_nan=False))
+    else:
+        _print_map(found)
+    for path in found.save(out) if out is not None else ():
+        show.err().print(f"wrote {path}", markup=False)
+
+
+def _print_map(found: maps.Map) -> None:
+    console, ratio = show.out(), found.measure.ratio
+    times = f"{len(found.cells)} combinations of levels, {found.values.shape[2]} replications, {found.runs} runs"
+    console.print(escape(f"{found.study}, experiment {found.experiment}: {times}"), style="dim")
+    unit = "factor on" if ratio else f"{found.measure.unit} more of"
+    caption = f"{found.a} → {found.b}; {unit} {found.measure.label}; * real, corrected for all parts of a column"
+    table = show.table(caption=escape(caption), box=box.SIMPLE_HEAD, show_lines=False)
+    columns = [{}, *({name: level} for name, levels in found.factors.items() for level in levels)]
+    for title in ("part", "over all", *(f"{name}\n{level}" for one in columns for name, level in one.items())):
+        table.add_column(title, justify="left" if title == "part" else "right")
+    pooled = [found.pooled(one) for one in columns]
+    for part in found.ranked:
+        table.add_row(escape(found.parts[part].name), *(_short(column[part], ratio=ratio) for column in pooled))
+    console.print(table)
+    console.print(escape(found.answer), style="bold")
+    if found.lost:
+        console.print(f"note: {found.lost} combinations and replications have no value, as runs failed")
+
+
+def _short(effect: Effect, *, ratio: bool) -> str:
+    value = effect.interval.value
+    return (f"{factor_of(value):.3f}" if ratio else f"{value:+.3g}") + ("*" if effect.real else " ")
 
 
 def _print(found: Explanation) -> None:

@@ -214,6 +214,11 @@ class Explanation:
         return notebook(self.answer, self.table)
 
 
+def factor_of(effect: float) -> float:
+    """Return an effect on the logarithm of a metric as a factor."""
+    return math.exp(effect)
+
+
 def _number(found: Interval) -> str:
     value = f"{found.value:.3g}"
     if found.low is None or found.high is None or found.exact:

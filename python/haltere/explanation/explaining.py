@@ -14,7 +14,7 @@ from haltere.explanation.answer import Explanation, Interaction, strongest
 from haltere.explanation.attribution import Effect, attributed, effects, interacting, sampled
 from haltere.explanation.game import Orders, along, coalitions, draw
 from haltere.explanation.mixtures import Space
-from haltere.explanation.runs import How, Progress, Runs, measure_named
+from haltere.explanation.runs import Alone, How, Progress, Runs, measure_named
 from haltere.runner.executor import Executor
 
 EXACT = 1024
@@ -85,12 +85,12 @@ def explained(
         raise InputError("is not a number of orders", field="--orders", given=as_written(orders), right="from 1")
     measure = measure_named(metric)
     space = Space.between(a, b, what.fidelity, what.app)
-    runs = Runs(space, what, measure, what.seed)
+    runs = Runs(space, Alone(what), measure, what.seed)
     how = How(what.workers, executor, stop, on_progress)
     everything = coalitions_up_to(space, EXACT)
     if everything is None:
-        return _by_sample(runs, what.replications, orders, how)
-    return _by_all(runs, everything, what.replications, how)
+        return _by_sample(runs, what, orders, how)
+    return _by_all(runs, everything, what, how)
 
 
 def coalitions_up_to(space: Space, most: int) -> list[int] | None:
@@ -103,15 +103,15 @@ def coalitions_up_to(space: Space, most: int) -> list[int] | None:
     return None if len(found) > most else found
 
 
-def _by_all(runs: Runs, everything: list[int], replications: int, how: How) -> Explanation:
+def _by_all(runs: Runs, everything: list[int], what: Comparison, how: How) -> Explanation:
     space = runs.space
     feasible = [mask for mask in everything if runs.allowed(mask)]
     orders = Orders.through(len(space.parts), feasible)
     if not orders.count:
         raise _stuck(runs, runs.refused)
-    cells = [(mask, replication) for replication in range(replications) for mask in orders.masks]
+    cells = [(mask, replication) for replication in range(what.replications) for mask in orders.masks]
     runs.run(cells, how)
-    used, lost = _complete(runs, replications, how)
+    used, lost = _complete(runs, what.replications, how)
     failed = {mask for mask in orders.masks if any(runs.values.get((mask, r)) is None for r in used)}
     if failed:
         orders = Orders.through(len(space.parts), [mask for mask in orders.masks if mask not in failed])
@@ -121,28 +121,16 @@ def _by_all(runs: Runs, everything: list[int], replications: int, how: How) -> E
     worths = np.log(worths) if runs.measure.ratio else worths
     found = attributed(orders, worths)
     pairs = strongest(interacting(orders, worths), space.names)
-    return _answer(runs, found, used, len(orders.masks), pairs, _notes(runs, failed, lost), None)
+    return _answer(runs, found, used, len(orders.masks), pairs, _notes(runs, failed, lost), None, described(what))
 
 
-def _by_sample(runs: Runs, replications: int, count: int, how: How) -> Explanation:
+def _by_sample(runs: Runs, what: Comparison, count: int, how: How) -> Explanation:
     space = runs.space
     parts = len(space.parts)
-    generator = np.random.default_rng([runs.seed, parts, count])
-    source = draw(parts, space.after, generator)
-    chosen: list[list[tuple[int, ...]]] = []
-    tries = 0
-    for _ in range(replications):
-        some: list[tuple[int, ...]] = []
-        while len(some) < count:
-            order, tries = next(source), tries + 1
-            if all(runs.allowed(mask) for mask in along(order)):
-                some.append(order)
-            elif tries > 1000 * (count * len(chosen) + len(some) + 1):
-                raise _stuck(runs, runs.refused)
-        chosen.append(some)
+    chosen = drawn(runs, what.replications, count)
     cells = [(mask, r) for r, some in enumerate(chosen) for order in some for mask in along(order)]
     runs.run(cells, how)
-    used, lost = _complete(runs, replications, how)
+    used, lost = _complete(runs, what.replications, how)
     failed = {mask for (mask, r), value in runs.values.items() if value is None and r in used}
     worth = {
         (mask, used.index(r)): float(np.log(value)) if runs.measure.ratio else value
@@ -156,7 +144,33 @@ def _by_sample(runs: Runs, replications: int, count: int, how: How) -> Explanati
     if not all(kept):
         raise _stuck(runs, runs.failures)
     found = sampled(parts, kept, worth)
-    return _answer(runs, found, used, len({cell[0] for cell in cells}), (), _notes(runs, failed, lost), count)
+    return _answer(
+        runs, found, used, len({cell[0] for cell in cells}), (), _notes(runs, failed, lost), count, described(what)
+    )
+
+
+def drawn(runs: Runs, replications: int, count: int, place: int = 0) -> list[list[tuple[int, ...]]]:
+    """Return random orders for each replication, of which every mixture can run as far as that can be told before.
+
+    Another `place` has other orders.
+
+    Raises:
+        HaltereError: if hardly any order has only such mixtures.
+    """
+    space = runs.space
+    source = draw(len(space.parts), space.after, np.random.default_rng([runs.seed, len(space.parts), count, place]))
+    chosen: list[list[tuple[int, ...]]] = []
+    tries = 0
+    for _ in range(replications):
+        some: list[tuple[int, ...]] = []
+        while len(some) < count:
+            order, tries = next(source), tries + 1
+            if all(runs.allowed(mask) for mask in along(order)):
+                some.append(order)
+            elif tries > 1000 * (count * len(chosen) + len(some) + 1):
+                raise _stuck(runs, runs.refused)
+        chosen.append(some)
+    return chosen
 
 
 def _complete(runs: Runs, replications: int, how: How) -> tuple[list[int], list[int]]:
@@ -181,6 +195,7 @@ def _answer(
     pairs: tuple[Interaction, ...],
     notes: tuple[str, ...],
     orders: int | None,
+    conditions: str,
 ) -> Explanation:
     space = runs.space
     ends = np.array(
@@ -191,7 +206,7 @@ def _answer(
     return Explanation(
         space.a.text,
         space.b.text,
-        described(runs.conditions),
+        conditions,
         runs.measure,
         space.parts,
         tuple(found),

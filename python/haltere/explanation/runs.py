@@ -7,13 +7,15 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from haltere import fidelity as fidelities
 from haltere.comparison import entry_of
 from haltere.conditions import Conditions
 from haltere.errors import InputError, as_written
 from haltere.explanation.mixtures import Space
-from haltere.runner.executor import Executor, Task
+from haltere.fidelity import Fidelity
+from haltere.runner.executor import Executor, Outcome, Task
 
 Cell = tuple[int, int]
 """A mixture and a replication."""
@@ -72,9 +74,47 @@ class How:
     on_progress: Progress | None = None
 
 
+class Ground(Protocol):
+    """What a contender runs over, and what it sends."""
+
+    @property
+    def fidelity(self) -> Fidelity:
+        """Where it runs."""
+        ...
+
+    def texts(self, contender: str) -> tuple[str, str]:
+        """Return the scenario of even and of odd replications as JSON; raise `InputError` if it cannot run."""
+        ...
+
+    def entry(self, contender: str, result: dict[str, Any], seed: int, replication: int) -> dict[str, Any]:
+        """Return a run's entry, as `haltere.comparison.ENTRY` has it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Alone:
+    """The ground of `compare`: a contender alone under some conditions."""
+
+    conditions: Conditions
+
+    @property
+    def fidelity(self) -> Fidelity:
+        """Where it runs."""
+        return self.conditions.fidelity
+
+    def texts(self, contender: str) -> tuple[str, str]:
+        """Return the scenario of even and of odd replications."""
+        even, odd = (self.conditions.scenario([contender], reverse_starts=odd).json for odd in (False, True))
+        return even, odd
+
+    def entry(self, contender: str, result: dict[str, Any], seed: int, replication: int) -> dict[str, Any]:
+        """Return a run's entry."""
+        return entry_of([contender], result, self.conditions, replication, seed + replication)
+
+
 @dataclass
 class Runs:
-    """The runs of a space's mixtures under one set of conditions; what was run once is not run again.
+    """The runs of a space's mixtures on one ground; what was run once is not run again.
 
     Attributes:
         values: the metric of each run; None if it failed.
@@ -83,7 +123,7 @@ class Runs:
     """
 
     space: Space
-    conditions: Conditions
+    ground: Ground
     measure: Measure
     seed: int
     values: dict[Cell, float | None] = field(default_factory=dict)
@@ -96,8 +136,7 @@ class Runs:
         if mask not in self._scenarios and mask not in self.refused:
             text = self.space.text(mask)
             try:
-                odd_and_even = [self.conditions.scenario([text], reverse_starts=odd).json for odd in (False, True)]
-                self._scenarios[mask] = (odd_and_even[0], odd_and_even[1])
+                self._scenarios[mask] = self.ground.texts(text)
             except InputError as error:
                 if mask in (0, (1 << len(self.space.parts)) - 1):
                     raise
@@ -106,23 +145,28 @@ class Runs:
 
     def run(self, cells: Iterable[Cell], how: How) -> None:
         """Run what of these cells has not been run yet."""
-        wanted = [cell for cell in dict.fromkeys(cells) if cell not in self.values]
-        executor = how.executor or fidelities.executor(self.conditions.fidelity, how.workers)
-        for done, outcome in enumerate(executor.execute(self._tasks(wanted), how.stop), 1):
-            mask, replication = (int(word) for word in outcome.key.split())
-            self._take(mask, replication, outcome.result_json)
+        wanted = self.missing(cells)
+        executor = how.executor or fidelities.executor(self.ground.fidelity, how.workers)
+        for done, outcome in enumerate(executor.execute(self.tasks(wanted), how.stop), 1):
+            self.take(outcome)
             if how.on_progress:
                 how.on_progress(done, len(wanted))
 
-    def _tasks(self, cells: Iterable[Cell]) -> Iterator[Task]:
+    def missing(self, cells: Iterable[Cell]) -> list[Cell]:
+        """Return what of these cells has not been run yet."""
+        return [cell for cell in dict.fromkeys(cells) if cell not in self.values]
+
+    def tasks(self, cells: Iterable[Cell]) -> Iterator[Task]:
+        """Yield the tasks of some cells."""
         for mask, replication in cells:
             self.allowed(mask)
             text = self._scenarios[mask][replication % 2]
             yield Task(f"{mask} {replication}", text, self.seed, replication)
 
-    def _take(self, mask: int, replication: int, result_json: str) -> None:
-        group = [self.space.text(mask)]
-        entry = entry_of(group, json.loads(result_json), self.conditions, replication, self.seed + replication)
+    def take(self, outcome: Outcome) -> None:
+        """Note the metric of a run."""
+        mask, replication = (int(word) for word in outcome.key.split()[-2:])
+        entry = self.ground.entry(self.space.text(mask), json.loads(outcome.result_json), self.seed, replication)
         value, reason = entry[self.measure.column], entry["error"]
         if reason is None and value is None:
             reason = f"it has no {self.measure.label}"

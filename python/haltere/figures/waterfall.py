@@ -13,8 +13,9 @@ from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
 from haltere.figures import style
 
-UP, DOWN, LEVEL = "#b4533c", "#2f6f9f", "#8a8a86"
+UP, DOWN, LEVEL = "#b4533c", "#2f6f9f", "#1a1a1a"
 PALE = 0.4
+"""Opacity of bars that are not clear."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ def draw(waterfall: Waterfall, stem: Path, formats: tuple[str, ...] = ("svg", "p
         canvas = Figure(figsize=(style.COLUMN_IN * 1.35, 0.19 * rows + 0.62))
         axes = canvas.subplots()
         _fill(axes, waterfall)
-        axes.set_title(waterfall.title, loc="left", color=style.QUIET)
+        if waterfall.title:
+            canvas.suptitle(waterfall.title, x=0.01, ha="left", fontsize=7, color=style.QUIET)
         return style.save(canvas, stem, formats)
 
 
@@ -60,8 +62,9 @@ def _fill(axes: Axes, waterfall: Waterfall) -> None:
     axes.set_xlim(low, high)
     _ticks(axes, low, high)
     for row, value in ((0, waterfall.first[1]), (len(waterfall.steps) + 1, waterfall.last[1])):
-        axes.barh(row, value - low, 0.62, left=low, color=LEVEL)
-        axes.text(value, row, f" {value:.3g}", va="center", ha="left", fontsize=6.5)
+        # The axis does not begin at 0, so that a bar from its edge would say nothing.
+        axes.plot((value,), (row,), marker="D", markersize=4, color=LEVEL)
+        axes.text(value, row, f"  {value:.3g}", va="center", ha="left", fontsize=6.5)
     for row, step in enumerate(waterfall.steps, 1):
         left, right = sorted((step.begin, step.end))
         colour = UP if step.end > step.begin else DOWN
