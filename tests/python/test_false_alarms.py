@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from scipy import stats as scipy_stats
 
 from haltere.figures.metrics import METRICS
+from haltere.figures.tables import from_scale
 from haltere.paths.periods import Period
 from haltere.paths.periods import compare as change_of
 from haltere.paths.tallies import Tallies
-from haltere.report.claims import Outcome, ahead, exceeds, not_ahead, standings
+from haltere.report.claims import Outcome, ahead, all_of, exceeds, not_ahead, standings
 from haltere.report.comparison import Comparison
-from haltere.stats import leads, paired, replications_needed, sign_flip
+from haltere.stats import Interval, leads, mean, paired, replications_needed, sign_flip
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
@@ -177,6 +178,56 @@ def test_claims_seldom_tell_equals_apart(alarm: Callable[[Comparison], bool], co
     names = tuple({"cell": str(number)} for number in range(count))
     comparisons = [Comparison(METRICS["completion_time"], "a", "b", names, matrix) for matrix in logs]
     assert sum(map(alarm, comparisons)) <= AT_MOST
+
+
+def _family(generator: np.random.Generator, parts: int, replications: int) -> list[Interval]:
+    """A ratio of two equal contenders for each of some parts, whose losses are their own."""
+    logs = SHAPES["skewed"](generator, (parts, replications)) - SHAPES["skewed"](generator, (parts, replications))
+    metric = METRICS["completion_time"]
+    return [Comparison(metric, "a", "b", ({},), row[None, :]).pooled() for row in logs]
+
+
+@pytest.mark.parametrize(("parts", "replications"), [(2, 5), (5, 5), (5, 10), (20, 10)])
+def test_a_claim_of_many_parts_is_seldom_contradicted_by_chance(parts: int, replications: int) -> None:
+    """Each part says that neither of two equal contenders is ahead; one part of many may look otherwise."""
+    generator = np.random.default_rng(100 * parts + replications)
+    metric = METRICS["completion_time"]
+    alarms = alone = 0
+    for _ in range(CASES // 2):
+        family = _family(generator, parts, replications)
+        evidence = [not_ahead("", found, metric, side) for found in family for side in ("of", "to")]
+        alone += any(one.outcome is Outcome.CONTRADICTED for one in evidence)
+        alarms += all_of(*evidence).outcome is Outcome.CONTRADICTED
+    assert alarms <= AT_MOST // 2
+    assert parts < 5 or alone > AT_MOST, "without correction this would be far beyond the bound"
+
+
+def test_a_claim_of_many_parts_is_seldom_confirmed_by_chance() -> None:
+    """Four parts hold by far, the fifth speaks of equals: confirmation is no more likely than for that part alone."""
+    generator = np.random.default_rng(15)
+    metric = METRICS["completion_time"]
+    clear = Interval(0.5, 0.45, 0.55, 10, 0.95, "Student's t of logarithms")
+    alarms = sum(
+        any(
+            all_of(*[ahead("", clear, metric, "of")] * 4, ahead("", found, metric, side)).outcome is Outcome.CONFIRMED
+            for side in ("of", "to")
+        )
+        for case in range(CASES)
+        for found in _family(generator, 1, 10)
+    )
+    assert 0 < alarms <= AT_MOST
+
+
+def test_a_true_contradiction_among_many_parts_is_still_found() -> None:
+    generator = np.random.default_rng(16)
+    metric = METRICS["completion_time"]
+    found = 0
+    for _ in range(500):
+        family = _family(generator, 9, 10)
+        slower = mean(np.log(1.4) + 0.1 * generator.standard_normal(10))
+        family.append(from_scale(slower, metric))
+        found += all_of(*[not_ahead("", one, metric, "to") for one in family]).outcome is Outcome.CONTRADICTED
+    assert found > 0.95 * 500
 
 
 def period(generator: np.random.Generator, monitors: int) -> Period:

@@ -10,7 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from haltere.stats import aggregation_benefit, holm, jain, mean, median, paired
+from haltere.figures.metrics import METRICS
+from haltere.figures.tables import from_scale
+from haltere.stats import Interval, aggregation_benefit, holm, jain, mean, median, paired
+from haltere.stats.intervals import clopper_pearson
 
 positive = st.floats(1e-3, 1e9)
 
@@ -149,3 +152,16 @@ def test_aggregation_is_1_for_the_sum_of_all_paths_and_0_for_the_best(
 def test_aggregation_needs_two_paths_that_give_something(goodput: float, single: list[float]) -> None:
     with pytest.raises(ValueError, match="aggregation benefit"):
         aggregation_benefit(goodput, single)
+
+
+def test_an_interval_at_a_higher_confidence_is_that_of_the_same_values() -> None:
+    values = [1.0, 1.4, 0.8, 1.9, 1.2]
+    found, wide = mean(values).at(0.99), mean(values, 0.99)
+    assert (found.low, found.high, found.confidence) == (pytest.approx(wide.low), pytest.approx(wide.high), 0.99)
+    metric = METRICS["completion_time"]
+    ratio, wider = (from_scale(mean(np.log(values), c), metric) for c in (0.95, 0.99))
+    assert (ratio.at(0.99).low, ratio.at(0.99).high) == pytest.approx((wider.low, wider.high))
+    assert mean([2.0, 2.0]).at(0.99) == mean([2.0, 2.0])
+    share = Interval(0.2, *clopper_pearson(0.2, 10, 0.025), 10, 0.95, "Clopper and Pearson")
+    assert (share.at(0.99).low, share.at(0.99).high) == pytest.approx(clopper_pearson(0.2, 10, 0.005))
+    assert Interval(1.0, 0.0, 2.0, 9, 0.95, "BCa bootstrap").at(0.99).high == pytest.approx(1 + 2.5758 / 1.96, abs=1e-4)

@@ -79,6 +79,34 @@ def test_an_answer_that_fails_is_told_and_the_report_is_written(folder: Path, ha
     assert "The answer could not be written." in (folder / "results/report.html").read_text(encoding="utf-8")
 
 
+NO_CLAIM = {
+    "no source": ("@claim('x')", 6, "@claim: a claim needs its source"),
+    "a source that is no text": ("@claim('x', source=5)", 6, "given: 5"),
+    "nothing at all": ("@claim", 6, "@claim: a claim needs its sentence"),
+    "an empty sentence": ("@claim(' ', source='y')", 6, "@claim: a claim needs its sentence"),
+    "a keyword too many": ("@claim('x', source='y', sauce='z')", 6, "unexpected keyword argument 'sauce'"),
+    "a name twice": (
+        "@claim('x', source='y')\ndef bad(tables):\n    ...\n@claim('z', source='y')",
+        10,
+        "bad: two functions",
+    ),
+    "a module that is not there": ("import numpi\n@claim('x', source='y')", 6, "No module named 'numpi'"),
+    "wrong indentation": ("  @claim('x', source='y')", 6, "IndentationError"),
+}
+
+
+@pytest.mark.parametrize("name", NO_CLAIM)
+def test_a_claim_that_is_none_is_refused_at_its_line(name: str, folder: Path, haltere: Haltere) -> None:
+    text, line, words = NO_CLAIM[name]
+    (folder / "small/claims.py").write_text(f"{HEAD}\n\n{text}\ndef bad(tables):\n    ...\n")
+    done = haltere("report", "results", "--study", "small")
+    assert done.returncode == 2
+    assert f"error: small/claims.py:{line}: " in done.stderr
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (folder / "results/report.html").exists()
+
+
 UNKNOWN = {
     "a level": ("'quic', 'tpc'", "factor transport of base has no level 'tpc': is it 'tcp'?"),
     "a level of others": ("'quic', 'tcp', {'rate': ['7Mbit/s'], 'loss': ['2%']}", "has no level '7Mbit/s'"),

@@ -19,6 +19,7 @@ from haltere.errors import nearest
 from haltere.figures import quantities
 from haltere.figures.metrics import METRICS, Metric
 from haltere.stats import Interval, mean
+from haltere.stats.intervals import OF_LOGARITHMS
 from haltere.stats.standing import ratio_margins, side
 from haltere.study.levels import Known
 
@@ -185,7 +186,8 @@ def from_scale(found: Interval, metric: Metric) -> Interval:
         return found
     low = None if found.low is None else math.exp(found.low)
     high = None if found.high is None else math.exp(found.high)
-    return dataclasses.replace(found, value=math.exp(found.value), low=low, high=high)
+    method = found.method if found.exact else found.method + OF_LOGARITHMS
+    return dataclasses.replace(found, value=math.exp(found.value), low=low, high=high, method=method)
 
 
 def margins(metric: Metric) -> tuple[float, float]:

@@ -14,17 +14,18 @@ wholly on one side of equality says who is ahead; any other is unclear.
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import inspect
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
 from haltere.documents import shown
-from haltere.errors import InputError, Place
+from haltere.errors import InputError, Place, as_written
 from haltere.figures.metrics import Metric
 from haltere.figures.tables import Standing, Tables, UnknownNameError, margins, standing
 from haltere.figures.text import decimals, fixed
@@ -50,6 +51,10 @@ __all__ = [
 ]
 
 
+_FALSE_ALARMS = 0.05
+"""How often a claim that holds may be contradicted by chance, at most."""
+
+
 class Outcome(StrEnum):
     """Whether the results confirm a claim, or a part of it."""
 
@@ -62,12 +67,16 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One number that bears on a claim: what it is, how it reads, and what it decides (None: nothing, a remark)."""
+    """One number that bears on a claim: what it is, how it reads, and what it decides (None: nothing, a remark).
+
+    `rule` is what `interval` was judged by, if it alone decided; `all_of` judges a wider one by it.
+    """
 
     what: str
     numbers: str
     outcome: Outcome | None
     interval: Interval | None = None
+    rule: Callable[[Interval], Outcome] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +178,33 @@ def _wrong(path: Path, function: Callable[..., object], given: object, right: st
     return f"{place}: {function.__name__} {what} It must return {right}"
 
 
-def claim(sentence: str, *, source: str) -> Callable[[Callable[[Found], Verdict]], Claim[Found]]:
-    """Make a claim of a function that judges it; the function's docstring is the rule shown in the report."""
+def claim(sentence: str, *, source: str = "") -> Callable[[Callable[[Found], Verdict]], Claim[Found]]:
+    """Make a claim of a function that judges it; the function's docstring is the rule shown in the report.
+
+    Args:
+        sentence: what is claimed.
+        source: where it is claimed: a section of a paper, or "our expectation".
+
+    Raises:
+        InputError: if one of them is missing or no text. `load` adds file and line.
+    """
+    for name, given in (("sentence", sentence), ("source", source)):
+        if not _is_text(given):
+            raise InputError(
+                f"a claim needs its {name}",
+                field="@claim",
+                given=None if given == "" or callable(given) else as_written(given),
+                right='@claim("QUIC is faster under loss.", source="section 5"), or source="our expectation"',
+            )
 
     def decorate(judge: Callable[[Found], Verdict]) -> Claim[Found]:
         return Claim(judge.__name__, sentence, source, " ".join((inspect.getdoc(judge) or "").split()), judge)
 
     return decorate
+
+
+def _is_text(given: object) -> bool:
+    return isinstance(given, str) and given.strip() != ""
 
 
 def answer(sentences: Callable[[Tables], list[str]]) -> Answer:
@@ -184,48 +213,85 @@ def answer(sentences: Callable[[Tables], list[str]]) -> Answer:
 
 
 def all_of(*evidence: Evidence) -> Verdict:
-    """A claim with several parts: contradicted if any part is, confirmed if all are, undecided otherwise."""
-    outcomes = {one.outcome for one in evidence} - {None}
+    """A claim with several parts: contradicted if any part is, confirmed if all are, undecided otherwise.
+
+    One of many parts may look contradicted by chance. A part contradicts on one side of its interval. Alone it does so
+    by chance in 2.5 % of cases, and two parts do in 5 %. Of more parts, each contradicts only if its interval still
+    does when it is widened to leave out 5 % divided by their number on each side (Bonferroni); if not, it is undecided.
+    Confirmation needs no correction: all parts must hold, each with 95 % confidence (R. L. Berger, "Multiparameter
+    Hypothesis Testing and Acceptance Sampling", Technometrics 24(4), 1982). Parts without an interval, as those of
+    `cells`, stay as they are.
+    """
+    count = sum(one.outcome is not None for one in evidence)
+    parts = tuple(_among(one, count) for one in evidence)
+    outcomes = {one.outcome for one in parts} - {None}
     if Outcome.CONTRADICTED in outcomes:
         outcome = Outcome.CONTRADICTED
     elif outcomes == {Outcome.CONFIRMED}:
         outcome = Outcome.CONFIRMED
     else:
         outcome = Outcome.UNDECIDED
-    return Verdict(outcome, evidence)
+    return Verdict(outcome, parts)
+
+
+def _among(one: Evidence, count: int) -> Evidence:
+    """The part as one of `count` that decide."""
+    if one.outcome is not Outcome.CONTRADICTED or one.interval is None or one.rule is None:
+        return one
+    if one.rule(one.interval.at(max(one.interval.confidence, 1 - 2 * _FALSE_ALARMS / count))) is Outcome.CONTRADICTED:
+        return one
+    return replace(one, numbers=f"{one.numbers}, may be chance among {count} parts", outcome=Outcome.UNDECIDED)
+
+
+def _decided(what: str, found: Interval, numbers: str, rule: Callable[[Interval], Outcome]) -> Evidence:
+    return Evidence(what, numbers, rule(found), found, rule)
 
 
 def ahead(what: str, found: Interval, metric: Metric, side: Literal["of", "to"] = "of") -> Evidence:
     """The part "this side is ahead": contradicted if the two are alike or the other is ahead."""
-    stands = standing(found, metric)
-    outcome = Outcome.CONFIRMED if stands == side else Outcome.CONTRADICTED
-    return Evidence(what, reading(found, metric), Outcome.UNDECIDED if stands == "unclear" else outcome, found)
+
+    def rule(found: Interval) -> Outcome:
+        stands = standing(found, metric)
+        if stands == "unclear":
+            return Outcome.UNDECIDED
+        return Outcome.CONFIRMED if stands == side else Outcome.CONTRADICTED
+
+    return _decided(what, found, reading(found, metric), rule)
 
 
 def not_ahead(what: str, found: Interval, metric: Metric, side: Literal["of", "to"] = "of") -> Evidence:
     """The part "this side is not ahead": confirmed if the two are alike or the other is ahead."""
-    stands = standing(found, metric)
-    outcome = Outcome.CONTRADICTED if stands == side else Outcome.CONFIRMED
-    return Evidence(what, reading(found, metric), Outcome.UNDECIDED if stands == "unclear" else outcome, found)
+
+    def rule(found: Interval) -> Outcome:
+        stands = standing(found, metric)
+        if stands == "unclear":
+            return Outcome.UNDECIDED
+        return Outcome.CONTRADICTED if stands == side else Outcome.CONFIRMED
+
+    return _decided(what, found, reading(found, metric), rule)
 
 
 def alike(what: str, found: Interval, metric: Metric) -> Evidence:
     """The part "the two are alike": confirmed inside the margin, contradicted wholly outside, undecided across it."""
-    numbers = reading(found, metric)
-    if standing(found, metric) == "alike":
-        return Evidence(what, numbers, Outcome.CONFIRMED, found)
-    return Evidence(what, numbers, Outcome.CONTRADICTED if beyond(found, metric) else Outcome.UNDECIDED, found)
+
+    def rule(found: Interval) -> Outcome:
+        if standing(found, metric) == "alike":
+            return Outcome.CONFIRMED
+        return Outcome.CONTRADICTED if beyond(found, metric) else Outcome.UNDECIDED
+
+    return _decided(what, found, reading(found, metric), rule)
 
 
 def exceeds(what: str, found: Interval, threshold: float, unit: str = "") -> Evidence:
     """The part "this number is larger than the threshold", by the interval's ends; `%` shows a share in percent."""
-    if found.low is not None and found.low > threshold:
-        outcome = Outcome.CONFIRMED
-    elif found.high is not None and (found.high < threshold or (found.exact and found.value == threshold)):
-        outcome = Outcome.CONTRADICTED
-    else:
-        outcome = Outcome.UNDECIDED
-    return Evidence(what, _with_interval(found, unit), outcome, found)
+
+    def rule(found: Interval) -> Outcome:
+        if found.low is not None and found.low > threshold:
+            return Outcome.CONFIRMED
+        below = found.high is not None and found.high < threshold
+        return Outcome.CONTRADICTED if below or (found.exact and found.value == threshold) else Outcome.UNDECIDED
+
+    return _decided(what, found, _with_interval(found, unit), rule)
 
 
 def cells(what: str, yes: int, no: int, total: int, at_least: float) -> Evidence:
@@ -284,7 +350,8 @@ def _with_interval(found: Interval, unit: str) -> str:
 def load(path: Path) -> tuple[list[Claim[Tables]], Answer | None]:
     """The claims of a study's `claims.py`, in the order in which they stand there, and its answer if it has one.
 
-    A study without the file has no claims. Raises `haltere.errors.InputError` if the file cannot be imported.
+    A study without the file has no claims. Raises `haltere.errors.InputError` if the file cannot be imported, or if two
+    of its functions have the same name.
     """
     if not path.exists():
         return [], None
@@ -294,12 +361,32 @@ def load(path: Path) -> tuple[list[Claim[Tables]], Answer | None]:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
+    except InputError as wrong:
+        place = Place(shown(path), _line_in(path, wrong))
+        raise InputError(wrong.problem, place=place, field=wrong.field, given=wrong.given, right=wrong.right) from None
     except Exception as error:
         line = error.lineno if isinstance(error, SyntaxError) else _line_in(path, error)
         raise InputError(f"{type(error).__name__}: {error}", place=Place(shown(path), line)) from error
+    _refuse_namesakes(path)
     found: Sequence[object] = list(vars(module).values())
     claims = [one for one in found if isinstance(one, Claim)]
     return claims, next((one for one in found if isinstance(one, Answer)), None)
+
+
+def _refuse_namesakes(path: Path) -> None:
+    """Refuse two functions of one name: the second would silently take the place of the first claim."""
+    seen: dict[str, int] = {}
+    for one in ast.parse(path.read_bytes()).body:
+        if not isinstance(one, ast.FunctionDef):
+            continue
+        if one.name in seen:
+            raise InputError(
+                "two functions have this name",
+                place=Place(shown(path), one.lineno),
+                field=one.name,
+                right=f"a name of its own: line {seen[one.name]} has the other",
+            )
+        seen[one.name] = one.lineno
 
 
 def _line_in(path: Path, error: Exception) -> int | None:

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import special
 
 from haltere.figures import quantities
 from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.tables import Tables, check_names, from_scale, paired
 from haltere.stats import Interval, mean
+from haltere.stats.intervals import clopper_pearson
 
 Levels = Mapping[str, Sequence[str]]
 """For every factor of the experiment but the compared one, the levels that a statement speaks of."""
@@ -56,10 +56,8 @@ class Comparison:
         found = mean(((np.sign(self.matrix) + 1) / 2).mean(axis=0))
         if not found.exact or (self.matrix == self.matrix[:, :1]).all():
             return found
-        n, yes, tail = found.n, found.value * found.n, (1 - found.confidence) / 2
-        low = float(special.betaincinv(yes, n - yes + 1, tail)) if yes > 0 else 0.0
-        high = float(special.betaincinv(yes + 1, n - yes, 1 - tail)) if yes < n else 1.0
-        return Interval(found.value, low, high, n, found.confidence, "Clopper and Pearson")
+        low, high = clopper_pearson(found.value, found.n, (1 - found.confidence) / 2)
+        return Interval(found.value, low, high, found.n, found.confidence, "Clopper and Pearson")
 
     def each(self) -> list[Interval]:
         """One interval a cell, wide enough that all of them hold together with 95 % confidence (Šidák, 1967)."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
 RESAMPLES = 9999
+OF_LOGARITHMS = " of logarithms"
+"""What the `method` of an interval ends with that was made of logarithms."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,44 @@ class Interval:
     def exact(self) -> bool:
         """Whether every value was the same, as in a scenario in which nothing is random."""
         return self.method == "identical values"
+
+    def at(self, confidence: float) -> Interval:
+        """Return the interval of the same values with another confidence.
+
+        Student's t and Clopper and Pearson's intervals are made anew. Any other is stretched by the quantiles of the
+        normal distribution, which is exact for large samples. An exact interval, or none, stays as it is.
+        """
+        if self.exact or self.low is None or self.high is None:
+            return self
+        before, after = (1 - self.confidence) / 2, (1 - confidence) / 2
+        if self.method == "Clopper and Pearson":
+            low, high = clopper_pearson(self.value, self.n, after)
+        else:
+            by = self._quantile(1 - after) / self._quantile(1 - before)
+            low, high = self._stretched(self.low, by), self._stretched(self.high, by)
+        return replace(self, low=low, high=high, confidence=confidence)
+
+    def _quantile(self, probability: float) -> float:
+        if self.method.removesuffix(OF_LOGARITHMS) == "Student's t":
+            return float(special.stdtrit(self.n - 1, probability))
+        return float(special.ndtri(probability))
+
+    def _stretched(self, end: float, by: float) -> float:
+        """An end moved away from the value by this factor, on the scale on which the interval was made."""
+        if self.method.endswith(OF_LOGARITHMS):
+            return float(self.value * (end / self.value) ** by)
+        return self.value + by * (end - self.value)
+
+
+def clopper_pearson(share: float, n: int, tail: float) -> tuple[float, float]:
+    """Return the ends of the interval of a share found in `n` trials that leaves out `tail` on each side.
+
+    Source: C. J. Clopper, E. S. Pearson, "The Use of Confidence or Fiducial Limits", Biometrika 26, 1934.
+    """
+    yes = share * n
+    low = float(special.betaincinv(yes, n - yes + 1, tail)) if yes > 0 else 0.0
+    high = float(special.betaincinv(yes + 1, n - yes, 1 - tail)) if yes < n else 1.0
+    return low, high
 
 
 def _checked(values: Sequence[float] | npt.ArrayLike) -> npt.NDArray[np.float64]:
