@@ -232,7 +232,8 @@ def effective(contender: str, fidelity: str = "model") -> dict[str, Any]:
 
 
 def algorithms() -> dict[str, list[dict[str, Any]]]:
-    """Return what contenders consist of: `transports`, `congestion`, `schedulers`, `stacks`, `switches`, `settings`."""
+    """Return what contenders consist of: `transports`, `congestion`, `schedulers`, `stacks`, `switches`, `settings`,
+    `bundles`."""
     answer: dict[str, list[dict[str, Any]]] = json.loads(_core.algorithms())
     return answer
 

@@ -14,7 +14,7 @@ mod place;
 
 use haltere_net::queue::{Discipline, Parameter};
 use haltere_net::trace::RateTrace;
-use haltere_sim::contender::{Contender, SETTINGS, Setting, Transport, catalogue as mechanisms};
+use haltere_sim::contender::{BUNDLES, Bundle, Contender, SETTINGS, Setting, Transport, catalogue as mechanisms};
 use haltere_sim::network::describe;
 use haltere_sim::scenario::{LinkSpec, Measured, Preset};
 use haltere_sim::stack::{Entry, catalogue};
@@ -192,7 +192,19 @@ fn setting(setting: &Setting) -> Value {
     json!({ "name": setting.name, "applies_to": applies, "means": setting.means() })
 }
 
-/// The known transports, congestion controls, path schedulers, production stacks, switches and names of settings as JSON.
+fn bundle(bundle: &Bundle) -> Value {
+    let sets: Vec<_> = bundle
+        .sets
+        .iter()
+        .map(|part| json!({ "name": part.name, "value": bundle.shown(part), "source": part.source }))
+        .collect();
+    json!({
+        "name": bundle.name, "applies_to": [bundle.transport.describe().0], "summary": bundle.summary,
+        "means": bundle.means(), "lacks": bundle.lacks, "sets": sets
+    })
+}
+
+/// The known transports, congestion controls, path schedulers, production stacks, switches, names of settings and bundles as JSON.
 #[pyfunction]
 fn algorithms() -> PyResult<String> {
     let transports = Transport::ALL.map(|t| json!({ "name": t.describe().0, "summary": t.describe().1 }));
@@ -217,7 +229,7 @@ fn algorithms() -> PyResult<String> {
     let stacks: Vec<_> = catalogue().iter().map(stack).collect();
     to_json(&json!({
         "transports": transports, "congestion": congestion, "schedulers": schedulers, "stacks": stacks,
-        "switches": mechanisms(), "settings": settings
+        "switches": mechanisms(), "settings": settings, "bundles": BUNDLES.iter().map(bundle).collect::<Vec<_>>()
     }))
 }
 

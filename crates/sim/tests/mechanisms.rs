@@ -3,7 +3,7 @@
 
 mod common;
 
-use haltere_sim::contender::{Row, catalogue};
+use haltere_sim::contender::{BUNDLES, Row, catalogue};
 use haltere_sim::{Fidelity, Scenario, check_at, run};
 use haltere_transport::mechanisms::{Facts, Kind, MPQUIC, MPTCP, QUIC, TCP, Value};
 use serde_json::{Value as Json, json};
@@ -158,6 +158,16 @@ fn every_switch_changes_the_result_of_some_scenario() {
         }
     }
     assert!(dead.is_empty(), "these change nothing: {dead:?}");
+}
+
+#[test]
+fn every_bundle_is_its_switches_to_the_byte_and_changes_the_result_of_some_scenario() {
+    for bundle in BUNDLES {
+        let base = format!("{}/cubic", bundle.transport.describe().0);
+        let (named, written) = (format!("{base}+as={}", bundle.name), format!("{base}{}", bundle.means()));
+        assert!(!acts(&named, &written), "{named}");
+        assert_eq!(acts(&base, &named), !bundle.sets.is_empty(), "{named}");
+    }
 }
 
 #[test]

@@ -30,6 +30,7 @@ def algorithms(*, as_json: bool) -> None:
         "stacks": ("name", "version", "congestion", "schedulers", "refused", "summary"),
         "switches": ("name", "type", "default", "summary", "source"),
         "settings": ("name", "applies_to", "means"),
+        "bundles": ("name", "applies_to", "summary", "means", "lacks"),
         "programs": ("name", "role", "fidelities", "congestion", "missing", "summary"),
     }
     for kind, names in columns.items():
@@ -41,6 +42,7 @@ def algorithms(*, as_json: bool) -> None:
             console.print(_listing(kind, names, known[kind]))
     console.print(
         "a contender is transport[@program]/congestion, then any of +switch (on), -switch (off) and +switch=value; "
+        "+as=NAME sets what a bundle means; "
         "programs run on real Linux, stacks in virtual time",
         markup=False,
     )

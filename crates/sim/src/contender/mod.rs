@@ -5,14 +5,17 @@
 //! |---|---|
 //! | `switch` | the switches of handshakes and of production stacks, and names for settings of mechanisms |
 //! | `parse` | how a contender is read |
+//! | `bundles` | the mechanisms of stacks of some time or house, under one name |
 //! | `effective` | the value of every mechanism in a contender |
 //!
 //! The mechanisms of the transports are in [`haltere_transport::mechanisms`].
 
+mod bundles;
 mod effective;
 mod parse;
 mod switch;
 
+pub use bundles::{BUNDLES, Bundle};
 pub use effective::{Effective, Setting as EffectiveSetting};
 pub use switch::{About, SETTINGS, Setting, Switch};
 

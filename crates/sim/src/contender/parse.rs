@@ -1,5 +1,6 @@
 //! Parses contenders.
 
+use super::bundles::{BUNDLES, Bundle};
 use super::switch::{SETTINGS, Switch};
 use super::{Contender, Transport};
 use crate::ack::MIN_ACK_DELAY;
@@ -24,6 +25,9 @@ pub(super) fn facts(transport: Transport) -> Box<dyn Iterator<Item = &'static Fa
     }
 }
 
+/// The word after which a bundle is named.
+const AS: &str = "as";
+
 fn fact(transport: Transport, name: &str) -> Option<&'static Facts> {
     facts(transport).find(|f| f.name == name)
 }
@@ -32,14 +36,19 @@ fn fact(transport: Transport, name: &str) -> Option<&'static Facts> {
 fn names() -> impl Iterator<Item = &'static str> {
     let mechanisms = Transport::ALL.into_iter().flat_map(|t| facts(t).map(|f| f.name));
     let switches = Switch::ALL.into_iter().map(|s| s.describe().name);
-    mechanisms.chain(switches).chain(SETTINGS.iter().map(|s| s.name)).chain(Scheduler::NAMES.iter().copied())
+    mechanisms
+        .chain(switches)
+        .chain(SETTINGS.iter().map(|s| s.name))
+        .chain(Scheduler::NAMES.iter().copied())
+        .chain([AS])
 }
 
-/// The words that the mechanism `name` takes, in any transport.
+/// The words that `name` takes, in any transport.
 fn values(name: &str) -> impl Iterator<Item = &'static str> {
     let named = Transport::ALL.into_iter().flat_map(facts).filter(move |f| f.name == name);
     let words = named.filter_map(|f| if let Kind::OneOf(words) = f.kind { Some(words) } else { None });
-    words.flatten().copied()
+    let bundles = BUNDLES.iter().filter(move |_| name == AS).map(|bundle| bundle.name);
+    words.flatten().copied().chain(bundles)
 }
 
 /// Splits the text after the congestion control. Names and words may contain a hyphen; the longest that is known is taken.
@@ -55,7 +64,9 @@ fn words(mut rest: &str) -> Vec<Word<'_>> {
             None => (None, behind),
             Some(behind) => {
                 let known = values(name).filter(|v| behind.strip_prefix(v).is_some_and(ends)).map(str::len).max();
-                let end = known.or_else(|| behind.find(['+', '-'])).unwrap_or(behind.len());
+                // The names of bundles have hyphens, also those that are not known.
+                let signs: &[char] = if name == AS { &['+'] } else { &['+', '-'] };
+                let end = known.or_else(|| behind.find(signs)).unwrap_or(behind.len());
                 let (value, next) = behind.split_at(end);
                 (Some(value), next)
             }
@@ -96,14 +107,48 @@ pub(super) fn contender(text: &str) -> Result<Contender, String> {
         switches: Vec::new(),
         mechanisms: Vec::new(),
     };
-    for word in words(rest) {
+    let (bundles, words): (Vec<_>, Vec<_>) = words(rest).into_iter().partition(|word| word.name == AS);
+    for word in words {
         contender.take(&word).map_err(|message| format!("{text:?} {message}"))?;
     }
+    contender.be(&bundles).map_err(|message| format!("{text:?} {message}"))?;
     contender.check().map_err(|message| format!("{text:?} {message}"))?;
     Ok(contender)
 }
 
 impl Contender {
+    /// Sets what a bundle sets and the contender does not, as far as its congestion control heeds it.
+    fn be(&mut self, bundles: &[Word<'_>]) -> Result<(), String> {
+        let own = self.transport.describe().0;
+        let known = || match join(BUNDLES.iter().filter(|b| b.transport == self.transport).map(|b| b.name)) {
+            none if none.is_empty() => format!("there are none for {own}"),
+            names => format!("{own} knows {names}"),
+        };
+        let word = match bundles {
+            [] => return Ok(()),
+            [word] => word,
+            [..] => return Err(format!("names several bundles: write one +{AS}=…, and switches for what differs")),
+        };
+        let Some(name) = word.value.filter(|_| word.sign == '+') else {
+            return Err(format!("names no bundle: write +{AS}=NAME; {}", known()));
+        };
+        let bundle = Bundle::named(name).ok_or_else(|| format!("has the unknown bundle {name:?}: {}", known()))?;
+        if bundle.transport != self.transport {
+            return Err(format!(
+                "has the bundle {name:?}, which is for {}: {}",
+                bundle.transport.describe().0,
+                known()
+            ));
+        }
+        for part in bundle.sets {
+            let unfit = |a| mechanisms::unfit(a, part.name, part.value, self.transport.is_quic()).is_some();
+            if self.mechanism(part.name).is_none() && !Algorithm::named(&self.congestion).is_some_and(unfit) {
+                self.mechanisms.push((part.name, part.value));
+            }
+        }
+        Ok(())
+    }
+
     fn take(&mut self, word: &Word<'_>) -> Result<(), String> {
         let Word { sign, name, value } = *word;
         if let Some(facts) = fact(self.transport, name) {

@@ -147,19 +147,23 @@ impl Setting {
     /// The settings it stands for, as contenders write them.
     pub fn means(&self) -> String {
         let transport = self.transports.first().copied().unwrap_or(Transport::Tcp);
-        let one = |(name, value): &(&'static str, Value)| match value {
-            Value::Off => format!("-{name}"),
-            Value::On => format!("+{name}"),
-            value => {
-                let facts = super::parse::facts(transport).find(|f| f.name == *name);
-                format!("+{name}={}", facts.map_or_else(String::new, |f| f.show(*value)))
-            }
-        };
-        self.sets.iter().map(one).collect()
+        self.sets.iter().map(|(name, value)| written(transport, name, *value)).collect()
     }
 
     /// Whether the name means that something is left out.
     pub fn is_negative(&self) -> bool {
         self.name.starts_with("no")
+    }
+}
+
+/// A mechanism's setting, as contenders write it.
+pub(super) fn written(transport: Transport, name: &str, value: Value) -> String {
+    match value {
+        Value::Off => format!("-{name}"),
+        Value::On => format!("+{name}"),
+        value => {
+            let facts = super::parse::facts(transport).find(|f| f.name == name);
+            format!("+{name}={}", facts.map_or_else(String::new, |f| f.show(value)))
+        }
     }
 }

@@ -158,3 +158,43 @@ fn a_mechanism_that_the_other_transport_lacks_is_refused_there_with_the_reason()
         }
     }
 }
+
+#[test]
+fn a_bundle_is_the_switches_it_names() {
+    for bundle in BUNDLES {
+        let transport = bundle.transport.describe().0;
+        let with = |congestion: &str, more: &str| Contender::parse(&format!("{transport}/{congestion}{more}")).unwrap();
+        let (named, written) = (with("cubic", &format!("+as={}", bundle.name)), with("cubic", &bundle.means()));
+        assert_eq!(named.switched(), written.switched(), "{}", bundle.name);
+        assert_eq!(named.switched().len(), bundle.sets.len(), "{}", bundle.name);
+        assert!(bundle.sets.iter().all(|part| !part.source.is_empty()), "{}", bundle.name);
+        // A congestion control that ignores some of it has the rest.
+        let of_bbr = with("bbr", &format!("+as={}", bundle.name)).switched();
+        assert!(of_bbr.iter().all(|(name, value)| named.switched().get(name) == Some(value)), "{}", bundle.name);
+        assert!(!of_bbr.contains_key("hystart") && !of_bbr.contains_key("prr"), "{}", bundle.name);
+    }
+}
+
+#[test]
+fn a_switch_of_ones_own_goes_before_that_of_a_bundle() {
+    for text in ["tcp/cubic+as=linux-2010+initial-window=7+rack", "tcp/cubic+rack+initial-window=7+as=linux-2010"] {
+        let switched = Contender::parse(text).unwrap().switched();
+        assert_eq!((switched["initial-window"].as_str(), switched["rack"].as_str()), ("7", "on"));
+        assert_eq!(switched["prr"], "off");
+    }
+}
+
+#[test]
+fn a_wrong_bundle_is_answered_with_those_that_are_there() {
+    let error = |text: &str| Contender::parse(text).unwrap_err();
+    for (text, what) in [
+        ("tcp/cubic+as=linux-2099", "unknown bundle \"linux-2099\": tcp knows linux-2010, linux-2013"),
+        ("quic/cubic+as=linux-2010", "is for tcp: quic knows google-quic-2017"),
+        ("mptcp/lia+as=linux-2010", "is for tcp: there are none for mptcp"),
+        ("tcp/cubic+as", "names no bundle: write +as=NAME; tcp knows linux-2010"),
+        ("tcp/cubic-as=linux-2010", "names no bundle: write +as=NAME"),
+        ("tcp/cubic+as=linux-2010+as=linux-2013", "names several bundles"),
+    ] {
+        assert!(error(text).contains(what), "{text}: {}", error(text));
+    }
+}

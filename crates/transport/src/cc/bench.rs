@@ -15,6 +15,7 @@ pub fn config() -> Config {
         mss: MSS,
         wire: WIRE,
         grain: MSS,
+        connections: 1,
         initial_window: 10 * MSS,
         slow_start: None,
         paced: true,

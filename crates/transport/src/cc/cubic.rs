@@ -22,9 +22,18 @@ const C: f64 = 0.4;
 /// beta_cubic = 0.7 (section 4.6) as the binary fraction Linux uses.
 const BETA_NUM: u64 = 717;
 const BETA_DEN: u64 = 1024;
-/// Bytes delivered, in windows, for the Reno-friendly window to grow by a segment: 1/alpha = (1 + beta) / (3 (1 -
-/// beta)) (section 4.3), in eighths as Linux rounds it.
-const RENO_EIGHTHS: u64 = 15;
+
+/// beta for a window like that of `n` connections of which one meets the loss: (n - 1 + beta) / n, as a fraction of
+/// [`BETA_DEN`] (Chromium, `cubic_bytes.cc`).
+fn beta(n: u64) -> u64 {
+    ((n - 1) * BETA_DEN + BETA_NUM) / n
+}
+
+/// Bytes delivered, in windows, for the Reno-friendly window of `n` connections to grow by a segment: 1/alpha = (1 +
+/// beta) / (3 n^2 (1 - beta)) (section 4.3 for n = 1), as a fraction. For one connection it is rounded as in Linux.
+fn reno_windows(n: u64) -> (u64, u64) {
+    if n == 1 { (15, 8) } else { (BETA_DEN + beta(n), 3 * n * n * (BETA_DEN - beta(n))) }
+}
 /// While the window does not change, the target is recomputed after this time, in whole ticks.
 const REFRESH: Span = Span::from_nanos(1_000_000_000 / 32);
 /// RTT samples this soon after a reduction describe the queue more than the path.
@@ -57,6 +66,9 @@ pub struct Cubic {
     last_max: u64,
     delay_min: Option<Span>,
     epoch: Option<Epoch>,
+    /// What a loss leaves of the window, as a fraction of [`BETA_DEN`].
+    beta: u64,
+    reno_windows: (u64, u64),
     /// Tick of the clock, ns, at least 1.
     tick: u64,
     phase: Span,
@@ -65,7 +77,17 @@ pub struct Cubic {
 impl Cubic {
     pub(super) fn new(config: Config) -> Cubic {
         let w = Windows::new(&config, SLOW_START);
-        Cubic { w, last_max: 0, delay_min: None, epoch: None, tick: config.tick.as_nanos().max(1), phase: config.phase }
+        let n = config.connections.max(1);
+        Cubic {
+            w,
+            last_max: 0,
+            delay_min: None,
+            epoch: None,
+            beta: beta(n),
+            reno_windows: reno_windows(n),
+            tick: config.tick.as_nanos().max(1),
+            phase: config.phase,
+        }
     }
 
     /// The clock's reading at `now`.
@@ -124,7 +146,8 @@ impl Cubic {
                 epoch.segments = epoch.segments.min(20);
             }
         }
-        let step = (window / mss * RENO_EIGHTHS / 8).max(1) * mss;
+        let (windows, of) = self.reno_windows;
+        let step = (window / mss * windows / of).max(1) * mss;
         while epoch.reno_credit > step {
             epoch.reno_credit -= step;
             epoch.reno += mss;
@@ -171,9 +194,9 @@ impl CongestionController for Cubic {
             // Section 4.7: fast convergence.
             let releasing = window < self.last_max;
             self.last_max =
-                if releasing { whole(window * (BETA_DEN + BETA_NUM) / (2 * BETA_DEN), self.w.grain) } else { window };
+                if releasing { whole(window * (BETA_DEN + self.beta) / (2 * BETA_DEN), self.w.grain) } else { window };
         }
-        self.w.reduce(event, window * BETA_NUM / BETA_DEN);
+        self.w.reduce(event, window * self.beta / BETA_DEN);
         if event.trigger == Trigger::Timeout {
             // As in Linux, a timeout discards the curve.
             self.last_max = 0;
@@ -196,5 +219,22 @@ impl CongestionController for Cubic {
 
     fn set_mss(&mut self, mss: u64, _: u64) {
         self.w.set_mss(mss);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_connection_has_the_constants_of_linux_and_two_those_of_chromium() {
+        assert_eq!((beta(1), reno_windows(1)), (717, (15, 8)));
+        assert_eq!(beta(2), 870);
+        // alpha = 3 n^2 (1 - beta) / (1 + beta)
+        for (n, beta, alpha) in [(2.0_f64, 0.85, 0.973), (5.0, 0.94, 2.320), (10.0, 0.97, 4.569)] {
+            let (windows, of) = reno_windows(n as u64);
+            assert!((of as f64 / windows as f64 / alpha - 1.0).abs() < 0.02, "{n}");
+            assert!((super::beta(n as u64) as f64 / BETA_DEN as f64 - beta).abs() < 0.001, "{n}");
+        }
     }
 }

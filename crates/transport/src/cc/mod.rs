@@ -36,6 +36,8 @@ pub struct Config {
     pub slow_start: Option<SlowStart>,
     /// Whether the transport paces window-based algorithms too, so that packets arrive spread over the RTT.
     pub paced: bool,
+    /// How many connections the window is to grow and shrink like; 1 for itself. Only [`Algorithm::Cubic`] heeds it.
+    pub connections: u64,
     /// The tick of the clock that algorithms time their epochs with, like the kernel's jiffy; zero for an exact clock.
     pub tick: Span,
     /// The time from the last tick to the start of the run.

@@ -177,6 +177,7 @@ mod tests {
             mss: 1000,
             wire: 1052,
             grain: 1000,
+            connections: 1,
             initial_window: 10_000,
             slow_start,
             paced,

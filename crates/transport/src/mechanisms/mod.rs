@@ -259,6 +259,7 @@ pub fn unfit(algorithm: Algorithm, name: &str, value: Value, unpaced_too: bool) 
             mss: 1000,
             wire: 1000,
             grain: 1,
+            connections: 1,
             initial_window: 10_000,
             slow_start: None,
             paced: false,
@@ -272,6 +273,7 @@ pub fn unfit(algorithm: Algorithm, name: &str, value: Value, unpaced_too: bool) 
         ("ecn", Value::Off) if algorithm.needs_ecn() => Some("works by marks"),
         ("prr", _) if fresh().owns_recovery() => Some("sets its window during recovery itself"),
         ("pacing", Value::Off) if !unpaced_too && fresh().pacing_rate().is_some() => Some("works by a pacing rate"),
+        ("emulated-connections", _) if algorithm != Algorithm::Cubic => Some("is always that of one connection"),
         ("idle-restart", _) if fresh().pacing_rate().is_some() => Some("restarts at its pacing rate"),
         _ => None,
     }

@@ -90,6 +90,13 @@ pub const QUIC: &[Quic] = &[
         (|c| Value::switch(c.whole_segments), |c, v| c.whole_segments = v.is_on()),
     ),
     Quic::new(
+        "emulated-connections",
+        Kind::Count(1, 10),
+        "the window of cubic grows and shrinks as those of so many connections together",
+        "Chromium, cubic_bytes.cc, SetNumConnections",
+        (|c| Value::Number(c.emulated_connections), |c, v| c.emulated_connections = v.number()),
+    ),
+    Quic::new(
         "packet-threshold",
         Kind::Segments(1, 1000),
         "packets later than one that is missing, after which it is lost; off: by time alone",

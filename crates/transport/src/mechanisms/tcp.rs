@@ -80,6 +80,13 @@ pub const TCP: &[Tcp] = &[
         (|c| Value::switch(c.whole_segments), |c, v| c.whole_segments = v.is_on()),
     ),
     Tcp::new(
+        "emulated-connections",
+        Kind::Count(1, 10),
+        "the window of cubic grows and shrinks as those of so many connections together",
+        "Chromium, cubic_bytes.cc, SetNumConnections",
+        (|c| Value::Number(c.emulated_connections), |c, v| c.emulated_connections = v.number()),
+    ),
+    Tcp::new(
         "tso",
         Kind::Bytes(1_000, 65_215),
         "data bytes that go out back to back as a super-segment at most; off: one segment at a time",

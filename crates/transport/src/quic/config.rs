@@ -85,6 +85,8 @@ pub struct Config {
     pub ip_udp: u32,
     /// Whether windows are kept in whole datagrams. Default false.
     pub whole_segments: bool,
+    /// How many connections the congestion window grows and shrinks like (Chromium: `num_emulated_connections`).
+    pub emulated_connections: u64,
     /// Whether a sender idle for longer than a probe timeout starts from a smaller window (RFC 5681 section 4.1). Default
     /// true.
     pub idle_restart: bool,
@@ -170,6 +172,7 @@ impl Config {
             largest_datagram: None,
             ip_udp: super::sizes::IP_UDP,
             whole_segments: false,
+            emulated_connections: 1,
             idle_restart: true,
             packet_threshold: 3,
             time_threshold: 9,
@@ -208,6 +211,7 @@ impl Config {
             mss,
             wire: mss + u64::from(ip_udp),
             grain: if self.whole_segments { mss } else { 1 },
+            connections: self.emulated_connections,
             // RFC 9002 section 7.2, for windows of other sizes in the same proportion.
             initial_window: (self.initial_window * mss).min((1472 * self.initial_window).max(2 * mss)),
             slow_start: self.slow_start,

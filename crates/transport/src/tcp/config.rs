@@ -79,6 +79,8 @@ pub struct Config {
     pub data_options: u32,
     /// Whether windows are kept in whole segments, as Linux keeps them.
     pub whole_segments: bool,
+    /// How many connections the congestion window grows and shrinks like (Chromium: `num_emulated_connections`).
+    pub emulated_connections: u64,
     /// The number of segments that are sent unpaced at the start (from `sch_fq`).
     pub unpaced: u64,
     /// Whether a sender idle for longer than a timeout starts from a smaller window (RFC 5681 section 4.1; Linux:
@@ -183,6 +185,7 @@ impl Config {
             base_header: super::segment::BASE_HEADER,
             data_options: 0,
             whole_segments: true,
+            emulated_connections: 1,
             unpaced: 10,
             idle_restart: true,
             tso: 65_536 - 1 - 320,
@@ -244,6 +247,7 @@ impl Config {
             mss,
             wire: u64::from(self.mtu),
             grain: if self.whole_segments { mss } else { 1 },
+            connections: self.emulated_connections,
             initial_window: u64::from(self.initial_window) * mss,
             slow_start: self.slow_start,
             paced: self.paced,
