@@ -55,15 +55,16 @@ def test_the_earliest_of_two_directions_counts() -> None:
     found = compare(0, replace(ours, packets=changed), theirs, 0.001)
     assert found.pair is not None
     assert (found.pair.known.way, found.number) == ("received", 6)
-    assert "acknowledgement number differs" in found.sentence
+    assert "differs in its acknowledgement number: ours has 0 A ack 1448, theirs has 0 A ack 8688" in found.sentence
 
 
 def test_a_missing_packet_is_found_unless_the_transfer_was_complete() -> None:
     ours, theirs = _side("ours"), _side("theirs")
-    last = replace(theirs, packets=theirs.packets[:-1], end_s=0.595)
-    short = replace(theirs, packets=theirs.packets[:-1])
-    assert compare(0, ours, last, 0.001).agrees
-    assert compare(0, ours, short, 0.001).agrees  # it ended within the tolerance
+    lacking = replace(theirs, packets=theirs.packets[:-1])  # what comes at 595 ms
+    complete = replace(ours, end_s=0.5955)
+    assert compare(0, complete, replace(lacking, end_s=0.5955), 0.001).agrees
+    assert not compare(0, complete, replace(lacking, end_s=0.605), 0.001).agrees
+    assert not compare(0, ours, replace(lacking, end_s=0.5955), 0.001).agrees
     gone = replace(theirs, packets=theirs.packets[:-5])
     found = compare(0, ours, gone, 0.001)
     assert found.pair is not None

@@ -565,6 +565,7 @@ impl Sender {
 }
 
 /// Linux's pacing rate of a window-based algorithm with these bytes outstanding.
+#[inline]
 pub(super) fn rate_of(window: u64, ssthresh: u64, outstanding: u64, srtt: Option<Span>) -> Option<Rate> {
     let percent = if window < ssthresh / 2 { 200 } else { 120 };
     Rate::of(window.max(outstanding), srtt?).map(|r| r.scaled(percent, 100))
