@@ -133,7 +133,7 @@ def _table(found: Explanation) -> Table:
             escape(part.before),
             escape(part.after),
             _cell(found.shown(effect), sign=not ratio),
-            "–" if share is None else f"{100 * share:.0f}",
+            "–" if share is None else f"{round(100 * share)}",
             _p(effect),
             _verdict(effect),
         )
