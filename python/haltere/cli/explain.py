@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 from rich import box
@@ -57,9 +56,9 @@ def over_study(
     as_json: bool,
 ) -> None:
     """Explain at every combination of a study's levels, and print where which part matters."""
-    own = replace(Comparison(size=what.size), replications=what.replications, workers=what.workers, seed=what.seed)
-    if replace(what, fidelity=own.fidelity) != own or what.size != SIZE:
-        right = "--study alone, with --replications, --seed, --workers and --fidelity"
+    allowed = Comparison(size=SIZE, replications=what.replications, workers=what.workers, fidelity=what.fidelity)
+    if what != allowed:
+        right = "--study alone, with --experiment, --metric, --replications, --orders, --workers and --fidelity"
         raise InputError("is given besides conditions of its own", field="--study", given=study, right=right)
     with show.progress("explaining") as advance, stop_on_interrupt() as stop:
         found = explain_study(
@@ -134,7 +133,7 @@ def _table(found: Explanation) -> Table:
             escape(part.before),
             escape(part.after),
             _cell(found.shown(effect), sign=not ratio),
-            "–" if share is None else f"{100 * share:.0f}",
+            "–" if share is None else f"{round(100 * share)}",
             _p(effect),
             _verdict(effect),
         )

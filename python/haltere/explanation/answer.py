@@ -100,7 +100,7 @@ class Explanation:
         if self.measure.ratio:
             head = f"{self.b} has {_number(whole)} times the {of} of {self.a}"
         else:
-            head = f"the {of} of {self.b} is {_signed(whole)} {self.measure.unit} from that of {self.a}"
+            head = f"from {self.a} to {self.b} the {of} changes by {_signed(whole)} {self.measure.unit}"
         if self.whole.real is False:
             head += ", which is not shown to be a difference"
         named = [(part, effect) for part, effect in self.ranked if effect.real]
@@ -109,8 +109,10 @@ class Explanation:
             return f"{head}. No part is shown to matter."
         more = len(named) - len(listed)
         listed += [f"{more} smaller"] if more else []
-        others = len(self.parts) - len(named)
-        rest = f"; {others} other part{'s are' if others > 1 else ' is'} not shown to matter" if others else ""
+        idle = sum(effect.nothing for effect in self.effects)
+        unclear = len(self.parts) - len(named) - idle
+        rest = f"; {unclear} other part{'s are' if unclear > 1 else ' is'} not shown to matter" if unclear else ""
+        rest += f"; {idle} part{'s change' if idle > 1 else ' changes'} nothing" if idle else ""
         return f"{head}: {_joined(listed)}{rest}."
 
     def _by(self, effect: Effect) -> str:
