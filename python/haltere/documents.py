@@ -94,7 +94,18 @@ class Document:
     def place(self, path: str) -> Place:
         """Return where the value at `path` stands, or its nearest parent."""
         line, column = core.locate(self.text, path)
+        if (line, column) == (1, 1):
+            return Place(self.name, *self._sought(path))
         return Place(self.name, line, column)
+
+    def _sought(self, path: str) -> tuple[int, int]:
+        """The only line that sets a key of this name: the core cannot place what is in a file with huge numbers."""
+        names = [part for part in steps(path) if isinstance(part, str)]
+        found = list(re.finditer(rf"^\s*{re.escape(names[-1])}\s*=\s*", self.text, re.M)) if names else []
+        if len(found) != 1:
+            return 1, 1
+        end = found[0].end()
+        return self.text.count("\n", 0, end) + 1, end - self.text.rfind("\n", 0, end)
 
 
 def shown(path: Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,10 +75,30 @@ def nearest(name: str, known: Collection[str]) -> str | None:
     return next(iter(difflib.get_close_matches(name, known, 1)), None)
 
 
+_SAID = {
+    "bool_type": "is neither true nor false",
+    "bool_parsing": "is neither true nor false",
+    "dict_type": "is not a table",
+    "int_type": "is not a whole number",
+    "list_type": "is not a list",
+    "string_pattern_mismatch": "has characters that it cannot have",
+    "string_type": "is not a text",
+    "tuple_type": "is not a list",
+}
+
+
+def in_words(fault: Mapping[str, Any]) -> str:
+    """Return what pydantic says of a wrong field in the words of the file's author: a table, not a dictionary."""
+    said = str(fault["msg"]).removeprefix("Value error, ")
+    return _SAID.get(fault["type"]) or said[0].lower() + said[1:]
+
+
 _UNKNOWN = re.compile(r"unknown (?:field|variant) `([^`]*)`, expected (?:one of )?(`.*)")
 
 
 def hint(problem: str) -> str | None:
-    """Return the nearest of the names that a problem of the core lists, if it is about an unknown one."""
+    """Return the nearest of the names that a problem of the core lists, or what a list of tables is written as."""
+    if problem.startswith("invalid type: map, expected a sequence"):
+        return "a list: its heading stands in double brackets, as [[flows]] does"
     found = _UNKNOWN.fullmatch(problem)
     return nearest(found[1], re.findall(r"`([^`]*)`", found[2])) if found else None

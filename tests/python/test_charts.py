@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import haltere as package
 from conftest import Haltere
 from haltere import Results, Study, figures, load
 from haltere.errors import InputError
-from haltere.figures import chart, spec
+from haltere.figures import chart, spec, style
 from haltere.figures.plots import Axis
 from haltere.figures.violins import outline
 from haltere.stats import mean
@@ -233,3 +235,44 @@ def test_axes_have_ticks_however_narrow() -> None:
 
 def test_results_are_read_again(results: Results) -> None:
     assert figures.line(load(results.path), metric="goodput", x="rate").rows()
+
+
+def _drawn(monkeypatch: pytest.MonkeyPatch, drawing: Any, folder: Path) -> tuple[set[str], set[str]]:
+    """The texts of a figure's file, and the families of their fonts."""
+    canvases: list[Figure] = []
+    monkeypatch.setattr(style, "save", lambda canvas, _stem: canvases.append(canvas) or [])
+    drawing.save(folder / "figure")
+    (canvas,) = canvases
+    texts = [one for one in canvas.findobj(Text) if one.get_text()]
+    return {one.get_text() for one in texts}, {family for one in texts for family in one.get_fontfamily()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("line", {"x": "rate"}),
+        ("bar", {"x": "rate", "series": "transport", "where": {"loss": "0%"}}),
+        ("box", {"x": "rate", "series": "transport"}),
+        ("overview", {"factor": "transport", "of": "quic", "to": "tcp", "rows": ["rate"], "columns": ["loss"]}),
+    ],
+)
+def test_titles_are_left_out_and_fonts_chosen(
+    kind: str, fields: dict[str, Any], results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = getattr(figures, kind)
+    fields = {"metric": "goodput", "title": "A title of its own", **fields}
+    texts, families = _drawn(monkeypatch, draw(results, **fields), tmp_path)
+    assert ("A title of its own" in texts, families) == (True, {"DejaVu Sans"})
+    plain = draw(results, **fields, style={"titles": False, "font": "DejaVu Serif"})
+    texts, families = _drawn(monkeypatch, plain, tmp_path)
+    assert ("A title of its own" in texts, families) == (False, {"DejaVu Serif"})
+    assert "font-family:&quot;DejaVu Serif&quot;" in plain._repr_html_()
+
+
+def test_a_font_that_the_machine_lacks_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "figures.toml").write_text('[style]\nfont = "Nonesuch Sans"\n')
+    with pytest.raises(InputError, match=r"figures\.toml:2:8: style\.font: this machine has no font of this family"):
+        spec.read(tmp_path / "figures.toml")
+    (tmp_path / "figures.toml").write_text('[style]\nfont = "a}; b"\n')
+    with pytest.raises(InputError, match="has characters that it cannot have"):
+        spec.read(tmp_path / "figures.toml")

@@ -96,6 +96,15 @@ def page(results: Path) -> Path:
     return explorer.write(results)
 
 
+@pytest.mark.parametrize("scaled", [True, False])
+def test_intervals_of_different_colours_stand_beside_each_other(page: Path, scaled: bool) -> None:  # noqa: FBT001
+    view = {"experiment": "base", "metric": "goodput", "x": "rate", "colour": "transport", "scaled": scaled}
+    (points,) = re.findall(r'<g class="mark-symbol role-mark layer_2_marks".*?</g>', dom(page, view))
+    places = sorted(float(x) for x in re.findall(r"translate\(([\d.]+),", points))
+    assert len(places) == 4
+    assert [places[1] - places[0], places[3] - places[2]] == pytest.approx([7, 7], abs=0.01)
+
+
 def test_a_metric_is_drawn_against_a_factor_coloured_in_panels_and_filtered(page: Path) -> None:
     view = {"experiment": "base", "metric": "goodput", "x": "rate", "colour": "transport", "panels": "loss"}
     whole = dom(page, view)

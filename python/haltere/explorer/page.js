@@ -151,6 +151,14 @@ function scaleOf(name) {
   return { domain: factor.text, range: factor.colours.map((pair) => pair[dark.matches ? 1 : 0]) };
 }
 
+/** An offset in pixels for each colour, so that intervals at the same place stand beside each other. */
+function apart(values, keys) {
+  const levels = keys.colour ? data.factors[keys.colour].text.filter((level) => values.some((row) => row.colour === level)) : [];
+  if (levels.length < 2) return {};
+  const step = Math.min(7, 36 / levels.length);
+  return { xOffset: { expr: `(indexof(${JSON.stringify(levels)}, datum.colour) - ${(levels.length - 1) / 2}) * ${step}` } };
+}
+
 function chart(metric, keys, how) {
   const one = metrics[metric];
   const values = rows(metric, keys, how);
@@ -176,11 +184,12 @@ function chart(metric, keys, how) {
     { field: "x", title: xName }, { field: "y", title, format: ".4~g" },
     { field: "low", title: "from", format: ".4~g" }, { field: "high", title: "to", format: ".4~g" }, { field: "n", title: "replications" }] } : {}) };
   const dodge = !free && !toScale() && keys.colour && how !== "mean" ? { xOffset: { field: "colour", type: "nominal", sort: data.factors[keys.colour].text } } : {};
+  const beside = apart(values, keys);
   const layers = {
     mean: [
-      { mark: { type: "line", strokeWidth: 1.5, opacity: 0.75 }, encoding },
-      { mark: { type: "rule", strokeWidth: 1.4 }, encoding: { ...encoding, y: { ...encoding.y, field: "low" }, y2: { field: "high" } } },
-      { mark: { type: "point", filled: true, size: 55, opacity: 1 }, encoding: { ...encoding, ...tooltip } },
+      { mark: { type: "line", strokeWidth: 1.5, opacity: 0.75, ...beside }, encoding },
+      { mark: { type: "rule", strokeWidth: 1.4, ...beside }, encoding: { ...encoding, y: { ...encoding.y, field: "low" }, y2: { field: "high" } } },
+      { mark: { type: "point", filled: true, size: 55, opacity: 1, ...beside }, encoding: { ...encoding, ...tooltip } },
     ],
     runs: [{ mark: { type: "point", filled: true, size: 28, opacity: 0.65, tooltip: true }, encoding: { ...encoding, ...dodge } }],
     box: [{ mark: { type: "boxplot", extent: 1.5, size: 14 }, encoding: { ...encoding, ...dodge } }],

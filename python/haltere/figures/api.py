@@ -1,7 +1,7 @@
 """The figures of `figures.toml` from Python: `haltere.figures.line(results, metric="goodput", x="rate")`.
 
 The keywords are the fields of the kind in `figures.toml`. `experiment` may be left out if the results have one, `name`
-always.
+always. `style` is the table `[style]`: `{"titles": False, "font": "serif"}`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from haltere.figures import data
 from haltere.figures.chart import ChartFigure
 from haltere.figures.chart_screen import colours
 from haltere.figures.contenders import css_name, look
-from haltere.figures.kinds import KINDS, Kind
+from haltere.figures.kinds import KINDS, OVER_TIME, Kind, on_paper
 from haltere.figures.metrics import METRICS
 from haltere.figures.plots import COLOURS
-from haltere.figures.spec import FigureList, Timeline
+from haltere.figures.spec import FigureList, Lettering, Timeline, problem_of
+from haltere.figures.style import css_family
 from haltere.figures.tables import Tables
-from haltere.figures.timeline import TimelineFigure, draw_timeline, timeline, timeline_svgs
+from haltere.figures.timeline import timeline
 from haltere.results import Results
 
 NAMES = {
@@ -56,10 +57,11 @@ class Drawing:
 
     figure: Any
     kind: Kind
+    lettering: Lettering
 
     def save(self, stem: str | Path) -> list[Path]:
         """Write `stem.svg` and `stem.pdf` and return their paths."""
-        return self.kind.paper(self.figure, Path(stem))
+        return on_paper(self.kind, self.figure, Path(stem), self.lettering)
 
     def svgs(self) -> list[str]:
         """The SVG elements for a page, one for each panel."""
@@ -84,6 +86,8 @@ class Drawing:
         own += "".join(f"--c-{name}:{light};" for name, (light, _) in COLOURS.items())
         drawn = "".join(f"<div>{svg}</div>" for svg in self.svgs())
         title = escape(str(self.figure.title))
+        if self.lettering.font:
+            own += f"font-family:{escape(css_family(self.lettering.font))};"
         style = f"<style>{_STYLE}</style>"
         return f'{style}<figure class="haltere" style="{own}"><figcaption>{title} {keys}</figcaption>{drawn}</figure>'
 
@@ -95,7 +99,8 @@ def draw(kind: str, results: Results, fields: Mapping[str, Any]) -> Drawing:
         InputError: if a field is missing or wrong, or the results hold nothing of what is to be shown.
     """
     given = dict(fields)
-    columns = given.pop("columns", {})
+    # Maps have `columns` of their own: the factors that lie across.
+    columns = given.pop("columns", {}) if isinstance(given.get("columns"), Mapping) else {}
     own = {name: {"expression": one} if isinstance(one, str) else one for name, one in columns.items()}
     experiments = list(results.manifest["experiments"])
     if "experiment" not in given and len(experiments) == 1:
@@ -107,17 +112,10 @@ def draw(kind: str, results: Results, fields: Mapping[str, Any]) -> Drawing:
         if chosen is None:
             from haltere.origin import study_of
 
-            return Drawing(timeline(study_of(results), described), _OVER_TIME)
-        return Drawing(chosen.compute(Tables.of(results), described, words), chosen)
+            return Drawing(timeline(study_of(results), described), OVER_TIME, words.style)
+        return Drawing(chosen.compute(Tables.of(results), described, words), chosen, words.style)
     except data.NotInResultsError as error:
         raise InputError(str(error), field=kind) from None
-
-
-def _from_tables(_tables: Tables, _one: Timeline, _words: FigureList) -> TimelineFigure:
-    raise data.NotInResultsError("a figure over time is made of a run, not of tables")
-
-
-_OVER_TIME = Kind(Timeline, _from_tables, timeline_svgs, draw_timeline)
 
 
 def _described(
@@ -125,20 +123,22 @@ def _described(
 ) -> tuple[FigureList, Any]:
     """Return the study's words and the description of a figure, checked."""
     try:
-        words = FigureList.model_validate({"factors": given.pop("factors", {}), "columns": columns})
+        words = FigureList.model_validate(
+            {"factors": given.pop("factors", {}), "columns": columns, "style": given.pop("style", {})}
+        )
         one = described.model_validate(given)
     except ValidationError as error:
-        fault = error.errors()[0]
-        field = ".".join(map(str, fault["loc"]))
+        fault = min(error.errors(), key=lambda one: one["type"] == "missing")
         missing = fault["type"] == "missing"
-        problem, _, right = fault["msg"].removeprefix("Value error, ").partition("|")
+        field = ".".join(map(str, fault["loc"]))
+        problem, right = problem_of(fault, FigureList if error.title == "FigureList" else described)
         if field == "experiment" and missing:
             right = ", ".join(experiments)
         raise InputError(
-            "is missing" if missing else problem,
+            problem,
             field=f"{kind}: {field}",
             given=None if missing else as_written(fault["input"]),
-            right=right or None,
+            right=right,
         ) from None
     for key in ("metric", "against"):
         name = getattr(one, key, None)

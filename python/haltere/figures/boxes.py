@@ -182,9 +182,9 @@ def _box_svg(figure: BoxFigure, series: BoxSeries, level: str, one: Spread, midd
     )
 
 
-def draw_boxes(figure: BoxFigure, stem: Path) -> list[Path]:
+def draw_boxes(figure: BoxFigure, stem: Path, font: str = "") -> list[Path]:
     """Draw a figure of boxes one column wide; the paths written."""
-    with style.paper():
+    with style.paper(font):
         canvas = Figure(figsize=(style.COLUMN_IN, 2.4))
         axes = canvas.subplots()
         set_axis(axes, figure.y, "y")

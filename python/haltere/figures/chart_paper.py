@@ -19,9 +19,9 @@ _ACROSS = 3
 """Panels that stand side by side at most."""
 
 
-def draw_chart(figure: ChartFigure, stem: Path) -> list[Path]:
+def draw_chart(figure: ChartFigure, stem: Path, font: str = "") -> list[Path]:
     """Draw a chart; the paths written."""
-    with style.paper():
+    with style.paper(font):
         count = len(figure.panels)
         across = min(_ACROSS, count)
         down = math.ceil(count / across)

@@ -239,9 +239,9 @@ def _short(level: str) -> str:
     return "-".join(word[:share] for word in words)
 
 
-def draw_choices(figure: ChoiceFigure, stem: Path) -> list[Path]:
+def draw_choices(figure: ChoiceFigure, stem: Path, font: str = "") -> list[Path]:
     """Draw maps of choices two columns wide, a panel below the other; the paths written."""
-    with style.paper():
+    with style.paper(font):
         height = len(figure.panels) * (0.29 * len(figure.rows) + 0.62) + 0.2
         canvas = Figure(figsize=(style.PAGE_IN, height))
         grid = canvas.subplots(len(figure.panels), 1, squeeze=False)

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from haltere.figures import boxes, cdfs, choices, data, heatmaps, lines, paper, points, scatters, screen, spec, violins
+from haltere.figures import (
+    boxes,
+    cdfs,
+    choices,
+    data,
+    heatmaps,
+    lines,
+    paper,
+    points,
+    scatters,
+    screen,
+    spec,
+    timeline,
+    violins,
+)
 from haltere.figures.chart_paper import draw_chart
 from haltere.figures.chart_screen import chart_svgs
-from haltere.figures.spec import FigureList
+from haltere.figures.spec import FigureList, Lettering
 from haltere.figures.tables import Tables
 
 
@@ -18,13 +32,15 @@ from haltere.figures.tables import Tables
 class Kind:
     """A kind of figure: `compute` its numbers, draw them for the `screen` as SVG elements and for `paper` into files.
 
+    `paper` takes the figure, the files' name without ending, and the family of the font (none: the style's own).
+
     `compute` raises `haltere.figures.data.NotInResultsError` if the results hold none of what is to be shown.
     """
 
     spec: type[Any]
     compute: Callable[[Tables, Any, FigureList], Any]
     screen: Callable[[Any], Sequence[str]]
-    paper: Callable[[Any, Path], list[Path]]
+    paper: Callable[[Any, Path, str], list[Path]]
 
 
 KINDS: dict[str, Kind] = {
@@ -55,6 +71,18 @@ KINDS: dict[str, Kind] = {
     "heatmaps": Kind(spec.Heatmaps, heatmaps.heatmaps, chart_svgs, draw_chart),
 }
 """By the names of their lists in `figures.toml`. Timelines are apart: they are made of a run, not of tables."""
+
+
+def _from_tables(_tables: Tables, _one: object, _words: FigureList) -> Any:
+    raise data.NotInResultsError("a figure over time is made of a run, not of tables")
+
+
+OVER_TIME = Kind(spec.Timeline, _from_tables, timeline.timeline_svgs, timeline.draw_timeline)
+
+
+def on_paper(kind: Kind, figure: Any, stem: Path, lettering: Lettering) -> list[Path]:
+    """Draw a figure into files, in the font and with or without the title that were chosen; the paths written."""
+    return kind.paper(figure if lettering.titles else replace(figure, title=""), stem, lettering.font)
 
 
 def kind_of(one: object) -> Kind:

@@ -17,7 +17,8 @@ Named = tuple[str, str, tuple[str, ...]]
 
 def check(path: Path, figures: spec.FigureList, known: Known) -> None:
     """Raise `InputError`, with the line in the file, for the first name that the study does not have."""
-    kinds = {name: getattr(figures, name) for name in type(figures).model_fields if name not in ("factors", "columns")}
+    own = ("style", "factors", "columns")
+    kinds = {name: getattr(figures, name) for name in type(figures).model_fields if name not in own}
     for kind, members in kinds.items():
         for index, figure in enumerate(members):
             for field, factor, levels in _named(figure):

@@ -17,9 +17,9 @@ from haltere.figures.screen import axis_ticks
 from haltere.figures.text import OPACITY, number, strength
 
 
-def draw_bars(figure: BarFigure, stem: Path) -> list[Path]:
+def draw_bars(figure: BarFigure, stem: Path, font: str = "") -> list[Path]:
     """Draw grouped bars one column wide; the paths written."""
-    with style.paper():
+    with style.paper(font):
         canvas = Figure(figsize=(style.COLUMN_IN, 2.1))
         axes = canvas.subplots()
         width = 0.8 / len(figure.series)
@@ -75,11 +75,11 @@ def _one_series(axes: Axes, figure: BarFigure, series: Series, offset: float, wi
             )
 
 
-def draw_overview(figure: OverviewFigure, stem: Path) -> list[Path]:
+def draw_overview(figure: OverviewFigure, stem: Path, font: str = "") -> list[Path]:
     """Draw an overview two columns wide, panels side by side in pairs; the paths written."""
     across = 2 if len(figure.panels) > 1 else 1
     down = math.ceil(len(figure.panels) / across)
-    with style.paper():
+    with style.paper(font):
         height = down * (0.2 * len(figure.rows) + 0.62) + 0.45
         canvas = Figure(figsize=(style.PAGE_IN if across == 2 else style.COLUMN_IN, height))
         grid = canvas.subplots(down, across, squeeze=False)

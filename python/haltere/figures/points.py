@@ -147,9 +147,9 @@ def points_svg(figure: PointFigure) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def draw_points(figure: PointFigure, stem: Path) -> list[Path]:
+def draw_points(figure: PointFigure, stem: Path, font: str = "") -> list[Path]:
     """Draw a figure of points one column wide; the paths written."""
-    with style.paper():
+    with style.paper(font):
         canvas = Figure(figsize=(style.COLUMN_IN, 2.6))
         axes = canvas.subplots()
         set_axis(axes, figure.x, "x")

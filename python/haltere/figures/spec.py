@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from haltere.documents import Document, join
-from haltere.errors import InputError, as_written
+from haltere.errors import InputError, as_written, in_words, nearest
 from haltere.figures import quantities
 from haltere.figures.metrics import METRICS, Metric
 
@@ -214,8 +214,26 @@ class Heatmaps(Chart):
     y: str
 
 
+def _a_font(family: str) -> str:
+    from haltere.figures import style
+
+    if family and not style.has_font(family):
+        message = "this machine has no font of this family|one that is installed, such as DejaVu Sans, or serif"
+        raise ValueError(message)
+    return family
+
+
+class Lettering(_Part):
+    """How figures are lettered: whether files for paper hold their titles, and the family of the font everywhere."""
+
+    titles: bool = True
+    font: Annotated[str, Field(pattern=r"^[A-Za-z0-9 -]*$"), AfterValidator(_a_font)] = ""
+
+
 class FigureList(_Part):
     """The whole of a `figures.toml`."""
+
+    style: Lettering = Lettering()
 
     factors: Mapping[str, str] = Field(default_factory=dict)
     columns: Mapping[str, Column] = Field(default_factory=dict)
@@ -262,7 +280,7 @@ def read(path: Path) -> FigureList:
     try:
         figures = FigureList.model_validate(document.data)
     except ValidationError as error:
-        raise _refusal(document, error.errors()[0], error.error_count() - 1) from None
+        raise _refusal(document, error.errors()) from None
     seen = set()
     kinds: dict[str, Sequence[_Figure | Timeline | Chart]] = {
         "overviews": figures.overviews,
@@ -303,16 +321,43 @@ def read(path: Path) -> FigureList:
     return figures
 
 
-def _refusal(document: Document, fault: ErrorDetails, others: int) -> InputError:
+def problem_of(fault: ErrorDetails, model: type[BaseModel]) -> tuple[str, str | None]:
+    """What is wrong with a field of a description of figures, and what would be right."""
+    path = list(fault["loc"])
+    if fault["type"] == "missing":
+        return "is missing", None
+    if fault["type"] == "extra_forbidden":
+        known = list(_model_at(model, path[:-1]).model_fields)
+        return "there is no such field", nearest(str(path[-1]), known) or ", ".join(known)
+    if fault["type"] == "tuple_type" and len(path) == 1:
+        return in_words(fault), f"a list: its heading stands in double brackets, [[{path[0]}]]"
+    if fault["type"] == "string_pattern_mismatch":
+        is_name = path[-1] == "name"
+        return in_words(fault), "a name of small letters, digits, - and ." if is_name else "letters, digits and spaces"
+    problem, _, right = in_words(fault).partition("|")
+    return problem, right or None
+
+
+def _model_at(model: type[BaseModel], path: list[str | int]) -> type[BaseModel]:
+    """The model of the table at a path."""
+    for part in path:
+        annotation = model.model_fields[part].annotation if part in model.model_fields else None
+        inside = [annotation, *get_args(annotation)]
+        model = next((one for one in inside if isinstance(one, type) and issubclass(one, BaseModel)), model)
+    return model
+
+
+def _refusal(document: Document, faults: list[ErrorDetails]) -> InputError:
+    # A field that is missing may be there under a wrong name, which says more.
+    fault, others = min(faults, key=lambda one: one["type"] == "missing"), len(faults) - 1
     field = join(list(fault["loc"]))
-    missing = fault["type"] == "missing"
+    problem, right = problem_of(fault, FigureList)
     notes = (f"{others} more field{'s are' if others > 1 else ' is'} wrong after this one",) if others else ()
-    problem, _, right = fault["msg"].removeprefix("Value error, ").partition("|")
     return InputError(
-        "is missing" if missing else problem,
+        problem,
         place=document.place(field),
         field=field,
-        given=None if missing else as_written(fault["input"]),
-        right=right or None,
+        given=None if fault["type"] == "missing" else as_written(fault["input"]),
+        right=right,
         notes=notes,
     )

@@ -8,6 +8,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 import matplotlib as mpl
+from matplotlib import font_manager
 from matplotlib import style as mpl_style
 from matplotlib.figure import Figure
 
@@ -20,13 +21,37 @@ QUIET = "#6b6b6b"
 
 
 @contextmanager
-def paper() -> Iterator[None]:
-    """A context in which figures have the style for paper, whatever the user's own settings are."""
+def paper(font: str = "") -> Iterator[None]:
+    """A context in which figures have the style for paper, whatever the user's own settings are.
+
+    Args:
+        font: the family of all text, in the place of the style's own.
+    """
     with mpl.rc_context():
         mpl.rcdefaults()
         with as_file(files("haltere.figures") / "paper.mplstyle") as sheet:
             mpl_style.use(sheet)
+        if font:
+            mpl.rcParams["font.family"] = font
         yield
+
+
+GENERIC = ("serif", "sans-serif", "monospace")
+"""Families that name a kind of font: CSS and Matplotlib choose one."""
+
+
+def has_font(family: str) -> bool:
+    """Whether Matplotlib finds a font of this family on this machine."""
+    try:
+        font_manager.findfont(family, fallback_to_default=family in GENERIC)
+    except ValueError:
+        return False
+    return True
+
+
+def css_family(family: str) -> str:
+    """The family as CSS writes it."""
+    return family if family in GENERIC else f'"{family}"'
 
 
 def save(figure: Figure, stem: Path, formats: tuple[str, ...] = ("svg", "pdf")) -> list[Path]:

@@ -175,9 +175,9 @@ def timeline_svgs(figure: TimelineFigure) -> list[str]:
     return [plot_svg(plot) for plot in figure.plots]
 
 
-def draw_timeline(figure: TimelineFigure, stem: Path) -> list[Path]:
+def draw_timeline(figure: TimelineFigure, stem: Path, font: str = "") -> list[Path]:
     """Draw the plots above each other, one column wide; the paths written."""
-    with style.paper():
+    with style.paper(font):
         canvas = Figure(figsize=(style.COLUMN_IN, 0.5 + 1.25 * len(figure.plots)))
         rows = canvas.subplots(len(figure.plots), 1, sharex=True, squeeze=False)[:, 0]
         for axes, plot in zip(rows, figure.plots, strict=True):

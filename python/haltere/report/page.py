@@ -15,10 +15,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from haltere.figures import boxes, chart_screen, choices, data, names, points, quantities, screen, spec, timeline
 from haltere.figures.contenders import css_name, look
-from haltere.figures.kinds import kind_of
+from haltere.figures.kinds import OVER_TIME, kind_of, on_paper
 from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.plots import COLOURS
 from haltere.figures.spec import FigureList
+from haltere.figures.style import css_family
 from haltere.figures.tables import Tables
 from haltere.report import constant, topology, treatments
 from haltere.report.findings import Findings, tables_of
@@ -130,6 +131,7 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         colours=_colours(shown),
         hatches=screen.HATCHES,
         style=asset("style.css"),
+        font=css_family(words.style.font) if words.style.font else "",
         script=asset("page.js"),
     )
     return page, drawn
@@ -155,7 +157,7 @@ def _draw(
         except data.NotInResultsError as error:
             missing.append((one.name, str(error)))
         else:
-            shown.append(_shown(figure, kind.screen(figure), kind.paper(figure, folder / one.name)))
+            shown.append(_shown(figure, kind.screen(figure), on_paper(kind, figure, folder / one.name, words.style)))
     return shown, missing
 
 
@@ -173,9 +175,8 @@ def _timelines(
         except data.NotInResultsError as error:
             missing.append((one.name, str(error)))
         else:
-            shown.append(
-                _shown(figure, timeline.timeline_svgs(figure), timeline.draw_timeline(figure, folder / one.name))
-            )
+            drawn = on_paper(OVER_TIME, figure, folder / one.name, words.style)
+            shown.append(_shown(figure, timeline.timeline_svgs(figure), drawn))
     return shown, missing
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -10,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from haltere import captures, core, har, measured, messages, traces
 from haltere.documents import Document, follow, join, steps
-from haltere.errors import InputError, as_written, hint, nearest
+from haltere.errors import InputError, as_written, hint, in_words, nearest
 from haltere.fidelity import Fidelity
 from haltere.fidelity import check as check_at
 from haltere.study import design
@@ -83,6 +84,13 @@ def _problem(origin: Origin, error: dict[str, Any]) -> InputError:
     if path[0] == "experiments" and path[2:3] == ["factors"]:
         del path[4:5]  # pydantic's name for the form of factor that it tried
     kind, context = error["type"], error.get("ctx", {})
+    if kind == "missing" and _is_unknown_experiment(origin, path):
+        field = join(["variants", str(origin.variant), *path[:2]])
+        known = list(origin.document.data.get("experiments", {}))
+        right = nearest(str(path[1]), known) or ", ".join(known)
+        return InputError(
+            "the study has no such experiment", place=origin.document.place(field), field=field, right=right
+        )
     if kind == "missing":
         return origin.error(f"{path[-1]} is missing", path, right=_help(path))
     if kind == "extra_forbidden":
@@ -94,7 +102,15 @@ def _problem(origin: Origin, error: dict[str, Any]) -> InputError:
     if kind == "value_error":
         problem, _, right = str(context["error"]).partition("|")
         return origin.error(problem, path, right=right or None)
-    return origin.error(str(error["msg"])[0].lower() + str(error["msg"])[1:], path, right=_help(path))
+    return origin.error(in_words(error), path, right=_help(path))
+
+
+def _is_unknown_experiment(origin: Origin, path: Path) -> bool:
+    """Whether a variant speaks of an experiment that the study does not have, and that it does not describe either."""
+    known = follow(origin.document.data, ["experiments"])
+    return (
+        origin.variant is not None and path[:1] == ["experiments"] and isinstance(known, dict) and path[1] not in known
+    )
 
 
 def _fields(path: Path) -> list[str]:
@@ -108,7 +124,7 @@ def _help(path: Path) -> str | None:
     helps = {
         "study": "a table [study] with name, seed and replications",
         "experiments": "at least one table [experiments.NAME] with factors and a scenario",
-        "name": 'a name of letters, digits, - and _, such as "quic-dumbbell"',
+        "name": 'a name of at most 100 letters, digits, - and _, such as "quic-dumbbell"',
         "seed": "a whole number from 0, such as 2020",
         "replications": "a whole number from 1, such as 10",
         "scenario": "a table [experiments.NAME.scenario] with topology and flows (see `haltere schema`)",
@@ -275,6 +291,10 @@ def check_treatment(
     except core.ScenarioProblem as problem:
         raise _map_back(origin, base, experiment, choices, scenario, problem) from None
     except (TypeError, ValueError) as error:
+        odd = _not_finite(scenario, ())
+        if odd is not None:
+            given = follow(scenario, list(odd))
+            raise origin.error("is not a finite number", [*base, *odd], given=given, right="a finite number") from None
         raise origin.error(
             f"a value cannot stand in a scenario: {error}",
             base,
@@ -287,6 +307,18 @@ def check_treatment(
     except core.ScenarioProblem as problem:
         raise _map_back(origin, base, experiment, choices, scenario, problem) from None
     return dict(scenario), text, drawn
+
+
+def _not_finite(value: Any, path: tuple[str | int, ...]) -> tuple[str | int, ...] | None:
+    """Return the place of the first number that is infinite or none at all, which JSON cannot hold."""
+    if isinstance(value, float):
+        return None if math.isfinite(value) else path
+    inside: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, Mapping):
+        inside = value.items()
+    elif isinstance(value, list):
+        inside = enumerate(value)
+    return next((found for key, part in inside if (found := _not_finite(part, (*path, key))) is not None), None)
 
 
 def _map_back(

@@ -44,6 +44,8 @@ class Level(_Table):
 
 
 def _level(given: object) -> object:
+    if isinstance(given, float) and not math.isfinite(given):
+        raise ValueError("is not a finite number|a number, or a text such as '40Mbit/s'")
     if isinstance(given, str | bool | int | float):
         return Level(label=str(given).lower() if isinstance(given, bool) else str(given), value=given)
     if isinstance(given, dict):
@@ -150,7 +152,12 @@ class Header(_Table):
 
     name: Annotated[
         str,
-        Field(strict=True, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", description="Names the folder of the results."),
+        Field(
+            strict=True,
+            pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$",
+            max_length=100,
+            description="Names the folder of the results.",
+        ),
     ]
     title: Annotated[StrictStr, Field(description="The heading of the report.")] = ""
     question: Annotated[StrictStr, Field(description="What the study asks; the report answers it.")] = ""
