@@ -15,6 +15,7 @@ DEMO_REPLICATIONS ?= 6
 DEMO_OUT := results/demo
 DEMO_PATHS := results/demo-paths
 FIXTURE := tests/data/paths
+DEMO_AS := --level as --pfx2as $(FIXTURE)/cities.pfx2as
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Property tests draw the same cases each time; PROPTEST_RNG_SEED=... draws others.
 export PROPTEST_RNG_SEED ?= 1
@@ -65,6 +66,11 @@ demo-paths: build
 		--traces 500 --resample half --sources 5 --destinations 100 \
 		--out $(DEMO_PATHS)/comparison
 	$(BIN)/haltere paths links $(DEMO_PATHS)/2006 --against $(DEMO_PATHS)/2011 --out $(DEMO_PATHS)/links.csv
+	$(BIN)/haltere paths compare $(DEMO_PATHS)/2006 $(DEMO_PATHS)/2011 $(DEMO_AS) \
+		--traces 500 --resample half --sources 5 --destinations 100 --out $(DEMO_PATHS)/ases
+	$(BIN)/haltere paths changed $(DEMO_PATHS)/2006 $(DEMO_PATHS)/2011 $(DEMO_AS) --destination prefix \
+		--out $(DEMO_PATHS)/ases/pairs.csv
+	$(BIN)/haltere paths routes $(DEMO_PATHS)/2011 $(DEMO_AS) --k 3 --out $(DEMO_PATHS)/ases/routes.csv
 
 test:
 	@$(STEP) --begin

@@ -7,6 +7,7 @@ Texts are JSON unless said otherwise.
 
 from collections.abc import Callable, Sequence
 from os import PathLike
+from typing import IO
 
 from typing_extensions import Buffer
 
@@ -208,6 +209,12 @@ def path_links(
 
 def draw_nodes(candidates: Buffer, n: int, seed: int, replication: int, name: str) -> bytes:
     """Return `n` different ones of the candidates (uint32), all if they are fewer, drawn from the stream `name`."""
+
+def prefix_origins(file: IO[bytes]) -> list[tuple[str, str]]:
+    """Return prefixes and the ASes that originate them, of a routing table's dump (MRT); raise `ValueError` if damaged.
+
+    Several origins are joined by `_`, that which most peers tell first; sets of ASes by commas.
+    """
 
 class PathNetwork:
     """A graph with hops (uint8) and delays (uint32, microseconds; 2^32 - 1: not known) of its links.

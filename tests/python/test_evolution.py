@@ -18,11 +18,12 @@ from scipy import stats as reference
 
 import lakes
 from conftest import Haltere
-from haltere.figures.plots import Axis, Line, Plot, WorldMap, great_circle, land
+from haltere.figures.plots import Axis, Line, Plot, Track, WorldMap, great_circle, land
 from haltere.figures.plots_screen import plot_svg
 from haltere.paths import claims
 from haltere.paths.claims import Evolution
 from haltere.paths.evolution import Options, measure
+from haltere.paths.figures import figures
 from haltere.paths.lake import Lake
 from haltere.paths.periods import Period, compare
 from haltere.paths.routes import CORRELATIONS, by_draw, change, estimate, spearman_of
@@ -232,7 +233,7 @@ def test_compare_keeps_regions_and_says_which_there_are(two: Path, tmp_path: Pat
     wrong = haltere(*command(two, "--regions", str(two / "bad.csv")))
     assert "bad.csv:2" in wrong.stderr
     wrong = haltere(*command(two, "--from", "yesterday"))
-    assert "2011-03-01" in wrong.stderr
+    assert "2011-01-31" in wrong.stderr
 
 
 @pytest.mark.parametrize(
@@ -311,3 +312,29 @@ def test_graphs_of_ases_have_all_measures_but_places(two: Path, tmp_path: Path, 
         assert all(row["dispersion"] is None for row in period["routes"])
     refused = haltere(*command(two, "--level", "as"))
     assert "--pfx2as" in refused.stderr
+
+
+def test_maps_show_whole_great_circles_and_dots() -> None:
+    """A line from Seattle to Moscow passes north of both, and a dot on Fiji stands at the map's edge."""
+    seattle, moscow, fiji = (-122.3, 47.6), (37.6, 55.8), (178.4, -18.1)
+    world = WorldMap("x", "", "", [Track((seattle, moscow), "first", "")], [(fiji, "first", "")])
+    west, south, east, north = world.window()
+    highest = max(latitude for line in world.lines() for _, latitude in line)
+    assert highest > 80 and north > highest + 3
+    assert east > fiji[0] + 5 and west < seattle[0] and south < fiji[1]
+    over = great_circle((170.0, 0.0), (-170.0, 10.0))
+    assert [line[-1][0] for line in over[:1]] == [180.0] and over[1][0][0] == -180.0
+    assert over[0][-1][1] == over[1][0][1] == pytest.approx(5, abs=0.2)
+    assert great_circle((180.0, 10.0), (-180.0, 20.0))
+
+
+def test_what_the_paper_states_stands_beside_the_users_curves() -> None:
+    both = evolution(period("2006", table=routes()), period("2011", table=routes(seed=1)))
+    made = {plot.name: plot for plot in figures(both)[0]}
+    delays = [(ring.point, ring.colour) for ring in made["delay"].rings]
+    stated = [(122, 0.5, "first"), (352, 0.95, "first"), (168, 0.5, "second"), (512, 0.95, "second")]
+    assert delays == [((1000.0 * ms, share), colour) for ms, share, colour in stated]  # these delays are shown in µs
+    assert made["delay"].x.high >= 512_000
+    assert [ring.point for ring in made["k-hops-each-first"].rings] == [(14, 0.5)]
+    assert plot_svg(made["delay"]).count('class="ring"') == 4
+    assert "the paper: 0.88" in made["delay-length-second"].title

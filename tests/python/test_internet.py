@@ -18,7 +18,7 @@ import pytest
 from haltere import paths
 from haltere.rig import local
 from internet import said
-from internet.cities import CITIES, great_circle_km, places, propagation_us, write_database
+from internet.cities import CITIES, great_circle_km, places, propagation_us, write_database, write_systems
 from internet.machine import measure
 from internet.make import FIXTURE, runs
 from internet.measure import WORK
@@ -83,6 +83,8 @@ def test_the_fixtures_database_knows_where_every_address_is(tmp_path: Path) -> N
                 assert found["location"] == {"latitude": city.latitude, "longitude": city.longitude}
                 assert (found["continent"], found["country"]) == ({"code": city.continent}, {"iso_code": city.country})
             assert database.get("203.0.113.1") is None
+    write_systems(told["places"], tmp_path / "again.pfx2as")
+    assert (tmp_path / "again.pfx2as").read_text() == (FIXTURE / "cities.pfx2as").read_text()
 
 
 def test_no_address_of_the_fixture_is_anybodys() -> None:

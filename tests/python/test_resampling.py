@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from scipy import special
 
 from haltere.paths.claims import Evolution
 from haltere.paths.periods import Period, compare
-from haltere.paths.resampling import cells, draw, effective
+from haltere.paths.resampling import cells, draw, effective, interval
 from haltere.paths.tallies import Tallies, delay_bin
 from haltere.report.evolution import as_data, data_rows, effect_row, findings
 
@@ -145,6 +146,19 @@ def test_false_alarms_are_as_rare_as_promised(both: int, first: int, second: int
     """
     found = false_alarms(both, first, second, uneven, trials=60, seed=3)
     assert max(found.values()) <= 0.12, found
+
+
+@pytest.mark.parametrize("resamples", [199, 1999])
+def test_quantiles_of_resamples_leave_out_what_they_promise(resamples: int) -> None:
+    """Another resample lies outside with the probability of both tails, however few resamples there are."""
+    rng = np.random.default_rng(8)
+    outside = []
+    for _ in range(3000):
+        found = interval(np.concatenate([[0.0], rng.normal(size=resamples)]), 19, 19.0)
+        assert found.low is not None and found.high is not None
+        outside.append(special.ndtr(found.low) + special.ndtr(-found.high))
+    promised = 2 * special.ndtr(-special.stdtrit(18, 0.975))
+    assert np.mean(outside) == pytest.approx(promised, rel=0.04)
 
 
 def test_delays_are_shown_in_the_unit_that_fits() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import ipaddress
 import json
 import sqlite3
+import struct
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -293,3 +296,45 @@ def test_every_level_compares(tmp_path: Path) -> None:
         found = measure(Lake(tmp_path / "a"), Lake(tmp_path / "b"), options, on_progress=lambda *_: None)
         assert found.evolution.first.level == name
         assert found.evolution.first.routes is not None and found.evolution.first.routes.height
+
+
+def rib(prefix: str, *origins: int) -> bytes:
+    """A RIB_IPV4_UNICAST or RIB_IPV6_UNICAST record (RFC 6396 section 4.3.2), in which each peer tells one origin."""
+    network = ipaddress.ip_network(prefix)
+    body = struct.pack(">IB", 1, network.prefixlen) + network.network_address.packed[: (network.prefixlen + 7) // 8]
+    body += struct.pack(">H", len(origins))
+    for origin in origins:
+        path = struct.pack(">BBII", 2, 2, 64999, origin)  # AS_SEQUENCE (RFC 4271 section 4.3) of four-byte numbers
+        attributes = b"\x40\x01\x01\x00" + b"\x40\x02" + bytes([len(path)]) + path
+        body += struct.pack(">HIH", 0, 0, len(attributes)) + attributes
+    return struct.pack(">IHHI", 1299000000, 13, 2 if network.version == 4 else 4, len(body)) + body
+
+
+_PEER = [0, 0, 0, 1, 0, 0, 0, 1, 2, 0, 0, 0, 9, 192, 0, 2, 1, 0, 0, 253, 231]
+PEERS = struct.pack(">IHHI", 1299000000, 13, 1, len(_PEER)) + bytes(_PEER)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress], ids=["plain", "gzip", "bzip2"])
+def test_a_routing_table_tells_origins(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    dump = PEERS + rib("10.0.0.0/8", 1) + rib("10.1.0.0/16", 2, 3, 3) + rib("2001:db8::/32", 400_000)
+    path = tmp_path / "rib.20110301.0000"
+    path.write_bytes(pack(dump))
+    label = read_pfx2as(path)
+    addresses = ("10.9.9.9", "10.1.255.1", "192.0.2.1", "2001:db8::9")
+    assert [label(packed(a)) for a in addresses] == ["AS1", "AS3_2", None, "AS400000"]
+    assert label.size == 3
+
+
+def test_a_damaged_routing_table_is_told_with_its_place(tmp_path: Path) -> None:
+    first = PEERS + rib("10.0.0.0/8", 1)
+    whole = first + rib("10.1.0.0/16", 2)
+    path = tmp_path / "rib"
+    path.write_bytes(whole[:-5])
+    with pytest.raises(InputError, match=f"rib: is damaged at byte {len(first)}"):
+        read_pfx2as(path)
+    path.write_bytes(gzip.compress(whole)[:-12])
+    with pytest.raises(InputError, match="rib"):
+        read_pfx2as(path)
+    path.write_bytes(PEERS)
+    with pytest.raises(InputError, match="no prefix"):
+        read_pfx2as(path)

@@ -78,6 +78,13 @@ def places(net: Internet) -> dict[str, str]:
     return found
 
 
+def write_systems(found: dict[str, str], file: Path) -> None:
+    """Write places as CAIDA's prefix-to-AS data: an AS a city, of numbers for documentation (RFC 5398)."""
+    numbers = dict(zip(CITIES, [*range(64496, 64512), *range(65536, 65552)], strict=False))
+    rows = (f"{network.replace('/', chr(9))}\t{numbers[code]}\n" for network, code in sorted(found.items()))
+    file.write_text("".join(rows))
+
+
 def write_database(found: dict[str, str], file: Path) -> None:
     """Write places as a MaxMind database of cities (layout of GeoLite2-City)."""
     from mmdb_writer import MMDBWriter

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from internet import others, said
-from internet.cities import CITIES, places, write_database
+from internet.cities import CITIES, places, write_database, write_systems
 from internet.machine import measure
 from internet.periods import PERIODS, Period, plans
 from internet.plan import Internet, Prefix
@@ -101,6 +101,7 @@ def main(folder: Path = FIXTURE) -> None:
             counted[f"{name}/{file}"] = said.counts(warts)
         located |= places(nets[name])
     write_database(located, folder / "cities.mmdb")
+    write_systems(located, folder / "cities.pfx2as")
     _write(folder / "counts.json", counted)
     _write(folder / "cities.json", {"cities": [asdict(city) for city in CITIES.values()], "places": located})
 

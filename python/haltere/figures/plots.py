@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 
 Point = tuple[float, float]
 
@@ -78,8 +79,17 @@ class Box:
 
 
 @dataclass(frozen=True)
+class Ring:
+    """A point that somebody else published, drawn as a hollow diamond; and the text it shows when pointed at."""
+
+    point: Point
+    colour: str
+    says: str
+
+
+@dataclass(frozen=True)
 class Plot:
-    """A figure on two axes: boxes, and lines on top of them."""
+    """A figure on two axes: boxes, lines on top of them, and what was published by others."""
 
     name: str
     title: str
@@ -88,6 +98,7 @@ class Plot:
     y: Axis
     lines: Sequence[Line] = ()
     boxes: Sequence[Box] = ()
+    rings: Sequence[Ring] = ()
 
 
 @dataclass(frozen=True)
@@ -97,6 +108,10 @@ class Track:
     points: Sequence[Point]
     colour: str
     says: str
+
+    def lines(self) -> list[list[Point]]:
+        """Return it as lines of points, along great circles from place to place, cut at the map's edge."""
+        return [line for start, end in pairwise(self.points) for line in great_circle(start, end)]
 
 
 @dataclass(frozen=True)
@@ -110,18 +125,25 @@ class WorldMap:
     dots: Sequence[tuple[Point, str, str]]
 
     def window(self) -> tuple[float, float, float, float]:
-        """Return west, south, east, north of what is shown: all that is drawn, with some space, never less than 60°."""
-        points = [p for track in self.tracks for p in track.points] + [dot[0] for dot in self.dots]
+        """Return west, south, east, north of what is shown: all that is drawn, with some space, never less than 60°.
+
+        The space goes on beyond the map's edges (±180° and the poles), so that dots there are whole.
+        """
+        points = [p for line in self.lines() for p in line] + [dot[0] for dot in self.dots]
         if not points:
             return -180.0, -60.0, 180.0, 85.0
-        west, east = _room(min(p[0] for p in points), max(p[0] for p in points), 60.0, -180.0, 180.0)
-        south, north = _room(min(p[1] for p in points), max(p[1] for p in points), 40.0, -60.0, 85.0)
+        west, east = _room(min(p[0] for p in points), max(p[0] for p in points), 60.0, 188.0)
+        south, north = _room(min(p[1] for p in points), max(p[1] for p in points), 40.0, 94.0)
         return west, south, east, north
 
+    def lines(self) -> list[list[Point]]:
+        """Return the lines of all tracks as they are drawn, along great circles."""
+        return [line for track in self.tracks for line in track.lines()]
 
-def _room(low: float, high: float, least: float, floor: float, ceiling: float) -> tuple[float, float]:
+
+def _room(low: float, high: float, least: float, edge: float) -> tuple[float, float]:
     space = max(8.0, (least - (high - low)) / 2)
-    return max(floor, low - space), min(ceiling, high + space)
+    return max(-edge, low - space), min(edge, high + space)
 
 
 COLOURS = {"first": ("#0072B2", "#56B4E9"), "second": ("#D55E00", "#F0803C"), "ink": ("#1a1a1a", "#e8eaee")}
@@ -155,10 +177,21 @@ def great_circle(start: Point, end: Point, step_degrees: float = 3.0) -> list[li
         points.append((math.degrees(math.atan2(y, x)), math.degrees(math.asin(max(-1.0, min(1.0, z))))))
     lines: list[list[Point]] = [[points[0]]]
     for point in [*points[1:], end]:
-        if abs(point[0] - lines[-1][-1][0]) > 180:
-            lines.append([])
+        last = lines[-1][-1]
+        if abs(point[0] - last[0]) > 180:
+            edge = math.copysign(180.0, last[0])
+            latitude = _at_edge(last, point, edge)
+            lines[-1].append((edge, latitude))
+            lines.append([(-edge, latitude)])
         lines[-1].append(point)
     return [line for line in lines if len(line) > 1]
+
+
+def _at_edge(last: Point, following: Point, edge: float) -> float:
+    """The latitude at which a short line crosses the map's edge."""
+    beyond = following[0] + 2 * edge
+    share = 0.0 if beyond == last[0] else (edge - last[0]) / (beyond - last[0])
+    return last[1] + share * (following[1] - last[1])
 
 
 def _vector(place: Point) -> tuple[float, float, float]:

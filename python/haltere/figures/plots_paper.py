@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
@@ -10,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
 from haltere.figures import style
-from haltere.figures.plots import COLOURS, Axis, Plot, WorldMap, great_circle, land
+from haltere.figures.plots import COLOURS, Axis, Plot, WorldMap, land
 from haltere.figures.plots_screen import tick_text
 
 
@@ -44,6 +45,18 @@ def fill(axes: Axes, plot: Plot) -> None:
             linestyle="--" if line.colour == "second" else "-",
             label=line.label or "_",
         )
+    for ring in plot.rings:
+        colour = COLOURS[ring.colour][0]
+        axes.plot(*ring.point, marker="D", markersize=4, markerfacecolor="white", markeredgecolor=colour, linestyle="")
+    if plot.rings:
+        like: dict[str, Any] = {
+            "marker": "D",
+            "markersize": 4,
+            "markerfacecolor": "white",
+            "color": style.QUIET,
+            "linestyle": "",
+        }
+        axes.plot([], [], label="the paper's text", **like)
     if any(line.label for line in plot.lines):
         axes.legend(loc="lower right" if plot.y.high == 1 and not plot.boxes else "upper right")
 
@@ -71,12 +84,8 @@ def draw_map(world: WorldMap, stem: Path) -> list[Path]:
         axes = canvas.add_axes((0.0, 0.0, 1.0, 1.0))
         axes.add_collection(PolyCollection(land(), facecolors="#e6e6e3", edgecolors="#c8c8c4", linewidths=0.3))
         for track in world.tracks:
-            lines = [
-                line
-                for start, end in zip(track.points, track.points[1:], strict=False)
-                for line in great_circle(start, end)
-            ]
-            axes.add_collection(LineCollection(lines, colors=COLOURS[track.colour][0], linewidths=0.5, alpha=0.35))
+            colour = COLOURS[track.colour][0]
+            axes.add_collection(LineCollection(track.lines(), colors=colour, linewidths=0.5, alpha=0.35))
         for point, colour, _ in world.dots:
             axes.plot(*point, marker="o", markersize=3.5, color=COLOURS[colour][0], markeredgecolor="white")
         axes.set_xlim(west, east)

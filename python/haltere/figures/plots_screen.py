@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from haltere.figures.plots import Axis, Box, Line, Plot, Point, WorldMap, great_circle, land
+from haltere.figures.plots import Axis, Box, Line, Plot, Point, Ring, WorldMap, land
 from haltere.figures.text import fixed
 
 
@@ -65,6 +65,7 @@ def plot_svg(plot: Plot) -> str:
     for line in plot.lines:
         parts.append(_line(plot, line))
         parts += [_mark(plot, line, point, says) for point, says in line.marks]
+    parts += [_ring(plot, ring) for ring in plot.rings]
     return "".join([*parts, "</svg>"])
 
 
@@ -115,6 +116,14 @@ def _mark(plot: Plot, line: Line, point: Point, says: str) -> str:
     )
 
 
+def _ring(plot: Plot, ring: Ring) -> str:
+    x, y = _FRAME.x(plot.x, ring.point[0]), _FRAME.y(plot.y, ring.point[1])
+    return (
+        f'<g class="mark" style="--c:var(--c-{ring.colour})"><title>{escape(ring.says)}</title>'
+        f'<path class="ring" d="M{x:.1f} {y - 5:.1f}l5 5l-5 5l-5 -5z"/></g>'
+    )
+
+
 def map_svg(world: WorldMap) -> str:
     """The SVG element of a map."""
     west, south, east, north = world.window()
@@ -132,11 +141,7 @@ def map_svg(world: WorldMap) -> str:
     outline = "".join(path(ring) + "Z" for ring in land() if _shown(ring, (west, south, east, north)))
     parts.append(f'<path class="land" d="{outline}"/>')
     for track in world.tracks:
-        drawn = "".join(
-            path(line)
-            for start, end in zip(track.points, track.points[1:], strict=False)
-            for line in great_circle(start, end)
-        )
+        drawn = "".join(path(line) for line in track.lines())
         if drawn:
             parts.append(
                 f'<g class="mark" style="--c:var(--c-{track.colour})"><title>{escape(track.says)}</title>'

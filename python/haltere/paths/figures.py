@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from haltere.figures.plots import Axis, Box, Line, Plot, Point
+from haltere.figures.plots import Axis, Box, Line, Plot, Point, Ring
 from haltere.figures.text import fixed, significant
 from haltere.paths.claims import Evolution, delay_unit
 from haltere.paths.periods import Period
+from haltere.paths.published import STATED
 from haltere.paths.routes import CORRELATIONS, Correlation, estimate, largest_k, rows_of, spearman_of
 from haltere.report.comparison import MissingDataError
 
@@ -47,6 +48,24 @@ def figures(found: Evolution) -> tuple[list[Plot], list[Missing]]:
     return made, missing
 
 
+_YEARS = (2006, 2011)
+
+
+def rings(name: str, *, scale: float = 1.0, only: int | None = None) -> list[Ring]:
+    """Return what the paper's text states of a figure's curves.
+
+    Args:
+        name: of the figure.
+        scale: what values are multiplied by.
+        only: the period, 0 or 1, if the figure shows one.
+    """
+    return [
+        Ring((scale * x, share), COLOURS[period], f"the paper's {_YEARS[period]}: {says}")
+        for period, _, x, share, says in STATED.get(name, ())
+        if only is None or period == only
+    ]
+
+
 def _hops(found: Evolution) -> list[Plot]:
     lines = []
     for period, colour in zip(found.periods, COLOURS, strict=True):
@@ -54,8 +73,9 @@ def _hops(found: Evolution) -> list[Plot]:
         points = list(zip(*(part.tolist() for part in lengths.cdf()), strict=True))
         marks = [((x, y), f"{period.name}: {fixed(100 * y, 1)} % have at most {x:.0f} hops") for x, y in points]
         lines.append(Line(period.name, colour, [(points[0][0], 0.0), *points], steps=True, marks=marks))
-    longest = max(p.tallies.hops().quantile(0.999) for p in found.periods)
-    return [Plot("hops", "Length of traces", "(2.1)", Axis("hops", 0, longest + 1), _SHARE, lines)]
+    stated = rings("hops")
+    longest = max(*(p.tallies.hops().quantile(0.999) for p in found.periods), *(ring.point[0] for ring in stated))
+    return [Plot("hops", "Length of traces", "(2.1)", Axis("hops", 0, longest + 1), _SHARE, lines, rings=stated)]
 
 
 def _delay(found: Evolution) -> list[Plot]:
@@ -77,8 +97,10 @@ def _delay(found: Evolution) -> list[Plot]:
         ]
         lines.append(Line(period.name, colour, _thinned(points), marks=marks))
     ends = [scale * period.tallies.delays().quantile(q) for period in found.periods for q in (0.002, 0.998)]
+    stated = rings("delay", scale=scale)
+    ends += [ring.point[0] for ring in stated]
     axis = Axis(f"delay, {unit}", max(min(ends), scale), max(ends), log=True)
-    return [Plot("delay", "Delay of traces", "(2.4)", axis, _SHARE, lines)]
+    return [Plot("delay", "Delay of traces", "(2.4)", axis, _SHARE, lines, rings=stated)]
 
 
 def _thinned(points: Sequence[Point]) -> list[Point]:
@@ -124,8 +146,9 @@ def _all_paths(name: str, title: str, source: str, column: str, label: str) -> C
             _cdf_line(period, colour, each, "", period.name)
             for period, colour, each in zip(found.periods, COLOURS, values, strict=True)
         ]
-        axis = Axis(label, *_ends(values, zero=column != "hops"))
-        return [Plot(name, title, source, axis, Axis("share of paths", 0, 1), lines)]
+        stated = rings(name)
+        axis = Axis(label, *_ends([*values, _places(stated)], zero=column != "hops"))
+        return [Plot(name, title, source, axis, Axis("share of paths", 0, 1), lines, rings=stated)]
 
     return make
 
@@ -134,9 +157,10 @@ def _each_k(name: str, title: str, source: str, column: str, label: str) -> Call
     """A figure a period, with one curve a K: pale for the first, full for the last."""
 
     def make(found: Evolution) -> list[Plot]:
-        ends = _ends([_column(period, column) for period in found.periods], zero=column != "hops")
+        every = [_column(period, column) for period in found.periods]
+        ends = _ends([*every, _places(rings(name))], zero=column != "hops")
         plots = []
-        for period, colour in zip(found.periods, COLOURS, strict=True):
+        for number, (period, colour) in enumerate(zip(found.periods, COLOURS, strict=True)):
             last = largest_k(period)
             ks = range(2 if column == "difference" else 1, last + 1)
             lines = [
@@ -151,13 +175,19 @@ def _each_k(name: str, title: str, source: str, column: str, label: str) -> Call
                 for k in ks
             ]
             axes = Axis(label, *ends), Axis("share of paths", 0, 1)
-            plots.append(Plot(f"{name}-{colour}", f"{title}, {period.name}", source, *axes, lines))
+            stated = rings(name, only=number)
+            plots.append(Plot(f"{name}-{colour}", f"{title}, {period.name}", source, *axes, lines, rings=stated))
         return plots
 
     return make
 
 
-def _ends(values: Sequence[Floats], *, zero: bool) -> tuple[float, float]:
+def _places(stated: Sequence[Ring]) -> Floats:
+    return np.array([ring.point[0] for ring in stated])
+
+
+def _ends(every: Sequence[Floats], *, zero: bool) -> tuple[float, float]:
+    values = [one for one in every if one.size]
     low = 0.0 if zero else float(min(v.min() for v in values)) - 1
     high = float(max(np.quantile(v, 0.995) for v in values))
     return low, high if high > low else low + 1.0
@@ -209,7 +239,9 @@ def _scatter(name: str, correlation: Correlation, source: str) -> Callable[[Evol
         plots = []
         for period, colour, pair in zip(found.periods, COLOURS, pairs, strict=True):
             coefficient = estimate(spearman_of(period, correlation)).value
-            title = f"{correlation.name.capitalize()}, {period.name} (Spearman: {fixed(coefficient, 2)})"
+            stated = fixed(correlation.published[period is found.second], 2)
+            said = f"Spearman: {fixed(coefficient, 2)}; the paper: {stated}"
+            title = f"{correlation.name.capitalize()}, {period.name} ({said})"
             plots.append(Plot(f"{name}-{colour}", title, source, x, y, *_density(period, colour, pair, x, y)))
         return plots
 

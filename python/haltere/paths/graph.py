@@ -6,7 +6,7 @@ import ipaddress
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +59,37 @@ def _core() -> Any:
     return _core
 
 
+class Network(Protocol):
+    """A graph of numbered nodes as the core keeps it: numbers go in as arrays and come out as bytes.
+
+    `PartialView.network` makes one; `routes` is the same with tables.
+    """
+
+    def components(self) -> bytes:
+        """Return the component of each node (uint32), numbered by size from 0, the largest."""
+
+    def routes(
+        self,
+        sources: npt.NDArray[Any],
+        destinations: npt.NDArray[Any],
+        k: int,
+        coordinates: tuple[npt.NDArray[Any], ...] | None = None,
+        threads: int = 1,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> dict[str, bytes]:
+        """Return the columns of `haltere.paths.graph.routes` for these nodes (uint32).
+
+        Unknown delays are 2^64 - 1, other values that cannot be said NaN. `coordinates` are latitudes and longitudes of
+        all nodes in degrees (float64, NaN: not known). `on_progress` is called with the pairs that are done.
+        """
+
+    def nodes(self, source: int, destinations: npt.NDArray[Any], k: int, threads: int = 1) -> tuple[bytes, bytes]:
+        """Return the nodes of the paths that `routes` measures from one source, in its order.
+
+        Where each path ends (uint64), and the nodes of all paths, each from source to destination (uint32).
+        """
+
+
 @dataclass(frozen=True)
 class PartialView:
     """A graph of the addresses that traces show.
@@ -91,10 +122,11 @@ class PartialView:
         read = bytes.decode if self.labelled else text_of
         return pl.Series("name", [read(address) for address in self.nodes["address"]], dtype=pl.String)
 
-    def network(self, cost: Cost = "hops") -> Any:
-        """Return the graph as `haltere._core.PathNetwork`, whose paths are short in `cost`."""
+    def network(self, cost: Cost = "hops") -> Network:
+        """Return the graph itself, whose paths are short in `cost`."""
         columns = (_array(self.links[name].fill_null(_UNKNOWN), dtype) for name, dtype in list(_LINKS.items())[:4])
-        return _core().PathNetwork(self.nodes.height, *columns, cost == "delay")
+        network: Network = _core().PathNetwork(self.nodes.height, *columns, cost == "delay")
+        return network
 
 
 def text_of(address: bytes) -> str:
@@ -281,7 +313,7 @@ def _paths(ends: bytes, nodes: bytes) -> pl.Series:
 
 def _draw(
     view: PartialView,
-    network: Any,
+    network: Network,
     wanted: tuple[int | Sequence[int], int | Sequence[int]],
     of: tuple[int, int],
     among: Among,

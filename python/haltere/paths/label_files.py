@@ -7,10 +7,11 @@ import gzip
 import ipaddress
 import json
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 from haltere.errors import InputError, Place
 
@@ -18,7 +19,8 @@ Label = Callable[[bytes], str | None]
 """From an address of 4 or 16 bytes to its label; None if it is not known."""
 
 RIGHT = {
-    "pfx2as": "CAIDA's prefix-to-AS data: prefix, length and AS in columns, such as `192.0.2.0 24 64500`",
+    "pfx2as": "CAIDA's prefix-to-AS data: prefix, length and AS in columns, such as `192.0.2.0 24 64500`; or a dump of "
+    "a routing table (MRT), as RouteViews and RIPE RIS publish them",
     "nodes": "the .nodes file of CAIDA's ITDK, such as `node N1:  192.0.2.1 198.51.100.1`",
     "ixp": "prefixes and names of exchanges, such as `192.0.2.0/24 AMS-IX`, or PeeringDB's JSON of ixpfx or ixlan",
     "annotations": "bdrmapit's database (SQLite, table `annotation`), or the .nodes.as file of an ITDK, such as "
@@ -56,13 +58,19 @@ class Prefixes:
 
 
 def read_pfx2as(path: Path) -> Prefixes:
-    """Read CAIDA's prefix-to-AS data (Routeviews Prefix to AS mappings), packed by gzip or bzip2 or not.
+    """Read CAIDA's prefix-to-AS data (Routeviews Prefix to AS mappings) or a routing table's dump, packed or not.
+
+    A dump in MRT's form (RFC 6396: TABLE_DUMP, TABLE_DUMP_V2) is known by its first record. Its origins are the last
+    ASes of the paths, those that most peers tell first. Packed files are of gzip or bzip2.
 
     Several origins (`64500_64501`) and sets (`64500,64501`) stay one label, as it is not known which AS it is.
 
     Raises:
-        InputError: with file and line, if a line is none of the form.
+        InputError: with file and line, if a line is none of the form; with the byte, if a dump is damaged.
     """
+    found = _dump(path)
+    if found is not None:
+        return found
     found = Prefixes()
     for line, words in _rows(path, RIGHT["pfx2as"]):
         try:
@@ -77,6 +85,41 @@ def read_pfx2as(path: Path) -> Prefixes:
     if not found.size:
         raise InputError("holds no prefix", field=str(path), right=RIGHT["pfx2as"])
     return found
+
+
+def _dump(path: Path) -> Prefixes | None:
+    """The origins of a dump in MRT's form; None if the file is none."""
+    try:
+        with _unpacked(path) as file:
+            head = file.read(12)
+        # The type of the first record (RFC 6396 section 2): TABLE_DUMP or TABLE_DUMP_V2. No text has such bytes.
+        if len(head) < 12 or int.from_bytes(head[4:6]) not in (12, 13):
+            return None
+        with _unpacked(path) as file:
+            rows = _core().prefix_origins(file)
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise InputError(str(error) or "ends too early", field=str(path), right=RIGHT["pfx2as"]) from None
+    found = Prefixes()
+    for prefix, origin in rows:
+        found.add(ipaddress.ip_network(prefix, strict=False), f"AS{origin}")
+    if not found.size:
+        raise InputError("holds no prefix with an origin", field=str(path), right=RIGHT["pfx2as"])
+    return found
+
+
+def _unpacked(path: Path) -> IO[bytes]:
+    """A file's plain bytes, by the first of those that are stored."""
+    with path.open("rb") as file:
+        head = file.read(3)
+    if head.startswith(b"\x1f\x8b"):
+        return cast("IO[bytes]", gzip.open(path))
+    return cast("IO[bytes]", bz2.open(path)) if head == b"BZh" else path.open("rb")
+
+
+def _core() -> Any:
+    from haltere import _core
+
+    return _core
 
 
 def read_exchanges(path: Path) -> Prefixes:
@@ -210,13 +253,9 @@ def text_in(path: Path, right: str) -> str:
         InputError: if it cannot be read, or is no text.
     """
     try:
-        raw = path.read_bytes()
-        if raw.startswith(b"\x1f\x8b"):
-            raw = gzip.decompress(raw)
-        elif raw.startswith(b"BZh"):
-            raw = bz2.decompress(raw)
-        return raw.decode()
-    except (OSError, EOFError, ValueError) as error:
+        with _unpacked(path) as file:
+            return file.read().decode()
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise InputError(f"cannot be read: {error}", field=str(path), right=right) from None
 
 

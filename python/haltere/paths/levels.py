@@ -30,7 +30,7 @@ class Level:
         name: `address`; `prefix`, the /24 or /48; `router`, by alias sets, and the address itself of one that is in
             none; `as`, by annotations of routers, or else by the longest prefix; `ixp`, ASes with the exchanges
             between them.
-        pfx2as: prefix-to-AS data.
+        pfx2as: prefix-to-AS data, or a dump of a routing table.
         annotations: what bdrmapit infers (`haltere.paths.label_files.read_annotations`).
         aliases: alias sets of an ITDK.
         exchanges: peering networks of exchanges. At the level `ixp` they are nodes; at others, addresses in them are

@@ -119,8 +119,10 @@ def interval(values: Floats, monitors: int, effective_monitors: float, *, scale:
     Of eight monitors or more, it lies between quantiles of the resamples. They lie further out than 2.5 % and 97.5 %:
     where Student's t of one degree of freedom less than there are effective monitors is, in place of the normal
     distribution (T. C. Hesterberg, "What teachers should know about the bootstrap", The American Statistician 69(4),
-    2015, section 3.2), as percentile intervals of few values are too short. Quantiles of few monitors cannot
-    hold 95 %: all n differ in the same direction with the probability 2 / 2^n. Their interval is Student's, with
+    2015, section 3.2), as percentile intervals of few values are too short. The quantile of a share p is the value at
+    the place p (R + 1) of the R ordered resamples, so that another resample lies below it with the probability p (A. C.
+    Davison, D. V. Hinkley, "Bootstrap Methods and their Application", 1997, section 5.2.1). Quantiles of few monitors
+    cannot hold 95 %: all n differ in the same direction with the probability 2 / 2^n. Their interval is Student's, with
     the resamples' standard deviation as the standard error.
 
     Args:
@@ -137,7 +139,7 @@ def interval(values: Floats, monitors: int, effective_monitors: float, *, scale:
     t = float(special.stdtrit(max(effective_monitors - 1, 1.0), (1 + CONFIDENCE) / 2))
     if monitors >= _QUANTILES:
         tail = float(special.ndtr(-t))
-        low, high = np.quantile(others, [tail, 1 - tail])
+        low, high = np.quantile(others, [tail, 1 - tail], method="weibull")
         method = "bootstrap over monitors"
     else:
         positive = scale == "ratio" and value > 0 and bool((others > 0).all())

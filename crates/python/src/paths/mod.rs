@@ -2,6 +2,7 @@
 
 mod files;
 mod graph;
+mod rib;
 mod store;
 mod watch;
 
@@ -10,5 +11,6 @@ use pyo3::prelude::*;
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     files::add(module)?;
     graph::add(module)?;
+    rib::add(module)?;
     store::add(module)
 }

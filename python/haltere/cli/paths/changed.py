@@ -57,7 +57,7 @@ def _share(row: dict[str, float | None]) -> str:
 
 
 def _percent(share: float | None) -> str:
-    return "–" if share is None else show.number(100 * share)
+    return "–" if share is None else f"{100 * share:.1f}"
 
 
 def _check_out(out: Path | None) -> None:

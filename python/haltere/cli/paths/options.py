@@ -32,7 +32,7 @@ LevelName = Annotated[
 ]
 Pfx2as = Annotated[
     Path | None,
-    typer.Option(help="CAIDA's prefix-to-AS data, packed or not.", show_default=False),
+    typer.Option(help="CAIDA's prefix-to-AS data, or a routing table's dump (MRT); packed or not.", show_default=False),
 ]
 Annotations = Annotated[
     Path | None,

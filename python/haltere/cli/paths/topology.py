@@ -13,7 +13,7 @@ from haltere.cli import show
 from haltere.errors import InputError
 from haltere.paths.graph import COLUMNS, Gaps
 from haltere.paths.lake import Lake, Selection
-from haltere.paths.levels import Level
+from haltere.paths.levels import Labels, Level
 from haltere.paths.topology import Topology, adjusted, changes, check_out, estimated, topology, write
 
 SHOWN = 20
@@ -38,8 +38,9 @@ def list_them(
     if against is not None and out is not None and out.suffix == ".graphml":
         right = "a .csv or .parquet file; without --against, the topology of one lake"
         raise InputError("changes are no graph", field="--out", given=str(out), right=right)
+    labels = wanted.level.labels()
     if against is None:
-        one = _of(Lake(lake), wanted)
+        one = _of(Lake(lake), wanted, labels)
         table = one.nodes if what == "nodes" else one.links
         found = table.sort("traces", descending=True, maintain_order=True)
         title = f"{lake.name}: {table.height:,} {what} in {one.traces:,} clean traces"
@@ -48,7 +49,7 @@ def list_them(
             write(out, table, one)
         return
     lakes = _lakes(lake, against, wanted)
-    one, other = (_of(each, wanted) for each in lakes)
+    one, other = (_of(each, wanted, labels) for each in lakes)
     found = changes(one, other, what)
     found = found.with_columns(adjusted(found["p"]))
     counts = dict(found.group_by("became").len().iter_rows())
@@ -87,9 +88,9 @@ def _lakes(first: Path, second: Path, wanted: Wanted) -> tuple[Lake, Lake]:
     return Lake(first, Selection(monitors=shared)), Lake(second, Selection(monitors=shared))
 
 
-def _of(lake: Lake, wanted: Wanted) -> Topology:
+def _of(lake: Lake, wanted: Wanted, labels: Labels) -> Topology:
     rows = lake.sample(wanted.traces, wanted.seed, columns=list(COLUMNS))
-    return topology(rows, labels=wanted.level.labels(), gaps=wanted.gaps)
+    return topology(rows, labels=labels, gaps=wanted.gaps)
 
 
 def _say(rows: pl.DataFrame, title: str) -> None:
