@@ -52,6 +52,7 @@ fn decode(reader: &mut dyn ReadTraces) -> (u64, usize, u64) {
                 traces += 1;
                 answers += trace.hops.len();
             }
+            Step::Multipath(_) => {}
             Step::Damaged(_) => damaged += 1,
             Step::End => return (traces, answers, damaged),
         }

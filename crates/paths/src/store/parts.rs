@@ -33,16 +33,40 @@ impl Default for Bounds {
     }
 }
 
+/// The tables of a lake; each has a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Table {
+    /// A row a trace.
+    Traces,
+    /// A row a link of a multipath measurement.
+    Multipath,
+}
+
+impl Table {
+    /// All of them.
+    pub const ALL: [Table; 2] = [Table::Traces, Table::Multipath];
+
+    /// The name of its folder.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Table::Traces => "traces",
+            Table::Multipath => "multipath",
+        }
+    }
+}
+
 /// A part that is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
+    /// What its rows are.
+    pub table: Table,
     /// The day of its traces; none if it is not known.
     pub day: Option<Day>,
     /// Its number among the file's parts.
     pub number: usize,
     /// Its path until it is published.
     pub file: PathBuf,
-    /// How many traces it has.
+    /// How many rows it has.
     pub rows: u64,
 }
 
@@ -168,7 +192,7 @@ impl Parts {
         writer.finish().map_err(|e| Refusal::parquet(&file, &e))?;
         // On the disk before the ledger says so.
         writer.inner().sync_data().map_err(|e| Refusal::system(&file, &e))?;
-        self.done.push(Part { day, number, file, rows: written });
+        self.done.push(Part { table: Table::Traces, day, number, file, rows: written });
         Ok(())
     }
 }
