@@ -5,6 +5,7 @@
 //! record with its place instead of giving up. Nothing here knows of transports or of the simulator.
 
 mod address;
+mod ahead;
 pub mod arts;
 pub mod calendar;
 mod class;

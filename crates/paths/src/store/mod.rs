@@ -23,6 +23,7 @@ mod parts;
 mod refusal;
 mod rows;
 mod schema;
+mod writing;
 
 pub use files::{Source, sources};
 pub use ingest::{Became, FileReport, Options, ingest};
