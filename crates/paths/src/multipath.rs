@@ -66,11 +66,14 @@ impl Multipath {
     }
 }
 
+/// The flows that took a link, and the least delay of its farther end.
+type Seen = (BTreeSet<u16>, Option<u32>);
+
 /// Gathers the links from the answers of a record: link after link of scamper's, which may be several hops long, and of each
 /// set after set of probes, one a TTL.
 #[derive(Default)]
 pub(crate) struct Gathered {
-    seen: BTreeMap<(u8, Address, Address), (BTreeSet<u16>, Option<u32>)>,
+    seen: BTreeMap<(u8, Address, Address), Seen>,
     /// Who answered to a flow in the set before; if none, all flows came through the node where the link begins.
     before: Option<BTreeMap<u16, BTreeSet<Address>>>,
     now: BTreeMap<u16, BTreeSet<Address>>,
@@ -110,7 +113,7 @@ impl Gathered {
 
     /// All links.
     pub fn links(self) -> Vec<FlowLink> {
-        let link = |((ttl, near, far), (flows, rtt_us)): (_, (BTreeSet<u16>, _))| FlowLink {
+        let link = |((ttl, near, far), (flows, rtt_us)): (_, Seen)| FlowLink {
             ttl,
             near,
             far,

@@ -14,7 +14,7 @@ use std::thread::{self, JoinHandle};
 /// What is to be done with the part of a number.
 enum Work {
     Begin(usize, PathBuf),
-    Group(usize, Rows),
+    Group(usize, Box<Rows>),
     End(usize),
 }
 
@@ -42,7 +42,7 @@ impl Writing {
 
     /// Adds a row group to a part.
     pub fn group(&mut self, number: usize, rows: Rows) -> Result<(), Refusal> {
-        self.ask(Work::Group(number, rows))
+        self.ask(Work::Group(number, Box::new(rows)))
     }
 
     /// Ends a part.
