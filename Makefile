@@ -39,7 +39,7 @@ WORKER_CARGO = cd crates/worker && CARGO_TARGET_DIR='$(CURDIR)/target/worker' \
 	BINDGEN_EXTRA_CLANG_ARGS="$${BINDGEN_EXTRA_CLANG_ARGS-$${LIBCLANG_PATH:+-I$$(cc -print-file-name=include)}}" cargo
 WORKER_TQUIC_CARGO = cd crates/worker && CARGO_TARGET_DIR='$(CURDIR)/target/worker-tquic' cargo
 
-.PHONY: docs gallery wheel fixture-paths help demo demo-paths test checks build kernel worker worker-tquic test-worker test-worker-tquic test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
+.PHONY: bench-paths docs gallery wheel fixture-paths help demo demo-paths test checks build kernel worker worker-tquic test-worker test-worker-tquic test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
 
 help:
 	@echo 'make demo   build in .venv, run $(STUDY) with $(DEMO_REPLICATIONS) replications, write the report'
@@ -53,6 +53,7 @@ help:
 	@echo 'make worker build the worker program of quic@quiche/… (cmake, a C++ compiler, libclang), and the package to use it'
 	@echo 'make worker-tquic  the same for quic@tquic/… and mpquic@tquic/… (cmake, a C++ compiler)'
 	@echo 'make test-worker, make test-worker-tquic  tests and lints of the worker programs and of what uses them'
+	@echo 'make bench-paths  measure how fast files of traceroutes and lakes are read (1 GB of disk, some minutes)'
 	@echo 'make clean  remove .venv, target, results/demo and results/demo-paths'
 
 demo: build
@@ -147,6 +148,10 @@ $(VENV)/core.stamp: $(CORE_SOURCES) $(VENV)/run.stamp | need-tools
 	@$(STEP) 'build the simulator' env VIRTUAL_ENV='$(CURDIR)/$(VENV)' PIP_QUIET=1 \
 		$(BIN)/maturin develop --release --locked --quiet $(CORE_FEATURES)
 	@touch $@
+
+# Minutes of work; the figures belong in benches/README.md.
+bench-paths: build
+	$(BIN)/python benches/paths.py
 
 # Real scamper traces two small Internets in virtual time: tests/data/paths/README.md.
 fixture-paths: $(VENV)/test.stamp kernel

@@ -13,6 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
             Step::Trace => {
                 let _ = (classify(&trace), Shown(&trace).to_string(), trace.rtt(), trace.time_us());
             }
+            Step::Multipath(_) => {}
             Step::Damaged(damage) => lost += damage.skipped,
             Step::End => break,
         }

@@ -1,4 +1,4 @@
-//! Traces a CPU-second that are read from files: `decode FILE…`, each read into memory before.
+//! Traces a CPU-second that are read from files: `decode FILE…`, each read into memory before. The CPU time is that of all threads.
 //! `decode generate warts|warts-old|arts|atlas COUNT FILE` writes a file of generated traces.
 
 use haltere_paths::generate::{Generator, Profile};
@@ -52,6 +52,7 @@ fn decode(reader: &mut dyn ReadTraces) -> (u64, usize, u64) {
                 traces += 1;
                 answers += trace.hops.len();
             }
+            Step::Multipath(_) => {}
             Step::Damaged(_) => damaged += 1,
             Step::End => return (traces, answers, damaged),
         }
@@ -69,14 +70,14 @@ fn main() -> Result<()> {
     for file in &arguments {
         let bytes = std::fs::read(file)?;
         let mb = bytes.len() as f64 / 1e6;
-        let start = cpu_time::ThreadTime::now();
+        let (start, clock) = (cpu_time::ProcessTime::now(), std::time::Instant::now());
         let mut opened = open_stream(Cursor::new(bytes))?;
         let (traces, answers, damaged) = decode(opened.reader.as_mut());
-        let s = start.elapsed().as_secs_f64();
+        let (s, clock_s) = (start.elapsed().as_secs_f64(), clock.elapsed().as_secs_f64());
         let (kind, pack) = (opened.format.name(), opened.compression.name());
         let (rate, speed) = (traces as f64 / s, mb / s);
         println!("{file} ({kind}, {pack}): {traces} traces, {answers} answers, {damaged} damaged");
-        println!("  {rate:.0} traces a CPU-second, {speed:.0} MB/s of the file");
+        println!("  {rate:.0} traces a CPU-second, {speed:.0} MB of the file; {s:.3} s of CPU, {clock_s:.3} s in all");
     }
     Ok(())
 }

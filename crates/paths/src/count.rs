@@ -238,6 +238,8 @@ pub fn count(reader: &mut dyn ReadTraces, found: &mut FileCounts, cancelled: &At
     while !cancelled.load(Ordering::Relaxed) {
         match reader.read_into(&mut trace) {
             Step::Trace => found.counts.add(&trace),
+            // Counted with the records of their kind.
+            Step::Multipath(_) => {}
             Step::Damaged(damage) => {
                 found.counts.damaged += 1;
                 found.counts.damaged_bytes += damage.skipped;

@@ -215,7 +215,7 @@ fn add(answer: &str, ttl: u8, trace: &mut Trace) -> Result<(), &'static str> {
     let (mut plain, mut mpls) = (0, false);
     for word in words {
         match (word.split_once('|'), plain) {
-            (Some(("Q", quoted)), _) if quoted == "-" => {}
+            (Some(("Q", "-")), _) => {}
             (Some(("Q", quoted)), _) => hop.quoted_ttl = number(quoted)?,
             (Some(("T", of)), _) => hop.reply_ttl = number(of)?,
             (Some(("M", entry)), _) => {

@@ -1,9 +1,9 @@
 //! Files that are a sequence of records, each with a magic number and its length at its beginning: reading one record
 //! after the other, and finding the next one after damage.
 
-use crate::Trace;
 use crate::reader::{Damage, ReadTraces, Step};
 use crate::window::Window;
+use crate::{Multipath, Trace};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -17,8 +17,18 @@ pub(crate) struct Meant {
     pub bytes: usize,
     /// What it is called.
     pub name: &'static str,
-    /// Whether it filled the trace.
-    pub is_trace: bool,
+    /// What came of it.
+    pub gave: Gave,
+}
+
+/// What came of a record.
+pub(crate) enum Gave {
+    /// Nothing that is handed over.
+    Nothing,
+    /// It filled the trace.
+    Trace,
+    /// A multipath measurement.
+    Multipath(Box<Multipath>),
 }
 
 /// A format of records.
@@ -93,7 +103,7 @@ impl<R: Read, F: Format> Records<R, F> {
         let well = self.followed_well(0, body);
         let record = &self.window.bytes()[..F::HEADER + body];
         match self.format.record(&record[..F::HEADER], &record[F::HEADER..], trace) {
-            Ok(meant) => self.meant(body, well, &meant),
+            Ok(meant) => self.meant(body, well, meant),
             // A wrong length may reach, by chance, to the end of a later record.
             Err(what) if well && !self.begins_inside(body) => {
                 let skipped = F::HEADER + body;
@@ -106,7 +116,7 @@ impl<R: Read, F: Format> Records<R, F> {
         }
     }
 
-    fn meant(&mut self, body: usize, well: bool, meant: &Meant) -> Option<Step> {
+    fn meant(&mut self, body: usize, well: bool, meant: Meant) -> Option<Step> {
         // A length that is too long swallows what follows; a record that was cut goes over into another.
         let rest = &self.window.bytes()[F::HEADER + meant.bytes..F::HEADER + body];
         let swallowed = meant.bytes > 0 && rest.starts_with(&F::MAGIC);
@@ -119,7 +129,11 @@ impl<R: Read, F: Format> Records<R, F> {
             None => self.counts.push((meant.name, 1)),
         }
         self.window.consume(F::HEADER + if swallowed { meant.bytes } else { body });
-        meant.is_trace.then_some(Step::Trace)
+        match meant.gave {
+            Gave::Nothing => None,
+            Gave::Trace => Some(Step::Trace),
+            Gave::Multipath(found) => Some(Step::Multipath(found)),
+        }
     }
 
     fn end(&mut self) -> Step {

@@ -5,6 +5,7 @@
 //! record with its place instead of giving up. Nothing here knows of transports or of the simulator.
 
 mod address;
+mod ahead;
 pub mod arts;
 pub mod calendar;
 mod class;
@@ -16,6 +17,7 @@ pub mod generate;
 pub mod graph;
 pub mod input;
 pub mod json;
+mod multipath;
 mod reader;
 pub mod show;
 pub mod store;
@@ -27,5 +29,6 @@ mod window;
 
 pub use address::Address;
 pub use class::{Class, MAX_HOPS, Marks, classify};
+pub use multipath::{FlowLink, Multipath};
 pub use reader::{Damage, ReadTraces, Step};
 pub use trace::{Extension, Hop, Label, Method, Stop, Trace};

@@ -1,6 +1,6 @@
 //! What all readers have in common.
 
-use crate::Trace;
+use crate::{Multipath, Trace};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -20,6 +20,8 @@ pub struct Damage {
 pub enum Step {
     /// The trace handed in was filled.
     Trace,
+    /// What a multipath measurement found; the trace handed in has no meaning.
+    Multipath(Box<Multipath>),
     /// A record was damaged and is lost; the next step goes on behind it.
     Damaged(Damage),
     /// The end of the file.

@@ -1,7 +1,7 @@
 //! Traces as text, for people.
 
 use crate::calendar::Utc;
-use crate::{Class, Hop, Trace, classify};
+use crate::{Class, Hop, Multipath, Trace, classify};
 use std::fmt::{self, Display, Write as _};
 
 /// A trace as text: a line with its ends and how it ended, then a line for each TTL.
@@ -36,6 +36,31 @@ impl Display for Shown<'_> {
                 before = Some(trace.hops[at].address);
             }
             f.write_char('\n')?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Multipath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("tracelb")?;
+        if !self.source.is_none() {
+            write!(f, " from {}", self.source)?;
+        }
+        write!(f, " to {}", self.destination)?;
+        if let Some(monitor) = &self.monitor {
+            write!(f, ", monitor {}", monitor.escape_default())?;
+        }
+        if self.start_us != 0 {
+            write!(f, ", {}", Utc(self.start_us))?;
+        }
+        writeln!(f, ", {}: {} links, {} probes", self.method, self.links.len(), self.probes)?;
+        for link in &self.links {
+            write!(f, "{:3}  {} -> {}  {} flows", link.ttl, link.near, link.far, link.flows)?;
+            match link.rtt_us {
+                Some(us) => writeln!(f, "  {}.{:03} ms", us / 1000, us % 1000)?,
+                None => f.write_char('\n')?,
+            }
         }
         Ok(())
     }

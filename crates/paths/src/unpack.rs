@@ -1,5 +1,6 @@
 //! Compressed files, recognised by their first bytes.
 
+use crate::ahead::Ahead;
 use flate2::bufread::MultiGzDecoder;
 use std::io::{self, BufReader, Read};
 
@@ -37,20 +38,23 @@ impl Compression {
         }
     }
 
-    /// The plain bytes of a stream; members joined with `cat` follow one another.
+    /// The plain bytes of a stream; members joined with `cat` follow one another. They are unpacked on a thread of their own, so that
+    /// another core can read what they say.
     ///
     /// # Errors
-    /// If there is no memory for a decompressor.
+    /// If there is no memory for a decompressor, or no thread.
     pub(crate) fn unpack(self, stream: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
         const AHEAD: usize = 128 * 1024;
         Ok(match self {
             Compression::None => Box::new(stream),
-            Compression::Gzip => Box::new(MultiGzDecoder::new(BufReader::with_capacity(AHEAD, stream))),
+            Compression::Gzip => Box::new(Ahead::new(MultiGzDecoder::new(BufReader::with_capacity(AHEAD, stream)))?),
             Compression::Bzip2 => {
-                Box::new(bzip2::bufread::MultiBzDecoder::new(BufReader::with_capacity(AHEAD, stream)))
+                Box::new(Ahead::new(bzip2::bufread::MultiBzDecoder::new(BufReader::with_capacity(AHEAD, stream)))?)
             }
             // Frame after frame, windows of at most 128 MiB: what `zstd -d` allows without further ado.
-            Compression::Zstd => Box::new(zstd::Decoder::with_buffer(BufReader::with_capacity(AHEAD, stream))?),
+            Compression::Zstd => {
+                Box::new(Ahead::new(zstd::Decoder::with_buffer(BufReader::with_capacity(AHEAD, stream))?)?)
+            }
         })
     }
 }

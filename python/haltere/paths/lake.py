@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from haltere.errors import InputError, as_written
@@ -55,7 +54,6 @@ UNKNOWN_DAY = "unknown"
 
 _WORD = 2**64 - 1
 _HALF = 2**32
-_BIN = 2**52  # of priorities, when how many are below what is counted
 
 
 @dataclass(frozen=True)
@@ -111,8 +109,8 @@ class Lake:
     def __init__(self, path: str | Path, selection: Selection | None = None) -> None:
         self.path = Path(path)
         self.selection = selection or Selection()
-        self._check()
-        self.parts: tuple[Part, ...] = tuple(part for part in _parts(self.path) if self._wants(part))
+        check(self.path)
+        self.parts: tuple[Part, ...] = parts(self.path, "traces", self.selection)
         for part in self.parts:
             if not is_whole(part.path):
                 raise damaged(part.path, "its end is missing")
@@ -187,11 +185,11 @@ class Lake:
         where = engine or Here()
         wanted = tuple(columns) if columns else tuple(SCHEMA)
         batch = [_Batch(tuple(files), self.selection, wanted) for files in self.batches()]
-        bins = pl.concat(where.map(partial(_bins, seeds=tuple(seeds)), batch))
+        clean = sum(where.map(_clean_rows, batch))
         found: dict[int, pl.DataFrame] = {}
         sought = dict.fromkeys(seeds, n)
         while sought:
-            limits = {seed: _limit(bins.filter(pl.col("seed") == str(seed)), count) for seed, count in sought.items()}
+            limits = {seed: _limit(clean, count) for seed, count in sought.items()}
             rows = pl.concat(where.map(partial(_drawn, limits=limits), batch))
             for seed, limit in limits.items():
                 sample = _least(rows, n, seed, limit)
@@ -199,44 +197,44 @@ class Lake:
                     found[seed] = sample.select(wanted)
                     del sought[seed]
                 else:
-                    sought[seed] *= 2  # copies of traces had been counted
+                    sought[seed] *= 2  # copies of traces had been counted, or by chance few keys are low
         return [found[seed] for seed in seeds]
 
-    def _check(self) -> None:
-        about = self.path / "lake.json"
-        if not about.is_file():
-            raise InputError(
-                "is no lake: it has no lake.json",
-                field=str(self.path),
-                right="a folder that `haltere paths ingest FILES --out LAKE` wrote",
-            )
-        try:
-            found: Any = json.loads(about.read_text(encoding="utf-8"))
-            form = int(found["format"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(
-                f"cannot be read: {error}", field=str(about), right="the lake.json that ingest wrote"
-            ) from None
-        if form > FORMAT:
-            raise InputError(
-                "is a lake of a newer haltere",
-                field=str(about),
-                given=f"format {form}",
-                right=f"format {FORMAT} or older, or a newer haltere",
-            )
 
-    def _wants(self, part: Part) -> bool:
-        chosen = self.selection
-        if chosen.sources is not None and part.source not in chosen.sources:
-            return False
-        if chosen.first_day is None and chosen.last_day is None:
-            return True
-        if part.day == UNKNOWN_DAY:
-            return False
-        day = date.fromisoformat(part.day)
-        return (chosen.first_day is None or day >= chosen.first_day) and (
-            chosen.last_day is None or day <= chosen.last_day
+def check(lake: Path) -> None:
+    """Raise an `InputError` if a folder holds no lake that this version reads."""
+    about = lake / "lake.json"
+    if not about.is_file():
+        raise InputError(
+            "is no lake: it has no lake.json",
+            field=str(lake),
+            right="a folder that `haltere paths ingest FILES --out LAKE` wrote",
         )
+    try:
+        found: Any = json.loads(about.read_text(encoding="utf-8"))
+        form = int(found["format"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"cannot be read: {error}", field=str(about), right="the lake.json that ingest wrote"
+        ) from None
+    if form > FORMAT:
+        raise InputError(
+            "is a lake of a newer haltere",
+            field=str(about),
+            given=f"format {form}",
+            right=f"format {FORMAT} or older, or a newer haltere",
+        )
+
+
+def _wanted(part: Part, chosen: Selection) -> bool:
+    if chosen.sources is not None and part.source not in chosen.sources:
+        return False
+    if chosen.first_day is None and chosen.last_day is None:
+        return True
+    if part.day == UNKNOWN_DAY:
+        return False
+    day = date.fromisoformat(part.day)
+    return (chosen.first_day is None or day >= chosen.first_day) and (chosen.last_day is None or day <= chosen.last_day)
 
 
 def is_whole(part: Path) -> bool:
@@ -326,26 +324,20 @@ class _Batch:
         return scan(self.files, self.selection).filter(pl.col("class") == "clean")
 
 
-def _bins(batch: _Batch, seeds: Sequence[int]) -> pl.DataFrame:
-    """How many clean rows have priorities in each of 4096 bins, for each seed."""
-    counts = [
-        batch.clean()
-        .select(pl.lit(str(seed)).alias("seed"), (priority(seed) // _u64(_BIN)).alias("bin"))
-        .group_by("seed", "bin")
-        .agg(pl.len().cast(pl.UInt64).alias("rows"))
-        for seed in seeds
-    ]
+def _clean_rows(batch: _Batch) -> int:
+    """How many clean rows there are, copies included."""
     with reading(batch.files):
-        return pl.concat(pl.collect_all(counts, engine="streaming"))
+        return int(batch.clean().select(pl.len()).collect(engine="streaming").item())
 
 
-def _limit(bins: pl.DataFrame, wanted: int) -> int:
-    """Return a priority up to which there are at least this many rows, or the greatest number if there are fewer."""
-    counted = bins.group_by("bin").agg(pl.col("rows").sum()).sort("bin")
-    total = counted["rows"].cum_sum().to_numpy()
-    if not total.size or wanted > total[-1]:
-        return _WORD
-    return int(counted["bin"][int(np.searchsorted(total, wanted))]) * _BIN + _BIN - 1
+def _limit(rows: int, wanted: int) -> int:
+    """Return a priority up to which at least `wanted` of so many rows lie, but for one case in a billion.
+
+    Priorities are uniform. The number of those up to a limit is binomial: six standard deviations above what is wanted
+    are enough (and some more where few are wanted).
+    """
+    ample = wanted + 6 * wanted**0.5 + 40
+    return _WORD if ample >= rows else int(ample / rows * _WORD)
 
 
 def _drawn(batch: _Batch, limits: Mapping[int, int]) -> pl.DataFrame:
@@ -366,10 +358,13 @@ def _least(rows: pl.DataFrame, n: int, seed: int, limit: int) -> pl.DataFrame:
     return placed.sort("_priority").unique("_priority", keep="first", maintain_order=True).head(n)
 
 
-def _parts(lake: Path) -> list[Part]:
-    """The Parquet files of a lake, in the order of source, day and name."""
+def parts(lake: Path, table: str, selection: Selection) -> tuple[Part, ...]:
+    """Return the Parquet files of a lake's table (`traces`, `multipath`) that may hold what is selected.
+
+    They are in the order of source, day and name.
+    """
     found = []
-    for path in sorted((lake / "traces").glob("source=*/day=*/*.parquet")):
+    for path in sorted((lake / table).glob("source=*/day=*/*.parquet")):
         source, day = path.parent.parent.name.removeprefix("source="), path.parent.name.removeprefix("day=")
         found.append(Part(path, source, day))
-    return found
+    return tuple(part for part in found if _wanted(part, selection))

@@ -9,7 +9,7 @@ mod write;
 pub use write::Writer;
 
 use crate::cursor::Cursor;
-use crate::framed::{Fault, Format, Meant, Records};
+use crate::framed::{Fault, Format, Gave, Meant, Records};
 use crate::reader::{ReadTraces, Step};
 use crate::{Address, Hop, Method, Stop, Trace};
 use std::collections::BTreeMap;
@@ -46,14 +46,14 @@ impl Format for Arts {
     fn record(&mut self, header: &[u8], body: &[u8], trace: &mut Trace) -> Result<Meant, Fault> {
         let kind = word(header, 2);
         if kind >> 4 != IP_PATH {
-            return Ok(Meant { bytes: 0, name: "other", is_trace: false });
+            return Ok(Meant { bytes: 0, name: "other", gave: Gave::Nothing });
         }
         trace.clear();
         let mut at = Cursor::new(body);
         let attributes = Cursor::new(at.slice(word(header, 12) as usize)?);
         trace.start_us = u64::from(creation(attributes)?) * 1_000_000;
         path(&mut at, trace, kind & 0xf, word(header, 6))?;
-        Ok(Meant { bytes: body.len() - at.left(), name: "ip-path", is_trace: true })
+        Ok(Meant { bytes: body.len() - at.left(), name: "ip-path", gave: Gave::Trace })
     }
 }
 

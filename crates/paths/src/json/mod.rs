@@ -5,14 +5,15 @@ mod atlas;
 pub(crate) mod mtr;
 mod pull;
 mod scamper;
+mod tracelb;
 mod word;
 mod write;
 
 pub use write::atlas;
 
-use crate::Trace;
 use crate::reader::{Damage, ReadTraces, Step};
 use crate::window::Window;
+use crate::{Multipath, Trace};
 use atlas::Kind;
 use pull::Pull;
 use serde::Deserialize;
@@ -57,6 +58,10 @@ struct Any<'a> {
     userid: Word<'a>,
     hops: Vec<scamper::Hop<'a>>,
     extra_hops: Vec<scamper::Hop<'a>>,
+    // scamper's tracelb.
+    confidence: Word<'a>,
+    probec: Word<'a>,
+    nodes: Vec<tracelb::Node<'a>>,
     // mtr.
     report: Option<mtr::Report<'a>>,
 }
@@ -65,6 +70,7 @@ struct Any<'a> {
 struct Was {
     name: &'static str,
     is_trace: bool,
+    multipath: Option<Box<Multipath>>,
     bytes: usize,
 }
 
@@ -92,11 +98,15 @@ fn object(bytes: &[u8], trace: &mut Trace, effort: &mut u64) -> Result<Was, Wron
     *effort += pull.position().min(bytes.len()) as u64;
     let kind = read?;
     let end = pull.position();
-    let is = |name, is_trace| Was { name, is_trace, bytes: end };
+    let is = |name, is_trace| Was { name, is_trace, multipath: None, bytes: end };
     let broken = |what: &str| Wrong::Broken(what.to_owned());
     match kind.map_err(broken)? {
         Kind::Traceroute => Ok(is("traceroute", true)),
         Kind::Typed(b"trace") => scamper::fill(&any(&bytes[..end])?, trace).map(|()| is("trace", true)).map_err(broken),
+        Kind::Typed(b"tracelb") => {
+            let found = tracelb::read(&any(&bytes[..end])?).map_err(broken)?;
+            Ok(Was { multipath: Some(Box::new(found)), ..is("tracelb", false) })
+        }
         Kind::Report => mtr::fill(&any(&bytes[..end])?, trace).map(|()| is("mtr", true)).map_err(broken),
         Kind::Typed(other) => Ok(is(name_of(other), false)),
         Kind::Untyped => Err(broken("an object without a type")),
@@ -170,7 +180,7 @@ impl<R: Read> Reader<R> {
                 Ok(was) => {
                     self.window.consume(was.bytes);
                     *self.counts.entry(was.name).or_default() += 1;
-                    return was.is_trace.then_some(Step::Trace);
+                    return was.multipath.map(Step::Multipath).or(was.is_trace.then_some(Step::Trace));
                 }
                 Err(Wrong::Unfinished) if !all && wanted < MAX_OBJECT => wanted = self.window.bytes().len() * 2,
                 Err(Wrong::Unfinished) if all => return Some(self.lost("the file ends in an object")),

@@ -13,7 +13,7 @@ pub(super) struct Instant {
 }
 
 impl Instant {
-    fn us(&self) -> u64 {
+    pub fn us(&self) -> u64 {
         self.sec.saturating_mul(1_000_000).saturating_add(self.usec)
     }
 }

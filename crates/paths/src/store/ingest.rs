@@ -3,7 +3,8 @@
 use super::files::Source;
 use super::lake::{FORMAT, Lake, make_folder, remove_if_empty, replace};
 use super::ledger::Entry;
-use super::parts::{Bounds, Part, Parts};
+use super::links::Links;
+use super::parts::{Bounds, Part, Parts, Table};
 use super::refusal::Refusal;
 use super::rows;
 use crate::count::{Progress, TOLD};
@@ -283,7 +284,7 @@ impl Run<'_> {
         (entry.kind, entry.compression) = (opened.format.name(), opened.compression.name());
         make_folder(staging)?;
         let format = opened.format;
-        let parts = self.read(opened, &mut entry, Parts::new(staging, self.bounds)?)?;
+        let parts = self.read(opened, &mut entry, Parts::new(staging, self.bounds)?, Links::new(staging))?;
         if stamp(file).map_err(told)? != before {
             return Err(Wrong::File("was written to while it was read; ingest it again when it is whole".to_owned()));
         }
@@ -294,9 +295,17 @@ impl Run<'_> {
         }
         for part in &parts {
             let day = part.day.map_or_else(|| "unknown".to_owned(), |day| day.to_string());
-            entry
-                .parts
-                .push(format!("traces/source={}/day={day}/{}-{}.parquet", entry.source, entry.digest, part.number));
+            entry.parts.push(format!(
+                "{}/source={}/day={day}/{}-{}.parquet",
+                part.table.folder(),
+                entry.source,
+                entry.digest,
+                part.number
+            ));
+            if part.table == Table::Multipath {
+                entry.links += part.rows;
+                continue;
+            }
             *entry.days.entry(day).or_default() += part.rows;
             entry.rows += part.rows;
         }
@@ -309,7 +318,7 @@ impl Run<'_> {
     }
 
     /// Reads all traces of a file.
-    fn read(&self, opened: Opened, entry: &mut Entry, mut parts: Parts) -> Result<Vec<Part>, Wrong> {
+    fn read(&self, opened: Opened, entry: &mut Entry, mut parts: Parts, mut links: Links) -> Result<Vec<Part>, Wrong> {
         let Opened { mut reader, .. } = opened;
         let (mut trace, mut scratch) = (Trace::default(), String::new());
         loop {
@@ -323,6 +332,10 @@ impl Run<'_> {
                     let monitor = rows::monitor(&trace, &mut scratch);
                     entry.count_monitor(monitor);
                     parts.push(&trace, &marks, monitor)?;
+                }
+                Step::Multipath(found) => {
+                    entry.multipaths += 1;
+                    links.push(&found)?;
                 }
                 Step::Damaged(damage) => {
                     entry.counts.damaged += 1;
@@ -338,8 +351,11 @@ impl Run<'_> {
         if let (Some(first), true) = (entry.damage.first(), entry.counts.records.is_empty()) {
             return Err(Wrong::File(format!("nothing in it can be read: at byte {}: {}", first.offset, first.what)));
         }
-        entry.other_records = entry.counts.records.values().sum::<u64>().saturating_sub(entry.counts.traces);
-        Ok(parts.finish()?)
+        let kept = entry.counts.traces + entry.multipaths;
+        entry.other_records = entry.counts.records.values().sum::<u64>().saturating_sub(kept);
+        let mut all = parts.finish()?;
+        all.extend(links.finish()?);
+        Ok(all)
     }
 
     /// Gives parts their names in the lake, and the file its entry.

@@ -1,5 +1,6 @@
 //! The folder of a lake.
 
+use super::parts::Table;
 use super::refusal::Refusal;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -136,9 +137,15 @@ impl Lake {
                 known.insert(path.file_stem().unwrap_or_default().to_string_lossy().into_owned());
             }
         }
-        let traces = self.root.join("traces");
-        make_folder(&traces)?;
-        for source in list(&traces)? {
+        make_folder(&self.root.join(Table::Traces.folder()))?;
+        for table in Table::ALL {
+            self.sweep_table(&self.root.join(table.folder()), &known)?;
+        }
+        Ok(())
+    }
+
+    fn sweep_table(&self, table: &Path, known: &BTreeSet<String>) -> Result<(), Refusal> {
+        for source in list(table)? {
             for day in list(&source)? {
                 for part in list(&day)? {
                     if part_of(&part).is_some_and(|digest| !known.contains(digest)) {

@@ -27,7 +27,11 @@ pub struct Entry {
     /// Its counts, as `haltere paths count` gives them.
     #[serde(flatten)]
     pub counts: Counts,
-    /// Records that were no traces and are not kept.
+    /// Multipath measurements.
+    pub multipaths: u64,
+    /// Links that they found: rows of the lake.
+    pub links: u64,
+    /// Records that were neither and are not kept.
     pub other_records: u64,
     /// The first damaged records.
     pub damage: Vec<Lost>,

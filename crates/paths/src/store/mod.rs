@@ -3,6 +3,7 @@
 //! ```text
 //! lake/lake.json                                          the format's version
 //! lake/traces/source=NAME/day=YYYY-MM-DD/DIGEST-N.parquet the traces; day=unknown where no time is said
+//! lake/multipath/source=NAME/day=YYYY-MM-DD/…            links that multipath measurements found, in files named so, too
 //! lake/ingested/DIGEST.json                               the ledger: one entry for each file that was read
 //! lake/unfinished/                                        files that are being written
 //! ```
@@ -11,15 +12,18 @@
 //! the same time and in any order, and the same files give the same bytes. Its entry is written last: Parquet files
 //! without an entry do not count, and are removed when the next ingest begins.
 
+mod columns;
 mod files;
 mod ingest;
 mod key;
 mod lake;
 mod ledger;
+mod links;
 mod parts;
 mod refusal;
 mod rows;
 mod schema;
+mod writing;
 
 pub use files::{Source, sources};
 pub use ingest::{Became, FileReport, Options, ingest};

@@ -4,14 +4,9 @@
 use super::key::Keys;
 use super::refusal::Refusal;
 use super::rows::{self, Rows};
-use super::schema;
+use super::writing::Writing;
 use crate::calendar::Day;
 use crate::{Marks, Trace};
-use parquet::errors::ParquetError;
-use parquet::file::properties::WriterPropertiesPtr;
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::TypePtr;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Limits of what is held in memory and in one part.
@@ -33,16 +28,40 @@ impl Default for Bounds {
     }
 }
 
+/// The tables of a lake; each has a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Table {
+    /// A row a trace.
+    Traces,
+    /// A row a link of a multipath measurement.
+    Multipath,
+}
+
+impl Table {
+    /// All of them.
+    pub const ALL: [Table; 2] = [Table::Traces, Table::Multipath];
+
+    /// The name of its folder.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Table::Traces => "traces",
+            Table::Multipath => "multipath",
+        }
+    }
+}
+
 /// A part that is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
+    /// What its rows are.
+    pub table: Table,
     /// The day of its traces; none if it is not known.
     pub day: Option<Day>,
     /// Its number among the file's parts.
     pub number: usize,
     /// Its path until it is published.
     pub file: PathBuf,
-    /// How many traces it has.
+    /// How many rows it has.
     pub rows: u64,
 }
 
@@ -52,7 +71,6 @@ struct Open {
     number: usize,
     rows: Rows,
     file: PathBuf,
-    writer: SerializedFileWriter<File>,
     groups: usize,
     written: u64,
 }
@@ -61,8 +79,7 @@ struct Open {
 pub(super) struct Parts {
     folder: PathBuf,
     bounds: Bounds,
-    schema: TypePtr,
-    properties: WriterPropertiesPtr,
+    writing: Writing,
     /// The one used last comes first.
     open: Vec<Open>,
     waiting_rows: usize,
@@ -75,12 +92,10 @@ pub(super) struct Parts {
 impl Parts {
     /// Parts in `folder`, which must be there.
     pub fn new(folder: &Path, bounds: Bounds) -> Result<Parts, Refusal> {
-        let told = |e: ParquetError| Refusal::parquet(folder, &e);
         Ok(Parts {
             folder: folder.to_owned(),
             bounds,
-            schema: schema::columns().map_err(told)?,
-            properties: schema::properties().map_err(told)?,
+            writing: Writing::new(folder)?,
             open: Vec::new(),
             waiting_rows: 0,
             waiting_answers: 0,
@@ -110,6 +125,7 @@ impl Parts {
         while !self.open.is_empty() {
             self.close(self.open.len() - 1)?;
         }
+        self.writing.finish()?;
         self.done.sort_by_key(|part| part.number);
         Ok(self.done)
     }
@@ -134,10 +150,8 @@ impl Parts {
         let number = self.made;
         self.made += 1;
         let file = self.folder.join(format!("{number}.parquet"));
-        let created = File::create(&file).map_err(|e| Refusal::system(&file, &e))?;
-        let writer = SerializedFileWriter::new(created, self.schema.clone(), self.properties.clone())
-            .map_err(|e| Refusal::parquet(&file, &e))?;
-        Ok(Open { day, number, rows: Rows::default(), file, writer, groups: 0, written: 0 })
+        self.writing.begin(number, &file)?;
+        Ok(Open { day, number, rows: Rows::default(), file, groups: 0, written: 0 })
     }
 
     /// Writes the rows of the day that has most of them.
@@ -159,16 +173,14 @@ impl Parts {
         self.waiting_answers -= rows.answers();
         open.written += rows.len() as u64;
         open.groups += 1;
-        rows.write(&mut open.writer).map_err(|e| Refusal::parquet(&open.file, &e))
+        self.writing.group(open.number, rows)
     }
 
     fn close(&mut self, at: usize) -> Result<(), Refusal> {
         self.write(at)?;
-        let Open { day, number, file, mut writer, written, .. } = self.open.remove(at);
-        writer.finish().map_err(|e| Refusal::parquet(&file, &e))?;
-        // On the disk before the ledger says so.
-        writer.inner().sync_data().map_err(|e| Refusal::system(&file, &e))?;
-        self.done.push(Part { day, number, file, rows: written });
+        let Open { day, number, file, written, .. } = self.open.remove(at);
+        self.writing.end(number)?;
+        self.done.push(Part { table: Table::Traces, day, number, file, rows: written });
         Ok(())
     }
 }
@@ -179,6 +191,7 @@ mod tests {
     use crate::classify;
     use crate::generate::{Generator, Profile};
     use parquet::file::reader::{FileReader, SerializedFileReader};
+    use std::fs::File;
 
     const BOUNDS: Bounds = Bounds { rows: 100, answers: 1_000, days: 3, groups: 2 };
 

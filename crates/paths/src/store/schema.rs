@@ -41,9 +41,32 @@ const COLUMNS: &str = "message trace {
     required group mpls_ttl (LIST) { repeated group list { required int32 element (INTEGER(8, false)); } }
 }";
 
-/// The schema of every file.
+/// One row for each link that a multipath measurement found.
+const LINKS: &str = "message link {
+    required int64 key (INTEGER(64, false));
+    required binary monitor (STRING);
+    optional binary src;
+    required binary dst;
+    optional int64 start (TIMESTAMP(MICROS, true));
+    required binary method (STRING);
+    optional int32 sport (INTEGER(16, false));
+    optional int32 dport (INTEGER(16, false));
+    optional int32 confidence (INTEGER(8, false));
+    required int32 ttl (INTEGER(8, false));
+    required binary near;
+    required binary far;
+    required int32 flows (INTEGER(32, false));
+    optional int32 rtt_us (INTEGER(32, false));
+}";
+
+/// The schema of every file of traces.
 pub(super) fn columns() -> Result<TypePtr> {
     parse_message_type(COLUMNS).map(Arc::new)
+}
+
+/// The schema of every file of multipath links.
+pub(super) fn links() -> Result<TypePtr> {
+    parse_message_type(LINKS).map(Arc::new)
 }
 
 /// How columns are stored. A dictionary pays where values repeat; nearly all addresses and delays differ.

@@ -31,7 +31,7 @@ impl<'a> Cursor<'a> {
 
     /// An address, or a reference to one that stood in this record before.
     #[inline]
-    fn address(&mut self, table: &mut Vec<Address>) -> Result<Address, Fault> {
+    pub(super) fn address(&mut self, table: &mut Vec<Address>) -> Result<Address, Fault> {
         let len = self.u8()?;
         if len == 0 {
             let number = self.u32()?;
@@ -61,6 +61,8 @@ macro_rules! fields {
         $(if $flags & (1 << ($number - 1)) != 0 { $read; })*
     };
 }
+
+pub(super) use fields;
 
 /// Reads a trace record's body; returns the length of the part that was understood.
 pub(super) fn trace(body: &[u8], trace: &mut Trace, state: &mut State) -> Result<usize, Fault> {

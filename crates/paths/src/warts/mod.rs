@@ -5,13 +5,14 @@
 //! may be joined with `cat`; the identifiers of lists, cycles and addresses begin again then.
 
 mod decode;
+mod multipath;
 mod state;
 mod write;
 
 pub use write::{Addresses, Writer};
 
 use crate::Trace;
-use crate::framed::{Fault, Format, Meant, Records};
+use crate::framed::{Fault, Format, Gave, Meant, Records};
 use crate::reader::{ReadTraces, Step};
 use state::State;
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ pub(crate) mod kind {
     pub const CYCLE_STOP: u16 = 4;
     pub const ADDRESS: u16 = 5;
     pub const TRACE: u16 = 6;
+    pub const TRACELB: u16 = 8;
 }
 
 /// Names of the types, in scamper's words.
@@ -72,8 +74,16 @@ impl Format for State {
     #[inline]
     fn record(&mut self, header: &[u8], body: &[u8], trace: &mut Trace) -> Result<Meant, Fault> {
         let kind = kind_of(header);
+        let mut gave = Gave::Nothing;
         let bytes = match kind {
-            kind::TRACE => decode::trace(body, trace, self),
+            kind::TRACE => {
+                gave = Gave::Trace;
+                decode::trace(body, trace, self)
+            }
+            kind::TRACELB => multipath::multipath(body, self).map(|(bytes, found)| {
+                gave = Gave::Multipath(Box::new(found));
+                bytes
+            }),
             kind::LIST => self.list(body),
             kind::CYCLE_START | kind::CYCLE_DEFINITION => self.cycle(body),
             kind::CYCLE_STOP => self.cycle_stop(body),
@@ -83,7 +93,7 @@ impl Format for State {
             _ => Ok(0),
         }?;
         let name = NAMES.get(usize::from(kind)).unwrap_or(&NAMES[0]);
-        Ok(Meant { bytes, name, is_trace: kind == kind::TRACE })
+        Ok(Meant { bytes, name, gave })
     }
 
     fn lost(&mut self) {

@@ -33,6 +33,7 @@ pub fn read_all(reader: &mut dyn ReadTraces) -> (Vec<Trace>, Vec<Damage>) {
     loop {
         match reader.read_into(&mut trace) {
             Step::Trace => traces.push(trace.clone()),
+            Step::Multipath(_) => {}
             Step::Damaged(one) => damage.push(one),
             Step::End => return (traces, damage),
         }

@@ -53,6 +53,7 @@ impl Texts {
         while text.len() < TEXT && self.left > 0 {
             let written = match self.opened.reader.read_into(&mut self.trace) {
                 Step::Trace => write!(text, "{}", Shown(&self.trace)),
+                Step::Multipath(found) => write!(text, "{found}"),
                 Step::Damaged(d) => {
                     writeln!(text, "damaged record at byte {}: {} ({} bytes lost)", d.offset, d.what, d.skipped)
                 }
