@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from conftest import Haltere
+from haltere import core
 from haltere.conditions import Conditions, PathConditions
 from haltere.errors import InputError
 from haltere.rig.programs import ProgramError, find
@@ -93,3 +94,24 @@ def test_only_the_model_moves_clients(haltere: Haltere) -> None:
     wrong = haltere("compare", "quic@quinn/cubic", *PATHS, *ONCE, "--migrate", "1s:1", "--fidelity", "stack")
     assert wrong.returncode == 2
     assert "--migrate" in wrong.stderr and "run the model" in " ".join(wrong.stderr.split())
+
+
+# The measured hosts had Linux's initial receive buffers, 128 KiB, and a kernel without wireless networks.
+MEASURED = "mptcp/cubic+header-room=256B+receive-window=65536B"
+
+
+def test_measured_transfers_over_two_paths_take_as_long_as_in_the_kernel() -> None:
+    measured = json.loads((Path(__file__).parents[1] / "data" / "kernel.json").read_text())["mptcp"]
+    cases = [case for case in measured if case["mode"] in ("mptcp12", "mptcp21")]
+    assert len(cases) == 8
+    for case in cases:
+        paths = []
+        for path in (case["path1"], case["path2"]):
+            window = path["bw_mbps"] * 1e6 * path["rtt_ms"] / 1e3 / 8 / 1500
+            down = {"delay": f"{path['rtt_ms']}ms", "queue": f"{max(50, int(window))}p"}
+            paths.append({"rate": f"{path['bw_mbps']}Mbit/s", "down": down, "up": {"delay": "0ms", "queue": "1000p"}})
+        first = int(case["mode"] == "mptcp21")
+        flow = {"contender": MEASURED, "size": f"{case['size_bytes']}B", "app": "raw", "first_path": first}
+        scenario = {"topology": {"kind": "multipath", "paths": paths}, "flows": [flow]}
+        took = json.loads(core.run(json.dumps(scenario), 1, 0))["flows"][0]["completion_s"]
+        assert took == pytest.approx(case["median_s"], rel=0.1), (case["setting"], case["mode"], case["size_bytes"])
