@@ -238,5 +238,5 @@ def test_the_tutorial_can_be_walked(haltere: Haltere, tmp_path: Path, monkeypatc
                 there.chdir(tmp_path)
                 exec(compile(block[2], "tutorial.md", "exec"), {})
     results = tmp_path / "results" / "loss-and-size"
-    assert sorted(file.stem for file in results.glob("figures/*.pdf")) == ["time-ratio", "times-500kb"]
+    assert sorted(file.stem for file in results.glob("figures/*.pdf")) == ["time-by-loss", "time-ratio", "times-500kb"]
     assert "QUIC is faster than TCP" in (results / "verdicts.md").read_text()
