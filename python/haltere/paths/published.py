@@ -115,7 +115,7 @@ def reconstruct(published: Published, paths: int = DEFAULT_PATHS, seed: int = DE
     """Return a summary whose paths have the published numbers.
 
     Both quantities are stratified: the n-th of N paths has the quantile at (n + 1/2) ÷ N. Which delay meets which
-    length is drawn from a Gaussian copula whose correlation gives Spearman's coefficient ρ: r = 2 sin(π ρ ÷ 6)
+    length is drawn from a Gaussian copula whose correlation r gives Spearman's coefficient r_S: r = 2 sin(π r_S ÷ 6)
     (K. Pearson, "On further methods of determining correlation", 1907).
     """
     middles = [(n + 0.5) / paths for n in range(paths)]
