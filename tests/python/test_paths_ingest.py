@@ -13,7 +13,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import lakes
 from conftest import COMMAND, Haltere
 from haltere import paths
 from haltere.errors import InputError
@@ -47,7 +46,18 @@ def test_polars_reads_every_column_as_it_is_meant(files: Path, tmp_path: Path) -
     rows = pl.scan_parquet(tmp_path / "lake" / "traces", hive_schema={"source": pl.String, "day": pl.String})
     read = rows.collect()
     assert dict(read.drop("source", "day").schema) == SCHEMA
-    assert read.columns[: len(lakes.SCHEMA)] == list(lakes.SCHEMA)
+    assert read.drop("source", "day").columns == list(SCHEMA)
+    # What generated files say: a time exceeded of each router, and labels at the places of answers.
+    whole = read.filter(pl.col("class") == "clean", source="ark")
+    assert whole["dport"].is_not_null().all()
+    types = whole["hop_icmp_type"].to_list()
+    assert {kind for of in types for kind in of[:-1]} == {11}
+    assert {of[-1] for of in types} == {0}
+    assert all(
+        max(at, default=-1) < hops for at, hops in zip(read["mpls_hop"], read["hop_ttl"].list.len(), strict=True)
+    )
+    assert (read["mpls_label"].list.len() == read["mpls_hop"].list.len()).all()
+    assert read["mpls_label"].list.len().sum() > 0
     assert read.height == 4002
     assert read["key"].n_unique() == 4002
     one = rows.filter(pl.col("day") == "2011-03-02", pl.col("source") == "ark").collect()
@@ -76,6 +86,14 @@ def test_polars_reads_every_column_as_it_is_meant(files: Path, tmp_path: Path) -
             "hop_ttl": [1, 3],
             "hop_addr": [bytes([10, 0, 0, 1]), bytes([192, 0, 2, 9])],
             "hop_rtt_us": [512, 9000],
+            "sport": None,
+            "dport": None,
+            "hop_icmp_type": [None, None],
+            "hop_icmp_code": [None, None],
+            "hop_reply_ttl": [None, None],
+            "mpls_hop": [],
+            "mpls_label": [],
+            "mpls_ttl": [],
             "source": "text",
             "day": "unknown",
         }
