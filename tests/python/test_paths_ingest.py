@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import signal
 import subprocess
@@ -12,10 +13,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import lakes
 from conftest import COMMAND, Haltere
 from haltere import paths
 from haltere.errors import InputError
+from haltere.paths.lake import SCHEMA
 
 TEXT = """traceroute to 192.0.2.9 (192.0.2.9), 30 hops max, 60 byte packets
  1  10.0.0.1  0.512 ms
@@ -44,8 +45,19 @@ def test_polars_reads_every_column_as_it_is_meant(files: Path, tmp_path: Path) -
     assert [file["became"] for file in done] == ["ingested"] * 5
     rows = pl.scan_parquet(tmp_path / "lake" / "traces", hive_schema={"source": pl.String, "day": pl.String})
     read = rows.collect()
-    assert dict(read.drop("source", "day").schema) == lakes.SCHEMA
-    assert read.columns[: len(lakes.SCHEMA)] == list(lakes.SCHEMA)
+    assert dict(read.drop("source", "day").schema) == SCHEMA
+    assert read.drop("source", "day").columns == list(SCHEMA)
+    # What generated files say: a time exceeded of each router, and labels at the places of answers.
+    whole = read.filter(pl.col("class") == "clean", source="ark")
+    assert whole["dport"].is_not_null().all()
+    types = whole["hop_icmp_type"].to_list()
+    assert {kind for of in types for kind in of[:-1]} == {11}
+    assert {of[-1] for of in types} == {0}
+    assert all(
+        max(at, default=-1) < hops for at, hops in zip(read["mpls_hop"], read["hop_ttl"].list.len(), strict=True)
+    )
+    assert (read["mpls_label"].list.len() == read["mpls_hop"].list.len()).all()
+    assert read["mpls_label"].list.len().sum() > 0
     assert read.height == 4002
     assert read["key"].n_unique() == 4002
     one = rows.filter(pl.col("day") == "2011-03-02", pl.col("source") == "ark").collect()
@@ -74,6 +86,14 @@ def test_polars_reads_every_column_as_it_is_meant(files: Path, tmp_path: Path) -
             "hop_ttl": [1, 3],
             "hop_addr": [bytes([10, 0, 0, 1]), bytes([192, 0, 2, 9])],
             "hop_rtt_us": [512, 9000],
+            "sport": None,
+            "dport": None,
+            "hop_icmp_type": [None, None],
+            "hop_icmp_code": [None, None],
+            "hop_reply_ttl": [None, None],
+            "mpls_hop": [],
+            "mpls_label": [],
+            "mpls_ttl": [],
             "source": "text",
             "day": "unknown",
         }
@@ -201,3 +221,26 @@ def test_what_cannot_be_generated_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be written"):
         paths.generate(file / "below", traces=1)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_progress_of_several_inputs_is_told_in_bytes_of_all(tmp_path: Path) -> None:
+    made = paths.generate(tmp_path / "files", traces=400, monitors=2, threads=1)
+    pipe = tmp_path / "files" / "z"
+    os.mkfifo(pipe)
+    everything = sum(Path(file).stat().st_size for file in made)
+    told: list[tuple[int, int]] = []
+
+    def on_progress(done: int, of: int) -> None:
+        told.append((done, of))
+        if done == everything and (-1, of) not in told:
+            # Both files are read, and ingest waits for the third input.
+            descriptor = os.open(pipe, os.O_WRONLY)
+            os.write(descriptor, TEXT.encode())
+            os.close(descriptor)
+            told.append((-1, of))
+
+    found = paths.ingest([*made, str(pipe)], tmp_path / "lake", threads=1, on_progress=on_progress)
+    assert [file["became"] for file in found] == ["ingested"] * 3
+    before = [done for done, _ in told[: told.index((-1, everything))]]
+    assert before == sorted(before)
+    assert before[-1] == everything

@@ -69,6 +69,9 @@ def _print(files: list[dict[str, Any]], added: list[dict[str, Any]], lake: Path)
     said += [f"{known:,} {'was' if known == 1 else 'were'} there already"] if known else []
     said += [f"{became['unreadable']:,} could not be read"] if became["unreadable"] else []
     console.print(", ".join(said), soft_wrap=True)
+    if measured := sum(entry["multipaths"] for entry in added):
+        links = sum(entry["links"] for entry in added)
+        console.print(f"{measured:,} multipath measurements have {links:,} links")
     for file in files:
         for line in _troubles(file):
             show.err().print(escape(f"{file['file']}: {line}"), soft_wrap=True)
