@@ -6,7 +6,9 @@ mod common;
 use common::rounds::{Grain, Rounds};
 use haltere_net::rng::{Stream, Streams};
 use haltere_net::{PathId, Span, Time};
-use haltere_transport::cc::{Ack, Algorithm, Config, Congestion, CongestionController, Established, Phase, Trigger};
+use haltere_transport::cc::{
+    Ack, Algorithm, Config, Congestion, CongestionController, Established, Phase, RenoFriendly, Trigger,
+};
 use haltere_transport::path::{PathState, PathView};
 use haltere_transport::recovery::RateSample;
 use proptest::collection;
@@ -53,6 +55,7 @@ impl Net {
                 grain: MSS,
                 initial_window: 10 * MSS,
                 slow_start: None,
+                reno_friendly: RenoFriendly::default(),
                 paced: false,
                 tick: Span::ZERO,
                 phase: Span::ZERO,
@@ -305,6 +308,7 @@ proptest! {
                 grain,
                 initial_window: 2 * segments * MSS,
                 slow_start: None,
+                reno_friendly: RenoFriendly::default(),
                 paced: false,
                 tick: Span::ZERO,
                 phase: Span::ZERO,

@@ -17,6 +17,7 @@ pub fn config() -> Config {
         grain: MSS,
         initial_window: 10 * MSS,
         slow_start: None,
+        reno_friendly: super::RenoFriendly::default(),
         paced: true,
         tick: Span::ZERO,
         phase: Span::ZERO,

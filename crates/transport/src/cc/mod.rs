@@ -11,12 +11,14 @@ mod bench;
 mod coupled;
 mod hystart;
 mod observed;
+mod reno_friendly;
 mod windows;
 
 pub use crate::path::PathView;
 use crate::recovery::{RateSample, TxState};
 use haltere_net::rng::Stream;
 use haltere_net::{Rate, Span, Time};
+pub use reno_friendly::RenoFriendly;
 
 /// The facts about its path that a controller is created with.
 #[derive(Clone, Debug)]
@@ -31,6 +33,8 @@ pub struct Config {
     pub initial_window: u64,
     /// How slow start ends before the first loss; `None` leaves it to the algorithm.
     pub slow_start: Option<SlowStart>,
+    /// How CUBIC grows where Reno would have the larger window.
+    pub reno_friendly: RenoFriendly,
     /// Whether the transport paces window-based algorithms too, so that packets arrive spread over the RTT.
     pub paced: bool,
     /// The tick of the clock that algorithms time their epochs with, like the kernel's jiffy; zero for an exact clock.

@@ -179,6 +179,7 @@ mod tests {
             grain: 1000,
             initial_window: 10_000,
             slow_start,
+            reno_friendly: super::super::RenoFriendly::default(),
             paced,
             tick,
             phase,

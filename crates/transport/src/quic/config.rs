@@ -7,7 +7,7 @@ use super::received::AckPolicy;
 use super::sizes::{
     HandshakeSizes, MAX_PATH_ID as MAX_PATH_ID_PARAMETER, MIN_ACK_DELAY as MIN_ACK_DELAY_PARAMETER, Session,
 };
-use crate::cc::{Algorithm, SlowStart};
+use crate::cc::{Algorithm, RenoFriendly, SlowStart};
 use crate::endpoint::Role;
 use crate::scheduler::Scheduler;
 use haltere_net::Span;
@@ -64,6 +64,8 @@ pub struct Config {
     pub algorithm: Algorithm,
     /// Slow start's early exit; `None` leaves it to the algorithm.
     pub slow_start: Option<SlowStart>,
+    /// How CUBIC grows where Reno would have the larger window.
+    pub reno_friendly: RenoFriendly,
     /// Whether packets are ECN-capable and marks heeded (RFC 9000 section 13.4). Default false but for algorithms that need
     /// it.
     pub ecn: bool,
@@ -159,6 +161,7 @@ impl Config {
             role,
             algorithm,
             slow_start: None,
+            reno_friendly: RenoFriendly::default(),
             ecn: algorithm.needs_ecn(),
             l4s: algorithm.is_l4s(),
             stream,

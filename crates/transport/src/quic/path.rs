@@ -117,6 +117,7 @@ impl Path {
             grain: if config.whole_segments { mss } else { 1 },
             initial_window,
             slow_start: config.slow_start,
+            reno_friendly: config.reno_friendly,
             paced: config.pacing,
             // A user-space stack reads an exact clock.
             tick: Span::ZERO,

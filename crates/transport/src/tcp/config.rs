@@ -1,7 +1,7 @@
 //! Configuration of a TCP endpoint.
 
 use super::echo::EchoRule;
-use crate::cc::{Algorithm, SlowStart};
+use crate::cc::{Algorithm, RenoFriendly, SlowStart};
 use crate::endpoint::Role;
 use haltere_net::rng::Stream;
 use haltere_net::{PathId, Span};
@@ -67,6 +67,8 @@ pub struct Config {
     pub algorithm: Algorithm,
     /// How slow start ends before the first loss; `None` leaves it to the algorithm.
     pub slow_start: Option<SlowStart>,
+    /// How CUBIC grows where Reno would have the larger window.
+    pub reno_friendly: RenoFriendly,
     /// Initial window in segments (RFC 6928).
     pub initial_window: u32,
     /// The largest number of data bytes in a segment; `None` derives it from the MTU.
@@ -175,6 +177,7 @@ impl Config {
             mtu: 1500,
             algorithm,
             slow_start: None,
+            reno_friendly: RenoFriendly::default(),
             initial_window: 10,
             largest_segment: None,
             base_header: super::segment::BASE_HEADER,

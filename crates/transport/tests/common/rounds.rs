@@ -4,7 +4,8 @@
 use haltere_net::rng::Streams;
 use haltere_net::{Span, Time};
 use haltere_transport::cc::{
-    Ack, Algorithm, Config, Congestion, CongestionController, Established, Phase, Sent, SlowStart, Trigger,
+    Ack, Algorithm, Config, Congestion, CongestionController, Established, Phase, RenoFriendly, Sent, SlowStart,
+    Trigger,
 };
 use haltere_transport::recovery::RateSample;
 use std::collections::VecDeque;
@@ -63,6 +64,7 @@ impl Rounds {
             grain,
             initial_window: segments * mss,
             slow_start,
+            reno_friendly: RenoFriendly::default(),
             paced: false,
             tick,
             phase: Span::ZERO,

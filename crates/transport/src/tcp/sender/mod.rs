@@ -157,6 +157,7 @@ impl Sender {
             grain: if config.whole_segments { mss } else { 1 },
             initial_window: u64::from(config.initial_window) * mss,
             slow_start: config.slow_start.or(None::<SlowStart>),
+            reno_friendly: config.reno_friendly,
             paced: config.paced,
             tick: config.tick,
             phase: config.phase,
