@@ -97,6 +97,9 @@ def test_the_same_mechanisms_leave_nothing_to_explain():
         ("quic@model/newreno", "quic@noq/cubic", "stack"),
         ("quic@quinn/cubic", "quic@noq/newreno", "stack"),
         ("quic@quinn/cubic+haltere", "quic@quinn/bbr+haltere+nullcipher", "stack"),
+        ("quic@quinn/cubic", "quic@quinn/cubic+haltere+reno-friendly=rfc9438-hystart+nullcipher", "stack"),
+        ("quic@quinn/cubic+haltere+reno-friendly=rfc9438", "quic@quinn/cubic+haltere-hystart", "stack"),
+        ("quic@model/newreno", "quic@quinn/cubic", "stack"),
     ],
 )
 def test_every_mixture_can_be_run(a: str, b: str, fidelity: str):
@@ -293,3 +296,14 @@ def test_the_command_over_a_study(haltere: Haltere, small_study: Path, tmp_path:
     assert beside.returncode != 0 and "conditions of its own" in beside.stderr
     mixed = haltere(*arguments, "--experiment", "pairs")
     assert mixed.returncode != 0 and "flows of several contenders" in mixed.stderr
+
+
+def test_quinns_cubic_is_ours_with_its_rule_where_reno_would_have_the_larger_window():
+    """The answer of docs/explain.md: under loss the two part in that rule, and in hardly anything else."""
+    conditions = {"fidelity": "stack", "loss": "5%", "size": "1MB", "replications": 8}
+    same = haltere.explain("quic@quinn/cubic", "quic@quinn/cubic+haltere-hystart+reno-friendly=quinn", **conditions)
+    assert abs(same.whole.interval.value) < 0.05
+    other = haltere.explain("quic@quinn/cubic", "quic@model/cubic", **conditions)
+    assert other.ranked[0][0].name == "reno-friendly"
+    assert effect(other, "reno-friendly") > 0.2
+    assert other.ranked[0][1].real

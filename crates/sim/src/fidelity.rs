@@ -120,7 +120,7 @@ impl Contender {
                     self.congestion, self.congestion
                 ));
             }
-            Congestion::Ours(ours, self.slow_start())
+            Congestion::Ours(ours, self.slow_start(), self.reno_friendly())
         } else {
             Congestion::Own(stack.congestion(&self.congestion).map_err(|e| e.to_string())?)
         };
@@ -135,13 +135,13 @@ impl Contender {
             return Err(format!("{name} has no switch {wrong:?}: leave it out, or write quic@model/…"));
         }
         let ours = |mechanism: &str| match mechanism {
-            "hystart" => self.has(Switch::Haltere),
+            "hystart" | "reno-friendly" => self.has(Switch::Haltere),
             // `scheduler_of` has seen to it.
             "scheduler" => true,
             _ => false,
         };
         if let Some((wrong, _)) = self.mechanisms.iter().find(|(mechanism, _)| !ours(mechanism)) {
-            let remedy = if *wrong == "hystart" {
+            let remedy = if ["hystart", "reno-friendly"].contains(wrong) {
                 "its own congestion control cannot be switched: add +haltere for ours, or leave it out"
             } else {
                 "a production stack has mechanisms of its own: leave it out, or write quic@model/…"
@@ -180,6 +180,8 @@ impl Contender {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(feature = "stacks")]
+    use haltere_transport::cc::RenoFriendly;
 
     fn at(text: &str, fidelity: Fidelity) -> Result<Subject, String> {
         Contender::parse(text).and_then(|c| c.at(fidelity))
@@ -205,10 +207,13 @@ mod tests {
         };
         assert_eq!(stack("quic/cubic"), stack("quic@quinn/cubic"));
         assert_eq!(stack("quic@noq/newreno").0, Stack::Noq);
-        assert_eq!(stack("quic@noq/bbr+haltere").1, Congestion::Ours(Algorithm::Bbr, None));
+        assert_eq!(stack("quic@noq/bbr+haltere").1, Congestion::Ours(Algorithm::Bbr, None, RenoFriendly::default()));
         assert_eq!(stack("mpquic/cubic"), stack("quic@noq/cubic"));
         assert_eq!(stack("mpquic/cubic+priority"), stack("mpquic@noq/cubic"));
-        assert_eq!(stack("mpquic@noq/olia+haltere").1, Congestion::Ours(Algorithm::Olia, None));
+        assert_eq!(
+            stack("mpquic@noq/olia+haltere").1,
+            Congestion::Ours(Algorithm::Olia, None, RenoFriendly::default())
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use cpu_time::ThreadTime;
 use ends::{link, pair};
 use haltere_net::Span;
 use haltere_stacks::{Cipher, Congestion, Own, Stack};
-use haltere_transport::cc::Algorithm;
+use haltere_transport::cc::{Algorithm, RenoFriendly};
 
 #[expect(clippy::disallowed_methods, reason = "it measures the machine")]
 fn main() {
@@ -21,7 +21,7 @@ fn main() {
     let cipher = if word(1, "tls") == "null" { Cipher::Null } else { Cipher::Tls };
     let (megabytes, mbits) = (number(2, "20"), number(3, "50"));
     let congestion = match Algorithm::named(word(4, "")) {
-        Some(ours) => Congestion::Ours(ours, None),
+        Some(ours) => Congestion::Ours(ours, None, RenoFriendly::default()),
         None => Congestion::Own(Own::Cubic),
     };
     let wire = link(mbits, Span::from_millis(10), mbits * 2500);

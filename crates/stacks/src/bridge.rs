@@ -24,7 +24,8 @@ use crate::meter::Meter;
 use haltere_net::rng::Stream;
 use haltere_net::{PathId, Span, Time};
 use haltere_transport::cc::{
-    Ack, Algorithm, Ask, Config, Congestion, CongestionController, Established, Lost, Phase, Sent, SlowStart, Trigger,
+    Ack, Algorithm, Ask, Config, Congestion, CongestionController, Established, Lost, Phase, RenoFriendly, Sent,
+    SlowStart, Trigger,
 };
 use haltere_transport::path::{PathState, PathView};
 use haltere_transport::quic::sizes::IP_UDP;
@@ -51,6 +52,7 @@ pub fn lacks(algorithm: Algorithm) -> Option<&'static str> {
 pub(crate) struct Plan {
     pub algorithm: Algorithm,
     pub slow_start: Option<SlowStart>,
+    pub reno_friendly: RenoFriendly,
     pub stream: Stream,
     pub clock: Clock,
     pub meter: Meter,
@@ -150,8 +152,10 @@ impl Driver {
             mss: u64::from(mtu),
             wire: u64::from(mtu) + u64::from(IP_UDP),
             grain: 1,
+            connections: 1,
             initial_window: INITIAL_WINDOW,
             slow_start: plan.slow_start,
+            reno_friendly: plan.reno_friendly,
             paced: true,
             tick: Span::ZERO,
             phase: Span::ZERO,

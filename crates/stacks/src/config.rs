@@ -4,7 +4,7 @@
 use crate::addresses::AddressPair;
 use haltere_net::PathId;
 use haltere_transport::Role;
-use haltere_transport::cc::{Algorithm, SlowStart};
+use haltere_transport::cc::{Algorithm, RenoFriendly, SlowStart};
 use haltere_transport::quic::Session;
 use std::fmt;
 
@@ -161,8 +161,9 @@ impl Stack {
 pub enum Congestion {
     /// The stack's own.
     Own(Own),
-    /// One of ours, through the stack's controller trait, with slow start's exit if one is chosen.
-    Ours(Algorithm, Option<SlowStart>),
+    /// One of ours, through the stack's controller trait, with slow start's exit if one is chosen, and CUBIC's rule where
+    /// Reno would have the larger window.
+    Ours(Algorithm, Option<SlowStart>, RenoFriendly),
 }
 
 /// What seals packets.

@@ -9,7 +9,7 @@ use haltere_net::loss::LossModel;
 use haltere_net::rng::Streams;
 use haltere_net::{PathId, Span, Time};
 use haltere_stacks::{AddressPair, Cipher, Config, Congestion, Handles, Own, Stack};
-use haltere_transport::cc::Algorithm;
+use haltere_transport::cc::{Algorithm, RenoFriendly};
 use haltere_transport::path::PathError;
 use haltere_transport::{Endpoint, Role};
 
@@ -62,7 +62,8 @@ fn shares(pair: &Both) -> [u64; 2] {
 
 #[test]
 fn both_paths_carry_data_with_every_kind_of_congestion_control() {
-    let ours = [Algorithm::Cubic, Algorithm::Bbr3, Algorithm::Olia].map(|algorithm| Congestion::Ours(algorithm, None));
+    let ours = [Algorithm::Cubic, Algorithm::Bbr3, Algorithm::Olia]
+        .map(|algorithm| Congestion::Ours(algorithm, None, RenoFriendly::default()));
     for congestion in ours.into_iter().chain([OWN, Congestion::Own(Own::NewReno)]) {
         let mut pair = pair(congestion, Cipher::Null);
         finish(&mut pair);
@@ -76,7 +77,7 @@ fn both_paths_carry_data_with_every_kind_of_congestion_control() {
 #[test]
 fn coupled_algorithms_see_the_other_path() {
     let took = |algorithm| {
-        let congestion = Congestion::Ours(algorithm, None);
+        let congestion = Congestion::Ours(algorithm, None, RenoFriendly::default());
         let [client, server] =
             [Role::Client, Role::Server].map(|role| end(role, Stack::Noq, congestion, Cipher::Null, true, 1));
         let lossy = LinkConfig { loss: LossModel::Uniform { p: 0.01 }, ..link(100, millis(10), 1_000_000) };

@@ -12,7 +12,7 @@ const DELAY: Span = Span::from_millis(10);
 /// Whether an algorithm means to use the whole link at once, which those that yield to others or watch delays do not.
 fn is_greedy(control: Congestion) -> bool {
     use Algorithm::{Bbr, Cubic, NewReno};
-    matches!(control, Congestion::Own(_) | Congestion::Ours(Cubic | NewReno | Bbr, _))
+    matches!(control, Congestion::Own(_) | Congestion::Ours(Cubic | NewReno | Bbr, ..))
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn twenty_megabytes_use_the_link() {
             // 3.2 s of payload; headers take 4 % more.
             let most = match control {
                 // wVegas cuts its window by more than half whenever its queue has doubled, however short it is.
-                Congestion::Ours(Algorithm::WVegas, _) => 13.0,
+                Congestion::Ours(Algorithm::WVegas, ..) => 13.0,
                 _ if is_greedy(control) => 4.2,
                 _ => 10.0,
             };

@@ -6,7 +6,9 @@ mod common;
 use common::rounds::{Grain, Rounds};
 use haltere_net::rng::{Stream, Streams};
 use haltere_net::{PathId, Span, Time};
-use haltere_transport::cc::{Ack, Algorithm, Config, Congestion, CongestionController, Established, Phase, Trigger};
+use haltere_transport::cc::{
+    Ack, Algorithm, Config, Congestion, CongestionController, Established, Phase, RenoFriendly, Trigger,
+};
 use haltere_transport::path::{PathState, PathView};
 use haltere_transport::recovery::RateSample;
 use proptest::collection;
@@ -51,8 +53,10 @@ impl Net {
                 mss: MSS,
                 wire: MSS + 52,
                 grain: MSS,
+                connections: 1,
                 initial_window: 10 * MSS,
                 slow_start: None,
+                reno_friendly: RenoFriendly::default(),
                 paced: false,
                 tick: Span::ZERO,
                 phase: Span::ZERO,
@@ -303,8 +307,10 @@ proptest! {
                 mss: MSS,
                 wire: MSS + 52,
                 grain,
+                connections: 1,
                 initial_window: 2 * segments * MSS,
                 slow_start: None,
+                reno_friendly: RenoFriendly::default(),
                 paced: false,
                 tick: Span::ZERO,
                 phase: Span::ZERO,

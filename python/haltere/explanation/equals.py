@@ -79,6 +79,16 @@ STACKS: Mapping[str, tuple[Group, ...]] = {
 }
 """By stack, what our model of QUIC has in another form."""
 
+CONTROLS: Mapping[tuple[str, str], Mapping[str, str]] = {
+    ("quinn", "cubic"): {"reno-friendly": "quinn"},
+}
+"""By stack and congestion control, the switches at which ours does what the stack's does."""
+
+OURS = frozenset({"hystart", "reno-friendly"})
+"""Switches of our congestion control inside a stack."""
+UNWRITTEN: Mapping[str, str] = {"reno-friendly": "linux"}
+"""Their values that need not be written, as every congestion control has them."""
+
 UNLIKE = frozenset({"header"})
 """Switches that both transports have and that mean different things there."""
 

@@ -185,11 +185,14 @@ class Space:
             if part.only != "model":
                 wanted |= part.settings[part.name in has]
         ours = wanted.get("haltere") == "on"
-        if not ours:
-            wanted.pop("hystart", None)
+        wanted = {
+            name: value
+            for name, value in wanted.items()
+            if (ours if name in equals.OURS else value != "off") and value != equals.UNWRITTEN.get(name)
+        }
         own = f"@{home.implementation}" if home.implementation else ""
         return f"{home.transport}{own}/{control}" + "".join(
-            _written(name, value) for name, value in sorted(wanted.items()) if value != "off" or name == "hystart"
+            _written(name, value) for name, value in sorted(wanted.items())
         )
 
 
@@ -276,11 +279,16 @@ def _of_stacks(a: Point, b: Point) -> list[Part]:
         return _within_stack(a, b)
     found = []
     offers, mine = _takes_ours(a), a.values.get("haltere") == "on"
+    like: Mapping[str, str] = {}
     if offers and not mine:
-        found.append(Part(f"{_house(a)}'s congestion control", "its own", "ours", (OWN, OURS)))
+        like = equals.CONTROLS.get((_house(a), a.control), {})
+        found.append(Part(f"{_house(a)}'s congestion control", "its own", "ours", (OWN, {**OURS, **like})))
     needs = frozenset(part.name for part in found)
+    plain = {name: _rule(b, name) for name, value in like.items() if a.control != b.control or value != _rule(b, name)}
+    for name, then in plain.items():
+        found.append(Part(name, like[name], then, ({name: like[name]}, {name: then}), needs=needs))
     if a.control != b.control:
-        found.append(Part(CONTROL, a.control, b.control, needs=needs))
+        found.append(Part(CONTROL, a.control, b.control, needs=needs | set(plain)))
     before, after = (_exit(point) for point in (a, b))
     if offers and before != after:
         found.append(Part("hystart", before, after, ({"hystart": before}, {"hystart": after}), needs=needs))
@@ -294,7 +302,8 @@ def _of_stacks(a: Point, b: Point) -> list[Part]:
         ]
     elif _takes_ours(b) and b.values.get("haltere") != "on":
         name = f"{_house(b)}'s congestion control"
-        found.append(Part(name, "ours", "its own", (OURS, OWN), None, frozenset({IMPLEMENTATION})))
+        earlier = {part.name for part in found} & {IMPLEMENTATION, *equals.OURS}
+        found.append(Part(name, "ours", "its own", (OURS, OWN), None, frozenset(earlier)))
     return found
 
 
@@ -306,11 +315,22 @@ OURS: Mapping[str, str] = {"haltere": "on", "hystart": "off"}
 def _within_stack(a: Point, b: Point) -> list[Part]:
     """Return the parts between two contenders of the same production stack."""
     found = [Part(CONTROL, a.control, b.control)] if a.control != b.control else []
-    for name in sorted(a.values.keys() | b.values.keys()):
-        before, after = (point.values.get(name, "off") for point in (a, b))
-        if before != after:
-            found.append(Part(name, before, after, ({name: before}, {name: after})))
+    sides = [dict(point.values) for point in (a, b)]
+    if sides[0].get("haltere") != sides[1].get("haltere"):  # the switches of our control come with it
+        ours = [{name: side.pop(name) for name in ("haltere", *equals.OURS) if name in side} for side in sides]
+        before, after = ({"haltere": "off", **side} for side in ours)
+        found.append(Part("haltere", before["haltere"], after["haltere"], (before, after)))
+    for name in sorted(sides[0].keys() | sides[1].keys()):
+        unset = "off" if name not in equals.OURS else _default(a, name)
+        now, then = (side.get(name, unset) for side in sides)
+        if now != then:
+            found.append(Part(name, now, then, ({name: now}, {name: then})))
     return found
+
+
+def _default(point: Point, name: str) -> str:
+    """Return the value that a switch of our congestion control has where nothing is set."""
+    return Point.read(f"quic@model/{point.control}", "stack").values[name]
 
 
 def _house(point: Point) -> str:
@@ -327,10 +347,16 @@ def _takes_ours(point: Point) -> bool:
     return True
 
 
+def _rule(point: Point, name: str) -> str:
+    """Return the value of a switch of CUBIC's at the second contender, or the default where it has none."""
+    value = point.values.get(name)
+    return equals.UNWRITTEN[name] if value is None or name in point.fixed else value
+
+
 def _exit(point: Point) -> str:
     """Return how slow start ends. The stacks that take our congestion control have none of their own."""
     if point.model:
         return point.values["hystart"]
     if point.values.get("haltere") != "on":
         return "off"
-    return point.values.get("hystart") or Point.read(f"quic@model/{point.control}", "stack").values["hystart"]
+    return point.values.get("hystart") or _default(point, "hystart")

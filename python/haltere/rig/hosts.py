@@ -90,6 +90,7 @@ _SOCKETS = {"pacing": ("on", "off"), "delack": ("on", "off")}
 _OTHERS = {
     "hystart": ("linux", "off"),
     "rto": ("linux", "rfc6298"),
+    "reno-friendly": ("linux",),
     "scheduler": ("linux",),
     "reinjection": ("timer",),
     "opportunistic": ("off",),

@@ -9,7 +9,8 @@ const MOST: usize = 8;
 
 /// The mechanisms that a congestion control is told of. All others are the transport's, which a shadow shares with the
 /// flow.
-const OF_CONTROL: [&str; 5] = ["emulated-connections", "hystart", "initial-window", "pacing", "whole-segments"];
+const OF_CONTROL: [&str; 6] =
+    ["emulated-connections", "hystart", "initial-window", "pacing", "reno-friendly", "whole-segments"];
 
 /// The contenders in the shadow of each flow, as `shadows` names them: a congestion control with switches, or a contender,
 /// which then belongs to the flows of its transport.

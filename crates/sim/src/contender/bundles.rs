@@ -158,6 +158,11 @@ pub const BUNDLES: &[Bundle] = &[
         summary: "Google's QUIC (proto-quic of 2017), whose cubic stands for two connections",
         sets: &[
             part("emulated-connections", Value::Number(2), "kDefaultNumConnections"),
+            part(
+                "reno-friendly",
+                Value::Word("rfc9438"),
+                "cubic_bytes.cc: the window is the estimate if that is larger",
+            ),
             part("initial-window", Value::Number(32), "quic_constants.h, kInitialCongestionWindow"),
             part("datagram", Value::Number(1350), "quic_constants.h, kDefaultMaxPacketSize"),
             part("unpaced", Value::Number(10), "pacing_sender.cc, kInitialUnpacedBurst"),

@@ -21,8 +21,8 @@ pub use switch::{About, SETTINGS, Setting, Switch};
 
 use haltere_net::rng::Streams;
 use haltere_transport::Role;
-use haltere_transport::cc::{Algorithm, SlowStart};
-use haltere_transport::mechanisms::{MPQUIC, MPTCP, Mechanism, QUIC, TCP, Value};
+use haltere_transport::cc::{Algorithm, RenoFriendly, SlowStart};
+use haltere_transport::mechanisms::{MPQUIC, MPTCP, Mechanism, QUIC, TCP, Value, to_reno_friendly};
 use haltere_transport::quic::Session;
 use haltere_transport::{mptcp, quic, tcp};
 use parse::join;
@@ -149,6 +149,11 @@ impl Contender {
             Value::Word("rfc9406") => Some(SlowStart::HyStartPlusPlus),
             _ => Some(SlowStart::HyStart),
         }
+    }
+
+    /// The rule of CUBIC's Reno-friendly region that the contender sets, or the default.
+    pub fn reno_friendly(&self) -> RenoFriendly {
+        self.mechanism("reno-friendly").map_or_else(RenoFriendly::default, to_reno_friendly)
     }
 
     /// All its settings, by name, with their values as text. A switch that is off by default has the value `on`.

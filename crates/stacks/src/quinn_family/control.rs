@@ -18,9 +18,10 @@ use std::time::Instant;
 pub(super) fn factory(congestion: Congestion, stream: &Stream, clock: Clock, meter: &Meter) -> Factory {
     match congestion {
         Congestion::Own(which) => Arc::new(ObservedFactory { inner: own(which), meter: meter.clone() }),
-        Congestion::Ours(algorithm, slow_start) => {
+        Congestion::Ours(algorithm, slow_start, reno_friendly) => {
             let (stream, meter) = (stream.clone(), meter.clone());
-            Arc::new(OurFactory(Plan { algorithm, slow_start, stream, clock, meter, siblings: Siblings::default() }))
+            let siblings = Siblings::default();
+            Arc::new(OurFactory(Plan { algorithm, slow_start, reno_friendly, stream, clock, meter, siblings }))
         }
     }
 }

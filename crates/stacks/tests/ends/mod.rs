@@ -11,7 +11,7 @@ use haltere_net::queue::Limit;
 use haltere_net::rng::Streams;
 use haltere_net::{Rate, Span};
 use haltere_stacks::{Cipher, Config, Congestion, Handles, Own, Stack};
-use haltere_transport::cc::Algorithm;
+use haltere_transport::cc::{Algorithm, RenoFriendly};
 use haltere_transport::{Endpoint, Role};
 
 pub type Both = Pair<Dyn, Dyn>;
@@ -59,8 +59,10 @@ impl Endpoint for Dyn {
 pub const STACKS: [Stack; 2] = Stack::ALL;
 
 pub fn controls() -> Vec<Congestion> {
-    let ours =
-        Algorithm::ALL.iter().filter(|a| haltere_stacks::lacks(**a).is_none()).map(|a| Congestion::Ours(*a, None));
+    let ours = Algorithm::ALL
+        .iter()
+        .filter(|a| haltere_stacks::lacks(**a).is_none())
+        .map(|a| Congestion::Ours(*a, None, RenoFriendly::default()));
     [Congestion::Own(Own::Cubic), Congestion::Own(Own::NewReno)].into_iter().chain(ours).collect()
 }
 

@@ -18,6 +18,7 @@ pub fn config() -> Config {
         connections: 1,
         initial_window: 10 * MSS,
         slow_start: None,
+        reno_friendly: super::RenoFriendly::default(),
         paced: true,
         tick: Span::ZERO,
         phase: Span::ZERO,

@@ -4,8 +4,9 @@
 //! (section 4.3). Where windows are kept in whole segments, targets are too, as in Linux. This makes small windows
 //! behave as they do there.
 
+use super::reno_friendly::{Friendly, Growth};
 use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, SlowStart, Trigger, whole};
+use super::{Ack, Config, Congestion, CongestionController, Description, PathView, RenoFriendly, Sent, SlowStart, Trigger, whole};
 use haltere_net::{Span, Time};
 
 pub(super) const DESCRIPTION: Description = Description {
@@ -72,6 +73,7 @@ pub struct Cubic {
     /// Tick of the clock, ns, at least 1.
     tick: u64,
     phase: Span,
+    friendly: Friendly,
 }
 
 impl Cubic {
@@ -87,6 +89,7 @@ impl Cubic {
             reno_windows: reno_windows(n),
             tick: config.tick.as_nanos().max(1),
             phase: config.phase,
+            friendly: Friendly::new(config.reno_friendly, n),
         }
     }
 
@@ -152,7 +155,7 @@ impl Cubic {
             epoch.reno_credit -= step;
             epoch.reno += mss;
         }
-        if epoch.reno > window {
+        if self.friendly.rule == RenoFriendly::Linux && epoch.reno > window {
             epoch.segments = epoch.segments.min(window / (epoch.reno - window));
         }
         // Never grow by more than half per RTT.
@@ -160,6 +163,21 @@ impl Cubic {
         epoch.per_segment = epoch.segments * mss;
         self.epoch = Some(epoch);
         epoch.per_segment
+    }
+
+    /// Sets the window by another rule than Linux's; whether that was all there is to do on this ACK.
+    fn follow_reno(&mut self, ack: &Ack, delivered: u64) -> bool {
+        let (Some(epoch), true) = (self.epoch, self.friendly.rule != RenoFriendly::Linux) else { return false };
+        let cubic = self.target(&epoch, self.clock(ack.now));
+        let (window, mss) = (self.w.window, self.w.mss);
+        let growth = Growth { now: ack.now, delivered, window, mss, cubic, srtt: ack.srtt };
+        let found = match self.friendly.rule {
+            RenoFriendly::Linux => None,
+            RenoFriendly::Rfc9438 => self.friendly.window(&growth),
+            RenoFriendly::Quinn => Some(self.friendly.quinn_window(&growth)),
+        };
+        self.w.window = found.map_or(window, |to| whole(to, self.w.grain).max(window));
+        found.is_some()
     }
 }
 
@@ -183,7 +201,9 @@ impl CongestionController for Cubic {
         }
         if let Some(rest) = self.w.grow(ack, delivered) {
             let per = self.bytes_per_segment(ack.now, rest);
-            self.w.additive(rest, per);
+            if !self.follow_reno(ack, rest) {
+                self.w.additive(rest, per);
+            }
         }
     }
 
@@ -195,6 +215,7 @@ impl CongestionController for Cubic {
             let releasing = window < self.last_max;
             self.last_max =
                 if releasing { whole(window * (BETA_DEN + self.beta) / (2 * BETA_DEN), self.w.grain) } else { window };
+            self.friendly.on_loss(event.now, window, self.last_max);
         }
         self.w.reduce(event, window * self.beta / BETA_DEN);
         if event.trigger == Trigger::Timeout {
@@ -202,6 +223,7 @@ impl CongestionController for Cubic {
             self.last_max = 0;
             self.delay_min = None;
             self.epoch = None;
+            self.friendly.restart();
         }
     }
 

@@ -11,6 +11,7 @@ mod bench;
 mod coupled;
 mod hystart;
 mod observed;
+mod reno_friendly;
 mod shadow;
 mod windows;
 
@@ -18,6 +19,7 @@ pub use crate::path::PathView;
 use crate::recovery::{RateSample, TxState};
 use haltere_net::rng::Stream;
 use haltere_net::{Rate, Span, Time};
+pub use reno_friendly::RenoFriendly;
 pub use shadow::Shadowed;
 pub(crate) use shadow::with_shadows;
 
@@ -34,6 +36,8 @@ pub struct Config {
     pub initial_window: u64,
     /// How slow start ends before the first loss; `None` leaves it to the algorithm.
     pub slow_start: Option<SlowStart>,
+    /// How CUBIC grows where Reno would have the larger window.
+    pub reno_friendly: RenoFriendly,
     /// Whether the transport paces window-based algorithms too, so that packets arrive spread over the RTT.
     pub paced: bool,
     /// How many connections the window is to grow and shrink like; 1 for itself. Only [`Algorithm::Cubic`] heeds it.

@@ -180,6 +180,7 @@ mod tests {
             connections: 1,
             initial_window: 10_000,
             slow_start,
+            reno_friendly: super::super::RenoFriendly::default(),
             paced,
             tick,
             phase,

@@ -12,7 +12,7 @@ mod tcp;
 
 pub use multipath::{MPQUIC, MPTCP};
 pub use quic::QUIC;
-pub use tcp::TCP;
+pub use tcp::{TCP, to_reno_friendly};
 
 use crate::cc::{self, Algorithm};
 use haltere_net::rng::Streams;
@@ -262,6 +262,7 @@ pub fn unfit(algorithm: Algorithm, name: &str, value: Value, unpaced_too: bool) 
             connections: 1,
             initial_window: 10_000,
             slow_start: None,
+            reno_friendly: cc::RenoFriendly::default(),
             paced: false,
             tick: Span::ZERO,
             phase: Span::ZERO,
@@ -270,6 +271,7 @@ pub fn unfit(algorithm: Algorithm, name: &str, value: Value, unpaced_too: bool) 
     };
     match (name, value) {
         ("hystart", _) if !algorithm.describe().slow_start => Some("has its own startup"),
+        ("reno-friendly", _) if algorithm != Algorithm::Cubic => Some("has no Reno-friendly region"),
         ("ecn", Value::Off) if algorithm.needs_ecn() => Some("works by marks"),
         ("prr", _) if fresh().owns_recovery() => Some("sets its window during recovery itself"),
         ("pacing", Value::Off) if !unpaced_too && fresh().pacing_rate().is_some() => Some("works by a pacing rate"),

@@ -1,6 +1,6 @@
 //! QUIC's mechanisms.
 
-use super::tcp::{of_slow_start, to_slow_start};
+use super::tcp::{of_reno_friendly, of_slow_start, to_reno_friendly, to_slow_start};
 use super::{Kind, Mechanism, Value, off_at_zero};
 use crate::quic::{Config, HandshakeSizes};
 use haltere_net::Span;
@@ -28,6 +28,13 @@ pub const QUIC: &[Quic] = &[
     )
     .on(Value::Word("linux"))
     .off(),
+    Quic::new(
+        "reno-friendly",
+        Kind::OneOf(&["linux", "rfc9438", "quinn"]),
+        "cubic where Reno would have the larger window: follows it a round later (linux), has it (rfc9438), or runs ahead (quinn)",
+        "RFC 9438 section 4.3; tcp_cubic.c; quinn-proto cubic.rs",
+        (|c| of_reno_friendly(c.reno_friendly), |c, v| c.reno_friendly = to_reno_friendly(v)),
+    ),
     Quic::new(
         "initial-window",
         Kind::Segments(1, 10_000),

@@ -1,7 +1,7 @@
 //! TCP's mechanisms.
 
 use super::{Kind, Mechanism, Value, off_at_zero};
-use crate::cc::SlowStart;
+use crate::cc::{RenoFriendly, SlowStart};
 use crate::tcp::EchoRule;
 use crate::tcp::config::{Config, RtoRule};
 use haltere_net::Span;
@@ -26,6 +26,13 @@ pub const TCP: &[Tcp] = &[
     )
     .on(Value::Word("linux"))
     .off(),
+    Tcp::new(
+        "reno-friendly",
+        Kind::OneOf(&["linux", "rfc9438", "quinn"]),
+        "cubic where Reno would have the larger window: follows it a round later (linux), has it (rfc9438), or runs ahead (quinn)",
+        "RFC 9438 section 4.3; tcp_cubic.c; quinn-proto cubic.rs",
+        (|c| of_reno_friendly(c.reno_friendly), |c, v| c.reno_friendly = to_reno_friendly(v)),
+    ),
     Tcp::new(
         "initial-window",
         Kind::Segments(1, 10_000),
@@ -398,6 +405,24 @@ pub(super) fn of_slow_start(exit: Option<SlowStart>) -> Value {
         Some(SlowStart::Standard) => Value::Off,
         Some(SlowStart::HyStart) => Value::Word("linux"),
         Some(SlowStart::HyStartPlusPlus) => Value::Word("rfc9406"),
+    }
+}
+
+/// The value for a rule of the Reno-friendly region.
+pub(super) fn of_reno_friendly(rule: RenoFriendly) -> Value {
+    Value::Word(match rule {
+        RenoFriendly::Linux => "linux",
+        RenoFriendly::Rfc9438 => "rfc9438",
+        RenoFriendly::Quinn => "quinn",
+    })
+}
+
+/// The rule of the Reno-friendly region with that name.
+pub fn to_reno_friendly(value: Value) -> RenoFriendly {
+    match value {
+        Value::Word("rfc9438") => RenoFriendly::Rfc9438,
+        Value::Word("quinn") => RenoFriendly::Quinn,
+        _ => RenoFriendly::Linux,
     }
 }
 

@@ -7,7 +7,7 @@ use super::received::AckPolicy;
 use super::sizes::{
     HandshakeSizes, MAX_PATH_ID as MAX_PATH_ID_PARAMETER, MIN_ACK_DELAY as MIN_ACK_DELAY_PARAMETER, Session,
 };
-use crate::cc::{self, Algorithm, SlowStart};
+use crate::cc::{self, Algorithm, RenoFriendly, SlowStart};
 use crate::endpoint::Role;
 use crate::scheduler::Scheduler;
 use haltere_net::Span;
@@ -66,6 +66,8 @@ pub struct Config {
     pub slow_start: Option<SlowStart>,
     /// Configurations whose congestion controls receive the same events and are recorded, but never used ([`cc::Shadowed`]).
     pub shadows: Vec<Config>,
+    /// How CUBIC grows where Reno would have the larger window.
+    pub reno_friendly: RenoFriendly,
     /// Whether packets are ECN-capable and marks heeded (RFC 9000 section 13.4). Default false but for algorithms that need
     /// it.
     pub ecn: bool,
@@ -164,6 +166,7 @@ impl Config {
             algorithm,
             slow_start: None,
             shadows: Vec::new(),
+            reno_friendly: RenoFriendly::default(),
             ecn: algorithm.needs_ecn(),
             l4s: algorithm.is_l4s(),
             stream,
@@ -215,6 +218,7 @@ impl Config {
             // RFC 9002 section 7.2, for windows of other sizes in the same proportion.
             initial_window: (self.initial_window * mss).min((1472 * self.initial_window).max(2 * mss)),
             slow_start: self.slow_start,
+            reno_friendly: self.reno_friendly,
             paced: self.pacing,
             // A user-space stack reads an exact clock.
             tick: Span::ZERO,

@@ -1,7 +1,7 @@
 //! Configuration of a TCP endpoint.
 
 use super::echo::EchoRule;
-use crate::cc::{self, Algorithm, CongestionController, SlowStart};
+use crate::cc::{self, Algorithm, CongestionController, RenoFriendly, SlowStart};
 use crate::endpoint::Role;
 use haltere_net::rng::Stream;
 use haltere_net::{PathId, Span};
@@ -69,6 +69,8 @@ pub struct Config {
     pub slow_start: Option<SlowStart>,
     /// Configurations whose congestion controls receive the same events and are recorded, but never used ([`cc::Shadowed`]).
     pub shadows: Vec<Config>,
+    /// How CUBIC grows where Reno would have the larger window.
+    pub reno_friendly: RenoFriendly,
     /// Initial window in segments (RFC 6928).
     pub initial_window: u32,
     /// The largest number of data bytes in a segment; `None` derives it from the MTU.
@@ -180,6 +182,7 @@ impl Config {
             algorithm,
             slow_start: None,
             shadows: Vec::new(),
+            reno_friendly: RenoFriendly::default(),
             initial_window: 10,
             largest_segment: None,
             base_header: super::segment::BASE_HEADER,
@@ -250,6 +253,7 @@ impl Config {
             connections: self.emulated_connections,
             initial_window: u64::from(self.initial_window) * mss,
             slow_start: self.slow_start,
+            reno_friendly: self.reno_friendly,
             paced: self.paced,
             tick: self.tick,
             phase: self.phase,

@@ -4,7 +4,8 @@
 use haltere_net::rng::Streams;
 use haltere_net::{Span, Time};
 use haltere_transport::cc::{
-    Ack, Algorithm, Config, Congestion, CongestionController, Established, Phase, Sent, SlowStart, Trigger,
+    Ack, Algorithm, Config, Congestion, CongestionController, Established, Phase, RenoFriendly, Sent, SlowStart,
+    Trigger,
 };
 use haltere_transport::recovery::RateSample;
 use std::collections::VecDeque;
@@ -61,8 +62,10 @@ impl Rounds {
             mss,
             wire: mss + 52,
             grain,
+            connections: 1,
             initial_window: segments * mss,
             slow_start,
+            reno_friendly: RenoFriendly::default(),
             paced: false,
             tick,
             phase: Span::ZERO,
