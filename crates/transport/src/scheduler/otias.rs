@@ -5,10 +5,10 @@
 //! to wait for behind what is queued there. A packet may be queued on a path whose window is full. Whole RTTs are counted as
 //! in Ferlin's kernel module (`mptcp_otias.c`), rounded up.
 //!
-//! A path of QUIC queues nothing. There a packet waits at the connection for the path that is best for it, and those behind it
-//! wait too, so that a slower path is used only if half its RTT is less than one and a half of the fastest path's.
+//! A path of QUIC queues nothing, and a send buffer may be full. The packets that would be queued wait at the connection then, for
+//! the paths that are best for them, and another path sends what lies behind them: the first packet that would arrive sooner there.
 
-use super::choice::{candidates, this_one};
+use super::choice::{candidates, is_ready, this_one};
 use super::{Demand, Description, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::Time;
@@ -38,18 +38,40 @@ fn arrival(path: &PathView) -> u128 {
     rtt.saturating_mul(2 * rounds + 1)
 }
 
+/// How many bytes would arrive on `path` before the packet that would arrive at `time` on the path of number `other`.
+fn sooner(path: &PathView, time: u128, other: u8) -> u64 {
+    let Some(rtt) = path.srtt.map(|rtt| u128::from(rtt.as_nanos()).max(1)) else { return 0 };
+    // Of equal times the path with the lower number is first.
+    let latest = if path.id.0 < other { time } else { time.saturating_sub(1) };
+    let Some(rounds) = (latest / rtt).checked_sub(1).map(|halves| u64::try_from(halves / 2).unwrap_or(u64::MAX)) else {
+        return 0;
+    };
+    let sendable = path.window.saturating_sub(path.in_flight);
+    rounds.saturating_mul(path.window.max(path.mss)).saturating_add(sendable).saturating_sub(path.queued)
+}
+
 impl PathScheduler for Otias {
-    fn pick(&mut self, paths: &[PathView], _: &Demand, now: Time) -> Pick {
-        let first = candidates(paths).min_by_key(|path| (arrival(path), path.id.0));
-        first.map_or(Pick::WaitUntil(Time::NEVER), |path| this_one(path, now))
+    fn pick(&mut self, paths: &[PathView], demand: &Demand, now: Time) -> Pick {
+        let rank = |path: &&PathView| (arrival(path), path.id.0);
+        let Some(first) = candidates(paths).min_by_key(rank) else { return Pick::WaitUntil(Time::NEVER) };
+        let pick = this_one(first, now);
+        // Pacing is over soon: what is to go on the best path waits for it.
+        if matches!(pick, Pick::On(_)) || first.has_capacity() {
+            return pick;
+        }
+        let all = demand.waiting.saturating_add(demand.beyond);
+        let Some(next) = candidates(paths).filter(|path| is_ready(path, now)).min_by_key(rank) else { return pick };
+        let others = candidates(paths).filter(|path| path.id != next.id);
+        let ahead = others.map(|path| sooner(path, arrival(next), next.id.0)).fold(0, u64::saturating_add);
+        if next.srtt.is_some() && ahead < all { Pick::Ahead(next.id, ahead) } else { pick }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::choice::samples::{MSS, full, path, pick};
+    use super::super::choice::samples::{MSS, NOW, demand, full, path, pick};
     use super::*;
-    use haltere_net::PathId;
+    use haltere_net::{PathId, Span};
 
     /// A path that queues behind a full window.
     fn queueing(id: u8, rtt_ms: u64, segments: u64) -> PathView {
@@ -75,10 +97,29 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_can_be_queued_it_waits_for_the_better_path() {
-        // 15 ms against 50 ms, and against 14 ms.
-        assert_eq!(pick(&mut Otias, &[full(path(0, 10)), path(1, 100)]), Pick::WaitUntil(Time::NEVER));
-        assert_eq!(pick(&mut Otias, &[full(path(0, 10)), path(1, 28)]), Pick::On(PathId(1)));
+    fn where_nothing_can_be_queued_another_path_sends_what_would_be_queued_no_more() {
+        // Packets 1 to 10 would arrive on the full path after 15 ms, 31 to 40 after 45 ms and the next ones after 55 ms; on the
+        // other they arrive after 50 ms, or after 14 ms.
+        let fast = full(path(0, 10));
+        assert_eq!(pick(&mut Otias, &[fast, path(1, 100)]), Pick::Ahead(PathId(1), 40 * MSS));
+        assert_eq!(pick(&mut Otias, &[fast, path(1, 28)]), Pick::On(PathId(1)));
+        // Of equal times the path with the lower number is first.
+        assert_eq!(pick(&mut Otias, &[fast, path(1, 90)]), Pick::Ahead(PathId(1), 40 * MSS));
+        assert_eq!(pick(&mut Otias, &[path(0, 90), PathView { id: PathId(1), ..fast }]), Pick::Ahead(PathId(0), 30 * MSS));
+        // A third path takes ten of the packets that wait, after 45 ms.
+        let third = full(path(2, 30));
+        assert_eq!(pick(&mut Otias, &[fast, path(1, 100), third]), Pick::Ahead(PathId(1), 50 * MSS));
+    }
+
+    #[test]
+    fn it_waits_if_all_would_arrive_sooner_on_the_better_path() {
+        let paths = [full(path(0, 10)), path(1, 100)];
+        let at = |waiting, beyond| Otias.pick(&paths, &Demand { waiting, beyond, ..demand() }, NOW);
+        assert_eq!(at(40 * MSS, 0), Pick::WaitUntil(Time::NEVER));
+        assert_eq!(at(40 * MSS, 1), Pick::Ahead(PathId(1), 40 * MSS), "the send buffer does not hold all");
+        // Pacing ends soon.
+        let paced = PathView { paced_until: NOW + Span::from_millis(1), ..path(0, 10) };
+        assert_eq!(pick(&mut Otias, &[paced, path(1, 100)]), Pick::WaitUntil(paced.paced_until));
     }
 
     #[test]
