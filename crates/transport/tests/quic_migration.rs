@@ -359,7 +359,8 @@ fn a_server_goes_on_with_another_identifier_of_the_path_whose_address_changed() 
     assert_eq!(pair.client_does(|client, cx| client.add_path(PathId(1), cx)), Ok(()));
     pair.go_on(millis(500));
     let issued = |pair: &_, from_client, wanted| count(pair, from_client, wanted);
-    let (new, of_first): (fn(&IdFrame) -> bool, fn(&IdFrame) -> bool) =
+    type Is = fn(&IdFrame) -> bool;
+    let (new, of_first): (Is, Is) =
         (|id| matches!(id, IdFrame::PathNew(..)), |id| matches!(id, IdFrame::PathNew(PathId(0), 1)));
     for from_client in [true, false] {
         assert_eq!(
