@@ -99,7 +99,10 @@ impl End<'_> {
         let mut config = tcp::Config::new(self.role, algorithm, stream);
         config.mtu = self.mtu;
         config.phase = self.phase;
-        config.shadows = shadows;
+        config.shadow = shadows.into_iter().rev().fold(None, |next, mut own: tcp::Config| {
+            own.shadow = next;
+            Some(Box::new(own))
+        });
         config.fast_open = contender.has(Switch::FastOpen);
         mechanisms::apply(mechanisms::TCP, &contender.mechanisms, &mut config);
         if let Some(ack) = self.ack {
@@ -131,7 +134,10 @@ impl End<'_> {
         }
         mechanisms::apply(mechanisms::QUIC, &contender.mechanisms, &mut config);
         config.max_udp_payload = u16::try_from(self.mtu.saturating_sub(config.ip_udp)).unwrap_or(u16::MAX);
-        config.shadows = shadows;
+        config.shadow = shadows.into_iter().rev().fold(None, |next, mut own: quic::Config| {
+            own.shadow = next;
+            Some(Box::new(own))
+        });
         config.session = contender.session();
         config.retry = self.role == Role::Server && contender.has(Switch::Retry);
         config.unknown_version = self.role == Role::Client && contender.has(Switch::VersionNegotiation);

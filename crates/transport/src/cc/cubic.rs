@@ -6,7 +6,7 @@
 
 use super::reno_friendly::{Friendly, Growth};
 use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, RenoFriendly, Sent, SlowStart, Trigger, whole};
+use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, SlowStart, Trigger, whole};
 use haltere_net::{Span, Time};
 
 pub(super) const DESCRIPTION: Description = Description {
@@ -30,11 +30,15 @@ fn beta(n: u64) -> u64 {
     ((n - 1) * BETA_DEN + BETA_NUM) / n
 }
 
-/// Bytes delivered, in windows, for the Reno-friendly window of `n` connections to grow by a segment: 1/alpha = (1 +
-/// beta) / (3 n^2 (1 - beta)) (section 4.3 for n = 1), as a fraction. For one connection it is rounded as in Linux.
-fn reno_windows(n: u64) -> (u64, u64) {
-    if n == 1 { (15, 8) } else { (BETA_DEN + beta(n), 3 * n * n * (BETA_DEN - beta(n))) }
+/// Segments to deliver for the Reno-friendly window of `n` connections to grow by a segment, at a window of `window`
+/// segments: window / alpha, with alpha = 3 n^2 (1 - beta) / (1 + beta) (section 4.3 for n = 1, which is rounded as in
+/// Linux).
+fn reno_segments(n: u64, window: u64) -> u64 {
+    let segments =
+        if n == 1 { window * 15 / 8 } else { window * (BETA_DEN + beta(n)) / (3 * n * n * (BETA_DEN - beta(n))) };
+    segments.max(1)
 }
+
 /// While the window does not change, the target is recomputed after this time, in whole ticks.
 const REFRESH: Span = Span::from_nanos(1_000_000_000 / 32);
 /// RTT samples this soon after a reduction describe the queue more than the path.
@@ -59,6 +63,15 @@ struct Epoch {
     last_update: Time,
 }
 
+/// What differs from Linux's CUBIC.
+#[derive(Clone, Debug)]
+struct Variant {
+    /// How many connections the window is like.
+    connections: u64,
+    /// The rule of the Reno-friendly region, if it is not Linux's.
+    friendly: Option<Friendly>,
+}
+
 /// CUBIC.
 #[derive(Clone, Debug)]
 pub struct Cubic {
@@ -67,35 +80,49 @@ pub struct Cubic {
     last_max: u64,
     delay_min: Option<Span>,
     epoch: Option<Epoch>,
-    /// What a loss leaves of the window, as a fraction of [`BETA_DEN`].
-    beta: u64,
-    reno_windows: (u64, u64),
     /// Tick of the clock, ns, at least 1.
-    tick: u64,
-    phase: Span,
-    friendly: Friendly,
+    tick: u32,
+    /// From the last tick to the start of the run, ns.
+    phase: u32,
+    /// What differs from Linux's CUBIC, if anything does.
+    variant: Option<Box<Variant>>,
 }
 
 impl Cubic {
     pub(super) fn new(config: Config) -> Cubic {
         let w = Windows::new(&config, SLOW_START);
-        let n = config.connections.max(1);
+        // A tick is a second at most; only how far the clock moves is asked, so whole ticks before the start are left out.
+        let tick = config.tick.as_nanos().clamp(1, u32::MAX.into());
+        let connections = config.connections.max(1);
+        let friendly = Friendly::new(config.reno_friendly, connections);
+        let differs = connections > 1 || friendly.is_some();
         Cubic {
             w,
             last_max: 0,
             delay_min: None,
             epoch: None,
-            beta: beta(n),
-            reno_windows: reno_windows(n),
-            tick: config.tick.as_nanos().max(1),
-            phase: config.phase,
-            friendly: Friendly::new(config.reno_friendly, n),
+            tick: tick as u32,
+            phase: (config.phase.as_nanos() % tick) as u32,
+            variant: differs.then(|| Box::new(Variant { connections, friendly })),
         }
+    }
+
+    /// What a loss leaves of the window, as a fraction of [`BETA_DEN`].
+    fn beta(&self) -> u64 {
+        beta(self.connections())
+    }
+
+    fn connections(&self) -> u64 {
+        self.variant.as_ref().map_or(1, |variant| variant.connections)
+    }
+
+    fn friendly(&mut self) -> Option<&mut Friendly> {
+        self.variant.as_mut()?.friendly.as_mut()
     }
 
     /// The clock's reading at `now`.
     fn clock(&self, now: Time) -> Time {
-        Time::from_nanos(whole((now + self.phase).as_nanos(), self.tick))
+        Time::from_nanos(whole(now.as_nanos() + u64::from(self.phase), self.tick.into()))
     }
 
     /// Section 4.2: begins an epoch at the present window.
@@ -117,7 +144,7 @@ impl Cubic {
 
     /// Section 4.2: the target for one minimum RTT, in whole ticks, from now.
     fn target(&self, epoch: &Epoch, now: Time) -> u64 {
-        let ahead = self.delay_min.map_or(0, |d| d.as_nanos().next_multiple_of(self.tick));
+        let ahead = self.delay_min.map_or(0, |d| d.as_nanos().next_multiple_of(self.tick.into()));
         let t = (now.since(epoch.start) + Span::from_nanos(ahead)).as_secs_f64() - epoch.k;
         let offset = whole((C * libm::fabs(t * t * t) * self.w.mss as f64) as u64, self.w.grain);
         if t < 0.0 { epoch.origin.saturating_sub(offset) } else { epoch.origin.saturating_add(offset) }
@@ -131,7 +158,7 @@ impl Cubic {
         let mut epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(now, delivered));
         if !fresh {
             epoch.reno_credit += delivered;
-            let refresh = whole(REFRESH.as_nanos(), self.tick);
+            let refresh = whole(REFRESH.as_nanos(), self.tick.into());
             if epoch.last_window == window && now.since(epoch.last_update).as_nanos() <= refresh {
                 self.epoch = Some(epoch);
                 return epoch.per_segment;
@@ -149,13 +176,12 @@ impl Cubic {
                 epoch.segments = epoch.segments.min(20);
             }
         }
-        let (windows, of) = self.reno_windows;
-        let step = (window / mss * windows / of).max(1) * mss;
+        let step = reno_segments(self.connections(), window / mss) * mss;
         while epoch.reno_credit > step {
             epoch.reno_credit -= step;
             epoch.reno += mss;
         }
-        if self.friendly.rule == RenoFriendly::Linux && epoch.reno > window {
+        if epoch.reno > window && self.friendly().is_none() {
             epoch.segments = epoch.segments.min(window / (epoch.reno - window));
         }
         // Never grow by more than half per RTT.
@@ -167,15 +193,11 @@ impl Cubic {
 
     /// Sets the window by another rule than Linux's; whether that was all there is to do on this ACK.
     fn follow_reno(&mut self, ack: &Ack, delivered: u64) -> bool {
-        let (Some(epoch), true) = (self.epoch, self.friendly.rule != RenoFriendly::Linux) else { return false };
+        let (Some(epoch), true) = (self.epoch, self.friendly().is_some()) else { return false };
         let cubic = self.target(&epoch, self.clock(ack.now));
         let (window, mss) = (self.w.window, self.w.mss);
         let growth = Growth { now: ack.now, delivered, window, mss, cubic, srtt: ack.srtt };
-        let found = match self.friendly.rule {
-            RenoFriendly::Linux => None,
-            RenoFriendly::Rfc9438 => self.friendly.window(&growth),
-            RenoFriendly::Quinn => Some(self.friendly.quinn_window(&growth)),
-        };
+        let found = self.friendly().and_then(|friendly| friendly.follow(&growth));
         self.w.window = found.map_or(window, |to| whole(to, self.w.grain).max(window));
         found.is_some()
     }
@@ -214,16 +236,21 @@ impl CongestionController for Cubic {
             // Section 4.7: fast convergence.
             let releasing = window < self.last_max;
             self.last_max =
-                if releasing { whole(window * (BETA_DEN + self.beta) / (2 * BETA_DEN), self.w.grain) } else { window };
-            self.friendly.on_loss(event.now, window, self.last_max);
+                if releasing { whole(window * (BETA_DEN + self.beta()) / (2 * BETA_DEN), self.w.grain) } else { window };
+            let last_max = self.last_max;
+            if let Some(friendly) = self.friendly() {
+                friendly.on_loss(event.now, window, last_max);
+            }
         }
-        self.w.reduce(event, window * self.beta / BETA_DEN);
+        self.w.reduce(event, window * self.beta() / BETA_DEN);
         if event.trigger == Trigger::Timeout {
             // As in Linux, a timeout discards the curve.
             self.last_max = 0;
             self.delay_min = None;
             self.epoch = None;
-            self.friendly.restart();
+            if let Some(friendly) = self.friendly() {
+                friendly.restart();
+            }
         }
     }
 
@@ -250,12 +277,12 @@ mod tests {
 
     #[test]
     fn one_connection_has_the_constants_of_linux_and_two_those_of_chromium() {
-        assert_eq!((beta(1), reno_windows(1)), (717, (15, 8)));
+        assert_eq!((beta(1), reno_segments(1, 80), reno_segments(1, 0)), (717, 150, 1));
         assert_eq!(beta(2), 870);
         // alpha = 3 n^2 (1 - beta) / (1 + beta)
         for (n, beta, alpha) in [(2.0_f64, 0.85, 0.973), (5.0, 0.94, 2.320), (10.0, 0.97, 4.569)] {
-            let (windows, of) = reno_windows(n as u64);
-            assert!((of as f64 / windows as f64 / alpha - 1.0).abs() < 0.02, "{n}");
+            let segments = reno_segments(n as u64, 10_000) as f64;
+            assert!((10_000.0 / segments / alpha - 1.0).abs() < 0.02, "{n}");
             assert!((super::beta(n as u64) as f64 / BETA_DEN as f64 - beta).abs() < 0.001, "{n}");
         }
     }

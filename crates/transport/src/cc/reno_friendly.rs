@@ -25,7 +25,7 @@ const BETA: f64 = 0.7;
 /// The window that Reno would have, for the rules other than Linux's.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Friendly {
-    pub rule: RenoFriendly,
+    rule: RenoFriendly,
     /// beta_cubic of the connections that the window is to be like, (n - 1 + beta) / n.
     beta: f64,
     /// alpha_cubic = 3 n^2 (1 - beta) / (1 + beta) (RFC 9438 section 4.3 for n = 1; Chromium, `cubic_bytes.cc`).
@@ -57,11 +57,15 @@ pub(super) struct Growth {
 }
 
 impl Friendly {
-    /// Before the first loss, for a window like that of `n` connections.
-    pub fn new(rule: RenoFriendly, n: u64) -> Friendly {
+    /// Before the first loss, for a window like that of `n` connections; `None` for Linux's rule, which is CUBIC's own.
+    pub fn new(rule: RenoFriendly, n: u64) -> Option<Friendly> {
+        if rule == RenoFriendly::Linux {
+            return None;
+        }
         let n = n as f64;
         let beta = (n - 1.0 + BETA) / n;
-        Friendly { rule, beta, alpha: 3.0 * n * n * (1.0 - beta) / (1.0 + beta), reno: n, ..Friendly::default() }
+        let alpha = 3.0 * n * n * (1.0 - beta) / (1.0 + beta);
+        Some(Friendly { rule, beta, alpha, reno: n, ..Friendly::default() })
     }
 
     /// A loss reduced the window from `prior`; W_max is now `w_max`.
@@ -75,8 +79,17 @@ impl Friendly {
         *self = Friendly { rule, beta, alpha, reno, ..Friendly::default() };
     }
 
+    /// The window after an ACK; `None` if it grows by the curve.
+    pub fn follow(&mut self, ack: &Growth) -> Option<u64> {
+        match self.rule {
+            RenoFriendly::Linux => None,
+            RenoFriendly::Rfc9438 => self.window(ack),
+            RenoFriendly::Quinn => Some(self.quinn_window(ack)),
+        }
+    }
+
     /// RFC 9438: the window to have in the Reno-friendly region; `None` outside.
-    pub fn window(&mut self, ack: &Growth) -> Option<u64> {
+    fn window(&mut self, ack: &Growth) -> Option<u64> {
         let before = self.estimate.unwrap_or(ack.window as f64);
         let alpha = if self.prior > 0 && before >= self.prior as f64 { self.reno } else { self.alpha };
         let estimate = before + alpha * ack.mss as f64 * ack.delivered as f64 / ack.window.max(1) as f64;
@@ -85,7 +98,7 @@ impl Friendly {
     }
 
     /// quinn: the window after an ACK, inside the region and outside.
-    pub fn quinn_window(&mut self, ack: &Growth) -> u64 {
+    fn quinn_window(&mut self, ack: &Growth) -> u64 {
         let lost_at = *self.lost_at.get_or_insert(ack.now);
         let w_max = if self.w_max == 0 { ack.window as f64 / self.beta } else { self.w_max as f64 };
         let rounds = match ack.srtt {
@@ -121,7 +134,7 @@ mod tests {
 
     #[test]
     fn the_rfcs_window_grows_by_alpha_a_round_and_by_one_from_the_prior_window_on() {
-        let mut friendly = Friendly::new(RenoFriendly::Rfc9438, 1);
+        let mut friendly = Friendly::new(RenoFriendly::Rfc9438, 1).unwrap();
         friendly.on_loss(Time::ZERO, 10 * MSS, 10 * MSS);
         let mut window = 7 * MSS;
         for _ in 0..7 {
@@ -130,14 +143,14 @@ mod tests {
         // A little less than 7 deliveries are a round, as the window grows meanwhile.
         assert!((7_500..7_530).contains(&window), "{window}");
         let mut late =
-            Friendly { estimate: Some(10_000.0), prior: 10 * MSS, ..Friendly::new(RenoFriendly::Rfc9438, 1) };
+            Friendly { estimate: Some(10_000.0), prior: 10 * MSS, ..Friendly::new(RenoFriendly::Rfc9438, 1).unwrap() };
         assert_eq!(late.window(&growth(10 * MSS, 0)), Some(10_100));
         assert_eq!(late.window(&Growth { cubic: 20 * MSS, ..growth(10 * MSS, 0) }), None);
     }
 
     #[test]
     fn quinns_window_runs_ahead_of_the_estimate() {
-        let mut friendly = Friendly::new(RenoFriendly::Quinn, 1);
+        let mut friendly = Friendly::new(RenoFriendly::Quinn, 1).unwrap();
         friendly.on_loss(Time::ZERO, 5 * MSS, 5 * MSS);
         // One round trip after the loss W_est is at 4029 bytes; the leads of two packets make a segment.
         let mut window = friendly.quinn_window(&growth(3_500, 100));

@@ -101,7 +101,7 @@ pub const QUIC: &[Quic] = &[
         Kind::Count(1, 10),
         "the window of cubic grows and shrinks as those of so many connections together",
         "Chromium, cubic_bytes.cc, SetNumConnections",
-        (|c| Value::Number(c.emulated_connections), |c, v| c.emulated_connections = v.number()),
+        (|c| Value::Number(c.emulated_connections.into()), |c, v| c.emulated_connections = v.small() as u8),
     ),
     Quic::new(
         "packet-threshold",

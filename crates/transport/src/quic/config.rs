@@ -64,8 +64,9 @@ pub struct Config {
     pub algorithm: Algorithm,
     /// Slow start's early exit; `None` leaves it to the algorithm.
     pub slow_start: Option<SlowStart>,
-    /// Configurations whose congestion controls receive the same events and are recorded, but never used ([`cc::Shadowed`]).
-    pub shadows: Vec<Config>,
+    /// The configuration of a congestion control that receives the same events and is recorded, but never used; its own
+    /// `shadow` is the next one ([`cc::Shadowed`]).
+    pub shadow: Option<Box<Config>>,
     /// How CUBIC grows where Reno would have the larger window.
     pub reno_friendly: RenoFriendly,
     /// Whether packets are ECN-capable and marks heeded (RFC 9000 section 13.4). Default false but for algorithms that need
@@ -88,7 +89,7 @@ pub struct Config {
     /// Whether windows are kept in whole datagrams. Default false.
     pub whole_segments: bool,
     /// How many connections the congestion window grows and shrinks like (Chromium: `num_emulated_connections`).
-    pub emulated_connections: u64,
+    pub emulated_connections: u8,
     /// Whether a sender idle for longer than a probe timeout starts from a smaller window (RFC 5681 section 4.1). Default
     /// true.
     pub idle_restart: bool,
@@ -165,7 +166,7 @@ impl Config {
             role,
             algorithm,
             slow_start: None,
-            shadows: Vec::new(),
+            shadow: None,
             reno_friendly: RenoFriendly::default(),
             ecn: algorithm.needs_ecn(),
             l4s: algorithm.is_l4s(),
@@ -208,13 +209,18 @@ impl Config {
         }
     }
 
+    /// The configurations of all that are in its shadow.
+    pub(super) fn shadows(&self) -> impl Iterator<Item = &Config> {
+        std::iter::successors(self.shadow.as_deref(), |config| config.shadow.as_deref())
+    }
+
     /// What its congestion control is told of a path, with datagrams of `mss` bytes and headers of `ip_udp`.
     pub(super) fn facts(&self, mss: u64, ip_udp: u32, stream: Stream) -> cc::Config {
         cc::Config {
             mss,
             wire: mss + u64::from(ip_udp),
             grain: if self.whole_segments { mss } else { 1 },
-            connections: self.emulated_connections,
+            connections: self.emulated_connections.into(),
             // RFC 9002 section 7.2, for windows of other sizes in the same proportion.
             initial_window: (self.initial_window * mss).min((1472 * self.initial_window).max(2 * mss)),
             slow_start: self.slow_start,

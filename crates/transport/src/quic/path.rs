@@ -113,8 +113,7 @@ impl Path {
         let stream = if id.0 == 0 { config.stream.clone() } else { config.stream.part(&format!("path {}", id.0)) };
         let about = config.facts(mss, config.ip_udp, stream);
         let initial_window = about.initial_window;
-        let shadows =
-            config.shadows.iter().map(|own| (own.algorithm, own.facts(mss, config.ip_udp, about.stream.clone())));
+        let shadows = config.shadows().map(|own| (own.algorithm, own.facts(mss, config.ip_udp, about.stream.clone())));
         let shadows: Vec<_> = shadows.collect();
         let cc = match controllers {
             Some(make) => make(about),

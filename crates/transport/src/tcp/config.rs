@@ -67,8 +67,9 @@ pub struct Config {
     pub algorithm: Algorithm,
     /// How slow start ends before the first loss; `None` leaves it to the algorithm.
     pub slow_start: Option<SlowStart>,
-    /// Configurations whose congestion controls receive the same events and are recorded, but never used ([`cc::Shadowed`]).
-    pub shadows: Vec<Config>,
+    /// The configuration of a congestion control that receives the same events and is recorded, but never used; its own
+    /// `shadow` is the next one ([`cc::Shadowed`]).
+    pub shadow: Option<Box<Config>>,
     /// How CUBIC grows where Reno would have the larger window.
     pub reno_friendly: RenoFriendly,
     /// Initial window in segments (RFC 6928).
@@ -82,7 +83,7 @@ pub struct Config {
     /// Whether windows are kept in whole segments, as Linux keeps them.
     pub whole_segments: bool,
     /// How many connections the congestion window grows and shrinks like (Chromium: `num_emulated_connections`).
-    pub emulated_connections: u64,
+    pub emulated_connections: u8,
     /// The number of segments that are sent unpaced at the start (from `sch_fq`).
     pub unpaced: u64,
     /// Whether a sender idle for longer than a timeout starts from a smaller window (RFC 5681 section 4.1; Linux:
@@ -181,7 +182,7 @@ impl Config {
             mtu: 1500,
             algorithm,
             slow_start: None,
-            shadows: Vec::new(),
+            shadow: None,
             reno_friendly: RenoFriendly::default(),
             initial_window: 10,
             largest_segment: None,
@@ -244,13 +245,18 @@ impl Config {
         u64::from(self.limited(self.mtu.saturating_sub(self.header()).max(64)))
     }
 
+    /// The configurations of all that are in its shadow.
+    fn shadows(&self) -> impl Iterator<Item = &Config> {
+        std::iter::successors(self.shadow.as_deref(), |config| config.shadow.as_deref())
+    }
+
     /// What its congestion control is told of the path, with segments of `mss` bytes.
     fn facts(&self, mss: u64, stream: Stream) -> cc::Config {
         cc::Config {
             mss,
             wire: u64::from(self.mtu),
             grain: if self.whole_segments { mss } else { 1 },
-            connections: self.emulated_connections,
+            connections: self.emulated_connections.into(),
             initial_window: u64::from(self.initial_window) * mss,
             slow_start: self.slow_start,
             reno_friendly: self.reno_friendly,
@@ -264,7 +270,7 @@ impl Config {
     /// Its congestion control, with those in its shadow.
     pub(super) fn controller(&self, stream: &Stream) -> Box<dyn CongestionController> {
         let facts = |config: &Config| config.facts(self.mss(), stream.clone());
-        let shadows = self.shadows.iter().map(|shadow| (shadow.algorithm, facts(shadow)));
+        let shadows = self.shadows().map(|shadow| (shadow.algorithm, facts(shadow)));
         cc::with_shadows(self.algorithm.build(facts(self)), self.paced, shadows)
     }
 

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from haltere.cli import show
 from haltere.cli.paths.options import day
 
 app = typer.Typer(no_args_is_help=True, help="Fetch traceroutes from platforms that give them over the network.")
@@ -41,6 +40,7 @@ def atlas(
 
     `haltere paths fetch atlas 5051 --from 2024-03-01 --to 2024-03-07 --out atlas/`
     """
+    from haltere.cli import show
     from haltere.paths.fetch import fetch_atlas
 
     first, last = day("--from", first_day), day("--to", last_day)
