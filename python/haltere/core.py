@@ -232,8 +232,10 @@ def effective(contender: str, fidelity: str = "model") -> dict[str, Any]:
 
 
 def algorithms() -> dict[str, list[dict[str, Any]]]:
-    """Return what contenders consist of: `transports`, `congestion`, `schedulers`, `stacks`, `switches`, `settings`,
-    `bundles`."""
+    """Return what contenders consist of.
+
+    The lists are `transports`, `congestion`, `schedulers`, `stacks`, `switches`, `settings` and `bundles`.
+    """
     answer: dict[str, list[dict[str, Any]]] = json.loads(_core.algorithms())
     return answer
 

@@ -19,7 +19,7 @@ import lakes
 from haltere.errors import InputError
 from haltere.paths import engine, evolution, generate, ingest, tallies
 from haltere.paths.engine import Dask
-from haltere.paths.lake import Lake, Selection
+from haltere.paths.lake import SCHEMA, Lake, Selection
 from haltere.paths.periods import Mix, Period, compare, superiority
 from haltere.paths.tallies import Distribution, Tallies, bin_bounds, delay_bin, tally
 
@@ -252,3 +252,16 @@ def test_repeats_count_as_clean_if_wanted(tmp_path: Path) -> None:
     assert tally(by_study).hops().total == by_study.sample(1000, 1).height == len(clean) - 40
     assert tally(with_repeats).hops().total == with_repeats.sample(1000, 1).height == len(clean)
     assert with_repeats.clean().collect().height == len(clean)
+
+
+@pytest.mark.parametrize("newer", ["a", "b"])
+def test_a_lake_may_have_parts_of_both_formats(tmp_path: Path, newer: str) -> None:
+    parts = {("ark", "2011-01-01", name): lakes.traces(50, seed=seed) for seed, name in enumerate("ab")}
+    plain = tally(Lake(lakes.write(tmp_path / "plain", parts)))
+    mixed = lakes.write(tmp_path / "mixed", parts)
+    part = next(mixed.rglob(f"{newer}.parquet"))
+    more = [pl.lit(None, dtype).alias(name) for name, dtype in SCHEMA.items() if name not in lakes.SCHEMA]
+    assert more
+    pl.read_parquet(part).with_columns(more).write_parquet(part)
+    found = tally(Lake(mixed))
+    assert found.table.equals(plain.table) and found.table.height > 0

@@ -39,7 +39,8 @@ def _section(kind: str, rows: list[dict[str, Any]]) -> Iterator[str]:
             if name in ("type", "default", "applies_to", "version", "role") and value not in (None, "", [])
         ]
         said = [str(row[name]) for name in ("summary", "means") if row.get(name)]
-        lists = [f"{name}: {_words(row[name])}" for name in ("congestion", "schedulers", "values", "lacks") if row.get(name)]
+        named = ("congestion", "schedulers", "values", "lacks")
+        lists = [f"{name}: {_words(row[name])}" for name in named if row.get(name)]
         sources = [f"({row[name]})" for name in ("reference", "source") if row.get(name)]
         head = f"`{row['name']}`" + (f" — {', '.join(more)}" if more else "")
         yield f"{head}\n: {_plain('. '.join([*said, *lists]))} {_plain(' '.join(sources))}\n"

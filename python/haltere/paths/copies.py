@@ -29,7 +29,7 @@ def left_out(files: Sequence[str]) -> pl.Series:
     if not mixed:
         return none
     who = pl.coalesce(pl.col("src"), pl.col("monitor").cast(pl.Binary)).alias("_who")
-    rows = pl.scan_parquet(mixed, hive_partitioning=False).filter(pl.col("start").is_not_null())
+    rows = _rows(mixed).filter(pl.col("start").is_not_null())
     narrow = rows.select("key", who, *_SAME[1:]).unique("key").collect(engine="streaming")
     # Few traces agree in so much, and only of these the paths are read.
     alike = narrow.filter(narrow.select(_SAME).is_duplicated())["key"]
@@ -53,12 +53,17 @@ def once(rows: pl.LazyFrame, files: Sequence[str]) -> tuple[pl.LazyFrame, bool]:
         files: the Parquet files that the rows are from, of whole days.
     """
     others = left_out(files)
-    keys = pl.scan_parquet(list(files), hive_partitioning=False).select("key").collect(engine="streaming")["key"]
+    keys = _rows(files).select("key").collect(engine="streaming")["key"]
     if others.len():
         rows = rows.filter(~pl.col("key").is_in(others.implode()))
     if keys.n_unique() == keys.len():
         return rows, bool(others.len())
     return rows.unique("key", keep="any"), True
+
+
+def _rows(files: Sequence[str]) -> pl.LazyFrame:
+    """Return the rows of parts of either format: format 1 has fewer columns, and all that is asked for."""
+    return pl.scan_parquet(list(files), hive_partitioning=False, missing_columns="insert", extra_columns="ignore")
 
 
 def _hex() -> pl.Expr:
