@@ -280,6 +280,34 @@ def design(
 
 
 @app.command(rich_help_panel="Studies")
+def when(
+    study: Annotated[
+        Path, typer.Argument(help="A study's folder, or the name of a shipped study.", show_default=False)
+    ],
+    claim: Annotated[
+        list[int] | None,
+        typer.Option(help="Only this claim, by its number in the report. May be repeated.", show_default=False),
+    ] = None,
+    minutes: Annotated[float, typer.Option(help="How long to search.")] = 10.0,
+    results: Annotated[
+        Path | None, typer.Option(help="The results of the study (default `results/NAME`).", show_default=False)
+    ] = None,
+    variant: Annotated[str | None, typer.Option(help="A variant of the study.", show_default=False)] = None,
+    workers: Annotated[int | None, typer.Option(help="Runs at once (default: one a CPU).", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
+) -> None:
+    """Search under what changes a study's claims would be judged otherwise.
+
+    It needs the results of the study, and keeps what it found beside them. The same command goes on where it stopped.
+
+    `haltere when quic-dumbbell --claim 2 --minutes 5`
+    """
+    from haltere.cli.when import command
+
+    command(study, results=results, variant=variant, claims=claim, minutes=minutes, workers=workers, as_json=as_json)
+
+
+@app.command(rich_help_panel="Studies")
 def report(
     results: Annotated[Path, typer.Argument(help="A folder written by `haltere run`.", show_default=False)],
     study: Annotated[

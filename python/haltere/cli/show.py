@@ -128,6 +128,28 @@ def stages() -> Iterator[Callable[[str, int, int], None]]:
         yield on_progress
 
 
+@contextmanager
+def searching() -> Iterator[Callable[[str, float], None]]:
+    """Show what is being tried and the time left; yield what to call with (what, seconds left).
+
+    Where standard error is no terminal there is a line every 10 s instead.
+    """
+    console = err()
+    last = time.monotonic()
+
+    def line(what: str, left: float) -> None:
+        nonlocal last
+        if time.monotonic() - last >= LINE_EVERY_S:
+            last = time.monotonic()
+            console.print(f"{what}; {duration(left)} left", markup=False)
+
+    if not console.is_terminal:
+        yield line
+        return
+    with console.status("") as status:
+        yield lambda what, left: status.update(f"{escape(what)}; {duration(left)} left")
+
+
 def number(value: float, digits: int = 4) -> str:
     """Return a number with some significant digits, without exponent; a whole number stays one.
 

@@ -240,6 +240,31 @@ class Experiment(_Table):
         return self
 
 
+Times = Annotated[float, Field(gt=0, le=1000, strict=False, allow_inf_nan=False)]
+
+
+class When(_Table):
+    """`[when]`: what `haltere when` may vary; what is left out is varied by default."""
+
+    switches: Annotated[
+        tuple[StrictStr, ...] | None,
+        Field(
+            description="Switches of contenders, such as `tcp+initial-window=40`, `quic-pacing`, `tcp+as=linux-2010`."
+        ),
+    ] = None
+    queues: Annotated[
+        tuple[Times | StrictStr, ...] | None,
+        Field(description="Factors on the limit of queues, and queues that take their place, such as `fq_codel`."),
+    ] = None
+    losses: Annotated[
+        tuple[Times | Literal["none", "uniform"], ...] | None,
+        Field(description="Mean lengths of bursts (packets) with the same mean loss, or `none`, or `uniform`."),
+    ] = None
+    sizes: Annotated[tuple[Times, ...] | None, Field(description="Factors on the size of objects and of messages.")] = (
+        None
+    )
+
+
 class StudyFile(_Table):
     """A whole study file. `variants` holds tables that are laid over the rest on request."""
 
@@ -247,6 +272,9 @@ class StudyFile(_Table):
     experiments: Annotated[
         dict[str, Experiment], Field(min_length=1, description="The experiments by their names, each with its design.")
     ]
+    when: Annotated[When, Field(description="What `haltere when` may vary to turn a claim's verdict.")] = Field(
+        default_factory=When
+    )
     variants: Annotated[
         dict[str, dict[str, Any]],
         Field(description="Tables that `--variant NAME` lays over the study; lists and values are replaced."),

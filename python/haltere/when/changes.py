@@ -1,0 +1,182 @@
+"""What may be varied in a study, as data: switches and bundles of its contenders, queues, losses and sizes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+from haltere import core
+from haltere.errors import InputError, nearest
+from haltere.study import Study
+from haltere.study.model import When
+from haltere.when import conditions
+from haltere.when.contenders import Switching, bundles, switched, switches, transport_of
+
+Kind = Literal["bundle", "queue", "loss", "size", "switch"]
+DISCIPLINES = ("fq_codel", "codel", "pie", "1000p")
+QUEUES: tuple[float | str, ...] = (0.25, 0.5, 2.0, 4.0, *DISCIPLINES)
+LOSSES: tuple[float | str, ...] = (4.0, 16.0, "none", "uniform")
+SIZES = (0.25, 4.0)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing done differently in every treatment of a study.
+
+    Attributes:
+        name: as it is shown, such as `tcp+initial-window=40` or `queue × 4`.
+        varies: what it is a value of; two changes of the same are never combined.
+        given: what is put in the place, or the factor by which it is multiplied.
+    """
+
+    name: str
+    kind: Kind
+    varies: str
+    given: Switching | float | str = field(repr=False)
+
+    def applied(self, scenario: dict[str, Any], fidelity: str) -> dict[str, Any] | None:
+        """Return the scenario with this change; None if it changes nothing there."""
+        made = copy.deepcopy(scenario)
+        return made if self._apply(made, fidelity) else None
+
+    def _apply(self, scenario: dict[str, Any], fidelity: str) -> bool:
+        given = self.given
+        if isinstance(given, Switching):
+            return _switch(scenario, given, fidelity)
+        if self.kind == "size":
+            return isinstance(given, float) and conditions.sizes_scaled(scenario, given)
+        return conditions.replaced(conditions.links_of(scenario), self.kind, partial(self._value, given))
+
+    def _value(self, given: float | str, old: Any) -> Any:
+        """Return what takes the place of a queue or of losses; None if nothing does."""
+        if self.kind == "queue":
+            return conditions.queue_scaled(old, given) if isinstance(given, float) else given
+        if isinstance(given, float):
+            return conditions.bursts(old, given)
+        return conditions.without(old) if given == "none" else conditions.uniform(old)
+
+
+def _switch(table: Any, switching: Switching, fidelity: str) -> bool:
+    """Put a switch into every contender inside a table that can have it, in place; return whether there was one."""
+    changed = False
+    inside: Iterable[Any] = table.values() if isinstance(table, dict) else table if isinstance(table, list) else ()
+    for one in inside:
+        changed |= _switch(one, switching, fidelity)
+    if isinstance(table, dict) and isinstance(table.get("contender"), str):
+        new = switched(table["contender"], switching, fidelity)
+        if new is not None:
+            table["contender"], changed = new, True
+    return changed
+
+
+def changes(study: Study) -> tuple[Change, ...]:
+    """Return what may be varied in a study: what its table `[when]` says, or else everything that applies.
+
+    Bundles come first, then queues, losses and sizes, then switches that are on or off, then values of switches.
+
+    Raises:
+        InputError: if `[when]` names a switch that none of its transports has.
+    """
+    when = study.file.when
+    transports = list(dict.fromkeys(transport_of(name) for name in sorted(contenders(study))))
+    return tuple(
+        dict.fromkeys(
+            [
+                *(_of_switch(one) for name in transports for one in bundles(name) if when.switches is None),
+                *map(_of_queue, QUEUES if when.queues is None else when.queues),
+                *map(_of_loss, LOSSES if when.losses is None else when.losses),
+                *map(_of_size, SIZES if when.sizes is None else when.sizes),
+                *map(_of_switch, _switches(study, when, transports)),
+            ]
+        )
+    )
+
+
+def _switches(study: Study, when: When, transports: Sequence[str]) -> Iterator[Switching]:
+    if when.switches is None:
+        every = [one for name in transports for one in switches(name)]
+        yield from sorted(every, key=lambda one: "=" in one.text)
+        return
+    names = {name: {str(one.name) for one in switches(name)} | {"as"} for name in transports}
+    for index, text in enumerate(when.switches):
+        found = next(
+            (_parsed(text, name, names[name]) for name in transports if _parsed(text, name, names[name])), None
+        )
+        fits = found is not None and any(
+            switched(one, found, study.fidelities[0]) is not None for one in contenders(study)
+        )
+        if found is None or not fits:
+            path = f"when.switches[{index}]"
+            known = [f"{name}{one.text}" for name in transports for one in switches(name)]
+            raise InputError(
+                "is no switch that changes a contender of this study",
+                place=study.document.place(path),
+                field=path,
+                given=text,
+                right=nearest(text, known)
+                or f"a transport of the study ({', '.join(transports)}) and a switch of it, "
+                "such as tcp+pacing (see haltere algorithms)",
+            )
+        yield found
+
+
+def _parsed(text: str, transport: str, names: set[str]) -> Switching | None:
+    rest = text.removeprefix(transport)
+    if rest == text or rest[:1] not in ("+", "-"):
+        return None
+    name = rest[1:].partition("=")[0]
+    return Switching(transport, name, rest) if name in names else None
+
+
+def contenders(study: Study) -> set[str]:
+    """Return all contenders of a study's scenarios."""
+    found: set[str] = set()
+
+    def walk(part: Any) -> None:
+        if isinstance(part, dict):
+            if isinstance(part.get("contender"), str):
+                found.add(part["contender"])
+            part = list(part.values())
+        for one in part if isinstance(part, list) else ():
+            walk(one)
+
+    for treatment in study.treatments:
+        walk(treatment.scenario)
+    return found
+
+
+def _of_switch(one: Switching) -> Change:
+    kind: Kind = "bundle" if one.name == "as" else "switch"
+    return Change(one.shown, kind, f"{one.transport} {one.name}", one)
+
+
+def _of_queue(given: float | str) -> Change:
+    name = f"queue {_times(given)}" if isinstance(given, float) else f"queue {given}"
+    return Change(name, "queue", "queue", given)
+
+
+def _of_loss(given: float | str) -> Change:
+    name = f"losses in bursts of {given:g}" if isinstance(given, float) else f"losses {given}"
+    return Change(
+        {"losses none": "no losses", "losses uniform": "independent losses"}.get(name, name), "loss", "loss", given
+    )
+
+
+def _of_size(given: float) -> Change:
+    return Change(f"size {_times(given)}", "size", "size", given)
+
+
+def _times(factor: float) -> str:
+    return f"× {factor:g}" if factor >= 1 or round(1 / factor) * factor != 1 else f"× 1/{round(1 / factor)}"
+
+
+def known(queue: str) -> bool:
+    """Whether a text is a queue that a link can have."""
+    try:
+        core.link_config({"rate": "1Mbit/s", "delay": "1ms", "queue": queue})
+    except core.ScenarioProblem:
+        return False
+    return True

@@ -1,0 +1,166 @@
+"""Judges claims by some runs: what a claim needs, how its parts stand, and how near they are to another outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from haltere.figures.tables import Tables
+from haltere.report import claims
+from haltere.report.claims import Evidence, Outcome, Verdict
+from haltere.results import tables
+from haltere.stats import Interval
+from haltere.study import Run
+from haltere.study.levels import Known
+from haltere.when.variants import Key
+
+Judged = claims.Claim[Tables]
+MOST_LEVELS = 12
+"""A factor with more levels is needed whole: to try each of them would take too long."""
+_STEPS = np.geomspace(1e-3, 10, 81)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """What is needed to judge: the file of the claims, the factors of each experiment, and the names of the study."""
+
+    path: Path
+    factors: Mapping[str, Sequence[str]]
+    levels: Mapping[str, Mapping[str, Sequence[str]]]
+    known: Known
+
+    def tables(self, runs: Sequence[Run], finished: Mapping[str, str]) -> Tables:
+        """Return the tables of some runs."""
+        frames = tables.build(runs, finished, self.factors)
+        return Tables(frames["runs"], frames["flows"], self.levels, frames["latency"], frames["links"], self.known)
+
+    def verdict(self, claim: Judged, found: Tables) -> Verdict:
+        """Judge a claim; one whose code fails on these runs is broken."""
+        return claims.judge(claim, found, self.path)
+
+
+def needed(judge: Judge, claim: Judged, found: Tables, keys: Iterable[tuple[Key, Mapping[str, str]]]) -> set[Key]:
+    """Return the treatments by which a claim is judged, of some with their levels.
+
+    An experiment, or a level of a factor, is needed if the claim reads otherwise without its runs.
+    """
+    whole = _read(judge.verdict(claim, found))
+    keys = list(keys)
+    kept: dict[str, dict[str, set[str]]] = {}
+    for experiment in dict.fromkeys(key[0] for key, _ in keys):
+        without = _without(found, pl.col("experiment") == experiment)
+        if _read(judge.verdict(claim, without)) == whole:
+            found = without
+        else:
+            kept[experiment] = {}
+    for experiment, chosen in kept.items():
+        for factor, levels in judge.levels[experiment].items():
+            chosen[factor] = set(levels)
+            for level in levels if 1 < len(levels) <= MOST_LEVELS else ():
+                without = _without(found, (pl.col("experiment") == experiment) & (pl.col(factor) == level))
+                if len(chosen[factor]) > 1 and _read(judge.verdict(claim, without)) == whole:
+                    found = without
+                    chosen[factor].discard(level)
+    return {
+        key
+        for key, levels in keys
+        if key[0] in kept and all(name not in levels or levels[name] in some for name, some in kept[key[0]].items())
+    }
+
+
+def _without(found: Tables, drop: pl.Expr) -> Tables:
+    def rest(frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.filter(~drop.fill_null(value=False)) if frame.height else frame
+
+    return replace(
+        found, runs=rest(found.runs), flows=rest(found.flows), latency=rest(found.latency), links=rest(found.links)
+    )
+
+
+def _read(verdict: Verdict) -> tuple[object, ...]:
+    return (verdict.outcome, verdict.reason, *((one.what, one.numbers, one.outcome) for one in verdict.evidence))
+
+
+def deciding(verdict: Verdict) -> list[Evidence]:
+    """Return the parts of a verdict that decide something."""
+    return [one for one in verdict.evidence if one.outcome is not None]
+
+
+def reaches(verdict: Verdict, target: Outcome, confidence: float) -> bool:
+    """Whether a verdict has an outcome, also if its intervals are widened to this confidence.
+
+    It must be confirmed in all parts, or contradicted in one. Parts without an interval stay as they are.
+    """
+    if verdict.outcome is not target:
+        return False
+    outcomes = [_at(one, confidence) for one in deciding(verdict)]
+    if target is Outcome.CONFIRMED:
+        return all(one is Outcome.CONFIRMED for one in outcomes)
+    return not outcomes or target in outcomes
+
+
+def _at(one: Evidence, confidence: float) -> Outcome | None:
+    if one.rule is None or one.interval is None or one.interval.confidence >= confidence:
+        return one.outcome
+    wide = one.rule(one.interval.at(confidence))
+    return wide if wide is one.outcome else Outcome.UNDECIDED
+
+
+def exact(value: float) -> Interval:
+    """Return the interval of a number that is known exactly."""
+    return Interval(value, value, value, 2, 0.95, "identical values")
+
+
+def closeness(verdicts: Sequence[Verdict], before: Sequence[Verdict], target: Outcome) -> float:
+    """Return how much of the way to an outcome a claim went: 1 has it by its estimates, 0 has not moved.
+
+    Each verdict is of one replication alone, so that its numbers are exact. The way of a part is how far its number,
+    the mean over replications, lies from the nearest one by which its rule gives the outcome, relative to how far it
+    lay before. A part without a rule went all the way in the replications in which it has the outcome.
+
+    Args:
+        verdicts: with the changes, one a replication.
+        before: without changes, of the same replications.
+        target: the outcome.
+    """
+    parts = [_way(now, then, target) for now, then in zip(_parts(verdicts), _parts(before), strict=False)]
+    if not parts:
+        return float(np.mean([one.outcome is target for one in verdicts])) if verdicts else 0.0
+    return float(np.mean(parts)) if target is Outcome.CONFIRMED else max(parts)
+
+
+def _parts(verdicts: Sequence[Verdict]) -> list[list[Evidence]]:
+    each = [deciding(one) for one in verdicts]
+    return [list(same) for same in zip(*each, strict=False)]
+
+
+def _way(now: Sequence[Evidence], then: Sequence[Evidence], target: Outcome) -> float:
+    rule = now[0].rule
+    if rule is None or any(one.interval is None for one in (*now, *then)):
+        return float(np.mean([one.outcome is target for one in now]))
+    there = _distance(_mean(now), rule, target)
+    before = _distance(_mean(then), rule, target)
+    if there == 0:
+        return 1.0
+    return max(-1.0, 1 - there / before) if before > 0 else -1.0
+
+
+def _mean(parts: Sequence[Evidence]) -> float:
+    values = [one.interval.value for one in parts if one.interval is not None]
+    return float(np.exp(np.mean(np.log(values)))) if min(values) > 0 else float(np.mean(values))
+
+
+def _distance(value: float, rule: Callable[[Interval], Outcome], target: Outcome) -> float:
+    """Return how far a number lies from the nearest one with this outcome, on a logarithmic or a linear scale."""
+    if rule(exact(value)) is target:
+        return 0.0
+    for step in _STEPS:
+        by = float(step)
+        near = (value * np.exp(by), value * np.exp(-by), value + by, value - by)
+        if any(rule(exact(float(one))) is target for one in near):
+            return by
+    return 2 * float(_STEPS[-1])

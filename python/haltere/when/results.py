@@ -1,0 +1,171 @@
+"""What a search found, as data, and the file `when.json` beside the results in which it is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from haltere.errors import InputError, Place
+from haltere.files import write_whole
+from haltere.report.claims import Outcome
+
+FILE = "when.json"
+FORMAT = 1
+
+
+@dataclass
+class Tried:
+    """A set of changes that was tried on a claim.
+
+    Attributes:
+        changes: their names.
+        target: the outcome that it came nearest to.
+        closeness: how much of the way to that outcome it went in the search; 1 has it by its estimates.
+        refused: why it was not tried, or None.
+        outcome: the outcome on fresh seeds with the study's replications; None if it was not judged there.
+        turned: whether the outcome is the target, with intervals that allow for all sets judged; None if not judged.
+        evidence: the numbers on fresh seeds.
+    """
+
+    changes: list[str]
+    target: str
+    closeness: float = 0.0
+    refused: str | None = None
+    outcome: str | None = None
+    turned: bool | None = None
+    evidence: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Found:
+    """What was searched for one claim, and what turns its verdict.
+
+    Attributes:
+        today: its outcome in the results.
+        fresh: its outcome without changes on the fresh seeds; None if nothing was judged there.
+        singles, pairs: how many single changes, and pairs, there are to try.
+        tried: what was tried, in this order.
+    """
+
+    number: int
+    name: str
+    sentence: str
+    today: str
+    singles: int = 0
+    pairs: int = 0
+    fresh: str | None = None
+    tried: list[Tried] = field(default_factory=list)
+
+    @property
+    def turned(self) -> list[Tried]:
+        """The smallest sets that turn the verdict on fresh seeds."""
+        found = [one for one in self.tried if one.turned]
+        least = min((len(one.changes) for one in found), default=0)
+        return [one for one in found if len(one.changes) == least]
+
+    @property
+    def unconfirmed(self) -> list[Tried]:
+        """Sets that turned it in the search, not on fresh seeds."""
+        return [one for one in self.tried if one.turned is False]
+
+    @property
+    def waiting(self) -> list[Tried]:
+        """Sets that turned it in the search and were not judged on fresh seeds."""
+        return [one for one in self.tried if one.turned is None and one.refused is None and one.closeness >= 1]
+
+    @property
+    def nearest(self) -> list[Tried]:
+        """The three sets that came nearest without turning it."""
+        rest = [one for one in self.tried if one.turned is None and one.refused is None and 0 < one.closeness < 1]
+        return sorted(rest, key=lambda one: -one.closeness)[:3]
+
+    def count(self, size: int) -> int:
+        """Return how many sets of this size were tried."""
+        return sum(len(one.changes) == size and one.refused is None for one in self.tried)
+
+    def searched(self) -> str:
+        """Return what was searched, as a phrase: `74 of 120 single changes and 6 of 15 pairs`."""
+        refused = sum(one.refused is not None for one in self.tried if len(one.changes) == 1)
+        parts = [f"{self.count(1)} of {self.singles - refused} single changes"]
+        if self.pairs:
+            parts.append(f"{self.count(2)} of {self.pairs} pairs")
+        return " and ".join(parts)
+
+    def answer(self) -> str:
+        """Return the answer in a sentence."""
+        said = f"{self.today} today"
+        if self.fresh is not None and self.fresh != self.today:
+            said += f" ({self.fresh} without changes on fresh seeds)"
+        if not self.tried:
+            return f"{said}; not searched in the time given"
+        if self.turned:
+            by: dict[str, list[str]] = {}
+            for one in self.turned:
+                by.setdefault(one.target, []).append(" and ".join(one.changes))
+            return f"{said}; " + "; ".join(f"{target} with {', or with '.join(sets)}" for target, sets in by.items())
+        if self.waiting:
+            names = ", or ".join(" and ".join(one.changes) for one in self.waiting[:3])
+            return f"{said}; turned in the search with {names}, not judged on fresh seeds"
+        return f"{said}; nothing that was searched turns it"
+
+
+@dataclass
+class Search:
+    """What was searched for a study's claims.
+
+    Attributes:
+        key: what it depends on; what was found with another key is not taken up again.
+        about: seeds, replications and how many candidates are judged, for the reader.
+    """
+
+    study: str
+    key: str
+    about: dict[str, Any]
+    claims: list[Found]
+
+    def data(self) -> dict[str, Any]:
+        """Return all of it as JSON can hold it, with the answers."""
+        claims = [
+            {
+                **asdict(one),
+                "answer": one.answer(),
+                "searched": one.searched(),
+                "turned": [t.changes for t in one.turned],
+            }
+            for one in self.claims
+        ]
+        return {"format": FORMAT, "study": self.study, "key": self.key, "about": self.about, "claims": claims}
+
+    def write(self, folder: Path) -> None:
+        """Write `when.json` into a results folder."""
+        write_whole(folder / FILE, (json.dumps(self.data(), indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def read(folder: Path) -> Search | None:
+    """Return what was searched for the study of a results folder, None if nothing was.
+
+    Raises:
+        InputError: if the file is damaged.
+    """
+    file = folder / FILE
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        return Search(data["study"], data["key"], data["about"], [_found(one) for one in data["claims"]])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"cannot be read: {error}",
+            place=Place(str(file)),
+            right="a file written by `haltere when`; remove this one",
+        ) from None
+
+
+def _found(given: Mapping[str, Any]) -> Found:
+    names = ("number", "name", "sentence", "today", "singles", "pairs", "fresh")
+    tried = [Tried(**{name: one[name] for name in Tried.__dataclass_fields__}) for one in given["tried"]]
+    Outcome(given["today"])
+    return Found(**{name: given[name] for name in names}, tried=tried)
