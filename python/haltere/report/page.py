@@ -26,6 +26,8 @@ from haltere.report.findings import Findings, tables_of
 from haltere.results import Results
 from haltere.scenario import merge
 from haltere.study import Study
+from haltere.when.results import Found
+from haltere.when.results import read as read_when
 
 EMBED_LIMIT = 100_000
 """Figures up to this many bytes are also embedded in the page for download."""
@@ -113,6 +115,7 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         paths=manifest.get("paths", {}),
         answer=findings.answer,
         judged=findings.judged,
+        when=_when(results),
         tally=findings.tally(),
         broken_answer=findings.broken_answer,
         designs=_designs(results, factors, words),
@@ -135,6 +138,12 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         script=asset("page.js"),
     )
     return page, drawn
+
+
+def _when(results: Results) -> dict[str, Found]:
+    """What `haltere when` found for each claim, by the claim's name, if it searched."""
+    searched = read_when(results.path)
+    return {} if searched is None else {one.name: one for one in searched.claims if one.tried}
 
 
 def asset(name: str) -> str:

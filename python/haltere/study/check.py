@@ -15,7 +15,7 @@ from haltere.errors import InputError, as_written, hint, in_words, nearest
 from haltere.fidelity import Fidelity
 from haltere.fidelity import check as check_at
 from haltere.study import design
-from haltere.study.model import Experiment, Header, Level, Range, StudyFile, name_problem
+from haltere.study.model import Experiment, Header, Level, Range, StudyFile, When, name_problem
 
 Path = list[str | int]
 
@@ -83,6 +83,9 @@ def _problem(origin: Origin, error: dict[str, Any]) -> InputError:
     path: Path = [part for part in error["loc"] if part != "[key]"]
     if path[0] == "experiments" and path[2:3] == ["factors"]:
         del path[4:5]  # pydantic's name for the form of factor that it tried
+    if path[0] == "when" and len(path) > 2:
+        path = path[:3]  # what follows are pydantic's names for the forms of entry that it tried
+        return origin.error("cannot be varied so", path, right=_help(path[:2]))
     kind, context = error["type"], error.get("ctx", {})
     if kind == "missing" and _is_unknown_experiment(origin, path):
         field = join(["variants", str(origin.variant), *path[:2]])
@@ -116,7 +119,8 @@ def _is_unknown_experiment(origin: Origin, path: Path) -> bool:
 def _fields(path: Path) -> list[str]:
     if not path:
         return list(StudyFile.model_fields)
-    model: type[BaseModel] = Header if path[0] == "study" else Experiment
+    models: dict[str | int, type[BaseModel]] = {"study": Header, "when": When}
+    model = models.get(path[0], Experiment)
     return list(model.model_fields)
 
 
@@ -130,6 +134,11 @@ def _help(path: Path) -> str | None:
         "scenario": "a table [experiments.NAME.scenario] with topology and flows (see `haltere schema`)",
         "factors": 'a table of lists, such as congestion = ["cubic", "bbr"]',
         "variants": "tables [variants.NAME...] to be laid over the study",
+        "switches": 'a list of switches, such as ["tcp+initial-window=40", "quic-pacing"]',
+        "queues": 'a list of factors above 0 and queues, such as [0.25, 4, "fq_codel"]',
+        "losses": 'a list of mean burst lengths, "none" and "uniform", such as [4, 16, "none"]',
+        "sizes": "a list of factors above 0, such as [0.25, 4]",
+        "when": "a table [when] with switches, queues, losses or sizes",
     }
     return helps.get(
         str(path[-1]), "a text in quotes" if path[-1] in ("title", "question", "source", "rules") else None

@@ -78,7 +78,7 @@ def changes(study: Study) -> tuple[Change, ...]:
     Bundles come first, then queues, losses and sizes, then switches that are on or off, then values of switches.
 
     Raises:
-        InputError: if `[when]` names a switch that none of its transports has.
+        InputError: if `[when]` names a switch that no contender of the study can have, or a queue that is none.
     """
     when = study.file.when
     transports = list(dict.fromkeys(transport_of(name) for name in sorted(contenders(study))))
@@ -86,7 +86,7 @@ def changes(study: Study) -> tuple[Change, ...]:
         dict.fromkeys(
             [
                 *(_of_switch(one) for name in transports for one in bundles(name) if when.switches is None),
-                *map(_of_queue, QUEUES if when.queues is None else when.queues),
+                *map(_of_queue, QUEUES if when.queues is None else _queues(study, when.queues)),
                 *map(_of_loss, LOSSES if when.losses is None else when.losses),
                 *map(_of_size, SIZES if when.sizes is None else when.sizes),
                 *map(_of_switch, _switches(study, when, transports)),
@@ -121,6 +121,23 @@ def _switches(study: Study, when: When, transports: Sequence[str]) -> Iterator[S
                 "such as tcp+pacing (see haltere algorithms)",
             )
         yield found
+
+
+def _queues(study: Study, given: Sequence[float | str]) -> Iterator[float | str]:
+    for index, one in enumerate(given):
+        if isinstance(one, str):
+            try:
+                core.link_config({"rate": "1Mbit/s", "delay": "1ms", "queue": one})
+            except core.ScenarioProblem as problem:
+                path = f"when.queues[{index}]"
+                raise InputError(
+                    problem.message,
+                    place=study.document.place(path),
+                    field=path,
+                    given=one,
+                    right="a factor such as 0.25, or a queue such as 1000p or fq_codel (see haltere queues)",
+                ) from None
+        yield one
 
 
 def _parsed(text: str, transport: str, names: set[str]) -> Switching | None:
@@ -171,12 +188,3 @@ def _of_size(given: float) -> Change:
 
 def _times(factor: float) -> str:
     return f"× {factor:g}" if factor >= 1 or round(1 / factor) * factor != 1 else f"× 1/{round(1 / factor)}"
-
-
-def known(queue: str) -> bool:
-    """Whether a text is a queue that a link can have."""
-    try:
-        core.link_config({"rate": "1Mbit/s", "delay": "1ms", "queue": queue})
-    except core.ScenarioProblem:
-        return False
-    return True

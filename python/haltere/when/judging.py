@@ -21,7 +21,7 @@ from haltere.when.variants import Key
 Judged = claims.Claim[Tables]
 MOST_LEVELS = 12
 """A factor with more levels is needed whole: to try each of them would take too long."""
-_STEPS = np.geomspace(1e-3, 10, 81)
+_STEPS = np.geomspace(1e-3, 10, 41)
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,29 @@ def _at(one: Evidence, confidence: float) -> Outcome | None:
     return wide if wide is one.outcome else Outcome.UNDECIDED
 
 
+def turned(verdict: Verdict, control: Verdict, target: Outcome, confidence: float) -> bool:
+    """Whether changes gave a claim an outcome that it has not without them, on the same seeds.
+
+    The claim must reach the outcome with wide intervals. Without changes it must have the opposite one. If it is
+    undecided there, it may be that only chance decided it with the changes. So every part that has the outcome with the
+    changes alone must have an interval that lies apart from the one without them; a part without an interval cannot.
+    """
+    if not reaches(verdict, target, confidence):
+        return False
+    opposite = Outcome.CONTRADICTED if target is Outcome.CONFIRMED else Outcome.CONFIRMED
+    if control.outcome is not Outcome.UNDECIDED:
+        return control.outcome is opposite
+    pairs = list(zip(deciding(verdict), deciding(control), strict=False))
+    moved = [(now, then) for now, then in pairs if now.outcome is target and then.outcome is not target]
+    return bool(moved) and all(_apart(now.interval, then.interval) for now, then in moved)
+
+
+def _apart(one: Interval | None, other: Interval | None) -> bool:
+    if one is None or other is None or one.low is None or one.high is None or other.low is None or other.high is None:
+        return False
+    return one.low > other.high or one.high < other.low
+
+
 def exact(value: float) -> Interval:
     """Return the interval of a number that is known exactly."""
     return Interval(value, value, value, 2, 0.95, "identical values")
@@ -156,11 +179,18 @@ def _mean(parts: Sequence[Evidence]) -> float:
 
 def _distance(value: float, rule: Callable[[Interval], Outcome], target: Outcome) -> float:
     """Return how far a number lies from the nearest one with this outcome, on a logarithmic or a linear scale."""
+
+    def reached(by: float) -> bool:
+        near = (value * np.exp(by), value * np.exp(-by), value + by, value - by)
+        return any(rule(exact(float(one))) is target for one in near)
+
     if rule(exact(value)) is target:
         return 0.0
-    for step in _STEPS:
-        by = float(step)
-        near = (value * np.exp(by), value * np.exp(-by), value + by, value - by)
-        if any(rule(exact(float(one))) is target for one in near):
-            return by
-    return 2 * float(_STEPS[-1])
+    far = next((float(step) for step in _STEPS if reached(float(step))), None)
+    if far is None:
+        return 2 * float(_STEPS[-1])
+    close = 0.0
+    for _ in range(20):
+        middle = (close + far) / 2
+        close, far = (close, middle) if reached(middle) else (middle, far)
+    return far

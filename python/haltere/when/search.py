@@ -1,9 +1,8 @@
 """Searches the smallest sets of changes that turn the verdicts of a study's claims, and judges them on fresh seeds.
 
 The search runs few replications on a seed of its own. What turns a verdict there is a candidate. Candidates are judged
-again with the study's replications on a third seed, beside the study without changes: one of them turned the verdict
-if it has the other outcome there and the study itself has not. Intervals are widened so that all candidates of a claim
-together turn a verdict by chance in at most one of twenty cases (Bonferroni).
+again with the study's replications on a third seed, beside the study without changes (`judging.turned`). Intervals are
+widened so that all candidates of a claim together turn a verdict by chance in at most one of twenty cases (Bonferroni).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from haltere.results import Results
 from haltere.results import load as load_results
 from haltere.study import Study
 from haltere.when.changes import Change, changes
-from haltere.when.judging import Judge, Judged, closeness, deciding, needed, reaches
+from haltere.when.judging import Judge, Judged, closeness, deciding, needed, turned
 from haltere.when.results import Found, Search, Tried, read
 from haltere.when.runs import Ground, OutOfTimeError, alone, seed_of
 from haltere.when.variants import Key, Variant, key_of
@@ -256,7 +255,7 @@ class _Searching:
             target = Outcome(tried.target)
             tried.outcome = verdict.outcome.value
             widened = 1 - FALSE_ALARMS / (2 * CANDIDATES)
-            tried.turned = control.outcome is not target and reaches(verdict, target, widened)
+            tried.turned = turned(verdict, control, target, widened)
             tried.evidence = [f"{part.what}: {part.numbers}" for part in deciding(verdict)]
 
     def _tell(self, what: str) -> None:

@@ -1,0 +1,296 @@
+"""Under what a claim would hold: planted studies whose claims turn with one change, with a pair, and with none."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from haltere import core, fidelity
+from haltere.errors import InputError
+from haltere.report.claims import Outcome
+from haltere.runner.executor import Outcome as Answer
+from haltere.runner.executor import Task, ThreadExecutor
+from haltere.study import Study
+from haltere.when import Plan, Search, conditions, read, search
+from haltere.when.changes import changes
+from haltere.when.contenders import switched, switches
+from haltere.when.judging import reaches
+from haltere.when.runs import seed_of
+from haltere.when.variants import NOTHING, SAME, Variant, key_of
+
+STUDY = """
+[study]
+name = "planted"
+seed = SEED
+replications = 4
+
+[experiments.base]
+[experiments.base.factors]
+congestion = ["cubic", "newreno"]
+
+[experiments.base.scenario.topology]
+kind = "point-to-point"
+link = { rate = "100Mbit/s", delay = "50ms", queue = "1000p" }
+
+[[experiments.base.scenario.flows]]
+contender = "tcp/{congestion}"
+app = "https"
+size = "100kB"
+
+[when]
+switches = ["tcp-tlp", "tcp+initial-window=40", "tcp+tfo", "tcp+tso-defer=4"]
+queues = [2]
+losses = ["none"]
+sizes = []
+"""
+
+CLAIMS = """
+from haltere.report.claims import all_of, claim, exceeds
+from haltere.stats import mean
+
+
+def goodput(tables):
+    values = tables.values("base", "goodput", {"congestion": "cubic"})
+    return mean(values["value"].to_numpy())
+
+
+def at_least(threshold, name):
+    def judge(tables):
+        return all_of(exceeds("Goodput of CUBIC", goodput(tables), threshold))
+
+    judge.__name__ = name
+    return claim(f"CUBIC carries {threshold} Mbit/s.", source="planted")(judge)
+
+
+single = at_least(1.8, "single")
+pair = at_least(2.3, "pair")
+never = at_least(50.0, "never")
+already = at_least(0.1, "already")
+"""
+
+
+def written(folder: Path, *, seed: int = 1, text: str = STUDY, claims: str = CLAIMS) -> Study:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "study.toml").write_text(text.replace("SEED", str(seed)))
+    (folder / "claims.py").write_text(claims)
+    return Study.load(folder)
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path, Search]:
+    folder = tmp_path_factory.mktemp("planted")
+    study = written(folder / "study")
+    study.run(out=folder / "results")
+    return study, folder / "results", search(study, folder / "results", Plan(minutes=5))
+
+
+def sets(found: Search, name: str) -> list[list[str]]:
+    return [one.changes for one in next(c for c in found.claims if c.name == name).turned]
+
+
+def test_a_claim_that_turns_with_one_switch_is_told_so(planted: tuple[Study, Path, Search]) -> None:
+    assert sorted(sets(planted[2], "single")) == [["tcp+initial-window=40"], ["tcp+tfo"]]
+
+
+def test_a_claim_that_turns_with_a_pair_only_is_told_so(planted: tuple[Study, Path, Search]) -> None:
+    found = planted[2].claims[1]
+    assert [set(one.changes) for one in found.turned] == [{"tcp+initial-window=40", "tcp+tfo"}]
+    assert found.answer() == "contradicted today; confirmed with tcp+initial-window=40 and tcp+tfo"
+
+
+def test_where_nothing_turns_a_claim_it_is_said_what_was_searched(planted: tuple[Study, Path, Search]) -> None:
+    found = planted[2].claims[2]
+    assert found.turned == []
+    assert found.answer() == "contradicted today; nothing that was searched turns it"
+    assert found.searched() == "5 of 5 single changes and 1 of 1 pairs"
+    # There are no losses that could be taken away.
+    assert [one.changes for one in found.tried if one.refused] == [["no losses"]]
+
+
+def test_a_claim_that_holds_may_fail_with_a_change(planted: tuple[Study, Path, Search]) -> None:
+    assert planted[2].claims[3].answer() == "confirmed today; nothing that was searched turns it"
+
+
+def test_what_was_tried_is_not_tried_again(
+    planted: tuple[Study, Path, Search], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, folder, first = planted
+
+    def refuse(*_: object) -> ThreadExecutor:
+        raise AssertionError("it runs again")
+
+    monkeypatch.setattr(fidelity, "executor", refuse)
+    again = search(study, folder, Plan(minutes=5))
+    assert again.data() == first.data()
+    kept = read(folder)
+    assert kept is not None
+    assert kept.data() == first.data()
+
+
+def test_a_search_that_is_stopped_keeps_what_it_found(planted: tuple[Study, Path, Search], tmp_path: Path) -> None:
+    study, _, whole = planted
+    study.run(out=tmp_path)
+    stop, told = threading.Event(), 0
+
+    def progress(_what: str, _left: float) -> None:
+        nonlocal told
+        told += 1
+        if told == 8:
+            stop.set()
+
+    stopped = search(study, tmp_path, Plan(minutes=5, stop=stop, on_progress=progress))
+    assert 0 < sum(len(one.tried) for one in stopped.claims) < sum(len(one.tried) for one in whole.claims)
+    assert search(study, tmp_path, Plan(minutes=5)).data() == whole.data()
+
+
+def test_the_command_answers_in_words_and_as_json(
+    planted: tuple[Study, Path, Search], haltere: Callable[..., object]
+) -> None:
+    study, folder, _ = planted
+    where = [str(study.directory), "--results", str(folder), "--minutes", "5"]
+    said = haltere("when", *where, "--claim", "2")
+    assert "confirmed with tcp+initial-window=40 and tcp+tfo." in said.stdout
+    assert "CUBIC carries 1.8" not in said.stdout
+    data = json.loads(haltere("when", *where, "--json").stdout)
+    assert data["claims"][1]["turned"] == [["tcp+initial-window=40", "tcp+tfo"]]
+
+
+def test_the_report_has_the_answer_beside_the_claim(
+    planted: tuple[Study, Path, Search], haltere: Callable[..., object]
+) -> None:
+    study, folder, _ = planted
+    haltere("report", str(folder), "--study", str(study.directory))
+    page = (folder / "report.html").read_text()
+    assert "confirmed with tcp+initial-window=40 and tcp+tfo" in page
+    assert "5 of 5 single changes and 1 of 1 pairs" in page
+
+
+NOISY = STUDY.replace('size = "100kB"', 'size = "10kB"').replace("replications = 4", "replications = 6")
+
+
+class Dice:
+    """An executor whose completion times are chance: a change draws them anew and changes nothing else."""
+
+    def __init__(self, result: str, level: float) -> None:
+        self.result, self.level = json.loads(result), level
+
+    def execute(self, tasks: Iterable[Task], stop: threading.Event | None = None) -> Iterator[Answer]:
+        for task in tasks:
+            if stop is not None and stop.is_set():
+                return
+            name = f"{task.scenario_json} {task.seed} {task.replication}"
+            draw = np.random.default_rng(list(hashlib.sha256(name.encode()).digest()))
+            goodput = self.level * float(np.exp(0.2 * draw.standard_normal()))
+            flow = {**self.result["flows"][0], "goodput_bps": goodput}
+            yield Answer(task.key, json.dumps({**self.result, "flows": [flow]}))
+
+
+@pytest.mark.parametrize("level", [1.6e6, 1.8e6, 1.9e6, 2.1e6])
+def test_chance_alone_seldom_turns_a_claim(level: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 40 searches at most 5 may say that something turned the claim; 6 and more have 1.4 % at a true rate of 5 %."""
+    claims = CLAIMS.partition("pair =")[0]
+    study = written(tmp_path / "study", text=NOISY, claims=claims)
+    result = core.run(study.treatments[0].scenario_json, 1, 0)
+    monkeypatch.setattr(fidelity, "executor", lambda *_: Dice(result, level))
+    turned = 0
+    for seed in range(40):
+        study = written(tmp_path / "study", seed=seed, text=NOISY, claims=claims)
+        out = tmp_path / f"results-{seed}"
+        study.run(out=out)
+        turned += any(one.turned for one in search(study, out, Plan(minutes=5)).claims)
+    assert turned <= 5
+
+
+def test_a_change_that_makes_treatments_the_same_is_refused(tmp_path: Path) -> None:
+    text = STUDY.replace('congestion = ["cubic", "newreno"]', 'queue = ["100p", "200p"]')
+    text = text.replace("{congestion}", "cubic").replace('queue = "1000p"', 'queue = "{queue}"')
+    study = written(tmp_path, text=text.replace("queues = [2]", 'queues = [2, "fq_codel"]'))
+    by_name = {one.name: one for one in changes(study)}
+    keys = [key_of(one) for one in study.treatments]
+    assert Variant(study, study.treatments, [by_name["queue fq_codel"]]).refused(keys) == SAME
+    assert Variant(study, study.treatments, [by_name["no losses"]]).refused(keys) == NOTHING
+    doubled = Variant(study, study.treatments, [by_name["queue × 2"]])
+    assert doubled.refused(keys) is None
+    links = [one.scenario["topology"]["link"]["queue"] for one in doubled.treatments.values()]
+    assert links == ["200p", "400p"]
+    assert [one.levels for one in doubled.treatments.values()] == [one.levels for one in study.treatments]
+
+
+def test_a_switch_takes_the_place_of_the_contenders_own() -> None:
+    by_text = {one.text: one for one in switches("tcp")}
+    assert switched("tcp/cubic-tso+pacing", by_text["-tlp"], "model") == "tcp/cubic-tso+pacing-tlp"
+    assert switched("tcp/cubic+initial-window=3-tlp", by_text["+initial-window=40"], "model") == (
+        "tcp/cubic-tlp+initial-window=40"
+    )
+    assert switched("tcp/cubic+tso-defer=2-tso", by_text["-tso"], "model") is None
+    assert switched("tcp/cubic-tlp", by_text["-tlp"], "model") is None
+    assert switched("quic/cubic", by_text["-tlp"], "model") is None
+    # BBR has a startup of its own, in which there is no HyStart.
+    assert switched("tcp/bbr", by_text["+hystart=rfc9406"], "model") is None
+
+
+@pytest.mark.parametrize(("loss", "length"), [("1%", 4.0), ("0.05", 16.0), ({"model": "uniform", "rate": "2%"}, 4.0)])
+def test_bursts_have_the_mean_loss_and_the_length_asked_for(loss: object, length: float) -> None:
+    made = conditions.bursts(loss, length)
+    assert conditions.probability(made) == pytest.approx(conditions.probability(loss), rel=1e-5)
+    assert 1 / conditions.probability(made["bad_to_good"]) == pytest.approx(length)
+    assert conditions.probability(conditions.uniform(made)) == pytest.approx(conditions.probability(loss), rel=1e-5)
+
+
+def test_queues_are_scaled_in_whatever_form_they_are_written() -> None:
+    assert conditions.queue_scaled("1000p", 0.25) == "250p"
+    assert conditions.queue_scaled("0.5bdp", 4.0) == "2bdp"
+    assert conditions.queue_scaled("pfifo_fast:batch=1,limit=200p", 2.0) == "pfifo_fast:batch=1,limit=400p"
+    assert conditions.queue_scaled({"discipline": "red", "limit": "300kB"}, 2.0) == {
+        "discipline": "red",
+        "limit": "600kB",
+    }
+    assert conditions.queue_scaled("fq_codel", 2.0) is None
+
+
+def test_seeds_of_search_and_judgement_differ_from_the_studys() -> None:
+    assert len({7, seed_of(7, "search"), seed_of(7, "fresh"), seed_of(8, "search")}) == 4
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('"tcp-tlp"', '"tcp-tpl"', "when.switches[0]: is no switch that changes a contender"),
+        ('"tcp-tlp"', '"quic-pacing"', "when.switches[0]"),
+        ("queues = [2]", 'queues = ["fq_coddle"]', "when.queues[0]"),
+        ("queues = [2]", "queues = [0]", "when.queues[0]"),
+        ('losses = ["none"]', 'losses = ["some"]', "when.losses[0]"),
+        ("sizes = []", "size = []", "there is no such field"),
+    ],
+)
+def test_a_wrong_table_is_refused_with_its_place(tmp_path: Path, before: str, after: str, said: str) -> None:
+    with pytest.raises(InputError) as wrong:
+        changes(written(tmp_path, text=STUDY.replace(before, after)))
+    assert said in str(wrong.value)
+    assert "study.toml:" in str(wrong.value)
+    assert "right:" in str(wrong.value)
+
+
+def test_results_of_another_study_are_refused(planted: tuple[Study, Path, Search], tmp_path: Path) -> None:
+    other = written(tmp_path, seed=2)
+    with pytest.raises(InputError, match="not of this study as it is now"):
+        search(other, planted[1], Plan())
+    with pytest.raises(InputError, match="number from 1 to 4"):
+        search(planted[0], planted[1], Plan(claims=[5]))
+
+
+def test_a_verdict_must_hold_with_wider_intervals() -> None:
+    from haltere.report.claims import all_of, exceeds
+    from haltere.stats import mean
+
+    found = mean([1.0, 1.2, 1.4, 1.1, 1.3])
+    assert found.low is not None
+    verdict = all_of(exceeds("x", found, found.low - 1e-6))
+    assert reaches(verdict, Outcome.CONFIRMED, 0.95)
+    assert not reaches(verdict, Outcome.CONFIRMED, 0.995)
