@@ -13,14 +13,15 @@ import pytest
 
 from haltere import core, fidelity
 from haltere.errors import InputError
-from haltere.report.claims import Outcome
+from haltere.report.claims import Outcome, Verdict, all_of, exceeds
 from haltere.runner.executor import Outcome as Answer
 from haltere.runner.executor import Task, ThreadExecutor
+from haltere.stats import mean
 from haltere.study import Study
 from haltere.when import Plan, Search, conditions, read, search
 from haltere.when.changes import changes
 from haltere.when.contenders import switched, switches
-from haltere.when.judging import reaches
+from haltere.when.judging import reaches, turned
 from haltere.when.runs import seed_of
 from haltere.when.variants import NOTHING, SAME, Variant, key_of
 
@@ -191,20 +192,20 @@ class Dice:
             yield Answer(task.key, json.dumps({**self.result, "flows": [flow]}))
 
 
-@pytest.mark.parametrize("level", [1.6e6, 1.8e6, 1.9e6, 2.1e6])
+@pytest.mark.parametrize("level", [1.6e6, 1.8e6, 2.1e6])
 def test_chance_alone_seldom_turns_a_claim(level: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 40 searches at most 5 may say that something turned the claim; 6 and more have 1.4 % at a true rate of 5 %."""
+    """Of 30 searches at most 4 may say that something turned the claim; 5 and more have 1.6 % at a true rate of 5 %."""
     claims = CLAIMS.partition("pair =")[0]
     study = written(tmp_path / "study", text=NOISY, claims=claims)
     result = core.run(study.treatments[0].scenario_json, 1, 0)
     monkeypatch.setattr(fidelity, "executor", lambda *_: Dice(result, level))
-    turned = 0
-    for seed in range(40):
+    said = 0
+    for seed in range(30):
         study = written(tmp_path / "study", seed=seed, text=NOISY, claims=claims)
         out = tmp_path / f"results-{seed}"
         study.run(out=out)
-        turned += any(one.turned for one in search(study, out, Plan(minutes=5)).claims)
-    assert turned <= 5
+        said += any(one.turned for one in search(study, out, Plan(minutes=5)).claims)
+    assert said <= 4
 
 
 def test_a_change_that_makes_treatments_the_same_is_refused(tmp_path: Path) -> None:
@@ -285,12 +286,25 @@ def test_results_of_another_study_are_refused(planted: tuple[Study, Path, Search
         search(planted[0], planted[1], Plan(claims=[5]))
 
 
-def test_a_verdict_must_hold_with_wider_intervals() -> None:
-    from haltere.report.claims import all_of, exceeds
-    from haltere.stats import mean
+def verdict(values: list[float], threshold: float) -> Verdict:
+    return all_of(exceeds("x", mean(values), threshold))
 
-    found = mean([1.0, 1.2, 1.4, 1.1, 1.3])
-    assert found.low is not None
-    verdict = all_of(exceeds("x", found, found.low - 1e-6))
-    assert reaches(verdict, Outcome.CONFIRMED, 0.95)
-    assert not reaches(verdict, Outcome.CONFIRMED, 0.995)
+
+def test_a_verdict_must_hold_with_wider_intervals() -> None:
+    values = [1.0, 1.2, 1.4, 1.1, 1.3]
+    low = mean(values).low
+    assert low is not None
+    assert reaches(verdict(values, low - 1e-6), Outcome.CONFIRMED, 0.95)
+    assert not reaches(verdict(values, low - 1e-6), Outcome.CONFIRMED, 0.995)
+
+
+def test_what_is_undecided_without_changes_must_move() -> None:
+    unclear, clear, far = [1.0, 1.2, 1.4, 1.1, 1.3], [1.3, 1.35, 1.3, 1.35, 1.3], [3.0, 3.1, 3.0, 3.1, 3.0]
+    control = verdict(unclear, 1.2)
+    assert control.outcome is Outcome.UNDECIDED
+    assert verdict(clear, 1.2).outcome is Outcome.CONFIRMED
+    assert not turned(verdict(clear, 1.2), control, Outcome.CONFIRMED, 0.99)
+    assert turned(verdict(far, 1.2), control, Outcome.CONFIRMED, 0.99)
+    # Without changes contradicted: the two verdicts exclude each other.
+    assert turned(verdict(clear, 1.2), verdict([1.0, 1.01, 1.0, 1.01], 1.2), Outcome.CONFIRMED, 0.99)
+    assert not turned(verdict(far, 1.2), verdict(far, 1.2), Outcome.CONFIRMED, 0.99)

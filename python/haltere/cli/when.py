@@ -51,13 +51,5 @@ def _print(one: Found) -> None:
     console = show.out()
     console.print(escape(f"{one.number}. {one.sentence}"), style="bold", soft_wrap=True)
     console.print(escape(f"   {one.answer()}."), soft_wrap=True)
-    if one.tried:
-        console.print(escape(f"   Searched: {one.searched()}."), style="dim", soft_wrap=True)
-    for tried in one.unconfirmed:
-        names = " and ".join(tried.changes)
-        console.print(
-            escape(f"   Turned in the search, not on fresh seeds: {names} ({tried.outcome})."), soft_wrap=True
-        )
-    if not one.turned and one.nearest:
-        nearest = ", ".join(f"{' and '.join(t.changes)} ({round(100 * t.closeness)} %)" for t in one.nearest)
-        console.print(escape(f"   Nearest: {nearest} of the way."), style="dim", soft_wrap=True)
+    for line in one.lines():
+        console.print(escape(f"   {line}"), style="dim", soft_wrap=True)

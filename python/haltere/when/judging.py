@@ -114,8 +114,9 @@ def turned(verdict: Verdict, control: Verdict, target: Outcome, confidence: floa
     """Whether changes gave a claim an outcome that it has not without them, on the same seeds.
 
     The claim must reach the outcome with wide intervals. Without changes it must have the opposite one. If it is
-    undecided there, it may be that only chance decided it with the changes. So every part that has the outcome with the
-    changes alone must have an interval that lies apart from the one without them; a part without an interval cannot.
+    undecided there, it may be that only chance decided it with the changes. So parts that have the outcome with the
+    changes alone must have intervals that lie apart from those without them: all such parts to be confirmed, one of
+    them to be contradicted. A part without an interval does not.
     """
     if not reaches(verdict, target, confidence):
         return False
@@ -124,7 +125,8 @@ def turned(verdict: Verdict, control: Verdict, target: Outcome, confidence: floa
         return control.outcome is opposite
     pairs = list(zip(deciding(verdict), deciding(control), strict=False))
     moved = [(now, then) for now, then in pairs if now.outcome is target and then.outcome is not target]
-    return bool(moved) and all(_apart(now.interval, then.interval) for now, then in moved)
+    apart = [_apart(now.interval, then.interval) for now, then in moved]
+    return any(apart) if target is Outcome.CONTRADICTED else bool(apart) and all(apart)
 
 
 def _apart(one: Interval | None, other: Interval | None) -> bool:

@@ -82,6 +82,23 @@ class Found:
         rest = [one for one in self.tried if one.turned is None and one.refused is None and 0 < one.closeness < 1]
         return sorted(rest, key=lambda one: -one.closeness)[:3]
 
+    def lines(self) -> list[str]:
+        """Return what stands below the answer, a sentence a line."""
+        lines = []
+        for one in self.unconfirmed:
+            names = " and ".join(one.changes)
+            why = f"{one.outcome} there" if one.outcome != one.target else "not shown to differ from the study there"
+            lines.append(f"Turned in the search, not on fresh seeds: {names} ({why}).")
+        if self.turned and self.waiting:
+            names = ", ".join(" and ".join(one.changes) for one in self.waiting)
+            lines.append(f"Turned in the search, not judged on fresh seeds: {names}.")
+        if not self.turned and self.nearest:
+            nearest = (f"{' and '.join(one.changes)} ({int(100 * one.closeness)} %)" for one in self.nearest)
+            lines.append(f"Nearest: {', '.join(nearest)} of the way.")
+        if self.tried:
+            lines.append(f"Searched: {self.searched()}.")
+        return lines
+
     def count(self, size: int) -> int:
         """Return how many sets of this size were tried."""
         return sum(len(one.changes) == size and one.refused is None for one in self.tried)
