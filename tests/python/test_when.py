@@ -21,7 +21,7 @@ from haltere.study import Study
 from haltere.when import Plan, Search, conditions, read, search
 from haltere.when.changes import changes
 from haltere.when.contenders import switched, switches
-from haltere.when.judging import reaches, turned
+from haltere.when.judging import closeness, reaches, turned
 from haltere.when.runs import seed_of
 from haltere.when.variants import NOTHING, SAME, Variant, key_of
 
@@ -296,6 +296,19 @@ def test_a_verdict_must_hold_with_wider_intervals() -> None:
     assert low is not None
     assert reaches(verdict(values, low - 1e-6), Outcome.CONFIRMED, 0.95)
     assert not reaches(verdict(values, low - 1e-6), Outcome.CONFIRMED, 0.995)
+
+
+def test_the_way_to_an_outcome_is_measured_from_the_nearest_number_with_it() -> None:
+    def one(value: float) -> list[Verdict]:
+        return [verdict([value, value], 2.0)] * 2
+
+    # Half of the way from 1.0 to 2.0 on a logarithmic scale, all of it, and back.
+    assert closeness(one(2**0.5), one(1.0), Outcome.CONFIRMED) == pytest.approx(0.5, abs=0.01)
+    assert closeness(one(2.1), one(1.0), Outcome.CONFIRMED) == 1.0
+    assert closeness(one(0.9), one(1.0), Outcome.CONFIRMED) < 0
+    # What has the outcome without the change cannot be turned to it.
+    assert closeness(one(3.0), one(2.1), Outcome.CONFIRMED) == 0.0
+    assert closeness(one(1.0), one(1.1), Outcome.CONTRADICTED) == 0.0
 
 
 def test_what_is_undecided_without_changes_must_move() -> None:

@@ -145,17 +145,30 @@ def closeness(verdicts: Sequence[Verdict], before: Sequence[Verdict], target: Ou
 
     Each verdict is of one replication alone, so that its numbers are exact. The way of a part is how far its number,
     the mean over replications, lies from the nearest one by which its rule gives the outcome, relative to how far it
-    lay before. A part without a rule went all the way in the replications in which it has the outcome.
+    lay before. The way of a part without a rule is the share of replications that it gained. All parts confirm a claim,
+    so their mean counts; one contradicts it, so the largest counts of those parts that did not do so before.
 
     Args:
         verdicts: with the changes, one a replication.
         before: without changes, of the same replications.
         target: the outcome.
     """
-    parts = [_way(now, then, target) for now, then in zip(_parts(verdicts), _parts(before), strict=False)]
-    if not parts:
-        return float(np.mean([one.outcome is target for one in verdicts])) if verdicts else 0.0
-    return float(np.mean(parts)) if target is Outcome.CONFIRMED else max(parts)
+    pairs = list(zip(_parts(verdicts), _parts(before), strict=False))
+    open_ones = [_held(then, target) < 1 for _, then in pairs]
+    if not any(open_ones):
+        return 0.0
+    ways = [_way(now, then, target) for now, then in pairs]
+    if target is Outcome.CONFIRMED:
+        return float(np.mean(ways))
+    return max(way for way, is_open in zip(ways, open_ones, strict=True) if is_open)
+
+
+def _held(parts: Sequence[Evidence], target: Outcome) -> float:
+    """Return the share of replications in which a part has an outcome, or whether its mean number has it: 0 or 1."""
+    rule = parts[0].rule
+    if rule is None or any(one.interval is None for one in parts):
+        return float(np.mean([one.outcome is target for one in parts]))
+    return float(rule(exact(_mean(parts))) is target)
 
 
 def _parts(verdicts: Sequence[Verdict]) -> list[list[Evidence]]:
@@ -164,14 +177,14 @@ def _parts(verdicts: Sequence[Verdict]) -> list[list[Evidence]]:
 
 
 def _way(now: Sequence[Evidence], then: Sequence[Evidence], target: Outcome) -> float:
-    rule = now[0].rule
-    if rule is None or any(one.interval is None for one in (*now, *then)):
-        return float(np.mean([one.outcome is target for one in now]))
-    there = _distance(_mean(now), rule, target)
-    before = _distance(_mean(then), rule, target)
-    if there == 0:
+    rule, held = now[0].rule, _held(now, target)
+    if held == 1:
         return 1.0
-    return max(-1.0, 1 - there / before) if before > 0 else -1.0
+    if rule is None or any(one.interval is None for one in (*now, *then)):
+        before = _held(then, target)
+        return (held - before) / (1 - before) if before < 1 else held - 1
+    near = _distance(_mean(then), rule, target)
+    return max(-1.0, 1 - _distance(_mean(now), rule, target) / near) if near > 0 else -1.0
 
 
 def _mean(parts: Sequence[Evidence]) -> float:

@@ -14,6 +14,8 @@ from haltere.report.claims import Outcome
 
 FILE = "when.json"
 FORMAT = 1
+SHOWN = 8
+"""So many sets are named in a sentence at most."""
 
 
 @dataclass
@@ -90,7 +92,9 @@ class Found:
             why = f"{one.outcome} there" if one.outcome != one.target else "not shown to differ from the study there"
             lines.append(f"Turned in the search, not on fresh seeds: {names} ({why}).")
         if self.turned and self.waiting:
-            names = ", ".join(" and ".join(one.changes) for one in self.waiting)
+            names = ", ".join(" and ".join(one.changes) for one in self.waiting[:SHOWN])
+            if len(self.waiting) > SHOWN:
+                names += f" and {len(self.waiting) - SHOWN} more"
             lines.append(f"Turned in the search, not judged on fresh seeds: {names}.")
         if not self.turned and self.nearest:
             nearest = (f"{' and '.join(one.changes)} ({int(100 * one.closeness)} %)" for one in self.nearest)
@@ -124,7 +128,7 @@ class Found:
                 by.setdefault(one.target, []).append(" and ".join(one.changes))
             return f"{said}; " + "; ".join(f"{target} with {', or with '.join(sets)}" for target, sets in by.items())
         if self.waiting:
-            names = ", or ".join(" and ".join(one.changes) for one in self.waiting[:3])
+            names = ", or ".join(" and ".join(one.changes) for one in self.waiting[:SHOWN])
             return f"{said}; turned in the search with {names}, not judged on fresh seeds"
         return f"{said}; nothing that was searched turns it"
 
