@@ -114,7 +114,7 @@ class _Searching:
         levels = [(key_of(one), one.levels) for one in self.treatments]
         self.open: list[_Open] = []
         for number, claim in chosen:
-            plan.on_progress(f"claim {number}: what it needs", 60 * plan.minutes)
+            self._tell(f"claim {number}: what it needs")
             today = self.judge.verdict(claim, found).outcome
             old = kept.pop(claim.name, None)
             one = old or Found(number, claim.name, claim.sentence, today.value, singles=len(self.changes))
