@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -151,7 +152,7 @@ def test_a_search_that_is_stopped_keeps_what_it_found(planted: tuple[Study, Path
 
 
 def test_the_command_answers_in_words_and_as_json(
-    planted: tuple[Study, Path, Search], haltere: Callable[..., object]
+    planted: tuple[Study, Path, Search], haltere: Callable[..., Any]
 ) -> None:
     study, folder, _ = planted
     where = [str(study.directory), "--results", str(folder), "--minutes", "5"]
@@ -162,8 +163,18 @@ def test_the_command_answers_in_words_and_as_json(
     assert data["claims"][1]["turned"] == [["tcp+initial-window=40", "tcp+tfo"]]
 
 
+def test_what_cannot_be_searched_is_refused(planted: tuple[Study, Path, Search], haltere: Callable[..., Any]) -> None:
+    study, folder, _ = planted
+    done = haltere("when", str(study.directory), "--results", str(folder), "--minutes", "0")
+    assert done.returncode == 2
+    assert "--minutes: is not a time" in done.stderr
+    done = haltere("when", str(study.directory), "--results", str(folder / "nowhere"))
+    assert done.returncode == 2
+    assert "no results here" in done.stderr
+
+
 def test_the_report_has_the_answer_beside_the_claim(
-    planted: tuple[Study, Path, Search], haltere: Callable[..., object]
+    planted: tuple[Study, Path, Search], haltere: Callable[..., Any]
 ) -> None:
     study, folder, _ = planted
     haltere("report", str(folder), "--study", str(study.directory))

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from haltere.cli import show
 from haltere.documents import shown
-from haltere.errors import InputError
+from haltere.errors import InputError, Interrupted
 from haltere.runner.executor import ThreadExecutor
 from haltere.runner.interrupt import stop_on_interrupt
 from haltere.study import Study
@@ -43,7 +43,7 @@ def command(
         if not claims or one.number in claims:
             _print(one)
     if stop.is_set():
-        console.print("stopped; the same command goes on")
+        raise Interrupted(f"stopped: what was found is written in {shown(folder)}; the same command goes on")
     console.print(escape(f"next: haltere report {shown(folder)}"))
 
 

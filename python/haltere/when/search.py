@@ -24,6 +24,7 @@ from haltere.report.claims import Outcome, Verdict, load
 from haltere.report.findings import tables_of
 from haltere.results import Results
 from haltere.results import load as load_results
+from haltere.runner.parts import Parts
 from haltere.study import Study
 from haltere.when.changes import Change, changes
 from haltere.when.judging import Judge, Judged, closeness, deciding, needed, turned
@@ -81,15 +82,17 @@ def search(study: Study, folder: Path, plan: Plan) -> Search:
 
     Raises:
         InputError: if there are no results of this study, no claims, or no claim of a number that the plan names.
+        HaltereError: if a campaign or another search is writing into the folder.
     """
-    return _Searching(study, folder, plan).run()
+    results = _results_of(study, folder)
+    with Parts(folder).locked():
+        return _Searching(study, folder, results, plan).run()
 
 
 class _Searching:
-    def __init__(self, study: Study, folder: Path, plan: Plan) -> None:
+    def __init__(self, study: Study, folder: Path, results: Results, plan: Plan) -> None:
         self.study, self.folder, self.plan = study, folder, plan
         self.ends = time.monotonic() + 60 * plan.minutes
-        results = _results_of(study, folder)
         where = study.directory or Path()
         every, _answer = load(where / "claims.py")
         chosen = _chosen(every, plan.claims, study)
