@@ -41,6 +41,8 @@ MOVERS = 6
 ENOUGH = 0.9
 """A set that went this much of the way in the search is a candidate."""
 FALSE_ALARMS = 0.05
+SINGLES, JUDGED, PAIRS = 0.4, 0.85, 0.92
+"""The shares of a claim's time after which single changes, their judgement, and pairs end at the latest."""
 Progress = Callable[[str, float], None]
 """Called with what is being done and the seconds left."""
 
@@ -161,13 +163,13 @@ class _Searching:
         """Try single changes, judge the best of them on fresh seeds, and do the same with pairs if none turned it."""
         started = time.monotonic()
         time_left = ends - started
-        with self._until(started + 0.5 * time_left) as stop:
+        with self._until(started + SINGLES * time_left) as stop:
             self._try([(change,) for change in self.changes], one, stop)
-        with self._until(started + 0.75 * time_left) as stop:
+        with self._until(started + JUDGED * time_left) as stop:
             self._confirm(one, 1, stop)
         if one.found.turned:
             return
-        with self._until(started + 0.9 * time_left) as stop:
+        with self._until(started + PAIRS * time_left) as stop:
             pairs = list(self._pairs(one))
             one.found.pairs = len(pairs)
             self._try(pairs, one, stop)
