@@ -317,6 +317,11 @@ def test_the_way_to_an_outcome_is_measured_from_the_nearest_number_with_it() -> 
     assert closeness(one(2**0.5), one(1.0), Outcome.CONFIRMED) == pytest.approx(0.5, abs=0.01)
     assert closeness(one(2.1), one(1.0), Outcome.CONFIRMED) == 1.0
     assert closeness(one(0.9), one(1.0), Outcome.CONFIRMED) < 0
+    # A part that holds with and without the change is no way gone, and one that is lost is a way back.
+    both = [all_of(*verdict([value, value], 2.0).evidence, *verdict([3.0, 3.0], 2.0).evidence) for value in (1.0, 1.0)]
+    assert closeness(both, both, Outcome.CONFIRMED) == 0.0
+    lost = [all_of(*verdict([1.0, 1.0], 2.0).evidence, *verdict([1.9, 1.9], 2.0).evidence)] * 2
+    assert closeness(lost, both, Outcome.CONFIRMED) < 0
     # What has the outcome without the change cannot be turned to it.
     assert closeness(one(3.0), one(2.1), Outcome.CONFIRMED) == 0.0
     assert closeness(one(1.0), one(1.1), Outcome.CONTRADICTED) == 0.0

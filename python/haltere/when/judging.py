@@ -146,7 +146,8 @@ def closeness(verdicts: Sequence[Verdict], before: Sequence[Verdict], target: Ou
     Each verdict is of one replication alone, so that its numbers are exact. The way of a part is how far its number,
     the mean over replications, lies from the nearest one by which its rule gives the outcome, relative to how far it
     lay before. The way of a part without a rule is the share of replications that it gained. All parts confirm a claim,
-    so their mean counts; one contradicts it, so the largest counts of those parts that did not do so before.
+    so their mean counts, from where it stood before: a part that held and still holds is no way gone. One part
+    contradicts it, so the largest way counts of those parts that did not do so before.
 
     Args:
         verdicts: with the changes, one a replication.
@@ -159,7 +160,8 @@ def closeness(verdicts: Sequence[Verdict], before: Sequence[Verdict], target: Ou
         return 0.0
     ways = [_way(now, then, target) for now, then in pairs]
     if target is Outcome.CONFIRMED:
-        return float(np.mean(ways))
+        start = float(np.mean([_held(then, target) for _, then in pairs]))
+        return (float(np.mean(ways)) - start) / (1 - start)
     return max(way for way, is_open in zip(ways, open_ones, strict=True) if is_open)
 
 

@@ -70,7 +70,7 @@ class Found:
 
     @property
     def unconfirmed(self) -> list[Tried]:
-        """Sets that turned it in the search, not on fresh seeds."""
+        """Sets that turned it in the search, or nearly, and not on fresh seeds."""
         return [one for one in self.tried if one.turned is False]
 
     @property
@@ -90,7 +90,8 @@ class Found:
         for one in self.unconfirmed:
             names = " and ".join(one.changes)
             why = f"{one.outcome} there" if one.outcome != one.target else "not shown to differ from the study there"
-            lines.append(f"Turned in the search, not on fresh seeds: {names} ({why}).")
+            word = "Turned" if one.closeness >= 1 else "Nearly turned"
+            lines.append(f"{word} in the search, not on fresh seeds: {names} ({why}).")
         if self.turned and self.waiting:
             names = ", ".join(" and ".join(one.changes) for one in self.waiting[:SHOWN])
             if len(self.waiting) > SHOWN:
@@ -120,8 +121,9 @@ class Found:
         said = f"{self.today} today"
         if self.fresh is not None and self.fresh != self.today:
             said += f" ({self.fresh} without changes on fresh seeds)"
-        if not self.tried:
-            return f"{said}; not searched in the time given"
+        if all(one.refused is not None for one in self.tried):
+            done = self.singles and len(self.tried) == self.singles
+            return f"{said}; " + ("no change applies to it" if done else "not searched in the time given")
         if self.turned:
             by: dict[str, list[str]] = {}
             for one in self.turned:
