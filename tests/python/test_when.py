@@ -183,6 +183,51 @@ def test_the_report_has_the_answer_beside_the_claim(
     assert "5 of 5 single changes and 1 of 1 pairs" in page
 
 
+MANY = (
+    STUDY.replace(
+        '["cubic", "newreno"]', '["cubic", "newreno"]\ndelay = { from = "40ms", to = "60ms", scale = "linear" }'
+    )
+    .replace(
+        "[experiments.base]\n", '[experiments.base]\ndesign = "space-filling"\npoints = 24\ncrossed = ["congestion"]\n'
+    )
+    .replace('delay = "50ms"', 'delay = "{delay}"')
+    .replace("replications = 4", "replications = 2")
+)
+
+
+def test_of_many_conditions_a_share_is_searched_and_all_are_judged(tmp_path: Path) -> None:
+    claims = CLAIMS.partition("pair =")[0] + "never = at_least(50.0, 'never')\n"
+    study = written(tmp_path / "study", text=MANY, claims=claims)
+    study.run(out=tmp_path / "results")
+    found = search(study, tmp_path / "results", Plan(minutes=5))
+    single, never = found.claims
+    # Those of CUBIC, at a quarter of the 24 delays.
+    assert (never.screened, never.treatments) == (6, 24)
+    assert "on 6 of 24 treatments" in never.searched()
+    assert ["tcp+initial-window=40"] in sets(found, "single")
+    assert single.fresh == single.today == "contradicted"
+
+
+def test_a_claim_that_names_its_conditions_is_searched_on_all(tmp_path: Path) -> None:
+    delays = [f"{number}ms" for number in range(40, 64)]
+    text = STUDY.replace('["cubic", "newreno"]', f'["cubic"]\ndelay = {json.dumps(delays)}')
+    claims = f"""
+from haltere.report.claims import all_of, claim, exceeds
+from haltere.stats import mean
+
+
+@claim("CUBIC carries 50 Mbit/s at each delay.", source="planted")
+def each(tables):
+    found = {{one: tables.values("base", "goodput", {{"delay": one}})["value"].to_numpy() for one in {delays}}}
+    return all_of(*(exceeds(name, mean(values), 50.0) for name, values in found.items()))
+"""
+    text = text.replace('delay = "50ms"', 'delay = "{delay}"').replace("replications = 4", "replications = 2")
+    study = written(tmp_path / "study", text=text, claims=claims)
+    study.run(out=tmp_path / "results")
+    (one,) = search(study, tmp_path / "results", Plan(minutes=0.1)).claims
+    assert (one.screened, one.treatments) == (24, 24)
+
+
 NOISY = STUDY.replace('size = "100kB"', 'size = "10kB"').replace("replications = 4", "replications = 6")
 
 

@@ -65,7 +65,8 @@ class Tables:
     """The result tables of one study: a row a run, a row a flow; per experiment, each factor with its levels.
 
     `latency` has a row a probe, `links` a row a link and direction; either is empty if there were none. `known` has
-    what the study file knows, also where these results lack it; without it no name is refused.
+    what the study file knows, also where these results lack it; without it no name is refused. `share` says that only
+    some of the treatments are there, on purpose: comparisons are then over those.
     """
 
     runs: pl.DataFrame
@@ -74,6 +75,7 @@ class Tables:
     latency: pl.DataFrame = dataclasses.field(default_factory=pl.DataFrame)
     links: pl.DataFrame = dataclasses.field(default_factory=pl.DataFrame)
     known: Known = dataclasses.field(default_factory=dict)
+    share: bool = False
 
     @classmethod
     def of(cls, results: Results) -> Tables:

@@ -83,6 +83,8 @@ class Comparison:
         return self._back(mean(self.matrix.mean(axis=0) - other.matrix.mean(axis=0)))
 
     def _part(self, kept: Sequence[int]) -> Comparison:
+        if not kept:
+            raise MissingDataError(f"no treatment that is compared by {self.metric.name} is in this part")
         return Comparison(self.metric, self.of, self.to, tuple(self.cells[i] for i in kept), self.matrix[list(kept)])
 
     def _back(self, found: Interval) -> Interval:
@@ -108,6 +110,8 @@ def complete(
 ) -> tuple[tuple[Mapping[str, str], ...], NDArray[np.float64]]:
     """The column `value` as a matrix of cells × replications, of the replications that are complete in every cell.
 
+    Of results that are a share of a study the cells are those that are there.
+
     Raises `MissingDataError` as `compare` does.
     """
     if tables.experiment_runs(experiment).is_empty():
@@ -119,7 +123,9 @@ def complete(
         key = tuple(_canonical(str(row[factor]), over[factor]) for factor in over)
         rows.setdefault(key, {})[int(row["replication"])] = float(row["value"])
     absent = [cell for cell in cells if tuple(cell.values()) not in rows]
-    if absent:
+    if tables.share and len(absent) < len(cells):
+        cells = [cell for cell in cells if cell not in absent]
+    elif absent:
         named = ", ".join(f"{factor} {level}" for factor, level in absent[0].items())
         message = f"{len(absent)} of {len(cells)} treatments have no completed pair of runs (the first: {named})"
         raise MissingDataError(message)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,10 @@ from haltere.when.variants import Key
 Judged = claims.Claim[Tables]
 MOST_LEVELS = 12
 """A factor with more levels is needed whole: to try each of them would take too long."""
+_READ = (Outcome.CONFIRMED, Outcome.CONTRADICTED, Outcome.UNDECIDED)
+_SHARES = (16, 8, 4, 2)
+_LEAST_CONDITIONS = 6
+"""A screen has so many conditions at least."""
 _STEPS = np.geomspace(1e-3, 10, 41)
 
 
@@ -33,10 +38,11 @@ class Judge:
     levels: Mapping[str, Mapping[str, Sequence[str]]]
     known: Known
 
-    def tables(self, runs: Sequence[Run], finished: Mapping[str, str]) -> Tables:
-        """Return the tables of some runs."""
+    def tables(self, runs: Sequence[Run], finished: Mapping[str, str], *, share: bool = False) -> Tables:
+        """Return the tables of some runs; `share` if these are not all by which a claim is judged."""
         frames = tables.build(runs, finished, self.factors)
-        return Tables(frames["runs"], frames["flows"], self.levels, frames["latency"], frames["links"], self.known)
+        latency, links = frames["latency"], frames["links"]
+        return Tables(frames["runs"], frames["flows"], self.levels, latency, links, self.known, share)
 
     def verdict(self, claim: Judged, found: Tables) -> Verdict:
         """Judge a claim; one whose code fails on these runs is broken."""
@@ -72,13 +78,70 @@ def needed(judge: Judge, claim: Judged, found: Tables, keys: Iterable[tuple[Key,
     }
 
 
-def _without(found: Tables, drop: pl.Expr) -> Tables:
-    def rest(frame: pl.DataFrame) -> pl.DataFrame:
-        return frame.filter(~drop.fill_null(value=False)) if frame.height else frame
+def screen(
+    judge: Judge, claim: Judged, found: Tables, conditions: Mapping[str, Collection[Key]], replications: int
+) -> set[Key]:
+    """Return treatments that suffice to see how a change moves a claim: those of few conditions, or all.
 
-    return replace(
-        found, runs=rest(found.runs), flows=rest(found.flows), latency=rest(found.latency), links=rest(found.links)
-    )
+    Conditions are taken or left whole, with all that is compared in them. A share of them suffices if each part of the
+    claim has the same outcome by its estimates as with all, and by each half of the share as well. So claims that name
+    certain conditions need all.
+
+    Args:
+        judge: judges the claim.
+        claim: the claim.
+        found: the study's results.
+        conditions: the treatments by which the claim is judged, by the conditions they have, in the order of choice.
+        replications: how many replications the search has.
+    """
+
+    def stands(keys: Collection[Key]) -> list[list[bool]] | None:
+        here = alone(_only(found, keys), replications)
+        verdicts = [judge.verdict(claim, one) for one in here]
+        if any(one.outcome not in _READ for one in verdicts):
+            return None
+        return [[held(part, outcome) > 0.5 for outcome in _READ[:2]] for part in _parts(verdicts)]
+
+    groups = list(conditions.values())
+    every = {key for some in groups for key in some}
+    whole = stands(every)
+    for share in _SHARES:
+        count = len(groups) // share
+        if count < _LEAST_CONDITIONS:
+            continue
+        some = groups[:count]
+        halves = (some[::2], some[1::2], some)
+        if all(stands([key for group in half for key in group]) == whole for half in halves):
+            return {key for group in some for key in group}
+    return every
+
+
+def _only(found: Tables, keys: Collection[Key]) -> Tables:
+    frame = pl.DataFrame(sorted(keys), schema={"experiment": pl.String, "treatment": pl.Int64}, orient="row")
+    some = _each(found, lambda one: one.join(frame, on=["experiment", "treatment"], how="semi", maintain_order="left"))
+    return replace(some, share=True)
+
+
+def _without(found: Tables, drop: pl.Expr) -> Tables:
+    return _each(found, lambda frame: frame.filter(~drop.fill_null(value=False)))
+
+
+def alone(found: Tables, replications: int) -> list[Tables]:
+    """Return the tables of each replication alone, there twice: all that is judged by them is exact."""
+
+    def twice(frame: pl.DataFrame, replication: int) -> pl.DataFrame:
+        once = frame.filter(pl.col("replication") == replication)
+        again = once.with_columns(pl.col("replication") + 1, run_id=pl.col("run_id") + " again")
+        return pl.concat([once, again])
+
+    return [_each(found, partial(twice, replication=one)) for one in range(replications)]
+
+
+def _each(found: Tables, made: Callable[[pl.DataFrame], pl.DataFrame]) -> Tables:
+    def of(frame: pl.DataFrame) -> pl.DataFrame:
+        return made(frame) if frame.height else frame
+
+    return replace(found, runs=of(found.runs), flows=of(found.flows), latency=of(found.latency), links=of(found.links))
 
 
 def _read(verdict: Verdict) -> tuple[object, ...]:
@@ -155,17 +218,17 @@ def closeness(verdicts: Sequence[Verdict], before: Sequence[Verdict], target: Ou
         target: the outcome.
     """
     pairs = list(zip(_parts(verdicts), _parts(before), strict=False))
-    open_ones = [_held(then, target) < 1 for _, then in pairs]
+    open_ones = [held(then, target) < 1 for _, then in pairs]
     if not any(open_ones):
         return 0.0
     ways = [_way(now, then, target) for now, then in pairs]
     if target is Outcome.CONFIRMED:
-        start = float(np.mean([_held(then, target) for _, then in pairs]))
+        start = float(np.mean([held(then, target) for _, then in pairs]))
         return (float(np.mean(ways)) - start) / (1 - start)
     return max(way for way, is_open in zip(ways, open_ones, strict=True) if is_open)
 
 
-def _held(parts: Sequence[Evidence], target: Outcome) -> float:
+def held(parts: Sequence[Evidence], target: Outcome) -> float:
     """Return the share of replications in which a part has an outcome, or whether its mean number has it: 0 or 1."""
     rule = parts[0].rule
     if rule is None or any(one.interval is None for one in parts):
@@ -179,12 +242,12 @@ def _parts(verdicts: Sequence[Verdict]) -> list[list[Evidence]]:
 
 
 def _way(now: Sequence[Evidence], then: Sequence[Evidence], target: Outcome) -> float:
-    rule, held = now[0].rule, _held(now, target)
-    if held == 1:
+    rule, share = now[0].rule, held(now, target)
+    if share == 1:
         return 1.0
     if rule is None or any(one.interval is None for one in (*now, *then)):
-        before = _held(then, target)
-        return (held - before) / (1 - before) if before < 1 else held - 1
+        before = held(then, target)
+        return (share - before) / (1 - before) if before < 1 else share - 1
     near = _distance(_mean(then), rule, target)
     return max(-1.0, 1 - _distance(_mean(now), rule, target) / near) if near > 0 else -1.0
 

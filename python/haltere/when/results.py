@@ -13,7 +13,7 @@ from haltere.files import write_whole
 from haltere.report.claims import Outcome
 
 FILE = "when.json"
-FORMAT = 1
+FORMAT = 2
 SHOWN = 8
 """So many sets are named in a sentence at most."""
 
@@ -49,6 +49,7 @@ class Found:
         today: its outcome in the results.
         fresh: its outcome without changes on the fresh seeds; None if nothing was judged there.
         singles, pairs: how many single changes, and pairs, there are to try.
+        screened, treatments: by how many treatments the search looked at the claim, and by how many it is judged.
         tried: what was tried, in this order.
     """
 
@@ -58,6 +59,8 @@ class Found:
     today: str
     singles: int = 0
     pairs: int = 0
+    screened: int = 0
+    treatments: int = 0
     fresh: str | None = None
     tried: list[Tried] = field(default_factory=list)
 
@@ -114,7 +117,8 @@ class Found:
         parts = [f"{self.count(1)} of {self.singles - refused} single changes"]
         if self.pairs:
             parts.append(f"{self.count(2)} of {self.pairs} pairs")
-        return " and ".join(parts)
+        where = f", on {self.screened} of {self.treatments} treatments" if self.screened < self.treatments else ""
+        return " and ".join(parts) + where
 
     def answer(self) -> str:
         """Return the answer in a sentence."""
@@ -188,7 +192,7 @@ def read(folder: Path) -> Search | None:
 
 
 def _found(given: Mapping[str, Any]) -> Found:
-    names = ("number", "name", "sentence", "today", "singles", "pairs", "fresh")
+    names = ("number", "name", "sentence", "today", "singles", "pairs", "screened", "treatments", "fresh")
     tried = [Tried(**{name: one[name] for name in Tried.__dataclass_fields__}) for one in given["tried"]]
     Outcome(given["today"])
     return Found(**{name: given[name] for name in names}, tried=tried)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-
-import polars as pl
 
 from haltere import fidelity
 from haltere.figures.tables import Tables
@@ -80,29 +77,9 @@ class Ground:
         while self._bytes > KEPT_BYTES:
             self._bytes -= len(self._kept.pop(next(iter(self._kept))))
 
-    def tables(self, variant: Variant | None, keys: Collection[Key], stop: threading.Event) -> Tables:
-        """Return the tables of some treatments, with the changes of a variant."""
+    def tables(
+        self, variant: Variant | None, keys: Collection[Key], stop: threading.Event, *, share: bool = False
+    ) -> Tables:
+        """Return the tables of some treatments, with the changes of a variant; `share` as `Judge.tables` has it."""
         treatments = variant.treatments if variant else {key_of(one): one for one in self.study.treatments}
-        return self.judge.tables(*self.results(treatments, keys, stop))
-
-
-def alone(found: Tables, replications: int) -> list[Tables]:
-    """Return the tables of each replication alone, there twice: all that is judged by them is exact."""
-
-    def twice(frame: pl.DataFrame, replication: int) -> pl.DataFrame:
-        if frame.is_empty():
-            return frame
-        once = frame.filter(pl.col("replication") == replication)
-        again = once.with_columns(pl.col("replication") + 1, run_id=pl.col("run_id") + " again")
-        return pl.concat([once, again])
-
-    return [
-        dataclasses.replace(
-            found,
-            runs=twice(found.runs, one),
-            flows=twice(found.flows, one),
-            latency=twice(found.latency, one),
-            links=twice(found.links, one),
-        )
-        for one in range(replications)
-    ]
+        return self.judge.tables(*self.results(treatments, keys, stop), share=share)

@@ -1,6 +1,7 @@
 """Searches the smallest sets of changes that turn the verdicts of a study's claims, and judges them on fresh seeds.
 
-The search runs few replications on a seed of its own. What turns a verdict there is a candidate. Candidates are judged
+The search runs few replications on a seed of its own, and of many conditions a share that shows the claim as all of
+them do. What turns a verdict there is a candidate. Candidates are judged
 again with the study's replications on a third seed, beside the study without changes (`judging.turned`). Intervals are
 widened so that all candidates of a claim together turn a verdict by chance in at most one of twenty cases (Bonferroni).
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,17 +21,16 @@ from pathlib import Path
 from haltere import core
 from haltere import fidelity as fidelities
 from haltere.errors import InputError
-from haltere.figures.tables import Tables
 from haltere.report.claims import Outcome, Verdict, load
 from haltere.report.findings import tables_of
 from haltere.results import Results
 from haltere.results import load as load_results
 from haltere.runner.parts import Parts
-from haltere.study import Study
+from haltere.study import Study, Treatment
 from haltere.when.changes import Change, changes
-from haltere.when.judging import Judge, Judged, closeness, deciding, needed, turned
+from haltere.when.judging import Judge, Judged, alone, closeness, deciding, needed, screen, turned
 from haltere.when.results import Found, Search, Tried, read
-from haltere.when.runs import Ground, OutOfTimeError, alone, seed_of
+from haltere.when.runs import Ground, OutOfTimeError, seed_of
 from haltere.when.variants import Key, Variant, key_of
 
 REPLICATIONS = 2
@@ -68,12 +69,18 @@ class Plan:
 
 @dataclass
 class _Open:
-    """A claim in the search: what it needs, the outcomes that would turn it, and what was found."""
+    """A claim in the search: what it needs, the outcomes that would turn it, and what was found.
+
+    Attributes:
+        needs: the treatments by which it is judged.
+        screen: those of them that the search runs.
+    """
 
     claim: Judged
     found: Found
     targets: tuple[Outcome, ...]
     needs: set[Key]
+    screen: set[Key]
 
     def tried(self, names: Sequence[str]) -> Tried | None:
         return next((one for one in self.found.tried if one.changes == list(names)), None)
@@ -125,7 +132,10 @@ class _Searching:
             one = old or Found(number, claim.name, claim.sentence, today.value, singles=len(self.changes))
             self.search.claims.append(one)
             if _targets(today):
-                self.open.append(_Open(claim, one, _targets(today), needed(self.judge, claim, found, levels)))
+                needs = needed(self.judge, claim, found, levels)
+                some = screen(self.judge, claim, found, self._conditions(needs), REPLICATIONS)
+                one.screened, one.treatments = len(some), len(needs)
+                self.open.append(_Open(claim, one, _targets(today), needs, some))
         self.search.claims = sorted([*self.search.claims, *kept.values()], key=lambda one: one.number)
 
     def _key(self, where: Path) -> str:
@@ -134,6 +144,15 @@ class _Searching:
         parts += [claims.read_text(encoding="utf-8") if claims.exists() else "", *(one.name for one in self.changes)]
         parts += [f"{REPLICATIONS} {self.grounds['fresh'].replications} {CANDIDATES} {MOVERS} {ENOUGH}"]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
+
+    def _conditions(self, keys: set[Key]) -> dict[str, list[Key]]:
+        """Return treatments by their conditions, all of the scenario but its flows; in an order drawn by the seed."""
+        found: dict[str, list[Key]] = {}
+        for one in self.treatments:
+            if key_of(one) in keys:
+                found.setdefault(_condition(one), []).append(key_of(one))
+        seed = self.study.header.seed
+        return dict(sorted(found.items(), key=lambda each: seed_of(seed, each[0])))
 
     def _about(self) -> dict[str, int]:
         search, fresh = self.grounds["search"], self.grounds["fresh"]
@@ -199,7 +218,6 @@ class _Searching:
 
     def _try(self, sets: Sequence[tuple[Change, ...]], one: _Open, stop: threading.Event) -> None:
         """Run sets of changes on the seed of the search, and note how far each moves the claim."""
-        ground = self.grounds["search"]
         before: list[Verdict] | None = None
         for number, some in enumerate(sets, 1):
             names = [change.name for change in some]
@@ -208,22 +226,25 @@ class _Searching:
             if stop.is_set():
                 raise OutOfTimeError
             self._tell(f"claim {one.found.number}: {' and '.join(names)}, {number} of {len(sets)}")
-            variant = self._variant(some, one)
-            refused = variant.refused(one.needs)
+            variant = self._variant(some, one.screen)
+            refused = variant.refused(one.screen)
             tried = Tried(names, one.targets[0].value, refused=refused)
             if refused is None:
-                before = before or self._alone(one, ground.tables(None, one.needs, stop))
-                now = self._alone(one, ground.tables(variant, one.needs, stop))
+                before = before or self._screened(one, None, stop)
+                now = self._screened(one, variant, stop)
                 ways = [(closeness(now, before, target), target.value) for target in one.targets]
                 way, tried.target = max(ways)
                 tried.closeness = round(way, 4)
             one.found.tried.append(tried)
 
-    def _variant(self, some: Sequence[Change], one: _Open) -> Variant:
-        return Variant(self.study, [each for each in self.treatments if key_of(each) in one.needs], some)
+    def _variant(self, some: Sequence[Change], keys: set[Key]) -> Variant:
+        return Variant(self.study, [each for each in self.treatments if key_of(each) in keys], some)
 
-    def _alone(self, one: _Open, tables: Tables) -> list[Verdict]:
-        return [self.judge.verdict(one.claim, each) for each in alone(tables, REPLICATIONS)]
+    def _screened(self, one: _Open, variant: Variant | None, stop: threading.Event) -> list[Verdict]:
+        """Judge the treatments that the search runs, each replication alone."""
+        share = len(one.screen) < len(one.needs)
+        found = self.grounds["search"].tables(variant, one.screen, stop, share=share)
+        return [self.judge.verdict(one.claim, each) for each in alone(found, REPLICATIONS)]
 
     def _pairs(self, one: _Open) -> Iterator[tuple[Change, Change]]:
         by_name = {change.name: change for change in self.changes}
@@ -255,7 +276,10 @@ class _Searching:
         one.found.fresh = control.outcome.value
         for tried in todo:
             self._tell(f"claim {one.found.number}: fresh seeds, {' and '.join(tried.changes)}")
-            variant = self._variant([by_name[name] for name in tried.changes], one)
+            variant = self._variant([by_name[name] for name in tried.changes], one.needs)
+            tried.refused = variant.refused(one.needs)
+            if tried.refused is not None:
+                continue
             verdict = self.judge.verdict(one.claim, ground.tables(variant, one.needs, stop))
             target = Outcome(tried.target)
             tried.outcome = verdict.outcome.value
@@ -265,6 +289,10 @@ class _Searching:
 
     def _tell(self, what: str) -> None:
         self.plan.on_progress(what, max(0.0, self.ends - time.monotonic()))
+
+
+def _condition(treatment: Treatment) -> str:
+    return json.dumps({name: part for name, part in treatment.scenario.items() if name != "flows"}, sort_keys=True)
 
 
 def _targets(today: Outcome) -> tuple[Outcome, ...]:
