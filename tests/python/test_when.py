@@ -20,7 +20,7 @@ from haltere.runner.executor import Task, ThreadExecutor
 from haltere.stats import mean
 from haltere.study import Study
 from haltere.when import Plan, Search, conditions, read, search
-from haltere.when.changes import changes
+from haltere.when.changes import Change, changes
 from haltere.when.contenders import switched, switches
 from haltere.when.judging import closeness, reaches, turned
 from haltere.when.runs import seed_of
@@ -311,6 +311,30 @@ def test_queues_are_scaled_in_whatever_form_they_are_written() -> None:
     assert conditions.queue_scaled("fq_codel", 2.0) is None
 
 
+def test_interfaces_and_marks_are_varied_where_they_are_stated() -> None:
+    links = [
+        {"name": "a", "link": {"ring": "256p", "bql": False}},
+        {"name": "b", "link": {"ring": "100p"}},
+        {"name": "c", "link": {"queue": "100p"}},
+    ]
+    scenario: dict[str, Any] = {"topology": {"kind": "graph", "links": links}, "flows": [{"tos": 8}, {}]}
+
+    def of(kind: Any, varies: str, given: float | str) -> Any:
+        return Change("x", kind, varies, given).applied(scenario, "model")
+
+    def rings(found: dict[str, Any]) -> list[object]:
+        return [one["link"].get("ring") for one in found["topology"]["links"]]
+
+    def limits(found: dict[str, Any]) -> list[object]:
+        return [one["link"].get("bql") for one in found["topology"]["links"]]
+
+    assert rings(of("interface", "ring", 4.0)) == ["1024p", "400p", None]
+    assert limits(of("interface", "byte queue limits", "bql")) == [True, None, None]
+    assert limits(of("interface", "byte queue limits", "no-bql")) == [False, False, None]
+    assert of("mark", "ToS", 0.0)["flows"] == [{"tos": 0}, {}]
+    assert of("mark", "ToS", 8.0) is None
+
+
 def test_seeds_of_search_and_judgement_differ_from_the_studys() -> None:
     assert len({7, seed_of(7, "search"), seed_of(7, "fresh"), seed_of(8, "search")}) == 4
 
@@ -323,6 +347,8 @@ def test_seeds_of_search_and_judgement_differ_from_the_studys() -> None:
         ("queues = [2]", 'queues = ["fq_coddle"]', "when.queues[0]"),
         ("queues = [2]", "queues = [0]", "when.queues[0]"),
         ('losses = ["none"]', 'losses = ["some"]', "when.losses[0]"),
+        ("sizes = []", 'interfaces = ["bqll"]', "when.interfaces[0]"),
+        ("sizes = []", "marks = [256]", "when.marks[0]"),
         ("sizes = []", "size = []", "there is no such field"),
     ],
 )

@@ -138,7 +138,9 @@ def _help(path: Path) -> str | None:
         "queues": 'a list of factors above 0 and queues, such as [0.25, 4, "fq_codel"]',
         "losses": 'a list of mean burst lengths, "none" and "uniform", such as [4, 16, "none"]',
         "sizes": "a list of factors above 0, such as [0.25, 4]",
-        "when": "a table [when] with switches, queues, losses or sizes",
+        "interfaces": 'a list of factors above 0, "bql" and "no-bql", such as ["no-bql", 4]',
+        "marks": "a list of whole numbers from 0 to 255, such as [0, 8]",
+        "when": "a table [when] with switches, queues, losses, sizes, interfaces or marks",
     }
     return helps.get(
         str(path[-1]), "a text in quotes" if path[-1] in ("title", "question", "source", "rules") else None

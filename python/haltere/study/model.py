@@ -263,6 +263,14 @@ class When(_Table):
     sizes: Annotated[tuple[Times, ...] | None, Field(description="Factors on the size of objects and of messages.")] = (
         None
     )
+    interfaces: Annotated[
+        tuple[Times | Literal["bql", "no-bql"], ...] | None,
+        Field(description="Factors on the ring of interfaces, and `bql` or `no-bql`: byte queue limits on or off."),
+    ] = None
+    marks: Annotated[
+        tuple[Annotated[StrictInt, Field(ge=0, le=255)], ...] | None,
+        Field(description="ToS octets that take the place of the flows', such as 8: bulk for `pfifo_fast`."),
+    ] = None
 
 
 class StudyFile(_Table):

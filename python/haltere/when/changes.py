@@ -1,4 +1,4 @@
-"""What may be varied in a study, as data: switches and bundles of its contenders, queues, losses and sizes."""
+"""What may be varied in a study, as data: switches and bundles of its contenders, and its conditions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from haltere.study.model import When
 from haltere.when import conditions
 from haltere.when.contenders import Switching, bundles, switched, switches, transport_of
 
-Kind = Literal["bundle", "queue", "loss", "size", "switch"]
+Kind = Literal["bundle", "queue", "loss", "interface", "mark", "size", "switch"]
 DISCIPLINES = ("fq_codel", "codel", "pie", "1000p")
 QUEUES: tuple[float | str, ...] = (0.25, 0.5, 2.0, 4.0, *DISCIPLINES)
 LOSSES: tuple[float | str, ...] = (4.0, 16.0, "none", "uniform")
 SIZES = (0.25, 4.0)
+INTERFACES: tuple[float | str, ...] = ("bql", "no-bql", 0.25, 4.0)
+MARKS = (0, 8)
+"""Best effort, and what RFC 1349 calls for maximum throughput, which `pfifo_fast` sends last."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,13 @@ class Change:
             return _switch(scenario, given, fidelity)
         if self.kind == "size":
             return isinstance(given, float) and conditions.sizes_scaled(scenario, given)
+        if self.kind == "mark":
+            return isinstance(given, float) and conditions.marked(scenario, int(given))
+        if self.kind == "interface":
+            links = conditions.every_link(scenario)
+            if isinstance(given, str):
+                return conditions.limited(links, on=given == "bql")
+            return conditions.replaced(links, "ring", lambda old: conditions.queue_scaled(old, given))
         return conditions.replaced(conditions.links_of(scenario), self.kind, partial(self._value, given))
 
     def _value(self, given: float | str, old: Any) -> Any:
@@ -75,7 +85,7 @@ def _switch(table: Any, switching: Switching, fidelity: str) -> bool:
 def changes(study: Study) -> tuple[Change, ...]:
     """Return what may be varied in a study: what its table `[when]` says, or else everything that applies.
 
-    Bundles come first, then queues, losses and sizes, then switches that are on or off, then values of switches.
+    Bundles come first, then conditions, then switches that are on or off, then values of switches.
 
     Raises:
         InputError: if `[when]` names a switch that no contender of the study can have, or a queue that is none.
@@ -89,6 +99,8 @@ def changes(study: Study) -> tuple[Change, ...]:
                 *map(_of_queue, QUEUES if when.queues is None else _queues(study, when.queues)),
                 *map(_of_loss, LOSSES if when.losses is None else when.losses),
                 *map(_of_size, SIZES if when.sizes is None else when.sizes),
+                *map(_of_interface, INTERFACES if when.interfaces is None else when.interfaces),
+                *map(_of_mark, MARKS if when.marks is None else when.marks),
                 *map(_of_switch, _switches(study, when, transports)),
             ]
         )
@@ -184,6 +196,17 @@ def _of_loss(given: float | str) -> Change:
 
 def _of_size(given: float) -> Change:
     return Change(f"size {_times(given)}", "size", "size", given)
+
+
+def _of_interface(given: float | str) -> Change:
+    if isinstance(given, float):
+        return Change(f"ring {_times(given)}", "interface", "ring", given)
+    name = "byte queue limits" if given == "bql" else "no byte queue limits"
+    return Change(name, "interface", "byte queue limits", given)
+
+
+def _of_mark(given: int) -> Change:
+    return Change(f"ToS {given}", "mark", "ToS", float(given))
 
 
 def _times(factor: float) -> str:

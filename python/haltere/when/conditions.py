@@ -1,4 +1,4 @@
-"""Changes of what a scenario says beside its contenders: queues, losses, and the size of objects and messages."""
+"""Changes of what a scenario says beside its contenders: queues, losses, interfaces, sizes and marks."""
 
 from __future__ import annotations
 
@@ -122,6 +122,37 @@ def replaced(tables: Iterator[Table], name: str, new: Callable[[Any], Any]) -> b
                 value = new(one[name])
                 if value is not None and value != one[name]:
                     one[name], changed = value, True
+    return changed
+
+
+def every_link(scenario: Table) -> Iterator[Table]:
+    """Yield the tables of all links of a topology: interfaces are those of all hosts and routers."""
+    topology = scenario.get("topology")
+    if not isinstance(topology, dict):
+        return
+    for name in ("bottleneck", "link", "access"):
+        if isinstance(topology.get(name), dict):
+            yield topology[name]
+    for one in (*_tables(topology.get("paths")), *_tables(topology.get("links"))):
+        yield one["link"] if isinstance(one.get("link"), dict) else one
+
+
+def limited(tables: Iterator[Table], *, on: bool) -> bool:
+    """Switch byte queue limits, which links with a ring have if they state nothing; return whether any changed."""
+    changed = False
+    for table in tables:
+        for one in (table, table.get("down"), table.get("up")):
+            if isinstance(one, dict) and ("ring" in one or "bql" in one) and one.get("bql", True) is not on:
+                one["bql"], changed = on, True
+    return changed
+
+
+def marked(scenario: Table, tos: int) -> bool:
+    """Give each flow this ToS octet where it states another one, in place; return whether any changed."""
+    changed = False
+    for flow in _tables(scenario.get("flows")):
+        if "tos" in flow and flow["tos"] != tos:
+            flow["tos"], changed = tos, True
     return changed
 
 
