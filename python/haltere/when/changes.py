@@ -99,12 +99,19 @@ def changes(study: Study) -> tuple[Change, ...]:
                 *map(_of_queue, QUEUES if when.queues is None else _queues(study, when.queues)),
                 *map(_of_loss, LOSSES if when.losses is None else when.losses),
                 *map(_of_size, SIZES if when.sizes is None else when.sizes),
-                *map(_of_interface, INTERFACES if when.interfaces is None else when.interfaces),
-                *map(_of_mark, MARKS if when.marks is None else when.marks),
+                *_applying(study, map(_of_interface, INTERFACES if when.interfaces is None else when.interfaces)),
+                *_applying(study, map(_of_mark, MARKS if when.marks is None else when.marks)),
                 *map(_of_switch, _switches(study, when, transports)),
             ]
         )
     )
+
+
+def _applying(study: Study, some: Iterable[Change]) -> Iterator[Change]:
+    """Yield the changes that change any of a study's scenarios."""
+    for one in some:
+        if any(one.applied(treatment.scenario, study.fidelities[0]) is not None for treatment in study.treatments):
+            yield one
 
 
 def _switches(study: Study, when: When, transports: Sequence[str]) -> Iterator[Switching]:
