@@ -4,7 +4,7 @@ use super::config::Config;
 use super::echo::{Asks, Echo};
 use super::segment::Segment;
 use super::ticks::{Ticks, is_older};
-use super::window::Window;
+use super::window::{Arrival, Window};
 use crate::ranges::RangeSet;
 use crate::reassembly::{Reassembly, Waiting};
 use crate::reordering::Sequence;
@@ -171,7 +171,7 @@ impl Receiver {
         }
         if start > self.next {
             self.take_mark(ecn);
-            self.take_out_of_order(start, end);
+            self.take_out_of_order(start, end, u64::from(s.len));
             self.waiting.update(self.held, now);
             self.schedule_duplicate(now, srtt);
             return;
@@ -196,7 +196,7 @@ impl Receiver {
         if u64::from(s.len) >= self.mss {
             self.window.sample(now, s.echo);
         }
-        self.note_data(ecn, now, srtt);
+        self.note_data(u64::from(s.len), ecn, now, srtt);
         self.held -= released;
         if had_gap {
             self.waiting.update(self.held, now);
@@ -212,7 +212,7 @@ impl Receiver {
         }
     }
 
-    fn take_out_of_order(&mut self, start: u64, end: u64) {
+    fn take_out_of_order(&mut self, start: u64, end: u64, len: u64) {
         // If the next ACK cannot report all blocks, the withheld ACK is sent (Linux: `tcp_sack_new_ofo_skb`).
         let listed = self.recent.iter().position(|b| b.1 >= start && b.0 <= end).unwrap_or(self.recent.len());
         if listed >= EXPECTED_BLOCKS && self.compressed > 0 {
@@ -225,8 +225,10 @@ impl Receiver {
         if fresh < end - start {
             self.duplicate = Some((start, end));
         }
+        if fresh > 0 {
+            self.offer_more(Arrival::BehindGap { len });
+        }
         self.held += fresh;
-        self.offer_more();
         // RFC 2018 section 4: the block with the newest segment comes first.
         let block = self.out_of_order.containing(start).unwrap_or((start, end));
         self.recent.retain(|b| b.1 <= block.0 || b.0 >= block.1);
@@ -244,7 +246,7 @@ impl Receiver {
     }
 
     /// Linux's `tcp_event_data_recv`: the delay of acknowledgements follows the interval between arrivals.
-    fn note_data(&mut self, ecn: Ecn, now: Time, srtt: Option<Span>) {
+    fn note_data(&mut self, len: u64, ecn: Ecn, now: Time, srtt: Option<Span>) {
         match self.last_data {
             None => {
                 self.quick = self.quick_start;
@@ -264,7 +266,7 @@ impl Receiver {
         }
         self.last_data = Some(now);
         self.take_mark(ecn);
-        self.offer_more();
+        self.offer_more(Arrival::InOrder { len });
     }
 
     fn take_mark(&mut self, ecn: Ecn) {
@@ -307,8 +309,12 @@ impl Receiver {
 
     /// Grows the window with each data packet while there is room. The peer is informed at once (Linux:
     /// `tcp_grow_window`).
-    fn offer_more(&mut self) {
-        if self.window.grow(self.mss, self.shared.unwrap_or(self.held)) && self.hurried {
+    fn offer_more(&mut self, arrival: Arrival) {
+        let grew = match self.shared {
+            Some(held) => self.window.grow_shared(held),
+            None => self.window.grow(arrival, self.mss, self.held),
+        };
+        if grew && self.hurried {
             self.quick |= 1;
         }
     }
@@ -435,7 +441,11 @@ impl Receiver {
         self.window.edge = self.next + s.window;
         s.echo = self.recent_timestamp;
         // If less than half of the buffer is free, the window is not increased (Linux: `__tcp_select_window`).
-        if 2 * self.shared.unwrap_or(self.held) > self.window.clamp {
+        let half = match self.shared {
+            Some(held) => 2 * held > self.window.clamp,
+            None => self.window.is_half_taken(self.mss, self.held),
+        };
+        if half {
             self.quick = 0;
         }
         if let Some(blocks) = self.flush.take() {
@@ -474,7 +484,7 @@ impl Receiver {
         let bytes = self.readable();
         self.read += bytes;
         if self.shared.is_none() {
-            self.window.adjust(now, self.read, self.mss);
+            self.window.adjust(now, self.read);
         }
         let advertised = self.window.edge.saturating_sub(self.next);
         if advertised < 2 * self.mss && self.window.space >= 4 * self.mss && self.window.edge > 0 {
