@@ -1,4 +1,4 @@
-"""Counts the packets that agree before model and kernel first differ: `first_differences.py [--kernel FOLDER] [--only TEXT]`.
+"""Counts the packets that agree before model and kernel differ: `first_differences.py [--kernel FOLDER] [--only TEXT]`.
 
 Runs a grid of bare transfers over congestion controls, loss rates, round trips, queues and sizes, each with the same
 losses in the model and on the kernel of fidelity `linux`. Prints a table of medians for `docs/validation.md`, and with
@@ -11,6 +11,7 @@ import argparse
 import gzip
 import json
 import statistics
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -135,9 +136,11 @@ def main() -> None:
     found = differences(cells, given.kernel)
     if given.each:
         for cell, (one, ours, _) in found.items():
-            print(f"{cell.key:32} {one.compared:5} of {len(ours.packets):5}  {'' if one.agrees else one.sentence}")
-        print()
-    print("\n".join(table(found)))
+            sys.stdout.write(
+                f"{cell.key:32} {one.compared:5} of {len(ours.packets):5}  {'' if one.agrees else one.sentence}\n"
+            )
+        sys.stdout.write("\n")
+    sys.stdout.write("\n".join([*table(found), ""]))
 
 
 if __name__ == "__main__":
