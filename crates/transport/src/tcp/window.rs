@@ -1,6 +1,7 @@
 //! Dynamic right-sizing of the receive window (M. Fisk, W. Feng, 2001; Linux: `tcp_rcv_space_adjust`).
 
 use super::config::{Config, SEGMENT_OVERHEAD, WINDOW_SHARE};
+use super::memory::Held;
 use super::ticks::timestamp;
 use haltere_net::Time;
 
@@ -25,7 +26,7 @@ pub(crate) struct Window {
     pub since: Time,
     pub from: u64,
     pub measured: u64,
-    /// Data bytes of the largest segment that we announced, without timestamps (Linux: `advmss`).
+    /// Data bytes of the largest segment that we announced, without options (Linux: `advmss`, which counts those of MPTCP).
     announced: u64,
 }
 
@@ -37,16 +38,16 @@ pub(crate) enum Arrival {
         /// Its data bytes.
         len: u64,
     },
-    /// It came behind a gap.
+    /// It came behind a gap, and not right behind a segment that is held.
     BehindGap {
         /// Its data bytes.
         len: u64,
     },
-}
-
-/// The memory of segments with `held` data bytes, full ones of `mss` as far as they go.
-fn memory(held: u64, mss: u64) -> u64 {
-    held.saturating_add(held.div_ceil(mss.max(1)).saturating_mul(SEGMENT_OVERHEAD))
+    /// It came behind a gap and right behind a segment that is held, with which it is stored.
+    Appended {
+        /// Its data bytes.
+        len: u64,
+    },
 }
 
 /// The part of the window for which this memory leaves no room.
@@ -58,14 +59,16 @@ impl Window {
     pub fn new(config: &Config) -> Window {
         let buffer = config.initial_receive_window.min(MOST_WINDOW);
         let max = config.max_receive_window.clamp(buffer, MOST_WINDOW);
-        let announced = config.mss() + u64::from(config.data_options);
+        let announced = config.mss();
         let mut scale = 0;
         while max >> scale > 65_535 && scale < 14 {
             scale += 1;
         }
+        let clamp = (buffer / 128).saturating_mul(WINDOW_SHARE).min(max).max(buffer);
         Window {
-            space: first_space(buffer, announced),
-            clamp: (buffer / 128).saturating_mul(WINDOW_SHARE).min(max).max(buffer),
+            // A window that is given, and not the share of a buffer, is offered as it is.
+            space: if clamp > buffer { first_space(buffer, announced) } else { buffer },
+            clamp,
             max,
             scale,
             edge: 0,
@@ -88,31 +91,28 @@ impl Window {
         self.rtt8 = if self.rtt8 == 0 { ms * 8_000_000 } else { self.rtt8 - self.rtt8 / 8 + ms * 1_000_000 };
     }
 
-    /// A data segment arrived while `held` bytes waited behind a gap, in segments of `mss`. Increases the window by two
-    /// segments if the buffer has room for them beside what it holds. Returns whether it did.
+    /// A data segment of a peer with segments of `mss` arrived while `held` waited behind a gap. Increases the window by
+    /// two segments if the buffer has room for them beside what it holds. Returns whether it did. `elsewhere` are the bytes
+    /// that the connection holds beyond that, if this is a subflow of MPTCP.
     ///
-    /// Data in order is stored before the buffer is looked at, and data behind a gap afterwards. When the window has
-    /// grown to its largest size, the first segment behind a gap therefore finds room once more, and is acknowledged at
-    /// once (Linux: `tcp_grow_window`, which `tcp_data_queue` calls after it charged the segment to the socket, and
-    /// `tcp_data_queue_ofo` before).
-    pub fn grow(&mut self, arrival: Arrival, mss: u64, held: u64) -> bool {
-        let taken = memory(held, mss);
+    /// Data in order is stored before the buffer is looked at, and so is data that continues what is held; other data
+    /// behind a gap is stored afterwards. When the window has grown to its largest size, the first segment behind a gap
+    /// therefore finds room once more, and is acknowledged at once (Linux: `tcp_grow_window`, which `tcp_data_queue`
+    /// calls after it charged the segment to the socket, and `tcp_data_queue_ofo` before).
+    pub fn grow(&mut self, arrival: Arrival, mss: u64, held: Held, elsewhere: u64) -> bool {
+        let taken = held.memory();
         let (taken, increment) = match arrival {
             Arrival::InOrder { len } if len < LEAST_TO_GROW => return false,
             Arrival::InOrder { len } => (taken + len + SEGMENT_OVERHEAD, 2 * self.announced.max(len)),
+            Arrival::Appended { len } => (taken + len, 2 * self.announced.max(len)),
             Arrival::BehindGap { len } => (taken, self.increment(len, mss)),
         };
-        self.enlarge(window_of(taken), increment)
-    }
-
-    /// The same with a buffer that an MPTCP connection shares, in which `held` bytes wait.
-    pub fn grow_shared(&mut self, held: u64) -> bool {
-        self.enlarge(held, 2 * self.announced)
+        self.enlarge(window_of(taken).saturating_add(elsewhere), increment)
     }
 
     /// Whether more than half of the buffer is taken (Linux: `__tcp_select_window`).
-    pub fn is_half_taken(&self, mss: u64, held: u64) -> bool {
-        held > 0 && window_of(memory(held, mss)) > self.clamp / 2
+    pub fn is_half_taken(&self, held: Held, elsewhere: u64) -> bool {
+        held.bytes + elsewhere > 0 && window_of(held.memory()).saturating_add(elsewhere) > self.clamp / 2
     }
 
     fn enlarge(&mut self, taken: u64, increment: u64) -> bool {
@@ -202,7 +202,7 @@ mod tests {
         let mut window = window();
         let (first, clamp) = (window.space, window.clamp);
         let mut steps = 0;
-        while window.grow(Arrival::InOrder { len: FULL }, FULL, 0) {
+        while window.grow(Arrival::InOrder { len: FULL }, FULL, Held::default(), 0) {
             steps += 1;
         }
         let last = clamp - window_of(FULL + SEGMENT_OVERHEAD);
@@ -213,19 +213,20 @@ mod tests {
     #[test]
     fn the_first_segment_behind_a_gap_finds_room_once_more() {
         let mut window = window();
-        while window.grow(Arrival::InOrder { len: FULL }, FULL, 0) {}
-        assert!(window.grow(Arrival::BehindGap { len: FULL }, FULL, 0));
+        let held = Held { bytes: FULL, ranges: 1, mss: FULL };
+        while window.grow(Arrival::InOrder { len: FULL }, FULL, Held::default(), 0) {}
+        assert!(window.grow(Arrival::BehindGap { len: FULL }, FULL, Held::default(), 0));
         assert_eq!(window.space, window.clamp);
-        assert!(!window.grow(Arrival::BehindGap { len: FULL }, FULL, FULL));
-        assert!(!window.grow(Arrival::BehindGap { len: FULL }, FULL, 0));
+        assert!(!window.grow(Arrival::Appended { len: FULL }, FULL, held, 0));
+        assert!(!window.grow(Arrival::BehindGap { len: FULL }, FULL, Held::default(), 0));
     }
 
     #[test]
     fn small_segments_open_no_window_in_order_and_a_smaller_one_behind_a_gap() {
         let mut window = window();
         let first = window.space;
-        assert!(!window.grow(Arrival::InOrder { len: LEAST_TO_GROW - 1 }, FULL, 0));
-        assert!(window.grow(Arrival::BehindGap { len: 200 }, FULL, 0));
+        assert!(!window.grow(Arrival::InOrder { len: LEAST_TO_GROW - 1 }, FULL, Held::default(), 0));
+        assert!(window.grow(Arrival::BehindGap { len: 200 }, FULL, Held::default(), 0));
         assert_eq!(window.space, first + 2 * FULL);
     }
 }
