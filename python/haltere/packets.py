@@ -271,11 +271,15 @@ def _side(name: str, packets: Sequence[Packet], zero: float, flow: Mapping[str, 
 
 def _without_fin(packets: Sequence[Packet]) -> list[Packet]:
     """Return the packets with positions that do not count a FIN behind the data."""
+
+    def without(packet: Packet) -> Packet:
+        end = ends[other[packet.way]]
+        sack = tuple((start, min(until, end)) for start, until in packet.sack if start < end)
+        return replace(packet, seq=min(packet.seq, ends[packet.way]), ack=min(packet.ack, end), sack=sack)
+
     ends = {way: max((p.seq + p.len for p in packets if p.way == way and p.len), default=0) for way in WAYS}
     other: dict[Way, Way] = {"sent": "received", "received": "sent"}
-    return [
-        p if p.quic else replace(p, seq=min(p.seq, ends[p.way]), ack=min(p.ack, ends[other[p.way]])) for p in packets
-    ]
+    return [packet if packet.quic else without(packet) for packet in packets]
 
 
 def _less(time: float | None, zero: float) -> float | None:
