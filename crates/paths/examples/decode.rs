@@ -71,7 +71,7 @@ fn main() -> Result<()> {
         let bytes = std::fs::read(file)?;
         let mb = bytes.len() as f64 / 1e6;
         let (start, clock) = (cpu_time::ProcessTime::now(), std::time::Instant::now());
-        let mut opened = open_stream(Cursor::new(bytes))?;
+        let mut opened = open_stream(Cursor::new(bytes), 1)?;
         let (traces, answers, damaged) = decode(opened.reader.as_mut());
         let (s, clock_s) = (start.elapsed().as_secs_f64(), clock.elapsed().as_secs_f64());
         let (kind, pack) = (opened.format.name(), opened.compression.name());
