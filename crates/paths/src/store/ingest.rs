@@ -295,7 +295,7 @@ impl Run<'_> {
         (entry.kind, entry.compression) = (opened.format.name(), opened.compression.name());
         make_folder(staging)?;
         let format = opened.format;
-        let parts = self.read(opened, &mut entry, Parts::new(staging, self.bounds)?, Links::new(staging))?;
+        let parts = self.read(opened, &mut entry, Parts::new(staging, self.bounds, threads)?, Links::new(staging))?;
         if stamp(file).map_err(told)? != before {
             return Err(Wrong::File("was written to while it was read; ingest it again when it is whole".to_owned()));
         }
