@@ -6,8 +6,8 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, SyncSender};
 
-/// Bytes of a piece, about. A test has pieces of a few records.
-pub(super) const PIECE: usize = if cfg!(test) { 4 * 1024 } else { 1 << 20 };
+/// Bytes of a piece, about: few enough for its traces to stay in a core's cache. A test has pieces of a few records.
+pub(super) const PIECE: usize = if cfg!(test) { 4 * 1024 } else { 256 << 10 };
 /// Bytes in which no record begins that make a piece nevertheless. No record is so long.
 const LONGEST: usize = 32 << 20;
 

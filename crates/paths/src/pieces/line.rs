@@ -146,7 +146,7 @@ pub(super) fn begin<F: Resume>(
     threads: usize,
     spare: &Spare,
 ) -> io::Result<Line<F::State>> {
-    let (to_line, coming) = sync_channel(threads + 1);
+    let (to_line, coming) = sync_channel(2 * threads + 1);
     let (to_work, work) = channel();
     let work = Arc::new(Mutex::new(work));
     for number in 0..threads {

@@ -65,7 +65,8 @@ def _print(files: list[dict[str, Any]], added: list[dict[str, Any]], lake: Path)
     console = show.out()
     console.print(table)
     known = became["known"]
-    said = [f"{became['ingested']:,} files are in {escape(str(lake))} now"]
+    taken = became["ingested"]
+    said = [f"{taken:,} {'file is' if taken == 1 else 'files are'} in {escape(str(lake))} now"]
     said += [f"{known:,} {'was' if known == 1 else 'were'} there already"] if known else []
     said += [f"{became['unreadable']:,} could not be read"] if became["unreadable"] else []
     console.print(", ".join(said), soft_wrap=True)
