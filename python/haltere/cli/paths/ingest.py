@@ -22,7 +22,7 @@ TITLES = ("traces", "clean", "incomplete", "too long", "repeat", "loop", "other 
 
 def ingest(paths: Sequence[str], lake: Path, *, source: str | None, threads: int | None, as_json: bool) -> None:
     """Read files into a lake and print the outcome; exit code 1 if a file could not be read."""
-    with show.progress("ingesting, kB") as advance:
+    with show.progress("ingesting", "kB") as advance:
         files = store.ingest(
             paths,
             lake,
@@ -132,6 +132,6 @@ def lake(lake: Path, *, as_json: bool) -> None:
 
 def generate(out: Path, **wanted: Any) -> None:
     """Write files of generated traces and say which."""
-    with show.progress("generating, traces") as advance:
+    with show.progress("generating", "traces") as advance:
         files = store.generate(out, **wanted, on_progress=advance)
     show.out().print(f"{len(files):,} files of generated traces are in {escape(str(out))}")
