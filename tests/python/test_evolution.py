@@ -214,6 +214,12 @@ def test_compare_writes_a_report_that_stands_alone(two: Path, haltere: Haltere) 
     assert median["reweighted"]["value"] == pytest.approx(1.5, rel=0.15)
     assert {one["verdict"] for one in found["claims"]} <= {"confirmed", "contradicted", "undecided"}
     assert math.isclose(sum(found["mix"]["second"].values()), 1)
+    for what in ("nodes", "links"):
+        table = pl.read_csv(two / "out" / f"{what}.csv")
+        counts = dict(table.group_by("became").len().iter_rows())
+        assert {how: found["turnover"][what][how] for how in counts} == counts
+        assert f"{what}: {counts['stayed']:,} stayed" in done.stdout
+    assert "Nodes and links that came and went" in page
     options = Options(300, sources=3, destinations=40, k=4, draws=3, mmdb=two / "places.mmdb", threads=1)
     again = measure(Lake(two / "2006"), Lake(two / "2011"), options, on_progress=lambda *_: None).evolution
     assert json.loads(json.dumps(as_data(again, findings(again)))) == found
@@ -306,6 +312,8 @@ def test_graphs_of_ases_have_all_measures_but_places(two: Path, tmp_path: Path, 
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "comparison" / "comparison.json").read_text())
     assert found["level"] == "as"
+    assert found["at_level"]["hops_mean"]["value"] is not None
+    assert "Mean length at the level “as”" in (tmp_path / "comparison" / "report.html").read_text()
     for period in found["periods"]:
         assert all(view["nodes"] <= 12 for view in period["views"])
         assert all(row["difference"] is not None or row["k"] == 1 for row in period["routes"])

@@ -133,7 +133,14 @@ def test_the_command_prints_counts_that_add_up(haltere: Haltere, files: Path, tm
     assert f"{part}: is damaged" in cut.stderr
     assert "makes these parts anew" in cut.stderr
     mended = haltere("paths", "ingest", str(files), "--out", str(lake))
-    assert "3 were there already" in mended.stdout
+    assert "1 file is in" in mended.stdout and "3 were there already" in mended.stdout
+    assert part.read_bytes() == whole
+    part.write_bytes(whole[:4] + bytes(2000) + whole[2004:])
+    refused = haltere("paths", "compare", str(lake), str(lake), "--out", str(tmp_path / "out"))
+    assert refused.returncode == 2
+    assert f"{part}: is damaged" in refused.stderr and "remove it; ingesting" in refused.stderr
+    part.unlink()
+    haltere("paths", "ingest", str(files), "--out", str(lake))
     assert part.read_bytes() == whole
     assert haltere("paths", "lake", str(lake)).returncode == 0
 

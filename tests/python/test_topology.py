@@ -28,6 +28,7 @@ from haltere.paths.label_files import Prefixes, read_aliases, read_exchanges, re
 from haltere.paths.lake import Lake
 from haltere.paths.levels import Labels, Level, relabelled
 from haltere.paths.topology import Topology, adjusted, changes, estimated, graphml, topology
+from haltere.paths.turnover import lengths, turnover
 
 
 def packed(text: str) -> bytes:
@@ -180,6 +181,40 @@ def test_what_is_unseen_need_not_be_gone() -> None:
     assert adjusted(p).to_list() == [pytest.approx(0.03), None, pytest.approx(0.06), pytest.approx(0.06)]
 
 
+def test_only_monitors_of_both_periods_say_what_came_and_went() -> None:
+    def rows(*said: tuple[str, str, int]) -> pl.DataFrame:
+        each = [
+            trace(f"10.9.0.{ord(monitor[0])}", (1, "10.0.0.1", 10), (2, router, 20))
+            for monitor, router, times in said
+            for _ in range(times)
+        ]
+        monitors = [monitor for monitor, _, times in said for _ in range(times)]
+        return frame(*each).with_columns(pl.Series("monitor", monitors))
+
+    first = rows(("a", "10.0.0.2", 40), ("b", "10.0.0.3", 40), ("b", "10.0.0.4", 1), ("lost", "10.0.0.5", 90))
+    second = rows(("a", "10.0.0.2", 40), ("b", "10.0.0.6", 40), ("new", "10.0.0.7", 90))
+    found = turnover(first, second, Labels())
+    assert found is not None and found.traces == (81, 80)
+    became = {row["node"]: row["became"] for row in found.tables["nodes"].iter_rows(named=True)}
+    expected = {"10.0.0.3": "went", "10.0.0.4": "went", "10.0.0.6": "came", "10.0.0.2": "stayed"}
+    assert {node: became[node] for node in expected} == expected
+    assert not {"10.0.0.5", "10.0.0.7"} & set(became)
+    assert found.counts("nodes") == {"stayed": 4, "came": 1, "went": 2, "surely came": 1, "surely went": 1}
+    assert found.seen["links"] == (5, 4)
+    assert turnover(first.filter(monitor="lost"), second, Labels()) is None
+
+
+def test_lengths_at_a_level_count_its_nodes(pfx2as: Path) -> None:
+    path = ((1, "10.1.0.2", 10), (2, "10.1.0.3", 20), (3, "10.2.0.1", 30), (5, "10.3.0.1", 40))
+    rows = frame(trace("10.0.0.1", *path), trace("10.0.0.1", (1, "10.0.0.2", 10)))
+    rows = rows.with_columns(pl.Series("monitor", ["a", "b"]), pl.Series("rtt_us", [700, None], dtype=pl.UInt32))
+    found = lengths(rows, Labels(read_pfx2as(pfx2as)), {"b": "others"})
+    # AS 1, 2, 3_4, and across a silent hop 5,6; and a path that does not leave AS 1.
+    counted = {(row["group"], row["hops"], row["traces"]) for row in found.table.iter_rows(named=True)}
+    assert counted == {("a", 4, 1), ("others", 0, 1)}
+    assert found.delays().total == 1
+
+
 def test_the_estimate_is_chaos() -> None:
     assert estimated(pl.Series([1, 1, 1, 2, 5])) == pytest.approx(5 + 3 * 2 / (2 * 2))
     assert estimated(pl.Series([4, 5])) == 2
@@ -295,6 +330,8 @@ def test_every_level_compares(tmp_path: Path) -> None:
         options = Options(traces=100, sources=2, destinations=5, k=2, draws=2, level=level)
         found = measure(Lake(tmp_path / "a"), Lake(tmp_path / "b"), options, on_progress=lambda *_: None)
         assert found.evolution.first.level == name
+        assert found.evolution.turnover is not None
+        assert (found.evolution.at_level is None) == (name == "address")
         assert found.evolution.first.routes is not None and found.evolution.first.routes.height
 
 

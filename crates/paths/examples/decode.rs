@@ -1,4 +1,5 @@
-//! Traces a CPU-second that are read from files: `decode FILE…`, each read into memory before. The CPU time is that of all threads.
+//! Traces a CPU-second that are read from files: `decode THREADS FILE…`, each read into memory before. The CPU time is that of all
+//! threads.
 //! `decode generate warts|warts-old|arts|atlas COUNT FILE` writes a file of generated traces.
 
 use haltere_paths::generate::{Generator, Profile};
@@ -67,11 +68,13 @@ fn main() -> Result<()> {
     {
         return generate(kind, count.parse().map_err(Error::other)?, file);
     }
-    for file in &arguments {
+    let [threads, files @ ..] = &arguments[..] else { return Err(Error::other("decode THREADS FILE…")) };
+    let threads = threads.parse().map_err(Error::other)?;
+    for file in files {
         let bytes = std::fs::read(file)?;
         let mb = bytes.len() as f64 / 1e6;
         let (start, clock) = (cpu_time::ProcessTime::now(), std::time::Instant::now());
-        let mut opened = open_stream(Cursor::new(bytes))?;
+        let mut opened = open_stream(Cursor::new(bytes), threads)?;
         let (traces, answers, damaged) = decode(opened.reader.as_mut());
         let (s, clock_s) = (start.elapsed().as_secs_f64(), clock.elapsed().as_secs_f64());
         let (kind, pack) = (opened.format.name(), opened.compression.name());

@@ -196,7 +196,8 @@ pub struct Progress {
     pub cancelled: AtomicBool,
 }
 
-/// Counts what each file holds, `threads` at once; the answers come in the order of the files.
+/// Counts what each file holds, on `threads` threads: as many files at once, or one file by several. The answers come in the order of
+/// the files.
 pub fn count_files(files: &[PathBuf], threads: usize, progress: &Progress) -> Vec<FileCounts> {
     let done: Mutex<Vec<Option<FileCounts>>> = Mutex::new(vec![None; files.len()]);
     let next = AtomicUsize::new(0);
@@ -209,7 +210,7 @@ pub fn count_files(files: &[PathBuf], threads: usize, progress: &Progress) -> Ve
                     if progress.cancelled.load(Ordering::Relaxed) {
                         break;
                     }
-                    let counts = count_file(file, progress);
+                    let counts = count_file(file, decoders(threads, files.len() - index), progress);
                     done.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(counts);
                     progress.files.fetch_add(1, Ordering::Relaxed);
                 }
@@ -219,10 +220,16 @@ pub fn count_files(files: &[PathBuf], threads: usize, progress: &Progress) -> Ve
     done.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect()
 }
 
-/// Counts what one file holds.
-pub fn count_file(file: &Path, progress: &Progress) -> FileCounts {
+/// On how many of so many threads a file is decoded, if so many files are left, this one included: all of the last file's, one where
+/// other files keep the others busy.
+pub(crate) fn decoders(threads: usize, left: usize) -> usize {
+    threads.div_ceil(left.max(1))
+}
+
+/// Counts what one file holds, decoded on so many threads.
+pub fn count_file(file: &Path, threads: usize, progress: &Progress) -> FileCounts {
     let mut found = FileCounts { file: file.display().to_string(), ..FileCounts::default() };
-    match input::open(file, &progress.bytes) {
+    match input::open(file, &progress.bytes, threads) {
         Ok(Opened { mut reader, format, compression }) => {
             (found.format, found.compression) = (format.name(), compression.name());
             count(reader.as_mut(), &mut found, &progress.cancelled);

@@ -3,8 +3,9 @@
 //! fields; options leave some out or add others. Without these comments the fields are those of a call without options.
 
 use crate::json::microseconds;
+use crate::pieces::{Bytes, Cut, Cutting, Resume};
 use crate::reader::{Damage, ReadTraces, Step};
-use crate::text::{Lines, Row};
+use crate::text::{Lines, Row, beginnings};
 use crate::{Address, Hop, Stop, Trace};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -69,23 +70,21 @@ pub(crate) fn detect(start: &[u8]) -> bool {
         || first.starts_with("T\t") && first.matches('\t').count() >= 3
 }
 
-/// A reader of such a text from any stream, in memory that depends on the longest line alone.
-pub struct Reader<R> {
-    lines: Lines<R>,
+/// What the comments say of the lines behind them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
     fields: Vec<Field>,
     /// Whether the comments are being read that name the fields.
     naming: bool,
-    counts: BTreeMap<&'static str, u64>,
-    ended: bool,
 }
 
-impl<R: Read> Reader<R> {
-    /// A reader of the traces in `stream`, which is read in large pieces: there is no need to buffer it.
-    pub fn new(stream: R) -> Reader<R> {
-        let (lines, fields) = (Lines::new(stream), Field::usual());
-        Reader { lines, fields, naming: false, counts: BTreeMap::new(), ended: false }
+impl Default for Layout {
+    fn default() -> Layout {
+        Layout { fields: Field::usual(), naming: false }
     }
+}
 
+impl Layout {
     fn comment(&mut self, line: &str) {
         if line.starts_with("# This file contains") {
             // Texts joined with `cat` have comments each.
@@ -95,6 +94,26 @@ impl<R: Read> Reader<R> {
         if self.naming {
             self.fields.extend(Field::of_comment(line));
         }
+    }
+}
+
+/// A reader of such a text from any stream, in memory that depends on the longest line alone.
+pub struct Reader<R> {
+    lines: Lines<R>,
+    layout: Layout,
+    counts: BTreeMap<&'static str, u64>,
+    ended: bool,
+}
+
+impl<R: Read> Reader<R> {
+    /// A reader of the traces in `stream`, which is read in large pieces: there is no need to buffer it.
+    pub fn new(stream: R) -> Reader<R> {
+        Reader::at(stream, 0, Layout::default())
+    }
+
+    /// A reader of what comes from `offset` on, bytes from the start of the whole stream.
+    fn at(stream: R, offset: u64, layout: Layout) -> Reader<R> {
+        Reader { lines: Lines::new(stream, offset), layout, counts: BTreeMap::new(), ended: false }
     }
 
     /// The next trace or damage; none if the line was neither.
@@ -114,13 +133,13 @@ impl<R: Read> Reader<R> {
         };
         let line = text.trim_end_matches('\r');
         if line.starts_with('#') {
-            self.comment(line);
+            self.layout.comment(line);
             return None;
         }
         if line.is_empty() {
             return None;
         }
-        Some(match read(line, &self.fields, trace) {
+        Some(match read(line, &self.layout.fields, trace) {
             Ok(()) => {
                 *self.counts.entry("trace").or_default() += 1;
                 Step::Trace
@@ -243,6 +262,47 @@ fn label(entry: &str) -> Result<[u8; 4], &'static str> {
         return Err("a label with a number that is too large");
     }
     Ok(((label << 12) | (class << 9) | (bottom << 8) | ttl).to_be_bytes())
+}
+
+impl Resume for Reader<Bytes> {
+    type State = Layout;
+
+    fn resume(stream: Bytes, offset: u64, layout: Layout) -> Self {
+        Reader::at(stream, offset, layout)
+    }
+
+    fn place(&self) -> Option<u64> {
+        (!self.ended).then(|| self.lines.offset())
+    }
+
+    fn state(&self) -> Layout {
+        self.layout.clone()
+    }
+
+    fn behind(now: &Layout, start: &Layout, end: &Layout) -> Option<Layout> {
+        (now == start).then(|| end.clone())
+    }
+}
+
+/// Cuts between lines.
+#[derive(Default)]
+pub(crate) struct Cutter(Layout);
+
+impl Cut for Cutter {
+    type State = Layout;
+
+    fn cut(&mut self, bytes: &[u8], end: bool) -> Option<Cutting> {
+        let all = (end && bytes.len() <= Self::WANTED).then_some(bytes.len());
+        let cut = all.or_else(|| beginnings(bytes, Self::WANTED).next())?;
+        for line in bytes[..cut].split(|&b| b == b'\n').filter(|line| line.starts_with(b"#")) {
+            self.0.comment(String::from_utf8_lossy(line).trim_end_matches('\r'));
+        }
+        Some(Cutting { bytes: cut, sound: true })
+    }
+
+    fn state(&self) -> Layout {
+        self.0.clone()
+    }
 }
 
 impl<R: Read> ReadTraces for Reader<R> {

@@ -1,6 +1,7 @@
 //! Files that are a sequence of records, each with a magic number and its length at its beginning: reading one record
 //! after the other, and finding the next one after damage.
 
+use crate::pieces::{Bytes, Resume, Stateful};
 use crate::reader::{Damage, ReadTraces, Step};
 use crate::window::Window;
 use crate::{Multipath, Trace};
@@ -67,7 +68,13 @@ pub(crate) struct Records<R, F> {
 
 impl<R: Read, F: Format> Records<R, F> {
     pub fn new(stream: R, format: F) -> Records<R, F> {
-        Records { window: Window::new(stream), format, counts: Vec::new(), records: BTreeMap::new(), ended: false }
+        Records::at(stream, 0, format)
+    }
+
+    /// A reader of what comes from `offset` on, bytes from the start of the whole stream.
+    fn at(stream: R, offset: u64, format: F) -> Records<R, F> {
+        let window = Window::new(stream, offset);
+        Records { window, format, counts: Vec::new(), records: BTreeMap::new(), ended: false }
     }
 
     /// Length of the body of the record at `at` of the window, whose header is there.
@@ -215,5 +222,25 @@ impl<R: Read, F: Format> ReadTraces for Records<R, F> {
     fn records(&mut self) -> &BTreeMap<&'static str, u64> {
         self.records = self.counts.iter().copied().collect();
         &self.records
+    }
+}
+
+impl<F: Stateful + Default + Sync + 'static> Resume for Records<Bytes, F> {
+    type State = F;
+
+    fn resume(stream: Bytes, offset: u64, state: F) -> Self {
+        Records::at(stream, offset, state)
+    }
+
+    fn place(&self) -> Option<u64> {
+        (!self.ended).then(|| self.window.offset())
+    }
+
+    fn state(&self) -> F {
+        self.format.clone()
+    }
+
+    fn behind(now: &F, start: &F, end: &F) -> Option<F> {
+        F::behind(now, start, end)
     }
 }

@@ -1,6 +1,8 @@
 //! Opens files of traces, compressed or not. Format and compression are recognised by the first bytes, never by the
 //! name.
 
+use crate::framed::Records;
+use crate::pieces::{Bytes, Cut, Pieces, Resume, Walk};
 pub use crate::unpack::Compression;
 use crate::{ReadTraces, arts, dump, json, text, warts};
 use std::fs::File;
@@ -67,29 +69,30 @@ pub struct Opened {
 /// Number of bytes by which the format is recognised.
 const LOOK: usize = 64 * 1024;
 
-/// Opens a file of traces, `-` for standard input; adds to `count` the bytes read, before they are decompressed.
+/// Opens a file of traces, `-` for standard input; adds to `count` the bytes read, before they are decompressed. With two `threads` or
+/// more, so many decode it; what is read is the same.
 ///
 /// # Errors
 /// If it cannot be opened, or has an unknown format.
-pub fn open(file: &Path, count: &Arc<AtomicU64>) -> io::Result<Opened> {
+pub fn open(file: &Path, count: &Arc<AtomicU64>, threads: usize) -> io::Result<Opened> {
     let stored: Box<dyn Read + Send> =
         if file == Path::new("-") { Box::new(io::stdin()) } else { Box::new(File::open(file)?) };
-    open_stream(Counted { inner: stored, count: Arc::clone(count) })
+    open_stream(Counted { inner: stored, count: Arc::clone(count) }, threads)
 }
 
 /// The same for an open file, from its current position.
 ///
 /// # Errors
 /// If it cannot be read, or has an unknown format.
-pub fn open_file(file: File, count: &Arc<AtomicU64>) -> io::Result<Opened> {
-    open_stream(Counted { inner: file, count: Arc::clone(count) })
+pub fn open_file(file: File, count: &Arc<AtomicU64>, threads: usize) -> io::Result<Opened> {
+    open_stream(Counted { inner: file, count: Arc::clone(count) }, threads)
 }
 
 /// The same for a stream.
 ///
 /// # Errors
 /// If it cannot be read, or has an unknown format.
-pub fn open_stream(stream: impl Read + Send + 'static) -> io::Result<Opened> {
+pub fn open_stream(stream: impl Read + Send + 'static, threads: usize) -> io::Result<Opened> {
     let (start, stream) = look(stream, 4)?;
     let compression = Compression::detect(&start);
     let (start, stream) = look(compression.unpack(stream)?, LOOK)?;
@@ -100,14 +103,29 @@ pub fn open_stream(stream: impl Read + Send + 'static) -> io::Result<Opened> {
              mtr or sc_analysis_dump print",
         ));
     };
-    let reader: Box<dyn ReadTraces + Send> = match format {
-        Format::Empty | Format::Warts => Box::new(warts::Reader::new(stream)),
-        Format::Arts => Box::new(arts::Reader::new(stream)),
-        Format::Json => Box::new(json::Reader::new(stream)),
-        Format::Dump => Box::new(dump::Reader::new(stream)),
-        Format::Text => Box::new(text::Reader::new(stream)),
-    };
+    let stream: Bytes = Box::new(stream);
+    let reader = match format {
+        Format::Empty | Format::Warts => {
+            reader::<Records<_, warts::State>>(stream, Walk(warts::State::default()), threads)
+        }
+        Format::Arts => reader::<Records<_, arts::Arts>>(stream, Walk(arts::Arts), threads),
+        Format::Json => reader::<json::Reader<_>>(stream, json::Cutter::default(), threads),
+        Format::Dump => reader::<dump::Reader<_>>(stream, dump::Cutter::default(), threads),
+        Format::Text => reader::<text::Reader<_>>(stream, text::Cutter, threads),
+    }?;
     Ok(Opened { reader, format, compression })
+}
+
+/// A reader of a stream, on so many threads.
+fn reader<F: Resume>(
+    stream: Bytes,
+    cutter: impl Cut<State = F::State> + 'static,
+    threads: usize,
+) -> io::Result<Box<dyn ReadTraces + Send>> {
+    Ok(match threads {
+        0 | 1 => Box::new(F::resume(stream, 0, F::State::default())),
+        _ => Box::new(Pieces::<F>::new(stream, cutter, threads)?),
+    })
 }
 
 /// A stream of which the first bytes were looked at.

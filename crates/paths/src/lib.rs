@@ -18,6 +18,7 @@ pub mod graph;
 pub mod input;
 pub mod json;
 mod multipath;
+mod pieces;
 mod reader;
 pub mod show;
 pub mod store;

@@ -19,8 +19,9 @@ pub(crate) struct Window<R> {
 }
 
 impl<R: Read> Window<R> {
-    pub fn new(inner: R) -> Window<R> {
-        Window { inner, buffer: Vec::new(), start: 0, end: 0, offset: 0, ended: false, failure: None }
+    /// A window over what comes from `offset` on, bytes from the start of the whole stream.
+    pub fn new(inner: R, offset: u64) -> Window<R> {
+        Window { inner, buffer: Vec::new(), start: 0, end: 0, offset, ended: false, failure: None }
     }
 
     /// How many bytes of the stream were consumed.
@@ -91,7 +92,7 @@ mod tests {
 
     #[test]
     fn memory_grows_with_what_is_there_and_not_with_what_is_claimed() {
-        let mut window = Window::new(std::io::repeat(7).take(1000));
+        let mut window = Window::new(std::io::repeat(7).take(1000), 0);
         assert!(!window.need(1 << 40));
         assert_eq!(window.bytes().len(), 1000);
         assert_eq!(window.buffer.len(), CHUNK);
@@ -99,7 +100,7 @@ mod tests {
 
     #[test]
     fn what_was_consumed_makes_room() {
-        let mut window = Window::new(std::io::repeat(7).take(100 << 20));
+        let mut window = Window::new(std::io::repeat(7).take(100 << 20), 0);
         while window.need(50_000) {
             window.consume(50_000);
         }

@@ -174,7 +174,7 @@ fn mtr_reports_are_read() {
 #[test]
 fn json_is_known_by_how_it_begins() {
     for text in [RESULT.to_owned(), format!("  [{RESULT}]"), format!("\u{feff}{RESULT}\n")] {
-        let mut opened = open_stream(Cursor::new(text)).unwrap();
+        let mut opened = open_stream(Cursor::new(text), 1).unwrap();
         assert_eq!(opened.format.name(), "json");
         assert_eq!(read_all(opened.reader.as_mut()).0.len(), 1);
     }

@@ -20,7 +20,7 @@ fn sample(name: &str) -> Option<PathBuf> {
 }
 
 fn counts(file: &Path) -> FileCounts {
-    let counts = count_file(file, &Progress::default());
+    let counts = count_file(file, 1, &Progress::default());
     assert_eq!((counts.error.as_deref(), counts.counts.damaged), (None, 0));
     counts
 }
@@ -47,7 +47,7 @@ fn what_scamper_made_in_namespaces_is_counted_as_it_must_be() {
 
 /// Nodes and edges that the clean traces span, source included.
 fn clean_graph(file: &Path) -> (usize, usize) {
-    let mut opened = input::open(file, &Default::default()).unwrap();
+    let mut opened = input::open(file, &Default::default(), 1).unwrap();
     let (mut nodes, mut edges, mut trace) = (BTreeSet::new(), BTreeSet::new(), Trace::default());
     while opened.reader.read_into(&mut trace) == Step::Trace {
         if !classify(&trace).clean() {
@@ -69,7 +69,7 @@ fn clean_graph(file: &Path) -> (usize, usize) {
 fn a_file_of_mapped_addresses_is_read_to_its_end() {
     let Some(file) = sample("iris-sample.warts") else { return };
     assert_eq!(counts(&file).counts.traces, 1000);
-    let mut opened = input::open(&file, &Default::default()).unwrap();
+    let mut opened = input::open(&file, &Default::default(), 1).unwrap();
     let mut trace = Trace::default();
     assert_eq!(opened.reader.read_into(&mut trace), Step::Trace);
     assert_eq!(trace.source.to_string(), "132.227.123.8");

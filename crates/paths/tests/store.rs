@@ -287,6 +287,22 @@ fn neither_order_nor_threads_nor_pauses_change_a_byte() {
     assert!(tree(&bench.lake()) == whole, "a second time changes nothing");
 }
 
+/// A file of several pieces, in the middle of which bytes are missing.
+#[test]
+fn one_file_that_several_threads_decode_gives_the_same_bytes() {
+    let mut made = warts(&traces(9_000, Profile::default()), Addresses::Embedded);
+    let middle = made.len() / 2;
+    drop(made.drain(middle..middle + 40_001));
+    let bench = Bench::new(&[("a", &made)]);
+    let lakes = [1, 2, 5].map(|threads| {
+        let lake = tempfile::tempdir().unwrap();
+        let reports = take_in(lake.path(), &[bench.files()], &options(threads)).unwrap();
+        assert_eq!(reports[0].entry.as_ref().map(|entry| entry.counts.damaged), Some(1));
+        tree(lake.path())
+    });
+    assert!(lakes[0] == lakes[1] && lakes[0] == lakes[2]);
+}
+
 #[test]
 fn what_was_not_finished_is_swept() {
     let made = warts(&traces(50, Profile::default()), Addresses::Embedded);
@@ -328,7 +344,7 @@ fn damaged_joined_and_empty_files_are_taken_as_they_are_counted() {
     let files = sources(&[bench.files()], &bench.lake()).unwrap();
     let mut all = 0;
     for (report, source) in reports.iter().zip(&files).take(3) {
-        let counted = haltere_paths::count::count_file(&source.path, &Progress::default());
+        let counted = haltere_paths::count::count_file(&source.path, 1, &Progress::default());
         let entry = report.entry.as_ref().unwrap();
         assert_eq!((&entry.counts, &entry.damage), (&counted.counts, &counted.damage));
         assert!(entry.adds_up(), "{}", report.file);

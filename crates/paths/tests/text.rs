@@ -143,7 +143,7 @@ fn mtr_report() {
 
 #[test]
 fn text_is_known_by_a_line_that_opens_a_trace() {
-    let mut opened = open_stream(Cursor::new(format!("# made on a Friday\n{LINUX}"))).unwrap();
+    let mut opened = open_stream(Cursor::new(format!("# made on a Friday\n{LINUX}")), 1).unwrap();
     assert_eq!(opened.format.name(), "text");
     assert_eq!(read_all(opened.reader.as_mut()).0.len(), 1);
 }

@@ -43,7 +43,7 @@ fn file() -> (Vec<Trace>, Vec<u8>) {
 fn every_compression_is_known_by_its_first_bytes() {
     let (made, file) = file();
     for (compression, pack) in PACKS {
-        let mut opened = open_stream(Cursor::new(pack(&file))).unwrap();
+        let mut opened = open_stream(Cursor::new(pack(&file)), 1).unwrap();
         assert_eq!(opened.compression, compression);
         let (found, damage) = read_all(opened.reader.as_mut());
         assert_eq!((found.len(), damage.len()), (made.len(), 0), "{compression:?}");
@@ -56,7 +56,7 @@ fn packed_files_that_were_joined_are_read_to_the_end() {
     let (made, file) = file();
     for (compression, pack) in PACKS {
         let joined = [pack(&file[..1000]), pack(&file[1000..]), pack(&file)].concat();
-        let found = read_all(open_stream(Cursor::new(joined)).unwrap().reader.as_mut()).0;
+        let found = read_all(open_stream(Cursor::new(joined), 1).unwrap().reader.as_mut()).0;
         assert_eq!(found.len(), 2 * made.len(), "{compression:?}");
         assert_eq!(&found[..made.len()], &made[..], "{compression:?}");
     }
@@ -67,7 +67,7 @@ fn skippable_zstandard_frames_are_skipped() {
     let (made, file) = file();
     let skipped = [&[0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0][..], b"abc"].concat();
     let joined = [zstd(&file[..500]), skipped, zstd(&file[500..])].concat();
-    assert_eq!(read_all(open_stream(Cursor::new(joined)).unwrap().reader.as_mut()).0, made);
+    assert_eq!(read_all(open_stream(Cursor::new(joined), 1).unwrap().reader.as_mut()).0, made);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_packed_file_that_is_cut_gives_what_can_be_unpacked() {
         let packed: Vec<Vec<u8>> = file.chunks(20_000).map(pack).collect();
         let whole = packed.concat();
         let cut = whole.len() - packed.last().unwrap().len() / 2;
-        let (found, damage) = read_all(open_stream(Cursor::new(whole[..cut].to_vec())).unwrap().reader.as_mut());
+        let (found, damage) = read_all(open_stream(Cursor::new(whole[..cut].to_vec()), 1).unwrap().reader.as_mut());
         assert!(found.len() > made.len() / 2 && found.len() < made.len(), "{compression:?}: {}", found.len());
         assert_eq!(&found[..], &made[..found.len()]);
         assert_eq!(damage.len(), 1, "{compression:?}: {damage:?}");
@@ -88,13 +88,13 @@ fn a_packed_file_that_is_cut_gives_what_can_be_unpacked() {
 
 #[test]
 fn an_empty_file_is_a_file_without_traces() {
-    let mut opened = open_stream(std::io::empty()).unwrap();
+    let mut opened = open_stream(std::io::empty(), 1).unwrap();
     assert_eq!(read_all(opened.reader.as_mut()), (vec![], vec![]));
     assert_eq!(opened.format.name(), "empty");
 }
 
 #[test]
 fn what_is_no_file_of_traces_is_refused() {
-    let refused = open_stream(b"\x7fELF no traces here".chain(std::io::empty())).err().unwrap();
+    let refused = open_stream(b"\x7fELF no traces here".chain(std::io::empty()), 1).err().unwrap();
     assert!(refused.to_string().contains("not a file of traceroutes"), "{refused}");
 }

@@ -61,10 +61,10 @@ def _one_line(markup: str, style: str) -> Text | None:
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+def progress(what: str, unit: str = "runs") -> Iterator[Callable[[int, int], None]]:
     """Show a bar with the time left; yield what to call with (finished, all).
 
-    Where standard error is no terminal there is a line every 10 s instead.
+    Where standard error is no terminal there is a line every 10 s instead, which counts in a unit.
     """
     columns = (
         TextColumn("{task.description}"),
@@ -76,10 +76,10 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     )
     console = err()
     if not console.is_terminal:
-        yield _lines(what)
+        yield _lines(what, unit)
         return
     with Progress(*columns, console=console, transient=True, speed_estimate_period=60) as bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task(what if unit == "runs" else f"{what}, {unit}", total=None)
 
         def on_progress(finished: int, everything: int) -> None:
             if bar.tasks[0].total is None:  # what was finished before must not count as speed
@@ -90,7 +90,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
         yield on_progress
 
 
-def _lines(what: str) -> Callable[[int, int], None]:
+def _lines(what: str, unit: str) -> Callable[[int, int], None]:
     """Return what writes a line of progress to standard error, no more than one in `LINE_EVERY_S`."""
     started = last = time.monotonic()
     before: int | None = None
@@ -104,7 +104,7 @@ def _lines(what: str) -> Callable[[int, int], None]:
         last = now
         done = finished - before
         left = f", about {duration((everything - finished) * (now - started) / done)} left" if done else ""
-        err().print(f"{what}: {finished} of {everything} runs{left}", markup=False)
+        err().print(f"{what}: {finished} of {everything} {unit}{left}", markup=False)
 
     return on_progress
 

@@ -25,17 +25,28 @@ from haltere.paths.routes import (
     share_under,
     spearman_of,
 )
+from haltere.paths.turnover import Turnover
 from haltere.report.claims import Claim, Evidence, Outcome, Verdict, all_of, claim, remark
 from haltere.stats import Interval
 
 
 @dataclass(frozen=True)
 class Evolution:
-    """Two periods and what changed between them."""
+    """Two periods and what changed between them.
+
+    Attributes:
+        first: the earlier.
+        second: the later.
+        changes: what changed of their traces.
+        turnover: which nodes and links came and went; None if no traces were drawn or no monitor is in both.
+        at_level: what changed of the same number of traces as paths of a level; None at that of addresses.
+    """
 
     first: Period
     second: Period
     changes: Changes
+    turnover: Turnover | None = None
+    at_level: Changes | None = None
 
     @property
     def periods(self) -> tuple[Period, Period]:

@@ -22,6 +22,7 @@ from haltere.paths.lake import Lake
 from haltere.paths.levels import Labels, Level
 from haltere.paths.periods import Drawing, Period, compare
 from haltere.paths.tallies import folded, tally
+from haltere.paths.turnover import lengths, turnover
 
 Resample = Literal["none", "half", "bootstrap"]
 _COLUMNS = ("monitor", "hops", "rtt_us", *graph.COLUMNS)
@@ -93,6 +94,7 @@ def measure(
     locator = Locator(options.mmdb) if options.mmdb else None
     labels = options.level.labels()
     periods, maps = [], []
+    rows: list[pl.DataFrame | None] = []
     every = [_places(lake, locator) for lake in (first, second)]
     known = [_regions(places, options) for places in every]
     groups = _groups([set(places["monitor"]) for places in every], known)
@@ -111,12 +113,23 @@ def measure(
         if options.traces or locator is not None:  # lists of hops are most of a lake, so they are read only if needed
             samples = _samples(kept, options, engine)
         drawing, drawn = _draws(samples, counted.classes()["clean"], options)
+        rows.append(samples[0].head(options.traces) if samples else None)
         routes, views = _graphs(kept.name, drawn, options, (labels, locator), on_progress)
         of_groups = {groups.get(name, name): region for name, region in regions.items()}
         periods.append(Period(kept.name, counted, kept.days(), of_groups, routes, views, drawing, options.level.name))
         if locator is not None:
             maps.append(_drawn(kept, samples[0].head(8 * options.tracks), places, locator, colour, options.tracks))
-    evolution = Evolution(periods[0], periods[1], compare(*periods, seed=options.seed))
+    changed, came, at_level = compare(*periods, seed=options.seed), None, None
+    if options.traces and rows[0] is not None and rows[1] is not None:
+        on_progress("nodes and links that came and went", 0, 0)
+        came = turnover(rows[0], rows[1], labels)
+        if options.level.name != "address":
+            of_level = [
+                replace(period, tallies=lengths(of, labels, groups))
+                for period, of in zip(periods, (rows[0], rows[1]), strict=True)
+            ]
+            at_level = compare(*of_level, seed=options.seed)
+    evolution = Evolution(periods[0], periods[1], changed, came, at_level)
     return Measured(evolution, (maps[0], maps[1]) if maps else None)
 
 

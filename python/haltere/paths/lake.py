@@ -268,10 +268,12 @@ def reading(files: Sequence[str]) -> Iterator[None]:
 def damaged(part: Path, reason: str) -> InputError:
     """Return the error that a part of a lake cannot be read, with what mends it."""
     entry = part.parents[3] / "ingested" / f"{part.stem.partition('-')[0]}.json"
+    # Ingest looks for parts that are missing or cut, and does not read the others.
+    first = "remove it; " if is_whole(part) else ""
     return InputError(
         f"is damaged: {reason}",
         field=str(part),
-        right="the part as ingest wrote it: ingesting the same file of traceroutes again makes it anew",
+        right=f"the part as ingest wrote it: {first}ingesting the same file of traceroutes again makes it anew",
         notes=(f"the file is named in {entry}",) if entry.is_file() else (),
     )
 

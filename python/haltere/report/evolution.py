@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +21,7 @@ from haltere.paths.claims import CLAIMS, Evolution, delay_unit, duration, text
 from haltere.paths.evolution import Measured
 from haltere.paths.figures import figures
 from haltere.paths.periods import Effect, Period
+from haltere.paths.turnover import KINDS
 from haltere.report.findings import Findings, Judged, markdown
 from haltere.report.page import Shown, asset, download
 from haltere.stats import Interval
@@ -31,7 +33,10 @@ def findings(found: Evolution) -> Findings:
 
 
 def build(measured: Measured, out: Path, *, command: str, seed: int) -> Path:
-    """Write `report.html`, `verdicts.md`, `comparison.json` and `figures/` into a folder and return the report's path.
+    """Write the report and what it shows into a folder, and return the report's path.
+
+    The folder holds `report.html`, `verdicts.md`, `comparison.json`, `figures/`, and what came and went as `nodes.csv`
+    and `links.csv`.
 
     Args:
         measured: the comparison to report.
@@ -60,10 +65,11 @@ def build(measured: Measured, out: Path, *, command: str, seed: int) -> Path:
             judged=said.judged,
             tally=said.tally(),
             cautions=cautions(found),
-            effects=[effect_row(effect) for effect in found.changes.effects],
+            effects=effect_rows(found),
             longer=text(found.changes.longer, 2),
             slower=text(found.changes.slower, 2),
             views=_views(found),
+            turnover=_turnover(found),
             plots=shown,
             missing=missing,
             world=world,
@@ -81,6 +87,8 @@ def build(measured: Measured, out: Path, *, command: str, seed: int) -> Path:
             script=asset("page.js"),
         )
     )
+    if found.turnover is not None:
+        found.turnover.write(out)
     (out / "verdicts.md").write_text(markdown(said), encoding="utf-8")
     (out / "comparison.json").write_text(json.dumps(as_data(found, said), indent=1) + "\n", encoding="utf-8")
     report = out / "report.html"
@@ -166,6 +174,19 @@ def _answer(found: Evolution) -> list[str]:
             f"With the monitors' mix made equal the factor of the median delay is {text(delay.reweighted, 2)}."
         )
     return sentences
+
+
+_AT_LEVEL = ("hops_mean", "hops_median", "hops_p80")
+
+
+def effect_rows(found: Evolution) -> list[dict[str, str]]:
+    """All measures as a table shows them; at a level other than addresses the lengths of paths there, too."""
+    effects = list(found.changes.effects)
+    if found.at_level is not None:
+        for effect in map(found.at_level.effect, _AT_LEVEL):
+            label = f"{effect.measure.label} at the level “{found.first.level}”"
+            effects.append(replace(effect, measure=replace(effect.measure, label=label)))
+    return [effect_row(effect) for effect in effects]
 
 
 def effect_row(effect: Effect) -> dict[str, str]:
@@ -260,6 +281,24 @@ def _views(found: Evolution) -> list[dict[str, str]]:
     ]
 
 
+def _turnover(found: Evolution) -> list[dict[str, str]]:
+    """Nodes and links of both periods, and what became of them; nothing if that is not known."""
+    known = found.turnover
+    if known is None:
+        return []
+    rows = [{"label": "traces read", "first": fixed(known.traces[0], 0), "second": fixed(known.traces[1], 0)}]
+    for what in KINDS:
+        first, second = (fixed(number, 0) for number in known.seen[what])
+        rows.append({"label": f"{what} seen", "first": first, "second": second})
+        first, second = (fixed(number, 0) for number in known.there[what])
+        rows.append({"label": f"{what} at least, those unseen included", "first": first, "second": second})
+        counts = known.counts(what)
+        for label, only in ((f"{what} in this period alone", ""), ("of them surely", "surely ")):
+            first, second = (fixed(counts[f"{only}{how}"], 0) for how in ("went", "came"))
+            rows.append({"label": label, "first": first, "second": second})
+    return rows
+
+
 def _spread(column: pl.Series) -> str:
     """A mean over draws, and from the least to the greatest where they differ."""
     values = [float(value) for value in column]
@@ -335,6 +374,19 @@ def as_data(found: Evolution, said: Findings) -> dict[str, Any]:
             "both": list(found.changes.monitors.both),
             "first": list(found.changes.monitors.first),
             "second": list(found.changes.monitors.second),
+        },
+        "at_level": None
+        if found.at_level is None
+        else {name: _interval(found.at_level.effect(name).change) for name in _AT_LEVEL},
+        "turnover": None
+        if found.turnover is None
+        else {
+            what: {
+                "seen": list(found.turnover.seen[what]),
+                "at_least": list(found.turnover.there[what]),
+                **found.turnover.counts(what),
+            }
+            for what in KINDS
         },
         "superiority": {"hops": _interval(found.changes.longer), "delay": _interval(found.changes.slower)},
         "claims": [

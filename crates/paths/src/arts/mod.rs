@@ -10,6 +10,7 @@ pub use write::Writer;
 
 use crate::cursor::Cursor;
 use crate::framed::{Fault, Format, Gave, Meant, Records};
+use crate::pieces::Stateful;
 use crate::reader::{ReadTraces, Step};
 use crate::{Address, Hop, Method, Stop, Trace};
 use std::collections::BTreeMap;
@@ -22,8 +23,10 @@ const HOPS_HAVE_RTT: u32 = 1;
 /// Attribute: when the object was made; of format 13, a Unix date.
 const CREATION: u32 = 2;
 
-#[derive(Default)]
-struct Arts;
+#[derive(Clone, Default)]
+pub(crate) struct Arts;
+
+impl Stateful for Arts {}
 
 fn word(header: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])

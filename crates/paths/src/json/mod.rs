@@ -11,6 +11,7 @@ mod write;
 
 pub use write::atlas;
 
+use crate::pieces::{Bytes, Cut, Cutting, Resume};
 use crate::reader::{Damage, ReadTraces, Step};
 use crate::window::Window;
 use crate::{Multipath, Trace};
@@ -139,7 +140,12 @@ pub struct Reader<R> {
 impl<R: Read> Reader<R> {
     /// A reader of the objects in `stream`, which is read in large pieces: there is no need to buffer it.
     pub fn new(stream: R) -> Reader<R> {
-        Reader { window: Window::new(stream), counts: BTreeMap::new(), effort: 0, ended: false }
+        Reader::at(stream, 0, 0)
+    }
+
+    /// A reader of what comes from `offset` on, bytes from the start of the whole stream.
+    fn at(stream: R, offset: u64, effort: u64) -> Reader<R> {
+        Reader { window: Window::new(stream, offset), counts: BTreeMap::new(), effort, ended: false }
     }
 
     /// Goes on to the next object; returns as damage what stands before it and is no object.
@@ -176,13 +182,16 @@ impl<R: Read> Reader<R> {
         let mut wanted = AHEAD;
         loop {
             let all = !self.window.need(wanted);
-            match object(self.window.bytes(), trace, &mut self.effort) {
+            let before = self.effort;
+            match object(first(self.window.bytes(), wanted), trace, &mut self.effort) {
                 Ok(was) => {
+                    // What holds no damage costs nothing, wherever one begins to read.
+                    self.effort = before;
                     self.window.consume(was.bytes);
                     *self.counts.entry(was.name).or_default() += 1;
                     return was.multipath.map(Step::Multipath).or(was.is_trace.then_some(Step::Trace));
                 }
-                Err(Wrong::Unfinished) if !all && wanted < MAX_OBJECT => wanted = self.window.bytes().len() * 2,
+                Err(Wrong::Unfinished) if !all && wanted < MAX_OBJECT => wanted *= 2,
                 Err(Wrong::Unfinished) if all => return Some(self.lost("the file ends in an object")),
                 Err(Wrong::Unfinished) => return Some(self.lost("an object that does not end")),
                 Err(Wrong::Broken(what)) => return Some(self.lost(what)),
@@ -212,7 +221,7 @@ impl<R: Read> Reader<R> {
                 Some(at) => {
                     self.window.consume(at + 1);
                     self.window.need(AHEAD);
-                    let known = match object(self.window.bytes(), &mut scratch, &mut self.effort) {
+                    let known = match object(first(self.window.bytes(), AHEAD), &mut scratch, &mut self.effort) {
                         Ok(was) => was.is_trace || was.name != "other",
                         Err(Wrong::Unfinished) => starts_a_line(self.window.bytes()),
                         Err(Wrong::Broken(_)) => false,
@@ -235,9 +244,70 @@ impl<R: Read> Reader<R> {
     }
 }
 
+/// The first bytes of those in memory, of which there may be more: what is found does not depend on how many.
+fn first(bytes: &[u8], wanted: usize) -> &[u8] {
+    &bytes[..wanted.min(bytes.len())]
+}
+
 /// Whether an object whose end is missing begins like one that is read.
 fn starts_a_line(bytes: &[u8]) -> bool {
     [&b"{\"fw\":"[..], b"{\"type\":", b"{\"msm_id\":", b"{\"af\":"].iter().any(|start| bytes.starts_with(start))
+}
+
+impl Resume for Reader<Bytes> {
+    /// The effort that damage has cost.
+    type State = u64;
+
+    fn resume(stream: Bytes, offset: u64, effort: u64) -> Self {
+        Reader::at(stream, offset, effort)
+    }
+
+    fn place(&self) -> Option<u64> {
+        (!self.ended).then(|| self.window.offset())
+    }
+
+    fn state(&self) -> u64 {
+        self.effort
+    }
+
+    fn behind(now: &u64, _start: &u64, _end: &u64) -> Option<u64> {
+        Some(*now)
+    }
+}
+
+/// Cuts between two objects, behind the first.
+#[derive(Default)]
+pub(crate) struct Cutter {
+    /// How the first object of the stream begins, to its first colon; objects of an array in one line are found by it.
+    beginning: Vec<u8>,
+}
+
+impl Cut for Cutter {
+    type State = u64;
+
+    fn cut(&mut self, bytes: &[u8], end: bool) -> Option<Cutting> {
+        if self.beginning.is_empty() {
+            let start = bytes.iter().position(|&b| b == b'{')?;
+            let length = bytes[start..].iter().position(|&b| b == b':').filter(|&n| n < 64)?;
+            self.beginning = bytes[start..start + length].to_vec();
+        }
+        if end && bytes.len() <= Self::WANTED {
+            return Some(Cutting { bytes: bytes.len(), sound: true });
+        }
+        let begins = |at: usize| bytes[at - 1] == b'\n' || bytes[at..].starts_with(&self.beginning);
+        // The last in the bytes that are wanted, or the first behind them.
+        let here = (1..Self::WANTED.min(bytes.len())).rev().filter(|&at| bytes[at] == b'{' && begins(at));
+        let behind = (Self::WANTED..bytes.len()).filter(|&at| bytes[at] == b'{' && begins(at));
+        let last = |at: usize| {
+            let last = bytes[..at].iter().rposition(|b| !matches!(b, b' ' | b'\t' | b'\r' | b'\n' | b','))?;
+            (bytes[last] == b'}').then_some(Cutting { bytes: last + 1, sound: true })
+        };
+        here.chain(behind).find_map(last)
+    }
+
+    fn state(&self) -> u64 {
+        0
+    }
 }
 
 impl<R: Read> ReadTraces for Reader<R> {

@@ -4,9 +4,10 @@ use crate::Address;
 use parquet::column::writer::ColumnWriterImpl;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType};
 use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::RowGroupMetaDataPtr;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use std::collections::HashMap;
-use std::fs::File;
+use std::io::Write;
 use std::ops::Range;
 
 /// Values of a list that are handed over at once: few, as Parquet's writer takes them in a form that needs more memory.
@@ -102,17 +103,17 @@ pub(super) fn push_end(address: Address, column: &mut Addresses, there: &mut Vec
 }
 
 /// A row group that is being written.
-pub(super) struct Group<'a>(SerializedRowGroupWriter<'a, File>);
+pub(super) struct Group<'a, W: Write + Send>(SerializedRowGroupWriter<'a, W>);
 
-impl<'a> Group<'a> {
+impl<'a, W: Write + Send> Group<'a, W> {
     /// The next row group of a file.
-    pub fn begin(file: &'a mut SerializedFileWriter<File>) -> Result<Group<'a>> {
+    pub fn begin(file: &'a mut SerializedFileWriter<W>) -> Result<Group<'a, W>> {
         file.next_row_group().map(Group)
     }
 
     /// Ends the group, of which all columns were written.
-    pub fn end(self) -> Result<()> {
-        self.0.close().map(drop)
+    pub fn end(self) -> Result<RowGroupMetaDataPtr> {
+        self.0.close()
     }
 
     pub fn column<T: DataType>(

@@ -7,7 +7,7 @@ use super::links::Links;
 use super::parts::{Bounds, Part, Parts, Table};
 use super::refusal::Refusal;
 use super::rows;
-use crate::count::{Progress, TOLD};
+use crate::count::{Progress, TOLD, decoders};
 use crate::input::{self, Format, Opened};
 use crate::{Step, Trace, classify};
 use serde::Serialize;
@@ -23,7 +23,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Options {
     /// The platform that measured; if none is given, it follows from the file's format.
     pub source: Option<String>,
-    /// Files read at once.
+    /// Files read at once; if there are fewer, each is decoded by several.
     pub threads: usize,
 }
 
@@ -73,6 +73,8 @@ struct Run<'a> {
     lake: &'a Lake,
     options: &'a Options,
     progress: &'a Progress,
+    /// How many files there are.
+    files: usize,
     bounds: Bounds,
     /// The first of the files that have these bytes.
     first: Mutex<HashMap<String, usize>>,
@@ -99,6 +101,7 @@ pub fn ingest(
         lake,
         options,
         progress,
+        files: files.len(),
         bounds: Bounds::default(),
         first: Mutex::default(),
         refusal: Mutex::default(),
@@ -223,7 +226,7 @@ impl Run<'_> {
         let was = known.map(|known| known.source).unwrap_or_default();
         let entry = Entry { format: FORMAT, digest, name: source.name.clone(), bytes, source: was, ..Entry::default() };
         let staging = self.lake.unfinished().join(&entry.digest);
-        let written = self.write(&file, before, entry, &staging);
+        let written = self.write(&file, before, entry, &staging, decoders(self.options.threads, self.files - index));
         // What is left there is of a file that was not finished.
         let _ = fs::remove_dir_all(&staging);
         written.map(Some)
@@ -278,13 +281,21 @@ impl Run<'_> {
     }
 
     /// Reads a file, writes its parts, publishes them and makes the entry.
-    fn write(&self, file: &File, before: Stamp, mut entry: Entry, staging: &Path) -> Result<Entry, Wrong> {
+    fn write(
+        &self,
+        file: &File,
+        before: Stamp,
+        mut entry: Entry,
+        staging: &Path,
+        threads: usize,
+    ) -> Result<Entry, Wrong> {
         let told = |e: io::Error| Wrong::File(e.to_string());
-        let opened = input::open_file(file.try_clone().map_err(told)?, &self.progress.bytes).map_err(told)?;
+        let file_again = file.try_clone().map_err(told)?;
+        let opened = input::open_file(file_again, &self.progress.bytes, threads).map_err(told)?;
         (entry.kind, entry.compression) = (opened.format.name(), opened.compression.name());
         make_folder(staging)?;
         let format = opened.format;
-        let parts = self.read(opened, &mut entry, Parts::new(staging, self.bounds)?, Links::new(staging))?;
+        let parts = self.read(opened, &mut entry, Parts::new(staging, self.bounds, threads)?, Links::new(staging))?;
         if stamp(file).map_err(told)? != before {
             return Err(Wrong::File("was written to while it was read; ingest it again when it is whole".to_owned()));
         }

@@ -90,12 +90,12 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Parts in `folder`, which must be there.
-    pub fn new(folder: &Path, bounds: Bounds) -> Result<Parts, Refusal> {
+    /// Parts in `folder`, which must be there, encoded by `threads` threads.
+    pub fn new(folder: &Path, bounds: Bounds, threads: usize) -> Result<Parts, Refusal> {
         Ok(Parts {
             folder: folder.to_owned(),
             bounds,
-            writing: Writing::new(folder)?,
+            writing: Writing::new(folder, threads)?,
             open: Vec::new(),
             waiting_rows: 0,
             waiting_answers: 0,
@@ -197,7 +197,7 @@ mod tests {
 
     /// Writes 900 traces, every tenth `step` days after those before, around a circle of ten days.
     fn write(folder: &Path, step: u32) -> Vec<Part> {
-        let mut parts = Parts::new(folder, BOUNDS).unwrap();
+        let mut parts = Parts::new(folder, BOUNDS, 2).unwrap();
         let mut generator = Generator::new(1, "m", 1_300_000_000, Profile::default());
         let mut trace = Trace::default();
         for n in 0..900 {

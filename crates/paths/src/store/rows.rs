@@ -2,10 +2,14 @@
 
 use super::columns::{Addresses, Group, Optional, Words, all_there, push_end, some_there};
 use super::key::Keys;
+use super::schema;
 use crate::calendar::Day;
 use crate::{Address, Class, Hop, Marks, Trace};
+use bytes::Bytes;
+use parquet::column::writer::ColumnCloseResult;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::Result;
+use parquet::file::metadata::RowGroupMetaDataPtr;
 use parquet::file::writer::SerializedFileWriter;
 use std::fs::File;
 
@@ -48,6 +52,31 @@ pub(super) fn name_of<'a>(name: Option<&'a str>, probe_id: u32, source: Address,
         (probe, _) => write!(scratch, "probe {probe}"),
     };
     scratch
+}
+
+/// A row group in memory.
+pub(super) struct Encoded {
+    bytes: Bytes,
+    about: RowGroupMetaDataPtr,
+}
+
+impl Encoded {
+    /// Adds it to a file.
+    pub fn write(self, file: &mut SerializedFileWriter<File>) -> Result<()> {
+        let mut group = file.next_row_group()?;
+        for column in self.about.columns() {
+            let close = ColumnCloseResult {
+                bytes_written: column.compressed_size() as u64,
+                rows_written: self.about.num_rows() as u64,
+                metadata: column.clone(),
+                bloom_filter: None,
+                column_index: None,
+                offset_index: None,
+            };
+            group.append_column(&self.bytes, close)?;
+        }
+        group.close().map(drop)
+    }
 }
 
 /// Rows of one day.
@@ -140,9 +169,10 @@ impl Rows {
         self.labels.push((self.mpls_hop.len() - before) as u32);
     }
 
-    /// Writes them as a row group, columns in the schema's order.
-    pub fn write(mut self, file: &mut SerializedFileWriter<File>) -> Result<()> {
-        let mut group = Group::begin(file)?;
+    /// Encodes them as a row group, columns in the schema's order.
+    pub fn encode(mut self) -> Result<Encoded> {
+        let mut file = SerializedFileWriter::new(Vec::new(), schema::columns()?, schema::properties()?)?;
+        let mut group = Group::begin(&mut file)?;
         group.column::<Int64Type>(|c| c.write_batch(&self.key, None, None))?;
         group.words(&self.monitor)?;
         group.ends(&mut self.src, Some(&self.src_there))?;
@@ -185,6 +215,7 @@ impl Rows {
             (self.mpls_label[r].iter().map(|&label| label as i32).collect(), Vec::new())
         })?;
         group.lists::<Int32Type>(&self.labels, |r| all_there(&self.mpls_ttl[r]))?;
-        group.end()
+        let about = group.end()?;
+        Ok(Encoded { bytes: Bytes::from(file.into_inner()?), about })
     }
 }

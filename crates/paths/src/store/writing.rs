@@ -1,38 +1,53 @@
-//! Writes row groups on a thread of its own, so that one core reads a file while another writes its parts.
+//! Encodes row groups on threads of their own and writes them on another, so that one core reads a file while others make its parts.
 
 use super::refusal::Refusal;
-use super::rows::Rows;
+use super::rows::{Encoded, Rows};
 use super::schema;
 use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedFileWriter;
 use std::collections::HashMap;
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 /// What is to be done with the part of a number.
 enum Work {
     Begin(usize, PathBuf),
-    Group(usize, Box<Rows>),
+    /// A row group, as soon as it is encoded.
+    Group(usize, Receiver<Result<Encoded, ParquetError>>),
     End(usize),
 }
+
+/// A row group to be encoded, and where it goes.
+type Raw = (Box<Rows>, SyncSender<Result<Encoded, ParquetError>>);
 
 /// The parts that are being written. What is asked for is done in this order, so that the bytes do not depend on timing.
 pub(super) struct Writing {
     folder: PathBuf,
+    raw: Option<SyncSender<Raw>>,
     work: Option<SyncSender<Work>>,
     thread: Option<JoinHandle<Result<(), Refusal>>>,
 }
 
 impl Writing {
-    /// Parts in a folder, which must be there.
-    pub fn new(folder: &Path) -> Result<Writing, Refusal> {
-        // Nothing waits: whoever brings a group goes on when it is being written, so that at most two are in memory.
-        let (sender, receiver) = sync_channel(0);
-        let spawned = thread::Builder::new().name("write".to_owned()).spawn(move || work(&receiver));
-        let thread = spawned.map_err(|e| Refusal::system(folder, &e))?;
-        Ok(Writing { folder: folder.to_owned(), work: Some(sender), thread: Some(thread) })
+    /// Parts in a folder, which must be there, encoded by `threads` threads.
+    pub fn new(folder: &Path, threads: usize) -> Result<Writing, Refusal> {
+        let refused = |e: io::Error| Refusal::system(folder, &e);
+        let named = |name: &str| thread::Builder::new().name(name.to_owned());
+        // No group waits: whoever brings one goes on when it is being encoded, so that there is one a thread, and one that is filled.
+        let (raw, groups) = sync_channel::<Raw>(0);
+        let groups = Arc::new(Mutex::new(groups));
+        for _ in 0..threads.max(1) {
+            let groups = Arc::clone(&groups);
+            named("encode").spawn(move || encode(&groups)).map_err(refused)?;
+        }
+        // What is encoded is small.
+        let (sender, receiver) = sync_channel(threads.max(1));
+        let thread = named("write").spawn(move || work(&receiver)).map_err(refused)?;
+        Ok(Writing { folder: folder.to_owned(), raw: Some(raw), work: Some(sender), thread: Some(thread) })
     }
 
     /// Begins a part.
@@ -42,7 +57,10 @@ impl Writing {
 
     /// Adds a row group to a part.
     pub fn group(&mut self, number: usize, rows: Rows) -> Result<(), Refusal> {
-        self.ask(Work::Group(number, Box::new(rows)))
+        let (encoded, when) = sync_channel(1);
+        self.ask(Work::Group(number, when))?;
+        let taken = self.raw.as_ref().is_some_and(|raw| raw.send((Box::new(rows), encoded)).is_ok());
+        if taken { Ok(()) } else { Err(self.fault()) }
     }
 
     /// Ends a part.
@@ -62,7 +80,7 @@ impl Writing {
     }
 
     fn join(&mut self) -> Result<(), Refusal> {
-        self.work = None;
+        (self.raw, self.work) = (None, None);
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(ended)) => ended,
             Some(Err(_)) => Err(self.fault()),
@@ -86,6 +104,16 @@ impl Drop for Writing {
     }
 }
 
+/// Encodes row groups until there are no more.
+fn encode(groups: &Mutex<Receiver<Raw>>) {
+    loop {
+        let next = groups.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok((rows, encoded)) = next else { return };
+        // Who wants it no more has given up.
+        let _ = encoded.send(rows.encode());
+    }
+}
+
 fn work(asked: &Receiver<Work>) -> Result<(), Refusal> {
     let mut open: HashMap<usize, (PathBuf, SerializedFileWriter<File>)> = HashMap::new();
     while let Ok(work) = asked.recv() {
@@ -94,9 +122,11 @@ fn work(asked: &Receiver<Work>) -> Result<(), Refusal> {
                 let writer = begin(&file)?;
                 open.insert(number, (file, writer));
             }
-            Work::Group(number, rows) => {
+            Work::Group(number, encoded) => {
                 if let Some((file, writer)) = open.get_mut(&number) {
-                    rows.write(writer).map_err(|e| Refusal::parquet(file, &e))?;
+                    let lost = |_| Err(ParquetError::General("a thread that encodes has ended".to_owned()));
+                    let encoded = encoded.recv().unwrap_or_else(lost);
+                    encoded.and_then(|group| group.write(writer)).map_err(|e| Refusal::parquet(file, &e))?;
                 }
             }
             Work::End(number) => {

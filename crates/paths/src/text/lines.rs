@@ -21,13 +21,20 @@ pub(crate) enum Row {
     End,
 }
 
+/// Where lines begin, from the last before `to` to the first, and then from `to` on; the first byte's is left out.
+pub(crate) fn beginnings(bytes: &[u8], to: usize) -> impl Iterator<Item = usize> + '_ {
+    let to = to.min(bytes.len());
+    let ends = move |at: &usize| bytes[at - 1] == b'\n';
+    (1..to).rev().filter(ends).chain((to.max(1)..bytes.len()).filter(ends))
+}
+
 /// Reads line after line.
 pub(crate) struct Lines<R>(Window<R>);
 
 impl<R: Read> Lines<R> {
-    /// The lines of a stream, which is read in large pieces.
-    pub fn new(stream: R) -> Lines<R> {
-        Lines(Window::new(stream))
+    /// The lines of what comes from `offset` on, bytes from the start of the whole stream. It is read in large pieces.
+    pub fn new(stream: R, offset: u64) -> Lines<R> {
+        Lines(Window::new(stream, offset))
     }
 
     /// Where the next line begins, bytes from the start of the stream.

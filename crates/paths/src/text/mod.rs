@@ -4,9 +4,10 @@
 mod hop;
 mod lines;
 
-pub(crate) use lines::{Lines, Row};
+pub(crate) use lines::{Lines, Row, beginnings};
 
 use crate::json::mtr::{finish, host};
+use crate::pieces::{Bytes, Cut, Cutting, Resume};
 use crate::reader::{Damage, ReadTraces, Step};
 use crate::{Address, Stop, Trace};
 use hop::Line;
@@ -81,7 +82,12 @@ const NO_OPENING: &str = "hops of a trace whose first line cannot be read";
 impl<R: Read> Reader<R> {
     /// A reader of the traces in `stream`, which is read in large pieces: there is no need to buffer it.
     pub fn new(stream: R) -> Reader<R> {
-        Reader { lines: Lines::new(stream), counts: BTreeMap::new(), next: None, lost: None, ended: false }
+        Reader::at(stream, 0)
+    }
+
+    /// A reader of what comes from `offset` on, bytes from the start of the whole stream.
+    fn at(stream: R, offset: u64) -> Reader<R> {
+        Reader { lines: Lines::new(stream, offset), counts: BTreeMap::new(), next: None, lost: None, ended: false }
     }
 
     fn count(&mut self, name: &'static str) -> Step {
@@ -183,6 +189,47 @@ fn mtr_row(trace: &mut Trace, ttl: u8, rest: &str) {
 
 fn lost(at: u64, end: u64, what: &'static str) -> Damage {
     Damage { offset: at, skipped: end - at, what: what.into() }
+}
+
+impl Resume for Reader<Bytes> {
+    type State = ();
+
+    fn resume(stream: Bytes, offset: u64, (): ()) -> Self {
+        Reader::at(stream, offset)
+    }
+
+    fn place(&self) -> Option<u64> {
+        let next = self.next.map_or(self.lines.offset(), |(at, _)| at);
+        (!self.ended && self.lost.is_none()).then_some(next)
+    }
+
+    fn state(&self) {}
+
+    fn behind((): &(), (): &(), (): &()) -> Option<()> {
+        Some(())
+    }
+}
+
+/// Cuts before lines that open a trace.
+#[derive(Default)]
+pub(crate) struct Cutter;
+
+impl Cut for Cutter {
+    type State = ();
+
+    fn cut(&mut self, bytes: &[u8], end: bool) -> Option<Cutting> {
+        if end && bytes.len() <= Self::WANTED {
+            return Some(Cutting { bytes: bytes.len(), sound: true });
+        }
+        let opens = |&at: &usize| {
+            let line = bytes[at..].split(|&b| b == b'\n').next().unwrap_or_default();
+            // A line that does not end may go on so that it opens none.
+            (at + line.len() < bytes.len() || end) && opening(&String::from_utf8_lossy(line)).is_some()
+        };
+        beginnings(bytes, Self::WANTED).find(opens).map(|bytes| Cutting { bytes, sound: true })
+    }
+
+    fn state(&self) {}
 }
 
 impl<R: Read> ReadTraces for Reader<R> {

@@ -13,8 +13,9 @@ pub use write::{Addresses, Writer};
 
 use crate::Trace;
 use crate::framed::{Fault, Format, Gave, Meant, Records};
+use crate::pieces::Stateful;
 use crate::reader::{ReadTraces, Step};
-use state::State;
+pub(crate) use state::State;
 use std::collections::BTreeMap;
 use std::io::Read;
 
@@ -98,6 +99,24 @@ impl Format for State {
 
     fn lost(&mut self) {
         self.lost_record();
+    }
+}
+
+impl Stateful for State {
+    fn note(&mut self, header: &[u8], body: &[u8]) {
+        let read = match kind_of(header) {
+            kind::LIST => self.list(body),
+            kind::CYCLE_START | kind::CYCLE_DEFINITION => self.cycle(body),
+            kind::ADDRESS => self.address(body),
+            _ => Ok(0),
+        };
+        if read.is_err() {
+            self.lost_record();
+        }
+    }
+
+    fn behind(now: &State, start: &State, end: &State) -> Option<State> {
+        State::behind(now, start, end)
     }
 }
 

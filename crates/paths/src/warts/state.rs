@@ -1,9 +1,11 @@
 //! What records of a warts file refer to: lists, cycles and (in old files) addresses.
 
+use super::kind;
 use crate::cursor::Cursor;
 use crate::framed::Fault;
 use crate::{Address, Trace};
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// A list of destinations as traces refer to it.
@@ -20,15 +22,47 @@ struct Cycle {
     host: Option<Arc<str>>,
 }
 
+/// The deprecated global table of addresses, in blocks that copies of it share.
+#[derive(Clone, Default)]
+struct Table {
+    full: Vec<Arc<[Address]>>,
+    last: Vec<Address>,
+}
+
+impl Table {
+    const BLOCK: usize = 1024;
+
+    fn len(&self) -> usize {
+        self.full.len() * Table::BLOCK + self.last.len()
+    }
+
+    fn push(&mut self, address: Address) {
+        self.last.push(address);
+        if self.last.len() == Table::BLOCK {
+            self.full.push(Arc::from(&self.last[..]));
+            self.last.clear();
+        }
+    }
+
+    fn get(&self, index: usize) -> Option<&Address> {
+        let block = self.full.get(index / Table::BLOCK).map_or(&self.last[..], |block| &block[..]);
+        block.get(if index / Table::BLOCK <= self.full.len() { index % Table::BLOCK } else { usize::MAX })
+    }
+}
+
 /// The tables of the file that is being read. When files were joined with `cat`, each has its own.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct State {
     lists: HashMap<u32, List>,
     cycles: HashMap<u32, Cycle>,
     last_list: (u32, List),
     last_cycle: (u32, Cycle),
-    /// The deprecated global table of addresses: their numbers count from 1.
-    addresses: Vec<Address>,
+    /// Their numbers count from 1.
+    addresses: Table,
+    /// How many addresses were added since the beginning of the stream.
+    added: u64,
+    /// Stands for all records that changed these tables, and their order.
+    digest: u64,
     /// Whether a record was lost since the last address. If so, a number out of order is a gap, not the start of a
     /// file.
     lost: bool,
@@ -40,6 +74,21 @@ pub(crate) struct State {
 pub(super) const ADDRESS_MODULUS: usize = 255;
 
 impl State {
+    /// Notes what changes the tables: the body of a record of a kind, and how many addresses are missing before it.
+    fn changed_by(&mut self, what: u16, body: &[u8], missing: usize) {
+        let mut hasher = DefaultHasher::new();
+        (self.digest, what, body, missing).hash(&mut hasher);
+        self.digest = hasher.finish();
+    }
+
+    /// The state behind a piece of the file without damage that was read from `start` to `end`, if a reader in the state `now`
+    /// would read the same. Whether a record was lost matters only to addresses.
+    pub fn behind(now: &State, start: &State, end: &State) -> Option<State> {
+        let unmoved = start.added == end.added;
+        let same = now.digest == start.digest && (unmoved || now.lost == start.lost);
+        same.then(|| State { lost: if unmoved { now.lost } else { end.lost }, added: now.added, ..end.clone() })
+    }
+
     /// Notes that a damaged record was skipped.
     pub fn lost_record(&mut self) {
         self.lost = true;
@@ -58,10 +107,11 @@ impl State {
         if flags & 2 != 0 {
             list.monitor = Some(text(fields.string()?));
         }
+        self.changed_by(kind::LIST, body, 0);
         if self.lists.contains_key(&number) {
             self.lists.clear();
             self.cycles.clear();
-            self.addresses.clear();
+            self.addresses = Table::default();
             self.last_cycle = Default::default();
         }
         self.last_list = (number, list.clone());
@@ -83,6 +133,7 @@ impl State {
         if flags & 2 != 0 {
             cycle.host = Some(text(fields.string()?));
         }
+        self.changed_by(kind::CYCLE_START, body, 0);
         self.last_cycle = (number, cycle.clone());
         self.cycles.insert(number, cycle);
         Ok(body.len() - at.left())
@@ -99,24 +150,25 @@ impl State {
 
     /// An address of the global table.
     pub fn address(&mut self, body: &[u8]) -> Result<usize, Fault> {
-        let [number, kind, bytes @ ..] = body else { return Err("an address record of less than two bytes") };
-        let address = address(*kind, bytes).ok_or("an address record whose length does not fit its type")?;
+        let [number, of, bytes @ ..] = body else { return Err("an address record of less than two bytes") };
+        let address = address(*of, bytes).ok_or("an address record whose length does not fit its type")?;
         let number = usize::from(*number);
         if number >= ADDRESS_MODULUS {
             return Err("an address whose number is 255, which none has");
         }
+        let mut missing = 0;
         if (self.addresses.len() + 1) % ADDRESS_MODULUS != number {
             if self.lost {
-                let missing =
-                    (number + ADDRESS_MODULUS - (self.addresses.len() + 1) % ADDRESS_MODULUS) % ADDRESS_MODULUS;
-                self.addresses.resize(self.addresses.len() + missing, Address::NONE);
+                missing = (number + ADDRESS_MODULUS - (self.addresses.len() + 1) % ADDRESS_MODULUS) % ADDRESS_MODULUS;
+                (0..missing).for_each(|_| self.addresses.push(Address::NONE));
             } else if number == 1 {
-                self.addresses.clear();
+                self.addresses = Table::default();
             } else {
                 return Err("an address whose number is out of turn");
             }
         }
-        self.lost = false;
+        self.changed_by(kind::ADDRESS, body, missing);
+        (self.lost, self.added) = (false, self.added + 1);
         self.addresses.push(address);
         Ok(body.len())
     }

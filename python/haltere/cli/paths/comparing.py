@@ -14,6 +14,7 @@ from haltere.cli.paths.options import day
 from haltere.paths.engine import Dask
 from haltere.paths.evolution import Options, measure
 from haltere.paths.lake import Lake, Selection
+from haltere.paths.turnover import KINDS
 from haltere.report import evolution
 from haltere.report.findings import Findings
 
@@ -53,12 +54,13 @@ def compare(first: Path, second: Path, options: Options, chosen: Selection, out:
     said = evolution.findings(found)
     console = show.out()
     console.print(_data(evolution.data_rows(found), found.first.name, found.second.name))
-    console.print(
-        _changes([evolution.effect_row(e) for e in found.changes.effects], found.first.name, found.second.name)
-    )
+    console.print(_changes(evolution.effect_rows(found), found.first.name, found.second.name))
     console.print(_verdicts(said))
     for sentence in said.answer:
         console.print(escape(sentence), soft_wrap=True)
+    if found.turnover is not None:
+        for what in KINDS:
+            console.print(f"{found.turnover.sentence(what)}: {escape(str(out / what))}.csv", soft_wrap=True)
     for caution in evolution.cautions(found):
         console.print(f"[yellow]Caution.[/] {escape(caution)}", soft_wrap=True)
     console.print(f"report: {escape(str(report))}", soft_wrap=True)

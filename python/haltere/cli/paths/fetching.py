@@ -44,7 +44,7 @@ def atlas(
     from haltere.paths.fetch import fetch_atlas
 
     first, last = day("--from", first_day), day("--to", last_day)
-    with show.progress("files") as advance:
+    with show.progress("fetching", "files") as advance:
         files = fetch_atlas(
             measurements,
             out,

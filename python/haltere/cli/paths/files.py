@@ -19,7 +19,7 @@ def count(files: Sequence[str], *, threads: int | None, as_json: bool) -> None:
     """Print the counts of each file and of all; exit code 1 if a file could not be read at all."""
     paths.check(files)
     everything = paths.stored_bytes(files)
-    with show.progress("reading") as advance:
+    with show.progress("reading", "kB") as advance:
         counted = paths.count(
             files, threads=threads, on_progress=lambda done: advance(done // 1000, everything // 1000 or done // 1000)
         )

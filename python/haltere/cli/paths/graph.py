@@ -26,7 +26,7 @@ def graph(path: Path, wanted: Wanted, *, out: Path | None) -> None:
         raise InputError("there is no such folder", field="--out", given=str(out.parent), right="one that exists")
     given = opened(path, wanted)
     described, kept = [], []
-    with show.progress("pairs") as advance:
+    with show.progress("finding paths", "pairs") as advance:
         for draw, view in enumerate(given.views(wanted)):
             found = _draw(view, given, wanted, draw, _nth(advance, draw, wanted.draws))
             described.append(_describe(view, found))

@@ -22,7 +22,7 @@ TITLES = ("traces", "clean", "incomplete", "too long", "repeat", "loop", "other 
 
 def ingest(paths: Sequence[str], lake: Path, *, source: str | None, threads: int | None, as_json: bool) -> None:
     """Read files into a lake and print the outcome; exit code 1 if a file could not be read."""
-    with show.progress("ingesting, kB") as advance:
+    with show.progress("ingesting", "kB") as advance:
         files = store.ingest(
             paths,
             lake,
@@ -65,7 +65,8 @@ def _print(files: list[dict[str, Any]], added: list[dict[str, Any]], lake: Path)
     console = show.out()
     console.print(table)
     known = became["known"]
-    said = [f"{became['ingested']:,} files are in {escape(str(lake))} now"]
+    taken = became["ingested"]
+    said = [f"{taken:,} {'file is' if taken == 1 else 'files are'} in {escape(str(lake))} now"]
     said += [f"{known:,} {'was' if known == 1 else 'were'} there already"] if known else []
     said += [f"{became['unreadable']:,} could not be read"] if became["unreadable"] else []
     console.print(", ".join(said), soft_wrap=True)
@@ -131,6 +132,6 @@ def lake(lake: Path, *, as_json: bool) -> None:
 
 def generate(out: Path, **wanted: Any) -> None:
     """Write files of generated traces and say which."""
-    with show.progress("generating, traces") as advance:
+    with show.progress("generating", "traces") as advance:
         files = store.generate(out, **wanted, on_progress=advance)
     show.out().print(f"{len(files):,} files of generated traces are in {escape(str(out))}")

@@ -23,7 +23,7 @@ def list_them(path: Path, wanted: Wanted, *, begin: Sequence[str], end: Sequence
     check_out(out)
     given = opened(path, wanted)
     tables, used = [], []
-    with show.progress("draws") as advance:
+    with show.progress("making graphs", "draws") as advance:
         for draw, view in enumerate(given.views(wanted)):
             found = _found(view, given, wanted, draw, begin, end)
             tables.append(with_names(view, found))

@@ -14,7 +14,8 @@ from haltere.errors import InputError
 from haltere.paths.graph import COLUMNS, Gaps
 from haltere.paths.lake import Lake, Selection
 from haltere.paths.levels import Labels, Level
-from haltere.paths.topology import Topology, adjusted, changes, check_out, estimated, topology, write
+from haltere.paths.topology import Topology, check_out, estimated, topology, write
+from haltere.paths.turnover import between
 
 SHOWN = 20
 
@@ -50,19 +51,15 @@ def list_them(
         return
     lakes = _lakes(lake, against, wanted)
     one, other = (_of(each, wanted, labels) for each in lakes)
-    found = changes(one, other, what)
-    found = found.with_columns(adjusted(found["p"]))
-    counts = dict(found.group_by("became").len().iter_rows())
-    surely = dict(found.filter(pl.col("p_holm") < 0.05).group_by("became").len().iter_rows())
-    said = [f"{counts.get('stayed', 0):,} stayed"]
-    said += [f"{counts.get(how, 0):,} {how} ({surely.get(how, 0):,} of them surely)" for how in ("went", "came")]
+    moved = between(one, other)
+    found = moved.tables[what]
     _say(
         found.filter(pl.col("became") != "stayed").head(SHOWN),
-        f"{lake.name} to {against.name}: {what}: {', '.join(said)}",
+        f"{lake.name} to {against.name}: {moved.sentence(what)}",
     )
-    for period, name in ((one, lake.name), (other, against.name)):
-        seen = (period.nodes if what == "nodes" else period.links)["traces"]
-        text = f"{name}: {len(seen):,} seen in {period.traces:,} traces, at least {estimated(seen):,.0f} there"
+    of_both = zip((lake.name, against.name), moved.seen[what], moved.traces, moved.there[what], strict=True)
+    for name, seen, traces, there in of_both:
+        text = f"{name}: {seen:,} seen in {traces:,} traces, at least {there:,.0f} there"
         show.out().print(escape(text), soft_wrap=True)
     if out is not None:
         write(out, found, other)
