@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,9 @@ def test_a_cell_names_the_best_of_the_levels_that_are_surely_better(tmp_path: Pa
         svg = choices.choice_svg(figure, panel)
         assert svg.count('class="mark of"') == 3 and svg.count('class="mark unclear"') == 1
         assert "no other kind is surely better than reference" in svg
+        # A small map is not stretched to the width of the page.
+        [(limit, wide)] = re.findall(r'max-width:(\S+)px" viewBox="0 0 (\S+) ', svg)
+        assert float(limit) == pytest.approx(1.5 * float(wide))
     assert len(choices.table(figure)) == 8
     for path in choices.draw_choices(figure, tmp_path / "kinds"):
         assert path.stat().st_size > 1000

@@ -15,7 +15,7 @@ import pytest
 
 import report_tables as synthetic
 from haltere.errors import InputError
-from haltere.figures import boxes, data, paper, points, quantities, screen, spec, timeline, trace_figure
+from haltere.figures import boxes, data, paper, peaks, points, quantities, screen, spec, timeline, trace_figure
 from haltere.figures.contenders import display_name, keys, look
 from haltere.figures.metrics import METRICS
 from haltere.figures.screen import axis_ticks
@@ -216,6 +216,14 @@ def test_every_cell_on_screen_answers(tables: Tables) -> None:
     assert len(re.findall(r"<title>[^<]*(interval|the same in all)", drawing)) == 108
 
 
+def test_row_labels_of_an_overview_have_room(tables: Tables) -> None:
+    figure = data.overview(tables, MAP, WORDS)
+    drawing = screen.panel_svg(figure, figure.panels[0])
+    labels = re.findall(r'<text class="tick" x="([\d.]+)"[^>]*text-anchor="end">([^<]*)</text>', drawing)
+    assert len(labels) == len(figure.rows)
+    assert all(float(x) >= 6.5 * len(label) for x, label in labels)
+
+
 @pytest.mark.parametrize(
     ("bottom", "top", "last"), [(0, 37.2, 40), (0, 0.0031, 0.004), (0.5, 1.0, 1.0), (0, 101, 125), (0, 0, 1)]
 )
@@ -328,6 +336,24 @@ def test_flows_end_with_their_last_byte_and_idle_queues_are_left_out() -> None:
     assert [one["who"] for one in _worth_drawing(queues)] == ["a"]
     assert _end_of({"start_s": 2.0, "completion_s": 1.5}, 9.0) == 3.5
     assert _end_of({"start_s": 2.0, "completion_s": None}, 9.0) == 9.0
+
+
+def rates(*pairs: tuple[float, float]) -> dict[str, list[float]]:
+    return {"t_s": [t for t, _ in pairs], "v": [v for _, v in pairs]}
+
+
+def test_a_first_pacing_rate_does_not_flatten_a_panel() -> None:
+    guessed = rates((0.0, 274e6), (0.1, 5e6), (0.4, 112e6), (0.8, 40e6), (2.0, 40e6))
+    assert peaks.end_without_peaks([guessed], 1e6) == pytest.approx(1.1 * 112)
+    usual = rates((0.0, 50e6), (0.1, 5e6), (0.4, 112e6), (0.8, 40e6), (2.0, 40e6))
+    assert peaks.end_without_peaks([usual], 1e6) is None
+
+
+def test_a_rate_that_is_kept_is_no_peak() -> None:
+    assert peaks.end_without_peaks([rates((0.0, 100.0)), rates((0.0, 10.0), (1.0, 20.0), (2.0, 20.0))], 1.0) is None
+    assert peaks.end_without_peaks([rates((0.0, 5.0), (1.0, 90.0), (1.01, 5.0), (2.0, 5.0))], 1.0) == 10.0
+    assert peaks.end_without_peaks([{"t_s": [0.0], "v": [None]}], 1.0) is None
+    assert peaks.end_without_peaks([], 1.0) is None
 
 
 def test_thinning_keeps_every_peak() -> None:

@@ -15,6 +15,7 @@ import pytest
 from haltere import core, fidelity
 from haltere.errors import InputError
 from haltere.report.claims import Outcome, Verdict, all_of, exceeds
+from haltere.report.otherwise import otherwise
 from haltere.runner.executor import Outcome as Answer
 from haltere.runner.executor import Task, ThreadExecutor
 from haltere.stats import mean
@@ -23,6 +24,7 @@ from haltere.when import Plan, Search, conditions, read, search
 from haltere.when.changes import Change, changes
 from haltere.when.contenders import switched, switches
 from haltere.when.judging import closeness, reaches, turned
+from haltere.when.results import Found, Tried
 from haltere.when.runs import seed_of
 from haltere.when.variants import NOTHING, SAME, Variant, key_of
 
@@ -179,8 +181,28 @@ def test_the_report_has_the_answer_beside_the_claim(
     study, folder, _ = planted
     haltere("report", str(folder), "--study", str(study.directory))
     page = (folder / "report.html").read_text()
-    assert "confirmed with tcp+initial-window=40 and tcp+tfo" in page
+    both = "<code>tcp+initial-window=40</code> and <code>tcp+tfo</code>"
+    assert f'<details class="when"><summary>Contradicted today; confirmed with {both}.</summary>' in page
+    assert f'<p class="source">With {both}, on fresh seeds: ' in page
     assert "5 of 5 single changes and 1 of 1 pairs" in page
+    assert page.count('<details class="when">') == 4
+    assert '<details class="when" open' not in page
+
+
+def test_switches_are_set_as_code_and_other_changes_as_words() -> None:
+    tried = [
+        Tried(["no losses", "tcp+as=linux-2010"], "confirmed", closeness=1.0),
+        Tried(["tcp+as"], "confirmed", closeness=1.0),
+        Tried(["tcp+time-threshold=2.25"], "confirmed", closeness=1.0),
+        Tried(["tcp+time-threshold=2"], "confirmed", closeness=1.0),
+        Tried(["<b>"], "confirmed", closeness=1.0),
+    ]
+    shown = otherwise(Found(1, "one", "One.", "contradicted", singles=5, tried=tried))
+    assert str(shown.answer) == (
+        "Contradicted today; turned in the search with no losses and <code>tcp+as=linux-2010</code>, or "
+        "<code>tcp+as</code>, or <code>tcp+time-threshold=2.25</code>, or <code>tcp+time-threshold=2</code>, or "
+        "<code>&lt;b&gt;</code>, not judged on fresh seeds."
+    )
 
 
 MANY = (

@@ -28,7 +28,7 @@ from haltere.figures import quantities, style
 from haltere.figures.data import NotInResultsError, levels_text
 from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.plots import COLOURS
-from haltere.figures.screen import comparison_text
+from haltere.figures.screen import comparison_text, open_plot, room_for
 from haltere.figures.spec import Choices, FigureList
 from haltere.figures.tables import Key, Tables, from_scale, margins, paired
 from haltere.figures.text import OPACITY, fixed
@@ -191,11 +191,12 @@ _LETTERS = 12
 
 def choice_svg(figure: ChoiceFigure, panel: ChoicePanel) -> str:
     """The SVG element of one map of choices."""
-    left, top = 60.0, 34.0
+    row_labels = [levels_text(figure.spec.rows, row) for row in figure.rows]
+    left, top = room_for(row_labels), 34.0
     width = left + _WIDE * len(figure.columns) + 2
     height = top + _HIGH * len(figure.rows) + 4
-    name = escape(f"{figure.title}: {panel.title}" if panel.title else figure.title)
-    parts = [f'<svg class="plot" viewBox="0 0 {width:g} {height:g}" role="group" aria-label="{name}" tabindex="0">']
+    name = f"{figure.title}: {panel.title}" if panel.title else figure.title
+    parts = [open_plot(width, height, name)]
     middle = left + _WIDE * len(figure.columns) / 2
     across = escape(" and ".join(figure.words.factor(one) for one in figure.spec.columns))
     parts.append(f'<text class="label" x="{middle:.1f}" y="11" text-anchor="middle">{across}</text>')
@@ -204,10 +205,9 @@ def choice_svg(figure: ChoiceFigure, panel: ChoicePanel) -> str:
         parts.append(
             f'<text class="tick" x="{left + _WIDE * (i + 0.5):.1f}" y="27" text-anchor="middle">{label}</text>'
         )
-    for j, (row, cells) in enumerate(zip(figure.rows, panel.cells, strict=True)):
+    for j, (label, cells) in enumerate(zip(row_labels, panel.cells, strict=True)):
         y = top + _HIGH * j
-        label = escape(levels_text(figure.spec.rows, row))
-        parts.append(f'<text class="tick" x="{left - 6}" y="{y + 20:.1f}" text-anchor="end">{label}</text>')
+        parts.append(f'<text class="tick" x="{left - 6:g}" y="{y + 20:.1f}" text-anchor="end">{escape(label)}</text>')
         parts += [_cell_svg(figure, cell, left + _WIDE * i, y) for i, cell in enumerate(cells)]
     return "".join([*parts, "</svg>"])
 

@@ -8,7 +8,7 @@ browsers show and screen readers read even without the page's script.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 
 from haltere.figures import quantities
@@ -37,7 +37,7 @@ def bars_svg(figure: BarFigure) -> str:
         return _HEIGHT - _BOTTOM - share * (_HEIGHT - _BOTTOM - _TOP)
 
     extra = _SLANTED if crowded(figure.ticks()[0]) else 0
-    parts = [_open(_WIDTH, _HEIGHT + extra, f"{figure.metric.label}: {figure.title}, by {figure.x_label}")]
+    parts = [open_plot(_WIDTH, _HEIGHT + extra, f"{figure.metric.label}: {figure.title}, by {figure.x_label}")]
     places = next(p for p in range(9) if all(round(tick, p) == tick for tick in ticks))
     for tick in ticks:
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>')
@@ -93,7 +93,8 @@ def _bar(figure: BarFigure, series: Series, level: str, bar: Interval, left: flo
 
 def panel_svg(figure: OverviewFigure, panel: Panel) -> str:
     """The SVG element of one map of an overview."""
-    left, top, right = 60, 34 if len(figure.spec.columns) > 1 else 16, 2
+    row_labels = [levels_text(figure.spec.rows, row) for row in figure.rows]
+    left, top, right = room_for(row_labels), 34 if len(figure.spec.columns) > 1 else 16, 2
     wide, high, gap = 35.0, 28.0, 4.0
     outer = figure.groups() if len(figure.spec.columns) > 1 else [("", 0, len(figure.columns))]
     offsets = [
@@ -101,7 +102,7 @@ def panel_svg(figure: OverviewFigure, panel: Panel) -> str:
     ]
     width = offsets[-1] + wide + right
     height = top + high * len(figure.rows) + 4
-    parts = [_open(width, height, f"{figure.title}: {panel.title}" if panel.title else figure.title)]
+    parts = [open_plot(width, height, f"{figure.title}: {panel.title}" if panel.title else figure.title)]
     for label, start, stop in outer:
         middle = (offsets[start] + offsets[stop - 1] + wide) / 2
         if label:
@@ -111,10 +112,10 @@ def panel_svg(figure: OverviewFigure, panel: Panel) -> str:
         parts.append(
             f'<text class="tick" x="{offset + wide / 2:.1f}" y="{top - 6}" text-anchor="middle">{label}</text>'
         )
-    for i, (row, cells) in enumerate(zip(figure.rows, panel.cells, strict=True)):
+    for i, (label, cells) in enumerate(zip(row_labels, panel.cells, strict=True)):
         y = top + i * high
-        label = escape(levels_text(figure.spec.rows, row))
-        parts.append(f'<text class="tick" x="{left - 6}" y="{y + high / 2 + 3.5:.1f}" text-anchor="end">{label}</text>')
+        at = f'x="{left - 6:g}" y="{y + high / 2 + 3.5:.1f}"'
+        parts.append(f'<text class="tick" {at} text-anchor="end">{escape(label)}</text>')
         parts += [_cell(figure, cell, offset, y, wide, high) for offset, cell in zip(offsets, cells, strict=True)]
     parts.append("</svg>")
     return "".join(parts)
@@ -221,7 +222,13 @@ HATCHES = (
 """The patterns that the figures of a page share; stands once in the page."""
 
 
-def _open(width: float, height: float, name: str) -> str:
+def room_for(labels: Sequence[str]) -> float:
+    """The width that the longest row label of a map needs, with its gap to the map, in units of the drawing."""
+    return 6.5 * max((len(label) for label in labels), default=0) + 6.0
+
+
+def open_plot(width: float, height: float, name: str) -> str:
+    """The opening tag of a figure of this size, which is shown at half as much again at most."""
     # Wider than so, text and cells of a small figure would be giants beside the page's own.
     return (
         f'<svg class="plot" style="max-width:{1.5 * width:g}px" viewBox="0 0 {width:g} {height:g}" role="group" '

@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from haltere.figures import style
+from haltere.figures.peaks import end_without_peaks
 
 _COLOURS = ("#009E73", "#CC79A7", "#0072B2", "#D55E00", "#E69F00", "#56B4E9", "#666666", "#000000")
 """Those of Okabe and Ito; a shadow gets one that no flow has."""
@@ -72,6 +73,9 @@ def draw(
     axes.set_ylim(bottom=0)
     if name_of == "cwnd" and 0 < _MOST * own / divisor < axes.get_ylim()[1]:
         axes.set_ylim(top=_MOST * own / divisor)
+    ends = end_without_peaks(members, divisor) if name_of == "pacing_rate" else None
+    if ends is not None:
+        axes.set_ylim(top=ends)
     axes.grid(visible=True, axis="both")
     axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, ncols=len(handles))
 

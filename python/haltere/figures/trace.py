@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from haltere.figures import shadows, style
 from haltere.figures.contenders import keys, look
+from haltere.figures.peaks import end_without_peaks
 
 _COLUMNS = 1000
 """Pixel columns that a line is thinned to: finer than any print of the figure."""
@@ -291,37 +292,12 @@ def _draw_panel(
         axes.legend(handles=keys, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, ncols=len(keys))
 
 
-_PEAK_SHARE, _PEAK_TIMES = 0.02, 2.0
-
-
 def _limit(axes: Axes, members: Sequence[Mapping[str, Any]], panel: _Panel) -> None:
-    """Begin the panel at 0, and end one of rates where short peaks would flatten all else.
-
-    A first pacing rate, of a window over a guessed round-trip time, is a hundred times what follows. A peak is what
-    stands above twice the rest for less than 2 % of the time.
-    """
+    """Begin the panel at 0, and end one of rates where short peaks would flatten all else."""
     axes.set_ylim(bottom=0)
-    highest = _without_peaks(members, panel) if panel.title == "Rate" else None
-    if highest is not None:
-        axes.set_ylim(top=1.05 * highest)
-
-
-def _without_peaks(members: Sequence[Mapping[str, Any]], panel: _Panel) -> float | None:
-    times, values = [], []
-    for one in members:
-        at = np.asarray(one["t_s"], dtype=np.float64)
-        of = np.asarray([np.nan if v is None else v for v in one["v"]], dtype=np.float64) / panel.divisor
-        times.append(np.diff(at, append=at[-1]))
-        values.append(of)
-    weight, value = np.concatenate(times), np.concatenate(values)
-    known = np.isfinite(value)
-    weight, value = weight[known], value[known]
-    if not weight.sum():
-        return None
-    order = np.argsort(value)
-    share = np.cumsum(weight[order]) / weight.sum()
-    usual = float(value[order][min(int(np.searchsorted(share, 1 - _PEAK_SHARE)), len(order) - 1)])
-    return _PEAK_TIMES * usual if 0 < _PEAK_TIMES * usual < value.max() else None
+    end = end_without_peaks(members, panel.divisor) if panel.title == "Rate" else None
+    if end is not None:
+        axes.set_ylim(top=end)
 
 
 def _is_alone(members: Sequence[Mapping[str, Any]]) -> bool:

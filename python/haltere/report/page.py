@@ -23,10 +23,10 @@ from haltere.figures.style import css_family
 from haltere.figures.tables import Tables
 from haltere.report import constant, topology, treatments
 from haltere.report.findings import Findings, tables_of
+from haltere.report.otherwise import Otherwise, otherwise
 from haltere.results import Results
 from haltere.scenario import merge
 from haltere.study import Study
-from haltere.when.results import Found
 from haltere.when.results import read as read_when
 
 EMBED_LIMIT = 100_000
@@ -140,10 +140,10 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     return page, drawn
 
 
-def _when(results: Results) -> dict[str, Found]:
+def _when(results: Results) -> dict[str, Otherwise]:
     """What `haltere when` found for each claim, by the claim's name, if it searched."""
     searched = read_when(results.path)
-    return {} if searched is None else {one.name: one for one in searched.claims if one.tried}
+    return {} if searched is None else {one.name: otherwise(one) for one in searched.claims if one.tried}
 
 
 def asset(name: str) -> str:
