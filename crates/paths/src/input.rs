@@ -70,7 +70,7 @@ pub struct Opened {
 const LOOK: usize = 64 * 1024;
 
 /// Opens a file of traces, `-` for standard input; adds to `count` the bytes read, before they are decompressed. With two `threads` or
-/// more, so many decode it; what is read is the same.
+/// more, so many decode it (records of warts and ARTS one less); what is read is the same.
 ///
 /// # Errors
 /// If it cannot be opened, or has an unknown format.
@@ -104,11 +104,13 @@ pub fn open_stream(stream: impl Read + Send + 'static, threads: usize) -> io::Re
         ));
     };
     let stream: Bytes = Box::new(stream);
+    // To decode such records takes little more than to hand over what they say: the second thread would gain nothing.
+    let fewer = threads.saturating_sub(1);
     let reader = match format {
         Format::Empty | Format::Warts => {
-            reader::<Records<_, warts::State>>(stream, Walk(warts::State::default()), threads)
+            reader::<Records<_, warts::State>>(stream, Walk(warts::State::default()), fewer)
         }
-        Format::Arts => reader::<Records<_, arts::Arts>>(stream, Walk(arts::Arts), threads),
+        Format::Arts => reader::<Records<_, arts::Arts>>(stream, Walk(arts::Arts), fewer),
         Format::Json => reader::<json::Reader<_>>(stream, json::Cutter::default(), threads),
         Format::Dump => reader::<dump::Reader<_>>(stream, dump::Cutter::default(), threads),
         Format::Text => reader::<text::Reader<_>>(stream, text::Cutter, threads),

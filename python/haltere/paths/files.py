@@ -46,7 +46,7 @@ def count(
 
     Args:
         files: paths, or `-` for standard input.
-        threads: files read at once; one a CPU if not given.
+        threads: files read at once, or threads that read one; one a CPU if not given.
         on_progress: called now and then with the bytes read so far, as they are stored.
     """
     check(files)

@@ -39,7 +39,7 @@ def ingest(
         paths: files, folders with all that is below them, or `-` for standard input.
         lake: the lake's folder, made if there is none.
         source: the platform that measured; by the files' formats if not given.
-        threads: files read at once; one a CPU if not given.
+        threads: files read at once, or threads that read one; one a CPU if not given.
         on_progress: called now and then with the bytes read so far, as they are stored, and all bytes.
 
     Raises:

@@ -23,7 +23,8 @@ def count(
         typer.Argument(help="Files of traceroutes, packed or not; `-` is standard input.", show_default=False),
     ],
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Files read at once (default: one a CPU).", show_default=False)
+        int | None,
+        typer.Option(min=1, help="Files read at once, or threads of one (default: one a CPU).", show_default=False),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for programs, with more counts.")] = False,
 ) -> None:
@@ -74,7 +75,8 @@ def into_lake(
         ),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Files read at once (default: one a CPU).", show_default=False)
+        int | None,
+        typer.Option(min=1, help="Files read at once, or threads of one (default: one a CPU).", show_default=False),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for programs: each file's entry.")] = False,
 ) -> None:
