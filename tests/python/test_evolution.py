@@ -136,6 +136,7 @@ def test_welchs_interval_is_scipys() -> None:
         (Axis("", 0, 17), [0, 5, 10, 15]),
         (Axis("", 5, 130, log=True), [5, 10, 20, 50, 100]),
         (Axis("", 0.2, 3000, log=True), [1, 10, 100, 1000]),
+        (Axis("", 1.3, 540, log=True), [2, 5, 10, 20, 50, 100, 200, 500]),
     ],
 )
 def test_ticks_are_round(axis: Axis, ticks: list[float]) -> None:

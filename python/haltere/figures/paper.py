@@ -94,7 +94,7 @@ def draw_overview(figure: OverviewFigure, stem: Path, font: str = "") -> list[Pa
         ]
         handles += [
             Patch(alpha=0.0, label="bold: clearly so"),
-            Patch(alpha=0.0, label="pale: the runs cannot tell"),
+            Patch(alpha=0.0, label="faint: the runs cannot tell"),
         ]
         canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=8)
         canvas.legend(handles=handles, loc="outside lower center", ncols=4 if across == 2 else 2)

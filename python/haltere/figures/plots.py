@@ -33,10 +33,11 @@ class Axis:
         """Return some round values between the ends."""
         if self.log:
             first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
-            steps = (1,) if math.log10(self.high / self.low) > 2.5 else (1, 2, 5)
-            found = self._within([step * 10.0**power for power in range(first, last + 1) for step in steps])
-            if len(found) > 2:
-                return found
+            wide = math.log10(self.high / self.low) > 2.5
+            for steps in ((1,), (1, 2, 5)) if wide else ((1, 2, 5),):
+                found = self._within([step * 10.0**power for power in range(first, last + 1) for step in steps])
+                if len(found) > 2:
+                    return found
         power = 10.0 ** math.floor(math.log10((self.high - self.low) / 4))
         step = next(power * m for m in (1, 2, 2.5, 5, 10) if power * m * 6 >= self.high - self.low)
         begin = math.ceil(self.low / step - 1e-9)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from haltere.figures.plots import Axis, Box, Line, Plot, Point, Ring, WorldMap, land
+from haltere.figures.screen import open_plot
 from haltere.figures.text import fixed
 
 
@@ -31,7 +32,7 @@ class Frame:
 
     def open(self, name: str) -> str:
         """The opening tag of the figure's element."""
-        return _open(self.width, self.height, name)
+        return open_plot(self.width, self.height, name)
 
     def axes(self, x_axis: Axis, y_axis: Axis) -> list[str]:
         """The elements of both axes: grid, ticks, the label of x."""
@@ -137,7 +138,8 @@ def map_svg(world: WorldMap) -> str:
     def path(points: Sequence[Point]) -> str:
         return "M" + "L".join(place(point) for point in points)
 
-    parts = [_open(wide, high, world.title, "plot map")]
+    box = f'viewBox="0 0 {wide:g} {high:.0f}"'
+    parts = [f'<svg class="plot map" {box} role="group" aria-label="{escape(world.title)}" tabindex="0">']
     outline = "".join(path(ring) + "Z" for ring in land() if _shown(ring, (west, south, east, north)))
     parts.append(f'<path class="land" d="{outline}"/>')
     for track in world.tracks:
@@ -164,8 +166,3 @@ def _shown(ring: Sequence[Point], window: tuple[float, float, float, float]) -> 
         and max(p[1] for p in ring) >= south
         and min(p[1] for p in ring) <= north
     )
-
-
-def _open(width: float, height: float, name: str, kind: str = "plot") -> str:
-    box = f'viewBox="0 0 {width:g} {height:.0f}"'
-    return f'<svg class="{kind}" {box} role="group" aria-label="{escape(name)}" tabindex="0">'

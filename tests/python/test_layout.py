@@ -1,0 +1,139 @@
+"""How the report's page is laid out: on screens of three widths, and on paper. Measured in a headless browser."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import report_tables as synthetic
+from haltere.report import build
+from haltere.when.results import Found, Search, Tried
+
+STUDY = Path(__file__).parents[2] / "studies" / "quic-dumbbell"
+WIDTHS = (390, 1400, 1920)
+PAPER = {"portrait": 718, "landscape": 1047}
+"""Widths of A4 in CSS pixels, less the margins of a printing browser (1 cm each side)."""
+
+MEASURE = """
+addEventListener("load", () => {
+  const all = (selector) => [...document.querySelectorAll(selector)].filter((one) => one.checkVisibility());
+  const size = (one) => parseFloat(getComputedStyle(one).fontSize);
+  const lines = (one) => Math.round(one.getBoundingClientRect().height / (1.3 * size(one)));
+  const wider = (one) => one.scrollWidth > one.clientWidth + 1;
+  const text = (one) => one.textContent.trim().slice(0, 60);
+  const box = (one) => { const b = one.getBoundingClientRect(); return [b.left, b.right]; };
+  window.measured = {
+    width: innerWidth,
+    page: document.documentElement.scrollWidth,
+    clipped: all(".sortable th, .evidence dt, .evidence dd, .key, .factors th").filter(wider).map(text),
+    broken_keys: all(".key").filter((one) => lines(one) > 1).map(text),
+    narrow: all(".evidence dt").filter((one) => one.clientWidth < 7 * size(one)).map(text),
+    small: all(".claims .source").filter((one) => size(one) > size(one.closest("th, td"))).map(text),
+    marks: all(".evidence div:not(.remark) dd").filter((one) => {
+      const [mark, numbers] = [one.querySelector(".says").getBoundingClientRect(), one.getBoundingClientRect()];
+      return mark.bottom > numbers.bottom + 1 || mark.top > numbers.top + 2 * size(one);
+    }).map(text),
+    rules: all(".claims th details p").length,
+    answers: all(".when summary").map(text),
+    evidence: all(".when p").length,
+    numbers: all("figure details > summary").length,
+    aids: all("nav, .filters, .hint").length,
+    maps: all(".overview svg.plot").map((one) => one.clientWidth / one.viewBox.baseVal.width),
+    tables: all(".treatments table").map(box),
+    boxes: all(".treatments .tall").map(box),
+    heights: all(".grid").slice(0, 1).flatMap((one) => [...one.children].map((each) => each.clientHeight)),
+  };
+});
+"""
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of made-up results of a shipped study, with an answer beside its first claim."""
+    folder = tmp_path_factory.mktemp("layout")
+    synthetic.write(synthetic.make(synthetic.plausible()), folder)
+    one = Tried(["quic+as=google-quic-2017"], "confirmed", 1.0, outcome="confirmed", turned=True, evidence=["1.5"])
+    found = Found(1, "long_transfers", "One.", "contradicted", singles=1, tried=[one])
+    Search("quic-dumbbell", "key", {}, [found]).write(folder)
+    return build(folder, STUDY)
+
+
+def measured(report: Path, width: int, *, printed: bool = False, then: str = "") -> dict[str, Any]:
+    """What a window of this width shows of the report, or a sheet of paper; `then` runs before it is measured."""
+    browser = shutil.which("chromium")
+    if browser is None:
+        pytest.skip("chromium is not there")
+    page = report.read_text(encoding="utf-8")
+    if printed:
+        page = page.replace("@media print", "@media all").replace("@media screen", "@media not all")
+    inner, outer = report.with_name("inner.html"), report.with_name("outer.html")
+    inner.write_text(f"{page}<script>{then}{MEASURE}</script>", encoding="utf-8")
+    # A window of the browser itself is 500 pixels wide at least.
+    outer.write_text(
+        f'<!doctype html><body><iframe src="{inner.name}" width="{width}" height="900" style="border:0"></iframe>'
+        "<script>const wait=setInterval(()=>{const found=frames[0].measured;"
+        "if(found){clearInterval(wait);document.body.textContent=JSON.stringify(found)}},20)</script>",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [
+            browser, "--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND",
+            "--allow-file-access-from-files", "--window-size=2000,1000", "--virtual-time-budget=15000",
+            f"--user-data-dir={report.parent / 'profile'}", "--dump-dom", f"file://{outer}",
+        ],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    found = re.search(r"<body>(\{.*\})</body>", done.stdout)
+    assert found, done.stdout[-500:]
+    return dict(json.loads(html.unescape(found[1])))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_page_fits_the_window(report: Path, width: int) -> None:
+    seen = measured(report, width)
+    assert seen["page"] <= seen["width"] == width
+    assert seen["clipped"] == []
+    # Small maps are not stretched to giants.
+    assert len(seen["maps"]) == 12 and max(seen["maps"]) <= 1.5
+    assert seen["aids"] > 3
+    assert seen["answers"] == ["Contradicted today; confirmed with quic+as=google-quic-2017."]
+    assert seen["evidence"] == seen["rules"] == 0
+
+
+@pytest.mark.parametrize("width", WIDTHS[1:])
+def test_tables_take_the_margins_before_they_scroll(report: Path, width: int) -> None:
+    seen = measured(report, width)
+    for table, box in zip(seen["tables"], seen["boxes"], strict=True):
+        scrolls = table[1] - table[0] > box[1] - box[0] + 1
+        assert not scrolls or box[1] - box[0] >= width - 80
+
+
+def test_open_numbers_leave_the_neighbours_as_they_are(report: Path) -> None:
+    shut = measured(report, 1400)["heights"]
+    opened = measured(report, 1400, then='document.querySelector(".grid figure details").open = true;')["heights"]
+    assert opened[0] > shut[0] + 50
+    assert opened[1:] == shut[1:]
+
+
+def test_claims_and_figures_are_printed_whole(report: Path) -> None:
+    seen = measured(report, PAPER["portrait"], printed=True)
+    for fault in ("broken_keys", "narrow", "small", "marks"):
+        assert seen[fault] == [], fault
+    assert seen["clipped"] == []
+    assert seen["rules"] >= 5
+    assert seen["answers"] == ["Contradicted today; confirmed with quic+as=google-quic-2017."]
+    # What is folded and would print as a heading without its text, and what only a screen can use.
+    assert seen["evidence"] == seen["numbers"] == seen["aids"] == 0
+
+
+def test_treatments_are_printed_whole_on_landscape_pages(report: Path) -> None:
+    seen = measured(report, PAPER["landscape"], printed=True)
+    assert len(seen["tables"]) == 2
+    assert all(left >= 0 and right <= PAPER["landscape"] for left, right in seen["tables"])
