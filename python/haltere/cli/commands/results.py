@@ -1,4 +1,4 @@
-"""The commands around studies and their results: their options. What they do is loaded only when they run."""
+"""Commands around results: to explore, compare, export and pack them."""
 
 from __future__ import annotations
 
@@ -7,42 +7,15 @@ from typing import Annotated
 
 import typer
 
-STUDIES = "Studies"
-AsJson = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
+from haltere.cli.commands.shared import STUDIES, AsJson
+
+app = typer.Typer()
+
 ResultsFolder = Annotated[Path, typer.Argument(help="A folder written by `haltere run`.", show_default=False)]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
-    app.command("new", rich_help_panel=STUDIES)(_new)
-    app.command("list", rich_help_panel=STUDIES)(_list)
-    app.command("explore", rich_help_panel=STUDIES)(_explore)
-    app.command("diff", rich_help_panel=STUDIES)(_diff)
-    app.command("export", rich_help_panel=STUDIES)(_export)
-    app.command("pack", rich_help_panel=STUDIES)(_pack)
-    app.command("unpack", rich_help_panel=STUDIES)(_unpack)
-
-
-def _new(
-    name: Annotated[Path, typer.Argument(help="The study's folder, which is also its name.", show_default=False)],
-) -> None:
-    """Write a small commented study that runs in seconds: study.toml, figures.toml and claims.py.
-
-    `haltere new my-study`
-    """
-    from haltere.cli.start import new
-
-    new(name)
-
-
-def _list(as_json: AsJson = False) -> None:
-    """List what there is to work with: shipped studies, studies here, presets of links, and results here."""
-    from haltere.cli.start import everything
-
-    everything(as_json=as_json)
-
-
-def _explore(
+@app.command(rich_help_panel=STUDIES)
+def explore(
     results: Annotated[
         list[Path],
         typer.Argument(help="Folders written by `haltere run`, or one that holds such folders.", show_default=False),
@@ -61,7 +34,8 @@ def _explore(
     command(results)
 
 
-def _diff(
+@app.command(rich_help_panel=STUDIES)
+def diff(
     a: Annotated[Path, typer.Argument(help="A results folder.", show_default=False)],
     b: Annotated[Path, typer.Argument(help="Another, such as of another version.", show_default=False)],
     metric: Annotated[
@@ -81,7 +55,8 @@ def _diff(
     raise typer.Exit(command(a, b, metric, as_json=as_json))
 
 
-def _export(
+@app.command(rich_help_panel=STUDIES)
+def export(
     results: ResultsFolder,
     form: Annotated[str, typer.Option("--format", help="`csv` or `parquet`.")] = "csv",
     table: Annotated[
@@ -104,7 +79,8 @@ def _export(
     export_tables(results, form, table, out)
 
 
-def _pack(
+@app.command(rich_help_panel=STUDIES)
+def pack(
     results: ResultsFolder,
     out: Annotated[
         Path | None, typer.Option(help="The archive (default NAME.tar.gz here).", show_default=False)
@@ -122,7 +98,8 @@ def _pack(
     pack(results, out, study)
 
 
-def _unpack(
+@app.command(rich_help_panel=STUDIES)
+def unpack(
     archive: Annotated[Path, typer.Argument(help="A file written by `haltere pack`.", show_default=False)],
     out: Annotated[Path | None, typer.Option(help="The folder (default NAME-unpacked).", show_default=False)] = None,
     workers: Annotated[int | None, typer.Option(help="Runs at once (default: one a CPU).", show_default=False)] = None,

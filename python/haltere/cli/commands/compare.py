@@ -1,0 +1,39 @@
+"""`haltere compare`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from haltere.cli.commands.shared import ONE, Contenders
+from haltere.cli.options import takes
+from haltere.conditions import Comparison
+
+app = typer.Typer()
+
+
+@app.command(rich_help_panel=ONE)
+@takes(Comparison())
+def compare(
+    contenders: Contenders,
+    conditions: Comparison,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="A JSON list for programs: one entry a contender and replication.")
+    ] = False,
+) -> None:
+    """Compare contenders on one link: who wins, and whether the difference is real.
+
+    `haltere compare tcp/cubic tcp/bbr quic/cubic quic/bbr --rate 40Mbit/s --down-delay 50ms --up-delay 0ms --loss 1%`
+
+    `haltere compare tcp/cubic quic/bbr --share --duration 60s --queue 1bdp`
+
+    `haltere compare tcp/cubic tcp/bbr --flows 10 --rate 10Mbit/s --probe icmp:1450B:1s`
+
+    `haltere compare tcp@apache+wget2/cubic quic@quinn/cubic --loss 1% --fidelity linux`
+
+    `haltere compare tcp/cubic quic/bbr --path rate=20Mbit/s,rtt=10ms,queue=50p --path rate=5Mbit/s,rtt=50ms,loss=1%`
+    """
+    from haltere.cli.compare import command
+
+    command(contenders, conditions, as_json=as_json)

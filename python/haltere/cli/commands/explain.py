@@ -1,0 +1,73 @@
+"""`haltere explain`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from haltere.cli.commands.shared import ONE, AsJson
+from haltere.cli.options import takes
+from haltere.conditions import Comparison
+
+app = typer.Typer()
+
+
+@app.command(rich_help_panel=ONE)
+@takes(Comparison(size="2MB"), without=("share", "duration"))
+def explain(
+    a: Annotated[str, typer.Argument(help="The contender to start from, such as `tcp/cubic`.", show_default=False)],
+    b: Annotated[str, typer.Argument(help="The contender to arrive at, such as `quic/cubic`.", show_default=False)],
+    conditions: Comparison,
+    metric: Annotated[
+        str,
+        typer.Option(
+            help="What is explained: `completion_time`, `goodput`, `wire_bytes`, `mean_rtt`, `retransmissions`, "
+            "`lost_packets`, `queueing_delay` or `max_queueing_delay`."
+        ),
+    ] = "completion_time",
+    orders: Annotated[
+        int | None,
+        typer.Option(
+            help="Orders of switching for each replication, where there are too many to take all (default 16; with "
+            "--study 1).",
+            show_default=False,
+        ),
+    ] = None,
+    study: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of one set of conditions, all combinations of a study's levels: a map of where which "
+            "mechanism matters. A folder, or a shipped study's name.",
+            show_default=False,
+        ),
+    ] = None,
+    experiment: Annotated[
+        str | None,
+        typer.Option(help="Which experiment of the study (default: the first that fits).", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for the figure (SVG, PDF), a page (HTML) and the numbers (JSON).", show_default=False
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Explain a difference: which mechanisms make it, and how much each.
+
+    `haltere explain tcp/cubic quic/cubic --rate 40Mbit/s --rtt 50ms --loss 1%`
+
+    `haltere explain tcp/cubic tcp/cubic-hystart+initial-window=20 --metric retransmissions --out why`
+
+    `haltere explain quic@quinn/cubic quic@model/cubic --fidelity stack --loss 5%`
+
+    `haltere explain tcp/cubic quic/cubic --study quic-dumbbell --out map`
+    """
+    from haltere.cli.explain import command, over_study
+
+    if study is not None:
+        over_study(a, b, study, conditions, experiment, metric=metric, orders=orders, out=out, as_json=as_json)
+    else:
+        command(a, b, conditions, metric=metric, orders=orders, out=out, as_json=as_json)

@@ -1,0 +1,113 @@
+"""`haltere run`, and `haltere status`, which says how far it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from haltere.cli.commands.shared import CLUSTER, STUDIES, AsJson
+from haltere.conditions import RUNS
+
+app = typer.Typer()
+
+FidelityOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fidelity",
+        help="Where: `model` (the simulator), `stack` (the same with production QUIC stacks), `linux` (a real kernel, "
+        "virtual time), `testbed` (this machine's). May be given again, to lay them side by side.",
+        show_default=False,
+        rich_help_panel=RUNS,
+    ),
+]
+Workers = Annotated[
+    int | None, typer.Option(help="Runs at once (default: one a CPU).", show_default=False, rich_help_panel=RUNS)
+]
+
+
+@app.command(rich_help_panel=STUDIES)
+def run(
+    study: Annotated[
+        Path,
+        typer.Argument(
+            help="A study's folder or file, a shipped study's name, or a plain scenario file.", show_default=False
+        ),
+    ],
+    replications: Annotated[
+        int | None, typer.Option(help="Instead of the study's own number.", show_default=False)
+    ] = None,
+    variant: Annotated[
+        str | None, typer.Option(help="A variant of the study, laid over it.", show_default=False)
+    ] = None,
+    experiment: Annotated[
+        list[str] | None, typer.Option(help="Only this experiment (may be given again).", show_default=False)
+    ] = None,
+    fidelity: FidelityOption = None,
+    workers: Workers = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results (default results/NAME).", show_default=False)
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Run on a Dask cluster: its scheduler's address. Needs haltere[cluster].",
+            show_default=False,
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
+    slurm: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JOBS",
+            help="Run in jobs of Slurm: `jobs=20,cores=8,memory=16GB,walltime=02:00:00,queue=short`; what is left out "
+            "stands in the configuration of dask-jobqueue. Needs haltere[cluster].",
+            show_default=False,
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say how many runs there are and about how long they take.")
+    ] = False,
+) -> None:
+    """Run every run of a study that has not been run yet.
+
+    Everything is checked before anything runs. Runs go on in parallel; a campaign that was stopped (Ctrl-C) or killed
+    continues where it stopped when the same command is given again. The tables do not depend on the number of workers.
+
+    `haltere run studies/quic-dumbbell --dry-run`
+
+    `haltere run studies/quic-dumbbell --replications 3 --experiment base`
+
+    `haltere run studies/quic-dumbbell --dask tcp://10.0.0.1:8786`
+    """
+    from haltere.cli.run import command
+
+    command(
+        study,
+        replications=replications,
+        variant=variant,
+        experiments=experiment,
+        fidelity=fidelity,
+        workers=workers,
+        out=out,
+        dask=dask,
+        slurm=slurm,
+        dry_run=dry_run,
+    )
+
+
+@app.command(rich_help_panel=STUDIES)
+def status(
+    results: Annotated[Path, typer.Argument(help="The folder that a campaign writes into.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Say how far a campaign is: from another terminal, while it runs here or on a cluster.
+
+    `haltere status results/quic-dumbbell`
+    """
+    from haltere.cli.status import command
+
+    command(results, as_json=as_json)

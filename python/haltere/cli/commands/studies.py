@@ -1,0 +1,101 @@
+"""Commands around studies: to design, judge, report, begin and list them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from haltere.cli.commands.shared import STUDIES, AsJson
+
+app = typer.Typer()
+
+
+@app.command(rich_help_panel=STUDIES)
+def design(
+    study: Annotated[Path, typer.Argument(help="A study's folder or file.", show_default=False)],
+    variant: Annotated[
+        str | None, typer.Option(help="A variant of the study, laid over it.", show_default=False)
+    ] = None,
+    experiment: Annotated[
+        list[str] | None, typer.Option(help="Only this experiment (may be given again).", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the pictures (default designs/NAME).", show_default=False)
+    ] = None,
+) -> None:
+    """Draw a study's space-filling designs before anything runs: every two factors against each other.
+
+    Each experiment gives one picture as SVG, PDF and PNG.
+
+    `haltere design studies/multipath`
+    """
+    from haltere.cli.design import command
+
+    command(study, variant=variant, experiments=experiment, out=out)
+
+
+@app.command(rich_help_panel=STUDIES)
+def when(
+    study: Annotated[
+        Path, typer.Argument(help="A study's folder, or the name of a shipped study.", show_default=False)
+    ],
+    claim: Annotated[
+        list[int] | None,
+        typer.Option(help="Only this claim, by its number in the report. May be repeated.", show_default=False),
+    ] = None,
+    minutes: Annotated[float, typer.Option(help="How long to search.")] = 10.0,
+    results: Annotated[
+        Path | None, typer.Option(help="The results of the study (default `results/NAME`).", show_default=False)
+    ] = None,
+    variant: Annotated[str | None, typer.Option(help="A variant of the study.", show_default=False)] = None,
+    workers: Annotated[int | None, typer.Option(help="Runs at once (default: one a CPU).", show_default=False)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Search under what changes a study's claims would be judged otherwise.
+
+    It needs the results of the study, and keeps what it found beside them. The same command goes on where it stopped.
+
+    `haltere when quic-dumbbell --claim 2 --minutes 5`
+    """
+    from haltere.cli.when import command
+
+    command(study, results=results, variant=variant, claims=claim, minutes=minutes, workers=workers, as_json=as_json)
+
+
+@app.command(rich_help_panel=STUDIES)
+def report(
+    results: Annotated[Path, typer.Argument(help="A folder written by `haltere run`.", show_default=False)],
+    study: Annotated[
+        Path | None, typer.Option(help="The study's folder, if it is no longer where it was.", show_default=False)
+    ] = None,
+) -> None:
+    """Write the report of some results: one HTML file, and each figure as SVG and PDF.
+
+    `haltere report results/quic-dumbbell`
+    """
+    from haltere.cli.report import command
+
+    command(results, study)
+
+
+@app.command(rich_help_panel=STUDIES)
+def new(
+    name: Annotated[Path, typer.Argument(help="The study's folder, which is also its name.", show_default=False)],
+) -> None:
+    """Write a small commented study that runs in seconds: study.toml, figures.toml and claims.py.
+
+    `haltere new my-study`
+    """
+    from haltere.cli.start import new
+
+    new(name)
+
+
+@app.command("list", rich_help_panel=STUDIES)
+def list_everything(as_json: AsJson = False) -> None:
+    """List what there is to work with: shipped studies, studies here, presets of links, and results here."""
+    from haltere.cli.start import everything
+
+    everything(as_json=as_json)
