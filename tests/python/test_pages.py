@@ -17,9 +17,10 @@ import haltere as package
 from conftest import ROOT, Haltere
 from haltere import Scenario, core, shipped
 from haltere.cli.app import app
+from haltere.figures.metrics import METRICS
 from haltere.study import Study
 from haltere.study.schema import study_schema
-from pages import commands, gallery, lists
+from pages import commands, gallery, lists, metrics
 from pages.links import broken
 from pages.schema import Page
 from pages.stage import filled
@@ -80,6 +81,15 @@ def test_the_page_of_contenders_names_all_of_them() -> None:
     for rows in core.algorithms().values():
         for row in rows:
             assert f"`{row['name']}`" in text
+
+
+def test_the_page_of_metrics_defines_all_of_them() -> None:
+    text = metrics.markdown()
+    for metric in METRICS.values():
+        entry = text.split(f"`{metric.name}` ", 1)[1].split("\n\n", 1)[0]
+        assert metric.label in entry
+        assert metric.unit in entry
+        assert "\n: " in entry
 
 
 def test_the_page_of_python_names_all_that_the_package_offers() -> None:

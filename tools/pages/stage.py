@@ -8,7 +8,7 @@ from pathlib import Path
 
 from haltere import core
 from haltere.study.schema import study_schema
-from pages import commands, gallery, lists
+from pages import commands, gallery, lists, metrics
 from pages.schema import Page
 
 PAGES = (
@@ -29,6 +29,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "study": lambda: Page(study_schema(), "study").markdown(),
     "commands": commands.markdown,
     "contenders": lists.contenders,
+    "metrics": metrics.markdown,
 }
 """What replaces the line `<!-- generated: NAME -->` of a page."""
 
