@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from haltere.explanation.attribution import Effect
 from haltere.explanation.mixtures import REST, Part
 from haltere.explanation.runs import Measure
 from haltere.notebook import notebook
-from haltere.stats import Interval
+from haltere.stats import Interval, mean
 
 SHOWN = 5
 """So many parts the answer names at most."""
@@ -165,6 +166,7 @@ class Explanation:
             "b": self.b,
             "conditions": self.conditions,
             "metric": self.measure.name,
+            "label": self.measure.label,
             "unit": self.measure.unit,
             "scale": "log ratio" if self.measure.ratio else "difference",
             "answer": self.answer,
@@ -182,6 +184,30 @@ class Explanation:
             "sampled_orders": self.sampled,
             "notes": list(self.notes),
         }
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Explanation:
+        """Return the explanation that `data` returned.
+
+        Raises:
+            KeyError, TypeError, ValueError: if that is not what is given.
+        """
+        ratio = data["scale"] == "log ratio"
+        return cls(
+            data["a"],
+            data["b"],
+            data["conditions"],
+            Measure(data["metric"], data["label"], data["unit"], "", ratio=ratio),
+            tuple(Part(one["name"], one["from"], one["to"], needs=frozenset(one["needs"])) for one in data["parts"]),
+            tuple(_effect(one) for one in data["parts"]),
+            _effect(data["whole"]),
+            (data["levels"][0], data["levels"][1]),
+            tuple(Interaction((one["parts"][0], one["parts"][1]), _effect(one)) for one in data["interactions"]),
+            data["replications"],
+            data["mixtures"],
+            data["sampled_orders"],
+            tuple(data["notes"]),
+        )
 
     def _entry(self, effect: Effect) -> dict[str, Any]:
         found = self.shown(effect)
@@ -214,6 +240,11 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         return notebook(self.answer, self.table)
+
+
+def _effect(entry: Mapping[str, Any]) -> Effect:
+    values = np.array(entry["replications"], dtype=np.float64)
+    return Effect(tuple(values.tolist()), mean(values), entry["p"])
 
 
 def factor_of(effect: float) -> float:

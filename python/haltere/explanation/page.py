@@ -68,5 +68,4 @@ def html(found: Explanation, svg: str) -> str:
         svg=svg[svg.index("<svg") :],
         style=sheet,
         about=ABOUT,
-        pairs=found.interacting,
     )

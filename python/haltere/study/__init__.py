@@ -96,13 +96,15 @@ class Study:
             variants = data.get("variants")
             if not isinstance(variants, dict) or not isinstance(variants.get(variant), dict):
                 raise check.unknown_variant(document, variant)
-            data = merge(data, variants[variant])
+            # A difference that is explained names levels of the study, which a variant need not have.
+            data = merge({name: part for name, part in data.items() if name != "why"}, variants[variant])
         origin = check.Origin(document, variant, data)
         self.file: StudyFile = check.parse(origin)
         own = self.file.study.fidelity
         self.fidelities: tuple[Fidelity, ...] = _fidelities(fidelity) if fidelity else own
         self._elsewhere = self.fidelities != own
         self.treatments: tuple[Treatment, ...] = tuple(_expand(origin, self.file, self.fidelities, directory or Path()))
+        check.check_why(origin, self.file, {name: self.factors(name) for name in self.file.experiments})
 
     def __repr__(self) -> str:
         return f"<Study {self.name}: {self._said()}>"
