@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from haltere.explanation.treatments import explain_why
 from haltere.files import write_whole
 from haltere.report.claims import load as load_claims
 from haltere.results import load as load_results
-from haltere.study import Study
+from haltere.study import Study, with_variant
 
 FILE = "why.json"
 FORMAT = 1
@@ -25,17 +26,23 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Kept:
-    """An explanation and the claims that it bears on, by the names of their functions."""
+    """An explanation, what it depends on, and the claims that it bears on, by the names of their functions."""
 
-    number: int
+    key: str
     claims: tuple[str, ...]
     explanation: Explanation
 
 
-def key_of(manifest: Mapping[str, Any]) -> str:
-    """Return what the explanations of some results depend on: study, variant, replications, and the simulator."""
-    names = ("haltere", "core", "study_text", "variant", "replications", "seed")
-    return hashlib.sha256(json.dumps([manifest.get(name) for name in names]).encode()).hexdigest()[:20]
+def keys_of(manifest: Mapping[str, Any]) -> list[str]:
+    """Return, for each table `[[why]]` of a study that was run, what its explanation depends on.
+
+    That is the table, its experiment, the seed and the replications, and the version of the simulator.
+    """
+    data: dict[str, Any] = tomllib.loads(str(manifest.get("study_text", "")))
+    data = with_variant(data, manifest.get("variant"))
+    same = [manifest.get(name) for name in ("haltere", "core", "seed", "replications", "fidelities")]
+    asked = [[*same, data["experiments"][why["experiment"]], why] for why in data.get("why", [])]
+    return [hashlib.sha256(json.dumps(one, sort_keys=True).encode()).hexdigest()[:20] for one in asked]
 
 
 def explain_all(study: Study, folder: Path, how: How) -> list[Kept]:
@@ -57,14 +64,13 @@ def explain_all(study: Study, folder: Path, how: How) -> list[Kept]:
         right = "a table [[why]] in its study.toml (see docs/explain.md), or two contenders"
         raise InputError("the study asks for no explanation", field="--study", given=study.name, right=right)
     _check_claims(study)
-    found = read(folder, manifest)
-    for number, why in enumerate(study.file.why):
-        if number < len(found):
-            continue
-        one = explain_why(study, number, int(manifest["replications"]), how)
-        found.append(Kept(number, why.claims, one))
-        write(folder, manifest, found)
-    return found
+    there = {one.key: one for one in read(folder, manifest)}
+    keys = keys_of(manifest)
+    for number, (key, why) in enumerate(zip(keys, study.file.why, strict=True)):
+        if key not in there:
+            there[key] = Kept(key, why.claims, explain_why(study, number, int(manifest["replications"]), how))
+            write(folder, [there[key] for key in keys if key in there])
+    return [there[key] for key in keys]
 
 
 def _check_claims(study: Study) -> None:
@@ -84,15 +90,15 @@ def _check_claims(study: Study) -> None:
                 )
 
 
-def write(folder: Path, manifest: Mapping[str, Any], found: list[Kept]) -> None:
+def write(folder: Path, found: list[Kept]) -> None:
     """Write `why.json` into a results folder."""
-    each = [{"number": one.number, "claims": one.claims, "explanation": one.explanation.data()} for one in found]
-    data = {"format": FORMAT, "key": key_of(manifest), "explanations": each}
+    each = [{"key": one.key, "claims": one.claims, "explanation": one.explanation.data()} for one in found]
+    data = {"format": FORMAT, "explanations": each}
     write_whole(folder / FILE, (json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
 
 
 def read(folder: Path, manifest: Mapping[str, Any]) -> list[Kept]:
-    """Return the explanations of some results: none if there are none, or if they are of other results.
+    """Return the explanations of some results; those of other results, or that are not asked any more, are left out.
 
     Raises:
         InputError: if the file is damaged.
@@ -100,11 +106,11 @@ def read(folder: Path, manifest: Mapping[str, Any]) -> list[Kept]:
     file = folder / FILE
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
-        if data["format"] != FORMAT or data["key"] != key_of(manifest):
-            return []
+        keys = keys_of(manifest)
         return [
-            Kept(one["number"], tuple(one["claims"]), Explanation.of(one["explanation"]))
+            Kept(one["key"], tuple(one["claims"]), Explanation.of(one["explanation"]))
             for one in data["explanations"]
+            if one["key"] in keys
         ]
     except FileNotFoundError:
         return []

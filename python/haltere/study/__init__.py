@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from haltere.results import Results
     from haltere.runner.estimate import Estimate
 
-__all__ = ["Experiment", "Header", "Run", "Study", "Treatment"]
+__all__ = ["Experiment", "Header", "Run", "Study", "Treatment", "with_variant"]
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,7 @@ class Study:
             variants = data.get("variants")
             if not isinstance(variants, dict) or not isinstance(variants.get(variant), dict):
                 raise check.unknown_variant(document, variant)
-            # A difference that is explained names levels of the study, which a variant need not have.
-            data = merge({name: part for name, part in data.items() if name != "why"}, variants[variant])
+            data = with_variant(data, variant)
         origin = check.Origin(document, variant, data)
         self.file: StudyFile = check.parse(origin)
         own = self.file.study.fidelity
@@ -254,6 +253,16 @@ class Study:
         from haltere.runner.estimate import estimate
 
         return estimate(list(self.runs(replications=replications, experiments=experiments)), workers=workers)
+
+
+def with_variant(data: dict[str, Any], variant: str | None) -> dict[str, Any]:
+    """Return the tables of a study with one of its variants laid over them.
+
+    Tables `[[why]]` name levels of the study, which a variant need not have: a variant has those that it brings.
+    """
+    if variant is None:
+        return data
+    return merge({name: part for name, part in data.items() if name != "why"}, data["variants"][variant])
 
 
 def _fidelities(given: Sequence[Fidelity]) -> tuple[Fidelity, ...]:
