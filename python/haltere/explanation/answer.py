@@ -81,6 +81,10 @@ class Explanation:
         low, high = ends
         return replace(found, value=math.exp(found.value), low=low, high=high)
 
+    def said(self, value: float) -> str:
+        """Return a number of an effect as text, as `shown` returns it."""
+        return factor_text(value) if self.measure.ratio else f"{value:.3g}"
+
     def share(self, effect: Effect) -> float | None:
         """Return an effect as a share of the whole difference; None if the whole is not shown to be other than 0."""
         if not self.whole.real:
@@ -118,7 +122,7 @@ class Explanation:
 
     def _by(self, effect: Effect) -> str:
         found = self.shown(effect)
-        return f"×{found.value:.3g}" if self.measure.ratio else f"{found.value:+.3g}"
+        return f"×{factor_text(found.value)}" if self.measure.ratio else f"{found.value:+.3g}"
 
     @property
     def interacting(self) -> list[Interaction]:
@@ -252,11 +256,16 @@ def factor_of(effect: float) -> float:
     return math.exp(effect)
 
 
+def factor_text(value: float) -> str:
+    """Return a factor with three digits; near 1, where these would hide the difference, with three decimals."""
+    return f"{value:.3f}" if 0.9 < value < 1.1 else f"{value:.3g}"
+
+
 def _number(found: Interval) -> str:
-    value = f"{found.value:.3g}"
+    value = factor_text(found.value)
     if found.low is None or found.high is None or found.exact:
         return value
-    return f"{value} [{found.low:.3g}, {found.high:.3g}]"
+    return f"{value} [{factor_text(found.low)}, {factor_text(found.high)}]"
 
 
 def _signed(found: Interval) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from haltere.explanation.answer import Explanation
+from haltere.explanation.answer import Explanation, factor_text
 from haltere.explanation.equals import ABOUT
 from haltere.figures.waterfall import Step, Waterfall, draw
 
@@ -24,7 +24,7 @@ def waterfall(found: Explanation) -> Waterfall:
             continue
         by = effect.interval.value
         after = level * math.exp(by) if ratio else level + by
-        text = f"×{math.exp(by):.3g}" if ratio else f"{by:+.3g}"
+        text = f"×{factor_text(math.exp(by))}" if ratio else f"{by:+.3g}"
         changes = part.name if part.name in ("handshake",) else f"{part.name}: {part.before} → {part.after}"
         steps.append(Step(changes, text, level, after, effect.real is True))
         level = after
