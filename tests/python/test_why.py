@@ -120,7 +120,7 @@ def test_switches_are_the_other_end(study: Study):
     found = explain_why(study, 1, 2)
     assert [part.name for part in found.parts] == ["initial-window"]
     assert (found.replications, found.sampled, found.measure.name) == (2, 2, "goodput")
-    assert found.b == "with tcp+initial-window=40"
+    assert found.b == "the study with tcp+initial-window=40"
 
 
 def test_an_explanation_is_the_same_after_it_was_kept(whole: Explanation):

@@ -105,7 +105,7 @@ class Explanation:
         if self.measure.ratio:
             head = f"{self.b} has {_number(whole)} times the {of} of {self.a}"
         else:
-            head = f"from {self.a} to {self.b} the {of} changes by {_signed(whole)} {self.measure.unit}"
+            head = f"from {self.a} to {self.b} the {of} changes by {_signed(whole)} {self.measure.unit}".rstrip()
         if self.whole.real is False:
             head += ", which is not shown to be a difference"
         named = [(part, effect) for part, effect in self.ranked if effect.real]

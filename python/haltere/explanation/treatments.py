@@ -37,7 +37,7 @@ MOST_RUNS = 12_000
 """Up to so many runs all mixtures are run; beyond, some orders."""
 ORDERS = 64
 """Orders for each replication where they are sampled, shared by the treatments that are pooled."""
-BATCH = 200
+BATCH = 50
 """Results of so many runs are held at a time."""
 
 
@@ -311,12 +311,8 @@ class _Explaining:
     def _ends(self) -> tuple[str, str]:
         """Return how both ends are called."""
         why = self.why
-        with_them = " and ".join(why.switches)
-        first = ", ".join(why.start.values()) or "the study as it is"
-        if not why.to:
-            return first, f"with {with_them}"
-        last = ", ".join(why.to.values())
-        return first, f"{last} with {with_them}" if with_them else last
+        first, last = (", ".join(side.values()) or "the study" for side in (why.start, why.to or why.start))
+        return first, f"{last} with {' and '.join(why.switches)}" if why.switches else last
 
     def _conditions(self) -> str:
         why = self.why
@@ -349,7 +345,8 @@ class _Explaining:
 
 
 def _measure(metric: Metric, flow: int | None) -> Measure:
-    label = metric.label if metric.label[1:2].isupper() else metric.label[:1].lower() + metric.label[1:]
+    kept = metric.label.startswith(("RTT", "Jain"))
+    label = metric.label if kept else metric.label[:1].lower() + metric.label[1:]
     whose = "" if flow is None else f" of flow {flow}"
     return dataclasses.replace(
         Measure(metric.name, label + whose, metric.unit, metric.column, ratio=metric.comparison == "ratio")
