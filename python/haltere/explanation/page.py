@@ -55,6 +55,11 @@ def write(found: Explanation, folder: Path) -> list[Path]:
 
 def html(found: Explanation, svg: str) -> str:
     """Return the page: the answer, the waterfall, the table, the pairs that interact, and what the numbers mean."""
+    return filled("explanation.html.j2", svg, found=found, about=ABOUT)
+
+
+def filled(template: str, svg: str, **values: object) -> str:
+    """Return a page of this package with a figure and the style of reports in it."""
     templates = Environment(
         loader=PackageLoader("haltere.explanation"),
         autoescape=True,
@@ -63,9 +68,4 @@ def html(found: Explanation, svg: str) -> str:
         lstrip_blocks=True,
     )
     sheet = (files("haltere.report") / "templates" / "style.css").read_text(encoding="utf-8")
-    return templates.get_template("explanation.html.j2").render(
-        found=found,
-        svg=svg[svg.index("<svg") :],
-        style=sheet,
-        about=ABOUT,
-    )
+    return templates.get_template(template).render(svg=svg[svg.index("<svg") :], style=sheet, **values)
