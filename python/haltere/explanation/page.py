@@ -13,6 +13,8 @@ from haltere.explanation.equals import ABOUT
 from haltere.figures.waterfall import Step, Waterfall, draw
 
 STEM = "explanation"
+WIDEST = 44
+"""Labels of bars have so many letters at most; longer ones are the part's name alone."""
 
 
 def waterfall(found: Explanation) -> Waterfall:
@@ -25,7 +27,9 @@ def waterfall(found: Explanation) -> Waterfall:
         by = effect.interval.value
         after = level * math.exp(by) if ratio else level + by
         text = f"×{factor_text(math.exp(by))}" if ratio else f"{by:+.3g}"
-        changes = part.name if part.name in ("handshake",) else f"{part.name}: {part.before} → {part.after}"
+        changes = f"{part.name}: {part.before} → {part.after}"
+        if part.name == "handshake" or len(changes) > WIDEST:
+            changes = part.name
         steps.append(Step(changes, text, level, after, effect.real is True))
         level = after
     unit = f" ({found.measure.unit})"
