@@ -290,7 +290,7 @@ def test_the_command_over_a_study(haltere: Haltere, small_study: Path, tmp_path:
     done = haltere(*arguments, "--out", "map")
     assert done.returncode == 0, done.stderr
     assert "20Mbit/s" in done.stdout and "what makes the difference" in done.stdout
-    assert {path.name for path in (tmp_path / "map").iterdir()} == {"map.svg", "map.pdf", "map.json"}
+    assert {path.name for path in (tmp_path / "map").iterdir()} == {"map.svg", "map.pdf", "map.html", "map.json"}
     assert haltere(*arguments, "--json").stdout == (tmp_path / "map" / "map.json").read_text()
     beside = haltere(*arguments, "--rate", "5Mbit/s")
     assert beside.returncode != 0 and "conditions of its own" in beside.stderr

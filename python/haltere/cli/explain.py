@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich import box
@@ -11,14 +12,16 @@ from rich.table import Table
 
 from haltere.cli import show
 from haltere.conditions import Comparison
+from haltere.documents import shown
 from haltere.errors import InputError
-from haltere.explanation import Effect, Explanation, explained, maps
+from haltere.explanation import Effect, Explanation, asked, explained, maps
 from haltere.explanation.answer import factor_of
 from haltere.explanation.explaining import ORDERS, SIZE
 from haltere.explanation.maps import explain_study
 from haltere.explanation.runs import How
 from haltere.runner.interrupt import stop_on_interrupt
 from haltere.stats import Interval
+from haltere.study import Study
 
 PAIRS = 5
 """So many interacting pairs are named at most."""
@@ -41,6 +44,37 @@ def command(
 
         for path in write(found, out):
             show.err().print(f"wrote {path}", markup=False)
+
+
+def contenders(a: str | None, b: str | None, results: Path | None) -> tuple[str, str]:
+    """Return both contenders; refuse what is given without the other."""
+    if a is None or b is None:
+        right = "two contenders, such as tcp/cubic quic/cubic; or --study alone, for what the study asks"
+        raise InputError("one is missing", field="contender", given=a, right=right)
+    if results is not None:
+        right = "--study without contenders, for what the study asks"
+        raise InputError("is of no use here", field="--results", given=str(results), right=right)
+    return a, b
+
+
+def asked_by(study: str, what: Comparison, results: Path | None, beside: Sequence[str], *, as_json: bool) -> None:
+    """Explain the differences that a study's tables `[[why]]` name, print the answers, and keep them for the report."""
+    allowed = Comparison(size=SIZE, replications=what.replications, workers=what.workers)
+    if what != allowed or what.replications != allowed.replications or beside:
+        right = "--study alone, with --results and --workers; the rest stands in the study's tables [[why]]"
+        raise InputError("is given besides what the study says", field=beside[0] if beside else "--study", right=right)
+    loaded = Study.load(study)
+    folder = results or Path("results") / loaded.name
+    with show.progress("explaining") as advance, stop_on_interrupt() as stop:
+        found = asked.explain_all(loaded, folder, How(what.workers, None, stop, advance))
+    if as_json:
+        each = [{"claims": one.claims, "explanation": one.explanation.data()} for one in found]
+        print(json.dumps(each, indent=1, allow_nan=False))
+        return
+    for one in found:
+        show.out().print(escape(f"{', '.join(one.claims)}: {one.explanation.measure.label}"), style="bold")
+        _print(one.explanation)
+    show.out().print(escape(f"next: haltere report {shown(folder)}"))
 
 
 def over_study(

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from haltere.explanation.attribution import Effect
 from haltere.explanation.mixtures import REST, Part
 from haltere.explanation.runs import Measure
 from haltere.notebook import notebook
-from haltere.stats import Interval
+from haltere.stats import Interval, mean
 
 SHOWN = 5
 """So many parts the answer names at most."""
@@ -80,6 +81,10 @@ class Explanation:
         low, high = ends
         return replace(found, value=math.exp(found.value), low=low, high=high)
 
+    def said(self, value: float) -> str:
+        """Return a number of an effect as text, as `shown` returns it."""
+        return factor_text(value) if self.measure.ratio else f"{value:.3g}"
+
     def share(self, effect: Effect) -> float | None:
         """Return an effect as a share of the whole difference; None if the whole is not shown to be other than 0."""
         if not self.whole.real:
@@ -100,7 +105,7 @@ class Explanation:
         if self.measure.ratio:
             head = f"{self.b} has {_number(whole)} times the {of} of {self.a}"
         else:
-            head = f"from {self.a} to {self.b} the {of} changes by {_signed(whole)} {self.measure.unit}"
+            head = f"from {self.a} to {self.b} the {of} changes by {_signed(whole)} {self.measure.unit}".rstrip()
         if self.whole.real is False:
             head += ", which is not shown to be a difference"
         named = [(part, effect) for part, effect in self.ranked if effect.real]
@@ -117,7 +122,7 @@ class Explanation:
 
     def _by(self, effect: Effect) -> str:
         found = self.shown(effect)
-        return f"×{found.value:.3g}" if self.measure.ratio else f"{found.value:+.3g}"
+        return f"×{factor_text(found.value)}" if self.measure.ratio else f"{found.value:+.3g}"
 
     @property
     def interacting(self) -> list[Interaction]:
@@ -165,6 +170,7 @@ class Explanation:
             "b": self.b,
             "conditions": self.conditions,
             "metric": self.measure.name,
+            "label": self.measure.label,
             "unit": self.measure.unit,
             "scale": "log ratio" if self.measure.ratio else "difference",
             "answer": self.answer,
@@ -182,6 +188,30 @@ class Explanation:
             "sampled_orders": self.sampled,
             "notes": list(self.notes),
         }
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Explanation:
+        """Return the explanation that `data` returned.
+
+        Raises:
+            KeyError, TypeError, ValueError: if that is not what is given.
+        """
+        ratio = data["scale"] == "log ratio"
+        return cls(
+            data["a"],
+            data["b"],
+            data["conditions"],
+            Measure(data["metric"], data["label"], data["unit"], "", ratio=ratio),
+            tuple(Part(one["name"], one["from"], one["to"], needs=frozenset(one["needs"])) for one in data["parts"]),
+            tuple(_effect(one) for one in data["parts"]),
+            _effect(data["whole"]),
+            (data["levels"][0], data["levels"][1]),
+            tuple(Interaction((one["parts"][0], one["parts"][1]), _effect(one)) for one in data["interactions"]),
+            data["replications"],
+            data["mixtures"],
+            data["sampled_orders"],
+            tuple(data["notes"]),
+        )
 
     def _entry(self, effect: Effect) -> dict[str, Any]:
         found = self.shown(effect)
@@ -216,16 +246,26 @@ class Explanation:
         return notebook(self.answer, self.table)
 
 
+def _effect(entry: Mapping[str, Any]) -> Effect:
+    values = np.array(entry["replications"], dtype=np.float64)
+    return Effect(tuple(values.tolist()), mean(values), entry["p"])
+
+
 def factor_of(effect: float) -> float:
     """Return an effect on the logarithm of a metric as a factor."""
     return math.exp(effect)
 
 
+def factor_text(value: float) -> str:
+    """Return a factor with three digits; near 1, where these would hide the difference, with three decimals."""
+    return f"{value:.3f}" if 0.9 < value < 1.1 else f"{value:.3g}"
+
+
 def _number(found: Interval) -> str:
-    value = f"{found.value:.3g}"
+    value = factor_text(found.value)
     if found.low is None or found.high is None or found.exact:
         return value
-    return f"{value} [{found.low:.3g}, {found.high:.3g}]"
+    return f"{value} [{factor_text(found.low)}, {factor_text(found.high)}]"
 
 
 def _signed(found: Interval) -> str:

@@ -1,4 +1,4 @@
-"""The heat maps of an explanation over a study."""
+"""The heat maps of an explanation over a study, and a page with them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from haltere.explanation.maps import Map
+from haltere.explanation.page import filled
 from haltere.figures import quantities
 from haltere.figures.effects import EffectMap, EffectPanel, draw
 
@@ -45,9 +46,22 @@ def _said(names: list[str], levels: tuple[str, ...]) -> str:
 
 
 def write(found: Map, folder: Path) -> list[Path]:
-    """Write the heat maps (SVG, PDF) and the numbers (JSON) into a folder; the paths written."""
+    """Write the heat maps (SVG, PDF), the page (HTML) and the numbers (JSON) into a folder; the paths written."""
     folder.mkdir(parents=True, exist_ok=True)
     written = draw(effect_map(found), folder / STEM)
+    page = folder / f"{STEM}.html"
+    page.write_text(html(found, (folder / f"{STEM}.svg").read_text(encoding="utf-8")), encoding="utf-8")
     numbers = folder / f"{STEM}.json"
     numbers.write_text(json.dumps(found.data(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    return [*written, numbers]
+    return [*written, page, numbers]
+
+
+def html(found: Map, svg: str) -> str:
+    """Return the page: the answer, the heat maps, the effect of each part at each level, and what the numbers mean."""
+    heads = [("over all", found.pooled())]
+    heads += [
+        (f"{name} {quantities.text(level, name)}", found.pooled({name: level}))
+        for name, levels in found.factors.items()
+        for level in levels
+    ]
+    return filled("map.html.j2", svg, found=found, columns=heads)

@@ -19,7 +19,7 @@ from haltere import core
 from haltere import fidelity as fidelities
 from haltere.comparison import whole_of
 from haltere.errors import HaltereError, InputError, Interrupted, as_written
-from haltere.explanation.answer import factor_of
+from haltere.explanation.answer import factor_of, factor_text
 from haltere.explanation.attribution import Effect, effects
 from haltere.explanation.explaining import drawn
 from haltere.explanation.game import along
@@ -122,7 +122,11 @@ class Map:
         return max(options, key=lambda one: abs(one[2]))
 
     def _by(self, value: float) -> str:
-        return f"×{factor_of(value):.3g}" if self.measure.ratio else f"{value:+.3g}"
+        return f"×{self.said(value)}" if self.measure.ratio else self.said(value)
+
+    def said(self, value: float) -> str:
+        """Return an effect as text: as a factor, or as a difference."""
+        return factor_text(factor_of(value)) if self.measure.ratio else f"{value:+.3g}"
 
     @property
     def table(self) -> pl.DataFrame:
@@ -163,7 +167,7 @@ class Map:
         }
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write the heat maps (SVG, PDF) and the numbers (JSON) into a folder; the paths written."""
+        """Write the heat maps (SVG, PDF), a page (HTML) and the numbers (JSON) into a folder; the paths written."""
         from haltere.explanation.map_page import write
 
         return write(self, Path(folder))

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from haltere.explanation.answer import Explanation
+from haltere.explanation.answer import Explanation, factor_text
 from haltere.explanation.equals import ABOUT
 from haltere.figures.waterfall import Step, Waterfall, draw
 
 STEM = "explanation"
+WIDEST = 44
+"""Labels of bars have so many letters at most; longer ones are the part's name alone."""
 
 
 def waterfall(found: Explanation) -> Waterfall:
@@ -24,8 +26,10 @@ def waterfall(found: Explanation) -> Waterfall:
             continue
         by = effect.interval.value
         after = level * math.exp(by) if ratio else level + by
-        text = f"×{math.exp(by):.3g}" if ratio else f"{by:+.3g}"
-        changes = part.name if part.name in ("handshake",) else f"{part.name}: {part.before} → {part.after}"
+        text = f"×{factor_text(math.exp(by))}" if ratio else f"{by:+.3g}"
+        changes = f"{part.name}: {part.before} → {part.after}"
+        if part.name == "handshake" or len(changes) > WIDEST:
+            changes = part.name
         steps.append(Step(changes, text, level, after, effect.real is True))
         level = after
     unit = f" ({found.measure.unit})"
@@ -55,6 +59,11 @@ def write(found: Explanation, folder: Path) -> list[Path]:
 
 def html(found: Explanation, svg: str) -> str:
     """Return the page: the answer, the waterfall, the table, the pairs that interact, and what the numbers mean."""
+    return filled("explanation.html.j2", svg, found=found, about=ABOUT)
+
+
+def filled(template: str, svg: str, **values: object) -> str:
+    """Return a page of this package with a figure and the style of reports in it."""
     templates = Environment(
         loader=PackageLoader("haltere.explanation"),
         autoescape=True,
@@ -63,10 +72,4 @@ def html(found: Explanation, svg: str) -> str:
         lstrip_blocks=True,
     )
     sheet = (files("haltere.report") / "templates" / "style.css").read_text(encoding="utf-8")
-    return templates.get_template("explanation.html.j2").render(
-        found=found,
-        svg=svg[svg.index("<svg") :],
-        style=sheet,
-        about=ABOUT,
-        pairs=found.interacting,
-    )
+    return templates.get_template(template).render(svg=svg[svg.index("<svg") :], style=sheet, **values)

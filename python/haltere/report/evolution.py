@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from haltere.figures import plots_paper, plots_screen
 from haltere.figures.plots import COLOURS, WorldMap
@@ -341,7 +341,7 @@ def _shown(figure: Any, drawing: str, paths: Sequence[Path]) -> Shown:
 
 def _templates() -> Environment:
     return Environment(
-        loader=PackageLoader("haltere.report"),
+        loader=ChoiceLoader([PackageLoader("haltere.report"), PackageLoader("haltere.explanation")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
+from haltere.explanation import asked
+from haltere.explanation.page import waterfall
 from haltere.figures import boxes, chart_screen, choices, data, names, points, quantities, screen, spec, timeline
 from haltere.figures.contenders import css_name, look
 from haltere.figures.kinds import OVER_TIME, kind_of, on_paper
@@ -21,6 +23,7 @@ from haltere.figures.plots import COLOURS
 from haltere.figures.spec import FigureList
 from haltere.figures.style import css_family
 from haltere.figures.tables import Tables
+from haltere.figures.waterfall import draw
 from haltere.report import constant, topology, treatments
 from haltere.report.findings import Findings, tables_of
 from haltere.report.otherwise import Otherwise, otherwise
@@ -86,11 +89,12 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     choice_figures, no_choices = _draw(tables, words, words.choices, figures_dir)
     charts, no_charts = _draw(tables, words, words.charts, figures_dir)
     timelines, no_timelines = _timelines(results, study_dir, words, figures_dir)
+    why = _why(results, figures_dir)
     metrics = [
         metric for metric in METRICS.values() if any(not tables.values(one, metric).is_empty() for one in factors)
     ]
     templates = Environment(
-        loader=PackageLoader("haltere.report"),
+        loader=ChoiceLoader([PackageLoader("haltere.report"), PackageLoader("haltere.explanation")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -106,7 +110,8 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     templates.filters["choice_rows"] = choices.table
     templates.filters["box_rows"] = boxes.table
     shown = [*overviews, *bar_figures, *point_figures, *box_figures, *choice_figures, *charts, *timelines]
-    drawn = {figures_dir / file.name for one in shown for file in one.downloads}
+    explained = [one for some in why.values() for one in some]
+    drawn = {figures_dir / file.name for one in [*shown, *explained] for file in one.downloads}
     page = templates.get_template("report.html.j2").render(
         manifest=manifest,
         study={"rules": "", **manifest["study"]},
@@ -116,6 +121,7 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         answer=findings.answer,
         judged=findings.judged,
         when=_when(results),
+        why=why,
         tally=findings.tally(),
         broken_answer=findings.broken_answer,
         designs=_designs(results, factors, words),
@@ -144,6 +150,17 @@ def _when(results: Results) -> dict[str, Otherwise]:
     """What `haltere when` found for each claim, by the claim's name, if it searched."""
     searched = read_when(results.path)
     return {} if searched is None else {one.name: otherwise(one) for one in searched.claims if one.tried}
+
+
+def _why(results: Results, folder: Path) -> dict[str, list[Shown]]:
+    """What `haltere explain --study` found for each claim, by the claim's name, if it is of these results."""
+    shown: dict[str, list[Shown]] = {}
+    for number, one in enumerate(asked.read(results.path, results.manifest), 1):
+        paths = draw(waterfall(one.explanation), folder / f"why-{number}")
+        because = _shown(one.explanation, (), paths)
+        for name in one.claims:
+            shown.setdefault(name, []).append(because)
+    return shown
 
 
 def asset(name: str) -> str:

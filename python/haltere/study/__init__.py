@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from haltere.results import Results
     from haltere.runner.estimate import Estimate
 
-__all__ = ["Experiment", "Header", "Run", "Study", "Treatment"]
+__all__ = ["Experiment", "Header", "Run", "Study", "Treatment", "with_variant"]
 
 
 @dataclass(frozen=True)
@@ -96,13 +96,14 @@ class Study:
             variants = data.get("variants")
             if not isinstance(variants, dict) or not isinstance(variants.get(variant), dict):
                 raise check.unknown_variant(document, variant)
-            data = merge(data, variants[variant])
+            data = with_variant(data, variant)
         origin = check.Origin(document, variant, data)
         self.file: StudyFile = check.parse(origin)
         own = self.file.study.fidelity
         self.fidelities: tuple[Fidelity, ...] = _fidelities(fidelity) if fidelity else own
         self._elsewhere = self.fidelities != own
         self.treatments: tuple[Treatment, ...] = tuple(_expand(origin, self.file, self.fidelities, directory or Path()))
+        check.check_why(origin, self.file, {name: self.factors(name) for name in self.file.experiments})
 
     def __repr__(self) -> str:
         return f"<Study {self.name}: {self._said()}>"
@@ -252,6 +253,16 @@ class Study:
         from haltere.runner.estimate import estimate
 
         return estimate(list(self.runs(replications=replications, experiments=experiments)), workers=workers)
+
+
+def with_variant(data: dict[str, Any], variant: str | None) -> dict[str, Any]:
+    """Return the tables of a study with one of its variants laid over them.
+
+    Tables `[[why]]` name levels of the study, which a variant need not have: a variant has those that it brings.
+    """
+    if variant is None:
+        return data
+    return merge({name: part for name, part in data.items() if name != "why"}, data["variants"][variant])
 
 
 def _fidelities(given: Sequence[Fidelity]) -> tuple[Fidelity, ...]:

@@ -15,7 +15,7 @@ from haltere.errors import InputError, as_written, hint, in_words, nearest
 from haltere.fidelity import Fidelity
 from haltere.fidelity import check as check_at
 from haltere.study import design
-from haltere.study.model import Experiment, Header, Level, Range, StudyFile, When, name_problem
+from haltere.study.model import Experiment, Header, Level, Range, StudyFile, When, Why, name_problem
 
 Path = list[str | int]
 
@@ -119,9 +119,9 @@ def _is_unknown_experiment(origin: Origin, path: Path) -> bool:
 def _fields(path: Path) -> list[str]:
     if not path:
         return list(StudyFile.model_fields)
-    models: dict[str | int, type[BaseModel]] = {"study": Header, "when": When}
+    models: dict[str | int, type[BaseModel]] = {"study": Header, "when": When, "why": Why}
     model = models.get(path[0], Experiment)
-    return list(model.model_fields)
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _help(path: Path) -> str | None:
@@ -141,6 +141,12 @@ def _help(path: Path) -> str | None:
         "interfaces": 'a list of factors above 0, "bql" and "no-bql", such as ["no-bql", 4]',
         "marks": "a list of whole numbers from 0 to 255, such as [0, 8]",
         "when": "a table [when] with switches, queues, losses, sizes, interfaces or marks",
+        "why": "a list of tables [[why]] with claims, experiment, and from and to or switches",
+        "claims": 'the names of functions of claims.py, such as ["long_transfers"]',
+        "experiment": 'the name of an experiment, such as "base"',
+        "from": 'levels by their factors, such as { transport = "tcp" }',
+        "to": 'levels by their factors, such as { transport = "quic" }',
+        "at": 'levels by their factors, such as { loss = ["1%", "5%"] }',
     }
     return helps.get(
         str(path[-1]), "a text in quotes" if path[-1] in ("title", "question", "source", "rules") else None
@@ -368,6 +374,46 @@ def _map_back(
         right=right,
         notes=notes,
     )
+
+
+def check_why(origin: Origin, file: StudyFile, levels: Mapping[str, Mapping[str, Iterable[str]]]) -> None:
+    """Check that each `[[why]]` names experiments, factors and levels that there are, and has two ends.
+
+    Args:
+        origin: where the study's values came from.
+        file: the study.
+        levels: the labels of each factor's levels, by experiment.
+    """
+    for index, why in enumerate(file.why):
+        base: Path = ["why", index]
+        if why.experiment not in levels:
+            near = nearest(why.experiment, list(levels)) or ", ".join(levels)
+            raise origin.error("the study has no such experiment", [*base, "experiment"], right=near)
+        _check_levels(origin, base, why, {name: list(labels) for name, labels in levels[why.experiment].items()})
+        if why.to and why.to.keys() != why.start.keys():
+            raise origin.error("from and to name other factors", [*base, "to"], right="the same factors in both")
+        if not why.switches and (not why.to or why.to == why.start):
+            right = "levels in from and others in to, or switches"
+            raise origin.error("there is nothing to explain: both ends are the same", base, right=right)
+        both = next((name for name in why.at if name in why.start), None)
+        if both is not None:
+            raise origin.error(f"{both} stands in from as well", [*base, "at", both], right="a level in one of them")
+
+
+def _check_levels(origin: Origin, base: Path, why: Why, known: Mapping[str, list[str]]) -> None:
+    tables: dict[str, Mapping[str, tuple[str, ...]]] = {
+        "from": {name: (label,) for name, label in why.start.items()},
+        "to": {name: (label,) for name, label in why.to.items()},
+        "at": why.at,
+    }
+    for table, name, label in ((t, name, one) for t in tables for name, some in tables[t].items() for one in some):
+        path = [*base, table, name]
+        if name not in known:
+            right = nearest(name, list(known)) or ", ".join(known)
+            raise origin.error(f"{name} is not a factor of {why.experiment}", path, right=right)
+        if label not in known[name]:
+            right = nearest(label, known[name]) or ", ".join(known[name])
+            raise origin.error(f"{name} has no level {label!r}", path, right=right)
 
 
 def unknown_variant(document: Document, variant: str) -> InputError:

@@ -273,6 +273,61 @@ class When(_Table):
     ] = None
 
 
+def _label(given: object) -> object:
+    """Return how a level is called in tables: its text, as in a list of levels."""
+    if isinstance(given, bool):
+        return str(given).lower()
+    return str(given) if isinstance(given, int | float) else given
+
+
+Label = Annotated[StrictStr, BeforeValidator(_label)]
+
+
+class Why(_Table):
+    """`[[why]]`: a difference that `haltere explain --study` explains beside the claims that it bears on.
+
+    The difference lies between two levels of some factors, or between treatments without and with `switches`.
+    """
+
+    claims: Annotated[
+        tuple[StrictStr, ...], Field(min_length=1, description="The functions of the claims, by their names.")
+    ]
+    experiment: Annotated[StrictStr, Field(description="The experiment whose treatments are compared.")]
+    start: Annotated[dict[str, Label], Field(alias="from", description="Levels to start from, by their factors.")] = (
+        Field(default_factory=dict)
+    )
+    to: Annotated[dict[str, Label], Field(description="Levels of the same factors to arrive at.")] = Field(
+        default_factory=dict
+    )
+    switches: Annotated[
+        tuple[StrictStr, ...],
+        Field(description="Switches of contenders to arrive at, such as `tcp-hystart` or `tcp+as=linux-2010`."),
+    ] = ()
+    at: Annotated[
+        dict[str, tuple[Label, ...]],
+        BeforeValidator(
+            lambda given: (
+                {name: one if isinstance(one, list | tuple) else [one] for name, one in given.items()}
+                if isinstance(given, dict)
+                else given
+            )
+        ),
+        Field(description="Levels of other factors; those of factors that are not named are all taken."),
+    ] = Field(default_factory=dict)
+    metric: Annotated[StrictStr, Field(description="What is explained: a metric of figures.")] = "completion_time"
+    flow: Annotated[
+        Annotated[StrictInt, Field(ge=0)] | None,
+        Field(description="Only this flow, counted from 0; otherwise the mean of all."),
+    ] = None
+    replications: Annotated[
+        Annotated[StrictInt, Field(ge=1)] | None, Field(description="Fewer replications than the results have.")
+    ] = None
+    orders: Annotated[
+        Annotated[StrictInt, Field(ge=1)] | None,
+        Field(description="Orders of switching for each replication and treatment, instead of all."),
+    ] = None
+
+
 class StudyFile(_Table):
     """A whole study file. `variants` holds tables that are laid over the rest on request."""
 
@@ -283,6 +338,9 @@ class StudyFile(_Table):
     when: Annotated[When, Field(description="What `haltere when` may vary to turn a claim's verdict.")] = Field(
         default_factory=When
     )
+    why: Annotated[
+        tuple[Why, ...], Field(description="Differences that `haltere explain --study` explains beside claims.")
+    ] = ()
     variants: Annotated[
         dict[str, dict[str, Any]],
         Field(description="Tables that `--variant NAME` lays over the study; lists and values are replaced."),

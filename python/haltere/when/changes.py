@@ -82,6 +82,29 @@ def _switch(table: Any, switching: Switching, fidelity: str) -> bool:
     return changed
 
 
+def with_switches(scenario: dict[str, Any], texts: Sequence[str], fidelity: str) -> dict[str, Any] | str:
+    """Return a scenario with switches, written as `tcp+initial-window=40`, in all contenders that can have them.
+
+    A switch that no contender of the scenario can have is returned instead.
+    """
+    for text in texts:
+        found = next((one for name in _transports(scenario) if (one := _parsed(text, name, _names(name)))), None)
+        made = None if found is None else _of_switch(found).applied(scenario, fidelity)
+        if made is None:
+            return text
+        scenario = made
+    return scenario
+
+
+def _transports(scenario: dict[str, Any]) -> list[str]:
+    return list(dict.fromkeys(transport_of(name) for name in sorted(_contenders(scenario))))
+
+
+def _names(transport: str) -> set[str]:
+    """Return the names of a transport's switches, and that of bundles."""
+    return {str(one.name) for one in switches(transport)} | {"as"}
+
+
 def changes(study: Study) -> tuple[Change, ...]:
     """Return what may be varied in a study: what its table `[when]` says, or else everything that applies.
 
@@ -119,7 +142,7 @@ def _switches(study: Study, when: When, transports: Sequence[str]) -> Iterator[S
         every = [one for name in transports for one in switches(name)]
         yield from sorted(every, key=lambda one: "=" in one.text)
         return
-    names = {name: {str(one.name) for one in switches(name)} | {"as"} for name in transports}
+    names = {name: _names(name) for name in transports}
     for index, text in enumerate(when.switches):
         found = next(
             (_parsed(text, name, names[name]) for name in transports if _parsed(text, name, names[name])), None
@@ -169,19 +192,13 @@ def _parsed(text: str, transport: str, names: set[str]) -> Switching | None:
 
 def contenders(study: Study) -> set[str]:
     """Return all contenders of a study's scenarios."""
-    found: set[str] = set()
+    return set[str]().union(*(_contenders(treatment.scenario) for treatment in study.treatments))
 
-    def walk(part: Any) -> None:
-        if isinstance(part, dict):
-            if isinstance(part.get("contender"), str):
-                found.add(part["contender"])
-            part = list(part.values())
-        for one in part if isinstance(part, list) else ():
-            walk(one)
 
-    for treatment in study.treatments:
-        walk(treatment.scenario)
-    return found
+def _contenders(part: Any) -> set[str]:
+    own = {part["contender"]} if isinstance(part, dict) and isinstance(part.get("contender"), str) else set[str]()
+    inside: Iterable[Any] = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    return own.union(*(_contenders(one) for one in inside))
 
 
 def _of_switch(one: Switching) -> Change:

@@ -17,9 +17,13 @@ app = typer.Typer()
 @app.command(rich_help_panel=ONE)
 @takes(Comparison(size="2MB"), without=("share", "duration"))
 def explain(
-    a: Annotated[str, typer.Argument(help="The contender to start from, such as `tcp/cubic`.", show_default=False)],
-    b: Annotated[str, typer.Argument(help="The contender to arrive at, such as `quic/cubic`.", show_default=False)],
     conditions: Comparison,
+    a: Annotated[
+        str | None, typer.Argument(help="The contender to start from, such as `tcp/cubic`.", show_default=False)
+    ] = None,
+    b: Annotated[
+        str | None, typer.Argument(help="The contender to arrive at, such as `quic/cubic`.", show_default=False)
+    ] = None,
     metric: Annotated[
         str,
         typer.Option(
@@ -39,7 +43,16 @@ def explain(
         str | None,
         typer.Option(
             help="Instead of one set of conditions, all combinations of a study's levels: a map of where which "
-            "mechanism matters. A folder, or a shipped study's name.",
+            "mechanism matters. Without contenders, the differences that the study's tables `[[why]]` name; its report "
+            "shows them. A folder, or a shipped study's name.",
+            show_default=False,
+        ),
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            help="The results of the study (default `results/NAME`), beside which the explanations of `[[why]]` are "
+            "kept.",
             show_default=False,
         ),
     ] = None,
@@ -64,9 +77,17 @@ def explain(
     `haltere explain quic@quinn/cubic quic@model/cubic --fidelity stack --loss 5%`
 
     `haltere explain tcp/cubic quic/cubic --study quic-dumbbell --out map`
-    """
-    from haltere.cli.explain import command, over_study
 
+    `haltere explain --study quic-dumbbell`
+    """
+    from haltere.cli.explain import asked_by, command, contenders, over_study
+
+    if study is not None and a is None and b is None:
+        given = {"--metric": metric != "completion_time", "--orders": orders is not None, "--out": out is not None}
+        beside = [*(name for name, there in given.items() if there), *(["--experiment"] if experiment else [])]
+        asked_by(study, conditions, results, beside, as_json=as_json)
+        return
+    a, b = contenders(a, b, results)
     if study is not None:
         over_study(a, b, study, conditions, experiment, metric=metric, orders=orders, out=out, as_json=as_json)
     else:
