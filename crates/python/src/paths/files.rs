@@ -73,7 +73,8 @@ impl PathTexts {
     #[new]
     #[pyo3(signature = (file, limit = None))]
     fn new(file: PathBuf, limit: Option<u64>) -> PyResult<PathTexts> {
-        let opened = input::open(&file, &Progress::default().bytes, 1).map_err(|e| PyOSError::new_err(e.to_string()))?;
+        let opened =
+            input::open(&file, &Progress::default().bytes, 1).map_err(|e| PyOSError::new_err(e.to_string()))?;
         Ok(PathTexts(Mutex::new(Texts { opened, trace: Trace::default(), left: limit.unwrap_or(u64::MAX) })))
     }
 
