@@ -36,12 +36,14 @@ class Kept:
 def keys_of(manifest: Mapping[str, Any]) -> list[str]:
     """Return, for each table `[[why]]` of a study that was run, what its explanation depends on.
 
-    That is the table, its experiment, the seed and the replications, and the version of the simulator.
+    That is the table and its place, by which its orders are drawn, its experiment, the seed and the replications, and
+    the version of the simulator.
     """
     data: dict[str, Any] = tomllib.loads(str(manifest.get("study_text", "")))
     data = with_variant(data, manifest.get("variant"))
     same = [manifest.get(name) for name in ("haltere", "core", "seed", "replications", "fidelities")]
-    asked = [[*same, data["experiments"][why["experiment"]], why] for why in data.get("why", [])]
+    tables = enumerate(data.get("why", []))
+    asked = [[*same, data["experiments"][why["experiment"]], number, why] for number, why in tables]
     return [hashlib.sha256(json.dumps(one, sort_keys=True).encode()).hexdigest()[:20] for one in asked]
 
 

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from haltere.explanation.answer import Explanation, factor_text
 from haltere.explanation.equals import ABOUT
-from haltere.figures.waterfall import Step, Waterfall, draw
+from haltere.figures.waterfall import Step, Waterfall, draw, plain
 
 STEM = "explanation"
 WIDEST = 44
@@ -26,7 +26,7 @@ def waterfall(found: Explanation) -> Waterfall:
             continue
         by = effect.interval.value
         after = level * math.exp(by) if ratio else level + by
-        text = f"×{factor_text(math.exp(by))}" if ratio else f"{by:+.3g}"
+        text = f"×{factor_text(math.exp(by))}" if ratio else f"{'+' if by > 0 else ''}{plain(by)}"
         changes = f"{part.name}: {part.before} → {part.after}"
         if part.name == "handshake" or len(changes) > WIDEST:
             changes = part.name

@@ -14,6 +14,8 @@ from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 from haltere.figures import style
 
 UP, DOWN, LEVEL = "#b4533c", "#2f6f9f", "#1a1a1a"
+WIDE = 5
+"""From this ratio of both ends on a logarithmic axis has ticks at powers of ten and parts of them."""
 PALE = 0.4
 """Opacity of bars that are not clear."""
 
@@ -60,11 +62,11 @@ def _fill(axes: Axes, waterfall: Waterfall) -> None:
     if waterfall.log:
         axes.set_xscale("log")
     axes.set_xlim(low, high)
-    _ticks(axes, low, high)
+    _ticks(axes, low, high, log=waterfall.log)
     for row, value in ((0, waterfall.first[1]), (len(waterfall.steps) + 1, waterfall.last[1])):
         # The axis does not begin at 0, so that a bar from its edge would say nothing.
         axes.plot((value,), (row,), marker="D", markersize=4, color=LEVEL)
-        axes.text(value, row, f"  {value:.3g}", va="center", ha="left", fontsize=6.5)
+        axes.text(value, row, f"  {plain(value)}", va="center", ha="left", fontsize=6.5)
     for row, step in enumerate(waterfall.steps, 1):
         left, right = sorted((step.begin, step.end))
         colour = UP if step.end > step.begin else DOWN
@@ -97,13 +99,28 @@ def _range(low: float, high: float, *, log: bool) -> tuple[float, float]:
     return low - 0.12 * width, high + 0.2 * width
 
 
-def _ticks(axes: Axes, low: float, high: float) -> None:
+def plain(value: float) -> str:
+    """Return a number with three digits, or whole if it is larger, and without an exponent."""
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _ticks(axes: Axes, low: float, high: float, *, log: bool) -> None:
+    found = _decades(low, high) if log and high / low > WIDE else _steps(low, high)
+    axes.xaxis.set_major_locator(FixedLocator(found))
+    axes.xaxis.set_ticklabels([f"{tick:.0f}" if abs(tick) >= 1000 else f"{tick:.4g}" for tick in found])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _steps(low: float, high: float) -> list[float]:
     raw = (high - low) / 5
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(size * power for size in (1, 2, 2.5, 5, 10) if size * power >= raw)
-    first = math.ceil(low / step)
-    found = [n * step for n in range(first, math.floor(high / step) + 1)]
-    axes.xaxis.set_major_locator(FixedLocator(found))
-    axes.xaxis.set_ticklabels([f"{tick:.4g}" for tick in found])
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    return [n * step for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """Return ticks at 1, 2 and 5 of each power of ten; at 1 alone over more than three powers."""
+    sizes = (1, 2, 5) if high / low < 1000 else (1,)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [tick for power in powers for size in sizes if low <= (tick := size * 10.0**power) <= high]
