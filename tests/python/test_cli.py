@@ -109,7 +109,7 @@ def test_schemas_are_json_schemas(haltere: Haltere) -> None:
     scenario = json.loads(haltere("schema").stdout)
     assert {"topology", "flows"} <= set(scenario["properties"])
     study = json.loads(haltere("schema", "study").stdout)
-    assert {"study", "experiments", "variants", "when"} == set(study["properties"])
+    assert {"study", "experiments", "variants", "when", "why"} == set(study["properties"])
     assert set(study["$defs"]["Header"]["required"]) == {"name", "seed", "replications"}
     refused = haltere("schema", "poem")
     assert (refused.returncode, "right: scenario or study" in refused.stderr) == (2, True)
