@@ -431,7 +431,7 @@ impl Receiver {
 
     /// The window scale of segments (RFC 7323 section 2).
     pub(super) fn window_scale(&self) -> u8 {
-        self.window.scale as u8
+        self.window.scale
     }
 
     /// The timer of acknowledgements has expired; `rto` is our own retransmission timeout. A delayed acknowledgement waited for

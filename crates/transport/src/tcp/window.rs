@@ -19,7 +19,7 @@ pub(crate) struct Window {
     /// The window that the buffer has room for (Linux: `window_clamp`). `space` grows towards it with each packet.
     pub clamp: u64,
     pub max: u64,
-    pub scale: u32,
+    pub scale: u8,
     pub edge: u64,
     pub rtt8: u64,
     pub last_echo: u32,
@@ -27,7 +27,7 @@ pub(crate) struct Window {
     pub from: u64,
     pub measured: u64,
     /// Data bytes of the largest segment that we announced, without options (Linux: `advmss`, which counts those of MPTCP).
-    announced: u64,
+    announced: u16,
 }
 
 /// A data segment that may open the window.
@@ -77,7 +77,7 @@ impl Window {
             since: Time::ZERO,
             from: 0,
             measured: buffer.min(10 * announced),
-            announced,
+            announced: u16::try_from(announced).unwrap_or(u16::MAX),
         }
     }
 
@@ -103,8 +103,8 @@ impl Window {
         let taken = held.memory();
         let (taken, increment) = match arrival {
             Arrival::InOrder { len } if len < LEAST_TO_GROW => return false,
-            Arrival::InOrder { len } => (taken + len + SEGMENT_OVERHEAD, 2 * self.announced.max(len)),
-            Arrival::Appended { len } => (taken + len, 2 * self.announced.max(len)),
+            Arrival::InOrder { len } => (taken + len + SEGMENT_OVERHEAD, 2 * self.announced().max(len)),
+            Arrival::Appended { len } => (taken + len, 2 * self.announced().max(len)),
             Arrival::BehindGap { len } => (taken, self.increment(len, mss)),
         };
         self.enlarge(window_of(taken).saturating_add(elsewhere), increment)
@@ -113,6 +113,10 @@ impl Window {
     /// Whether more than half of the buffer is taken (Linux: `__tcp_select_window`).
     pub fn is_half_taken(&self, held: Held, elsewhere: u64) -> bool {
         held.bytes + elsewhere > 0 && window_of(held.memory()).saturating_add(elsewhere) > self.clamp / 2
+    }
+
+    fn announced(&self) -> u64 {
+        u64::from(self.announced)
     }
 
     fn enlarge(&mut self, taken: u64, increment: u64) -> bool {
@@ -126,7 +130,7 @@ impl Window {
     fn increment(&self, len: u64, mss: u64) -> u64 {
         let mut memory = window_of(len + SEGMENT_OVERHEAD);
         if memory <= len {
-            return 2 * self.announced.max(len);
+            return 2 * self.announced().max(len);
         }
         let mut window = self.max / 2;
         memory /= 2;
@@ -148,7 +152,7 @@ impl Window {
         }
         let copied = read - self.from;
         if copied > self.measured {
-            let base = 2 * copied + 16 * self.announced;
+            let base = 2 * copied + 16 * self.announced();
             let grow =
                 (u128::from(base) * u128::from(copied - self.measured) / u128::from(self.measured.max(1))) as u64;
             self.clamp = self.clamp.max(base.saturating_add(grow.saturating_mul(2)).min(self.max));
