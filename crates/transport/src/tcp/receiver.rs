@@ -321,8 +321,7 @@ impl Receiver {
     /// Grows the window with each data packet while there is room. The peer is informed at once (Linux:
     /// `tcp_grow_window`).
     fn offer_more(&mut self, arrival: Arrival, stored: Held) {
-        let grew = self.window.grow(arrival, self.mss, stored, self.elsewhere());
-        if grew && self.hurried {
+        if self.window.grow(arrival, self.mss, stored) && self.hurried {
             self.quick |= 1;
         }
     }

@@ -92,14 +92,14 @@ impl Window {
     }
 
     /// A data segment of a peer with segments of `mss` arrived while `held` waited behind a gap. Increases the window by
-    /// two segments if the buffer has room for them beside what it holds. Returns whether it did. `elsewhere` are the bytes
-    /// that the connection holds beyond that, if this is a subflow of MPTCP.
+    /// two segments if the buffer has room for them beside what it holds. Returns whether it did. A subflow of MPTCP looks at
+    /// its own buffer alone: what it received in order is the connection's, whose room bounds what is offered.
     ///
     /// Data in order is stored before the buffer is looked at, and so is data that continues what is held; other data
     /// behind a gap is stored afterwards. When the window has grown to its largest size, the first segment behind a gap
     /// therefore finds room once more, and is acknowledged at once (Linux: `tcp_grow_window`, which `tcp_data_queue`
     /// calls after it charged the segment to the socket, and `tcp_data_queue_ofo` before).
-    pub fn grow(&mut self, arrival: Arrival, mss: u64, held: Held, elsewhere: u64) -> bool {
+    pub fn grow(&mut self, arrival: Arrival, mss: u64, held: Held) -> bool {
         let taken = held.memory();
         let (taken, increment) = match arrival {
             Arrival::InOrder { len } if len < LEAST_TO_GROW => return false,
@@ -107,10 +107,11 @@ impl Window {
             Arrival::Appended { len } => (taken + len, 2 * self.announced().max(len)),
             Arrival::BehindGap { len } => (taken, self.increment(len, mss)),
         };
-        self.enlarge(window_of(taken).saturating_add(elsewhere), increment)
+        self.enlarge(window_of(taken), increment)
     }
 
-    /// Whether more than half of the buffer is taken (Linux: `__tcp_select_window`).
+    /// Whether more than half of the buffer is taken, by what is held here and by the bytes that an MPTCP connection holds
+    /// `elsewhere` (Linux: `__tcp_select_window`, with `mptcp_space`).
     pub fn is_half_taken(&self, held: Held, elsewhere: u64) -> bool {
         held.bytes + elsewhere > 0 && window_of(held.memory()).saturating_add(elsewhere) > self.clamp / 2
     }
@@ -206,7 +207,7 @@ mod tests {
         let mut window = window();
         let (first, clamp) = (window.space, window.clamp);
         let mut steps = 0;
-        while window.grow(Arrival::InOrder { len: FULL }, FULL, Held::default(), 0) {
+        while window.grow(Arrival::InOrder { len: FULL }, FULL, Held::default()) {
             steps += 1;
         }
         let last = clamp - window_of(FULL + SEGMENT_OVERHEAD);
@@ -218,19 +219,19 @@ mod tests {
     fn the_first_segment_behind_a_gap_finds_room_once_more() {
         let mut window = window();
         let held = Held { bytes: FULL, ranges: 1, mss: FULL };
-        while window.grow(Arrival::InOrder { len: FULL }, FULL, Held::default(), 0) {}
-        assert!(window.grow(Arrival::BehindGap { len: FULL }, FULL, Held::default(), 0));
+        while window.grow(Arrival::InOrder { len: FULL }, FULL, Held::default()) {}
+        assert!(window.grow(Arrival::BehindGap { len: FULL }, FULL, Held::default()));
         assert_eq!(window.space, window.clamp);
-        assert!(!window.grow(Arrival::Appended { len: FULL }, FULL, held, 0));
-        assert!(!window.grow(Arrival::BehindGap { len: FULL }, FULL, Held::default(), 0));
+        assert!(!window.grow(Arrival::Appended { len: FULL }, FULL, held));
+        assert!(!window.grow(Arrival::BehindGap { len: FULL }, FULL, Held::default()));
     }
 
     #[test]
     fn small_segments_open_no_window_in_order_and_a_smaller_one_behind_a_gap() {
         let mut window = window();
         let first = window.space;
-        assert!(!window.grow(Arrival::InOrder { len: LEAST_TO_GROW - 1 }, FULL, Held::default(), 0));
-        assert!(window.grow(Arrival::BehindGap { len: 200 }, FULL, Held::default(), 0));
+        assert!(!window.grow(Arrival::InOrder { len: LEAST_TO_GROW - 1 }, FULL, Held::default()));
+        assert!(window.grow(Arrival::BehindGap { len: 200 }, FULL, Held::default()));
         assert_eq!(window.space, first + 2 * FULL);
     }
 }
