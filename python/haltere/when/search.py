@@ -39,6 +39,8 @@ CANDIDATES = 5
 """So many single changes of a claim, and so many pairs, are judged on fresh seeds at most."""
 MOVERS = 6
 """Pairs are made of so many single changes, those that moved the claim most."""
+MOVED = 0.05
+"""Changes that went this much of the way come before those that moved the claim less, or away from the outcome."""
 ENOUGH = 0.9
 """A set that went this much of the way in the search is a candidate."""
 FALSE_ALARMS = 0.05
@@ -142,7 +144,7 @@ class _Searching:
         parts = [core.VERSION, core.fingerprint(), self.study.name, self.study.document.text]
         claims = where / "claims.py"
         parts += [claims.read_text(encoding="utf-8") if claims.exists() else "", *(one.name for one in self.changes)]
-        parts += [f"{REPLICATIONS} {self.grounds['fresh'].replications} {CANDIDATES} {MOVERS} {ENOUGH}"]
+        parts += [f"{REPLICATIONS} {self.grounds['fresh'].replications} {CANDIDATES} {MOVERS} {MOVED} {ENOUGH}"]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
 
     def _conditions(self, keys: set[Key]) -> dict[str, list[Key]]:
@@ -248,10 +250,9 @@ class _Searching:
 
     def _pairs(self, one: _Open) -> Iterator[tuple[Change, Change]]:
         by_name = {change.name: change for change in self.changes}
-        moved = sorted(
-            (t for t in one.found.tried if len(t.changes) == 1 and t.refused is None and t.closeness > 0),
-            key=lambda t: -t.closeness,
-        )
+        moved = [t for t in one.found.tried if len(t.changes) == 1 and t.refused is None and t.closeness != 0]
+        # Towards the outcome first; then away from it, as two changes may do together what neither does alone.
+        moved.sort(key=lambda t: (t.closeness < MOVED, -abs(t.closeness)))
         # Only the best value of each field: with a second value there would be fewer fields among the pairs.
         best: dict[tuple[str, str], Change] = {}
         for tried in moved:
