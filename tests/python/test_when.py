@@ -270,6 +270,30 @@ class Dice:
             yield Answer(task.key, json.dumps({**self.result, "flows": [flow]}))
 
 
+class Together:
+    """An executor in which two changes do together what neither does alone: each of them alone makes it worse."""
+
+    def __init__(self, result: str) -> None:
+        self.result = json.loads(result)
+
+    def execute(self, tasks: Iterable[Task], stop: threading.Event | None = None) -> Iterator[Answer]:
+        for task in tasks:
+            switched = sum(text in task.scenario_json for text in ("-tlp", "+tfo"))
+            goodput = (2e6, 1.5e6, 4e6)[switched] * (1 + 0.001 * task.replication)
+            flow = {**self.result["flows"][0], "goodput_bps": goodput}
+            yield Answer(task.key, json.dumps({**self.result, "flows": [flow]}))
+
+
+def test_changes_that_move_a_claim_away_are_paired_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = CLAIMS.partition("single =")[0] + "both = at_least(3.0, 'both')\n"
+    study = written(tmp_path / "study", text=NOISY, claims=claims)
+    result = core.run(study.treatments[0].scenario_json, 1, 0)
+    monkeypatch.setattr(fidelity, "executor", lambda *_: Together(result))
+    study.run(out=tmp_path / "results")
+    (found,) = search(study, tmp_path / "results", Plan(minutes=5)).claims
+    assert [set(one.changes) for one in found.turned] == [{"tcp-tlp", "tcp+tfo"}]
+
+
 @pytest.mark.parametrize("level", [1.6e6, 1.8e6, 2.1e6])
 def test_chance_alone_seldom_turns_a_claim(level: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 30 searches at most 4 may say that something turned the claim; 5 and more have 1.6 % at a true rate of 5 %."""
