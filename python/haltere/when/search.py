@@ -40,7 +40,7 @@ CANDIDATES = 5
 MOVERS = 6
 """Pairs are made of so many single changes, those that moved the claim most."""
 MOVED = 0.05
-"""Changes that went this much of the way come before those that moved the claim less, or away from the outcome."""
+"""A change that went this much of the way moved the claim towards the outcome; others moved it little, or away."""
 ENOUGH = 0.9
 """A set that went this much of the way in the search is a candidate."""
 FALSE_ALARMS = 0.05
@@ -251,14 +251,17 @@ class _Searching:
     def _pairs(self, one: _Open) -> Iterator[tuple[Change, Change]]:
         by_name = {change.name: change for change in self.changes}
         moved = [t for t in one.found.tried if len(t.changes) == 1 and t.refused is None and t.closeness != 0]
-        # Towards the outcome first; then away from it, as two changes may do together what neither does alone.
-        moved.sort(key=lambda t: (t.closeness < MOVED, -abs(t.closeness)))
+        moved.sort(key=lambda t: -abs(t.closeness))
         # Only the best value of each field: with a second value there would be fewer fields among the pairs.
-        best: dict[tuple[str, str], Change] = {}
+        towards: dict[tuple[str, str], Change] = {}
+        away: dict[tuple[str, str], Change] = {}
         for tried in moved:
             change = by_name[tried.changes[0]]
-            best.setdefault((change.varies, tried.target), change)
-        chosen = list(dict.fromkeys(best.values()))[:MOVERS]
+            (towards if tried.closeness >= MOVED else away).setdefault((change.varies, tried.target), change)
+        # Half of them from those that moved it away, too: two changes may do together what neither does alone.
+        first, second = list(dict.fromkeys(towards.values())), list(dict.fromkeys(away.values()))
+        half = MOVERS // 2
+        chosen = list(dict.fromkeys([*first[:half], *second[:half], *first[half:], *second[half:]]))[:MOVERS]
         yield from (pair for pair in itertools.combinations(chosen, 2) if pair[0].varies != pair[1].varies)
 
     def _confirm(self, one: _Open, size: int, stop: threading.Event) -> None:
