@@ -186,14 +186,18 @@ class _Searching:
         time_left = ends - started
         with self._until(started + SINGLES * time_left) as stop:
             self._try([(change,) for change in self.changes], one, stop)
+        if self.plan.stop.is_set():
+            return
         with self._until(started + JUDGED * time_left) as stop:
             self._confirm(one, 1, stop)
-        if one.found.turned:
+        if one.found.turned or self.plan.stop.is_set():
             return
         with self._until(started + PAIRS * time_left) as stop:
             pairs = list(self._pairs(one))
             one.found.pairs = len(pairs)
             self._try(pairs, one, stop)
+        if self.plan.stop.is_set():
+            return
         with self._until(ends) as stop:
             self._confirm(one, 2, stop)
 
@@ -225,7 +229,7 @@ class _Searching:
             names = [change.name for change in some]
             if one.tried(names) is not None:
                 continue
-            if stop.is_set():
+            if stop.is_set() or self.plan.stop.is_set():
                 raise OutOfTimeError
             self._tell(f"claim {one.found.number}: {' and '.join(names)}, {number} of {len(sets)}")
             variant = self._variant(some, one.screen)
