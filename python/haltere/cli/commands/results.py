@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from haltere.cli.commands.shared import STUDIES, AsJson
+from haltere.cli.commands.shared import STUDIES, AsJson, Workers
 
 app = typer.Typer()
 
@@ -102,7 +102,7 @@ def pack(
 def unpack(
     archive: Annotated[Path, typer.Argument(help="A file written by `haltere pack`.", show_default=False)],
     out: Annotated[Path | None, typer.Option(help="The folder (default NAME-unpacked).", show_default=False)] = None,
-    workers: Annotated[int | None, typer.Option(help="Runs at once (default: one a CPU).", show_default=False)] = None,
+    workers: Workers = None,
     run: Annotated[bool, typer.Option("--run/--no-run", help="Whether to run the study again and compare.")] = True,
 ) -> None:
     """Unpack an archive of results, run its study again, and compare the tables to the byte.

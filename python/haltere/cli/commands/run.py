@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from haltere.cli.commands.shared import CLUSTER, STUDIES, AsJson
+from haltere.cli.commands.shared import CLUSTER, STUDIES, AsJson, Experiments, Variant, Workers
 from haltere.conditions import RUNS
 
 app = typer.Typer()
@@ -22,9 +22,6 @@ FidelityOption = Annotated[
         rich_help_panel=RUNS,
     ),
 ]
-Workers = Annotated[
-    int | None, typer.Option(help="Runs at once (default: one a CPU).", show_default=False, rich_help_panel=RUNS)
-]
 
 
 @app.command(rich_help_panel=STUDIES)
@@ -38,12 +35,8 @@ def run(
     replications: Annotated[
         int | None, typer.Option(help="Instead of the study's own number.", show_default=False)
     ] = None,
-    variant: Annotated[
-        str | None, typer.Option(help="A variant of the study, laid over it.", show_default=False)
-    ] = None,
-    experiment: Annotated[
-        list[str] | None, typer.Option(help="Only this experiment (may be given again).", show_default=False)
-    ] = None,
+    variant: Variant = None,
+    experiment: Experiments = None,
     fidelity: FidelityOption = None,
     workers: Workers = None,
     out: Annotated[

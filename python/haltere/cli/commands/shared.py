@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from haltere.conditions import RUNS
+
 ONE, STUDIES, REFERENCE = "One line, no file", "Studies", "Reference"
 """Panels of commands."""
 INSIDE, CLUSTER = "Looking inside", "On a cluster"
@@ -15,3 +17,11 @@ Contenders = Annotated[
     list[str], typer.Argument(help="What competes, such as `tcp/cubic quic/bbr`.", show_default=False)
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
+Variant = Annotated[str | None, typer.Option(help="A variant of the study, laid over it.", show_default=False)]
+Experiments = Annotated[
+    list[str] | None,
+    typer.Option("--experiment", help="Only this experiment (may be given again).", show_default=False),
+]
+Workers = Annotated[
+    int | None, typer.Option(help="Runs at once (default: one a CPU).", show_default=False, rich_help_panel=RUNS)
+]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from haltere.cli.commands.shared import STUDIES, AsJson
+from haltere.cli.commands.shared import STUDIES, AsJson, Experiments, Variant, Workers
 
 app = typer.Typer()
 
@@ -15,12 +15,8 @@ app = typer.Typer()
 @app.command(rich_help_panel=STUDIES)
 def design(
     study: Annotated[Path, typer.Argument(help="A study's folder or file.", show_default=False)],
-    variant: Annotated[
-        str | None, typer.Option(help="A variant of the study, laid over it.", show_default=False)
-    ] = None,
-    experiment: Annotated[
-        list[str] | None, typer.Option(help="Only this experiment (may be given again).", show_default=False)
-    ] = None,
+    variant: Variant = None,
+    experiment: Experiments = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the pictures (default designs/NAME).", show_default=False)
     ] = None,
@@ -43,14 +39,14 @@ def when(
     ],
     claim: Annotated[
         list[int] | None,
-        typer.Option(help="Only this claim, by its number in the report. May be repeated.", show_default=False),
+        typer.Option(help="Only this claim, by its number in the report. May be given again.", show_default=False),
     ] = None,
     minutes: Annotated[float, typer.Option(help="How long to search.")] = 10.0,
     results: Annotated[
         Path | None, typer.Option(help="The results of the study (default `results/NAME`).", show_default=False)
     ] = None,
-    variant: Annotated[str | None, typer.Option(help="A variant of the study.", show_default=False)] = None,
-    workers: Annotated[int | None, typer.Option(help="Runs at once (default: one a CPU).", show_default=False)] = None,
+    variant: Variant = None,
+    workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
     """Search under what changes a study's claims would be judged otherwise.
