@@ -1,9 +1,13 @@
-"""Writes files completely or not at all."""
+"""Writes files completely or not at all, and says which one cannot be read."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from haltere.errors import InputError, Place
 
 
 def write_whole(file: Path, content: bytes) -> None:
@@ -14,3 +18,17 @@ def write_whole(file: Path, content: bytes) -> None:
         stream.flush()
         os.fsync(stream.fileno())
     temporary.replace(file)
+
+
+@contextmanager
+def reading(file: Path, command: str) -> Iterator[None]:
+    """Read a file that a command wrote beside results, and that may be damaged.
+
+    Raises:
+        InputError: if what is inside fails as damaged files do.
+    """
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        right = f"a file written by `{command}`; remove this one"
+        raise InputError(f"cannot be read: {error}", place=Place(str(file)), right=right) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -248,6 +249,20 @@ def each(tables):
     study.run(out=tmp_path / "results")
     (one,) = search(study, tmp_path / "results", Plan(minutes=0.1)).claims
     assert (one.screened, one.treatments) == (24, 24)
+
+
+@pytest.mark.parametrize(("name", "command"), [("when.json", "haltere when"), ("why.json", "haltere explain --study")])
+@pytest.mark.parametrize("text", ["{", "[]", '{"claims": 3, "explanations": 3}', '{"study": 1, "explanations": [{}]}'])
+def test_a_damaged_file_beside_results_is_named_with_the_remedy(
+    planted: tuple[Study, Path, Search], tmp_path: Path, haltere: Callable[..., Any], name: str, command: str, text: str
+) -> None:
+    study, folder, _ = planted
+    shutil.copytree(folder, tmp_path / "results")
+    (tmp_path / "results" / name).write_text(text)
+    done = haltere("report", str(tmp_path / "results"), "--study", str(study.directory))
+    assert done.returncode == 2
+    assert name in done.stderr
+    assert f"a file written by `{command}`; remove this one" in done.stderr
 
 
 NOISY = STUDY.replace('size = "100kB"', 'size = "10kB"').replace("replications = 4", "replications = 6")

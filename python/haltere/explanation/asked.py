@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from haltere import core
-from haltere.errors import InputError, Place, nearest
+from haltere.errors import InputError, nearest
 from haltere.explanation.answer import Explanation
 from haltere.explanation.runs import How
 from haltere.explanation.treatments import explain_why
-from haltere.files import write_whole
+from haltere.files import reading, write_whole
 from haltere.report.claims import load as load_claims
 from haltere.results import load as load_results
 from haltere.study import Study, with_variant
@@ -106,7 +106,9 @@ def read(folder: Path, manifest: Mapping[str, Any]) -> list[Kept]:
         InputError: if the file is damaged.
     """
     file = folder / FILE
-    try:
+    if not file.exists():
+        return []
+    with reading(file, "haltere explain --study"):
         data = json.loads(file.read_text(encoding="utf-8"))
         keys = keys_of(manifest)
         return [
@@ -114,11 +116,3 @@ def read(folder: Path, manifest: Mapping[str, Any]) -> list[Kept]:
             for one in data["explanations"]
             if one["key"] in keys
         ]
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            f"cannot be read: {error}",
-            place=Place(str(file)),
-            right="a file written by `haltere explain --study`; remove this one",
-        ) from None

@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from haltere.errors import InputError, Place
-from haltere.files import write_whole
+from haltere.files import reading, write_whole
 from haltere.report.claims import Outcome
 
 FILE = "when.json"
@@ -178,17 +177,11 @@ def read(folder: Path) -> Search | None:
         InputError: if the file is damaged.
     """
     file = folder / FILE
-    try:
+    if not file.exists():
+        return None
+    with reading(file, "haltere when"):
         data = json.loads(file.read_text(encoding="utf-8"))
         return Search(data["study"], data["key"], data["about"], [_found(one) for one in data["claims"]])
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            f"cannot be read: {error}",
-            place=Place(str(file)),
-            right="a file written by `haltere when`; remove this one",
-        ) from None
 
 
 def _found(given: Mapping[str, Any]) -> Found:
