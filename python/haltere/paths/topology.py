@@ -115,10 +115,10 @@ def estimated(times_seen: pl.Series) -> float:
 def changes(first: Topology, second: Topology, what: str = "links") -> pl.DataFrame:
     """Return the nodes or links of two topologies and what became of them, the surest first.
 
-    What one of the periods does not show may be there unseen. `p` is the probability that none of the traces that show
-    it would be of that period, if it were shown as often by both: (N / (N + M))^n, of n traces that show it where N
-    were read of the period that does and M of the other (a binomial test, conditional on n). Traces of one monitor
-    resemble each other, so that true probabilities are larger.
+    What one of the periods does not show may be there unseen. `p` is the probability that all traces that show it would
+    be of one period, whichever that is, if it were shown as often by both: (N / (N + M))^n + (M / (N + M))^n, of n
+    traces that show it where N were read of one period and M of the other (a test conditional on n). Traces of one
+    monitor resemble each other, so that true probabilities are larger.
 
     Args:
         first: the earlier one.
@@ -136,7 +136,7 @@ def changes(first: Topology, second: Topology, what: str = "links") -> pl.DataFr
     ]
     both = tables[0].join(tables[1], on=keys, how="full", coalesce=True).fill_null(0)
     total = first.traces + second.traces
-    share = {"went": first.traces / total, "came": second.traces / total} if total else {"went": 1.0, "came": 1.0}
+    shares = [first.traces / total, second.traces / total] if total else [1.0, 0.0]
     became = (
         pl.when(pl.col("traces_first") == 0)
         .then(pl.lit("came"))
@@ -145,15 +145,18 @@ def changes(first: Topology, second: Topology, what: str = "links") -> pl.DataFr
         .otherwise(pl.lit("stayed"))
     )
     seen = pl.max_horizontal("traces_first", "traces_second")
-    p = [pl.when(pl.col("became") == how).then(pl.lit(of).pow(seen)) for how, of in share.items()]
-    return both.with_columns(became.alias("became")).with_columns(pl.coalesce(p).alias("p")).sort("p", *keys)
+    p = pl.when(pl.col("became") != "stayed").then(pl.sum_horizontal(pl.lit(of).pow(seen) for of in shares))
+    return both.with_columns(became.alias("became")).with_columns(p.alias("p")).sort("p", *keys)
 
 
 def adjusted(p: pl.Series) -> pl.Series:
-    """Return p-values as Holm's method makes them for all of them together (S. Holm, 1979); null stays null."""
+    """Return p-values as Holm's method makes them for all of them together (S. Holm, 1979).
+
+    Null is what was looked at and did not come or go. It counts among the tests, and stays null.
+    """
     values = p.drop_nulls().to_numpy()
     order = np.argsort(values, kind="stable")
-    steps = np.maximum.accumulate(values[order] * (len(values) - np.arange(len(values))))
+    steps = np.maximum.accumulate(values[order] * (len(p) - np.arange(len(values))))
     out = np.empty_like(values)
     out[order] = np.minimum(steps, 1.0)
     whole = p.to_list()

@@ -12,8 +12,6 @@ from haltere.paths.levels import Labels
 from haltere.paths.tallies import Tallies, delay_bin
 from haltere.paths.topology import Topology, adjusted, changes, estimated, topology
 
-SURE = 0.05
-"""Below this probability (Holm's, for all nodes or links together) something is said to have surely come or gone."""
 KINDS = ("nodes", "links")
 
 
@@ -34,20 +32,13 @@ class Turnover:
     there: Mapping[str, tuple[float, float]]
 
     def counts(self, what: str) -> dict[str, int]:
-        """Return how many `nodes` or `links` stayed, came and went, and how many of the latter surely did."""
-        table = self.tables[what]
-        became = dict(table.group_by("became").len().iter_rows())
-        surely = dict(table.filter(pl.col("p_holm") < SURE).group_by("became").len().iter_rows())
-        found = {how: int(became.get(how, 0)) for how in ("stayed", "came", "went")}
-        return found | {f"surely {how}": int(surely.get(how, 0)) for how in ("came", "went")}
+        """Return how many `nodes` or `links` stayed, came and went."""
+        became = dict(self.tables[what].group_by("became").len().iter_rows())
+        return {how: int(became.get(how, 0)) for how in ("stayed", "came", "went")}
 
     def sentence(self, what: str) -> str:
         """Return these counts as people read them."""
-        found = self.counts(what)
-        moved = ", ".join(
-            f"{found[how]:,} {how} ({found[f'surely {how}']:,} of them surely)" for how in ("went", "came")
-        )
-        return f"{what}: {found['stayed']:,} stayed, {moved}"
+        return f"{what}: " + ", ".join(f"{number:,} {how}" for how, number in self.counts(what).items())
 
     def write(self, folder: Path) -> list[Path]:
         """Write `nodes.csv` and `links.csv` into a folder that is there, and return their paths."""

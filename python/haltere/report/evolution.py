@@ -293,9 +293,8 @@ def _turnover(found: Evolution) -> list[dict[str, str]]:
         first, second = (fixed(number, 0) for number in known.there[what])
         rows.append({"label": f"{what} at least, those unseen included", "first": first, "second": second})
         counts = known.counts(what)
-        for label, only in ((f"{what} in this period alone", ""), ("of them surely", "surely ")):
-            first, second = (fixed(counts[f"{only}{how}"], 0) for how in ("went", "came"))
-            rows.append({"label": label, "first": first, "second": second})
+        first, second = (fixed(counts[how], 0) for how in ("went", "came"))
+        rows.append({"label": f"{what} in this period alone", "first": first, "second": second})
     return rows
 
 
