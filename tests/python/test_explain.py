@@ -218,6 +218,7 @@ def test_the_command(haltere: Haltere, tmp_path: Path):
     assert names == {f"explanation.{form}" for form in ("svg", "pdf", "html", "json")}
     page = (tmp_path / "why" / "explanation.html").read_text()
     assert "<svg" in page and "What the numbers mean" in page
+    assert "Window-based algorithms are paced" in page
     again = haltere("explain", *CONTENDERS, "--size", "100kB", "--replications", "3", "--json")
     assert json.loads(again.stdout) == json.loads((tmp_path / "why" / "explanation.json").read_text())
 

@@ -8,9 +8,11 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from haltere import core
 from haltere.explanation.answer import Explanation, factor_text
 from haltere.explanation.equals import ABOUT
 from haltere.figures.waterfall import Step, Waterfall, draw, plain
+from haltere.when.contenders import transport_of
 
 STEM = "explanation"
 WIDEST = 44
@@ -59,7 +61,19 @@ def write(found: Explanation, folder: Path) -> list[Path]:
 
 def html(found: Explanation, svg: str) -> str:
     """Return the page: the answer, the waterfall, the table, the pairs that interact, and what the numbers mean."""
-    return filled("explanation.html.j2", svg, found=found, about=ABOUT)
+    return filled("explanation.html.j2", svg, found=found, about={**_summaries(found), **ABOUT})
+
+
+def _summaries(found: Explanation) -> dict[str, str]:
+    """Return what the switches of both contenders' transports are, by name, as sentences; those of the second go first."""
+    about: dict[str, str] = {}
+    for contender in (found.b, found.a):
+        transport = transport_of(contender)
+        for one in core.algorithms()["switches"]:
+            if one["transport"] in (transport, transport.removeprefix("mp")):
+                text = str(one["summary"])
+                about.setdefault(str(one["name"]), f"{text[:1].upper()}{text[1:]}.")
+    return about
 
 
 def filled(template: str, svg: str, **values: object) -> str:
