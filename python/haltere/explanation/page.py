@@ -65,7 +65,7 @@ def html(found: Explanation, svg: str) -> str:
 
 
 def _summaries(found: Explanation) -> dict[str, str]:
-    """Return what the switches of both contenders' transports are, by name, as sentences; those of the second go first."""
+    """Return what each switch of both contenders is, as a sentence; those of the second go first."""
     about: dict[str, str] = {}
     for contender in (found.b, found.a):
         transport = transport_of(contender)
