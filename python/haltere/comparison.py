@@ -33,6 +33,7 @@ ENTRY: dict[str, pl.DataType] = {
     "retransmitted_packets": pl.Int64(),
     "lost_packets": pl.Int64(),
     "mean_rtt_s": pl.Float64(),
+    "rtt_p95_s": pl.Float64(),
     "min_rtt_s": pl.Float64(),
     "queueing_delay_s": pl.Float64(),
     "max_queueing_delay_s": pl.Float64(),
@@ -152,11 +153,12 @@ def whole_of(flows: list[dict[str, Any]]) -> dict[str, Any]:
     for name in ("bytes", "wire_bytes", "retransmitted_packets", "lost_packets"):
         values = [flow.get(name) for flow in flows]
         whole[name] = None if None in values else sum(value for value in values if value is not None)
-    means, least = (
-        [flow[name] for flow in flows if flow.get(name) is not None] for name in ("mean_rtt_s", "min_rtt_s")
-    )
+    rtts = ("mean_rtt_s", "min_rtt_s", "rtt_p95_s")
+    means, least, high = ([flow[name] for flow in flows if flow.get(name) is not None] for name in rtts)
     if len(means) == len(least) == len(flows):
         whole["mean_rtt_s"], whole["min_rtt_s"] = sum(means) / len(means), min(least)
+    if len(high) == len(flows):
+        whole["rtt_p95_s"] = sum(high) / len(high)
     if all(flow.get("completion_s") is not None for flow in flows):
         ends = [flow["start_s"] + flow["completion_s"] for flow in flows]
         whole["completion_s"] = max(ends) - min(flow["start_s"] for flow in flows)

@@ -29,7 +29,7 @@ from haltere.errors import InputError, Interrupted
 from haltere.stats import Interval
 
 KEYS = ["contender", "seed", "completion_s", "bytes", "goodput_bps", "wire_bytes", "retransmitted_packets"]
-KEYS += ["lost_packets", "mean_rtt_s", "min_rtt_s", "queueing_delay_s", "max_queueing_delay_s", "error"]
+KEYS += ["lost_packets", "mean_rtt_s", "rtt_p95_s", "min_rtt_s", "queueing_delay_s", "max_queueing_delay_s", "error"]
 QUICK = ["--rate", "10Mbit/s", "--down-delay", "10ms", "--up-delay", "0ms", "--size", "200kB"]
 
 
@@ -292,7 +292,7 @@ def test_from_python_the_answer_is_a_data_frame() -> None:
 
 def entry(contender: str, replication: int, completion_s: float | None, error: str | None = None) -> dict[str, Any]:
     goodput = None if completion_s is None else 8e6 / completion_s
-    values = [contender, replication, completion_s, 1_000_000, goodput, 1_050_000, 3, 2, None, None, None, None, error]
+    values = [contender, replication, completion_s, 1_000_000, goodput, 1_050_000, 3, 2, *[None] * 5, error]
     return dict(zip(KEYS, values, strict=True))
 
 
@@ -393,6 +393,7 @@ def test_delay_is_in_the_table_in_json_and_in_the_sentence_of_a_shared_link(halt
     alone = json.loads(haltere("compare", "tcp/cubic", *link, "--queue", "100p", "--size", "2MB", "--json").stdout)
     for entry in alone:
         assert 0.02 <= entry["min_rtt_s"] <= entry["mean_rtt_s"]
+        assert entry["min_rtt_s"] <= entry["rtt_p95_s"] < 2.5 * entry["mean_rtt_s"]
         # A packet waits at most for the 99 before it and the one being sent: 100 x 1500 B at 10 Mbit/s.
         assert 0 < entry["queueing_delay_s"] < entry["max_queueing_delay_s"] <= 0.12
         assert entry["mean_rtt_s"] - 0.02 == pytest.approx(entry["queueing_delay_s"], abs=0.03)

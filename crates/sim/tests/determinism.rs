@@ -107,7 +107,7 @@ fn a_later_flow_leaves_an_earlier_one_alone() {
             let result = run(&scenario(given), seed, 0).unwrap();
             assert_eq!(result.error, None);
             // The run alone ends with the last byte, so that later acknowledgements give no sample.
-            let flow = FlowResult { mean_rtt_s: None, ..result.flows[0].clone() };
+            let flow = FlowResult { mean_rtt_s: None, rtt_p95_s: None, ..result.flows[0].clone() };
             serde_json::to_string(&flow).unwrap()
         };
         assert_eq!(first(&alone), first(&both), "seed {seed}");

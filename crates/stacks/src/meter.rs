@@ -7,8 +7,9 @@
 //! A stack makes the controller of a path without saying which path it is. So the adapter says beforehand which path the
 //! stack is about to work on ([`Meter::turn_to`]).
 
-use std::sync::Arc;
+use haltere_transport::endpoint::Rtts;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Figures of one path; all zero before the first event.
@@ -23,6 +24,7 @@ pub(crate) struct Cells {
     window: AtomicU64,
     ssthresh: AtomicU64,
     pacing: AtomicU64,
+    rtts: Mutex<Rtts>,
 }
 
 /// The figures of a connection.
@@ -100,6 +102,7 @@ impl Meter {
             let ns = rtt.as_nanos() as u64;
             add(&self.cells().rtt_sum, ns);
             add(&self.cells().rtt_samples, 1);
+            self.cells().rtts.lock().unwrap_or_else(PoisonError::into_inner).add(ns, 1);
             self.cells().rtt_last.store(ns, Relaxed);
             let least = self.cells().rtt_min.load(Relaxed);
             if least == 0 || ns < least {
@@ -138,6 +141,15 @@ impl Meter {
         let sampled = self.shared.paths.iter().filter(|cells| read(&cells.rtt_samples) > 0);
         let all = sampled.map(|cells| (read(&cells.rtt_sum), read(&cells.rtt_samples), read(&cells.rtt_min)));
         all.reduce(|a, b| (a.0 + b.0, a.1 + b.1, a.2.min(b.2)))
+    }
+    /// How the RTT samples of all paths are distributed, ns.
+    pub fn rtts(&self) -> Rtts {
+        let mut all = Rtts::default();
+        self.shared
+            .paths
+            .iter()
+            .for_each(|cells| all.merge(&cells.rtts.lock().unwrap_or_else(PoisonError::into_inner)));
+        all
     }
     /// Packets that could not be opened.
     pub fn damages(&self) -> u64 {

@@ -2,6 +2,7 @@
 
 use crate::Body;
 use crate::datagram::Datagram;
+use crate::histogram::Histogram;
 use crate::path::{AddressChange, PathError, PathView};
 use crate::reassembly::Reassembly;
 use crate::spares::Spares;
@@ -78,6 +79,9 @@ pub enum Event {
     Failed(CloseReason),
 }
 
+/// A distribution of RTT samples, ns.
+pub type Rtts = Histogram<128>;
+
 /// Counters of a connection, for results. Bytes of data are application bytes on streams (or in TCP's byte stream).
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Stats {
@@ -109,6 +113,8 @@ pub struct Stats {
     pub rtt_sum_ns: u128,
     /// Number of RTT samples.
     pub rtt_samples: u64,
+    /// How the RTT samples are distributed; `None` if the endpoint was not asked to keep it.
+    pub rtts: Option<Box<Rtts>>,
     /// When the transport's handshake was complete.
     pub connected_at: Option<Time>,
     /// What data that arrived out of order cost; `None` if the transport does not know.
@@ -116,10 +122,21 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// Counters from zero, with the distribution of RTT samples if it is asked for.
+    pub fn new(rtts: bool) -> Stats {
+        Stats { rtts: rtts.then(Default::default), ..Stats::default() }
+    }
     /// The sum of the counters of two connections.
     pub fn and(self, other: Stats) -> Stats {
         let both = |a: Option<Box<Reassembly>>, b: Option<Box<Reassembly>>| match (a, b) {
             (Some(a), Some(b)) => Some(Box::new(a.and(&b))),
+            (a, b) => a.or(b),
+        };
+        let all = |a: Option<Box<Rtts>>, b: Option<Box<Rtts>>| match (a, b) {
+            (Some(mut a), Some(b)) => {
+                a.merge(&b);
+                Some(a)
+            }
             (a, b) => a.or(b),
         };
         let earlier = |a: Option<Time>, b: Option<Time>| a.into_iter().chain(b).min();
@@ -138,6 +155,7 @@ impl Stats {
             min_rtt: self.min_rtt.into_iter().chain(other.min_rtt).min(),
             rtt_sum_ns: self.rtt_sum_ns + other.rtt_sum_ns,
             rtt_samples: self.rtt_samples + other.rtt_samples,
+            rtts: all(self.rtts, other.rtts),
             connected_at: earlier(self.connected_at, other.connected_at),
             reassembly: both(self.reassembly, other.reassembly),
         }
@@ -147,10 +165,19 @@ impl Stats {
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |m| m.min(rtt)));
         self.rtt_sum_ns += u128::from(rtt.as_nanos());
         self.rtt_samples += 1;
+        if let Some(rtts) = &mut self.rtts {
+            rtts.add(rtt.as_nanos(), 1);
+        }
     }
     /// The mean of the RTT samples.
     pub fn mean_rtt(&self) -> Option<Span> {
         (self.rtt_samples > 0).then(|| Span::from_nanos((self.rtt_sum_ns / u128::from(self.rtt_samples)) as u64))
+    }
+    /// The value that so much of the RTT samples does not exceed, within one part in 128; `None` if there are none, or if the
+    /// distribution was not kept.
+    pub fn rtt_quantile(&self, share: f64) -> Option<Span> {
+        let rtts = self.rtts.as_deref().filter(|_| self.rtt_samples > 0)?;
+        Some(Span::from_nanos(rtts.quantile(share, 0) as u64))
     }
 }
 

@@ -9,6 +9,7 @@
 pub mod cc;
 pub mod datagram;
 pub mod endpoint;
+pub mod histogram;
 pub mod mechanisms;
 pub mod mptcp;
 pub mod path;

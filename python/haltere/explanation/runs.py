@@ -44,6 +44,7 @@ MEASURES = {
         Measure("goodput", "goodput", "Mbit/s", "goodput_bps", 1e-6),
         Measure("wire_bytes", "bytes on the wire", "MB", "wire_bytes", 1e-6),
         Measure("mean_rtt", "mean RTT", "ms", "mean_rtt_s", 1e3),
+        Measure("rtt_p95", "95th percentile of the RTT", "ms", "rtt_p95_s", 1e3),
         Measure("retransmissions", "retransmissions", "packets", "retransmitted_packets", ratio=False),
         Measure("lost_packets", "lost packets", "packets", "lost_packets", ratio=False),
         Measure("queueing_delay", "queueing delay", "ms", "queueing_delay_s", 1e3, ratio=False),

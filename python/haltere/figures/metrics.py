@@ -261,6 +261,17 @@ _ALL = (
         "Mean of the round-trip times that the flow's own sender measured; several flows of a run are averaged.",
     ),
     Metric(
+        "rtt_p95",
+        "RTT of the flow, 95th percentile",
+        "ms",
+        "flows",
+        "rtt_p95_s",
+        1e-3,
+        "lower",
+        "The 95th percentile of the round-trip times that the flow's own sender measured; several flows of a run are "
+        "averaged.",
+    ),
+    Metric(
         "least_rtt",
         "Least RTT of the flow",
         "ms",

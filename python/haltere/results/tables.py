@@ -69,6 +69,7 @@ FLOW: dict[str, pl.DataType] = {
     "timeouts": pl.Int64(),
     "min_rtt_s": pl.Float64(),
     "mean_rtt_s": pl.Float64(),
+    "rtt_p95_s": pl.Float64(),
     **RADIO,
     **MESSAGES,
     "objects_s": pl.List(pl.Float64()),

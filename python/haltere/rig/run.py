@@ -206,6 +206,7 @@ def _flow(what: Plan, report: Json, seen: Json, measured_s: float | None) -> Jso
         "timeouts": info.get("total_rto"),
         "min_rtt_s": seen["min_rtt_s"],
         "mean_rtt_s": seen["mean_rtt_s"],
+        "rtt_p95_s": seen["rtt_p95_s"],
         "status": report["status"],
         "error": report["error"],
     }

@@ -171,6 +171,7 @@ fn flow(spec: &FlowSpec, (server, client): &(ServerMeter, ClientMeter), zero: Ti
         plain_packets: s.plain_packets,
         min_rtt_s: s.min_rtt.map(Span::as_secs_f64),
         mean_rtt_s: s.mean_rtt_s(),
+        rtt_p95_s: s.rtt_p95_s(),
         rtt_samples: s.rtt_samples,
     }
 }

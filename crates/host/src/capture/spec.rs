@@ -238,6 +238,8 @@ pub struct FlowAnswer {
     pub min_rtt_s: Option<f64>,
     /// The mean of its RTT samples, s.
     pub mean_rtt_s: Option<f64>,
+    /// The value that 95 % of them do not exceed, s.
+    pub rtt_p95_s: Option<f64>,
     /// Their number.
     pub rtt_samples: u64,
 }

@@ -3,6 +3,7 @@
 use super::packet::{ACK, Packet, Protocol, RST, SYN, opens};
 use super::{Ends, Ranges, between, ends, segments, unwrap};
 use haltere_net::{Span, Time};
+use hdrhistogram::Histogram;
 use std::collections::VecDeque;
 
 /// What a server did. Counts are over all connections of the flow.
@@ -24,6 +25,8 @@ pub struct ServerCounts {
     pub rtt_sum_ns: u128,
     /// Number of RTT samples.
     pub rtt_samples: u64,
+    /// How they are distributed, ns with three significant digits; `None` before the first.
+    rtts: Option<Histogram<u64>>,
 }
 
 impl ServerCounts {
@@ -31,11 +34,23 @@ impl ServerCounts {
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |m| m.min(rtt)));
         self.rtt_sum_ns += u128::from(rtt.as_nanos());
         self.rtt_samples += 1;
+        if self.rtts.is_none() {
+            self.rtts = Histogram::new(3).ok();
+        }
+        if let Some(rtts) = &mut self.rtts {
+            // It grows as it must, so that nothing is too large for it.
+            let _ = rtts.record(rtt.as_nanos());
+        }
     }
 
     /// The mean of the RTT samples, s.
     pub fn mean_rtt_s(&self) -> Option<f64> {
         (self.rtt_samples > 0).then(|| self.rtt_sum_ns as f64 * 1e-9 / self.rtt_samples as f64)
+    }
+
+    /// The value that 95 % of the RTT samples do not exceed, s.
+    pub fn rtt_p95_s(&self) -> Option<f64> {
+        self.rtts.as_ref().map(|rtts| rtts.value_at_quantile(0.95) as f64 * 1e-9)
     }
 }
 

@@ -37,6 +37,8 @@ pub(super) struct End<'a> {
     pub flow: u32,
     pub mtu: u32,
     pub phase: Span,
+    /// Whether the distribution of RTTs is kept.
+    pub rtts: bool,
     /// Whether its client moves to other addresses.
     pub moves: bool,
     /// The paths that there are between the ends.
@@ -99,6 +101,7 @@ impl End<'_> {
         let mut config = tcp::Config::new(self.role, algorithm, stream);
         config.mtu = self.mtu;
         config.phase = self.phase;
+        config.rtts = self.rtts;
         config.shadow = shadows.into_iter().rev().fold(None, |next, mut own: tcp::Config| {
             own.shadow = next;
             Some(Box::new(own))
@@ -129,6 +132,7 @@ impl End<'_> {
         let contender = self.contender;
         let shadows = self.shadows(&stream, |end, algorithm, stream| end.quic(algorithm, stream));
         let mut config = quic::Config::new(self.role, algorithm, stream);
+        config.rtts = self.rtts;
         if self.moves && self.contender.transport == Transport::Quic {
             config.connection_ids = Some(CONNECTION_IDS);
         }

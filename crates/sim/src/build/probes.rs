@@ -69,6 +69,7 @@ pub(super) fn spawns(
             flow: connection,
             mtu: between.mtu,
             phase,
+            rtts: false,
             moves: false,
             paths: 1,
             files: None,

@@ -25,6 +25,8 @@ pub(super) struct Kit {
     pub flow: u32,
     pub mtu: u32,
     pub phase: Span,
+    /// Whether the distribution of RTTs is kept. Flows of messages have the times of these, and thousands of connections.
+    pub rtts: bool,
     /// Whether its client moves to other addresses.
     pub moves: bool,
     /// The most paths that its connections may have.
@@ -63,7 +65,7 @@ impl Kit {
         };
         // A stack writes its own log for the first connection only.
         let files = self.files.as_ref().filter(|_| number == 0);
-        let Kit { contender, shadows, ack, mtu, phase, moves, paths, past, worker, .. } = self;
+        let Kit { contender, shadows, ack, mtu, phase, rtts, moves, paths, past, worker, .. } = self;
         let end = End {
             contender,
             shadows: if role == Role::Server { shadows } else { &[] },
@@ -72,6 +74,7 @@ impl Kit {
             flow,
             mtu: *mtu,
             phase: *phase,
+            rtts: *rtts,
             moves: *moves,
             paths: *paths,
             files,

@@ -118,6 +118,8 @@ pub struct FlowResult {
     pub min_rtt_s: Option<f64>,
     /// The mean of its RTT samples, s.
     pub mean_rtt_s: Option<f64>,
+    /// The value that 95 % of its RTT samples do not exceed, s, within one part in 128; not of flows with MQTT.
+    pub rtt_p95_s: Option<f64>,
     /// Time from the client's connect until each object of a page was complete, s; null for an object that was not.
     pub objects_s: Option<Vec<Option<f64>>>,
     /// What the radio of its client, or of its publishers, did, if it has one.

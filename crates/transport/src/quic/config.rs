@@ -105,6 +105,8 @@ pub struct Config {
     pub granularity: Span,
     /// RTT supposed before there is a sample (section 6.2.2, `kInitialRtt`). Default 333 ms.
     pub initial_rtt: Span,
+    /// Whether the distribution of RTT samples is kept for results, not only their mean. Default false.
+    pub rtts: bool,
     /// Datagrams at the start that are not paced; `None` for the initial window, as section 7.7 allows.
     pub unpaced: Option<u64>,
     /// Whether packets are paced (RFC 9002 section 7.7). Default true.
@@ -183,6 +185,7 @@ impl Config {
             persistent_congestion: 3,
             granularity: Span::from_millis(1),
             initial_rtt: Span::from_millis(333),
+            rtts: false,
             unpaced: None,
             pacing: true,
             burst: 2,

@@ -146,7 +146,7 @@ impl Connection {
             peer: None,
             handshake_done_pending: false,
             events: VecDeque::new(),
-            stats: Stats::default(),
+            stats: Stats::new(config.rtts),
             kept: Vec::new(),
             fates: Fates::default(),
             spare: None,
@@ -525,7 +525,7 @@ impl Endpoint for Connection {
 
     fn stats(&self) -> Stats {
         let reinjected_bytes = self.multi.as_ref().map_or(0, |multi| multi.reinjection.bytes());
-        Stats { reinjected_bytes, reassembly: Some(Box::new(self.streams.reassembly().clone())), ..self.stats }
+        Stats { reinjected_bytes, reassembly: Some(Box::new(self.streams.reassembly().clone())), ..self.stats.clone() }
     }
 
     fn paths(&self) -> usize {

@@ -10,13 +10,12 @@
 //! receive buffer. [`Reordering`] has the counts of any number of them.
 
 mod density;
-mod histogram;
 mod pieces;
 
 pub use density::THRESHOLD;
 use density::{Density, Places};
-pub use histogram::Histogram;
 
+use crate::histogram::Histogram;
 use haltere_net::{Span, Time};
 use pieces::{Handle, Piece, Pieces};
 use std::collections::VecDeque;
@@ -43,12 +42,12 @@ pub struct Reordering {
 struct Disorder {
     reordered: u64,
     triple: u64,
-    extents: Histogram,
+    extents: Histogram<16>,
     extent_sum: u64,
     extent_max: u64,
     density: Density,
     /// Nanoseconds that data waited, by bytes; those that did not wait aside.
-    waits: Histogram,
+    waits: Histogram<16>,
     /// Bytes times nanoseconds.
     waited: u128,
 }

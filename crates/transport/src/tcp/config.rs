@@ -131,6 +131,8 @@ pub struct Config {
     pub l4s: bool,
     /// The retransmission timeout.
     pub rto: RtoRule,
+    /// Whether the distribution of RTT samples is kept for results, not only their mean. Default false.
+    pub rtts: bool,
     /// Granularity of the retransmission and delayed-ACK timers: the kernel's tick (HZ = 250 gives 4 ms).
     pub tick: Span,
     /// The time from an edge of the coarsest level of the host's timer wheel, 512 ticks, to the start of the run. It is
@@ -210,6 +212,7 @@ impl Config {
             ecn: algorithm.needs_ecn().then(|| if algorithm.is_l4s() { EchoRule::Accurate } else { EchoRule::Dctcp }),
             l4s: algorithm.is_l4s(),
             rto: RtoRule::LINUX,
+            rtts: false,
             tick: Span::from_millis(4),
             phase: Span::ZERO,
             delayed_ack: true,

@@ -490,7 +490,7 @@ impl Endpoint for Connection {
     }
 
     fn stats(&self) -> Stats {
-        Stats { reassembly: Some(Box::new(self.rx.reassembly().clone())), ..self.tx.stats }
+        Stats { reassembly: Some(Box::new(self.rx.reassembly().clone())), ..self.tx.stats.clone() }
     }
 
     fn bytes_in_flight(&self, _: PathId) -> u64 {

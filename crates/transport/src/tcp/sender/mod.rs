@@ -198,7 +198,7 @@ impl Sender {
             losses: (0, 0),
             path: config.path,
             reported: Reported::default(),
-            stats: Stats::default(),
+            stats: Stats::new(config.rtts),
         }
     }
 
