@@ -22,6 +22,7 @@ export PROPTEST_RNG_SEED ?= 1
 # Tests that this machine cannot run are noted here and counted at the end (tests/rust/skips.rs).
 export HALTERE_SKIPS ?= $(CURDIR)/target/skips
 STEP := tools/step
+CHARTS := python/haltere/explorer/charts.js
 
 # The first Python that is new enough; PYTHON=... overrides it.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -81,7 +82,7 @@ test:
 
 checks: lint-rust test-rust lint-python test-python docs
 
-build: $(VENV)/core.stamp
+build: $(VENV)/core.stamp $(CHARTS)
 
 kernel: build
 	$(BIN)/haltere kernel build --if-missing
@@ -144,6 +145,10 @@ $(VENV)/docs.stamp: requirements/docs.txt $(VENV)/run.stamp
 	@$(STEP) 'install $<' $(BIN)/pip install --quiet --require-hashes -r requirements/docs.txt
 	@touch $@
 
+# The wheel has the script and not the 84 MB of vl-convert, which bundles it.
+$(CHARTS): tools/charts.py $(VENV)/run.stamp
+	@$(STEP) 'write the explorer'"'"'s charting library' $(BIN)/python $< $(@D)
+
 $(VENV)/core.stamp: $(CORE_SOURCES) $(VENV)/run.stamp | need-tools
 	@$(STEP) 'build the simulator' env VIRTUAL_ENV='$(CURDIR)/$(VENV)' PIP_QUIET=1 \
 		$(BIN)/maturin develop --release --locked --quiet $(CORE_FEATURES)
@@ -180,11 +185,11 @@ gallery: build
 	@$(STEP) 'run the shipped studies' env PYTHONPATH=tools $(BIN)/python -m pages.gallery
 
 # Zig's linker takes an old glibc's symbols: the wheel installs wherever its dependencies' wheels do (manylinux_2_28).
-wheel: $(VENV)/run.stamp | need-tools
+wheel: $(VENV)/run.stamp $(CHARTS) | need-tools
 	@$(STEP) 'install requirements/wheel.txt' $(BIN)/pip install --quiet --require-hashes -r requirements/wheel.txt
 	@$(STEP) 'build the wheel' env VIRTUAL_ENV='$(CURDIR)/$(VENV)' PATH="$(CURDIR)/$(BIN):$$PATH" \
 		maturin build --release --locked --quiet --zig --target $(shell uname -m)-unknown-linux-gnu --compatibility manylinux_2_28 --out dist
 	@ls dist/*.whl
 
 clean:
-	rm -rf $(VENV) target $(WORKER) $(DEMO_OUT) $(DEMO_PATHS)
+	rm -rf $(VENV) target $(CHARTS) $(WORKER) $(DEMO_OUT) $(DEMO_PATHS)

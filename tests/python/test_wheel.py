@@ -67,6 +67,14 @@ def test_the_wheel_holds_the_studies_and_nothing_of_the_build(wheel: Path) -> No
     assert "haltere/_core.abi3.so" in names
 
 
+def test_the_wheel_holds_the_charting_library_and_not_what_bundles_it(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        assert b"vegaEmbed" in archive.read("haltere/explorer/charts.js")
+        assert b"BSD" in archive.read("haltere/explorer/charts.LICENSE.txt")
+        (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        assert b"vl-convert" not in archive.read(metadata)
+
+
 def test_the_wheel_says_which_linux_it_needs(wheel: Path) -> None:
     """`linux_x86_64`, which maturin gives to what is tied to this machine, cannot be uploaded."""
     assert sys.platform != "linux" or "manylinux" in wheel.name

@@ -1,7 +1,6 @@
 """One page over the results of a study, in which any metric is put against any factor: `haltere explore`.
 
-The page holds the data and the charting library (Vega-Lite, which vl-convert brings), and loads nothing from a network
-or from other files.
+The page holds the data and the charting library (Vega-Lite), and loads nothing from a network or from other files.
 """
 
 from __future__ import annotations
@@ -25,6 +24,8 @@ __all__ = ["PAGE", "index", "write"]
 
 PAGE = "explore.html"
 """The page's name in the folder of the results."""
+LIBRARY = "charts.js"
+"""The charting library, which `tools/charts.py` writes when the package is built."""
 
 
 def write(folder: Path) -> Path:
@@ -133,7 +134,16 @@ def _asset(name: str) -> str:
 
 @cache
 def _library() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script, fit for a script element."""
-    import vl_convert  # 80 MB, and only this needs it
+    """Return Vega, Vega-Lite and Vega-Embed as one script, fit for a script element.
 
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script")
+    Raises:
+        haltere.errors.InputError: if the package was not built by `make build`, which writes it.
+    """
+    try:
+        return _asset(LIBRARY)
+    except FileNotFoundError:
+        raise InputError(
+            "the charting library of the page is not in this package",
+            place=Place(f"haltere/explorer/{LIBRARY}"),
+            right="a wheel, or a clone after `make build`, which writes it",
+        ) from None
