@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -189,6 +189,7 @@ def _check_placeholders(origin: Origin, name: str, experiment: Experiment) -> se
                 f"{{{factor}}} is not a factor of this experiment",
                 path,
                 right=", ".join(f"{{{f}}}" for f in experiment.factors) or "no placeholder",
+                notes=tuple(_unused(origin, name, experiment, factor)),
             )
         levels = design.levels_of(experiment, factor)
         missing = next((i for i, level in enumerate(levels) if key and key not in level.keys), None)
@@ -200,6 +201,16 @@ def _check_placeholders(origin: Origin, name: str, experiment: Experiment) -> se
             )
         used.add(factor)
     return used
+
+
+def _unused(origin: Origin, name: str, experiment: Experiment, wanted: str) -> Iterator[str]:
+    """Yield a line for each factor that nothing uses: one of them may be the misspelt name of the wanted one."""
+    used = {factor for _, factor, _ in design.placeholders(experiment.scenario)}
+    used.update(factor for queue in experiment.queues.values() for factor in (queue.rate, *queue.times))
+    for factor in (one for one in experiment.factors if one not in used):
+        where = origin.document.place(join(origin.written(["experiments", name, "factors", factor])))
+        meant = f"; did you mean {wanted}?" if nearest(factor, [wanted]) else ""
+        yield f"factor {factor} at {where} is not used{meant}"
 
 
 def check_used(origin: Origin, name: str, experiment: Experiment, used: set[str]) -> None:
