@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from haltere.errors import HaltereError
+from haltere.errors import HaltereError, of_types
 
 try:
     from haltere import _core
@@ -50,7 +50,7 @@ def _problems() -> Iterator[None]:
         yield
     except _core.ScenarioError as error:
         message, path = (*error.args, "")[:2]
-        raise ScenarioProblem(str(message), str(path)) from None
+        raise ScenarioProblem(of_types(str(message)), str(path)) from None
 
 
 def validate(scenario_json: str, fidelity: str = "model") -> None:

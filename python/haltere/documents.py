@@ -13,6 +13,8 @@ from haltere import core
 from haltere.errors import InputError, Place
 
 _POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
+_TWICE = re.compile(r"Cannot declare \((.*)\) twice")
+_CURLED = re.compile("[\u2018-\u201f\u00ab\u00bb]")
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 
@@ -83,10 +85,13 @@ class Document:
         except tomllib.TOMLDecodeError as error:
             found = _POSITION.search(str(error))
             line, column = (int(found[1]), int(found[2])) if found and found[1] else (text.count("\n") + 1, 1)
-            problem = _POSITION.sub("", str(error))
+            problem = _TWICE.sub(_twice, _POSITION.sub("", str(error)))
             given = (text.splitlines() or [""])[min(line, len(text.splitlines()) or 1) - 1].strip()
             raise InputError(
-                f"is not TOML: {problem}", place=Place(name, line, column), given=given or "the end of the file"
+                f"is not TOML: {problem}",
+                place=Place(name, line, column),
+                given=given or "the end of the file",
+                right='straight quotes: "..."' if _CURLED.search(given) else None,
             ) from None
         except RecursionError:
             raise InputError("is nested too deeply", place=Place(name)) from None
@@ -106,6 +111,11 @@ class Document:
             return 1, 1
         end = found[0].end()
         return self.text.count("\n", 0, end) + 1, end - self.text.rfind("\n", 0, end)
+
+
+def _twice(found: re.Match[str]) -> str:
+    names = ".".join(part.strip().strip("'\"") for part in found[1].split(",") if part.strip())
+    return f"there is a table [{names}] before this one"
 
 
 def shown(path: Path) -> str:

@@ -81,8 +81,11 @@ _SAID = {
     "dict_type": "is not a table",
     "int_type": "is not a whole number",
     "list_type": "is not a list",
+    "model_attributes_type": "is not a table",
+    "model_type": "is not a table",
     "string_pattern_mismatch": "has characters that it cannot have",
     "string_type": "is not a text",
+    "too_short": "is empty",
     "tuple_type": "is not a list",
 }
 
@@ -90,15 +93,42 @@ _SAID = {
 def in_words(fault: Mapping[str, Any]) -> str:
     """Return what pydantic says of a wrong field in the words of the file's author: a table, not a dictionary."""
     said = str(fault["msg"]).removeprefix("Value error, ")
-    return _SAID.get(fault["type"]) or said[0].lower() + said[1:]
+    return _SAID.get(fault["type"]) or (said[0].lower() + said[1:]).removeprefix("input ")
 
 
 _UNKNOWN = re.compile(r"unknown (?:field|variant) `([^`]*)`, expected (?:one of )?(`.*)")
+_MISSING = re.compile(r"missing field `([^`]*)`")
+_TYPE = re.compile(r"invalid (?:type|value): (.*), expected (.*)", re.DOTALL)
+_SCALAR = re.compile(r"(?:integer|floating point|boolean) `([^`]*)`|string (\".*\")", re.DOTALL)
+_EXPECTED = (
+    (re.compile(r"u\d+|usize"), "a whole number from 0"),
+    (re.compile(r"i\d+|isize"), "a whole number"),
+    (re.compile(r"f\d+"), "a number"),
+    (re.compile(r"bool|a boolean"), "true or false"),
+    (re.compile(r"a string"), "a text in quotes"),
+    (re.compile(r"struct \w+|a map"), "a table"),
+    (re.compile(r"a sequence|tuple .*"), "a list"),
+)
+
+
+def of_types(problem: str) -> str:
+    """Return a problem of the core with a value of a wrong type in the words of the file's author."""
+    found = _TYPE.fullmatch(problem)
+    if found is None:
+        return problem
+    given, expected = found[1], found[2]
+    scalar = _SCALAR.fullmatch(given)
+    given = scalar[1] or scalar[2] if scalar else {"map": "a table", "sequence": "a list"}.get(given, given)
+    expected = next((words for pattern, words in _EXPECTED if pattern.fullmatch(expected)), expected)
+    return f"{given} is not {expected}"
 
 
 def hint(problem: str) -> str | None:
-    """Return the nearest of the names that a problem of the core lists, or what a list of tables is written as."""
-    if problem.startswith("invalid type: map, expected a sequence"):
+    """Return the nearest of the names that a problem of the core lists, or how what it wants is written."""
+    if problem == "a table is not a list":
         return "a list: its heading stands in double brackets, as [[flows]] does"
+    missing = _MISSING.fullmatch(problem)
+    if missing:
+        return f"a line {missing[1]} = ... in this table, or a table of this name (see `haltere schema`)"
     found = _UNKNOWN.fullmatch(problem)
     return nearest(found[1], re.findall(r"`([^`]*)`", found[2])) if found else None

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 Fidelity = Literal["model", "stack", "linux", "testbed"]
 NAMES: tuple[Fidelity, ...] = get_args(Fidelity)
-_ENDS = re.compile(r"(flows|probes|loads)\[\d+\](\.mqtt\.subscriber)?")
-"""Where the core refuses two hosts that no links join."""
+_ENDS = re.compile(r"(flows|probes|loads)\[\d+\](\.mqtt\.subscriber|\.first_path)?")
+"""Where the core refuses two hosts that no links join, and a path that there is not between them."""
 SIMULATED: tuple[Fidelity, ...] = ("model", "stack")
 """Those of the simulator: a run there depends on its arguments and on the version alone."""
 
@@ -38,9 +38,9 @@ def check(fidelity: Fidelity, scenario_json: str) -> None:
             "length in packets, such as 1000p",
             unscaled[0],
         )
-    if scenario["topology"].get("kind") == "graph":
+    if scenario["topology"].get("kind") == "graph" or any("first_path" in flow for flow in scenario.get("flows", ())):
         try:
-            core.network(scenario_json)  # finds hosts between which no links lead
+            core.network(scenario_json)  # finds hosts between which no links lead, and paths that are not there
         except core.ScenarioProblem as problem:
             if _ENDS.fullmatch(problem.path):  # other fields are those that rigs cannot have
                 raise

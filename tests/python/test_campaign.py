@@ -22,6 +22,7 @@ from haltere.errors import HaltereError, InputError, Interrupted
 from haltere.runner import estimate
 from haltere.runner.campaign import Campaign
 from haltere.runner.executor import Outcome, Task, ThreadExecutor
+from haltere.study import Run
 
 TABLES = ("runs.parquet", "flows.parquet", "links.parquet")
 
@@ -198,9 +199,54 @@ def test_a_dry_run_counts_and_estimates(small_study: Path, haltere: Haltere, tmp
 def test_the_estimate_weighs_groups_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
     study = Study.parse(SMALL_STUDY)
     runs = list(study.runs(replications=10))
-    monkeypatch.setattr(estimate, "_cpu_seconds", lambda run: 3.0 if run.treatment.experiment == "pairs" else 1.0)
+
+    def timed(where: str, drawn: list[Run], workers: int, budget_s: float) -> list[estimate.Spent | None]:
+        return [estimate.Spent(3.0 if run.treatment.experiment == "pairs" else 1.0) for run in drawn]
+
+    monkeypatch.setattr(estimate, "_timed", timed)
     guess = estimate.estimate(runs, workers=2)
     assert (guess.runs, guess.workers, guess.seconds) == (100, 2, (80 * 1.0 + 20 * 3.0) / 2)
+
+
+LONG_STUDY = """
+[study]
+name = "long"
+seed = 1
+replications = 4
+[experiments.base.factors]
+duration = ["10ms", "100000s"]
+[experiments.base.scenario]
+duration = "{duration}"
+topology = { kind = "point-to-point", link = { rate = "1Gbit/s", delay = "1ms", queue = "100p" } }
+flows = [{ contender = "tcp/cubic" }]
+"""
+
+
+@pytest.mark.parametrize(("durations", "sampled"), [('"10ms", "100000s"', 1), ('"100000s"', 0)])
+def test_the_estimate_of_long_runs_ends_in_time_and_is_a_lower_bound(
+    durations: str, sampled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run of 100000 s at 1 Gbit/s takes hours."""
+    monkeypatch.setattr(estimate, "BUDGET_S", 1.5)
+    study = Study.parse(LONG_STUDY.replace('"10ms", "100000s"', durations))
+    began = time.monotonic()
+    guess = study.estimate(workers=2)
+    assert time.monotonic() - began < 10
+    assert (guess.at_least, guess.sampled) == (True, sampled)
+    assert guess.seconds is not None
+    assert 1.0 < guess.seconds < 10
+
+
+def test_runs_that_were_not_tried_count_as_the_others_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def timed(where: str, drawn: list[Run], workers: int, budget_s: float) -> list[estimate.Spent | None]:
+        tried = [None if run.treatment.experiment == "pairs" else estimate.Spent(1.0) for run in drawn]
+        return [*tried[:-1], estimate.Spent(0.5, ended=False)]
+
+    monkeypatch.setattr(estimate, "_timed", timed)
+    guess = estimate.estimate(list(Study.parse(SMALL_STUDY).runs(replications=10)), workers=2)
+    assert (guess.seconds, guess.at_least) == (100 * 1.0 / 2, False)
+    monkeypatch.setattr(estimate, "_timed", lambda where, drawn, workers, budget_s: [None] * len(drawn))
+    assert estimate.estimate(list(Study.parse(SMALL_STUDY).runs()), workers=2).seconds is None
 
 
 @pytest.mark.parametrize(

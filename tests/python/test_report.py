@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import report_tables as synthetic
+from conftest import SMALL_STUDY
+from haltere import Study
 from haltere.errors import InputError
 from haltere.figures.tables import Tables
 from haltere.report import build
@@ -156,6 +158,19 @@ def test_a_study_without_figures_and_claims_makes_a_report(tmp_path: Path) -> No
     assert "treatments" in page.ids
     assert "claims" not in page.ids
     assert "figures" not in page.ids
+
+
+def test_what_does_not_vary_names_no_factor(tmp_path: Path) -> None:
+    results = Study.parse(SMALL_STUDY).run(out=tmp_path / "r", replications=1, experiments=["base"])
+    text = Page(build(results.path, tmp_path).read_text(encoding="utf-8")).text
+    _, design = text.split("What does not vary", 1)
+    fixed, varied = design.split("Where the factors stand", 1)
+    varied = varied.split("All treatments of one replication", 1)[0]
+    for words in ("size", "300 kB", "https", "topology.bottleneck.queue"):
+        assert words in fixed
+    assert "{" not in fixed
+    for words in ("flows.contender", "{transport}/cubic", "topology.bottleneck.rate", "{rate}", "{loss}"):
+        assert words in varied
 
 
 def test_text_of_a_study_cannot_become_markup(tmp_path: Path, small: Path) -> None:

@@ -165,6 +165,22 @@ CASES: dict[str, tuple[str, str, str, list[str]]] = {
         'rate = "{rat}"',
         ["experiments.base.scenario.topology.bottleneck.rate", "{rat} is not a factor", "{rate}"],
     ),
+    "misspelt factor": (
+        'loss = ["0%", "2%"]',
+        'losss = ["0%", "2%"]',
+        'loss = "{loss}"',
+        [
+            "bottleneck.down.loss: {loss} is not a factor",
+            "{transport}, {rate}, {losss}",
+            "factor losss at study.toml:13:9 is not used; did you mean loss?",
+        ],
+    ),
+    "factor of another name": (
+        'loss = ["0%", "2%"]',
+        'drops = ["0%", "2%"]',
+        'loss = "{loss}"',
+        ["factor drops at study.toml:13:9 is not used"],
+    ),
     "placeholder without key": (
         "{congestion.second}",
         "{congestion.third}",

@@ -104,7 +104,11 @@ def _dry_run(campaign: Campaign, workers: int | None) -> None:
         console.print("nothing is left to run")
         return
     guess = estimate(unfinished, workers=workers)
+    if guess.seconds is None:
+        console.print("how long they take is not estimated: none of them could be tried")
+        return
+    least = ": one more had not ended when time was up" if guess.at_least else ""
     console.print(
-        f"about {show.duration(guess.seconds)} on {guess.workers} workers "
-        f"(an estimate, from running {guess.sampled} of them)"
+        f"{'at least' if guess.at_least else 'about'} {show.duration(guess.seconds)} on {guess.workers} workers "
+        f"(an estimate, from running {guess.sampled} of them{least})"
     )

@@ -123,6 +123,10 @@ class OverviewFigure:
         """The factors across the top, in the study's words."""
         return " and ".join(self.words.factor(factor) for factor in self.spec.columns)
 
+    def inner(self) -> list[str]:
+        """The innermost levels of the columns, for a reader; empty if no factor stands across the top."""
+        return [levels_text(self.spec.columns[-1:], column[-1:]) for column in self.columns]
+
     def groups(self) -> list[tuple[str, int, int]]:
         """The outer levels of the columns, each with its first column and the column after its last."""
         outer = self.spec.columns[:-1]

@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from haltere.figures import quantities, style
+from haltere.figures import style
 from haltere.figures.contenders import look
 from haltere.figures.data import BarFigure, Cell, OverviewFigure, Panel, Series, crowded, levels_text
 from haltere.figures.screen import axis_ticks
@@ -118,8 +118,7 @@ def _one_panel(axes: Axes, figure: OverviewFigure, panel: Panel) -> None:
             )
     axes.set_xlim(-0.5, len(figure.columns) - 0.5)
     axes.set_ylim(len(figure.rows) - 0.5, -0.5)
-    inner = figure.spec.columns[-1]
-    axes.set_xticks(range(len(figure.columns)), [quantities.text(column[-1], inner) for column in figure.columns])
+    axes.set_xticks(range(len(figure.columns)), figure.inner())
     axes.set_yticks(
         range(len(figure.rows)),
         [levels_text(figure.spec.rows, row) for row in figure.rows],

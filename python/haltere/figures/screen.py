@@ -107,8 +107,7 @@ def panel_svg(figure: OverviewFigure, panel: Panel) -> str:
         middle = (offsets[start] + offsets[stop - 1] + wide) / 2
         if label:
             parts.append(f'<text class="label" x="{middle:.1f}" y="11" text-anchor="middle">{escape(label)}</text>')
-    for offset, column in zip(offsets, figure.columns, strict=True):
-        label = escape(quantities.text(column[-1], figure.spec.columns[-1]))
+    for offset, label in zip(offsets, map(escape, figure.inner()), strict=True):
         parts.append(
             f'<text class="tick" x="{offset + wide / 2:.1f}" y="{top - 6}" text-anchor="middle">{label}</text>'
         )

@@ -1,4 +1,4 @@
-"""What an experiment's scenario holds fixed in all treatments, as rows of a table."""
+"""What an experiment's scenario holds fixed in all treatments, and where its factors stand, as rows of tables."""
 
 from __future__ import annotations
 
@@ -9,23 +9,28 @@ from typing import Any
 from haltere.figures import quantities
 
 _PLACEHOLDER = re.compile(r"\{[A-Za-z_][A-Za-z0-9_.]*\}")
-_ALONE = re.compile(r"^\{[A-Za-z_][A-Za-z0-9_.]*\}$")
+_Rows = list[tuple[str, str]]
 
 
-def fields(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return each field that no factor gives, by its place in the scenario, in the order of the study file.
+def fields(scenario: Mapping[str, Any]) -> tuple[_Rows, _Rows]:
+    """Return the fields that no factor changes, and those that have a factor in braces, as the study file has them.
 
-    A text that holds a factor beside other words, such as `{transport}/cubic`, is shown as the file has it. What many
-    entries of a list say alike, such as the size of each flow, is said once.
+    Each is named by its place in the scenario, in the order of the file. What many entries of a list say alike, such as
+    the size of each flow, is said once.
     """
     found: dict[tuple[str, str], list[str]] = {}
     for place, value in _leaves(scenario, ""):
         general = re.sub(r"\[\d+\]", "[]", place)
         found.setdefault((general, value), []).append(place)
-    return [
-        (general.replace("[]", "") if len(places) > 1 else places[0], value)
-        for (general, value), places in found.items()
-    ]
+    fixed: _Rows = []
+    varied: _Rows = []
+    for (general, value), places in found.items():
+        place = general.replace("[]", "") if len(places) > 1 else places[0]
+        if _PLACEHOLDER.search(value):
+            varied.append((place, value))
+        else:
+            fixed.append((place, quantities.text(value)))
+    return fixed, varied
 
 
 def _leaves(value: Any, place: str) -> Iterator[tuple[str, str]]:
@@ -38,6 +43,5 @@ def _leaves(value: Any, place: str) -> Iterator[tuple[str, str]]:
             return
         for number, inner in enumerate(value):
             yield from _leaves(inner, f"{place}[{number}]" if len(value) > 1 else place)
-    elif not (isinstance(value, str) and _ALONE.match(value)):
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        yield place, text if _PLACEHOLDER.search(text) else quantities.text(text)
+    else:
+        yield place, str(value).lower() if isinstance(value, bool) else str(value)

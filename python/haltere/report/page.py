@@ -69,6 +69,7 @@ class Design:
     failed: int
     drawing: str
     constant: Sequence[tuple[str, str]]
+    varied: Sequence[tuple[str, str]]
 
 
 def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findings) -> tuple[str, set[Path]]:
@@ -256,7 +257,7 @@ def _designs(results: Results, factors: Mapping[str, topology.Factors], words: F
                 runs.height,
                 failed,
                 drawing,
-                constant.fields(scenarios.get(name, {})),
+                *constant.fields(scenarios.get(name, {})),
             )
         )
     return designs

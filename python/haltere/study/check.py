@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -15,7 +15,7 @@ from haltere.errors import InputError, as_written, hint, in_words, nearest
 from haltere.fidelity import Fidelity
 from haltere.fidelity import check as check_at
 from haltere.study import design
-from haltere.study.model import Experiment, Header, Level, Range, StudyFile, When, Why, name_problem
+from haltere.study.model import Experiment, Header, Level, QueueLength, Range, StudyFile, When, Why, name_problem
 
 Path = list[str | int]
 
@@ -81,8 +81,8 @@ def parse(origin: Origin) -> StudyFile:
 
 def _problem(origin: Origin, error: dict[str, Any]) -> InputError:
     path: Path = [part for part in error["loc"] if part != "[key]"]
-    if path[0] == "experiments" and path[2:3] == ["factors"]:
-        del path[4:5]  # pydantic's name for the form of factor that it tried
+    if path[0] == "experiments" and path[2:3] == ["factors"] and path[4:5] in (["levels"], ["range"]):
+        del path[4]  # pydantic's name for the form of factor that it tried
     if path[0] == "when" and len(path) > 2:
         path = path[:3]  # what follows are pydantic's names for the forms of entry that it tried
         return origin.error("cannot be varied so", path, right=_help(path[:2]))
@@ -120,17 +120,23 @@ def _fields(path: Path) -> list[str]:
     if not path:
         return list(StudyFile.model_fields)
     models: dict[str | int, type[BaseModel]] = {"study": Header, "when": When, "why": Why}
-    model = models.get(path[0], Experiment)
+    inside: dict[str | int, type[BaseModel]] = {"factors": Range, "queues": QueueLength}
+    model = inside.get(path[2], Experiment) if len(path) > 3 else models.get(path[0], Experiment)
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _help(path: Path) -> str | None:
+    if path[2:3] == ["factors"] and path[4:]:
+        return "{ from = '1ms', to = '600ms' }, each a text with its unit"
     helps = {
         "study": "a table [study] with name, seed and replications",
         "experiments": "at least one table [experiments.NAME] with factors and a scenario",
         "name": 'a name of at most 100 letters, digits, - and _, such as "quic-dumbbell"',
         "seed": "a whole number from 0, such as 2020",
         "replications": "a whole number from 1, such as 10",
+        "points": "a whole number from 1 to 100000, such as 300",
+        "times": 'a list of factors, such as ["rtt"]',
+        "least": "a whole number from 1, such as 10",
         "scenario": "a table [experiments.NAME.scenario] with topology and flows (see `haltere schema`)",
         "factors": 'a table of lists, such as congestion = ["cubic", "bbr"]',
         "variants": "tables [variants.NAME...] to be laid over the study",
@@ -189,6 +195,7 @@ def _check_placeholders(origin: Origin, name: str, experiment: Experiment) -> se
                 f"{{{factor}}} is not a factor of this experiment",
                 path,
                 right=", ".join(f"{{{f}}}" for f in experiment.factors) or "no placeholder",
+                notes=tuple(_unused(origin, name, experiment, factor)),
             )
         levels = design.levels_of(experiment, factor)
         missing = next((i for i, level in enumerate(levels) if key and key not in level.keys), None)
@@ -200,6 +207,16 @@ def _check_placeholders(origin: Origin, name: str, experiment: Experiment) -> se
             )
         used.add(factor)
     return used
+
+
+def _unused(origin: Origin, name: str, experiment: Experiment, wanted: str) -> Iterator[str]:
+    """Yield a line for each factor that nothing uses: one of them may be the misspelt name of the wanted one."""
+    used = {factor for _, factor, _ in design.placeholders(experiment.scenario)}
+    used.update(factor for queue in experiment.queues.values() for factor in (queue.rate, *queue.times))
+    for factor in (one for one in experiment.factors if one not in used):
+        where = origin.document.place(join(origin.written(["experiments", name, "factors", factor])))
+        meant = f"; did you mean {wanted}?" if nearest(factor, [wanted]) else ""
+        yield f"factor {factor} at {where} is not used{meant}"
 
 
 def check_used(origin: Origin, name: str, experiment: Experiment, used: set[str]) -> None:
@@ -251,7 +268,9 @@ def _check_queues(origin: Origin, base: Path, experiment: Experiment) -> None:
         for inside, factor in named.items():
             if factor not in experiment.factors:
                 raise origin.error(
-                    "this is not a factor of the experiment", [*path, *inside], right=", ".join(experiment.factors)
+                    "this is not a factor of the experiment",
+                    [*path, *inside],
+                    right=", ".join(experiment.factors) or "a factor: the experiment has none",
                 )
 
 
@@ -366,6 +385,9 @@ def _map_back(
         drawn = isinstance(experiment.factors[choice.factor], Range)
         path: Path = [*base[:-1], "factors", choice.factor, *([] if drawn else [choice.index])]
         notes = (f"used at {join([*base, *inside])}", *notes)
+        keys = " or ".join(f'"{{{choice.factor}.{key}}}"' for key in choice.level.keys)
+        if keys and f"{{{choice.factor}}}" in template:
+            right = f"{keys} there: the level is a table, and {{{choice.factor}}} alone is its label"
         return origin.error(problem.message, path, given=given, right=right, notes=notes)
     return origin.error(
         problem.message,
@@ -409,7 +431,7 @@ def _check_levels(origin: Origin, base: Path, why: Why, known: Mapping[str, list
     for table, name, label in ((t, name, one) for t in tables for name, some in tables[t].items() for one in some):
         path = [*base, table, name]
         if name not in known:
-            right = nearest(name, list(known)) or ", ".join(known)
+            right = nearest(name, list(known)) or ", ".join(known) or "no level: it has no factors"
             raise origin.error(f"{name} is not a factor of {why.experiment}", path, right=right)
         if label not in known[name]:
             right = nearest(label, known[name]) or ", ".join(known[name])

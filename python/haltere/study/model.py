@@ -50,9 +50,10 @@ def _level(given: object) -> object:
         return Level(label=str(given).lower() if isinstance(given, bool) else str(given), value=given)
     if isinstance(given, dict):
         label = given.get("label")
-        if not isinstance(label, str) or not label:
+        if not isinstance(label, str) or not label or not label.isprintable():
             raise ValueError(
-                "a level that is a table needs a label|{ label = 'bbr/cubic', first = 'bbr', second = 'cubic' }"
+                "a level that is a table needs a label, which is a text of one line"
+                "|{ label = 'bbr/cubic', first = 'bbr', second = 'cubic' }"
             )
         return Level(label=label, value=label, keys={key: value for key, value in given.items() if key != "label"})
     raise ValueError("a level is a text, a number, a boolean or a table with a label|'40Mbit/s'")
