@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from haltere import fidelity, report, shipped
+from haltere import explorer, fidelity, report, shipped
 from haltere.runner.campaign import Campaign
 from haltere.study import Study
 
@@ -41,6 +41,8 @@ def _sections(root: Path, source: Path) -> Iterator[str]:
             (source / "extra" / goal).mkdir(parents=True)
             shutil.copyfile(results / "report.html", source / "extra" / goal / "index.html")
             said.append(f'<a href="{goal}/index.html">its report</a>')
+            if (results / explorer.PAGE).is_file():  # the report links it
+                shutil.copyfile(results / explorer.PAGE, source / "extra" / goal / explorer.PAGE)
             if (results / "figures").is_dir():  # the report links each of them, as SVG and PDF
                 shutil.copytree(results / "figures", source / "extra" / goal / "figures")
             for figure in sorted(results.glob("figures/*.svg"))[:1]:
