@@ -27,7 +27,7 @@ SIMULATED: tuple[Fidelity, ...] = ("model", "stack")
 def check(fidelity: Fidelity, scenario_json: str) -> None:
     """Raise `ScenarioProblem` if a scenario cannot be run at a fidelity."""
     from haltere import core
-    from haltere.links import bdp_without_rate
+    from haltere.links import bdp_without_delay, bdp_without_rate
 
     core.validate(scenario_json, fidelity)
     scenario = json.loads(scenario_json)
@@ -37,6 +37,13 @@ def check(fidelity: Fidelity, scenario_json: str) -> None:
             "the link has no rate, so that there is no bandwidth-delay product: give the link a rate, or the queue a "
             "length in packets, such as 1000p",
             unscaled[0],
+        )
+    undelayed = bdp_without_delay(scenario)
+    if undelayed is not None:
+        raise core.ScenarioProblem(
+            "no link says a delay, so that there is no bandwidth-delay product: give the link a delay, or the queue a "
+            "length in packets, such as 1000p",
+            undelayed[0],
         )
     if scenario["topology"].get("kind") == "graph" or any("first_path" in flow for flow in scenario.get("flows", ())):
         try:

@@ -9,6 +9,8 @@ from typing import Any
 _BDP = re.compile(r"\d\s*bdp\b")
 _RATED = ("rate", "preset")
 """Fields that give a link a rate."""
+_DELAYED = ("delay", "preset")
+"""Fields that give a link a delay, if only one of zero."""
 
 
 def without_rate(scenario: Mapping[str, Any]) -> list[str]:
@@ -29,6 +31,21 @@ def bdp_without_rate(scenario: Mapping[str, Any]) -> tuple[str, str] | None:
                     text = _in_bdp(table.get(field)) if isinstance(table, Mapping) else None
                     if text is not None:
                         return f"{place}.{field}", text
+    return None
+
+
+def bdp_without_delay(scenario: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the path and the text of a length in bandwidth-delay products where no link says a delay."""
+    links = list(_links(scenario))
+    tables = [table for _, link in links for table in (link, link.get("down"), link.get("up"))]
+    if any(name in table for table in tables if isinstance(table, Mapping) for name in _DELAYED):
+        return None
+    for path, link in links:
+        for place, table in ((f"{path}.down", link.get("down")), (f"{path}.up", link.get("up")), (path, link)):
+            for field in ("queue", "mark"):
+                text = _in_bdp(table.get(field)) if isinstance(table, Mapping) else None
+                if text is not None:
+                    return f"{place}.{field}", text
     return None
 
 

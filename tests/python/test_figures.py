@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 import report_tables as synthetic
 from haltere.errors import InputError
-from haltere.figures import boxes, data, paper, peaks, points, quantities, screen, spec, timeline, trace_figure
+from haltere.figures import boxes, data, paper, peaks, points, quantities, screen, spec, style, timeline, trace_figure
 from haltere.figures.contenders import display_name, keys, look
 from haltere.figures.metrics import METRICS
 from haltere.figures.screen import axis_ticks
@@ -214,6 +218,43 @@ def test_every_cell_on_screen_answers(tables: Tables) -> None:
     figure = data.overview(tables, MAP, WORDS)
     drawing = "".join(screen.panel_svg(figure, panel) for panel in figure.panels)
     assert len(re.findall(r"<title>[^<]*(interval|the same in all)", drawing)) == 108
+
+
+def test_an_overview_without_a_factor_across_has_one_column(tables: Tables, tmp_path: Path) -> None:
+    spec = MAP.model_copy(update={"rows": [*MAP.rows, *MAP.columns], "columns": []})
+    figure = data.overview(tables, spec, WORDS)
+    assert figure.inner() == [""] and figure.column_words == ""
+    cells = [cell for panel in figure.panels for row in panel.cells for cell in row]
+    assert len(cells) == 108
+    assert "<title>" in screen.panel_svg(figure, figure.panels[0])
+    assert all(path.stat().st_size > 1000 for path in paper.draw_overview(figure, tmp_path / "o"))
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 9])
+@pytest.mark.parametrize("label", ["TCP/CUBIC", "TCP/Westwood+ +as=linux-2010-nohystart +ecn"])
+def test_a_legend_fits_into_its_figure_and_leaves_room_for_the_axes(label: str, count: int) -> None:
+    with style.paper():
+        canvas = Figure(figsize=(style.COLUMN_IN, 2.1))
+        FigureCanvasAgg(canvas)
+        axes = canvas.subplots()
+        style.legend(canvas, [Patch(label=label) for _ in range(count)])
+        canvas.draw_without_rendering()
+        (found,) = canvas.legends
+        box, whole = found.get_window_extent(), canvas.bbox
+        assert whole.x0 <= box.x0 and box.x1 <= whole.x1 and box.y1 <= whole.y1
+        assert axes.get_window_extent().height > 0.4 * 2.1 * canvas.dpi
+
+
+def test_long_names_under_a_figure_leave_room_for_the_axes() -> None:
+    with style.paper(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        canvas = Figure(figsize=(style.COLUMN_IN, 2.1))
+        FigureCanvasAgg(canvas)
+        axes = canvas.subplots()
+        axes.set_xticks([0, 1])
+        style.slant(axes, ["an allotment garden behind the railway line", "office"])
+        canvas.draw_without_rendering()
+        assert axes.get_window_extent().height > 0.3 * 2.1 * canvas.dpi
 
 
 def test_row_labels_of_an_overview_have_room(tables: Tables) -> None:

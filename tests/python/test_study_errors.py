@@ -45,6 +45,12 @@ CASES: dict[str, tuple[str, str, str, list[str]]] = {
         '"0.25bdp"',
         ["experiments.pairs.scenario.topology.bottleneck.queue", "the link has no rate", "1000p"],
     ),
+    "queue in BDPs without a delay": (
+        'queue = "100p"\nmtu = "1500B"\ndown = { delay = "20ms" }',
+        'queue = "1bdp"\nmtu = "1500B"',
+        '"1bdp"',
+        ["experiments.pairs.scenario.topology.bottleneck.queue", "no link says a delay", "1000p"],
+    ),
     "mark in BDPs without a rate": (
         'rate = "10Mbit/s"\nqueue = "100p"',
         'queue = "fq_codel:ce_threshold=1ms"\nmark = "0.1bdp"',

@@ -20,7 +20,7 @@ from matplotlib.patches import Patch
 
 from haltere.figures import quantities, style
 from haltere.figures.contenders import css_name, keys, look
-from haltere.figures.data import NotInResultsError, levels_text
+from haltere.figures.data import NotInResultsError, crowded, levels_text
 from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.plots import Axis
 from haltere.figures.plots_paper import set_axis
@@ -193,13 +193,16 @@ def draw_boxes(figure: BoxFigure, stem: Path, font: str = "") -> list[Path]:
         for j, series in enumerate(figure.series):
             offset = (j - (len(figure.series) - 1) / 2) * width
             _series(axes, series, offset, width * 0.8)
-        axes.set_xticks(range(len(figure.x_levels)), [quantities.text(one, figure.spec.x) for one in figure.x_levels])
+        names = [quantities.text(one, figure.spec.x) for one in figure.x_levels]
+        axes.set_xticks(range(len(names)), names)
+        if crowded(names):
+            style.slant(axes, names)
         axes.set_xlim(-0.5, len(figure.x_levels) - 0.5)
         axes.tick_params(axis="x", length=0)
         axes.set_xlabel(figure.x_label)
         handles = [Patch(facecolor=look(one.contender).light, alpha=0.55, label=one.label) for one in figure.series]
-        axes.set_title(figure.title, loc="left", color=style.QUIET, pad=16)
-        axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=4, borderaxespad=0.2)
+        axes.set_title(figure.title, loc="left", color=style.QUIET)
+        style.legend(canvas, handles)
         return style.save(canvas, stem)
 
 

@@ -40,9 +40,7 @@ def draw_chart(figure: ChartFigure, stem: Path, font: str = "") -> list[Path]:
             last.set_xlabel(figure.x.label)
         if count == 1:
             grid[0][0].set_title(figure.title, loc="left", color=style.QUIET)
-        handles = [_key(strand) for strand in figure.legend]
-        if handles:
-            canvas.legend(handles=handles, loc="outside upper right", ncols=min(4, len(handles)))
+        style.legend(canvas, [_key(strand) for strand in figure.legend])
         return style.save(canvas, stem)
 
 
@@ -93,8 +91,7 @@ def _name(axes: Axes, side: str, ticks: Ticks) -> None:
     which.set_major_locator(FixedLocator([at for at, _ in ticks]))
     which.set_ticklabels([text for _, text in ticks])
     if side == "x" and sum(len(text) for _, text in ticks) > 34:
-        for label in axes.get_xticklabels():
-            label.set(rotation=35, ha="right", rotation_mode="anchor")
+        style.slant(axes, [text for _, text in ticks])
 
 
 def _key(strand: Strand) -> Line2D:

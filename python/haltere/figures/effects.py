@@ -66,9 +66,8 @@ def _panel(axes: Axes, figure: EffectMap, panel: EffectPanel, full: float, *, fi
             axes.text(x, y, text, ha="center", va="center", fontsize=4.6, color="white" if share > 0.7 else style.INK)
     axes.set_xlim(-0.5, len(figure.columns) - 0.5)
     axes.set_ylim(len(figure.rows) - 0.5, -0.5)
-    axes.set_xticks(range(len(figure.columns)), figure.columns)
-    for label in axes.get_xticklabels():
-        label.set(rotation=40, ha="right", rotation_mode="anchor")
+    axes.set_xticks(range(len(figure.columns)))
+    style.slant(axes, figure.columns, 40)
     axes.set_yticks(range(len(figure.rows)), figure.rows if first else [""] * len(figure.rows))
     axes.tick_params(length=0, labelsize=5)
     axes.spines[:].set_visible(False)

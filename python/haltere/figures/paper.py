@@ -29,8 +29,7 @@ def draw_bars(figure: BarFigure, stem: Path, font: str = "") -> list[Path]:
         labels, x_label = figure.ticks()
         axes.set_xticks(range(len(labels)), labels)
         if crowded(labels):
-            for label in axes.get_xticklabels():
-                label.set(rotation=35, ha="right", rotation_mode="anchor")
+            style.slant(axes, labels)
         axes.tick_params(axis="x", length=0)
         axes.set_xlabel(x_label)
         axes.set_ylabel(figure.metric.axis)
@@ -39,11 +38,8 @@ def draw_bars(figure: BarFigure, stem: Path, font: str = "") -> list[Path]:
         axes.set_yticks(ticks)
         axes.set_ylim(figure.spec.baseline, ticks[-1])
         axes.set_xlim(-0.5, len(figure.x_levels) - 0.5)
-        # A legend that is wider than the figure takes two rows.
-        rows = 2 if sum(len(series.label) + 4 for series in figure.series) > 50 else 1
-        columns = math.ceil(len(figure.series) / rows)
-        axes.set_title(figure.title, loc="left", color=style.QUIET, pad=5 + 11 * rows)
-        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=columns, borderaxespad=0.2)
+        axes.set_title(figure.title, loc="left", color=style.QUIET)
+        style.legend(canvas, axes.get_legend_handles_labels()[0])
         return style.save(canvas, stem)
 
 
@@ -97,7 +93,7 @@ def draw_overview(figure: OverviewFigure, stem: Path, font: str = "") -> list[Pa
             Patch(alpha=0.0, label="faint: the runs cannot tell"),
         ]
         canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=8)
-        canvas.legend(handles=handles, loc="outside lower center", ncols=4 if across == 2 else 2)
+        style.legend(canvas, handles, place="lower center", most=4 if across == 2 else 2)
         return style.save(canvas, stem)
 
 

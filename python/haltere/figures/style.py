@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import textwrap
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib import font_manager
 from matplotlib import style as mpl_style
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
 
 COLUMN_IN = 3.45
 """Width of a single column of a two-column paper, in inches."""
@@ -52,6 +59,53 @@ def has_font(family: str) -> bool:
 def css_family(family: str) -> str:
     """The family as CSS writes it."""
     return family if family in GENERIC else f'"{family}"'
+
+
+_LINE = 18
+"""Characters of a line of a slanted label. Longer ones leave no room for the axes."""
+
+
+def slant(axes: Axes, labels: Sequence[str], degrees: float = 35) -> None:
+    """Slant the labels under an axis, so that they do not run into each other; long ones take several lines."""
+    axes.set_xticks(axes.get_xticks(), [textwrap.fill(label, _LINE) for label in labels])
+    for label in axes.get_xticklabels():
+        label.set(rotation=degrees, ha="right", rotation_mode="anchor")
+
+
+def legend(figure: Figure, handles: Sequence[Artist], *, place: str = "upper right", most: int = 4) -> None:
+    """Set a legend outside the axes of a figure, in as many columns as its width has room for.
+
+    Args:
+        figure: its width must be final; where the legend takes more than two rows, it grows by these.
+        handles: what the legend shows, with their labels.
+        place: where it stands, as Matplotlib's `loc` names it after `outside`.
+        most: the largest number of columns.
+    """
+    if not handles:
+        return
+    columns = _fitting([str(one.get_label()) for one in handles], figure.get_figwidth(), most)
+    rows = math.ceil(len(handles) / columns)
+    size_in = mpl.rcParams["legend.fontsize"] / 72
+    if rows > 2:
+        figure.set_figheight(figure.get_figheight() + 1.5 * size_in * (rows - 2))
+    figure.legend(handles=list(handles), loc=f"outside {place}", ncols=columns)  # type: ignore[call-overload]
+
+
+def _fitting(labels: Sequence[str], width_in: float, most: int) -> int:
+    size = mpl.rcParams["legend.fontsize"]
+    font = FontProperties(family=mpl.rcParams["font.family"])
+    beside = mpl.rcParams["legend.handlelength"] + mpl.rcParams["legend.handletextpad"]
+    # Renderers round the widths of letters up, each in its own way.
+    texts = [1.1 * TextPath((0, 0), label, size=size, prop=font).get_extents().width for label in labels]
+    widths = [text + beside * size for text in texts]
+    between = mpl.rcParams["legend.columnspacing"] * size
+    border = 2 * (mpl.rcParams["legend.borderpad"] + mpl.rcParams["legend.borderaxespad"]) * size
+    for columns in range(min(most, len(labels)), 1, -1):
+        # Matplotlib fills the first columns with one entry more than the last.
+        filled = [part.max() for part in np.array_split(np.array(widths), columns)]
+        if sum(filled) + between * (columns - 1) + border <= 72 * width_in:
+            return columns
+    return 1
 
 
 def save(figure: Figure, stem: Path, formats: tuple[str, ...] = ("svg", "pdf")) -> list[Path]:
