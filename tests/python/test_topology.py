@@ -6,6 +6,7 @@ import bz2
 import gzip
 import ipaddress
 import json
+import math
 import sqlite3
 import struct
 from collections import Counter
@@ -24,7 +25,7 @@ import lakes
 from conftest import Haltere
 from haltere.errors import InputError
 from haltere.paths.evolution import Options, measure
-from haltere.paths.graph import COLUMNS, partial_view, routes
+from haltere.paths.graph import COLUMNS, partial_view, places_of, routes
 from haltere.paths.label_files import Prefixes, read_aliases, read_exchanges, read_pfx2as
 from haltere.paths.lake import Lake
 from haltere.paths.levels import Labels, Level, relabelled
@@ -333,6 +334,60 @@ def test_exchanges_are_nodes_at_their_level(pfx2as: Path, tmp_path: Path) -> Non
     (tmp_path / "bad.json").write_text('{"data": [{"prefix": "10.3.0.0/16"}]}')
     with pytest.raises(InputError, match="lacks 'ixlan_id'"):
         read_exchanges(tmp_path / "bad.json")
+
+
+PLACES = {"10.0.0.1": (0.0, 0.0), "10.0.1.1": (10.0, 0.0), "10.0.1.2": (10.0, 0.0), "10.0.1.3": (0.0, 50.0)}
+PLACES |= {"10.0.2.1": (20.0, 0.0), "10.0.2.9": (0.0, 90.0), "10.0.3.1": (30.0, 0.0)}
+
+
+def locate(addresses: pl.Series) -> pl.DataFrame:
+    known = [PLACES.get(str(ipaddress.ip_address(address)), (None, None)) for address in addresses]
+    return pl.DataFrame(known, schema={"latitude": pl.Float64, "longitude": pl.Float64}, orient="row")
+
+
+def test_a_router_is_where_most_of_its_addresses_are(tmp_path: Path) -> None:
+    (tmp_path / "nodes").write_text("node N1:  10.0.1.1 10.0.1.2 10.0.1.3\nnode N2:  10.0.2.1 10.0.2.9 10.0.2.5\n")
+    rows = frame(
+        *(trace("10.0.0.1", (1, f"10.0.1.{n}", 100), (2, "10.0.2.1", 200), (3, "10.0.3.1", 900)) for n in (1, 2, 3)),
+        trace("10.0.0.1", (1, "10.0.1.1", 100), (2, "10.0.2.9", 200), (3, "10.0.4.4", 300)),
+    )
+    view = Level("router", aliases=tmp_path / "nodes").labels().view(rows)
+    places, several = places_of(view, locate)
+    found = dict(zip(view.names(), places["latitude"], strict=True))
+    # Two of N1's three addresses agree; of N2's two places the least address tells; nothing is known of 10.0.4.4.
+    assert found == {"10.0.0.1": 0.0, "N1": 10.0, "N2": 20.0, "10.0.3.1": 30.0, "10.0.4.4": None}
+    assert several == 2
+    number = {name: node for node, name in enumerate(view.names())}
+    paths = routes(view, sources=[number["10.0.0.1"]], destinations=[number["10.0.3.1"]], k=1, seed=1, locate=locate)
+    # Along one meridian: the way over the routers is as long as the great circle.
+    assert paths["dispersion"].item() == pytest.approx(0.0, abs=1e-9)
+    assert paths["path_km"].item() == pytest.approx(math.radians(30) * 6371, rel=2e-3)
+
+
+def test_without_aliases_routers_are_as_dispersed_as_addresses(tmp_path: Path) -> None:
+    (tmp_path / "nodes").write_text("node N1:  203.0.113.1 203.0.113.2\n")
+    lakes.write(tmp_path / "a", {("ark", "2006-03-01", "x"): lakes.traces(150, 1)})
+    rows = Lake(tmp_path / "a").sample(150, 1, columns=list(COLUMNS))
+
+    def everywhere(addresses: pl.Series) -> pl.DataFrame:
+        return pl.DataFrame(
+            {"latitude": [a[2] % 90 * 1.0 for a in addresses], "longitude": [a[3] / 2 for a in addresses]}
+        )
+
+    address, router = Level().labels().view(rows), Level("router", aliases=tmp_path / "nodes").labels().view(rows)
+    by_name = dict(zip(router.names(), places_of(router, everywhere)[0].rows(), strict=True))
+    assert by_name == dict(zip(address.names(), places_of(address, everywhere)[0].rows(), strict=True))
+    found = routes(router, sources=3, destinations=20, k=3, seed=1, locate=everywhere)
+    assert found.height and found["dispersion"].null_count() == 0
+
+
+def test_networks_have_no_place(pfx2as: Path) -> None:
+    view = (
+        Level("as", pfx2as=pfx2as).labels().view(frame(trace("10.0.0.1", (1, "10.1.0.1", 100), (2, "10.2.0.1", 200))))
+    )
+    assert not view.has_places
+    with pytest.raises(InputError, match="networks, which have no place"):
+        places_of(view, locate)
 
 
 def test_every_level_compares(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ class Options:
         draws: how many partial views, each from traces drawn anew.
         resample: what a draw is where a lake has no more than `traces` clean traces: `none` takes all, in each draw the
             same; `half` a random half of them; `bootstrap` as many, with replacement.
-        level: what a node of a partial view is, and the files that say so; places are known of addresses alone.
+        level: what a node of a partial view is, and the files that say so; places are known of addresses and routers.
         seed: of all draws.
         mmdb: a database of locations in MaxMind's format.
         regions: a table of monitors and their regions (CSV with the columns `monitor` and `region`).
@@ -256,7 +256,7 @@ def _graphs(
             k=options.k,
             seed=options.seed + draw,
             draw=draw,
-            locate=None if view.labelled else locator,
+            locate=locator if view.has_places else None,
             threads=options.threads,
             on_progress=partial(on_progress, f"{name}: paths of draw {draw + 1} of {options.draws}"),
         )

@@ -103,6 +103,7 @@ class PartialView:
         gaps: what became of silent TTLs.
         raised: links whose delay came out below 1 µs and was raised to that.
         labelled: whether `address` holds labels (UTF-8) in place of addresses, as above the level of addresses.
+        members: the addresses of each node, in the order of `node`, where labels are those of routers; else None.
     """
 
     nodes: pl.DataFrame
@@ -111,6 +112,12 @@ class PartialView:
     gaps: Gaps
     raised: int
     labelled: bool = False
+    members: tuple[tuple[bytes, ...], ...] | None = None
+
+    @property
+    def has_places(self) -> bool:
+        """Whether its nodes are somewhere: addresses are, and routers where their addresses are; networks are not."""
+        return not self.labelled or self.members is not None
 
     @property
     def components(self) -> int:
@@ -258,7 +265,8 @@ def routes(
         draw: the number of the draw: another one gives other nodes.
         among: `monitors` takes as sources only nodes where traces begin.
         cost: what paths are short in. By `delay`, links without a delay are left out.
-        locate: from addresses to latitudes and longitudes, such as a `haltere.paths.geography.Locator`; not for labels.
+        locate: from addresses to latitudes and longitudes, such as a `haltere.paths.geography.Locator`; only for a view
+            that `has_places`.
         nodes: whether the column `path` is returned too. The paths are then looked for twice.
         threads: one a CPU if not given; each holds all shortest paths to one source.
         on_progress: called now and then with the pairs that are done and their number.
@@ -283,7 +291,7 @@ def routes(
     chosen, others = _draw(view, network, (sources, destinations), (seed, draw), among)
     coordinates = None
     if locate is not None:
-        places = locate(view.nodes["address"])
+        places, _ = places_of(view, locate)
         coordinates = tuple(
             _array(places[name].fill_null(float("nan")), np.float64) for name in ("latitude", "longitude")
         )
@@ -301,6 +309,38 @@ def routes(
         return found
     lists = [_paths(*network.nodes(int(source), others, k, most)) for source in chosen]
     return found.with_columns(pl.concat(lists).alias("path") if lists else pl.lit(None, pl.List(pl.UInt32)))
+
+
+def places_of(view: PartialView, locate: Locate) -> tuple[pl.DataFrame, int]:
+    """Return where the nodes of a graph are, and how many routers of it have addresses in several places.
+
+    A router is where most of its addresses with a place are; of places with as many, that of the least address counts.
+
+    Returns:
+        `latitude` and `longitude` of each node, degrees, null where nothing says it; the number of routers.
+
+    Raises:
+        InputError: if the nodes have no places, as those of networks and exchanges.
+    """
+    if not view.labelled:
+        return locate(view.nodes["address"]).select("latitude", "longitude"), 0
+    if view.members is None:
+        raise InputError("nodes are networks, which have no place", field="locate", right="addresses or routers")
+    owner = [node for node, addresses in enumerate(view.members) for _ in addresses]
+    each = pl.Series("address", [one for addresses in view.members for one in sorted(addresses)], dtype=pl.Binary)
+    known = (
+        locate(each)
+        .select("latitude", "longitude")
+        .with_columns(pl.Series("node", owner, dtype=pl.UInt32), pl.Series("rank", range(len(owner)), dtype=pl.UInt32))
+        .drop_nulls()
+        .group_by("node", "latitude", "longitude")
+        .agg(pl.len().alias("addresses"), pl.col("rank").min())
+        .sort("node", "addresses", "rank", descending=[False, True, False])
+    )
+    several = known.group_by("node").len().filter(pl.col("len") > 1).height
+    first = known.unique("node", keep="first", maintain_order=True).select("node", "latitude", "longitude")
+    places = view.nodes.select("node").join(first, on="node", how="left", maintain_order="left")
+    return places.select("latitude", "longitude"), several
 
 
 def _paths(ends: bytes, nodes: bytes) -> pl.Series:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -54,12 +54,12 @@ class Level:
             raise InputError("there is no such level", field="level", given=as_written(self.name), right=right)
         exchanges = None if self.exchanges is None else read_exchanges(self.exchanges)
         if self.name == "address":
-            return Labels(None, exchanges)
+            return Labels(None, exchanges, placed=True)
         if self.name == "prefix":
             return Labels(_prefix, exchanges)
         if self.name == "router":
             aliases = read_aliases(self._needed(self.aliases, "--aliases", "nodes"))
-            return Labels(lambda address: aliases.get(address) or text_of(address), exchanges)
+            return Labels(lambda address: aliases.get(address) or text_of(address), exchanges, placed=True)
         systems = self._systems()
         if self.name == "as":
             return Labels(systems, exchanges)
@@ -88,10 +88,12 @@ class Labels:
     Attributes:
         label: the label of each address; None where each is its own.
         exchanges: labels those in peering networks of exchanges that are left out; None if none are.
+        placed: whether nodes are where their addresses are, as those of routers.
     """
 
     label: Label | None = None
     exchanges: Label | None = None
+    placed: bool = False
 
     def paths(self, traces: pl.DataFrame) -> pl.DataFrame:
         """Return traces as paths of this level (`relabelled`), or as they are if each address is its own label."""
@@ -101,7 +103,16 @@ class Labels:
     def view(self, traces: pl.DataFrame, *, gaps: Gaps = "span") -> PartialView:
         """Return the graph that traces show at this level (`haltere.paths.graph.partial_view`)."""
         rows = self.paths(traces)
-        return partial_view(rows, gaps=gaps, labelled=rows is not traces)
+        view = partial_view(rows, gaps=gaps, labelled=rows is not traces)
+        if not view.labelled or not self.placed:
+            return view
+        of: dict[bytes, list[bytes]] = {}
+        seen = pl.concat([traces["hop_addr"].explode(), traces["src"].alias("hop_addr")]).drop_nulls().unique().sort()
+        for address in seen:
+            label = (self.label or text_of)(address)
+            if label is not None:
+                of.setdefault(label.encode(), []).append(address)
+        return replace(view, members=tuple(tuple(of.get(label, ())) for label in view.nodes["address"]))
 
 
 def relabelled(traces: pl.DataFrame, label: Label | None, exchanges: Label | None = None) -> pl.DataFrame:

@@ -13,11 +13,12 @@ import polars as pl
 from haltere.cli import show
 from haltere.cli.paths.views import Given, Wanted, opened, with_names
 from haltere.errors import InputError
-from haltere.paths.graph import PartialView, routes
+from haltere.paths.graph import Locate, PartialView, places_of, routes
 from haltere.paths.routes import CORRELATIONS
 from haltere.stats import spearman
 
 _Progress = Callable[[int, int], None]
+_SEVERAL = "routers in several places"
 
 
 def graph(path: Path, wanted: Wanted, *, out: Path | None) -> None:
@@ -29,7 +30,7 @@ def graph(path: Path, wanted: Wanted, *, out: Path | None) -> None:
     with show.progress("finding paths", "pairs") as advance:
         for draw, view in enumerate(given.views(wanted)):
             found = _draw(view, given, wanted, draw, _nth(advance, draw, wanted.draws))
-            described.append(_describe(view, found))
+            described.append(_describe(view, found, given.locate(view)))
             if out is not None:
                 kept.append(_with_ends(view, found))
     if out is not None:
@@ -75,7 +76,7 @@ def _with_ends(view: PartialView, found: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _describe(view: PartialView, found: pl.DataFrame) -> dict[str, Any]:
+def _describe(view: PartialView, found: pl.DataFrame, locate: Locate | None) -> dict[str, Any]:
     """Return the measures of one draw: of the graph, of each k, and the correlation coefficients."""
     largest = view.nodes["component"].eq(0).sum() / view.nodes.height
     ks = found.group_by("k").agg(
@@ -105,6 +106,7 @@ def _describe(view: PartialView, found: pl.DataFrame) -> dict[str, Any]:
             "paths": found.height,
             "diversity (%)": _percent(found.filter(pl.col("k") == 1)["diversity"].mean()),
             "nodes located (%)": _percent(found["located"].mean()),
+            **({_SEVERAL: places_of(view, locate)[1]} if locate is not None and view.labelled else {}),
         },
         "k": {row["k"]: row for row in ks.iter_rows(named=True)},
         "spearman": coefficients,

@@ -57,8 +57,8 @@ class Given:
                 yield self.labels.view(sample, gaps=wanted.gaps)
 
     def locate(self, view: PartialView) -> Locator | None:
-        """Return what locates the nodes of a graph: nothing where they are no addresses."""
-        return None if view.labelled else self.locator
+        """Return what locates the nodes of a graph: nothing where they are networks, or names of a file."""
+        return self.locator if view.has_places else None
 
 
 def opened(path: Path, wanted: Wanted) -> Given:
