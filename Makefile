@@ -40,7 +40,7 @@ WORKER_CARGO = cd crates/worker && CARGO_TARGET_DIR='$(CURDIR)/target/worker' \
 	BINDGEN_EXTRA_CLANG_ARGS="$${BINDGEN_EXTRA_CLANG_ARGS-$${LIBCLANG_PATH:+-I$$(cc -print-file-name=include)}}" cargo
 WORKER_TQUIC_CARGO = cd crates/worker && CARGO_TARGET_DIR='$(CURDIR)/target/worker-tquic' cargo
 
-.PHONY: bench-paths docs gallery wheel fixture-paths help demo demo-paths test checks build kernel worker worker-tquic test-worker test-worker-tquic test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
+.PHONY: bench-paths docs gallery wheel fresh-wheel fixture-paths help demo demo-paths test checks build kernel worker worker-tquic test-worker test-worker-tquic test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
 
 help:
 	@echo 'make demo   build in .venv, run $(STUDY) with $(DEMO_REPLICATIONS) replications, write the report'
@@ -50,6 +50,7 @@ help:
 	@echo 'make docs   the documentation as a site in target/site; warnings and links that lead nowhere are errors'
 	@echo 'make gallery  run the shipped studies with few replications, so that make docs shows their reports'
 	@echo 'make wheel  a wheel for every Linux since 2018 in dist (manylinux_2_28, linked by zig)'
+	@echo 'make fresh-wheel  the same from nothing, installed from nothing and used (some ten minutes; before a release)'
 	@echo 'make kernel build the user-mode Linux of fidelity linux, unless there is one'
 	@echo 'make worker build the worker program of quic@quiche/… (cmake, a C++ compiler, libclang), and the package to use it'
 	@echo 'make worker-tquic  the same for quic@tquic/… and mpquic@tquic/… (cmake, a C++ compiler)'
@@ -190,6 +191,16 @@ wheel: $(VENV)/run.stamp $(CHARTS) | need-tools
 	@$(STEP) 'build the wheel' env VIRTUAL_ENV='$(CURDIR)/$(VENV)' PATH="$(CURDIR)/$(BIN):$$PATH" \
 		maturin build --release --locked --quiet --zig --target $(shell uname -m)-unknown-linux-gnu --compatibility manylinux_2_28 --out dist
 	@ls dist/*.whl
+
+# As a release is made: nothing compiled before is used, and the wheel is tried in an environment that has nothing else.
+fresh-wheel: $(VENV)/test.stamp
+	rm -rf target/fresh-wheel dist
+	@CARGO_TARGET_DIR='$(CURDIR)/target/fresh-wheel' $(MAKE) wheel
+	@$(BIN)/python -m venv --clear target/fresh-wheel/venv
+	@$(STEP) 'install the wheel from nothing' target/fresh-wheel/venv/bin/pip install --quiet dist/*.whl
+	@$(STEP) 'use it' bash -euo pipefail -c 'cd target/fresh-wheel && venv/bin/haltere new own && venv/bin/haltere run own && \
+		venv/bin/haltere report results/own && venv/bin/haltere explore results/own && venv/bin/haltere run quic-dumbbell --replications 1' >/dev/null
+	@$(STEP) 'the tests of wheels' env HALTERE_WHEEL="$$(ls dist/*.whl)" $(BIN)/python -m pytest -q tests/python/test_wheel.py
 
 clean:
 	rm -rf $(VENV) target $(CHARTS) $(WORKER) $(DEMO_OUT) $(DEMO_PATHS)
