@@ -58,6 +58,16 @@ def test_the_scenarios_of_study_files_can_be_run() -> None:
         assert run(Scenario.from_toml(block)).status == "ok", block
 
 
+def test_the_page_of_study_files_names_everything_that_a_scenario_can_say() -> None:
+    text = (ROOT / "docs" / "study-files.md").read_text()
+    named = set(re.findall(r"`([\w-]+)`", text.split("## Everything a scenario can say")[1].split("\n## ")[0]))
+    schema = core.scenario_schema()
+    for name, table in [("the scenario", schema), *schema["$defs"].items()]:
+        forms = [table, *table.get("oneOf", []), *table.get("anyOf", [])]
+        fields = {field for form in forms for field in form.get("properties", {})}
+        assert fields <= named, f"{name}: {fields - named}"
+
+
 def test_the_notebook_style_page_is_among_them() -> None:
     assert "from-python.md" in [page.name for page in PAGES]
 

@@ -243,6 +243,15 @@ def test_compare_keeps_regions_and_says_which_there_are(two: Path, tmp_path: Pat
     assert "2011-01-31" in wrong.stderr
 
 
+def test_a_period_of_one_monitor_is_told_in_the_singular(tmp_path: Path) -> None:
+    lakes.write(tmp_path / "a", {("ark", "2006-03-01", "x"): lakes.traces(60, 1, monitors="x")})
+    lakes.write(tmp_path / "b", {("ark", "2011-03-01", "x"): lakes.traces(60, 2)})
+    options = Options(0, threads=1)
+    found = measure(Lake(tmp_path / "a"), Lake(tmp_path / "b"), options, on_progress=lambda *_: None).evolution
+    said = " ".join(cautions(found))
+    assert "a has 1 monitor: too few" in said and "b has 2 monitors: too few" in said
+
+
 @pytest.mark.parametrize(
     ("drawing", "caution"), [("none", "same traces"), ("half", "half"), ("bootstrap", "replacement")]
 )

@@ -118,7 +118,7 @@ def cautions(found: Evolution) -> list[str]:
             + ("" if mix.common else f" The two have no {what} in common, so that there is none here.")
         )
     warnings += [
-        f"{period.name} has {len(period.tallies.groups)} monitors: too few for intervals over monitors."
+        f"{period.name} has {_monitors(len(period.tallies.groups))}: too few for intervals over monitors."
         for period in found.periods
         if len(period.tallies.groups) < 3
     ]
