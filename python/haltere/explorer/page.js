@@ -200,7 +200,9 @@ function chart(metric, keys, how) {
   };
   const chosen = layers[how === "mean" && free ? "runs" : how];
   const panels = keys.panels ? data.factors[keys.panels].text.filter((level) => values.some((row) => row.panels === level)) : [];
-  const room = Math.min(1360, document.documentElement.clientWidth - 40) - 190;
+  // On a phone the legend stands above, where its words have room.
+  const narrow = document.documentElement.clientWidth < 600;
+  const room = Math.min(1360, document.documentElement.clientWidth - 40) - (narrow ? 80 : 190);
   const across = panels.length ? Math.max(1, Math.min(panels.length, Math.floor(room / 260))) : 1;
   const size = { width: Math.max(200, Math.floor(room / across) - (across > 1 ? 60 : 40)), height: panels.length ? 220 : 380 };
   const body = { layer: chosen, ...size };
@@ -213,7 +215,9 @@ function chart(metric, keys, how) {
     config: {
       background: "transparent", font: "system-ui, sans-serif", view: { stroke: line },
       axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line, labelFontSize: 12, titleFontSize: 12, labelOverlap: true },
-      legend: { labelColor: ink, titleColor: ink, labelFontSize: 12, titleFontSize: 12, symbolStrokeWidth: 2 },
+      legend: {
+        labelColor: ink, titleColor: ink, labelFontSize: 12, titleFontSize: 12, symbolStrokeWidth: 2, orient: narrow ? "top" : "right",
+      },
       header: { labelColor: ink, titleColor: ink, labelFontSize: 12, titleFontSize: 12 },
       point: { color: "#0072B2" }, line: { color: "#0072B2" }, rule: { color: "#0072B2" }, boxplot: { box: { color: "#0072B2" } },
     },
