@@ -112,6 +112,17 @@ def test_runs_that_had_come_back_are_kept_when_the_scheduler_ends(small_study: P
     assert tables(tmp_path / "there") == tables(tmp_path / "here")
 
 
+def test_a_scheduler_that_ends_before_it_is_asked_for_its_workers_is_named() -> None:
+    class Ending:
+        status = "running"
+
+        def nthreads(self) -> dict[str, int]:
+            raise OSError("Timed out trying to connect")
+
+    with pytest.raises(HaltereError, match="the scheduler of the cluster is gone"):
+        next(DaskExecutor(Ending()).execute([Task("a", "{}", 1, 0)]))
+
+
 @needs_kernel
 def test_real_linux_runs_there_too(client: Any, tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.toml"

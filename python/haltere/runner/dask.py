@@ -143,7 +143,10 @@ class DaskExecutor:
 
     def _threads(self) -> int:
         self._still_there()
-        return sum(self._client.nthreads().values())
+        try:
+            return sum(self._client.nthreads().values())
+        except OSError:  # it ended between the two questions
+            raise _gone() from None
 
     def _submit(self, batch: tuple[Task, ...], running: dict[Any, tuple[Task, ...]], done: Any) -> None:
         future = self._client.submit(work, batch, self._where, self._identity, pure=False)
@@ -205,7 +208,11 @@ class DaskExecutor:
 
     def _still_there(self) -> None:
         if self._client.status != "running":
-            raise HaltereError(
-                "the scheduler of the cluster is gone\n"
-                "  right: start it again and give the same command; finished runs are kept"
-            )
+            raise _gone()
+
+
+def _gone() -> HaltereError:
+    return HaltereError(
+        "the scheduler of the cluster is gone\n"
+        "  right: start it again and give the same command; finished runs are kept"
+    )
