@@ -27,23 +27,17 @@ SIMULATED: tuple[Fidelity, ...] = ("model", "stack")
 def check(fidelity: Fidelity, scenario_json: str) -> None:
     """Raise `ScenarioProblem` if a scenario cannot be run at a fidelity."""
     from haltere import core
-    from haltere.links import bdp_without_delay, bdp_without_rate
+    from haltere.links import unscaled
 
     core.validate(scenario_json, fidelity)
     scenario = json.loads(scenario_json)
-    unscaled = bdp_without_rate(scenario)
-    if unscaled is not None:
+    wrong = unscaled(scenario)
+    if wrong is not None:
+        path, missing = wrong
         raise core.ScenarioProblem(
-            "the link has no rate, so that there is no bandwidth-delay product: give the link a rate, or the queue a "
-            "length in packets, such as 1000p",
-            unscaled[0],
-        )
-    undelayed = bdp_without_delay(scenario)
-    if undelayed is not None:
-        raise core.ScenarioProblem(
-            "no link says a delay, so that there is no bandwidth-delay product: give the link a delay, or the queue a "
-            "length in packets, such as 1000p",
-            undelayed[0],
+            f"{missing}, so that there is no bandwidth-delay product: give the link one, or the queue a length in "
+            "packets, such as 1000p",
+            path,
         )
     if scenario["topology"].get("kind") == "graph" or any("first_path" in flow for flow in scenario.get("flows", ())):
         try:

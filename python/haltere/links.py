@@ -9,7 +9,7 @@ from typing import Any
 _BDP = re.compile(r"\d\s*bdp\b")
 _RATED = ("rate", "preset")
 """Fields that give a link a rate."""
-_DELAYED = ("delay", "preset")
+_DELAYED = ("delay", "preset", "satellite")
 """Fields that give a link a delay, if only one of zero."""
 
 
@@ -19,33 +19,32 @@ def without_rate(scenario: Mapping[str, Any]) -> list[str]:
     return [path for path, link in links if any(not _rated(link, side) for side in ("down", "up"))]
 
 
-def bdp_without_rate(scenario: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the path and the text of a length in bandwidth-delay products on an unlimited link, if there is one."""
-    for path, link in _links(scenario):
+def unscaled(scenario: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the path of a length in bandwidth-delay products where there is no such product, and what is missing.
+
+    The rate is that of the queue's own link and direction; the delay may be that of any link, as the base RTT is the
+    path's.
+    """
+    links = list(_links(scenario))
+    tables = [table for _, link in links for table in (link, link.get("down"), link.get("up"))]
+    delayed = any(name in table for table in tables if isinstance(table, Mapping) for name in _DELAYED)
+    for path, link in links:
         for side in ("down", "up"):
-            if _rated(link, side):
-                continue
-            own = link.get(side)
-            for place, table in ((f"{path}.{side}", own), (path, link)):
-                for field in ("queue", "mark"):
-                    text = _in_bdp(table.get(field)) if isinstance(table, Mapping) else None
-                    if text is not None:
-                        return f"{place}.{field}", text
+            missing = (
+                "the link has no rate" if not _rated(link, side) else "no link has a delay" if not delayed else None
+            )
+            place = _length_in_bdp(path, link, side) if missing else None
+            if missing and place:
+                return place, missing
     return None
 
 
-def bdp_without_delay(scenario: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the path and the text of a length in bandwidth-delay products where no link says a delay."""
-    links = list(_links(scenario))
-    tables = [table for _, link in links for table in (link, link.get("down"), link.get("up"))]
-    if any(name in table for table in tables if isinstance(table, Mapping) for name in _DELAYED):
-        return None
-    for path, link in links:
-        for place, table in ((f"{path}.down", link.get("down")), (f"{path}.up", link.get("up")), (path, link)):
-            for field in ("queue", "mark"):
-                text = _in_bdp(table.get(field)) if isinstance(table, Mapping) else None
-                if text is not None:
-                    return f"{place}.{field}", text
+def _length_in_bdp(path: str, link: Mapping[str, Any], side: str) -> str | None:
+    """Return the path of a length in bandwidth-delay products of one direction of a link."""
+    for place, table in ((f"{path}.{side}", link.get(side)), (path, link)):
+        for field in ("queue", "mark"):
+            if isinstance(table, Mapping) and _in_bdp(table.get(field)):
+                return f"{place}.{field}"
     return None
 
 
@@ -67,6 +66,6 @@ def _rated(link: Mapping[str, Any], side: str) -> bool:
     return any(name in link for name in _RATED) or (isinstance(own, Mapping) and "rate" in own)
 
 
-def _in_bdp(queue: object) -> str | None:
+def _in_bdp(queue: object) -> bool:
     texts = queue.values() if isinstance(queue, Mapping) else (queue,)
-    return next((text for text in texts if isinstance(text, str) and _BDP.search(text)), None)
+    return any(isinstance(text, str) and _BDP.search(text) for text in texts)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import SMALL_STUDY, Haltere
-from haltere import Scenario, Study
+from haltere import Scenario, Study, core, fidelity
 from haltere.errors import InputError
 
 WIDER = "[variants.wider.experiments.base.factors]"
@@ -49,7 +49,7 @@ CASES: dict[str, tuple[str, str, str, list[str]]] = {
         'queue = "100p"\nmtu = "1500B"\ndown = { delay = "20ms" }',
         'queue = "1bdp"\nmtu = "1500B"',
         '"1bdp"',
-        ["experiments.pairs.scenario.topology.bottleneck.queue", "no link says a delay", "1000p"],
+        ["experiments.pairs.scenario.topology.bottleneck.queue", "no link has a delay", "1000p"],
     ),
     "mark in BDPs without a rate": (
         'rate = "10Mbit/s"\nqueue = "100p"',
@@ -411,3 +411,14 @@ size = "10kB"
 """
     (tmp_path / "lossy.toml").write_text(text)
     assert haltere("run", "lossy.toml").returncode == code
+
+
+def test_a_satellite_and_any_other_link_give_a_queue_its_delay() -> None:
+    topologies = [
+        {"kind": "point-to-point", "link": {"rate": "10Mbit/s", "queue": "1bdp", "satellite": {"orbit": "geo"}}},
+        {"kind": "dumbbell", "bottleneck": {"rate": "10Mbit/s", "queue": "1bdp"}, "access": {"delay": "5ms"}},
+        {"kind": "point-to-point", "link": {"rate": "10Mbit/s", "queue": "1bdp", "down": {"delay": "5ms"}}},
+    ]
+    for topology in topologies:
+        scenario = {"topology": topology, "flows": [{"contender": "tcp/cubic", "size": "10kB"}]}
+        fidelity.check("model", core.canonical(scenario))

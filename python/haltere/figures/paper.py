@@ -93,7 +93,7 @@ def draw_overview(figure: OverviewFigure, stem: Path, font: str = "") -> list[Pa
             Patch(alpha=0.0, label="faint: the runs cannot tell"),
         ]
         canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=8)
-        style.legend(canvas, handles, place="lower center", most=4 if across == 2 else 2)
+        style.legend(canvas, handles, place="outside lower center", most=4 if across == 2 else 2)
         return style.save(canvas, stem)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -61,6 +62,8 @@ def css_family(family: str) -> str:
     return family if family in GENERIC else f'"{family}"'
 
 
+Place = Literal["outside upper right", "outside upper left", "outside lower center"]
+"""Where legends stand, in Matplotlib's words."""
 _LINE = 18
 """Characters of a line of a slanted label. Longer ones leave no room for the axes."""
 
@@ -72,13 +75,13 @@ def slant(axes: Axes, labels: Sequence[str], degrees: float = 35) -> None:
         label.set(rotation=degrees, ha="right", rotation_mode="anchor")
 
 
-def legend(figure: Figure, handles: Sequence[Artist], *, place: str = "upper right", most: int = 4) -> None:
+def legend(figure: Figure, handles: Sequence[Artist], *, place: Place = "outside upper right", most: int = 4) -> None:
     """Set a legend outside the axes of a figure, in as many columns as its width has room for.
 
     Args:
         figure: its width must be final; where the legend takes more than two rows, it grows by these.
         handles: what the legend shows, with their labels.
-        place: where it stands, as Matplotlib's `loc` names it after `outside`.
+        place: where it stands.
         most: the largest number of columns.
     """
     if not handles:
@@ -88,7 +91,7 @@ def legend(figure: Figure, handles: Sequence[Artist], *, place: str = "upper rig
     size_in = mpl.rcParams["legend.fontsize"] / 72
     if rows > 2:
         figure.set_figheight(figure.get_figheight() + 1.5 * size_in * (rows - 2))
-    figure.legend(handles=list(handles), loc=f"outside {place}", ncols=columns)  # type: ignore[call-overload]
+    figure.legend(handles=list(handles), loc=place, ncols=columns)
 
 
 def _fitting(labels: Sequence[str], width_in: float, most: int) -> int:

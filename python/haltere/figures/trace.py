@@ -120,7 +120,7 @@ def trace_figure(trace: Mapping[str, Any], out: Path) -> list[Path]:
         rows[-1].set_xlim(0, end)
         named = _legend(result, colours) if schedule is None else _path_legend(result, schedule)
         handles = [Line2D([], [], color=colour, label=label) for label, colour in named]
-        style.legend(canvas, handles, place="upper left")
+        style.legend(canvas, handles, place="outside upper left")
         if out.suffix in (".svg", ".pdf", ".png"):
             return style.save(canvas, out.with_suffix(""), (out.suffix[1:],))
         return style.save(canvas, out)

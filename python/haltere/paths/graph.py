@@ -103,7 +103,7 @@ class PartialView:
         gaps: what became of silent TTLs.
         raised: links whose delay came out below 1 µs and was raised to that.
         labelled: whether `address` holds labels (UTF-8) in place of addresses, as above the level of addresses.
-        members: the addresses of each node, in the order of `node`, where labels are those of routers; else None.
+        members: the addresses of each node, ascending, in the order of `node`, where labels are those of routers; else None.
     """
 
     nodes: pl.DataFrame
@@ -327,7 +327,7 @@ def places_of(view: PartialView, locate: Locate) -> tuple[pl.DataFrame, int]:
     if view.members is None:
         raise InputError("nodes are networks, which have no place", field="locate", right="addresses or routers")
     owner = [node for node, addresses in enumerate(view.members) for _ in addresses]
-    each = pl.Series("address", [one for addresses in view.members for one in sorted(addresses)], dtype=pl.Binary)
+    each = pl.Series("address", [one for addresses in view.members for one in addresses], dtype=pl.Binary)
     known = (
         locate(each)
         .select("latitude", "longitude")
