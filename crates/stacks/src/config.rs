@@ -228,6 +228,8 @@ pub struct Config {
     /// Whether the client tries draft-29 first, and the server supports version 1 alone (section 6). The stacks end
     /// such a connection; another is begun in its place.
     pub unknown_version: bool,
+    /// Whether the distribution of RTT samples is kept for results, not only their mean. Default false.
+    pub rtts: bool,
 }
 
 impl Config {
@@ -246,6 +248,7 @@ impl Config {
             session: Session::default(),
             retry: false,
             unknown_version: false,
+            rtts: false,
         }
     }
 }

@@ -420,7 +420,7 @@ impl<M: StackConnection> Endpoint for StackEndpoint<M> {
         if let Some((sum, samples, _)) = self.meter.rtt() {
             stats.rtt_sum_ns = u128::from(sum);
             stats.rtt_samples = samples;
-            stats.rtts = Some(Box::new(self.meter.rtts()));
+            stats.rtts = self.meter.rtts();
             stats.min_rtt = Some(Span::from_nanos(counts.min_rtt.as_nanos() as u64));
         }
         stats

@@ -24,7 +24,8 @@ pub(crate) struct Cells {
     window: AtomicU64,
     ssthresh: AtomicU64,
     pacing: AtomicU64,
-    rtts: Mutex<Rtts>,
+    /// `None` if the distribution was not asked for.
+    rtts: Option<Mutex<Rtts>>,
 }
 
 /// The figures of a connection.
@@ -45,7 +46,7 @@ pub(crate) struct Meter {
 
 impl Default for Meter {
     fn default() -> Meter {
-        Meter::new(1)
+        Meter::new(1, false)
     }
 }
 
@@ -54,9 +55,10 @@ fn add(cell: &AtomicU64, n: u64) {
 }
 
 impl Meter {
-    /// The meter of the first of so many paths.
-    pub fn new(paths: usize) -> Meter {
-        let paths = (0..paths.max(1)).map(|_| Cells::default()).collect();
+    /// The meter of the first of so many paths; `rtts` keeps the distribution of RTT samples.
+    pub fn new(paths: usize, rtts: bool) -> Meter {
+        let cells = |_| Cells { rtts: rtts.then(Mutex::default), ..Cells::default() };
+        let paths = (0..paths.max(1)).map(cells).collect();
         Meter { shared: Arc::new(Shared { damaged: AtomicU64::new(0), current: AtomicUsize::new(0), paths }), path: 0 }
     }
     /// The meter of a path; that of the first, if the connection has no such path.
@@ -102,7 +104,9 @@ impl Meter {
             let ns = rtt.as_nanos() as u64;
             add(&self.cells().rtt_sum, ns);
             add(&self.cells().rtt_samples, 1);
-            self.cells().rtts.lock().unwrap_or_else(PoisonError::into_inner).add(ns, 1);
+            if let Some(rtts) = &self.cells().rtts {
+                rtts.lock().unwrap_or_else(PoisonError::into_inner).add(ns, 1);
+            }
             self.cells().rtt_last.store(ns, Relaxed);
             let least = self.cells().rtt_min.load(Relaxed);
             if least == 0 || ns < least {
@@ -142,14 +146,14 @@ impl Meter {
         let all = sampled.map(|cells| (read(&cells.rtt_sum), read(&cells.rtt_samples), read(&cells.rtt_min)));
         all.reduce(|a, b| (a.0 + b.0, a.1 + b.1, a.2.min(b.2)))
     }
-    /// How the RTT samples of all paths are distributed, ns.
-    pub fn rtts(&self) -> Rtts {
-        let mut all = Rtts::default();
-        self.shared
-            .paths
-            .iter()
-            .for_each(|cells| all.merge(&cells.rtts.lock().unwrap_or_else(PoisonError::into_inner)));
-        all
+    /// How the RTT samples of all paths are distributed, ns; `None` if it was not asked for.
+    pub fn rtts(&self) -> Option<Box<Rtts>> {
+        let each = self.shared.paths.iter().filter_map(|cells| cells.rtts.as_ref());
+        each.map(|rtts| rtts.lock().unwrap_or_else(PoisonError::into_inner)).fold(None, |all, one| {
+            let mut all = all.unwrap_or_else(Box::<Rtts>::default);
+            all.merge(&one);
+            Some(all)
+        })
     }
     /// Packets that could not be opened.
     pub fn damages(&self) -> u64 {

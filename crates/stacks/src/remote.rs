@@ -75,7 +75,7 @@ pub(crate) fn parts(config: Config, mut handles: Handles) -> Result<Parts<Remote
     if !answer.refused.is_empty() {
         return Err(Error::new(answer.refused));
     }
-    let (clock, meter) = (Clock::new(), Meter::new(paths));
+    let (clock, meter) = (Clock::new(), Meter::new(paths, config.rtts));
     let connection = Remote {
         worker: handles.worker,
         stack: config.stack,

@@ -67,6 +67,7 @@ impl End<'_> {
                 let (mut config, mut handles) =
                     self.past.end(subject, self.contender, self.role, udp_payload(self.mtu), stream)?;
                 config.multipath = self.paths > 1;
+                config.rtts = self.rtts;
                 config.addresses =
                     (0..self.paths).map(|k| haltere_stacks::AddressPair::of_path(self.role, PathId(k))).collect();
                 let log = recorder::stack_log(self.files, self.flow, self.role)?;

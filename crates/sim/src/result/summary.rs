@@ -169,7 +169,7 @@ impl Run {
             timeouts: sender.timeouts,
             min_rtt_s: sender.min_rtt.map(Span::as_secs_f64),
             mean_rtt_s: sender.mean_rtt().map(Span::as_secs_f64),
-            rtt_p95_s: sender.rtt_quantile(0.95).filter(|_| flow.mqtt.is_none()).map(Span::as_secs_f64),
+            rtt_p95_s: sender.rtt_quantile(0.95).map(Span::as_secs_f64),
             radio: radio.map(|usage| RadioResult::new(usage, delivered)),
             messages,
             objects_s: objects.map(|o| o.into_iter().map(since_start).collect()),

@@ -26,7 +26,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// What the endpoint is made from.
 pub(crate) fn parts(config: Config, handles: Handles) -> Result<Parts<Connection>, Error> {
     let paths = if config.multipath { config.addresses.len() } else { 1 };
-    let (clock, calendar, meter) = (Clock::new(), Calendar::default(), Meter::new(paths));
+    let (clock, calendar, meter) = (Clock::new(), Calendar::default(), Meter::new(paths, config.rtts));
     let mut random = handles.stream.clone();
     let common = Arc::new(common(&config, &mut random)?);
     let setup = Setup { config: &config, handles: &handles, clock, calendar: &calendar, meter: &meter };
