@@ -30,12 +30,10 @@ def unscaled(scenario: Mapping[str, Any]) -> tuple[str, str] | None:
     delayed = any(name in table for table in tables if isinstance(table, Mapping) for name in _DELAYED)
     for path, link in links:
         for side in ("down", "up"):
-            missing = (
-                "the link has no rate" if not _rated(link, side) else "no link has a delay" if not delayed else None
-            )
-            place = _length_in_bdp(path, link, side) if missing else None
-            if missing and place:
-                return place, missing
+            rated = _rated(link, side)
+            place = None if rated and delayed else _length_in_bdp(path, link, side)
+            if place is not None:
+                return place, "no link has a delay" if rated else "the link has no rate"
     return None
 
 

@@ -103,7 +103,8 @@ class PartialView:
         gaps: what became of silent TTLs.
         raised: links whose delay came out below 1 µs and was raised to that.
         labelled: whether `address` holds labels (UTF-8) in place of addresses, as above the level of addresses.
-        members: the addresses of each node, ascending, in the order of `node`, where labels are those of routers; else None.
+        members: the addresses of each node, ascending, in the order of `node`, where labels are those of routers; else
+            None.
     """
 
     nodes: pl.DataFrame
