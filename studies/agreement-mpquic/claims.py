@@ -2,7 +2,7 @@
 
 The bounds are those of MPTCP beside the kernel's: 3 % in the median, 15 % for nine treatments of ten. They were given
 before there were results. All sides of a treatment meet the same losses, by the packet's ordinal on each link. What a
-log ratio is, and how its intervals are made, `haltere.report.agreement` says.
+log ratio is, and how its intervals are made, `haltere.claims.agreement` says.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from haltere.figures.tables import Tables
-from haltere.report.agreement import Sides, Values, log_ratio, side_by_side, within, worst
-from haltere.report.claims import Evidence, MissingDataError, Outcome, Verdict, all_of, answer, claim, remark
+from haltere.claims import Evidence, MissingDataError, Outcome, Verdict, all_of, answer, claim, remark
+from haltere.claims.agreement import Sides, Values, log_ratio, side_by_side, within, worst
+from haltere.metrics.tables import Tables
 
 MEDIAN, LARGEST = 0.03, 0.15
 MODEL, AS_NOQ, NOQ = "model, priority", "model, acks as noq", "noq"

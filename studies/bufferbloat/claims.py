@@ -18,8 +18,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from haltere.figures.tables import Tables
-from haltere.report.claims import Evidence, MissingDataError, Verdict, all_of, claim, exceeds, remark
+from haltere.claims import Evidence, MissingDataError, Verdict, all_of, claim, exceeds, remark
+from haltere.metrics.tables import Tables
 from haltere.stats import mean
 
 Numbers = NDArray[np.float64]

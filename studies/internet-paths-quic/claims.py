@@ -12,10 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from haltere.figures import quantities
-from haltere.figures.metrics import METRICS
-from haltere.figures.tables import Tables, from_scale
-from haltere.report.claims import (
+from haltere.claims import (
     Evidence,
     MissingDataError,
     Verdict,
@@ -28,7 +25,9 @@ from haltere.report.claims import (
     reading,
     remark,
 )
-from haltere.report.comparison import compare
+from haltere.claims.comparison import compare
+from haltere.metrics import METRICS, quantities
+from haltere.metrics.tables import Tables, from_scale
 from haltere.stats import Interval, mean
 
 PERIODS = ["skitter-2006", "ark-2011"]

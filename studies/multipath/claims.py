@@ -13,9 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from haltere.figures.metrics import METRICS
-from haltere.figures.tables import Tables, from_scale
-from haltere.report.claims import (
+from haltere.claims import (
     Evidence,
     MissingDataError,
     Verdict,
@@ -27,6 +25,8 @@ from haltere.report.claims import (
     reading,
     remark,
 )
+from haltere.metrics import METRICS
+from haltere.metrics.tables import Tables, from_scale
 from haltere.stats import Interval, aggregation_benefit, mean
 
 CLASSES = {"low": "lower", "high": "higher"}

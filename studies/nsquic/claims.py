@@ -15,9 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from haltere.figures import quantities
-from haltere.figures.tables import Tables
-from haltere.report.claims import (
+from haltere.claims import (
     Evidence,
     MissingDataError,
     Verdict,
@@ -31,7 +29,9 @@ from haltere.report.claims import (
     remark,
     standings,
 )
-from haltere.report.comparison import Comparison, compare, complete
+from haltere.claims.comparison import Comparison, compare, complete
+from haltere.metrics import quantities
+from haltere.metrics.tables import Tables
 from haltere.stats import Interval, mean
 
 QUICS = ["quic@model/cubic", "quic@quinn/cubic", "quic@noq/cubic"]

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from haltere.figures import quantities
-from haltere.figures.tables import Tables
+from haltere.metrics import quantities
+from haltere.metrics.tables import Tables
 from haltere.results.tables import build
 
 BASE = {

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from haltere.figures.tables import Tables
-from haltere.report import claims
-from haltere.report.agreement import Sides, log_ratio, quantile, side_by_side, within
-from haltere.report.claims import Outcome
+from haltere import claims
+from haltere.claims import Outcome
+from haltere.claims.agreement import Sides, log_ratio, quantile, side_by_side, within
+from haltere.metrics.tables import Tables
 from haltere.rig.disciplines import DISCIPLINES
 from haltere.study import Study
 

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from haltere import core
+from haltere.executor import Task
 from haltere.rig import disciplines, kernel, queues, tc, virtual
 from haltere.rig.check import check_queues
 from haltere.rig.disciplines import Link, Unsupported
 from haltere.rig.executor import RigExecutor
 from haltere.rig.plan import plan
 from haltere.rig.run import with_counts
-from haltere.runner.executor import Task
 from kernel_queues import WORK
 from rigs import link, needs_kernel, scenario
 

@@ -15,7 +15,7 @@ import report_tables as synthetic
 from conftest import SMALL_STUDY
 from haltere import Study
 from haltere.errors import InputError
-from haltere.figures.tables import Tables
+from haltere.metrics.tables import Tables
 from haltere.report import build
 from haltere.report.topology import drawing
 from report_tables import Truth

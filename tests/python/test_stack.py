@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from haltere import core
+from haltere.adhoc.single import run, trace
 from haltere.errors import InputError
+from haltere.executor import Task
 from haltere.fidelity import executor, identity
-from haltere.runner.executor import Task
-from haltere.runner.single import run, trace
 from haltere.scenario import Scenario
 from haltere.study import Study
 

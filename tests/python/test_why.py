@@ -12,7 +12,7 @@ from haltere.errors import InputError
 from haltere.explanation import Explanation
 from haltere.explanation.asked import read
 from haltere.explanation.treatments import explain_why
-from haltere.figures.tables import Tables
+from haltere.metrics.tables import Tables
 from haltere.results import load
 from haltere.study import Study
 
@@ -54,7 +54,7 @@ metric = "goodput"
 orders = 2
 """
 CLAIMS = '''
-from haltere.report.claims import all_of, claim, exceeds
+from haltere.claims import all_of, claim, exceeds
 from haltere.stats import mean
 
 

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from haltere import fidelity
-from haltere.conditions import Conditions
+from haltere.adhoc.conditions import Conditions
+from haltere.adhoc.single import sample_ns
+from haltere.executor import Task
 from haltere.fidelity import Fidelity
-from haltere.runner.executor import Task
-from haltere.runner.single import sample_ns
 
 NAMES = (
     "newreno",

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from haltere import comparison, core
-from haltere.conditions import Conditions
+from haltere import core
+from haltere.adhoc import comparison
+from haltere.adhoc.conditions import Conditions
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data" / "kernel.json"

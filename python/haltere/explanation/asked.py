@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from haltere import core
+from haltere.claims import load as load_claims
 from haltere.errors import InputError, nearest
 from haltere.explanation.answer import Explanation
 from haltere.explanation.runs import How
 from haltere.explanation.treatments import explain_why
 from haltere.files import reading, write_whole
-from haltere.report.claims import load as load_claims
 from haltere.results import load as load_results
 from haltere.study import Study, with_variant
 

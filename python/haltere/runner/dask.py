@@ -19,8 +19,8 @@ from typing import Any
 
 from haltere import cluster, core, fidelity
 from haltere.errors import HaltereError, InputError
+from haltere.executor import Outcome, Task
 from haltere.fidelity import SIMULATED, Fidelity
-from haltere.runner.executor import Outcome, Task
 
 BATCH_S = 1.0
 """How long a batch of simulated runs should take a worker (seconds of wall-clock time)."""

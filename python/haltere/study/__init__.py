@@ -21,10 +21,10 @@ from haltere.study import check, design
 from haltere.study.model import Experiment, Header, StudyFile, name_problem
 
 if TYPE_CHECKING:
-    from haltere.measured import Measured
     from haltere.paths.summary import MeasuredPath
     from haltere.results import Results
     from haltere.runner.estimate import Estimate
+    from haltere.scenario.measured import Measured
 
 __all__ = ["Experiment", "Header", "Run", "Study", "Treatment", "with_variant"]
 

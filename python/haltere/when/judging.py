@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from haltere.figures.tables import Tables
-from haltere.report import claims
-from haltere.report.claims import Evidence, Outcome, Verdict
+from haltere import claims
+from haltere.claims import Evidence, Outcome, Verdict
+from haltere.metrics.levels import Known
+from haltere.metrics.tables import Tables
 from haltere.results import tables
 from haltere.stats import Interval
 from haltere.study import Run
-from haltere.study.levels import Known
 from haltere.when.variants import Key
 
 Judged = claims.Claim[Tables]

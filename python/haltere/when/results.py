@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from haltere.claims import Outcome
 from haltere.files import reading, write_whole
-from haltere.report.claims import Outcome
 
 FILE = "when.json"
 FORMAT = 2

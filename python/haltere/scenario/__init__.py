@@ -9,12 +9,13 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from haltere import captures, core, har, measured, messages, traces
-from haltere.conditions import PathConditions
+from haltere import core
+from haltere.adhoc.conditions import PathConditions
 from haltere.documents import Document, follow, steps
 from haltere.errors import InputError, Place, as_written, hint
 from haltere.fidelity import Fidelity, check
 from haltere.notebook import notebook
+from haltere.scenario import captures, har, measured, messages, traces
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
