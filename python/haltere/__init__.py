@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from haltere.errors import HaltereError, InputError
     from haltere.explanation import explain
     from haltere.results import Results, load
+    from haltere.runner.study import Study
     from haltere.scenario import Scenario
-    from haltere.study import Study
 
 __all__ = [
     "Conditions",
@@ -51,7 +51,7 @@ _HOMES = {
     "RunFailedError": "haltere.adhoc.single",
     "RunResult": "haltere.adhoc.single",
     "Scenario": "haltere.scenario",
-    "Study": "haltere.study",
+    "Study": "haltere.runner.study",
     "Trace": "haltere.adhoc.single",
     "compare": "haltere.adhoc.comparison",
     "explain": "haltere.explanation",

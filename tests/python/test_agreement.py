@@ -10,12 +10,11 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from haltere import claims
+from haltere import Study, claims
 from haltere.claims import Outcome
 from haltere.claims.agreement import Sides, log_ratio, quantile, side_by_side, within
 from haltere.metrics.tables import Tables
 from haltere.rig.disciplines import DISCIPLINES
-from haltere.study import Study
 
 STUDY = Path(__file__).parents[2] / "studies" / "agreement-queues"
 CLAIMS, ANSWER = claims.load(STUDY / "claims.py")

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 import report_tables as synthetic
+from haltere import Study
 from haltere.errors import InputError
 from haltere.figures import boxes, data, paper, peaks, points, screen, spec, style, timeline, trace_figure
 from haltere.figures.screen import axis_ticks
@@ -28,7 +29,6 @@ from haltere.metrics.tables import Tables, paired, standing
 from haltere.metrics.text import OPACITY, fixed, number, significant, strength
 from haltere.metrics.vision import distance
 from haltere.stats import Interval
-from haltere.study import Study
 
 STUDY = Path(__file__).parents[2] / "studies" / "quic-dumbbell"
 BAR = spec.Bars(

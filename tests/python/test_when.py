@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from haltere import core, fidelity
+from haltere import Study, core, fidelity
 from haltere.claims import Outcome, Verdict, all_of, exceeds
 from haltere.errors import InputError
 from haltere.executor import Outcome as Answer
 from haltere.executor import Task, ThreadExecutor
 from haltere.report.otherwise import otherwise
 from haltere.stats import mean
-from haltere.study import Study
 from haltere.when import Plan, Search, conditions, read, search
 from haltere.when.changes import Change, changes
 from haltere.when.contenders import switched, switches

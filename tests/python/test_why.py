@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from conftest import Haltere
+from haltere import Study
 from haltere.errors import InputError
 from haltere.explanation import Explanation
 from haltere.explanation.asked import read
 from haltere.explanation.treatments import explain_why
 from haltere.metrics.tables import Tables
 from haltere.results import load
-from haltere.study import Study
 
 STUDY = """
 [study]
