@@ -346,7 +346,7 @@ class Conditions(PathConditions):
         Raises:
             InputError: naming the option (or argument) that is wrong.
         """
-        from haltere.scenario import Scenario
+        from haltere.scenario import Scenario  # noqa: PLC0415 (help loads nothing heavy)
 
         data = self.data(contenders, reverse_starts=reverse_starts)
         try:
@@ -455,7 +455,7 @@ def known_preset(name: str, field: str = "--preset") -> str:
     Raises:
         InputError: if there is neither.
     """
-    from haltere import core
+    from haltere import core  # noqa: PLC0415 (help loads nothing heavy)
 
     names = [one for preset in core.presets() for one in (preset["name"], *preset["also"])]
     if name in names or name.endswith(FILE):
@@ -474,13 +474,13 @@ def preset_table(name: str) -> tuple[str, dict[str, Any]]:
     Raises:
         InputError: if there is no such preset, or its file cannot be read.
     """
-    from haltere import core
+    from haltere import core  # noqa: PLC0415 (help loads nothing heavy)
 
     if not name.endswith(FILE):
         known_preset(name)
         of = next(one["of"] for one in core.presets() if name in (one["name"], *one["also"]))
         return of, {"preset": name}
-    from haltere.documents import Document
+    from haltere.documents import Document  # noqa: PLC0415 (help loads nothing heavy)
 
     document = Document.read(Path(name))
     tables = [of for of in ("link", "cell") if isinstance(document.data.get(of), dict)]
@@ -494,7 +494,7 @@ def preset_table(name: str) -> tuple[str, dict[str, Any]]:
 
 
 def _in_file(error: InputError, file: Path, field: str) -> InputError:
-    from haltere.documents import Document
+    from haltere.documents import Document  # noqa: PLC0415 (help loads nothing heavy)
 
     return _at(error, field, place=Document.read(file).place(field))
 

@@ -27,6 +27,7 @@ from haltere.metrics import METRICS
 from haltere.metrics.contenders import css_name, look
 from haltere.metrics.tables import Tables
 from haltere.results import Results
+from haltere.study.origin import study_of
 
 NAMES = {
     "bar": "bars",
@@ -110,8 +111,6 @@ def draw(kind: str, results: Results, fields: Mapping[str, Any]) -> Drawing:
     words, described = _described(kind, chosen.spec if chosen else Timeline, given, own, experiments)
     try:
         if chosen is None:
-            from haltere.study.origin import study_of
-
             return Drawing(timeline(study_of(results), described), OVER_TIME, words.style)
         return Drawing(chosen.compute(Tables.of(results), described, words), chosen, words.style)
     except data.NotInResultsError as error:

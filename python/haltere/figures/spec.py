@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
+import polars as pl
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -149,8 +150,6 @@ class Timeline(_Part):
 
 
 def _an_expression(text: str) -> str:
-    import polars as pl
-
     try:
         pl.sql_expr(text)
     except pl.exceptions.PolarsError as error:
@@ -214,7 +213,7 @@ class Heatmaps(Chart):
 
 
 def _a_font(family: str) -> str:
-    from haltere.figures import style
+    from haltere.figures import style  # noqa: PLC0415 (drawing is slow to load)
 
     if family and not style.has_font(family):
         message = "this machine has no font of this family|one that is installed, such as DejaVu Sans, or serif"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from haltere import core
 from haltere.rig.programs.base import Command, Congestion, Listening, Measured, Place, ProgramError, Role
 
 
@@ -25,8 +26,6 @@ class Own:
     packages: Mapping[str, str] = field(default_factory=dict)
 
     def version(self) -> str:
-        from haltere import core
-
         return core.VERSION
 
     def server(self, at: Place) -> Command:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from haltere import _core
+
 NAME = "haltere.test"
 """The server's name in the certificates that `certificates` makes."""
 
@@ -277,8 +279,6 @@ def last_json(log: Path, who: str) -> dict[str, Any]:
 
 def certificates(folder: Path) -> None:
     """Make the certificates of a rig in `folder`, unless they are there; all transfers share them."""
-    from haltere import _core
-
     if not (folder / "cert.pem").exists():
         folder.mkdir(parents=True, exist_ok=True)
         _core.certificate(str(folder), "p256")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from haltere import _core
 from haltere.rig.programs.base import Command, Listening, Place, Program, ProgramError
 
 _LISTEN = {"tcp": "0A", "udp": "07"}
@@ -135,8 +136,6 @@ class _Forked:
 
 
 def _fork(peer: tuple[str, ...], log: IO[bytes]) -> _Forked:
-    from haltere import _core
-
     pid = os.fork()
     if pid:
         with contextlib.suppress(OSError):
