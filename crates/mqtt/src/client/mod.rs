@@ -449,12 +449,12 @@ impl Client {
         Ok(())
     }
 
-    /// What is to be done with the network connection next.
+    /// The next action on the network connection.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.channel.poll_output()
     }
 
-    /// What has happened.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
