@@ -116,11 +116,11 @@ impl Stack {
     pub const fn refused(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Stack::Quinn => {
-                &[("bbr", "throws the operating system's random for its gain cycle, so that no run could be repeated")]
+                &[("bbr", "draws random numbers of the operating system's for its gain cycle: runs could not be repeated")]
             }
             Stack::Noq => &[(
                 "bbr3",
-                "throws the operating system's random for its probing times, so that no run could be repeated",
+                "draws random numbers of the operating system's for its probing times: runs could not be repeated",
             )],
             Stack::Quiche | Stack::Tquic => &[],
         }
