@@ -102,14 +102,14 @@ def acknowledgements(tables: Tables) -> Verdict:
 
 @claim("Over one path alone the model and noq are as near.", source="this study")
 def one_path(tables: Tables) -> Verdict:
-    """The same bounds over the first path alone, with which several paths are to be compared."""
+    """The bounds of the completion time over the first path alone, with which several paths are to be compared."""
     pairs = ((x, ratios(tables, x, "model, one path", "noq, one path")) for x in EXPERIMENTS)
     return all_of(*[e for experiment, values in pairs for e in near(f"{experiment}, model ÷ noq", values)])
 
 
 @claim("With each of its three schedulers, the model's completion times are tquic's.", source="this study")
 def tquic(tables: Tables) -> Verdict:
-    """The same bounds for lowest RTT, round robin and redundant, in the results of the variant `tquic`."""
+    """The bounds of the model beside noq for lowest RTT, round robin and redundant, in the results of the variant `tquic`."""
     parts = []
     for experiment in EXPERIMENTS:
         for one in SCHEDULERS:
@@ -119,7 +119,7 @@ def tquic(tables: Tables) -> Verdict:
 
 @claim("Over one path alone the model and tquic are as near.", source="this study")
 def tquic_one_path(tables: Tables) -> Verdict:
-    """The same bounds over the first path alone, in the results of the variant `tquic`."""
+    """The bounds of the completion time over the first path alone, in the results of the variant `tquic`."""
     pairs = ((x, ratios(tables, x, "model, one path", "tquic, one path")) for x in EXPERIMENTS)
     return all_of(*[e for experiment, values in pairs for e in near(f"{experiment}, model ÷ tquic", values)])
 

@@ -1,4 +1,4 @@
-"""What the UFPR study (2019) reported on MPTCP and MPQUIC, and the aggregation benefit of De Coninck and Bonaventure.
+"""The findings of the UFPR study (2019) on MPTCP and MPQUIC, and the aggregation benefit of De Coninck and Bonaventure.
 
 All scenarios of a replication meet the same losses by ordinal, so the independent unit is the replication: a statistic
 is taken over the scenarios of a class and both first paths within each replication, and intervals are at 95 % over

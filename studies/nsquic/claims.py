@@ -47,7 +47,7 @@ LOSSES = ["0%", "0.01%", "0.1%", "1%", "10%"]
 SIZES = ["10kB", "100kB", "200kB", "500kB", "1000kB", "10000kB", "210000kB"]
 PAIRS = ["2", "5", "10", "25", "50"]
 SWEEPS = {"rate": RATES, "delay": DELAYS, "size": SIZES}
-"""What varies without random loss."""
+"""The factors that vary without random loss, with their levels."""
 
 
 def lines(tables: Tables, experiment: str, factor: str, levels: list[str], of: str, to: str) -> Comparison:

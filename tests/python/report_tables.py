@@ -104,7 +104,7 @@ Levels = Mapping[str, str]
 
 @dataclass
 class Truth:
-    """What the synthetic world is like. Each function sees the levels of a treatment.
+    """The truth of a synthetic world. Each function sees the levels of a treatment.
 
     `time` multiplies the completion time, `overhead` is the share of the object's bytes, `unfair` the distance of
     Jain's index from 1, `spread` the noise of `unfair`; `fails` says which (treatment, replication) fail.

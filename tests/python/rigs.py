@@ -1,4 +1,4 @@
-"""What tests of real Linux share: whether it can be had here, and runs by the handful."""
+"""Helpers of the tests of real Linux: whether it can be had here, and runs by the handful."""
 
 from __future__ import annotations
 

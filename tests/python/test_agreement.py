@@ -1,4 +1,4 @@
-"""What the studies of agreement share, and the claims of `agreement-queues`, on worlds whose truth is known."""
+"""Claims that the studies of agreement share, and those of `agreement-queues`, on worlds whose truth is known."""
 
 from __future__ import annotations
 

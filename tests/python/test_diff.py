@@ -1,4 +1,4 @@
-"""What changed between two results folders: what is called real, and how often chance is."""
+"""Changes between two results folders: which are called real, and how often chance is."""
 
 from __future__ import annotations
 

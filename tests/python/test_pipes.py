@@ -1,4 +1,4 @@
-"""What goes into a pipe is never cut or wrapped, however narrow the terminal is that somebody may have."""
+"""Output into a pipe is never cut or wrapped, however narrow the terminal is that somebody may have."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ STUDY = Path(__file__).parents[2] / "studies" / "quic-dumbbell"
 
 
 class Page(HTMLParser):
-    """What a browser would load, the ids, the links inside the page, and whether elements nest."""
+    """A page as a browser sees it: the files that it would load, ids, links inside, and whether elements nest."""
 
     VOID = frozenset({"meta", "link", "br", "img", "input", "hr"})
     LOADING = frozenset({"src", "srcset", "data", "poster", "action", "xlink:href"})

@@ -1,4 +1,4 @@
-"""What a study asks to explain: planted differences between treatments are found, kept, and shown beside claims."""
+"""Explanations that a study asks for: planted differences of treatments are found, kept, and shown beside claims."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ NAMES = (
     "dctcp",
 )
 RANDOM = ("cdg", "lp")
-"""Those that draw, whose draws in the kernel are none of the model's."""
+"""Algorithms that draw random numbers: the kernel's draws are not the model's."""
 SEED = 1
 LONG = {"rate": "100Mbit/s", "rtt": "100ms", "size": "64MB"}
 SHORT = {"rate": "20Mbit/s", "rtt": "50ms", "size": "8MB"}

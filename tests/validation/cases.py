@@ -76,7 +76,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Sample:
-    """The same download in the simulator, once a replication."""
+    """A case's download in the simulator, once a replication."""
 
     times: list[float]
     """Completion times, seconds."""

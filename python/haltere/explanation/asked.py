@@ -1,4 +1,4 @@
-"""What a study asks to explain, in its tables `[[why]]`, and the file `why.json`, from which its report shows it."""
+"""The explanations that a study asks for by tables `[[why]]`, and the file `why.json`, which its report shows."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class How:
 
 
 class Ground(Protocol):
-    """What a contender runs over, and what it sends."""
+    """The network that a contender runs over, and the traffic that it sends."""
 
     @property
     def fidelity(self) -> Fidelity:

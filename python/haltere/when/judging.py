@@ -31,7 +31,7 @@ _STEPS = np.geomspace(1e-3, 10, 41)
 
 @dataclass(frozen=True)
 class Judge:
-    """What is needed to judge: the file of the claims, the factors of each experiment, and the names of the study."""
+    """The data by which claims are judged: their file, the factors of each experiment, and the names of the study."""
 
     path: Path
     factors: Mapping[str, Sequence[str]]
