@@ -1,4 +1,4 @@
-"""What `compare`, `trace` and `validate` run: the paths between two hosts, and what crosses them.
+"""The conditions of `compare`, `trace` and `validate`: the paths between two hosts, and what crosses them.
 
 Each condition is stated once, as a field of a class here. The options of the commands (`haltere.cli.options`), the
 keywords of `haltere.compare`, the keys of `--path`, the value's place in the scenario and the words of errors are all
@@ -36,7 +36,7 @@ _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)\s*")
 
 @dataclass(frozen=True)
 class About:
-    """What is known of a condition besides its name, its type and its default.
+    """A condition, besides its name, its type and its default.
 
     Args:
         help: what it is, for the help of the commands and the documentation of the Python function.
@@ -185,7 +185,7 @@ class PathConditions:
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions(PathConditions):
-    """What contenders run over, and what they send: one path, or those in `paths` instead.
+    """The path that contenders run over, and the data that they send: one path, or those in `paths` instead.
 
     Raises:
         InputError: if something of the one path is given besides `paths`.

@@ -21,7 +21,7 @@ NAMES: tuple[Fidelity, ...] = get_args(Fidelity)
 _ENDS = re.compile(r"(flows|probes|loads)\[\d+\](\.mqtt\.subscriber|\.first_path)?")
 """Where the core refuses two hosts that no links join, and a path that there is not between them."""
 SIMULATED: tuple[Fidelity, ...] = ("model", "stack")
-"""Those of the simulator: a run there depends on its arguments and on the version alone."""
+"""The fidelities of the simulator: a run there depends on its arguments and on the version alone."""
 
 
 def check(fidelity: Fidelity, scenario_json: str) -> None:
