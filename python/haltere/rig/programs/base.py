@@ -24,8 +24,8 @@ class ProgramError(Exception):
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where one transfer takes place. All paths are absolute."""
+class Setup:
+    """The setup of one transfer: addresses, folders, the object. All paths are absolute."""
 
     server: str
     """IPv4 address of the server."""
@@ -212,13 +212,13 @@ class Program(Protocol):
     def version(self) -> str:
         """Return the version, for the manifest."""
 
-    def server(self, at: Place) -> Command | None:
+    def server(self, at: Setup) -> Command | None:
         """Return the server, if there is one. Files that it reads may be written by `Command.files`."""
 
-    def client(self, at: Place) -> Command:
+    def client(self, at: Setup) -> Command:
         """Return the client; when it has ended with status 0 the transfer is over."""
 
-    def read(self, at: Place) -> Measured:
+    def read(self, at: Setup) -> Measured:
         """Return what the client said. Only after it has ended."""
 
 
@@ -229,7 +229,7 @@ class BrokerProgram(Program, Protocol):
     def forwards_at_once(self) -> bool:
         """Whether it passes messages of QoS 2 on when they come, and not once they are released."""
 
-    def broker(self, at: Place, how: Broker) -> Command:
+    def broker(self, at: Setup, how: Broker) -> Command:
         """Return the broker. It is ready when its last listener is."""
 
 
