@@ -16,6 +16,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from haltere import core
+from haltere.fidelity import of
 from haltere.figures import style
 from haltere.figures.data import NotInResultsError, levels_text
 from haltere.figures.plots import COLOURS, Axis, Line, Plot, Point
@@ -154,7 +155,7 @@ def _run(study: Study, experiment: str, where: Mapping[str, str], replication: i
         for run in study.runs(experiments=[experiment]):
             levels = run.treatment.levels
             same = all(name in levels and quantities.same(levels[name], of) for name, of in where.items())
-            if same and run.replication == replication and run.fidelity == "model":
+            if same and run.replication == replication and of(run.fidelity).modelled:
                 return run
     sought = ", ".join(f"{factor} {level}" for factor, level in where.items())
     message = f"no run of experiment {experiment} in the model at {sought}"
