@@ -18,10 +18,10 @@ from conftest import Haltere
 from haltere import Results, Study, figures, load
 from haltere.errors import InputError
 from haltere.figures import kinds, samples, style
-from haltere.figures.contenders import look
 from haltere.figures.parts import Axis, Dot, Line, Outline, Rect
 from haltere.figures.parts import Figure as Drawn
 from haltere.figures.violins import outline
+from haltere.metrics.contenders import look
 from haltere.stats import mean
 
 STUDY = """

@@ -11,10 +11,10 @@ import pytest
 
 from haltere.figures import choices, on_paper, on_screen
 from haltere.figures.choices import Choices
-from haltere.figures.metrics import METRICS
 from haltere.figures.parts import Figure, NotInResultsError, Rect
 from haltere.figures.spec import Data
-from haltere.figures.tables import Tables
+from haltere.metrics import METRICS
+from haltere.metrics.tables import Tables
 
 TIME = METRICS["completion_time"]
 LEVELS = ["reference", "slow", "fast", "faster"]

@@ -19,21 +19,21 @@ from matplotlib.patches import Patch
 
 import report_tables as synthetic
 from haltere.errors import InputError
-from haltere.figures import kinds, on_paper, on_screen, parts, peaks, quantities, style, trace_figure
+from haltere.figures import kinds, on_paper, on_screen, parts, peaks, style, trace_figure
 from haltere.figures.bars import Bars
 from haltere.figures.boxes import Boxes, spread
-from haltere.figures.contenders import display_name, keys, look
-from haltere.figures.metrics import METRICS
 from haltere.figures.overviews import Overview
 from haltere.figures.parts import Box, Dot, Line, NotInResultsError, Rect, up_to
 from haltere.figures.parts import Figure as Drawn
 from haltere.figures.points import OtherPoint, Points
 from haltere.figures.spec import Data
-from haltere.figures.tables import Tables, paired, standing
-from haltere.figures.text import OPACITY, fixed, number, significant, strength
 from haltere.figures.timeline import Timeline
 from haltere.figures.trace import _end_of, _worth_drawing, thin
-from haltere.figures.vision import distance
+from haltere.metrics import METRICS, quantities
+from haltere.metrics.contenders import display_name, keys, look
+from haltere.metrics.tables import Tables, paired, standing
+from haltere.metrics.text import OPACITY, fixed, number, significant, strength
+from haltere.metrics.vision import distance
 from haltere.stats import Interval
 from haltere.study import Study
 

@@ -17,11 +17,12 @@ from pydantic import ValidationError
 
 from haltere.errors import InputError, as_written
 from haltere.figures.kinds import KINDS, problem_of, unknown_metrics
-from haltere.figures.on_screen import HATCHES, svgs, swatch
+from haltere.figures.on_screen import HATCHES, css_family, svgs, swatch
 from haltere.figures.parts import Figure, NotInResultsError
 from haltere.figures.spec import Data, FigureList, Kind, Lettering
-from haltere.figures.tables import Tables
+from haltere.metrics.tables import Tables
 from haltere.results import Results
+from haltere.study.origin import study_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
 
 FORMATS = (".svg", ".pdf", ".png")
+_OTHERS = (".jpg", ".jpeg", ".gif", ".webp", ".tif", ".tiff", ".bmp", ".eps", ".ps")
 
 _STYLE = """
 .haltere{max-width:34rem;background:#fff;color:#1a1a1a;font:13px system-ui,sans-serif}.haltere .two{--c:var(--l)}
@@ -55,12 +57,10 @@ class Drawing:
         Raises:
             InputError: if the path ends in another form of pictures.
         """
-        from matplotlib.backend_bases import FigureCanvasBase
-
-        from haltere.figures import on_paper
+        from haltere.figures import on_paper  # noqa: PLC0415 (drawing is slow to load)
 
         out = Path(path)
-        if out.suffix not in FORMATS and out.suffix[1:] in FigureCanvasBase.get_supported_filetypes():
+        if out.suffix in _OTHERS:
             raise InputError(
                 "figures have no such format", field="save", given=as_written(str(path)), right=", ".join(FORMATS)
             )
@@ -76,7 +76,7 @@ class Drawing:
         Raises:
             InputError: if a figure of several panels is to be drawn into `ax`.
         """
-        from haltere.figures import on_paper
+        from haltere.figures import on_paper  # noqa: PLC0415 (drawing is slow to load)
 
         if fig is not None:
             on_paper.fill(self.lettering.lettered(self.figure), fig)
@@ -103,8 +103,6 @@ class Drawing:
         return f"<Drawing {self.figure.title!r}>"
 
     def _repr_html_(self) -> str:
-        from haltere.figures.style import css_family
-
         figure = self.figure
         drawn = "".join(
             f"<div>{escape(panel.title)} {_keys(panel) if figure.stacked else ''}{svg}</div>"
@@ -171,13 +169,8 @@ def draw(kind: type[Kind], results: Results, fields: Mapping[str, Any]) -> Drawi
     for name, problem, right in unknown_metrics(one, words):
         raise InputError(problem, field=f"{function}: {name}", given=as_written(getattr(one, name)), right=right)
 
-    def study() -> Any:
-        from haltere.origin import study_of
-
-        return study_of(results)
-
     try:
-        return Drawing(one.figure(Data(Tables.of(results), words, study)), words.style)
+        return Drawing(one.figure(Data(Tables.of(results), words, lambda: study_of(results))), words.style)
     except NotInResultsError as error:
         raise InputError(str(error), field=function) from None
 

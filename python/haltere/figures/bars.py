@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from haltere.figures import quantities
 from haltere.figures.parts import AnyMark, Axis, Figure, Rect, Table, up_to
 from haltere.figures.samples import Part, ends, listed_axis, sample, value_text
 from haltere.figures.spec import Chart, Data, Description, Named
-from haltere.figures.text import fixed
+from haltere.metrics import quantities
+from haltere.metrics.text import fixed
 from haltere.stats import Interval
 
 

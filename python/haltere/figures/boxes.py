@@ -14,12 +14,11 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from haltere.figures import quantities
-from haltere.figures.metrics import Metric
 from haltere.figures.parts import AnyMark, Axis, Box, Figure, Table
 from haltere.figures.samples import Part, listed_axis, sample
 from haltere.figures.spec import Chart, Data, Description, Named
-from haltere.figures.text import significant
+from haltere.metrics import Metric, quantities
+from haltere.metrics.text import significant
 
 _REACH = 1.5
 """Interquartile ranges that a whisker reaches at most."""

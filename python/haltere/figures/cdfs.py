@@ -10,7 +10,7 @@ import numpy as np
 from haltere.figures.parts import AnyMark, Axis, Dot, Figure, Line
 from haltere.figures.samples import Part, number_axis, sample, thinned
 from haltere.figures.spec import Chart, Data, Description
-from haltere.figures.text import significant
+from haltere.metrics.text import significant
 
 _TOLD = (0.1, 0.25, 0.5, 0.75, 0.9)
 """The shares at which a curve answers."""

@@ -18,12 +18,12 @@ import polars as pl
 from scipy import special
 
 from haltere.figures.maps import Cell, Map, directions, panels
-from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.parts import Figure, NotInResultsError
 from haltere.figures.samples import comparison_text
 from haltere.figures.spec import Data, Description, Named
-from haltere.figures.tables import Key, from_scale, margins, paired
-from haltere.figures.text import OPACITY, fixed
+from haltere.metrics import METRICS, Metric
+from haltere.metrics.tables import Key, from_scale, margins, paired
+from haltere.metrics.text import OPACITY, fixed
 from haltere.stats import Interval, holm, mean
 
 _LEVEL = 0.05

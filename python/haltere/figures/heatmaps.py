@@ -8,8 +8,8 @@ from haltere.figures.maps import Cell, Factors, directions, panels
 from haltere.figures.parts import Figure
 from haltere.figures.samples import levels_text, sample, value_text
 from haltere.figures.spec import Chart, Data, Description
-from haltere.figures.tables import Key
-from haltere.figures.text import significant
+from haltere.metrics.tables import Key
+from haltere.metrics.text import significant
 
 _FAINTEST, _STRONGEST = 0.08, 0.75
 

@@ -16,15 +16,15 @@ from haltere.figures.cdfs import Cdfs
 from haltere.figures.choices import Choices
 from haltere.figures.heatmaps import Heatmaps
 from haltere.figures.lines import Lines
-from haltere.figures.metrics import METRICS
 from haltere.figures.overviews import Overview
 from haltere.figures.points import Points
 from haltere.figures.scatters import Scatters
 from haltere.figures.spec import FigureList, Kind
-from haltere.figures.tables import UnknownNameError, check_names
 from haltere.figures.timeline import Timeline
 from haltere.figures.violins import Violins
-from haltere.study.levels import Known
+from haltere.metrics import METRICS
+from haltere.metrics.levels import Known
+from haltere.metrics.tables import UnknownNameError, check_names
 
 KINDS: list[type[Kind]] = [
     Overview, Timeline, Points, Choices, Lines, Cdfs, Violins, Scatters, Heatmaps, Boxes, Bars,

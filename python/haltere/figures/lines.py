@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from haltere.figures import quantities
 from haltere.figures.parts import AnyMark, Dot, Figure, Line
 from haltere.figures.samples import Part, ends, factor_axis, number_axis, sample, value_text
 from haltere.figures.spec import Chart, Data, Description
+from haltere.metrics import quantities
 
 
 class Lines(Chart):

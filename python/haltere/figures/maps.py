@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from haltere.figures import quantities
 from haltere.figures.parts import Axis, Panel, Rect, Series
 from haltere.figures.samples import levels_text
 from haltere.figures.spec import Data, Kind, MetricName
-from haltere.figures.tables import Key
+from haltere.metrics import quantities
+from haltere.metrics.tables import Key
 
 _GAP = 0.12
 """Between groups of columns, in columns."""

@@ -34,7 +34,7 @@ from haltere.figures.parts import (
     look_of,
     without_overlaps,
 )
-from haltere.figures.text import OPACITY
+from haltere.metrics.text import OPACITY
 
 _ACROSS = 3
 """Panels that stand side by side at most; of maps two, of maps with broad cells one."""

@@ -28,7 +28,7 @@ from haltere.figures.parts import (
     look_of,
     without_overlaps,
 )
-from haltere.figures.text import OPACITY
+from haltere.metrics.text import OPACITY
 
 _CHARACTER = 6.2
 """About how wide a character of a tick's label is, in pixels."""
@@ -324,3 +324,11 @@ HATCHES = (
     + "</defs></svg>"
 )
 """The patterns that the figures of a page share; stands once in the page."""
+
+GENERIC = ("serif", "sans-serif", "monospace")
+"""Families that name a kind of font: CSS and Matplotlib choose one."""
+
+
+def css_family(family: str) -> str:
+    """The family of a font as CSS writes it."""
+    return family if family in GENERIC else f'"{family}"'

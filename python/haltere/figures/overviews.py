@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-from haltere.figures.contenders import is_contender, keys, look
 from haltere.figures.maps import Cell, Map, directions, panels
-from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.parts import Figure, NotInResultsError
 from haltere.figures.samples import comparison_text, sought
 from haltere.figures.spec import Data, Description, Named
-from haltere.figures.tables import Key, from_scale, paired, standing, summarise
-from haltere.figures.text import number, strength
+from haltere.metrics import METRICS, Metric
+from haltere.metrics.contenders import is_contender, keys, look
+from haltere.metrics.tables import Key, from_scale, paired, standing, summarise
+from haltere.metrics.text import number, strength
 
 _WEIGHTS: dict[str, Literal["plain", "bold", "faint"]] = {
     "of": "bold", "to": "bold", "alike": "plain", "unclear": "faint"

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from haltere.figures.contenders import Look, look
-from haltere.figures.text import fixed
+from haltere.metrics.contenders import Look, look
+from haltere.metrics.text import fixed
 
 Point = tuple[float, float]
 Ends = tuple[float, float]

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
-from haltere.figures import quantities
-from haltere.figures.contenders import is_contender
-from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.parts import Axis, Dot, Figure, NotInResultsError, Panel, Series, Table
 from haltere.figures.samples import ends, sought
 from haltere.figures.spec import Data, Description, Kind, MetricName, Named, Part
-from haltere.figures.text import fixed
+from haltere.metrics import METRICS, Metric, quantities
+from haltere.metrics.contenders import is_contender
+from haltere.metrics.text import fixed
 from haltere.stats import Interval, mean
 
 Levels = Mapping[str, str | tuple[str, ...]]

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from haltere.figures import quantities
-from haltere.figures.contenders import keys, look
-from haltere.figures.metrics import Metric
 from haltere.figures.parts import AnyMark, Axis, Ends, Figure, NotInResultsError, Panel, Series, crowded
 from haltere.figures.spec import Chart, Data
-from haltere.figures.tables import Key, summarise
-from haltere.figures.text import decimals, fixed
+from haltere.metrics import Metric, quantities
+from haltere.metrics.contenders import keys, look
+from haltere.metrics.tables import Key, summarise
+from haltere.metrics.text import decimals, fixed
 from haltere.stats import Interval
 
 

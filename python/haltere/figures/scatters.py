@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 
 import polars as pl
 
-from haltere.figures import quantities
 from haltere.figures.parts import AnyMark, Dot, Figure, NotInResultsError
 from haltere.figures.samples import Part, number_axis, sample
 from haltere.figures.spec import Chart, Data, Description
-from haltere.figures.text import significant
+from haltere.metrics import quantities
+from haltere.metrics.text import significant
 
 
 class Scatters(Chart):

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal
 
+import polars as pl
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from haltere.figures import quantities
-from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.parts import Figure
-from haltere.figures.tables import Tables
+from haltere.metrics import METRICS, Metric, quantities
+from haltere.metrics.tables import Tables
 
 
 def _known_metric(name: str) -> str:
@@ -110,8 +110,6 @@ class Kind(Part):
 
 
 def _an_expression(text: str) -> str:
-    import polars as pl
-
     try:
         pl.sql_expr(text)
     except pl.exceptions.PolarsError as error:
@@ -142,7 +140,7 @@ class Chart(Kind):
 
 
 def _a_font(family: str) -> str:
-    from haltere.figures import style
+    from haltere.figures import style  # noqa: PLC0415 (drawing is slow to load)
 
     if family and not style.has_font(family):
         message = "this machine has no font of this family|one that is installed, such as DejaVu Sans, or serif"

@@ -14,11 +14,11 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from haltere import core
-from haltere.figures import quantities
 from haltere.figures.parts import Axis, Figure, Line, NotInResultsError, Panel, Point, Series
 from haltere.figures.samples import levels_text
 from haltere.figures.spec import Data, Description, Kind, Named, Time
 from haltere.figures.trace import thin
+from haltere.metrics import quantities
 from haltere.study import Run, Study
 
 _WINDOW = ("cwnd", "bytes_in_flight")

@@ -14,16 +14,15 @@ from typing import Any
 import polars as pl
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
+from haltere.claims.findings import Findings, tables_of
 from haltere.explanation import asked
 from haltere.explanation.page import waterfall
-from haltere.figures import kinds, on_paper, on_screen, quantities
-from haltere.figures.metrics import METRICS
+from haltere.figures import kinds, on_paper, on_screen
 from haltere.figures.parts import NotInResultsError
 from haltere.figures.spec import Data, Description, FigureList, Kind
-from haltere.figures.style import css_family
 from haltere.figures.waterfall import draw
+from haltere.metrics import METRICS, quantities
 from haltere.report import constant, topology, treatments
-from haltere.report.findings import Findings, tables_of
 from haltere.report.otherwise import Otherwise, otherwise
 from haltere.results import Results
 from haltere.scenario import merge
@@ -126,7 +125,7 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         failures_shown=FAILURES_SHOWN,
         hatches=on_screen.HATCHES,
         style=asset("style.css"),
-        font=css_family(words.style.font) if words.style.font else "",
+        font=on_screen.css_family(words.style.font) if words.style.font else "",
         script=asset("page.js"),
     )
     return page, drawn
