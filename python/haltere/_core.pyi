@@ -34,6 +34,15 @@ def probe_result(seen_json: str) -> str:
     `seen_json` has `probe`, `kind`, `size_bytes`, `pair`, `sent`, `sent_s`, `rtt_s` and `error`.
     """
 
+def columns() -> str:
+    """Return the columns of all result tables with their metrics: a list (`haltere.results.columns.Column`)."""
+
+def run_result(seen_json: str) -> str:
+    """Return the result of a run on real hosts, with every column, from what was seen of it.
+
+    `seen_json` has `measured_s`, `lost_records`, `flows`, `links` and `run`, the run's own columns.
+    """
+
 def mqtt_clients(scenario_json: str, seed: int, replication: int) -> str:
     """Return what the MQTT clients of each flow do in a run: a list, without flows that have no MQTT."""
 

@@ -69,6 +69,12 @@ def network(scenario_json: str, seed: int = 0, replication: int = 0) -> dict[str
     return answer
 
 
+def columns() -> list[dict[str, Any]]:
+    """Return the declarations of all columns of results, with their metrics."""
+    answer: list[dict[str, Any]] = json.loads(_core.columns())
+    return answer
+
+
 def losses(scenario_json: str, seed: int, replication: int, direction: int, packets: int) -> bytes:
     """Return which of the first packets of a link direction a run loses: bit n % 8 of byte n // 8."""
     with _problems():

@@ -226,7 +226,7 @@ def test_the_command(haltere: Haltere, tmp_path: Path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--metric", "speed"], "completion_time, goodput"),
+        (["--metric", "speed"], "completion_time, setup_time, goodput"),
         (["--orders", "0"], "--orders"),
         (["--replications", "0"], "--replications"),
         (["--fidelity", "linux"], "model or stack"),

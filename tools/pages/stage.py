@@ -30,6 +30,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "commands": commands.markdown,
     "contenders": lists.contenders,
     "metrics": metrics.markdown,
+    "columns": metrics.of_columns,
 }
 """The texts that replace the line `<!-- generated: NAME -->` of a page."""
 

@@ -7,6 +7,7 @@
 //! Nothing here knows of any transport: links and queues are generic over the packet's body and see only its length,
 //! flow, ECN mark and class.
 
+pub mod columns;
 pub mod control;
 pub mod counters;
 pub mod cx;

@@ -1,72 +1,91 @@
 //! The counters of a link, in the units and under the names of the result tables.
 
+use crate::columns::{About, Better, Comparison, METRIC, MS, OWN_LINKS, PACKETS, PLAIN, Scale, Shown};
 use crate::counters::Stages;
 use crate::link::LinkCounters;
 use crate::occupancy::{Area, Held};
 use crate::time::Span;
 use crate::topology::Direction;
-use serde::Serialize;
 
-/// One direction of a link.
-#[derive(Clone, Debug, Serialize)]
-pub struct LinkResult {
-    /// The link's name.
-    pub link: String,
-    /// `down` or `up`.
-    pub direction: &'static str,
-    /// Packets offered to it.
-    pub offered_packets: u64,
-    /// Packets that arrived at its end.
-    pub delivered_packets: u64,
-    /// Their bytes.
-    pub delivered_bytes: u64,
-    /// Dropped by a full queue.
-    pub dropped_queue: u64,
-    /// Lost at random.
-    pub dropped_loss: u64,
-    /// Dropped because they were longer than the MTU.
-    pub dropped_mtu: u64,
-    /// Marked for congestion (ECN).
-    pub marked_packets: u64,
-    /// Copies made.
-    pub duplicated_packets: u64,
-    /// The longest queue, packets.
-    pub max_queue_packets: u64,
-    /// The longest queue, bytes.
-    pub max_queue_bytes: u64,
-    /// Mean time in the queue of the packets that were sent, s.
-    pub mean_queueing_delay_s: f64,
-    /// Dropped by the queue discipline before the queue was full.
-    pub dropped_early: u64,
-    /// Lost in an outage.
-    pub dropped_outage: u64,
-    /// Dropped by a wireless sender after the last retry.
-    pub dropped_retries: u64,
-    /// The longest time that a packet that was sent was in the queue, s.
-    pub max_queueing_delay_s: f64,
-    /// What its queue discipline and its ring held, if it has a ring.
-    #[serde(flatten)]
-    pub stages: StagesResult,
-    /// What stood in it on average over time.
-    #[serde(flatten)]
-    pub occupancy: OccupancyResult,
+/// Columns that a run has of its bottleneck.
+const BOTTLENECK: About = About { better: Better::Lower, bottleneck: true, ..PLAIN };
+/// Such columns that only our own links count.
+const STAGE: About = About { at: OWN_LINKS, ..BOTTLENECK };
+const OWN: About = About { at: OWN_LINKS, ..PLAIN };
+const COUNT: About = About { unit: Some("packets"), ..BOTTLENECK };
+
+const fn compared(name: &'static str, label: &'static str, scale: Scale) -> Shown {
+    Shown { name, label, scale, comparison: Comparison::Difference { alike: 1.0, full: 100.0 }, ..METRIC }
 }
 
-/// Mean occupancies over the measured time. All are empty where that has no length.
-#[derive(Clone, Default, PartialEq, Debug, Serialize)]
-pub struct OccupancyResult {
-    /// Packets that wait, in both stages if there is a ring, without the one being sent.
-    pub mean_queue_packets: Option<f64>,
-    /// The same in bytes.
-    pub mean_queue_bytes: Option<f64>,
-    /// Packets in the queue discipline, if there is a ring.
-    pub mean_qdisc_packets: Option<f64>,
-    /// The same in bytes.
-    pub mean_qdisc_bytes: Option<f64>,
-    /// Packets in the ring, with the one being sent.
-    pub mean_ring_packets: Option<f64>,
-    /// The same in bytes.
-    pub mean_ring_bytes: Option<f64>,
+crate::columns! {
+    /// One direction of a link.
+    #[of(Link)]
+    pub struct LinkResult {
+        /// The link's name.
+        pub link: String,
+        /// `down` or `up`.
+        pub direction: &'static str,
+        /// Packets offered to it.
+        pub offered_packets: u64,
+        /// Packets that arrived at its end.
+        pub delivered_packets: u64 = About { better: Better::Neither, ..BOTTLENECK },
+        /// Their bytes.
+        pub delivered_bytes: u64 = About { better: Better::Neither, ..BOTTLENECK },
+        /// Packets that its full queue dropped, without those that its discipline dropped early.
+        pub dropped_queue: u64 = About { metrics: &[compared("drops", "Drops", PACKETS)], ..COUNT },
+        /// Packets lost at random.
+        pub dropped_loss: u64 = COUNT,
+        /// Packets dropped because they were longer than the MTU.
+        pub dropped_mtu: u64 = About { bottleneck: false, ..COUNT },
+        /// Packets marked for congestion (ECN).
+        pub marked_packets: u64 = About { better: Better::Neither, ..BOTTLENECK },
+        /// Copies made.
+        pub duplicated_packets: u64,
+        /// The longest queue, packets.
+        pub max_queue_packets: u64 = BOTTLENECK,
+        /// The longest queue, bytes.
+        pub max_queue_bytes: u64 = BOTTLENECK,
+        /// Mean time that packets that were sent waited in it, in all its queues.
+        pub mean_queueing_delay_s: f64 =
+            About { metrics: &[compared("queueing_delay", "Queueing delay", MS)], ..BOTTLENECK },
+        /// Packets dropped by the queue discipline before the queue was full.
+        pub dropped_early: u64 = COUNT,
+        /// Packets lost in an outage.
+        pub dropped_outage: u64 = COUNT,
+        /// Packets dropped by a wireless sender after the last retry.
+        pub dropped_retries: u64 = About { bottleneck: false, at: OWN_LINKS, ..COUNT },
+        /// The longest time that a packet that was sent waited in it, in all its queues.
+        pub max_queueing_delay_s: f64 =
+            About { metrics: &[compared("queueing_delay_max", "Longest queueing delay", MS)], ..BOTTLENECK },
+        /// Contents of its queue discipline and its ring, if it has a ring.
+        #[serde(flatten)]
+        pub stages: StagesResult,
+        /// Its mean contents over time.
+        #[serde(flatten)]
+        pub occupancy: OccupancyResult,
+    }
+}
+
+crate::columns! {
+    /// Mean occupancies over the measured time. All are empty where that has no length.
+    #[of(Link)]
+    #[derive(Default, PartialEq)]
+    pub struct OccupancyResult {
+        /// Packets that wait on average over the measured time, in both stages if there is a ring, without the one being sent.
+        pub mean_queue_packets: Option<f64> = STAGE,
+        /// Bytes that wait so.
+        pub mean_queue_bytes: Option<f64> = OWN,
+        /// Packets in its queue discipline on average over the measured time, if there is a ring.
+        pub mean_qdisc_packets: Option<f64> =
+            About { metrics: &[compared("qdisc_occupancy", "Queue discipline", PACKETS)], ..STAGE },
+        /// Bytes in the queue discipline on average.
+        pub mean_qdisc_bytes: Option<f64> = OWN,
+        /// Packets in its ring on average over the measured time, with the one being sent.
+        pub mean_ring_packets: Option<f64> = About { metrics: &[compared("ring_occupancy", "Ring", PACKETS)], ..STAGE },
+        /// Bytes in the ring on average.
+        pub mean_ring_bytes: Option<f64> = OWN,
+    }
 }
 
 impl OccupancyResult {
@@ -94,23 +113,26 @@ impl OccupancyResult {
     }
 }
 
-/// The stages of a network interface. All are empty for a link without a ring.
-#[derive(Clone, Default, Debug, Serialize)]
-pub struct StagesResult {
-    /// The most packets in the queue discipline.
-    pub max_qdisc_packets: Option<u64>,
-    /// The most bytes in the queue discipline.
-    pub max_qdisc_bytes: Option<u64>,
-    /// Mean time in the queue discipline of the packets that entered the ring, s.
-    pub mean_qdisc_delay_s: Option<f64>,
-    /// The longest of these times, s.
-    pub max_qdisc_delay_s: Option<f64>,
-    /// The most packets in the ring, with the one being sent.
-    pub max_ring_packets: Option<u64>,
-    /// Mean time in the ring until the serialisation began, s.
-    pub mean_ring_delay_s: Option<f64>,
-    /// The longest of these times, s.
-    pub max_ring_delay_s: Option<f64>,
+crate::columns! {
+    /// The stages of a network interface. All are empty for a link without a ring.
+    #[of(Link)]
+    #[derive(Default)]
+    pub struct StagesResult {
+        /// The most packets in the queue discipline.
+        pub max_qdisc_packets: Option<u64> = STAGE,
+        /// The most bytes in the queue discipline.
+        pub max_qdisc_bytes: Option<u64> = OWN,
+        /// Mean time in the queue discipline of the packets that entered the ring.
+        pub mean_qdisc_delay_s: Option<f64> = STAGE,
+        /// The longest of these times.
+        pub max_qdisc_delay_s: Option<f64> = OWN,
+        /// The most packets in the ring, with the one being sent.
+        pub max_ring_packets: Option<u64> = STAGE,
+        /// Mean time in the ring until the serialisation began.
+        pub mean_ring_delay_s: Option<f64> = STAGE,
+        /// The longest of these times.
+        pub max_ring_delay_s: Option<f64> = OWN,
+    }
 }
 
 impl From<Stages> for StagesResult {

@@ -84,6 +84,20 @@ fn probe_result(seen_json: &str) -> PyResult<String> {
     to_json(&haltere_sim::result::ProbeResult::from(seen))
 }
 
+/// The columns of all result tables with their metrics, as JSON (`haltere_net::columns::Column`).
+#[pyfunction]
+fn columns() -> PyResult<String> {
+    to_json(&haltere_sim::result::all_columns())
+}
+
+/// Returns the result of a run on real hosts, as JSON, from what was seen of it (`haltere_sim::result::SeenRun`).
+#[pyfunction]
+fn run_result(seen_json: &str) -> PyResult<String> {
+    let seen: haltere_sim::result::SeenRun =
+        serde_json::from_str(seen_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    to_json(&seen.result())
+}
+
 /// The work of the MQTT clients of each flow in a run, as JSON (`haltere_sim::network::MqttClients`).
 #[pyfunction]
 fn mqtt_clients(scenario_json: &str, seed: u64, replication: u64) -> PyResult<String> {
@@ -284,6 +298,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(losses, module)?)?;
     module.add_function(wrap_pyfunction!(clock_phase, module)?)?;
     module.add_function(wrap_pyfunction!(probe_result, module)?)?;
+    module.add_function(wrap_pyfunction!(columns, module)?)?;
+    module.add_function(wrap_pyfunction!(run_result, module)?)?;
     module.add_function(wrap_pyfunction!(mqtt_clients, module)?)?;
     module.add_function(wrap_pyfunction!(messages_result, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;

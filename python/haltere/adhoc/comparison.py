@@ -17,30 +17,24 @@ from haltere import fidelity as fidelities
 from haltere.adhoc.conditions import Comparison, Conditions, stated
 from haltere.errors import InputError, as_written
 from haltere.executor import Executor, Task
+from haltere.results import columns
 from haltere.results.tables import bottleneck_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_FLOW = {name: column for name, column in columns.of("flow").items() if column.whole != "unknown"}
+_BOTTLENECK = {
+    name: column for name, column in columns.of("run").items() if name.startswith("bottleneck_") and column.metrics
+}
 ENTRY: dict[str, pl.DataType] = {
     "contender": pl.String(),
     "replication": pl.Int64(),
     "seed": pl.Int64(),
-    "completion_s": pl.Float64(),
-    "bytes": pl.Int64(),
-    "goodput_bps": pl.Float64(),
-    "wire_bytes": pl.Int64(),
-    "retransmitted_packets": pl.Int64(),
-    "lost_packets": pl.Int64(),
-    "mean_rtt_s": pl.Float64(),
-    "rtt_p95_s": pl.Float64(),
-    "min_rtt_s": pl.Float64(),
-    "queueing_delay_s": pl.Float64(),
-    "max_queueing_delay_s": pl.Float64(),
+    **{name: column.type for name, column in (_FLOW | _BOTTLENECK).items()},
     "error": pl.String(),
 }
-"""The fields of entries: times in seconds, rates in bit/s. RTTs are those that the flow's sender measured, the queueing
-delays those of the bottleneck in the data direction, the same for all flows that run at once; null for contenders that
-use several paths."""
+"""The fields of entries: the columns of flows that several flows have together, and those metrics of the bottleneck in
+the data direction, the same for all flows that run at once; null for contenders that use several paths."""
 PROBED: dict[str, pl.DataType] = {"probe_rtt_ms": pl.List(pl.Float64())}
 """Further fields of entries if there is a probe: the RTTs of its requests in the order of sending, null for a lost one.
 All flows that run at once have the same."""
@@ -130,15 +124,25 @@ def entry_of(
 
 
 def _waited(group: list[str], result: dict[str, Any], conditions: Conditions) -> dict[str, float | None]:
-    """Return how long packets waited at the bottleneck: the only link, or the only one of several that is used."""
+    """Return what the bottleneck counted: the only link, or the only one of several that is used."""
     links = result["links"]
     if len(conditions.paths) > 1 and not conditions.migrate and not any(name.startswith("mp") for name in group):
         links = [link for link in links if link["link"] == f"path {int(conditions.swap)}"]
+    return bottleneck_entry(links)
+
+
+def bottleneck_entry(links: list[dict[str, Any]]) -> dict[str, float | None]:
+    """Return what an entry has of the bottleneck."""
     found = bottleneck_of(links)
-    return {
-        "queueing_delay_s": found.get("mean_queueing_delay_s"),
-        "max_queueing_delay_s": found.get("max_queueing_delay_s"),
-    }
+    return {name: found.get(name.removeprefix("bottleneck_")) for name in _BOTTLENECK}
+
+
+_TOGETHER: dict[str, Callable[[list[float]], float]] = {
+    "sum": sum,
+    "mean": lambda values: sum(values) / len(values),
+    "least": min,
+    "largest": max,
+}
 
 
 def whole_of(flows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -146,19 +150,16 @@ def whole_of(flows: list[dict[str, Any]]) -> dict[str, Any]:
     if len(flows) == 1:
         return flows[0]
     whole: dict[str, Any] = {"error": next((flow["error"] for flow in flows if flow.get("error")), None)}
-    for name in ("bytes", "wire_bytes", "retransmitted_packets", "lost_packets"):
-        values = [flow.get(name) for flow in flows]
-        whole[name] = None if None in values else sum(value for value in values if value is not None)
-    rtts = ("mean_rtt_s", "min_rtt_s", "rtt_p95_s")
-    means, least, high = ([flow[name] for flow in flows if flow.get(name) is not None] for name in rtts)
-    if len(means) == len(least) == len(flows):
-        whole["mean_rtt_s"], whole["min_rtt_s"] = sum(means) / len(means), min(least)
-    if len(high) == len(flows):
-        whole["rtt_p95_s"] = sum(high) / len(high)
+    for name, column in _FLOW.items():
+        values = [flow[name] for flow in flows if flow.get(name) is not None]
+        if len(values) == len(flows) and isinstance(column.whole, str) and column.whole in _TOGETHER:
+            whole[name] = _TOGETHER[column.whole](values)
     if all(flow.get("completion_s") is not None for flow in flows):
-        ends = [flow["start_s"] + flow["completion_s"] for flow in flows]
-        whole["completion_s"] = max(ends) - min(flow["start_s"] for flow in flows)
-        whole["goodput_bps"] = 8 * whole["bytes"] / whole["completion_s"] if whole["completion_s"] else None
+        start = min(flow["start_s"] for flow in flows)
+        lasted = max(flow["start_s"] + flow["completion_s"] for flow in flows) - start
+        whole |= {name: lasted for name, column in _FLOW.items() if column.whole == "span"}
+        rates = {name: column.whole["rate"] for name, column in _FLOW.items() if isinstance(column.whole, dict)}
+        whole |= {name: 8 * whole[of] / lasted if lasted else None for name, of in rates.items()}
     return whole
 
 

@@ -18,7 +18,7 @@ from haltere.errors import HaltereError, InputError
 from haltere.executor import Task
 from haltere.export import flent
 from haltere.notebook import notebook
-from haltere.results import tables
+from haltere.results import columns, tables
 from haltere.scenario import Scenario
 
 SHOWN = ("flow", "contender", "completion_s", "goodput_bps", "retransmitted_packets", "error")
@@ -62,34 +62,34 @@ class RunResult:
     @cached_property
     def flows(self) -> pl.DataFrame:
         """A row a flow."""
-        return pl.DataFrame(self.data["flows"], schema=tables.FLOW)
+        return pl.DataFrame(self.data["flows"], schema=columns.schema("flow"))
 
     @cached_property
     def links(self) -> pl.DataFrame:
         """A row a link and direction."""
-        return pl.DataFrame(self.data["links"], schema=tables.LINK)
+        return pl.DataFrame(self.data["links"], schema=columns.schema("link"))
 
     @cached_property
     def latency(self) -> pl.DataFrame:
         """A row a probe: requests sent, answered and lost, the RTT's mean and quantiles, and RPM."""
-        rows = [{name: probe[name] for name in tables.PROBE} for probe in self.data.get("probes", [])]
-        return pl.DataFrame(rows, schema=tables.PROBE)
+        rows = [{name: probe[name] for name in columns.of("probe")} for probe in self.data.get("probes", [])]
+        return pl.DataFrame(rows, schema=columns.schema("probe"))
 
     @cached_property
     def probes(self) -> pl.DataFrame:
         """A row a request of a probe: when it was sent, and its RTT, null if it was lost."""
         rows = [sample for probe in self.data.get("probes", []) for sample in tables.samples(probe)]
-        return pl.DataFrame(rows, schema=tables.SAMPLE, orient="row")
+        return pl.DataFrame(rows, schema=columns.schema("request"), orient="row")
 
     @cached_property
     def loads(self) -> pl.DataFrame:
         """A row a load."""
-        return pl.DataFrame(self.data.get("loads", []), schema=tables.LOAD)
+        return pl.DataFrame(self.data.get("loads", []), schema=columns.schema("load"))
 
     @cached_property
     def cells(self) -> pl.DataFrame:
         """A row a cell of 802.11."""
-        return pl.DataFrame(self.data.get("cells", []), schema=tables.CELL)
+        return pl.DataFrame(self.data.get("cells", []), schema=columns.schema("cell"))
 
     def __repr__(self) -> str:
         return f"<RunResult {self._said()}>"

@@ -113,7 +113,7 @@ def _alone(print_: Any, groups: list[Entries]) -> list[str]:
             _cell(_overhead(entries), digits=3),
             _cell(_column(entries, "retransmitted_packets")),
             _cell(_column(entries, "mean_rtt_s"), 1e3),
-            _cell(_column(entries, "queueing_delay_s"), 1e3, 3),
+            _cell(_column(entries, "bottleneck_mean_queueing_delay_s"), 1e3, 3),
             *(latency.cells(entries) if latency.measured(groups) else ()),
             style="bold" if g == winner and len(groups) > 1 else "",
         )

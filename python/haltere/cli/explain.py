@@ -72,7 +72,7 @@ def asked_by(study: str, what: Comparison, results: Path | None, beside: Sequenc
         print(json.dumps(each, indent=1, allow_nan=False))
         return
     for one in found:
-        show.out().print(escape(f"{', '.join(one.claims)}: {one.explanation.measure.label}"), style="bold")
+        show.out().print(escape(f"{', '.join(one.claims)}: {one.explanation.measure.spoken}"), style="bold")
         _print(one.explanation)
     show.out().print(escape(f"next: haltere report {shown(folder)}"))
 
@@ -119,7 +119,7 @@ def _print_map(found: maps.Map) -> None:
     times = f"{len(found.cells)} combinations of levels, {found.values.shape[2]} replications, {found.runs} runs"
     console.print(escape(f"{found.study}, experiment {found.experiment}: {times}"), style="dim")
     unit = "factor on" if ratio else f"{found.measure.unit} more of"
-    caption = f"{found.a} → {found.b}; {unit} {found.measure.label}; * real, corrected for all parts of a column"
+    caption = f"{found.a} → {found.b}; {unit} {found.measure.spoken}; * real, corrected for all parts of a column"
     table = show.table(caption=escape(caption), box=box.SIMPLE_HEAD, show_lines=False)
     columns = [{}, *({name: level} for name, levels in found.factors.items() for level in levels)]
     for title in ("part", "over all", *(f"{name}\n{level}" for one in columns for name, level in one.items())):
@@ -155,7 +155,7 @@ def _print(found: Explanation) -> None:
 
 def _table(found: Explanation) -> Table:
     ratio = found.measure.ratio
-    title = f"effect on {found.measure.label}"
+    title = f"effect on {found.measure.spoken}"
     unit = "factor" if ratio else found.measure.unit
     table = show.table(caption=f"{found.a} → {found.b}; mean [95 % interval]", box=box.SIMPLE_HEAD, show_lines=False)
     for name in ("part", "from", "to", f"{title}\n{unit}", "share\n%", "p\ncorrected", ""):

@@ -69,7 +69,7 @@ def waiting(entries: Entries) -> list[str]:
     """Return how long packets waited in the queue that all flows share; nothing where there are several."""
     waited = [
         [1e3 * entry[name] for entry in entries if entry[name] is not None]
-        for name in ("queueing_delay_s", "max_queueing_delay_s")
+        for name in ("bottleneck_mean_queueing_delay_s", "bottleneck_max_queueing_delay_s")
     ]
     if not all(waited):
         return []

@@ -16,6 +16,6 @@ from haltere.explanation.answer import Explanation, Interaction
 from haltere.explanation.attribution import Effect
 from haltere.explanation.explaining import explain, explained
 from haltere.explanation.mixtures import Part, Space
-from haltere.explanation.runs import MEASURES, Measure
+from haltere.explanation.runs import MEASURES
 
-__all__ = ["MEASURES", "Effect", "Explanation", "Interaction", "Measure", "Part", "Space", "explain", "explained"]
+__all__ = ["MEASURES", "Effect", "Explanation", "Interaction", "Part", "Space", "explain", "explained"]

@@ -6,14 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
 from haltere.explanation.attribution import Effect
 from haltere.explanation.mixtures import REST, Part
-from haltere.explanation.runs import Measure
+from haltere.metrics import Metric
 from haltere.notebook import notebook
 from haltere.stats import Interval, mean
 
@@ -61,7 +61,7 @@ class Explanation:
     a: str
     b: str
     conditions: str
-    measure: Measure
+    measure: Metric
     parts: tuple[Part, ...]
     effects: tuple[Effect, ...]
     whole: Effect
@@ -101,7 +101,7 @@ class Explanation:
     def answer(self) -> str:
         """The answer in one sentence, or two."""
         whole = self.shown(self.whole)
-        of = self.measure.label
+        of = self.measure.spoken
         if self.measure.ratio:
             head = f"{self.b} has {_number(whole)} times the {of} of {self.a}"
         else:
@@ -170,7 +170,7 @@ class Explanation:
             "b": self.b,
             "conditions": self.conditions,
             "metric": self.measure.name,
-            "label": self.measure.label,
+            "label": self.measure.spoken,
             "unit": self.measure.unit,
             "scale": "log ratio" if self.measure.ratio else "difference",
             "answer": self.answer,
@@ -196,12 +196,12 @@ class Explanation:
         Raises:
             KeyError, TypeError, ValueError: if that is not what is given.
         """
-        ratio = data["scale"] == "log ratio"
+        comparison: Literal["ratio", "difference"] = "ratio" if data["scale"] == "log ratio" else "difference"
         return cls(
             data["a"],
             data["b"],
             data["conditions"],
-            Measure(data["metric"], data["label"], data["unit"], "", ratio=ratio),
+            Metric(data["metric"], data["label"], data["unit"], comparison=comparison),
             tuple(Part(one["name"], one["from"], one["to"], needs=frozenset(one["needs"])) for one in data["parts"]),
             tuple(_effect(one) for one in data["parts"]),
             _effect(data["whole"]),

@@ -31,7 +31,7 @@ def effect_map(found: Map) -> EffectMap:
         panels.append(EffectPanel(found.parts[part].name, values))
     what = "factor on" if found.measure.ratio else "difference in"
     return EffectMap(
-        f"{found.a} → {found.b}: {what} {found.measure.label}, {found.study}",
+        f"{found.a} → {found.b}: {what} {found.measure.spoken}, {found.study}",
         [_said(down, row) for row in rows],
         [_said(across, column) for column in columns],
         " · ".join(down),

@@ -17,15 +17,16 @@ from numpy.typing import NDArray
 
 from haltere import core
 from haltere import fidelity as fidelities
-from haltere.adhoc.comparison import whole_of
+from haltere.adhoc.comparison import bottleneck_entry, whole_of
 from haltere.errors import HaltereError, InputError, Interrupted, as_written
 from haltere.explanation.answer import factor_of, factor_text
 from haltere.explanation.attribution import Effect, effects
 from haltere.explanation.explaining import drawn
 from haltere.explanation.game import along
 from haltere.explanation.mixtures import Part, Space
-from haltere.explanation.runs import How, Measure, Runs, measure_named
+from haltere.explanation.runs import How, Runs, measure_named
 from haltere.fidelity import Fidelity
+from haltere.metrics import Metric
 from haltere.notebook import notebook
 from haltere.study import Study, Treatment
 
@@ -56,7 +57,8 @@ class Placed:
         """Return a run's entry, of all flows together."""
         flow = whole_of(result["flows"]) if result["flows"] else {}
         error = flow.get("error") or (result["error"] if result["status"] != "ok" else None)
-        return {**flow, "contender": contender, "seed": seed, "replication": replication, "error": error}
+        waited = bottleneck_entry(result["links"])
+        return {**flow, **waited, "contender": contender, "seed": seed, "replication": replication, "error": error}
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Map:
     b: str
     study: str
     experiment: str
-    measure: Measure
+    measure: Metric
     parts: tuple[Part, ...]
     factors: Mapping[str, tuple[str, ...]]
     cells: tuple[Mapping[str, str], ...]

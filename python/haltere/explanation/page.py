@@ -36,7 +36,7 @@ def waterfall(found: Explanation) -> Waterfall:
         steps.append(Step(changes, text, level, after, effect.real is True))
         level = after
     unit = f" ({found.measure.unit})"
-    label = found.measure.label[:1].upper() + found.measure.label[1:]
+    label = found.measure.label
     return Waterfall(
         found.conditions if len(found.conditions) < 70 else "",
         f"{label}{unit}{', logarithmic' if ratio else ''}",

@@ -5,56 +5,33 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from haltere import fidelity as fidelities
-from haltere.adhoc.comparison import entry_of
+from haltere.adhoc.comparison import ENTRY, entry_of
 from haltere.adhoc.conditions import Conditions
 from haltere.errors import InputError, as_written
 from haltere.executor import Executor, Outcome, Task
 from haltere.explanation.mixtures import Space
 from haltere.fidelity import Fidelity
+from haltere.metrics import METRICS, Metric
 
 Cell = tuple[int, int]
 """A mixture and a replication."""
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
-class Measure:
-    """A metric of `compare` that can be explained.
-
-    With `ratio` mixtures are set against each other by the logarithm of their ratio, else by their difference.
-    """
-
-    name: str
-    label: str
-    unit: str
-    column: str
-    scale: float = 1.0
-    ratio: bool = True
-
-
 MEASURES = {
-    one.name: one
-    for one in (
-        Measure("completion_time", "completion time", "s", "completion_s"),
-        Measure("goodput", "goodput", "Mbit/s", "goodput_bps", 1e-6),
-        Measure("wire_bytes", "bytes on the wire", "MB", "wire_bytes", 1e-6),
-        Measure("mean_rtt", "mean RTT", "ms", "mean_rtt_s", 1e3),
-        Measure("rtt_p95", "95th percentile of the RTT", "ms", "rtt_p95_s", 1e3),
-        Measure("retransmissions", "retransmissions", "packets", "retransmitted_packets", ratio=False),
-        Measure("lost_packets", "lost packets", "packets", "lost_packets", ratio=False),
-        Measure("queueing_delay", "queueing delay", "ms", "queueing_delay_s", 1e3, ratio=False),
-        Measure("max_queueing_delay", "maximum queueing delay", "ms", "max_queueing_delay_s", 1e3, ratio=False),
-    )
+    name: metric
+    for name, metric in METRICS.items()
+    if metric.table in ("flows", "runs") and {metric.column, metric.share_of or metric.column} <= ENTRY.keys()
 }
-"""The metrics, by name."""
+"""The metrics that can be explained, by name: those that `compare` has."""
 
 
-def measure_named(name: str) -> Measure:
+def measure_named(name: str) -> Metric:
     """Return a metric.
 
     Raises:
@@ -63,6 +40,12 @@ def measure_named(name: str) -> Measure:
     if name not in MEASURES:
         raise InputError("is not a metric", field="--metric", given=as_written(name), right=", ".join(MEASURES))
     return MEASURES[name]
+
+
+def measured(metric: Metric, entry: Mapping[str, Any]) -> float | None:
+    """Return a metric of an entry in its unit; None if the entry lacks it."""
+    value, whole = entry.get(metric.column), 1 if metric.share_of is None else entry.get(metric.share_of)
+    return float(value) / whole / metric.divisor if value is not None and whole else None
 
 
 @dataclass(frozen=True)
@@ -125,7 +108,7 @@ class Runs:
 
     space: Space
     ground: Ground
-    measure: Measure
+    measure: Metric
     seed: int
     values: dict[Cell, float | None] = field(default_factory=dict)
     refused: dict[int, str] = field(default_factory=dict)
@@ -168,13 +151,13 @@ class Runs:
         """Note the metric of a run."""
         mask, replication = (int(word) for word in outcome.key.split()[-2:])
         entry = self.ground.entry(self.space.text(mask), json.loads(outcome.result_json), self.seed, replication)
-        value, reason = entry[self.measure.column], entry["error"]
+        value, reason = measured(self.measure, entry), entry["error"]
         if reason is None and value is None:
-            reason = f"it has no {self.measure.label}"
-        if reason is None and self.measure.ratio and value <= 0:
-            reason = f"its {self.measure.label} is 0"
-        if reason is None and not math.isfinite(value):
-            reason = f"its {self.measure.label} is not finite"
+            reason = f"it has no {self.measure.spoken}"
+        if reason is None and self.measure.ratio and value is not None and value <= 0:
+            reason = f"its {self.measure.spoken} is 0"
+        if reason is None and value is not None and not math.isfinite(value):
+            reason = f"its {self.measure.spoken} is not finite"
         if reason is not None:
             self.failures.setdefault(mask, str(reason))
-        self.values[mask, replication] = None if reason is not None else float(value) * self.measure.scale
+        self.values[mask, replication] = None if reason is not None else value

@@ -24,7 +24,7 @@ from haltere.explanation.attribution import Effect, attributed, effects, interac
 from haltere.explanation.explaining import EXACT
 from haltere.explanation.game import Orders, along, coalitions, draw
 from haltere.explanation.mixtures import Part
-from haltere.explanation.runs import How, Measure
+from haltere.explanation.runs import How
 from haltere.explanation.scenarios import Between, after_of, merged, names_of
 from haltere.metrics import METRICS, Metric
 from haltere.metrics.tables import Tables
@@ -236,7 +236,7 @@ class _Explaining:
                     if value is not None:
                         self.values[cell] = value
                     else:
-                        self.failures.setdefault(cell[1], f"it failed, or has no {self.metric.label.lower()}")
+                        self.failures.setdefault(cell[1], f"it failed, or has no {self.metric.spoken}")
             done += len(some)
             if self.how.on_progress:
                 self.how.on_progress(done, len(runs))
@@ -258,7 +258,7 @@ class _Explaining:
     @property
     def ratio(self) -> bool:
         """Whether effects are factors."""
-        return self.metric.comparison == "ratio"
+        return self.metric.ratio
 
     def _at(self, place: int, mask: int, replication: int) -> float:
         value = self.values.get((place, mask, replication), np.nan)
@@ -293,10 +293,11 @@ class _Explaining:
         ends = np.array([self._worth(mask, used) for mask in (0, (1 << len(self.parts)) - 1)])
         levels = np.exp(ends.mean(axis=1)) if self.ratio else ends.mean(axis=1)
         names = self._ends()
+        whose = "" if self.why.flow is None else f" of flow {self.why.flow}"
         return Explanation(
             *names,
             self._conditions(),
-            _measure(self.metric, self.why.flow),
+            dataclasses.replace(self.metric, label=self.metric.label + whose),
             self.parts,
             tuple(found),
             effects(np.diff(ends, axis=0))[0],
@@ -342,12 +343,3 @@ class _Explaining:
         reason = next(iter(reasons.values()), "no reason is known")
         message = f"no order of switching leads from {first} to {last}: a mixture in the way cannot run ({reason})"
         return HaltereError(message)
-
-
-def _measure(metric: Metric, flow: int | None) -> Measure:
-    kept = metric.label.startswith(("RTT", "Jain"))
-    label = metric.label if kept else metric.label[:1].lower() + metric.label[1:]
-    whose = "" if flow is None else f" of flow {flow}"
-    return dataclasses.replace(
-        Measure(metric.name, label + whose, metric.unit, metric.column, ratio=metric.comparison == "ratio")
-    )

@@ -11,10 +11,9 @@ from scipy import special
 from haltere.metrics import METRICS, quantities
 from haltere.metrics.contenders import keys, look
 from haltere.metrics.tables import Tables
-from haltere.results import Results
+from haltere.results import Results, columns
 from haltere.results.tables import KEY
 
-_UNITS = {"_s": "s", "_bps": "bit/s", "_bytes": "B", "_packets": "packets"}
 _DIGITS = 6
 """Significant digits of a number on the page."""
 
@@ -95,16 +94,17 @@ def _metrics(
                 {"name": metric.name, "label": metric.label, "unit": metric.unit, "says": metric.definition}
             )
             numbers[metric.name] = _rounded(column)
-    sources = {"": results.runs, "flow: ": results.flows, "probe: ": results.latency}
+    sources = {"": ("run", results.runs), "flow: ": ("flow", results.flows), "probe: ": ("probe", results.latency)}
     skipped = {*KEY, "flow", "pair", "probe", *(name for one in levels.values() for name in one)}
-    for prefix, table in sources.items():
-        columns = [name for name, kind in table.schema.items() if kind.is_numeric() and name not in skipped]
-        means = table.group_by("run_id").agg(pl.col(columns).mean()) if columns else table.select("run_id").unique()
+    for prefix, (of, table) in sources.items():
+        about = columns.of(of)
+        names = [name for name, kind in table.schema.items() if kind.is_numeric() and name not in skipped]
+        means = table.group_by("run_id").agg(pl.col(names).mean()) if names else table.select("run_id").unique()
         joined = keys.join(means, on="run_id", how="left", maintain_order="left")
-        for name in columns:
+        for name in names:
             if joined[name].null_count() < joined.height:
-                unit = next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
-                described.append({"name": prefix + name, "label": prefix + name, "unit": unit, "says": ""})
+                unit, says = (about[name].unit, about[name].meaning) if name in about else ("", "")
+                described.append({"name": prefix + name, "label": prefix + name, "unit": unit, "says": says})
                 numbers[prefix + name] = _rounded(joined[name])
     return described, numbers
 

@@ -93,12 +93,12 @@ def _measured(rig: Rig, job: Json, emulator: Any) -> Json:
         return result(what, answer, seen, seen["links"]) | packets
     report = json.loads(emulator.stop())
     late = report["lateness_s"]
-    return result(what, answer, seen, report["links"]) | {
+    more = {
         **{f"lateness_{name}_s": late[name] for name in ("p50", "p99", "max")},
         "emulator_cpu_s": report["cpu_s"],
         "endpoints_cpu_s": max(0.0, _cpu_s() - cpu - report["cpu_s"]),
-        **packets,
     }
+    return result(what, answer, seen, report["links"], more) | packets
 
 
 def _count_queues(rig: Rig, links: list[Json]) -> None:
@@ -135,94 +135,31 @@ def _cpu_s() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
-def result(what: Plan, answer: Json, seen: Json, links: list[Json]) -> Json:
-    """Return a RunResult: what the endpoints say, and what was seen on the wire."""
-    measured_s = None if what.duration_ns is None else (what.duration_ns - what.measure_from_ns) * 1e-9
+def result(what: Plan, answer: Json, seen: Json, links: list[Json], more: Json | None = None) -> Json:
+    """Return a RunResult: what the endpoints say, what was seen on the wire, and `more` columns of the run."""
     by_number = {flow["flow"]: flow for flow in seen["flows"]}
-    flows = [_flow(what, report, by_number[report["flow"]], measured_s) for report in answer["flows"]]
-    error = next((f"flow {f['flow']}: {f['error']}" for f in flows if f["error"]), None)
-    if seen["lost_records"]:
-        error = error or f"the capture lost {seen['lost_records']} records: its counts are too small"
-    return {
-        "status": "failed" if error else "ok",
-        "error": error,
-        "virtual_s": answer["virtual_s"],
-        "events": None,
-        "data_packets": sum(flow["received_data_packets"] for flow in seen["flows"]),
-        "flows": flows,
+    told = {
+        "measured_s": None if what.duration_ns is None else (what.duration_ns - what.measure_from_ns) * 1e-9,
+        "lost_records": seen["lost_records"],
+        "flows": [_flow(what.flows[one["flow"]], one, by_number[one["flow"]]) for one in answer["flows"]],
         "links": links,
-        **{table: answer[table] for table in ("probes", "loads") if answer.get(table)},
-        "series": answer.get("series") or [],
-        "kernel": os.uname().release,
+        "run": {"virtual_s": answer["virtual_s"], "kernel": os.uname().release, **(more or {})},
     }
+    found: Json = json.loads(_core.run_result(json.dumps(told)))
+    probed = {table: answer[table] for table in ("probes", "loads") if answer.get(table)}
+    return found | probed | {"series": answer.get("series") or []}
 
 
-def _flow(what: Plan, report: Json, seen: Json, measured_s: float | None) -> Json:
-    flow = what.flows[report["flow"]]
-    if flow.transport == "mptcp" and seen["plain_packets"] and not report["error"]:
-        report = report | {
-            "status": "failed",
-            "error": "MPTCP fell back to TCP: "
-            f"{seen['plain_packets']} of {seen['sent_packets']} packets with data have no option of MPTCP",
-        }
-    info = report.get("tcp_info", {}).get("server", {})
-    if flow.implementation != "linux" and flow.mqtt is None:
-        report = _as_seen(flow, report, seen) | {name: value for name, value in report.items() if value is not None}
-    seconds = report["completion_s"] or measured_s or None
-    size = report["bytes"]
-    wire = seen["wire_bytes" if report["completion_s"] else "measured_wire_bytes"]
+def _flow(flow: Flow, report: Json, seen: Json) -> Json:
     return {
-        "flow": flow.number,
         "contender": flow.contender,
         "pair": flow.pair,
-        **({} if flow.mqtt is None else {"direction": "up", **(report.get("messages") or {})}),
-        "start_s": report["start_s"],
-        "completion_s": report["completion_s"],
-        "handshake_s": report["handshake_s"],
-        "first_byte_s": report["first_byte_s"],
-        "longest_gap_s": None,
-        "bytes": size,
-        "goodput_bps": 8 * size / seconds if seconds else None,
-        "throughput_bps": 8 * wire / seconds if seconds else None,
-        "wire_bytes": wire,
-        "overhead_bytes": max(0, wire - size),
-        "sent_packets": seen["sent_packets"],
-        # Packets of QUIC are encrypted: what they repeat is not seen.
-        "retransmitted_packets": seen["retransmitted_packets"] if flow.kernel else None,
-        "lost_packets": None,
-        "spurious_retransmissions": seen.get("spurious_retransmissions"),
-        "reinjected_bytes": None,
-        # A tap does not see what a kernel holds back from its programs.
-        "blocked_s": None,
-        "most_held_bytes": None,
-        "mean_held_bytes": None,
-        "out_of_order_delay_mean_s": None,
-        "out_of_order_delay_p95_s": None,
-        "reordered_ratio": None,
-        "three_reordered_ratio": None,
-        "reordering_extent_mean": None,
-        "reordering_extent_p95": None,
-        "reordering_extent_max": None,
-        "timeouts": info.get("total_rto"),
-        "min_rtt_s": seen["min_rtt_s"],
-        "mean_rtt_s": seen["mean_rtt_s"],
-        "rtt_p95_s": seen["rtt_p95_s"],
-        "status": report["status"],
-        "error": report["error"],
-    }
-
-
-def _as_seen(flow: Flow, report: Json, seen: Json) -> Json:
-    """Return the times of a flow as its packets show them, for programs that do not report them.
-
-    Encrypted packets cannot be distinguished: of QUIC only the times of the first and the last packet are known.
-    """
-    finished = report["status"] == "ok" and flow.size is not None
-    return {
-        "handshake_s": seen["handshake_s"],
-        "first_byte_s": None,
-        "completion_s": seen["completion_s"] if finished else None,
-        "error": None,
+        "direction": None if flow.mqtt is None else "up",
+        "carrier": flow.transport,
+        "program": flow.implementation != "linux" and flow.mqtt is None,
+        "finite": flow.size is not None,
+        "report": report,
+        "packets": seen,
     }
 
 

@@ -1,33 +1,38 @@
 //! The results of cells.
 
 use crate::build::Run;
+use haltere_net::columns;
+use haltere_net::columns::{About, PLAIN, SIMULATED};
 use haltere_net::element::Element;
 use haltere_net::medium::CellCounters;
-use serde::Serialize;
 
-/// What happened on the medium of a cell. Its links have the packets of each station.
-#[derive(Clone, Debug, Serialize)]
-pub struct CellResult {
-    /// Its name.
-    pub cell: String,
-    /// Its stations, without the access point.
-    pub stations: u64,
-    /// Transmissions of data: single frames and aggregates.
-    pub transmissions: u64,
-    /// Frames in them.
-    pub frames: u64,
-    /// How many of these had been sent before.
-    pub retries: u64,
-    /// Times at which several stations began to send together.
-    pub collisions: u64,
-    /// Transmissions that were lost so.
-    pub collided: u64,
-    /// Frames that were dropped after the last retry.
-    pub dropped_retries: u64,
-    /// How long the medium carried frames, acknowledgements and the space between the two, s.
-    pub busy_s: f64,
-    /// The part of the run's time that this is; empty where that has no length.
-    pub busy_ratio: Option<f64>,
+const OF_CELL: About = About { at: SIMULATED, ..PLAIN };
+
+columns! {
+    /// Counts of the medium of a cell. Its links have the packets of each station.
+    #[of(Cell)]
+    pub struct CellResult {
+        /// Its name.
+        pub cell: String = OF_CELL,
+        /// Its stations, without the access point.
+        pub stations: u64 = OF_CELL,
+        /// Transmissions of data: single frames and aggregates.
+        pub transmissions: u64 = OF_CELL,
+        /// Frames in them.
+        pub frames: u64 = OF_CELL,
+        /// How many of these had been sent before.
+        pub retries: u64 = OF_CELL,
+        /// Times at which several stations began to send together.
+        pub collisions: u64 = OF_CELL,
+        /// Transmissions that were lost so.
+        pub collided: u64 = OF_CELL,
+        /// Frames that were dropped after the last retry.
+        pub dropped_retries: u64 = OF_CELL,
+        /// How long the medium carried frames, acknowledgements and the space between the two.
+        pub busy_s: f64 = OF_CELL,
+        /// The part of the run's time that this is; empty where that has no length.
+        pub busy_ratio: Option<f64> = OF_CELL,
+    }
 }
 
 impl Run {

@@ -4,32 +4,33 @@ use crate::application::{Report, Sourced};
 use crate::build::Part;
 use crate::scenario::Load;
 use crate::world::World;
-use serde::Serialize;
+use haltere_net::columns;
 
-/// One load's result.
-#[derive(Clone, Debug, Serialize)]
-pub struct LoadResult {
-    /// Its number.
-    pub load: u32,
-    /// `trains`, `constant`, `on-off` or `replay`.
-    #[serde(rename = "load_kind")]
-    pub kind: &'static str,
-    /// Its pair of hosts.
-    pub pair: u32,
-    /// Packets sent.
-    pub sent_packets: u64,
-    /// Their bytes, IP headers included.
-    pub sent_bytes: u64,
-    /// Packets that the receiver got.
-    pub received_packets: u64,
-    /// Their bytes.
-    pub received_bytes: u64,
-    /// Trains: packets whose answers arrived.
-    pub answered_packets: u64,
-    /// Trains whose answers arrived or were given up, periods, or repetitions of a capture; only whole ones count.
-    pub rounds: u64,
-    /// Why nothing could be sent.
-    pub error: Option<String>,
+columns! {
+    /// One load's result.
+    #[of(Load)]
+    pub struct LoadResult {
+        /// Its number.
+        pub load: u32,
+        /// `trains`, `constant`, `on-off` or `replay`.
+        pub load_kind: &'static str,
+        /// Its pair of hosts.
+        pub pair: u32,
+        /// Packets sent.
+        pub sent_packets: u64,
+        /// Their bytes, IP headers included.
+        pub sent_bytes: u64,
+        /// Packets that the receiver got.
+        pub received_packets: u64,
+        /// Their bytes.
+        pub received_bytes: u64,
+        /// Trains: packets whose answers arrived.
+        pub answered_packets: u64,
+        /// Trains whose answers arrived or were given up, periods, or repetitions of a capture; only whole ones count.
+        pub rounds: u64,
+        /// Why nothing could be sent.
+        pub error: Option<String>,
+    }
 }
 
 impl Part<Load> {
@@ -42,7 +43,7 @@ impl Part<Load> {
         let received = world.process(self.ends.server).stats();
         LoadResult {
             load: self.number as u32,
-            kind: self.spec.kind.name(),
+            load_kind: self.spec.kind.name(),
             pair: self.spec.pair.unwrap_or(0),
             sent_packets: sourced.packets,
             sent_bytes: sourced.bytes,

@@ -2,33 +2,71 @@
 
 use super::probes::quantile;
 use crate::application::Messages;
+use haltere_net::columns;
+use haltere_net::columns::{About, Better, Comparison, METRIC, MS, PERCENT, PLAIN, SIMULATED, Shown};
 use haltere_net::{Span, Time};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-/// What became of a flow's messages. Delivery times are from the publisher's call to the delivery to the subscriber's
-/// application, of messages that were delivered in the measured time.
-#[derive(Clone, Debug, Serialize)]
-pub struct MessagesResult {
-    /// Messages published.
-    pub messages_published: u64,
-    /// Messages of which the subscriber got at least one copy.
-    pub messages_delivered: u64,
-    /// Further copies that it got.
-    pub messages_duplicated: u64,
-    /// Messages that gave way in a full queue of the broker, or that nobody was there to take, and of which no copy came.
-    pub messages_dropped: u64,
-    /// Messages that were neither delivered nor dropped by a queue when the run ended.
-    pub messages_lost: u64,
-    /// The mean delivery time, s.
-    pub delivery_mean_s: Option<f64>,
-    /// The median, s.
-    pub delivery_p50_s: Option<f64>,
-    /// The 95th percentile, s.
-    pub delivery_p95_s: Option<f64>,
-    /// The 99th percentile, s.
-    pub delivery_p99_s: Option<f64>,
-    /// The longest, s.
-    pub delivery_max_s: Option<f64>,
+const COST: About = About { better: Better::Lower, ..PLAIN };
+
+columns! {
+    /// The fate of a flow's messages. Delivery times are from the publisher's call to the delivery to the subscriber's
+    /// application, of messages that were delivered in the measured time.
+    #[of(Flow)]
+    pub struct MessagesResult {
+        /// Messages published.
+        pub messages_published: u64,
+        /// Messages of which the subscriber got at least one copy.
+        pub messages_delivered: u64,
+        /// Further copies that it got.
+        pub messages_duplicated: u64,
+        /// Messages that gave way in a full queue of the broker, or that nobody was there to take, and of which no copy
+        /// came.
+        pub messages_dropped: u64 = About { at: SIMULATED, ..PLAIN },
+        /// Messages that were neither delivered nor dropped by a queue when the run ended.
+        pub messages_lost: u64 = About {
+            metrics: &[Shown {
+                name: "message_loss",
+                label: "Messages lost",
+                scale: PERCENT,
+                comparison: Comparison::Difference { alike: 0.1, full: 5.0 },
+                share_of: Some("messages_published"),
+                meaning: Some(
+                    "MQTT: messages of which no copy was delivered, without those that gave way in a queue, as a share of \
+                     those published.",
+                ),
+                ..METRIC
+            }],
+            ..COST
+        },
+        /// MQTT: the mean time from the publisher's call to the delivery of the message to the subscriber's application.
+        pub delivery_mean_s: Option<f64> = About {
+            metrics: &[Shown {
+                name: "delivery_time",
+                label: "Delivery time",
+                scale: MS,
+                comparison: Comparison::Ratio { alike: Some(0.01) },
+                ..METRIC
+            }],
+            ..COST
+        },
+        /// MQTT: the median of these times.
+        pub delivery_p50_s: Option<f64> = COST,
+        /// MQTT: the 95th percentile of these times.
+        pub delivery_p95_s: Option<f64> = COST,
+        /// MQTT: the time that 99 % of the messages do not exceed on their way to the subscriber's application.
+        pub delivery_p99_s: Option<f64> = About {
+            metrics: &[
+                Shown { name: "delivery_time_p99", label: "Delivery time, 99th percentile", scale: MS, ..METRIC },
+            ],
+            ..COST
+        },
+        /// MQTT: the longest time that a message took on its way to the subscriber's application.
+        pub delivery_max_s: Option<f64> = About {
+            metrics: &[Shown { name: "delivery_time_max", label: "Longest delivery time", scale: MS, ..METRIC }],
+            ..COST
+        },
+    }
 }
 
 /// What real clients saw of a flow's messages. Times in ns from the run's beginning.

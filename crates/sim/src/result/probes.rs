@@ -4,49 +4,59 @@ use crate::application::{Probed, Report, Sample};
 use crate::build::Part;
 use crate::scenario::{Probe, ProbeKind};
 use crate::world::World;
-use serde::{Deserialize, Serialize};
+use haltere_net::columns;
+use haltere_net::columns::{About, Better, METRIC, MS, PLAIN, Shown};
+use serde::Deserialize;
 
-/// One probe's result. Requests that still waited for their answer when the run ended count neither as answered nor as
-/// lost.
-#[derive(Clone, Debug, Serialize)]
-pub struct ProbeResult {
-    /// Its number.
-    pub probe: u32,
-    /// `icmp`, `udp` or `tcp`.
-    #[serde(rename = "probe_kind")]
-    pub kind: &'static str,
-    /// Payload of a request, bytes.
-    pub size_bytes: u32,
-    /// Its pair of hosts.
-    pub pair: u32,
-    /// Requests sent.
-    pub sent: u64,
-    /// Requests answered in time.
-    pub answered: u64,
-    /// Requests without an answer in time.
-    pub lost: u64,
-    /// The mean of the RTTs, s.
-    pub rtt_mean_s: Option<f64>,
-    /// Their median, s.
-    pub rtt_median_s: Option<f64>,
-    /// Their 95th percentile, s.
-    pub rtt_p95_s: Option<f64>,
-    /// Their 99th percentile, s.
-    pub rtt_p99_s: Option<f64>,
-    /// The smallest, s.
-    pub rtt_min_s: Option<f64>,
-    /// The largest, s.
-    pub rtt_max_s: Option<f64>,
-    /// Round trips a minute: 60 s over the mean of the RTTs of which the largest 5 % are left out. This is the responsiveness
-    /// of draft-ietf-ippm-responsiveness-09 section 5.3.1.1, with the RTTs of this probe in the place of its four kinds of
-    /// round trips (handshakes of TCP and TLS, HTTP on new and on loaded connections).
-    pub rpm: Option<f64>,
-    /// When each request that was answered or lost was sent, s.
-    pub sent_s: Vec<f64>,
-    /// Its RTT, s; null if it was lost.
-    pub rtt_s: Vec<Option<f64>>,
-    /// Why its connection failed.
-    pub error: Option<String>,
+const RTT: About = About { better: Better::Lower, ..PLAIN };
+const REQUEST: About = About { requests: true, ..PLAIN };
+
+columns! {
+    /// One probe's result. Requests that still waited for their answer when the run ended count neither as answered nor as
+    /// lost.
+    #[of(Probe)]
+    pub struct ProbeResult {
+        /// Its number.
+        pub probe: u32,
+        /// `icmp`, `udp` or `tcp`.
+        pub probe_kind: &'static str,
+        /// Payload of a request, bytes.
+        pub size_bytes: u32,
+        /// Its pair of hosts.
+        pub pair: u32,
+        /// Requests sent.
+        pub sent: u64,
+        /// Requests answered in time.
+        pub answered: u64,
+        /// Requests without an answer in time.
+        pub lost: u64,
+        /// Mean round-trip time of the requests that were answered.
+        pub rtt_mean_s: Option<f64> =
+            About { metrics: &[Shown { name: "latency", label: "RTT under load", scale: MS, ..METRIC }], ..RTT },
+        /// The median of these times.
+        pub rtt_median_s: Option<f64> = RTT,
+        /// The 95th percentile of the round-trip times of the requests that were answered.
+        pub rtt_p95_s: Option<f64> = About {
+            metrics: &[Shown { name: "latency_p95", label: "RTT under load, 95th percentile", scale: MS, ..METRIC }],
+            ..RTT
+        },
+        /// The 99th percentile of these times.
+        pub rtt_p99_s: Option<f64> = RTT,
+        /// The smallest of these times.
+        pub rtt_min_s: Option<f64> = RTT,
+        /// The largest of these times.
+        pub rtt_max_s: Option<f64> = RTT,
+        /// Round trips a minute: 60 s over the mean of the RTTs of which the largest 5 % are left out. This is the
+        /// responsiveness of draft-ietf-ippm-responsiveness-09 section 5.3.1.1, with the RTTs of this probe in the place of
+        /// its four kinds of round trips (handshakes of TCP and TLS, HTTP on new and on loaded connections).
+        pub rpm: Option<f64> = About { better: Better::Higher, ..PLAIN },
+        /// When the request was sent, of those that were answered or lost.
+        pub sent_s: Vec<f64> = REQUEST,
+        /// Its RTT; null if it was lost.
+        pub rtt_s: Vec<Option<f64>> = REQUEST,
+        /// Why its connection failed.
+        pub error: Option<String>,
+    }
 }
 
 /// The quantile `q` of sorted values, interpolated between the two nearest (type 7 of Hyndman and Fan: Sample quantiles in
@@ -94,7 +104,7 @@ impl From<Seen> for ProbeResult {
         let answered = sorted.len();
         ProbeResult {
             probe: seen.probe,
-            kind: seen.kind.name(),
+            probe_kind: seen.kind.name(),
             size_bytes: seen.size_bytes,
             pair: seen.pair,
             sent: seen.sent,

@@ -12,6 +12,11 @@ use haltere_net::{Span, Time};
 use haltere_transport::Stats;
 use haltere_transport::reordering::Reordering;
 
+/// The rate of bytes over a time, if there is one, bit/s.
+pub(super) fn rate(bytes: u64, seconds: Option<f64>) -> Option<f64> {
+    seconds.map(|s| 8.0 * bytes as f64 / s)
+}
+
 /// Where the measured time begins.
 pub struct Baseline {
     /// When it begins.
@@ -150,8 +155,8 @@ impl Run {
             first_byte_s: since_start(progress.first_byte),
             longest_gap_s: progress.last.map(|_| progress.longest_gap.as_secs_f64()),
             bytes,
-            goodput_bps: seconds.map(|s| 8.0 * bytes as f64 / s),
-            throughput_bps: seconds.map(|s| 8.0 * wire_bytes as f64 / s),
+            goodput_bps: rate(bytes, seconds),
+            throughput_bps: rate(wire_bytes, seconds),
             wire_bytes,
             overhead_bytes: wire_bytes.saturating_sub(bytes),
             sent_packets: sender.sent_packets,

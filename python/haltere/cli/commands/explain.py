@@ -27,8 +27,8 @@ def explain(
     metric: Annotated[
         str,
         typer.Option(
-            help="What is explained: `completion_time`, `goodput`, `wire_bytes`, `mean_rtt`, `retransmissions`, "
-            "`lost_packets`, `queueing_delay` or `max_queueing_delay`."
+            help="What is explained: a metric of flows or of the bottleneck, such as `completion_time`, `goodput`, "
+            "`rtt_p95`, `retransmissions`, `loss_rate` or `queueing_delay`."
         ),
     ] = "completion_time",
     orders: Annotated[
