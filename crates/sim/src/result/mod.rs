@@ -217,6 +217,13 @@ columns! {
             metrics: &[Shown { name: "rtt_p95", label: "RTT of the flow, 95th percentile", scale: MS, ..METRIC }],
             ..TIME
         },
+        /// The 99th percentile of the round-trip times that the flow's own sender measured, within one part in 128; not of
+        /// flows with MQTT.
+        pub rtt_p99_s: Option<f64> = About {
+            at: SIMULATED,
+            metrics: &[Shown { name: "rtt_p99", label: "RTT of the flow, 99th percentile", scale: MS, ..METRIC }],
+            ..TIME
+        },
         /// Time from the client's connect until each object of a page was complete; null for an object that was not.
         pub objects_s: Option<Vec<Option<f64>>> = SIMULATION,
         /// The use of the radio of its client, or of its publishers, if it has one.

@@ -178,6 +178,7 @@ impl Run {
             min_rtt_s: sender.min_rtt.map(Span::as_secs_f64),
             mean_rtt_s: sender.mean_rtt().map(Span::as_secs_f64),
             rtt_p95_s: sender.rtt_quantile(0.95).map(Span::as_secs_f64),
+            rtt_p99_s: sender.rtt_quantile(0.99).map(Span::as_secs_f64),
             radio: radio.map(|usage| RadioResult::new(usage, delivered)),
             messages,
             objects_s: objects.map(|o| o.into_iter().map(since_start).collect()),
