@@ -8,7 +8,7 @@ use haltere_net::loss::LossModel;
 use haltere_net::queue::Limit;
 use haltere_net::rng::Streams;
 use haltere_net::{Cx, Packet, PathId, Rate, Span, Time};
-use haltere_transport::cc::Algorithm;
+use haltere_transport::cc::{self, Algorithm};
 use haltere_transport::mptcp::{self, Config, Connection, Opening, Reinjection};
 use haltere_transport::path::PathError;
 use haltere_transport::scheduler::Scheduler;
@@ -19,7 +19,7 @@ use proptest::prelude::*;
 const ANSWER: u64 = 5_000_000;
 
 fn tcp_config(role: Role) -> tcp::Config {
-    tcp::Config::new(role, Algorithm::Cubic, Streams::new(9, 0).named("cc"))
+    tcp::Config::new(role, cc::CUBIC, Streams::new(9, 0).named("cc"))
 }
 
 fn connection(role: Role) -> Connection {
@@ -277,7 +277,7 @@ fn course<C: Endpoint, S: Endpoint>(pair: &Pair<C, S>) -> Vec<Course> {
 
 #[test]
 fn on_one_path_every_segment_is_that_of_tcp() {
-    for algorithm in [Algorithm::Cubic, Algorithm::Reno, Algorithm::Bbr, Algorithm::Vegas] {
+    for algorithm in [cc::CUBIC, cc::RENO, cc::BBR, cc::VEGAS] {
         for (seed, p) in [(1, 0.0), (2, 0.01), (3, 0.03)] {
             let config = |role| tcp::Config { algorithm, ..tcp_config(role) };
             let lossy = LinkConfig { loss: LossModel::Uniform { p }, ..link(10, 20) };

@@ -12,15 +12,22 @@
 //! three. In seven connections of eight the smoothed delay is therefore less than the smallest one; in the eighth the
 //! window is halved once at the start. The result is Reno.
 
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart, Stamps, Trigger, whole};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, Phase, SlowStart, Stamps, Trigger, whole};
 use haltere_net::{Span, Time};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "lp",
-    summary: "low priority by early signs of delay (TCP: the kernel's, which is Reno but for its name)",
-    reference: "Kuzmanovic, Knightly, INFOCOM 2003; Linux 6.12 tcp_lp.c",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "LP",
+    linux: Some("lp"),
+    prompt_rtts: true,
+    ..Implementation::new(
+        Description {
+            name: "lp",
+            summary: "low priority by early signs of delay (TCP: the kernel's, which is Reno but for its name)",
+            reference: "Kuzmanovic, Knightly, INFOCOM 2003; Linux 6.12 tcp_lp.c",
+        },
+        |config| Box::new(Lp::new(config)),
+    )
 };
 
 /// The part of the range of delays above which the path is congested, per cent (delta = 0.15).
@@ -181,9 +188,7 @@ impl Linux {
 }
 
 impl CongestionController for Lp {
-    fn on_sent(&mut self, sent: &Sent) {
-        self.w.restart_after(sent);
-    }
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let may_grow = if self.w.as_linux() {
@@ -207,22 +212,6 @@ impl CongestionController for Lp {
         if event.trigger == Trigger::Timeout {
             self.smoothed = None;
         }
-    }
-
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
     }
 }
 

@@ -6,7 +6,7 @@
 
 use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Metric, Packet, Probe, Span, Time};
-use haltere_transport::cc::Algorithm;
+use haltere_transport::cc;
 use haltere_transport::tcp::segment::{Kind, Segment};
 use haltere_transport::tcp::{Config, Connection};
 use haltere_transport::{Body, Endpoint, Event, Role, StreamId};
@@ -42,7 +42,7 @@ pub struct Bench {
 
 /// A configuration for traces: NewReno, segments of 1000 bytes, no timestamps, exact timers.
 pub fn config(role: Role) -> Config {
-    let mut config = Config::new(role, Algorithm::NewReno, Streams::new(1, 0).named("trace"));
+    let mut config = Config::new(role, cc::NEWRENO, Streams::new(1, 0).named("trace"));
     config.mtu = 1040;
     config.timestamps = false;
     config.tick = Span::ZERO;
