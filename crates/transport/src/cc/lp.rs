@@ -171,7 +171,8 @@ impl Linux {
         }
         let rtt = s.now.wrapping_sub(s.echo);
         if rtt > 0 && rtt < 1 << 31 {
-            self.inference = INFERENCE_RTTS as u32 * rtt;
+            // The peer chooses what it echoes: the product wraps, as the kernel's does.
+            self.inference = (INFERENCE_RTTS as u32).wrapping_mul(rtt);
         }
         let rests = self.last_drop != 0 && s.now.wrapping_sub(self.last_drop) < self.inference;
         let smoothed = self.smoothed >> GAMMA_SHIFT;
@@ -243,6 +244,22 @@ mod tests {
         let mut cc = settled();
         assert_eq!(at(&mut cc, 1000, 200), 40);
         assert_eq!(at(&mut cc, 1000, 200), 20);
+    }
+
+    #[test]
+    fn timestamps_that_a_hostile_peer_chooses_overflow_nothing() {
+        let chosen = [0, 1, 2, 1000, u32::MAX / 3, u32::MAX / 2, u32::MAX - 1, u32::MAX];
+        let mut linux = Linux::new(17);
+        for now in chosen {
+            for value in chosen {
+                for echo in chosen {
+                    linux.on_ack(Some(Stamps { now, value, echo }), true);
+                }
+            }
+        }
+        let mut linux = Linux::new(0);
+        linux.on_ack(Some(Stamps { now: u32::MAX / 2, value: 1, echo: 0 }), false);
+        assert_eq!(linux.inference, (u32::MAX / 2).wrapping_mul(3));
     }
 
     #[test]
