@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from haltere import core
+from haltere.fidelity import of
 from haltere.figures.parts import Axis, Figure, Line, NotInResultsError, Panel, Point, Series
 from haltere.figures.samples import levels_text
 from haltere.figures.spec import Data, Description, Kind, Named, Time
@@ -167,7 +168,7 @@ def _run(study: Study, experiment: str, where: Mapping[str, str], replication: i
         for run in study.runs(experiments=[experiment]):
             levels = run.treatment.levels
             same = all(name in levels and quantities.same(levels[name], of) for name, of in where.items())
-            if same and run.replication == replication and run.fidelity == "model":
+            if same and run.replication == replication and of(run.fidelity).modelled:
                 return run
     sought = ", ".join(f"{factor} {level}" for factor, level in where.items())
     message = f"no run of experiment {experiment} in the model at {sought}"
