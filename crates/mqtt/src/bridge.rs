@@ -28,12 +28,12 @@ pub enum Direction {
     Both,
 }
 
-/// What crosses a bridge.
+/// A topic filter whose messages cross a bridge.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BridgeTopic {
     /// The topic filter.
     pub filter: Arc<str>,
-    /// Which way.
+    /// The direction in which messages cross.
     pub direction: Direction,
     /// The highest QoS on the bridge.
     pub qos: QoS,

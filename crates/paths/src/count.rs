@@ -48,14 +48,14 @@ pub struct Classes {
     pub incomplete: u64,
     /// Over 30 hops.
     pub toolong: u64,
-    /// With a loop.
+    /// Traces with a loop.
     #[serde(rename = "loop")]
     pub looped: u64,
-    /// With what is a loop by the study's definition, but only repeats an address; else clean.
+    /// Traces that are loops by the study's definition only because an address repeats; else they would be clean.
     pub repeat: u64,
 }
 
-/// What one file holds, or several.
+/// Counts of the contents of one file, or of several.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Records of each kind, those included that are no traces.
@@ -150,7 +150,7 @@ impl Flags {
     }
 }
 
-/// What one file holds, and what is wrong with it.
+/// The counts of one file, and its damage.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct FileCounts {
     /// The file, as it was named.
@@ -175,7 +175,7 @@ pub struct Lost {
     pub offset: u64,
     /// Bytes passed over.
     pub skipped: u64,
-    /// What is wrong.
+    /// The fault of the record.
     pub what: String,
 }
 

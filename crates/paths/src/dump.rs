@@ -1,10 +1,11 @@
-//! What `sc_analysis_dump` of scamper (and skitter's `sk_analysis_dump` before it) prints: a line a trace, its fields
-//! separated by tabs. Source: the manual page `sc_analysis_dump(1)` and the comments at the top of its output, which name the
-//! fields; options leave some out or add others. Without these comments the fields are those of a call without options.
+//! The text that `sc_analysis_dump` of scamper prints, and skitter's `sk_analysis_dump` before it: a line a trace, its
+//! fields separated by tabs. Source: the manual page `sc_analysis_dump(1)` and the comments at the top of its output,
+//! which name the fields; options leave some out or add others. Without these comments the fields are those of a call
+//! without options.
 
 use crate::json::microseconds;
 use crate::pieces::{Bytes, Cut, Cutting, Resume};
-use crate::reader::{Damage, ReadTraces, Step};
+use crate::reader::{Damage, ReadTraces, Step, end, until_some};
 use crate::text::{Lines, Row, beginnings};
 use crate::{Address, Hop, Stop, Trace};
 use std::collections::BTreeMap;
@@ -70,7 +71,7 @@ pub(crate) fn detect(start: &[u8]) -> bool {
         || first.starts_with("T\t") && first.matches('\t').count() >= 3
 }
 
-/// What the comments say of the lines behind them.
+/// The fields of the lines, as the comments above them name them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     fields: Vec<Field>,
@@ -126,9 +127,7 @@ impl<R: Read> Reader<R> {
             }
             Row::End => {
                 self.ended = true;
-                let told =
-                    |e| Damage { offset, skipped: 0, what: format!("the file cannot be read further: {e}").into() };
-                return Some(self.lines.take_failure().map_or(Step::End, |e| Step::Damaged(told(e))));
+                return Some(end(offset, self.lines.take_failure()));
             }
         };
         let line = text.trim_end_matches('\r');
@@ -149,7 +148,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// What the fields before the hops say of the destination's answer.
+/// The destination's answer, from the fields before the hops.
 #[derive(Default)]
 struct Reply {
     rtt_us: Option<u32>,
@@ -292,12 +291,12 @@ impl Cut for Cutter {
     type State = Layout;
 
     fn cut(&mut self, bytes: &[u8], end: bool) -> Option<Cutting> {
-        let all = (end && bytes.len() <= Self::WANTED).then_some(bytes.len());
-        let cut = all.or_else(|| beginnings(bytes, Self::WANTED).next())?;
-        for line in bytes[..cut].split(|&b| b == b'\n').filter(|line| line.starts_with(b"#")) {
+        let behind = || beginnings(bytes, Self::WANTED).next().map(|bytes| Cutting { bytes, sound: true });
+        let cut = Self::rest(bytes, end).or_else(behind)?;
+        for line in bytes[..cut.bytes].split(|&b| b == b'\n').filter(|line| line.starts_with(b"#")) {
             self.0.comment(String::from_utf8_lossy(line).trim_end_matches('\r'));
         }
-        Some(Cutting { bytes: cut, sound: true })
+        Some(cut)
     }
 
     fn state(&self) -> Layout {
@@ -307,14 +306,7 @@ impl Cut for Cutter {
 
 impl<R: Read> ReadTraces for Reader<R> {
     fn read_into(&mut self, trace: &mut Trace) -> Step {
-        loop {
-            if self.ended {
-                return Step::End;
-            }
-            if let Some(step) = self.step(trace) {
-                return step;
-            }
-        }
+        until_some(|| if self.ended { Some(Step::End) } else { self.step(trace) })
     }
 
     fn records(&mut self) -> &BTreeMap<&'static str, u64> {

@@ -1,4 +1,4 @@
-//! What all readers have in common.
+//! The interface of all readers.
 
 use crate::{Multipath, Trace};
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ pub struct Damage {
     pub offset: u64,
     /// How many bytes were skipped.
     pub skipped: u64,
-    /// What is wrong with it.
+    /// The fault of the record.
     pub what: Cow<'static, str>,
 }
 
@@ -20,12 +20,28 @@ pub struct Damage {
 pub enum Step {
     /// The trace handed in was filled.
     Trace,
-    /// What a multipath measurement found; the trace handed in has no meaning.
+    /// A multipath measurement; the trace handed in has no meaning.
     Multipath(Box<Multipath>),
     /// A record was damaged and is lost; the next step goes on behind it.
     Damaged(Damage),
     /// The end of the file.
     End,
+}
+
+/// The last step of a stream, or the damage that its failure is.
+pub(crate) fn end(offset: u64, failure: Option<String>) -> Step {
+    let damage = |e| Damage { offset, skipped: 0, what: format!("the file cannot be read further: {e}").into() };
+    failure.map_or(Step::End, |e| Step::Damaged(damage(e)))
+}
+
+/// Makes attempts until one gives a step.
+#[inline]
+pub(crate) fn until_some(mut attempt: impl FnMut() -> Option<Step>) -> Step {
+    loop {
+        if let Some(step) = attempt() {
+            return step;
+        }
+    }
 }
 
 /// Reads traces one after the other from one file.

@@ -132,7 +132,7 @@ impl Method {
 /// One answer to one probe. A hop that kept silent has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// Who answered.
+    /// The address that answered.
     pub address: Address,
     /// When the probe was sent, microseconds since the Unix epoch; 0 if not said.
     pub sent_us: u64,
@@ -297,11 +297,11 @@ pub struct Trace {
     pub hop_limit: u8,
     /// Silent hops in a row allowed.
     pub gap_limit: u8,
-    /// What was done at the gap limit.
+    /// The prober's action at the gap limit.
     pub gap_action: u8,
     /// Loops allowed.
     pub loops: u8,
-    /// What was done at a loop.
+    /// The prober's action at a loop.
     pub loop_action: u8,
     /// Type of service of the probes.
     pub tos: u8,

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from haltere import core, fidelity, shipped
 from haltere.documents import shown
 from haltere.errors import InputError, Interrupted, as_written
+from haltere.executor import Executor, Outcome, Task
 from haltere.results import Results, load, read_manifest, tables, write
-from haltere.runner.executor import Executor, Outcome, Task
 from haltere.runner.interrupt import stop_on_interrupt
 from haltere.runner.parts import Parts
 from haltere.study import Run, Study
@@ -170,7 +170,7 @@ class Campaign:
             },
             "fidelities": list(self.study.fidelities),
             "paths": {key: summary.described() for key, summary in self.summaries().items()},
-            "kernels": {name: fidelity.about(name) for name in self.study.fidelities if name not in fidelity.SIMULATED},
+            "kernels": {name: about for name in self.study.fidelities if (about := fidelity.about(name))},
             "replications": self.replications,
             "seed": self.study.header.seed,
             "counts": {"runs": len(ordered), "ok": len(ordered) - failed, "failed": failed},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,17 +14,15 @@ import polars as pl
 from haltere import core, shipped
 from haltere.documents import Document
 from haltere.errors import InputError, as_written
-from haltere.fidelity import NAMES, Fidelity, identity
+from haltere.fidelity import Fidelity, identity, named
 from haltere.notebook import notebook
 from haltere.scenario import Scenario, merge
 from haltere.study import check, design
 from haltere.study.model import Experiment, Header, StudyFile, name_problem
 
 if TYPE_CHECKING:
-    from haltere.measured import Measured
     from haltere.paths.summary import MeasuredPath
-    from haltere.results import Results
-    from haltere.runner.estimate import Estimate
+    from haltere.scenario.measured import Measured
 
 __all__ = ["Experiment", "Header", "Run", "Study", "Treatment", "with_variant"]
 
@@ -71,12 +69,14 @@ class Run:
     def id(self) -> str:
         """The run's identity: a hash of scenario, seed, replication, version, and the kernel of a real run."""
         parts = [core.VERSION, str(self.seed), str(self.replication), self.scenario_json]
-        text = "\n".join([*parts, identity(self.fidelity)] if self.fidelity != "model" else parts)
+        text = "\n".join([*parts, *filter(None, [identity(self.fidelity)])])
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 class Study:
     """A study file, checked whole: if this object exists, every one of its runs can be run.
+
+    `haltere.Study` is the same with `run` and `estimate` (`haltere.runner.study`).
 
     >>> study = Study.load("studies/quic-dumbbell")
     >>> len(study.treatments), study.factors("base")
@@ -219,41 +219,6 @@ class Study:
                 for fidelity in self.fidelities:
                     yield Run(treatment, self.header.seed, replication, fidelity)
 
-    def run(
-        self,
-        *,
-        out: str | Path | None = None,
-        replications: int | None = None,
-        experiments: Sequence[str] | None = None,
-        workers: int | None = None,
-        dask: str | None = None,
-        on_progress: Callable[[int, int], None] | None = None,
-    ) -> Results:
-        """Run what has not been run yet and return the results.
-
-        Args:
-            out: the results' folder (default `results/NAME`). What finished there earlier is kept, not run again.
-            replications: how many of each treatment (default: what the study says).
-            experiments: only these (default: all).
-            workers: how many runs at once (default: one a CPU). It changes the time taken, nothing else.
-            dask: the address of a Dask scheduler, to run on its workers. It changes nothing else either.
-            on_progress: called with (finished, all) as runs finish.
-        """
-        from haltere.runner.campaign import Campaign
-        from haltere.runner.dask import engine
-
-        campaign = Campaign(self, out=out, replications=replications, experiments=experiments)
-        with engine(dask, None) as cluster:
-            return campaign.run(workers=workers, engine=cluster, on_progress=on_progress)
-
-    def estimate(
-        self, *, replications: int | None = None, experiments: Sequence[str] | None = None, workers: int | None = None
-    ) -> Estimate:
-        """Say how many runs there are and about how long they take, from running a small sample of them."""
-        from haltere.runner.estimate import estimate
-
-        return estimate(list(self.runs(replications=replications, experiments=experiments)), workers=workers)
-
 
 def with_variant(data: dict[str, Any], variant: str | None) -> dict[str, Any]:
     """Return the tables of a study with one of its variants laid over them.
@@ -266,10 +231,7 @@ def with_variant(data: dict[str, Any], variant: str | None) -> dict[str, Any]:
 
 
 def _fidelities(given: Sequence[Fidelity]) -> tuple[Fidelity, ...]:
-    for name in given:
-        if name not in NAMES:
-            raise InputError("is not a fidelity", field="--fidelity", given=as_written(name), right=", ".join(NAMES))
-    return tuple(dict.fromkeys(given))
+    return tuple(dict.fromkeys(named(name).description.name for name in given))
 
 
 def _expand(

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from haltere import fidelity
-from haltere.figures.tables import Tables
-from haltere.runner.executor import Task
+from haltere.executor import Task
+from haltere.metrics.tables import Tables
 from haltere.study import Run, Study, Treatment
 from haltere.when.judging import Judge
 from haltere.when.variants import Key, Variant, key_of, renamed
@@ -18,7 +18,7 @@ KEPT_BYTES = 200_000_000
 
 
 def seed_of(seed: int, purpose: str) -> int:
-    """Return a seed of its own for a purpose, from the study's: that of the search is not that of the judgement."""
+    """Return the seed for a purpose, made from the study's: search and judgement have different ones."""
     return int.from_bytes(hashlib.sha256(f"{seed} {purpose}".encode()).digest()[:7])
 
 

@@ -22,12 +22,17 @@ pub(crate) struct Cutting {
 
 /// Finds where pieces end. It need not be right: a piece that begins elsewhere than a record does is not used.
 pub(crate) trait Cut: Send {
-    /// What a reader knows at the beginning of a piece.
+    /// The state that a reader needs at the beginning of a piece.
     type State;
 
     /// Where the piece at the start of `bytes` ends, which should not be far behind [`Cut::WANTED`]; none if more bytes are
     /// needed. `end`: there are no more.
     fn cut(&mut self, bytes: &[u8], end: bool) -> Option<Cutting>;
+
+    /// All of `bytes`, if they are the stream's last ones and few enough for one piece.
+    fn rest(bytes: &[u8], end: bool) -> Option<Cutting> {
+        (end && bytes.len() <= Self::WANTED).then_some(Cutting { bytes: bytes.len(), sound: true })
+    }
 
     /// The state at the start of what is cut next.
     fn state(&self) -> Self::State;

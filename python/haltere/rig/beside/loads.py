@@ -1,6 +1,6 @@
 """Loads on real sockets: datagrams that keep to their own times, and who counts or answers them.
 
-What is sent, and when, is what the model's loads do (docs/probes.md); the lengths of periods are the model's as well.
+The datagrams, their times and the lengths of periods are those of the model's loads (docs/probes.md).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Source(Worker):
         self.packets = self.answered = self.rounds = 0
 
     def work(self, span: Span) -> None:
-        """Send until the run ends, or what was asked for has been sent."""
+        """Send until the run ends or all packets of the load are sent."""
         self.sock.connect(self.to)
         if self.stop.wait([], span.start) is None:
             return

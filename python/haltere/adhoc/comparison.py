@@ -1,0 +1,219 @@
+"""Contenders compared on one link or over several paths, without a file: each alone, or sharing the link."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import re
+import textwrap
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar, get_type_hints
+
+import polars as pl
+
+from haltere import fidelity as fidelities
+from haltere.adhoc.conditions import Comparison, Conditions, stated
+from haltere.errors import InputError, as_written
+from haltere.executor import Executor, Task
+from haltere.results.tables import bottleneck_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
+ENTRY: dict[str, pl.DataType] = {
+    "contender": pl.String(),
+    "replication": pl.Int64(),
+    "seed": pl.Int64(),
+    "completion_s": pl.Float64(),
+    "bytes": pl.Int64(),
+    "goodput_bps": pl.Float64(),
+    "wire_bytes": pl.Int64(),
+    "retransmitted_packets": pl.Int64(),
+    "lost_packets": pl.Int64(),
+    "mean_rtt_s": pl.Float64(),
+    "rtt_p95_s": pl.Float64(),
+    "min_rtt_s": pl.Float64(),
+    "queueing_delay_s": pl.Float64(),
+    "max_queueing_delay_s": pl.Float64(),
+    "error": pl.String(),
+}
+"""The fields of entries: times in seconds, rates in bit/s. RTTs are those that the flow's sender measured, the queueing
+delays those of the bottleneck in the data direction, the same for all flows that run at once; null for contenders that
+use several paths."""
+PROBED: dict[str, pl.DataType] = {"probe_rtt_ms": pl.List(pl.Float64())}
+"""Further fields of entries if there is a probe: the RTTs of its requests in the order of sending, null for a lost one.
+All flows that run at once have the same."""
+
+
+def measure(
+    contenders: Sequence[str],
+    conditions: Conditions,
+    *,
+    replications: int = 10,
+    seed: int = 1,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    stop: threading.Event | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> list[dict[str, Any]]:
+    """Run a comparison and return an entry (see `ENTRY` and `PROBED`) for each contender and replication.
+
+    Losses are the same for all contenders of one replication. `seed` in an entry is the seed plus the replication, by
+    which the entries of a replication are recognised. When sharing, an entry is a flow, in the order given,
+    and goodput counts from 10 s on; on odd replications the flows start in reverse order. Otherwise the entry of a
+    contender with several flows has their sums, and the time until the last of them is complete. Once `stop` is set,
+    no more runs are started; the entries are then those of the replications that are complete.
+
+    Raises:
+        InputError: if something given cannot be run; nothing has been run by then.
+    """
+    if not contenders:
+        raise InputError("no contender was given", field="contender", right="one or more, such as tcp/cubic quic/bbr")
+    if replications < 1:
+        raise InputError(
+            "is not a number of replications",
+            field="--replications",
+            given=as_written(replications),
+            right="a whole number from 1",
+        )
+    if not 0 <= seed < 2**63:
+        raise InputError("is not a seed", field="--seed", given=as_written(seed), right="a whole number from 0")
+    fidelities.named(conditions.fidelity)
+    groups = [list(contenders)] if conditions.share else [[contender] for contender in contenders]
+    tasks = list(_tasks(groups, conditions, replications, seed))
+    results: dict[str, dict[str, Any]] = {}
+    executor = executor or fidelities.executor(conditions.fidelity, workers)
+    for outcome in executor.execute(tasks, stop):
+        results[outcome.key] = json.loads(outcome.result_json)
+        if on_progress:
+            on_progress(len(results), len(tasks))
+    complete = [r for r in range(replications) if all(f"{r} {index}" in results for index in range(len(groups)))]
+    return [
+        entry
+        for replication in complete
+        for index, group in enumerate(groups)
+        for entry in _entries(group, results[f"{replication} {index}"], conditions, replication, seed + replication)
+    ]
+
+
+def _tasks(groups: list[list[str]], conditions: Conditions, replications: int, seed: int) -> Iterator[Task]:
+    texts = {odd: [conditions.scenario(group, reverse_starts=odd).json for group in groups] for odd in (False, True)}
+    for replication in range(replications):
+        for index, text in enumerate(texts[replication % 2 == 1]):
+            yield Task(f"{replication} {index}", text, seed, replication)
+
+
+def _entries(
+    group: list[str], result: dict[str, Any], conditions: Conditions, replication: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Yield the entries of a run: one a flow when sharing, else one of all the contender's flows together."""
+    flows = {flow["flow"]: flow for flow in result["flows"]}
+    numbers = range(len(group) * conditions.flows)
+    sets = [[number] for number in numbers] if conditions.share else [list(numbers)]
+    probed = {"probe_rtt_ms": _rtts_ms(result)} if conditions.probe is not None else {}
+    waited = _waited(group, result, conditions)
+    for together in sets:
+        flow = whole_of([flows.get(number, {}) for number in together])
+        entry = {name: flow.get(name) for name in ENTRY}
+        reason = flow.get("error") or (result["error"] if result["status"] != "ok" else None)
+        named = {"contender": group[together[0] // conditions.flows], "replication": replication, "seed": seed}
+        yield entry | waited | named | {"error": reason} | probed
+
+
+def entry_of(
+    group: list[str], result: dict[str, Any], conditions: Conditions, replication: int, seed: int
+) -> dict[str, Any]:
+    """Return the one entry of a run in which a contender runs alone, of all its flows together."""
+    (entry,) = _entries(group, result, conditions, replication, seed)
+    return entry
+
+
+def _waited(group: list[str], result: dict[str, Any], conditions: Conditions) -> dict[str, float | None]:
+    """Return how long packets waited at the bottleneck: the only link, or the only one of several that is used."""
+    links = result["links"]
+    if len(conditions.paths) > 1 and not conditions.migrate and not any(name.startswith("mp") for name in group):
+        links = [link for link in links if link["link"] == f"path {int(conditions.swap)}"]
+    found = bottleneck_of(links)
+    return {
+        "queueing_delay_s": found.get("mean_queueing_delay_s"),
+        "max_queueing_delay_s": found.get("max_queueing_delay_s"),
+    }
+
+
+def whole_of(flows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return several flows as one: from the first start until the last is complete."""
+    if len(flows) == 1:
+        return flows[0]
+    whole: dict[str, Any] = {"error": next((flow["error"] for flow in flows if flow.get("error")), None)}
+    for name in ("bytes", "wire_bytes", "retransmitted_packets", "lost_packets"):
+        values = [flow.get(name) for flow in flows]
+        whole[name] = None if None in values else sum(value for value in values if value is not None)
+    rtts = ("mean_rtt_s", "min_rtt_s", "rtt_p95_s")
+    means, least, high = ([flow[name] for flow in flows if flow.get(name) is not None] for name in rtts)
+    if len(means) == len(least) == len(flows):
+        whole["mean_rtt_s"], whole["min_rtt_s"] = sum(means) / len(means), min(least)
+    if len(high) == len(flows):
+        whole["rtt_p95_s"] = sum(high) / len(high)
+    if all(flow.get("completion_s") is not None for flow in flows):
+        ends = [flow["start_s"] + flow["completion_s"] for flow in flows]
+        whole["completion_s"] = max(ends) - min(flow["start_s"] for flow in flows)
+        whole["goodput_bps"] = 8 * whole["bytes"] / whole["completion_s"] if whole["completion_s"] else None
+    return whole
+
+
+def _rtts_ms(result: dict[str, Any]) -> list[float | None]:
+    samples = [rtt for probe in result.get("probes", []) for rtt in probe["rtt_s"]]
+    return [None if rtt is None else 1e3 * rtt for rtt in samples]
+
+
+def _by_keywords(
+    make: Callable[P, Comparison],
+) -> Callable[[Callable[[Sequence[str], Comparison], R]], Callable[Concatenate[Sequence[str], P], R]]:
+    """Let a function of contenders and a comparison take the comparison's fields as keywords, and document them."""
+
+    def decorate(function: Callable[[Sequence[str], Comparison], R]) -> Callable[Concatenate[Sequence[str], P], R]:
+        def called(contenders: Sequence[str], *args: P.args, **kwargs: P.kwargs) -> R:
+            return function(contenders, make(*args, **kwargs))
+
+        functools.update_wrapper(called, function)
+        own, kinds = inspect.signature(function), get_type_hints(Comparison)
+        keywords = inspect.signature(make).parameters.values()
+        parameters = [keyword.replace(annotation=kinds[keyword.name]) for keyword in keywords]
+        called.__signature__ = own.replace(  # type: ignore[attr-defined]
+            parameters=[own.parameters["contenders"], *parameters]
+        )
+        lines = "".join(_documented(field.name, about.help) for field, about in stated(Comparison))
+        head, raises, tail = (function.__doc__ or "").partition("    Raises:\n")
+        called.__doc__ = f"{head}    Args:\n        contenders: What competes.\n{lines}\n{raises}{tail}"
+        # Python takes `contenders` by its name as well, which the type cannot say.
+        return called  # type: ignore[return-value]
+
+    return decorate
+
+
+def _documented(name: str, help_text: str) -> str:
+    words = re.sub(r"--([a-z-]+)", lambda option: f"`{option[1].replace('-', '_')}`", help_text)
+    return textwrap.fill(f"{name}: {words}", 118, initial_indent=" " * 8, subsequent_indent=" " * 12) + "\n"
+
+
+@_by_keywords(Comparison)
+def compare(contenders: Sequence[str], what: Comparison) -> pl.DataFrame:
+    """Compare contenders on one link, or over several paths, and return a row for each contender and replication.
+
+    Contenders are words such as `["tcp/cubic", "quic/bbr"]` (see `haltere algorithms`). Several paths are given as
+    `paths=[PathConditions(rate="20Mbit/s", rtt="10ms"), PathConditions(rate="5Mbit/s", loss="1%")]`. With a probe there
+    is a column `probe_rtt_ms`: the RTT of each request, null for a lost one.
+
+    Raises:
+        InputError: if something given cannot be run.
+    """
+    if isinstance(contenders, str) or not all(isinstance(one, str) for one in contenders):
+        raise InputError(
+            "is not a list of contenders",
+            field="contenders",
+            given=as_written(contenders),
+            right='a list of words, such as ["tcp/cubic", "quic/bbr"]',
+        )
+    entries = measure(contenders, what, replications=what.replications, seed=what.seed, workers=what.workers)
+    return pl.DataFrame(entries, schema=ENTRY | (PROBED if what.probe is not None else {}))

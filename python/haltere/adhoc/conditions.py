@@ -1,0 +1,547 @@
+"""The conditions of `compare`, `trace` and `validate`: the paths between two hosts, and what crosses them.
+
+Each condition is stated once, as a field of a class here. The options of the commands (`haltere.cli.options`), the
+keywords of `haltere.compare`, the keys of `--path`, the value's place in the scenario and the words of errors are all
+made from the fields. This module loads nothing heavy, as the help of the commands needs it.
+"""
+
+# The fields' annotations are read when the commands are made, so they must not be strings.
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import Field, dataclass, fields
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+
+from haltere.adhoc import probes
+from haltere.errors import InputError, Place, as_written
+from haltere.fidelity import Fidelity, summaries
+
+if TYPE_CHECKING:
+    from haltere.scenario import Scenario
+
+FILE = ".toml"
+"""How the name of a preset's file ends."""
+LINK, RUNS = "The link", "How"
+"""Headings under which the help of the commands lists options; the others stand under no heading."""
+SHARE_MEASURED_FROM = "10s"
+STAGGER_MS = 100
+_NANOSECONDS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+MOVES = {"migrate": "path", "rebind": "new"}
+"""Conditions that happen at times, and what their second word says."""
+_SWITCHED = {"true": True, "false": False}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)\s*")
+
+
+@dataclass(frozen=True)
+class About:
+    """A condition, besides its name, its type and its default.
+
+    Args:
+        help: what it is, for the help of the commands and the documentation of the Python function.
+        panel: the heading in the help.
+        at: where it goes in the scenario: in the table of its path for a field of `PathConditions`, in each flow if it
+            begins with `flows.`, in the scenario otherwise. Nothing if it does not go there as it was given.
+        option: the option's name if it is not the field's.
+        key: whether it is a key of `--path` only, and no option.
+    """
+
+    help: str
+    panel: str | None = None
+    at: str | None = None
+    option: str | None = None
+    key: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathConditions:
+    """One path between the server and the client; quantities as in scenario files.
+
+    Raises:
+        InputError: if something else is given besides a preset.
+    """
+
+    rate: Annotated[str, About("Rate of the link.", LINK, at="rate")] = "40Mbit/s"
+    rtt: Annotated[str | None, About("Two-way delay, split evenly (default 50ms).", LINK)] = None
+    down_delay: Annotated[str | None, About("Delay from server to client.", LINK, at="down.delay")] = None
+    up_delay: Annotated[str | None, About("Delay from client to server.", LINK, at="up.delay")] = None
+    loss: Annotated[str, About("Random loss from server to client.", LINK, at="down.loss")] = "0%"
+    queue: Annotated[
+        str,
+        About("A limit (1000p, 64kB, 1bdp) or a discipline (`red:ecn=true`; see `haltere queues`).", LINK, at="queue"),
+    ] = "1000p"
+    ring: Annotated[str | None, About("Packets of the driver's ring behind the queue (256p).", LINK, at="ring")] = None
+    bql: Annotated[bool | None, About("Byte queue limits keep the ring short (default: yes).", LINK, at="bql")] = None
+    mtu: Annotated[str, About("Largest IP packet.", LINK, at="mtu")] = "1500B"
+    backup: Annotated[
+        bool | None,
+        About("Whether the path is in reserve: it carries data only while no other can.", LINK, at="backup", key=True),
+    ] = None
+    preset: Annotated[
+        str | None,
+        About(
+            "A typical link or cell with all its values: one of `haltere presets`, or a file that "
+            "`haltere presets NAME --toml` wrote.",
+            LINK,
+            at="preset",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        refuse_beside_preset(
+            [field.name for field in fields(PathConditions) if getattr(self, field.name) != field.default]
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> "PathConditions":
+        """Return the path that `--path` gives as a text such as `rate=20Mbit/s,rtt=10ms,queue=50p,loss=1%`.
+
+        It may begin with a preset or the file of one: `4g`, `my-line.toml`. Semicolons separate the parameters of a
+        queue here, as commas separate keys: `queue=tbf:rate=1Mbit/s;burst=9kB`.
+
+        Raises:
+            InputError: naming the key that is wrong and those that there are.
+        """
+        keys = {option_name(field)[2:]: field.name for field in fields(PathConditions)}
+        switches = ("bql", "backup")
+        right = f"KEY=VALUE, separated by commas; the keys are {', '.join(keys)}"
+        given: dict[str, Any] = {}
+        for part in text.split(","):
+            key, equals, value = _word(part, first=not given)
+            problem = None
+            if not equals or not key:
+                problem = f"{as_written(part.strip())} is not KEY=VALUE"
+            elif key not in keys:
+                problem = f"there is no key {as_written(key)}"
+            elif keys[key] in given:
+                problem = f"{key} is given twice"
+            elif not value:
+                problem = f"{key} has no value"
+            elif key in switches and value not in _SWITCHED:
+                problem = f"{key} is neither true nor false"
+            if problem:
+                if ":" in given.get("queue", ""):
+                    right = f"{right}; a queue's parameters are separated by semicolons"
+                raise InputError(problem, field="--path", given=text, right=right)
+            given[keys[key]] = _SWITCHED[value] if key in switches else value
+        refuse_beside_preset(given)
+        return PathConditions(**given)
+
+    def delays(self) -> tuple[str, str]:
+        """Return the delays down (server to client) and up; `rtt` is split evenly, the default is an RTT of 50 ms."""
+        if self.down_delay is not None or self.up_delay is not None:
+            if self.rtt is not None:
+                raise InputError(
+                    "stands beside a delay for one direction",
+                    field="--rtt",
+                    given=self.rtt,
+                    right="--rtt, or --down-delay and --up-delay",
+                )
+            return self.down_delay or "0ms", self.up_delay or "0ms"
+        rtt = self.rtt or "50ms"
+        found = _DURATION.fullmatch(rtt)
+        if not found:
+            raise InputError(
+                "is not a time",
+                field="--rtt",
+                given=as_written(rtt),
+                right="a number and a unit (ns, us, ms, s), such as 50ms",
+            )
+        nanoseconds = int(Fraction(found[1]) * _NANOSECONDS[found[2]])
+        return f"{nanoseconds - nanoseconds // 2}ns", f"{nanoseconds // 2}ns"
+
+    def link(self) -> dict[str, Any]:
+        """Return the path's link as a scenario has it."""
+        if self.preset is not None:
+            of, own = preset_table(self.preset)
+            if of == "cell":
+                raise InputError(
+                    "is a cell, and no link",
+                    field="--preset",
+                    given=as_written(self.preset),
+                    right="it as the only path",
+                )
+            return own | ({} if self.backup is None else {"backup": self.backup})
+        table: dict[str, Any] = {}
+        for field, about in stated(PathConditions):
+            value = getattr(self, field.name)
+            if about.at is not None and value is not None:
+                _put(table, about.at, value)
+        for direction, delay in zip(("down", "up"), self.delays(), strict=True):
+            _put(table, f"{direction}.delay", delay)
+        return table
+
+    def described(self) -> str:
+        """Return the path in a line for people."""
+        reserve = ", in reserve" if self.backup else ""
+        if self.preset is not None:
+            return f"preset {self.preset}{reserve}"
+        down, up = self.delays()
+        one_way = self.down_delay is not None or self.up_delay is not None
+        delay = f"delay {down} down, {up} up" if one_way else f"RTT {self.rtt or '50ms'}"
+        return f"{self.rate}, {delay}, loss {self.loss}, queue {self.queue}{reserve}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conditions(PathConditions):
+    """The path that contenders run over, and the data that they send: one path, or those in `paths` instead.
+
+    Raises:
+        InputError: if something of the one path is given besides `paths`.
+    """
+
+    paths: Annotated[
+        Sequence[PathConditions],
+        About(
+            "A path, instead of the options above, such as `rate=20Mbit/s,rtt=10ms,queue=50p,loss=1%`; several paths "
+            "if it is given again. mptcp and mpquic use all of them, others the first. One with `backup` is used only "
+            "while no other works.",
+            LINK,
+            option="--path",
+        ),
+    ] = ()
+    swap: Annotated[bool, About("Connect on the second path, instead of the first.", LINK)] = False
+    migrate: Annotated[
+        Sequence[str],
+        About(
+            "The client moves to another path: TIME:PATH, such as `2s:1`; again if it is given again. QUIC goes on "
+            "there, mptcp and mpquic give up the path that it leaves, and a connection of TCP ends.",
+            LINK,
+        ),
+    ] = ()
+    rebind: Annotated[
+        Sequence[str],
+        About(
+            "A NAT gives the client another port: TIME, such as `2s`, or another address, too: `2s:address`; again if "
+            "it is given again.",
+            LINK,
+        ),
+    ] = ()
+    size: Annotated[str, About("The object each contender fetches.", at="flows.size")] = "32MiB"
+    app: Annotated[
+        str,
+        About(
+            "`https` (TLS 1.3 with HTTP/2, or HTTP/3), `raw` (connect, one byte up, the bytes back) or `ssh` (scp).",
+            at="flows.app",
+        ),
+    ] = "https"
+    share: Annotated[bool, About("Let them share the link for --duration instead of fetching one after the other.")] = (
+        False
+    )
+    duration: Annotated[str, About("How long they share; goodput counts from 10 s on.", at="duration")] = "60s"
+    flows: Annotated[
+        int, About("Flows of each contender at once. The starts of several are spread at random over 100 ms.")
+    ] = 1
+    probe: Annotated[
+        str | None,
+        About(
+            "Measure the RTT under load: KIND:SIZE:INTERVAL, such as `icmp:1450B:1s` (or `udp`, `tcp`). The client "
+            "sends requests of this size from the beginning on; the answers share the queue of the data. Each waits "
+            "for the last one's answer, at most 5 s; with `:free-running` added, it does not."
+        ),
+    ] = None
+    fidelity: Annotated[
+        Fidelity,
+        About(
+            f"Where: {summaries()}.",
+            RUNS,
+        ),
+    ] = "model"
+
+    links: Annotated[
+        Literal["kernel", "haltere"],
+        About(
+            "What makes the links at `linux` and `testbed`: the kernel's own queues and netem, or our emulator.",
+            RUNS,
+            at="links",
+        ),
+    ] = "kernel"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("paths", *MOVES):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        if self.paths:
+            refuse_beside_paths(
+                [field.name for field in fields(PathConditions) if getattr(self, field.name) != field.default]
+            )
+
+    @property
+    def each_path(self) -> tuple[PathConditions, ...]:
+        """The paths there are: one or more."""
+        return tuple(self.paths) or (self,)
+
+    def data(self, contenders: Sequence[str], *, reverse_starts: bool = False) -> dict[str, Any]:
+        """Return the scenario in which these contenders run at once, as nested tables.
+
+        Raises:
+            InputError: naming the option that is wrong.
+        """
+        flows: list[dict[str, Any]] = [{"contender": contender} for contender in self.each_flow(contenders)]
+        scenario: dict[str, Any] = {"topology": self._topology(), "flows": flows}
+        unused = "size" if self.share else "duration"
+        for field, about in stated(type(self)):
+            if about.at is None or field.name == unused or field.name in _PATH_FIELDS:
+                continue
+            if about.at.startswith("flows."):
+                for flow in flows:
+                    _put(flow, about.at.removeprefix("flows."), getattr(self, field.name))
+            else:
+                _put(scenario, about.at, getattr(self, field.name))
+        self._start(scenario, reverse_starts=reverse_starts)
+        if self.swap:
+            if len(self.paths) < 2:
+                given = f"{len(self.each_path)} path"
+                raise InputError("needs a second path", field="--swap", given=given, right="--path given twice")
+            for flow in flows:
+                flow["first_path"] = 1
+        if self.probe is not None:
+            scenario["probes"] = [probes.parse(self.probe)]
+        return scenario
+
+    def _start(self, scenario: dict[str, Any], *, reverse_starts: bool) -> None:
+        """Say when the flows of a scenario start, and when their clients move."""
+        flows = scenario["flows"]
+        moves = {name: getattr(self, name) for name in MOVES if getattr(self, name)}
+        for flow in flows:
+            flow.update({name: [_moved(name, text) for text in given] for name, given in moves.items()})
+        if self.share:
+            scenario["measure_from"] = SHARE_MEASURED_FROM
+            groups = [flows[at : at + self.flows] for at in range(0, len(flows), self.flows)]
+            for place, group in enumerate(reversed(groups) if reverse_starts else groups):
+                for flow in group:
+                    flow["start"] = f"{STAGGER_MS * place}ms"
+        if self.flows > 1:
+            for flow in flows:
+                flow["start_spread"] = f"{STAGGER_MS}ms"
+
+    def each_flow(self, contenders: Sequence[str]) -> list[str]:
+        """Return the contender of each flow: `flows` of the first, then as many of the next."""
+        if self.flows < 1:
+            given = as_written(self.flows)
+            raise InputError("is not a number of flows", field="--flows", given=given, right="a whole number from 1")
+        return [contender for contender in contenders for _ in range(self.flows)]
+
+    def _topology(self) -> dict[str, Any]:
+        preset = self.each_path[0].preset
+        if len(self.each_path) == 1 and preset is not None:
+            of, table = preset_table(preset)
+            if of == "cell":
+                return {"kind": "cell", "cell": table}
+        if not self.paths:
+            return {"kind": "point-to-point", "link": self.link()}
+        links = []
+        for number, path in enumerate(self.paths):
+            try:
+                links.append(path.link())
+            except InputError as error:
+                raise _of_path(error, number) from None
+        return {"kind": "multipath", "paths": links}
+
+    def scenario(self, contenders: Sequence[str], *, reverse_starts: bool = False) -> "Scenario":
+        """Return the scenario in which these contenders run at once.
+
+        Raises:
+            InputError: naming the option (or argument) that is wrong.
+        """
+        from haltere.scenario import Scenario  # noqa: PLC0415 (help loads nothing heavy)
+
+        data = self.data(contenders, reverse_starts=reverse_starts)
+        try:
+            return Scenario(data, fidelity=self.fidelity)
+        except InputError as error:
+            raise self._in_words_of_options(error) from None
+
+    def _in_words_of_options(self, error: InputError) -> InputError:
+        """Return a scenario's error with the option in the place of the scenario's field."""
+        place = error.field or ""
+        for number, path in enumerate(self.each_path):
+            prefix = f"topology.paths[{number}]." if self.paths else "topology.link."
+            if place.startswith(prefix):
+                inside = place.removeprefix(prefix)
+                if path.preset is not None and path.preset.endswith(FILE):
+                    return _in_file(error, Path(path.preset), f"link.{inside}")
+                if path.rtt is not None and inside.endswith(".delay"):
+                    error = _at(error, "--rtt", given=as_written(path.rtt))
+                else:
+                    error = _at(error, _option_at(inside, PathConditions))
+                return _of_path(error, number) if self.paths else error
+        own = self.each_path[0].preset
+        if place.startswith("topology.cell.") and own is not None and own.endswith(FILE):
+            return _in_file(error, Path(own), place.removeprefix("topology."))
+        flow, _, inside = place.partition(".")
+        given = None
+        if flow.startswith("flows[") and inside.partition("[")[0] in MOVES:
+            option = f"--{inside.partition('[')[0]}"
+        elif flow.startswith("flows["):
+            option = "contender" if inside == "contender" else _option_at(f"flows.{inside}", type(self))
+        elif place == "measure_from":
+            return InputError(
+                f"is too short: flows that share a link are measured from {SHARE_MEASURED_FROM} on",
+                field="--duration",
+                given=as_written(self.duration),
+                right=f"more than {SHARE_MEASURED_FROM}, such as 30s",
+            )
+        elif place.startswith("probes"):
+            option, given = "--probe", as_written(self.probe)
+        else:
+            option = _option_at(place, type(self))
+        known = option.startswith("-") or option == "contender"
+        return _at(error, option.removeprefix("flows."), place=None if known else Place("scenario"), given=given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(Conditions):
+    """Conditions, and how often they are run."""
+
+    replications: Annotated[int, About("How often, each time with other losses.", RUNS)] = 10
+    seed: Annotated[int, About("Names the random losses; every contender meets the same ones.", RUNS)] = 1
+    workers: Annotated[int | None, About("Runs at once (default: one a CPU).", RUNS)] = None
+
+
+_PATH_FIELDS = frozenset(field.name for field in fields(PathConditions))
+
+
+def stated(kind: type[PathConditions]) -> Iterator[tuple[Field[Any], About]]:
+    """Yield the conditions of a class, each with what is known of it."""
+    hints: Mapping[str, Any] = get_type_hints(kind, include_extras=True)
+    for field in fields(kind):
+        yield field, hints[field.name].__metadata__[0]
+
+
+def option_name(field: Field[Any], about: About | None = None) -> str:
+    """Return the option of a condition."""
+    return (about.option if about else None) or "--" + field.name.replace("_", "-")
+
+
+def refuse_beside_paths(names: Collection[str]) -> None:
+    """Raise `InputError` if one of the fields that are given besides `paths` belongs to the one path."""
+    beside = [option_name(field) for field in fields(PathConditions) if field.name in names]
+    if beside:
+        raise InputError(
+            "is given besides --path, which has its own values",
+            field=", ".join(beside),
+            right="--path alone, such as --path rate=20Mbit/s,rtt=10ms; or the options of the one link alone",
+        )
+
+
+def refuse_beside_preset(names: Collection[str]) -> None:
+    """Raise `InputError` if `preset` is given, and a field besides it that says what the preset says."""
+    own = ("preset", "backup")
+    beside = [option_name(field) for field in fields(PathConditions) if field.name in names and field.name not in own]
+    if beside and "preset" in names:
+        raise InputError(
+            "is given besides a preset, which has its own values",
+            field=", ".join(beside),
+            right="the preset alone, or a scenario file, where fields beside a preset replace its values",
+        )
+
+
+def _word(part: str, *, first: bool) -> tuple[str, str, str]:
+    """Return key, equals sign and value of a part of `--path`; two of its keys may stand without one or the other."""
+    key, equals, value = (word.strip() for word in part.partition("="))
+    if key == "backup" and not equals:
+        return key, "=", "true"
+    if key and not equals and first:
+        return "preset", "=", known_preset(key, "--path")
+    return key, equals, value
+
+
+def known_preset(name: str, field: str = "--preset") -> str:
+    """Return the name of a preset, or the file of one, as it was given.
+
+    Raises:
+        InputError: if there is neither.
+    """
+    from haltere import core  # noqa: PLC0415 (help loads nothing heavy)
+
+    names = [one for preset in core.presets() for one in (preset["name"], *preset["also"])]
+    if name in names or name.endswith(FILE):
+        return name
+    raise InputError(
+        "is neither a preset nor KEY=VALUE" if field == "--path" else "there is no such preset",
+        field=field,
+        given=as_written(name),
+        right=f"{', '.join(names)}; or a file that `haltere presets NAME --toml` wrote",
+    )
+
+
+def preset_table(name: str) -> tuple[str, dict[str, Any]]:
+    """Return whether a preset is a `link` or a `cell`, and its table in a scenario.
+
+    Raises:
+        InputError: if there is no such preset, or its file cannot be read.
+    """
+    from haltere import core  # noqa: PLC0415 (help loads nothing heavy)
+
+    if not name.endswith(FILE):
+        known_preset(name)
+        of = next(one["of"] for one in core.presets() if name in (one["name"], *one["also"]))
+        return of, {"preset": name}
+    from haltere.documents import Document  # noqa: PLC0415 (help loads nothing heavy)
+
+    document = Document.read(Path(name))
+    tables = [of for of in ("link", "cell") if isinstance(document.data.get(of), dict)]
+    if len(tables) != 1 or len(document.data) != 1:
+        raise InputError(
+            "holds not one table",
+            place=Place(document.name),
+            right="[link] or [cell], as `haltere presets NAME --toml`",
+        )
+    return tables[0], document.data[tables[0]]
+
+
+def _in_file(error: InputError, file: Path, field: str) -> InputError:
+    from haltere.documents import Document  # noqa: PLC0415 (help loads nothing heavy)
+
+    return _at(error, field, place=Document.read(file).place(field))
+
+
+def _option_at(at: str, kind: type[PathConditions]) -> str:
+    """Return the option whose value stands at a place of the scenario, or the place if there is none."""
+    found = (
+        option_name(field, about)
+        for field, about in stated(kind)
+        if about.at and at.startswith(about.at) and (kind is PathConditions or field.name not in _PATH_FIELDS)
+    )
+    return next(found, at)
+
+
+def _at(error: InputError, field: str, *, place: Place | None = None, given: str | None = None) -> InputError:
+    return InputError(
+        error.problem,
+        place=place,
+        field=field or None,
+        given=error.given if given is None else given,
+        right=error.right,
+        notes=error.notes,
+    )
+
+
+def _of_path(error: InputError, number: int) -> InputError:
+    """Return an error about an option of the one link as one about a key of `--path`."""
+    key, right = (error.field or "").removeprefix("--"), error.right and error.right.replace("--", "")
+    field = f"--path: path {number}: {key}"
+    return InputError(error.problem, field=field, given=error.given, right=right, notes=error.notes)
+
+
+def _moved(field: str, text: str) -> dict[str, Any]:
+    """Return the entry of a flow for a change of the client's addresses, given as `TIME` or `TIME:WORD`."""
+    at, colon, word = (part.strip() for part in text.partition(":"))
+    right = "TIME:PATH, such as 2s:1" if field == "migrate" else "TIME or TIME:address, such as 2s"
+    key = MOVES[field]
+    number = key == "path"
+    if not at or (number and not word.isdecimal()) or (colon and not word):
+        raise InputError("is not such a change", field=f"--{field}", given=as_written(text), right=right)
+    entry: dict[str, Any] = {"at": at}
+    if word:
+        entry[key] = int(word) if number else word
+    return entry
+
+
+def _put(table: dict[str, Any], at: str, value: Any) -> None:
+    *inner, last = at.split(".")
+    for name in inner:
+        table = table.setdefault(name, {})
+    table[last] = value

@@ -1,0 +1,396 @@
+"""Claims: sentences of a paper that the results of a study confirm, contradict, or leave undecided.
+
+A study's `claims.py` holds one function a claim::
+
+    @claim("QUIC finishes sooner under loss.", source="section 5")
+    def sooner_under_loss(tables: Tables) -> Verdict:
+        '''How it is judged, in words: shown in the report beside the verdict.'''
+        return all_of(...)
+
+Rules of decision are part of the claim and are written before the results are seen. The building blocks here share one
+scale: an interval that lies wholly within the metric's margin of practical equivalence says *alike*; one that lies
+wholly on one side of equality says who is ahead; any other is unclear.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import inspect
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Generic, Literal, TypeVar
+
+from haltere.claims.comparison import Comparison, MissingDataError
+from haltere.documents import shown
+from haltere.errors import InputError, Place, as_written
+from haltere.metrics import Metric
+from haltere.metrics.tables import Standing, Tables, UnknownNameError, margins, standing
+from haltere.metrics.text import decimals, fixed
+from haltere.stats import Interval
+
+__all__ = [
+    "Claim",
+    "Evidence",
+    "MissingDataError",
+    "Outcome",
+    "Verdict",
+    "ahead",
+    "alike",
+    "all_of",
+    "answer",
+    "cells",
+    "claim",
+    "exceeds",
+    "load",
+    "not_ahead",
+    "remark",
+]
+
+
+_FALSE_ALARMS = 0.05
+"""How often a claim that holds may be contradicted by chance, at most."""
+
+
+class Outcome(StrEnum):
+    """Whether the results confirm a claim, or a part of it."""
+
+    CONFIRMED = "confirmed"
+    CONTRADICTED = "contradicted"
+    UNDECIDED = "undecided"
+    BROKEN = "broken"
+    """The claim's own code failed, so that nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One number that bears on a claim: what it is, how it reads, and what it decides (None: nothing, a remark).
+
+    `rule` is what `interval` was judged by, if it alone decided; `all_of` judges a wider one by it.
+    """
+
+    what: str
+    numbers: str
+    outcome: Outcome | None
+    interval: Interval | None = None
+    rule: Callable[[Interval], Outcome] | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome, the evidence for it, and a reason where there is no evidence."""
+
+    outcome: Outcome
+    evidence: tuple[Evidence, ...] = ()
+    reason: str = ""
+
+
+Found = TypeVar("Found")
+"""The evidence that claims are judged by: a study's result tables, or two periods of measured paths."""
+
+
+@dataclass(frozen=True)
+class Claim(Generic[Found]):
+    """One sentence of a paper, its place there, the rule by which it is judged, and the function that judges it."""
+
+    name: str
+    sentence: str
+    source: str
+    rule: str
+    judge: Callable[[Found], Verdict]
+
+    def verdict(self, found: Found) -> Verdict:
+        """Judge the claim; undecided, with the reason, if what was found lacks what it needs."""
+        try:
+            return self.judge(found)
+        except MissingDataError as missing:
+            return Verdict(Outcome.UNDECIDED, reason=f"{missing}.")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The function that answers the study's question in a few sentences, from its results."""
+
+    sentences: Callable[[Tables], list[str]]
+
+
+def judge(one: Claim[Found], found: Found, path: Path) -> Verdict:
+    """Judge a claim of a user's file: what goes wrong in its code is told with file and line, and stops nothing else.
+
+    Raises:
+        InputError: if it names an experiment, a factor or a level that the study does not have.
+    """
+    verdict: object
+    try:
+        verdict = one.verdict(found)
+    except UnknownNameError as unknown:
+        raise InputError(str(unknown), place=Place(shown(path), _line_in(path, unknown)), field=one.name) from None
+    except Exception as error:
+        return Verdict(Outcome.BROKEN, reason=f"{broken(path, error, one.judge)}.")
+    if not isinstance(verdict, Verdict):
+        return Verdict(Outcome.BROKEN, reason=f"{_wrong(path, one.judge, verdict, 'a Verdict')}.")
+    return verdict
+
+
+def answered(one: Answer, found: Tables, path: Path) -> list[str]:
+    """Return the sentences of a user's answer, or one that says what went wrong in its code.
+
+    Raises:
+        BrokenCodeError: if the code failed, or gave something else than a list of texts.
+        InputError: as `judge` does.
+    """
+    try:
+        sentences = one.sentences(found)
+    except MissingDataError as missing:
+        return [f"These results do not suffice for an answer: {missing}."]
+    except UnknownNameError as unknown:
+        raise InputError(str(unknown), place=Place(shown(path), _line_in(path, unknown)), field="answer") from None
+    except Exception as error:
+        raise BrokenCodeError(broken(path, error, one.sentences)) from None
+    texts = _texts(sentences)
+    if texts is None:
+        raise BrokenCodeError(_wrong(path, one.sentences, sentences, "a list of sentences"))
+    return texts
+
+
+def _texts(given: object) -> list[str] | None:
+    texts = [one for one in given if isinstance(one, str)] if isinstance(given, list) else None
+    return texts if texts == given else None
+
+
+class BrokenCodeError(Exception):
+    """The code of a user's file failed; the message says where and how."""
+
+
+def broken(path: Path, error: Exception, function: Callable[..., object]) -> str:
+    """Return where in the user's file an exception came from, and what it says."""
+    line = _line_in(path, error) or function.__code__.co_firstlineno
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return f"{Place(shown(path), line)}: {said}"
+
+
+def _wrong(path: Path, function: Callable[..., object], given: object, right: str) -> str:
+    place = Place(shown(path), function.__code__.co_firstlineno)
+    what = "returns nothing: is a `return` missing?" if given is None else f"returns {type(given).__name__}."
+    return f"{place}: {function.__name__} {what} It must return {right}"
+
+
+def claim(sentence: str, *, source: str = "") -> Callable[[Callable[[Found], Verdict]], Claim[Found]]:
+    """Make a claim of a function that judges it; the function's docstring is the rule shown in the report.
+
+    Args:
+        sentence: what is claimed.
+        source: where it is claimed: a section of a paper, or "our expectation".
+
+    Raises:
+        InputError: if one of them is missing or no text. `load` adds file and line.
+    """
+    for name, given in (("sentence", sentence), ("source", source)):
+        if not _is_text(given):
+            raise InputError(
+                f"a claim needs its {name}",
+                field="@claim",
+                given=None if given == "" or callable(given) else as_written(given),
+                right='@claim("QUIC is faster under loss.", source="section 5"), or source="our expectation"',
+            )
+
+    def decorate(judge: Callable[[Found], Verdict]) -> Claim[Found]:
+        return Claim(judge.__name__, sentence, source, " ".join((inspect.getdoc(judge) or "").split()), judge)
+
+    return decorate
+
+
+def _is_text(given: object) -> bool:
+    return isinstance(given, str) and given.strip() != ""
+
+
+def answer(sentences: Callable[[Tables], list[str]]) -> Answer:
+    """Mark the function of a study that answers its question in a few sentences, from its results."""
+    return Answer(sentences)
+
+
+def all_of(*evidence: Evidence) -> Verdict:
+    """A claim with several parts: contradicted if any part is, confirmed if all are, undecided otherwise.
+
+    One of many parts may look contradicted by chance. A part contradicts on one side of its interval. Alone it does so
+    by chance in 2.5 % of cases, and two parts do in 5 %. Of more parts, each contradicts only if its interval still
+    does when it is widened to leave out 5 % divided by their number on each side (Bonferroni); if not, it is undecided.
+    Confirmation needs no correction: all parts must hold, each with 95 % confidence (R. L. Berger, "Multiparameter
+    Hypothesis Testing and Acceptance Sampling", Technometrics 24(4), 1982). Parts without an interval, as those of
+    `cells`, stay as they are.
+    """
+    count = sum(one.outcome is not None for one in evidence)
+    parts = tuple(_among(one, count) for one in evidence)
+    outcomes = {one.outcome for one in parts} - {None}
+    if Outcome.CONTRADICTED in outcomes:
+        outcome = Outcome.CONTRADICTED
+    elif outcomes == {Outcome.CONFIRMED}:
+        outcome = Outcome.CONFIRMED
+    else:
+        outcome = Outcome.UNDECIDED
+    return Verdict(outcome, parts)
+
+
+def _among(one: Evidence, count: int) -> Evidence:
+    """The part as one of `count` that decide."""
+    if one.outcome is not Outcome.CONTRADICTED or one.interval is None or one.rule is None:
+        return one
+    if one.rule(one.interval.at(max(one.interval.confidence, 1 - 2 * _FALSE_ALARMS / count))) is Outcome.CONTRADICTED:
+        return one
+    return replace(one, numbers=f"{one.numbers}, may be chance among {count} parts", outcome=Outcome.UNDECIDED)
+
+
+def _decided(what: str, found: Interval, numbers: str, rule: Callable[[Interval], Outcome]) -> Evidence:
+    return Evidence(what, numbers, rule(found), found, rule)
+
+
+def ahead(what: str, found: Interval, metric: Metric, side: Literal["of", "to"] = "of") -> Evidence:
+    """The part "this side is ahead": contradicted if the two are alike or the other is ahead."""
+
+    def rule(found: Interval) -> Outcome:
+        stands = standing(found, metric)
+        if stands == "unclear":
+            return Outcome.UNDECIDED
+        return Outcome.CONFIRMED if stands == side else Outcome.CONTRADICTED
+
+    return _decided(what, found, reading(found, metric), rule)
+
+
+def not_ahead(what: str, found: Interval, metric: Metric, side: Literal["of", "to"] = "of") -> Evidence:
+    """The part "this side is not ahead": confirmed if the two are alike or the other is ahead."""
+
+    def rule(found: Interval) -> Outcome:
+        stands = standing(found, metric)
+        if stands == "unclear":
+            return Outcome.UNDECIDED
+        return Outcome.CONTRADICTED if stands == side else Outcome.CONFIRMED
+
+    return _decided(what, found, reading(found, metric), rule)
+
+
+def alike(what: str, found: Interval, metric: Metric) -> Evidence:
+    """The part "the two are alike": confirmed inside the margin, contradicted wholly outside, undecided across it."""
+
+    def rule(found: Interval) -> Outcome:
+        if standing(found, metric) == "alike":
+            return Outcome.CONFIRMED
+        return Outcome.CONTRADICTED if beyond(found, metric) else Outcome.UNDECIDED
+
+    return _decided(what, found, reading(found, metric), rule)
+
+
+def exceeds(what: str, found: Interval, threshold: float, unit: str = "") -> Evidence:
+    """The part "this number is larger than the threshold", by the interval's ends; `%` shows a share in percent."""
+
+    def rule(found: Interval) -> Outcome:
+        if found.low is not None and found.low > threshold:
+            return Outcome.CONFIRMED
+        below = found.high is not None and found.high < threshold
+        return Outcome.CONTRADICTED if below or (found.exact and found.value == threshold) else Outcome.UNDECIDED
+
+    return _decided(what, found, _with_interval(found, unit), rule)
+
+
+def cells(what: str, yes: int, no: int, total: int, at_least: float) -> Evidence:
+    """The part "so in at least this share of the cells", of which some may be unclear (neither yes nor no)."""
+    if yes >= at_least * total:
+        outcome = Outcome.CONFIRMED
+    elif total - no < at_least * total:
+        outcome = Outcome.CONTRADICTED
+    else:
+        outcome = Outcome.UNDECIDED
+    parts = [f"{yes} of {total}"]
+    parts += [f"{count} {word}" for count, word in ((no, "clearly not"), (total - yes - no, "unclear")) if count]
+    return Evidence(what, ", ".join(parts), outcome)
+
+
+def remark(what: str, numbers: str) -> Evidence:
+    """A number that is reported but decides nothing."""
+    return Evidence(what, numbers, None)
+
+
+def beyond(found: Interval, metric: Metric) -> bool:
+    """Whether the whole interval lies beyond the margin of practical equivalence, on one side of it."""
+    least, most = margins(metric)
+    return (found.high is not None and found.high < least) or (found.low is not None and found.low > most)
+
+
+def standings(comparison: Comparison) -> list[Standing]:
+    """Who is ahead in each cell, all cells together with 95 % confidence."""
+    return [standing(found, comparison.metric) for found in comparison.each()]
+
+
+def reading(found: Interval, metric: Metric) -> str:
+    """The interval as evidence reads: `0.81 [0.78, 0.84]`, a difference with its sign."""
+    return _with_interval(found, "" if metric.comparison == "ratio" else "±")
+
+
+def _with_interval(found: Interval, unit: str) -> str:
+    if unit == "±":
+        places = min(5, max(3, decimals(found.value, 2)))
+    else:
+        places = 3 if found.value < 2 else min(3, decimals(found.value))
+
+    def one(value: float) -> str:
+        if unit == "%":
+            return fixed(100 * value, 0)
+        return ("+" if unit == "±" and value > 0 else "") + fixed(value, places)
+
+    value = one(found.value) + (" %" if unit == "%" else "")
+    if found.low is None or found.high is None:
+        return f"{value} (no interval from {found.n} replications)"
+    if found.exact:
+        return f"{value} (exact)"
+    return f"{value} [{one(found.low)}, {one(found.high)}]"
+
+
+def load(path: Path) -> tuple[list[Claim[Tables]], Answer | None]:
+    """The claims of a study's `claims.py`, in the order in which they stand there, and its answer if it has one.
+
+    A study without the file has no claims. Raises `haltere.errors.InputError` if the file cannot be imported, or if two
+    of its functions have the same name.
+    """
+    if not path.exists():
+        return [], None
+    spec = importlib.util.spec_from_file_location(f"haltere_claims_{path.parent.name.replace('-', '_')}", path)
+    if spec is None or spec.loader is None:
+        raise InputError("not a Python file", place=Place(shown(path)))
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except InputError as wrong:
+        place = Place(shown(path), _line_in(path, wrong))
+        raise InputError(wrong.problem, place=place, field=wrong.field, given=wrong.given, right=wrong.right) from None
+    except Exception as error:
+        line = error.lineno if isinstance(error, SyntaxError) else _line_in(path, error)
+        raise InputError(f"{type(error).__name__}: {error}", place=Place(shown(path), line)) from error
+    _refuse_namesakes(path)
+    found: Sequence[object] = list(vars(module).values())
+    claims = [one for one in found if isinstance(one, Claim)]
+    return claims, next((one for one in found if isinstance(one, Answer)), None)
+
+
+def _refuse_namesakes(path: Path) -> None:
+    """Refuse two functions of one name: the second would silently take the place of the first claim."""
+    seen: dict[str, int] = {}
+    for one in ast.parse(path.read_bytes()).body:
+        if not isinstance(one, ast.FunctionDef):
+            continue
+        if one.name in seen:
+            raise InputError(
+                "two functions have this name",
+                place=Place(shown(path), one.lineno),
+                field=one.name,
+                right=f"a name of its own: line {seen[one.name]} has the other",
+            )
+        seen[one.name] = one.lineno
+
+
+def _line_in(path: Path, error: Exception) -> int | None:
+    """The line of the file at which its own code failed, if the failure passed through it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = path.resolve()
+    return next((frame.lineno for frame in reversed(frames) if Path(frame.filename).resolve() == own), None)

@@ -1,0 +1,87 @@
+"""The findings of a study: the short answer and the judged claims, for the page, a text beside it, and the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from haltere import claims
+from haltere.claims import Verdict
+from haltere.metrics.levels import known_levels
+from haltere.metrics.tables import Tables
+from haltere.results import Results
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its verdict."""
+
+    claim: claims.Claim[Any]
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The answer's sentences and the claims, judged."""
+
+    answer: Sequence[str]
+    judged: Sequence[Judged]
+    broken_answer: str | None = None
+    """Where and how the code of the answer failed, if it did."""
+
+    def tally(self) -> list[tuple[str, int]]:
+        """How many claims have each outcome; broken ones only if there are some."""
+        outcomes = [one.verdict.outcome for one in self.judged]
+        counts = [(outcome.value, outcomes.count(outcome)) for outcome in claims.Outcome]
+        return [(name, count) for name, count in counts if count or name != claims.Outcome.BROKEN]
+
+    def broken(self) -> list[str]:
+        """Failures in the code of the study's `claims.py`, a line each."""
+        reasons = [one.verdict.reason for one in self.judged if one.verdict.outcome is claims.Outcome.BROKEN]
+        return [*([self.broken_answer] if self.broken_answer else []), *reasons]
+
+
+def find(results: Results, study_dir: Path) -> Findings:
+    """Judge the claims of the study's `claims.py`.
+
+    Raises:
+        haltere.errors.InputError: if the claims cannot be read, or name what the study does not have.
+    """
+    path = study_dir / "claims.py"
+    judge_list, answer = claims.load(path)
+    tables = tables_of(results, study_dir)
+    sentences, broken = [], None
+    if answer is not None:
+        try:
+            sentences = claims.answered(answer, tables, path)
+        except claims.BrokenCodeError as failure:
+            broken = f"{failure}."
+    return Findings(sentences, [Judged(one, claims.judge(one, tables, path)) for one in judge_list], broken)
+
+
+def tables_of(results: Results, study_dir: Path | None = None) -> Tables:
+    """The result tables with the factors of each experiment, and the names that the study has.
+
+    These are those of the study as it was run and as it is now, so that neither old results nor a claim that has been
+    written for the next run are refused.
+    """
+    texts = [str(results.manifest.get("study_text", ""))]
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        if study_dir is not None:
+            texts.append((study_dir / "study.toml").read_text(encoding="utf-8"))
+    return replace(Tables.of(results), known=known_levels(texts))
+
+
+def markdown(findings: Findings) -> str:
+    """The findings as Markdown, fit for a study's README."""
+    lines = [*(f"- {sentence}" for sentence in findings.answer), ""]
+    if findings.judged:
+        lines += ["| claim | verdict | deciding numbers |", "|---|---|---|"]
+    for number, one in enumerate(findings.judged, 1):
+        evidence = "; ".join(f"{e.what}: {e.numbers}" for e in one.verdict.evidence) or one.verdict.reason
+        cells = (f"{number}. {one.claim.sentence}", f"*{one.verdict.outcome.value}*", evidence)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines).strip() + "\n"

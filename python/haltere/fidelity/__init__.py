@@ -1,0 +1,121 @@
+"""The fidelities: where a scenario runs. The description of a run and the form of its result are the same for all.
+
+`model`: our own transports and links in the simulator, in virtual time. `stack`: the same, but QUIC is a production
+stack. `linux`: a real kernel and real programs inside a user-mode Linux, in virtual time. `testbed`: the same rig on
+this machine's kernel, on the wall clock.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Literal
+
+from haltere.errors import InputError, as_written
+from haltere.fidelity.real import Linux, Testbed
+from haltere.fidelity.simulated import Model, Stack
+from haltere.fidelity.venue import Description, Venue
+
+if TYPE_CHECKING:
+    from haltere.executor import Executor
+
+_VENUES: dict[str, Venue] = {}
+NAMES = _VENUES.keys()
+"""The names of all fidelities, in order."""
+_ENDS = re.compile(r"(flows|probes|loads)\[\d+\](\.mqtt\.subscriber|\.first_path)?")
+"""Where the core refuses two hosts that no links join, and a path that there is not between them."""
+
+
+def register(venue: Venue) -> None:
+    """Make a fidelity known under its name."""
+    _VENUES[venue.description.name] = venue
+
+
+def unregister(name: str) -> None:
+    """Forget a fidelity."""
+    del _VENUES[name]
+
+
+register(Model())
+register(Stack())
+register(Linux())
+register(Testbed())
+
+if TYPE_CHECKING:
+    Fidelity = str
+    """The name of a fidelity."""
+else:
+    Fidelity = Literal[tuple(NAMES)]  # the command line offers these
+
+
+def named(name: str) -> Venue:
+    """Return the fidelity of a name.
+
+    Raises:
+        InputError: if there is none.
+    """
+    if name not in _VENUES:
+        raise InputError("is not a fidelity", field="--fidelity", given=as_written(name), right=", ".join(NAMES))
+    return _VENUES[name]
+
+
+def of(name: str) -> Description:
+    """Return the description of a fidelity.
+
+    Raises:
+        InputError: if there is none of the name.
+    """
+    return named(name).description
+
+
+def simulated() -> list[str]:
+    """Return the names of the simulator's fidelities."""
+    return [name for name in NAMES if of(name).simulated]
+
+
+def summaries() -> str:
+    """Return all fidelities in words, for help."""
+    return ", ".join(f"`{name}` ({of(name).summary})" for name in NAMES)
+
+
+def check(fidelity: Fidelity, scenario_json: str) -> None:
+    """Raise `ScenarioProblem` if a scenario cannot be run at a fidelity."""
+    from haltere import core  # noqa: PLC0415 (help loads nothing heavy)
+    from haltere.fidelity.links import unscaled  # noqa: PLC0415 (help loads nothing heavy)
+
+    core.validate(scenario_json, fidelity)
+    scenario = json.loads(scenario_json)
+    wrong = unscaled(scenario)
+    if wrong is not None:
+        path, missing = wrong
+        raise core.ScenarioProblem(
+            f"{missing}, so that there is no bandwidth-delay product: give the link one, or the queue a length in "
+            "packets, such as 1000p",
+            path,
+        )
+    if scenario["topology"].get("kind") == "graph" or any("first_path" in flow for flow in scenario.get("flows", ())):
+        try:
+            core.network(scenario_json)  # finds hosts between which no links lead, and paths that are not there
+        except core.ScenarioProblem as problem:
+            if _ENDS.fullmatch(problem.path):  # other fields are those that rigs cannot have
+                raise
+    named(fidelity).check(scenario_json)
+
+
+def executor(fidelity: Fidelity, workers: int | None = None, extra: dict[str, Any] | None = None) -> Executor:
+    """Return what runs tasks at a fidelity; `extra` goes into each job of a rig (such as `sample_ns`).
+
+    Raises:
+        InputError: if this machine lacks what it takes; the error says how to get it.
+    """
+    return named(fidelity).executor(workers, extra)
+
+
+def about(fidelity: Fidelity) -> dict[str, Any]:
+    """Return what results record of the machine at a fidelity: the kernel's name, version, timer frequency."""
+    return named(fidelity).about()
+
+
+def identity(fidelity: Fidelity) -> str:
+    """Return what a run's result depends on besides scenario, seed and version."""
+    return named(fidelity).identity()

@@ -1,0 +1,197 @@
+"""Names, colours, hatches and line styles of contenders: the one table that every figure, legend and report reads.
+
+A contender is written `transport[@implementation]/congestion[-variant][+switch...]` and keeps its colour everywhere.
+The hue says the transport (oranges for TCP, blues for QUIC), the shade says the congestion control, and the hatch says
+the transport again, so that a figure survives both colour-blind eyes and a grey print.
+
+Colours in the light set are those of Okabe and Ito, "Color Universal Design", 2008
+(https://jfly.uni-koeln.de/color/), and darker or lighter steps of the same hues; the dark set is the same hues,
+lightened for a dark page.
+"""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from haltere.metrics.vision import distance
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How one contender is drawn: display name, colours on light and dark ground, hatch, marker, line style."""
+
+    name: str
+    light: str
+    dark: str
+    hatch: str
+    marker: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """A transport's part of the look: what its contenders share."""
+
+    name: str
+    hatch: str
+    marker: str
+    shades: tuple[tuple[str, str], ...]
+
+
+_FAMILIES = {
+    "tcp": _Family("TCP", "", "o", (("#D55E00", "#F0803C"), ("#E69F00", "#F5BE4A"), ("#8C3B00", "#C96A33"))),
+    "quic": _Family("QUIC", "////", "s", (("#0072B2", "#3D9BDB"), ("#56B4E9", "#8FD0F5"), ("#00456E", "#2F7BB0"))),
+    "mptcp": _Family("MPTCP", "....", "^", (("#B8860B", "#E0B040"), ("#F0E442", "#F3EB7A"), ("#6E5000", "#A98528"))),
+    "mpquic": _Family("MPQUIC", "xxxx", "D", (("#009E73", "#35C79C"), ("#66C8A8", "#96E0C8"), ("#005E45", "#1E9673"))),
+}
+_OTHERS = _Family("", "\\\\\\\\", "v", (("#CC79A7", "#E29CC3"), ("#7B4B94", "#B98AD0"), ("#666666", "#A0A0A0")))
+
+# A congestion control by itself, for comparisons of two of them regardless of the transport.
+_ALGORITHMS = {
+    "cubic": Look("CUBIC", "#882255", "#DB85B4", "", "o", "-"),
+    "bbr": Look("BBR", "#117A65", "#4FC3A8", "....", "s", "--"),
+    "newreno": Look("NewReno", "#666633", "#B5B573", "xxxx", "^", ":"),
+}
+
+# The levels of any other factor, by their order: apart to the colour-blind, and each with a hatch, a mark and a line of
+# its own. Beyond them colours come again with another hatch.
+_COLOURS = (
+    ("#0072B2", "#2F7FE0"),
+    ("#E69F00", "#F5B030"),
+    ("#1E1E1E", "#F4F4F4"),
+    ("#7CCBFA", "#70CDEB"),
+    ("#8A3A00", "#A8481A"),
+    ("#0B8F6A", "#3A9A84"),
+)
+_HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "||||", "----")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_STROKES = ("-", "--", ":", "-.")
+
+
+def _level(number: int) -> Look:
+    light, dark = _COLOURS[number % len(_COLOURS)]
+    hatch, marker = _HATCHES[number % len(_HATCHES)], _MARKERS[number % len(_MARKERS)]
+    return Look(f"level {number}", light, dark, hatch, marker, _STROKES[number % len(_STROKES)])
+
+
+_CONGESTION = {
+    "balia": "BALIA",
+    "bbr": "BBR",
+    "bbr3": "BBRv3",
+    "bic": "BIC",
+    "copa": "Copa",
+    "cdg": "CDG",
+    "cubic": "CUBIC",
+    "dctcp": "DCTCP",
+    "highspeed": "HighSpeed",
+    "htcp": "H-TCP",
+    "hybla": "Hybla",
+    "illinois": "Illinois",
+    "ledbat": "LEDBAT",
+    "ledbatpp": "LEDBAT++",
+    "lia": "LIA",
+    "lp": "LP",
+    "newreno": "NewReno",
+    "nv": "NV",
+    "olia": "OLIA",
+    "prague": "Prague",
+    "reno": "Reno",
+    "scalable": "Scalable",
+    "tahoe": "Tahoe",
+    "vegas": "Vegas",
+    "veno": "Veno",
+    "westwood": "Westwood+",
+    "wvegas": "wVegas",
+    "yeah": "YeAH",
+}
+_SHADE = {"cubic": 0, "bbr": 1, "newreno": 2, "reno": 2}
+_LINES = ("-", "--", ":")
+
+
+def _parts(contender: str) -> tuple[str, str, list[str]]:
+    """Transport with implementation (`tcp@apache+wget2`), congestion control with variant, switches."""
+    transport, slash, rest = contender.partition("/")
+    if not slash:
+        transport, *switches = contender.split("+")
+        return transport, "", switches
+    congestion, *switches = rest.split("+")
+    return transport, congestion, switches
+
+
+def display_name(contender: str) -> str:
+    """The contender as a legend writes it: `quic@quinn/bbr+pacing` becomes `QUIC (quinn)/BBR +pacing`."""
+    transport, congestion, switches = _parts(contender)
+    base, _, implementation = transport.partition("@")
+    family = _FAMILIES.get(base)
+    name = family.name if family else base
+    if implementation:
+        name += f" ({implementation})"
+    if congestion:
+        name += "/" + congestion_name(congestion)
+    return " +".join([name, *switches])
+
+
+def congestion_name(congestion: str) -> str:
+    """A congestion control, or a pair such as `bbr/cubic`, as its authors write it; the unknown is left as it is."""
+    return "/".join(_one_congestion_name(part) for part in congestion.split("/"))
+
+
+def _one_congestion_name(congestion: str) -> str:
+    algorithm, _, variant = congestion.partition("-")
+    name = _CONGESTION.get(algorithm, algorithm)
+    return f"{name}-{variant}" if variant else name
+
+
+def look(contender: str) -> Look:
+    """The look of a contender, a bare transport or a bare congestion control.
+
+    Unknown ones get a colour that depends on their name alone.
+    """
+    if contender in _ALGORITHMS:
+        return _ALGORITHMS[contender]
+    if contender.startswith("level "):
+        return _level(int(contender.removeprefix("level ")))
+    transport, congestion, switches = _parts(contender)
+    base, _, implementation = transport.partition("@")
+    algorithm, _, variant = congestion.partition("-")
+    family = _FAMILIES.get(base, _OTHERS)
+    plain = base in _FAMILIES and not (implementation or variant or switches)
+    if plain and (algorithm in _SHADE or not algorithm):
+        shade = _SHADE.get(algorithm, 0)
+    else:
+        shade = zlib.crc32(contender.encode()) % len(family.shades)
+    light, dark = family.shades[shade]
+    return Look(display_name(contender), light, dark, family.hatch, family.marker, _LINES[shade])
+
+
+def keys(names: Sequence[str]) -> dict[str, str]:
+    """Return by which key of `look` each of the names that are shown together is drawn.
+
+    Contenders keep their own looks if these can be told apart. Three of one transport, or two that look alike also to
+    the colour-blind, are drawn as the levels of any other factor: by their order.
+    """
+    families = [_parts(name)[0].partition("@")[0] for name in names]
+    own = all(is_contender(name) for name in names) and all(families.count(one) <= 2 for one in families)
+    if own and all(_apart(look(one), look(other)) for one, other in itertools.combinations(names, 2)):
+        return {name: name for name in names}
+    return {name: f"level {number}" for number, name in enumerate(names)}
+
+
+_NEAREST = 0.1
+"""Colours nearer than this in OKLab are hard to match with a legend."""
+
+
+def _apart(one: Look, other: Look) -> bool:
+    kinds = ("normal", "protanopia", "deuteranopia")
+    pairs = ((one.light, other.light), (one.dark, other.dark))
+    least = min(distance(a, b, kind) for a, b in pairs for kind in kinds)
+    return least >= (_NEAREST if one.hatch == other.hatch else 0.6 * _NEAREST)
+
+
+def is_contender(name: str) -> bool:
+    """Whether a level names a contender, a transport or a congestion control, which have a look of their own."""
+    base = _parts(name)[0].partition("@")[0]
+    return "/" in name or base in _FAMILIES or name.partition("-")[0] in _CONGESTION
