@@ -316,7 +316,7 @@ mod htcp {
         assert_near(growth(ms(200)) / growth(RTT), 2.0, 0.25);
     }
 
-    /// What a loss leaves on a path of 5000 segments a second and 100 ms, whose queue adds up to `queue`, once H-TCP
+    /// The window that a loss leaves on a path of 5000 segments a second and 100 ms, whose queue adds up to `queue`, once H-TCP
     /// knows it.
     fn kept_on(grain: Grain, queue: u64) -> f64 {
         let mut path = Rounds::after_loss("htcp", grain, 800, RTT);

@@ -260,7 +260,7 @@ through!(AsLong, |packet| packet, AsLong::<E>::shorten);
 /// When a segment was sent, whether by the client, its position, its length, what it acknowledged, and its SACK blocks.
 type Course = (Time, bool, u64, u32, u64, Vec<(u64, u64)>);
 
-/// What TCP's segments were.
+/// The segments of TCP.
 fn course<C: Endpoint, S: Endpoint>(pair: &Pair<C, S>) -> Vec<Course> {
     pair.seen
         .iter()
@@ -309,7 +309,7 @@ fn on_one_path_every_segment_is_that_of_tcp() {
     }
 }
 
-/// What happens to the second path, or to the first.
+/// A fate of the second path, or of the first.
 #[derive(Clone, Copy, Debug)]
 struct Outage {
     path: u8,

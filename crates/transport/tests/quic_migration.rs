@@ -231,7 +231,7 @@ fn a_client_that_sends_nothing_is_found_again_only_if_it_keeps_the_connection_al
     assert_eq!(quiet.client_log.failed, Some(CloseReason::IdleTimeout));
 }
 
-/// What happens to the client's addresses.
+/// A change of the client's addresses.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     Rebound(bool),

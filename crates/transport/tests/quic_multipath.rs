@@ -381,7 +381,7 @@ fn the_scheduler_is_told_which_path_holds_up_a_connection_without_window() {
     assert_eq!(heads(20_000_000), []);
 }
 
-/// What a coupled control saw: the number of paths, and the sum of their windows beside its own.
+/// The view of a coupled control: the number of paths, and the sum of their windows beside its own.
 type Sums = Arc<Mutex<Vec<(usize, u64, u64)>>>;
 
 /// A controller that grows by what its path has of the sum of all windows.
@@ -463,7 +463,7 @@ fn coupled_controls_and_all_schedulers_use_both_of_two_disjoint_paths() {
     }
 }
 
-/// What happens to a path in a run.
+/// A fate of a path in a run.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     Lives,
@@ -593,7 +593,7 @@ fn in_the_design_of_2017_updates_go_on_all_paths_and_a_failed_path_is_told() {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
-    /// The same in the design of 2017, where the second path is there from the end of the handshake on.
+    /// A pair in the design of 2017, where the second path is there from the end of the handshake on.
     #[test]
     fn every_byte_arrives_once_in_the_design_of_2017(
         dies in 0u64..2500,

@@ -1,4 +1,4 @@
-//! What may precede or accompany QUIC's handshake (Version Negotiation, Retry, 0-RTT), with packets lost, duplicated or
+//! The exchanges that precede or accompany QUIC's handshake (Version Negotiation, Retry, 0-RTT), with packets lost, duplicated or
 //! late. The anti-amplification limit holds throughout.
 
 mod common;

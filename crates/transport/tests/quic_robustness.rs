@@ -18,7 +18,7 @@ fn end(role: Role, algorithm: Algorithm) -> Connection {
     Connection::new(Config::new(role, algorithm, Streams::new(5, 0).named("cc")))
 }
 
-/// The same with 0-RTT, Retry, Version Negotiation and the acknowledgement-frequency extension, each by a bit.
+/// An end with 0-RTT, Retry, Version Negotiation and the acknowledgement-frequency extension, each by a bit.
 fn variant(role: Role, algorithm: Algorithm, bits: u8) -> Connection {
     let mut config = Config::new(role, algorithm, Streams::new(5, 0).named("cc"));
     config.session = if bits & 1 > 0 { Session::EarlyData } else { Session::New };

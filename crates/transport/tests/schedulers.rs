@@ -1,4 +1,4 @@
-//! What every path scheduler keeps, whatever paths and demands it sees.
+//! The promises of every path scheduler, whatever paths and demands it sees.
 
 use haltere_net::{PathId, Rate, Span, Time};
 use haltere_transport::path::{PathState, PathView};
@@ -141,7 +141,7 @@ struct Pipe {
     window: u64,
 }
 
-/// What a transfer over pipes came to.
+/// The outcome of a transfer over pipes.
 struct Outcome {
     /// How long it took.
     ms: u64,

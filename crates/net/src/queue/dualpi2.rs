@@ -122,7 +122,7 @@ pub struct DualPi2<B> {
     any_ect: bool,
     /// The weight of C in percent.
     weight: i64,
-    /// Whose turn it is: that of L while it is not positive.
+    /// The turn: that of L while it is not positive.
     credit: i64,
     /// p'.
     probability: f64,

@@ -257,7 +257,7 @@ pub enum Frame {
     Paths {
         /// Number of paths.
         count: u8,
-        /// Those that have failed.
+        /// The paths that have failed.
         failed: u64,
     },
     /// CONNECTION_CLOSE (19.19), with the transport error's name if it is one.

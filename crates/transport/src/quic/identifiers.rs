@@ -112,7 +112,7 @@ pub(super) struct Identifiers {
     limit: u64,
     /// Frames that are to be sent.
     queue: VecDeque<IdFrame>,
-    /// Those of the path on which the connection opens, and of further ones, in any order.
+    /// The pools of the path on which the connection opens, and of further ones, in any order.
     first: Pool,
     further: Vec<Pool>,
     /// The one with which the client probes an address.

@@ -51,7 +51,7 @@ impl Rounds {
         Rounds::with(name, grain, segments, rtt, None)
     }
 
-    /// The same with a way for slow start to end.
+    /// `name`'s controller as [`Rounds::new`] has it, with a way for slow start to end.
     pub fn with(name: &str, grain: Grain, segments: u64, rtt: Span, slow_start: Option<SlowStart>) -> Rounds {
         let mss = 1000;
         let (grain, tick) = match grain {

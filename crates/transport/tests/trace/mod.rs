@@ -33,7 +33,7 @@ pub struct Bench {
     seen: Last,
     /// The window the peer offers.
     pub window: u64,
-    /// What the peer has sent, for the endpoint to acknowledge.
+    /// The data that the peer has sent, for the endpoint to acknowledge.
     peer_next: u64,
     /// The timestamp the peer echoes next; what it received last unless a test says otherwise.
     pub echo: Option<u32>,
@@ -52,7 +52,7 @@ pub fn config(role: Role) -> Config {
     config
 }
 
-/// The same with timestamps.
+/// The configuration with timestamps.
 pub fn with_timestamps(role: Role) -> Config {
     Config { mtu: 1052, timestamps: true, ..config(role) }
 }
@@ -193,7 +193,7 @@ impl Bench {
         self.receive(Kind::Data, |s| (s.seq, s.len, s.push) = (seq, len, true))
     }
 
-    /// What was sent since the last call.
+    /// The segments that were sent since the last call.
     pub fn trace(&mut self) -> Vec<String> {
         std::mem::take(&mut self.sent).iter().map(|(at, s)| line(*at, s)).collect()
     }
