@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
 import matplotlib as mpl
 import pytest
@@ -24,7 +23,7 @@ from haltere.report import build
 class Ranges(Chart):
     """The least and the largest value along the factor `x`."""
 
-    description: ClassVar = Description("ranges", "range_of", "The range over runs.", section="Ranges")
+    description = Description("ranges", "range_of", "The range over runs.", section="Ranges")
 
     x: str
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from haltere.figures.parts import Axis, Panel, Rect, Series
 from haltere.figures.samples import levels_text
@@ -35,7 +35,7 @@ Factors = Mapping[str, Sequence[str]]
 class Map(Kind):
     """A map over the levels of `panels`, `rows` and `columns`, in which levels of `factor` are compared."""
 
-    factors: ClassVar = ("factor", "panels", "rows", "columns")
+    factors = ("factor", "panels", "rows", "columns")
 
     metric: MetricName
     factor: str

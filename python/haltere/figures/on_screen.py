@@ -209,7 +209,7 @@ def _line(frame: _Frame, series: Series, line: Line) -> str:
     path: list[str] = []
     last: Point | None = None
     for px, py in line.points:
-        if math.isnan(px):
+        if math.isnan(px) or math.isnan(py):
             last = None
             continue
         x, y = frame.x(px), frame.y(py)
@@ -221,7 +221,7 @@ def _line(frame: _Frame, series: Series, line: Line) -> str:
             path.append(f"H{x:.1f}V{y:.1f}" if line.steps else f"L{x:.1f} {y:.1f}")
         last = (x, y)
     pale = f' stroke-opacity="{line.strength:.2f}"' if line.strength < 1 else ""
-    dash = _DASHES.get(look_of(series.look).line, "")
+    dash = _DASHES.get(line.dash or look_of(series.look).line, "")
     # Lines that answer are found by pointing at them; others leave that to the marks below them.
     return f'<path class="{"track" if line.value else "line"}"{pale}{dash} d="{"".join(path)}"/>'
 
@@ -264,7 +264,7 @@ def _box(frame: _Frame, box: Box) -> str:
     )
 
 
-_RADIUS = {"dot": 3.0, "point": 2.0, "answer": 2.4}
+_RADIUS = {"dot": 3.0, "point": 2.0, "grain": 1.0, "cross": 1.5, "answer": 2.4}
 
 
 def _dot(frame: _Frame, dot: Dot) -> str:
