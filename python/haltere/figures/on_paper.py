@@ -156,18 +156,18 @@ def keys(legend: Sequence[Series]) -> list[Artist]:
 
 
 def _key(series: Series) -> Artist:
-    shown, first = look_of(series.look), next(iter(series.marks), None)
+    shown, first = look_of(series.look), series.shown
     if isinstance(first, Dot) and first.form == "diamond":
         like: dict[str, Any] = {"marker": "D", "markersize": 4, "markerfacecolor": "white", "linestyle": "none"}
         return Line2D([], [], color=shown.light, label=series.label, **like)
-    if isinstance(first, Outline) and not first.points:
+    if isinstance(first, Outline) and series.key:
         return Patch(color=shown.light, alpha=first.strength, linewidth=0, label=series.label)
     if isinstance(first, Rect | Box):
         pale = OPACITY if isinstance(first, Box) or first.text else 1.0
         hatch = shown.hatch if hatched(series, first) else None
         colour = (shown.light, pale)
         return Patch(facecolor=colour, edgecolor="white", linewidth=0.0, hatch=hatch, label=series.label)
-    dots = any(isinstance(mark, Dot) and mark.form != "answer" for mark in series.marks)
+    dots = any(isinstance(mark, Dot) and mark.form != "answer" for mark in (first, *series.marks))
     marker = _MARKERS.get(first.form if isinstance(first, Dot) else "", shown.marker) if dots else None
     key = Line2D([], [], color=shown.light, marker=marker, markersize=3.2, linestyle="none", label=series.label)
     if isinstance(first, Line):
@@ -222,7 +222,7 @@ def _set_axis(axes: Axes, axis: Axis, side: str, columns: float) -> None:
 def _areas(axes: Axes, series: Series, size: float) -> None:
     colour = look_of(series.look).light
     for mark in series.marks:
-        if isinstance(mark, Outline) and mark.points:
+        if isinstance(mark, Outline):
             xs, ys = zip(*mark.points, strict=True)
             axes.fill(xs, ys, facecolor=colour, alpha=mark.strength, linewidth=0)
         elif isinstance(mark, Rect):

@@ -218,11 +218,20 @@ AnyMark = Line | Outline | Rect | Box | Dot | Text
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Marks that look alike: `look` is a key of `look_of`. Only a series with a label stands in a legend."""
+    """Marks that look alike: `look` is a key of `look_of`. Only a series with a label stands in a legend.
+
+    There it looks like its first mark, or like `key` if there is one.
+    """
 
     look: str
     label: str
     marks: Sequence[AnyMark]
+    key: AnyMark | None = None
+
+    @property
+    def shown(self) -> AnyMark | None:
+        """The mark that a legend shows."""
+        return self.key or next(iter(self.marks), None)
 
 
 @dataclass(frozen=True, slots=True)

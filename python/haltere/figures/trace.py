@@ -157,7 +157,7 @@ def _flow_keys(flows: Sequence[Mapping[str, Any]], colours: Mapping[str, Drawn])
 
 def key(label: str, colour: str, strength: float = 1.0, dash: str = "-", weight: float = 1.0) -> Series:
     """A line in a legend that stands for several in the panels, or for one of many that look like it."""
-    return Series(colour, label, [Line((), strength=strength, dash=dash, weight=weight)])
+    return Series(colour, label, (), Line((), strength=strength, dash=dash, weight=weight))
 
 
 def _schedule(trace: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -203,8 +203,8 @@ def _scheduled(schedule: Mapping[str, Any], x: Axis) -> list[Panel]:
             series.append(Series(_PATHS[path % len(_PATHS)], "", [Dot(*point, form=form) for point in points]))
         if number == 0:
             series += [
-                Series("quiet", "data of a packet", [Dot(np.nan, np.nan, form="grain")]),
-                Series("quiet", "data sent before", [Dot(np.nan, np.nan, form="cross")]),
+                Series("quiet", "data of a packet", (), Dot(0, 0, form="grain")),
+                Series("quiet", "data sent before", (), Dot(0, 0, form="cross")),
             ]
         panels.append(Panel("", x, Axis(f"Path {path} (MB)", 0.0, top), series, height=0.8))
     return panels
@@ -255,7 +255,7 @@ def _panel(
     named = [_key(quantity, area=len(colours) == 1) for quantity in shown.values()] if len(by_name) > 1 else []
     if "held" in shown and alone:
         named = [key("data behind missing data", "ink", weight=0.7)]
-        named.append(Series("quiet", "head-of-line blocked", [Outline((), _SHADE)]))
+        named.append(Series("quiet", "head-of-line blocked", (), Outline((), _SHADE)))
     end = end_without_peaks(members, panel.divisor) if panel.title == "Rate" else None
     y = Axis(f"{panel.title} ({panel.unit})", 0.0, 1.05 * top if end is None else end)
     return Panel("", x, y if y.high > 0 else Axis(y.label, 0.0, 1.0), [*drawn, *named, *links])
@@ -282,7 +282,7 @@ def _spans(times: NDArray[np.float64], values: NDArray[np.float64]) -> list[AnyM
 
 def _key(quantity: _Quantity, *, area: bool) -> Series:
     if area and quantity.name == "bytes_in_flight":
-        return Series("quiet", quantity.label, [Outline((), 2 * _PALE)])
+        return Series("quiet", quantity.label, (), Outline((), 2 * _PALE))
     return key(quantity.label, "quiet", dash=quantity.line, weight=quantity.weight)
 
 
