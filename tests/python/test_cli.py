@@ -110,8 +110,11 @@ def test_schemas_are_json_schemas(haltere: Haltere) -> None:
     study = json.loads(haltere("schema", "study").stdout)
     assert {"study", "experiments", "variants", "when", "why"} == set(study["properties"])
     assert set(study["$defs"]["Header"]["required"]) == {"name", "seed", "replications"}
+    figures = json.loads(haltere("schema", "figures").stdout)
+    assert {"style", "factors", "columns", "lines", "overviews", "timelines"} <= set(figures["properties"])
+    assert set(figures["$defs"]["Lines"]["required"]) == {"name", "experiment", "metric", "x"}
     refused = haltere("schema", "poem")
-    assert (refused.returncode, "right: scenario or study" in refused.stderr) == (2, True)
+    assert (refused.returncode, "right: scenario, study or figures" in refused.stderr) == (2, True)
 
 
 SCENARIO = """
