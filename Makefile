@@ -68,7 +68,7 @@ demo-paths: build
 	$(BIN)/haltere paths compare $(DEMO_PATHS)/2006 $(DEMO_PATHS)/2011 --mmdb $(FIXTURE)/cities.mmdb \
 		--traces 500 --resample half --sources 5 --destinations 100 \
 		--out $(DEMO_PATHS)/comparison
-	$(BIN)/haltere paths links $(DEMO_PATHS)/2006 --against $(DEMO_PATHS)/2011 --out $(DEMO_PATHS)/links.csv
+	$(BIN)/haltere paths topology $(DEMO_PATHS)/2006 --against $(DEMO_PATHS)/2011 --out $(DEMO_PATHS)/links.csv
 	$(BIN)/haltere paths compare $(DEMO_PATHS)/2006 $(DEMO_PATHS)/2011 $(DEMO_AS) \
 		--traces 500 --resample half --sources 5 --destinations 100 --out $(DEMO_PATHS)/ases
 	$(BIN)/haltere paths changed $(DEMO_PATHS)/2006 $(DEMO_PATHS)/2011 $(DEMO_AS) --destination prefix \

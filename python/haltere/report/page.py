@@ -154,7 +154,7 @@ def _when(results: Results) -> dict[str, Otherwise]:
 
 
 def _why(results: Results, folder: Path) -> dict[str, list[Shown]]:
-    """What `haltere explain --study` found for each claim, by the claim's name, if it is of these results."""
+    """What `haltere why` found for each claim, by the claim's name, if it is of these results."""
     shown: dict[str, list[Shown]] = {}
     for number, one in enumerate(asked.read(results.path, results.manifest), 1):
         paths = draw(waterfall(one.explanation), folder / f"why-{number}")

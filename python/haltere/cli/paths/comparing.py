@@ -10,10 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from haltere.cli import show
-from haltere.cli.paths.options import day
+from haltere.cli.paths.comparisons import Compared
 from haltere.paths.engine import Dask
 from haltere.paths.evolution import Options, measure
-from haltere.paths.lake import Lake, Selection
+from haltere.paths.lake import Lake
 from haltere.paths.turnover import KINDS
 from haltere.report import evolution
 from haltere.report.findings import Findings
@@ -25,23 +25,25 @@ MARKS = {
 }
 
 
-def selection(
-    sources: list[str], first_day: str | None, last_day: str | None, family: int | None, *, repeats: bool = False
-) -> Selection:
-    """Return the part of a lake that options select."""
-    return Selection(
-        sources=tuple(sources) or None,
-        first_day=day("--from", first_day),
-        last_day=day("--to", last_day),
-        family=family,
-        repeats=repeats,
-    )
-
-
-def compare(first: Path, second: Path, options: Options, chosen: Selection, out: Path, dask: str | None) -> None:
+def compare(first: Path, second: Path, wanted: Compared) -> None:
     """Measure two lakes, print what changed and the claims' verdicts, and write the report."""
-    lakes = Lake(first, chosen), Lake(second, chosen)
-    engine = Dask(dask) if dask else None
+    chosen = wanted.part.selection()
+    lakes, out = (Lake(first, chosen), Lake(second, chosen)), wanted.out
+    options = Options(
+        traces=wanted.traces,
+        sources=wanted.sources,
+        destinations=wanted.destinations,
+        k=wanted.k,
+        draws=wanted.draws,
+        resample=wanted.resample,
+        level=wanted.nodes.at(),
+        seed=wanted.seed,
+        mmdb=wanted.mmdb,
+        regions=wanted.regions,
+        keep=tuple(wanted.keep or ()),
+        threads=wanted.threads,
+    )
+    engine = Dask(wanted.dask) if wanted.dask else None
     try:
         with show.stages() as on_progress:
             measured = measure(*lakes, options, engine=engine, on_progress=on_progress)
