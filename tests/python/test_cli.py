@@ -13,10 +13,9 @@ import typer
 from typer.testing import CliRunner
 
 from conftest import Haltere
-from haltere import cli, core
+from haltere import Study, cli, core
 from haltere.cli import app as app_module
 from haltere.cli import moved
-from haltere.study import Study
 
 COMMANDS = (
     "compare",

@@ -84,7 +84,7 @@ fn probe_result(seen_json: &str) -> PyResult<String> {
     to_json(&haltere_sim::result::ProbeResult::from(seen))
 }
 
-/// What the MQTT clients of each flow do in a run, as JSON (`haltere_sim::network::MqttClients`).
+/// The work of the MQTT clients of each flow in a run, as JSON (`haltere_sim::network::MqttClients`).
 #[pyfunction]
 fn mqtt_clients(scenario_json: &str, seed: u64, replication: u64) -> PyResult<String> {
     let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
@@ -233,7 +233,7 @@ fn algorithms() -> PyResult<String> {
     }))
 }
 
-/// What a contender runs with at a fidelity, as JSON.
+/// The parts and switches that a contender has at a fidelity, as JSON.
 #[pyfunction]
 fn effective(contender: &str, fidelity: &str) -> PyResult<String> {
     let at = self::fidelity(fidelity)?;

@@ -11,9 +11,9 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from haltere.adhoc.conditions import Comparison
 from haltere.cli import show
 from haltere.cli.commands.explain import Cells, Wanted
-from haltere.conditions import Comparison
 from haltere.documents import shown
 from haltere.explanation import Effect, Explanation, asked, explained, maps
 from haltere.explanation.answer import factor_of

@@ -9,12 +9,12 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from haltere.adhoc.conditions import Conditions
+from haltere.adhoc.first_difference import between, first_difference
+from haltere.adhoc.packets import Difference, Packet
 from haltere.cli import show
-from haltere.conditions import Conditions
 from haltere.errors import InputError
-from haltere.figures import quantities
-from haltere.first_difference import between, first_difference
-from haltere.packets import Difference, Packet
+from haltere.metrics import quantities
 
 _STATE = (
     ("window, B", "cwnd"),

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import typer
 from typer.models import ParameterInfo
 
-from haltere.conditions import (
+from haltere.adhoc.conditions import (
     MOVES,
     About,
     Conditions,

@@ -9,10 +9,10 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from haltere.adhoc.conditions import Comparison
+from haltere.adhoc.validation import Quantity, Validation, validate
 from haltere.cli import show
-from haltere.conditions import Comparison
 from haltere.documents import shown
-from haltere.validation import Quantity, Validation, validate
 
 _WORDS = {
     "handshake_s": ("handshake, s", 1.0),

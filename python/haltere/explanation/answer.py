@@ -132,7 +132,7 @@ class Explanation:
 
     @property
     def rest(self) -> str | None:
-        """What no switch explains, in a sentence; None if switches explain all."""
+        """The part of the difference that no switch explains, in a sentence; None if switches explain all."""
         found = [(part, effect) for part, effect in self.ranked if part.name in REST]
         if not found:
             return None

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from haltere import core
 from haltere import fidelity as fidelities
-from haltere.comparison import whole_of
+from haltere.adhoc.comparison import whole_of
 from haltere.errors import HaltereError, InputError, Interrupted, as_written
 from haltere.explanation.answer import factor_of, factor_text
 from haltere.explanation.attribution import Effect, effects

@@ -19,8 +19,7 @@ from pydantic_core import ErrorDetails
 
 from haltere.documents import Document, join
 from haltere.errors import InputError, as_written, in_words, nearest
-from haltere.figures import quantities
-from haltere.figures.metrics import METRICS, Metric
+from haltere.metrics import METRICS, Metric, quantities
 
 
 def _known_metric(name: str) -> str:

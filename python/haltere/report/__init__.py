@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from haltere.report.findings import Findings
+    from haltere.claims.findings import Findings
 
 __all__ = ["build"]
 
@@ -28,7 +28,7 @@ def build(results_dir: Path, study_dir: Path) -> Path:
 def written(results_dir: Path, study_dir: Path) -> tuple[Path, Findings]:
     """Do what `build` does; return the findings as well."""
     from haltere import explorer
-    from haltere.report.findings import find, markdown
+    from haltere.claims.findings import find, markdown
     from haltere.report.page import render  # drawing libraries are slow to import, and most commands do not draw
     from haltere.results import load
 

@@ -1,4 +1,4 @@
-"""What a rig is made of: nodes, the links between them, addresses and routes. Pure data, from a scenario."""
+"""The plan of a rig: nodes, the links between them, addresses and routes. Pure data, from a scenario."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class Direction:
 
     @property
     def ends(self) -> disciplines.Link:
-        """What a queue discipline is told of this direction."""
+        """The properties of this direction that a queue discipline is told."""
         return disciplines.Link(self.rate_bps or 0, self.mtu)
 
     @property
     def beyond_kernel(self) -> str | None:
-        """What of this the kernel's links here cannot do, in words."""
+        """The first property of this direction that the kernel's links cannot have, in words; None if there is none."""
         discipline = self.queue["discipline"]
         cannot = {
             "jitter": self.jittery,
@@ -124,7 +124,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Mqtt:
-    """What a flow with MQTT has beside its publishers: a broker, which is its server, and a subscriber."""
+    """The parts of a flow with MQTT beside its publishers: a broker, which is its server, and a subscriber."""
 
     subscriber: int
     """The subscriber's node."""
@@ -156,7 +156,7 @@ class Flow:
     implementation: str
     congestion: str
     switches: dict[str, str]
-    """What the contender switches, with values as contenders write them; `on` and `off` are words."""
+    """The switches that the contender sets, with values as contenders write them; `on` and `off` are words."""
     app: Literal["https", "http1", "raw", "mqtt"]
     pair: int
     server: int
@@ -314,7 +314,7 @@ DEFAULT_TIME_LIMIT_NS = 3600 * 10**9
 
 
 def default_implementation(transport: str, app: str) -> str:
-    """What carries a contender without an implementation on real Linux: our own pair, a broker, or a bare socket."""
+    """The implementation of a contender that names none, on real Linux: our own pair, a broker, or a bare socket."""
     if transport == "mpquic":
         return "none"
     if app == "mqtt":

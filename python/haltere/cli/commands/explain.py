@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
+from haltere.adhoc.conditions import RUNS, Comparison
 from haltere.cli.commands.shared import ONE, STUDIES, AsJson, StudyName, Workers
 from haltere.cli.options import fills, takes
-from haltere.conditions import RUNS, Comparison
 
 app = typer.Typer()
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from haltere.adhoc.conditions import LINK, RUNS
 from haltere.cli.commands.shared import ONE
 from haltere.cli.options import fills
-from haltere.conditions import LINK, RUNS
 
 app = typer.Typer()
 

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
+from haltere.adhoc.conditions import RUNS, Conditions
 from haltere.cli.commands.shared import INSIDE, ONE, AsJson, Contenders
 from haltere.cli.options import takes
-from haltere.conditions import RUNS, Conditions
 
 app = typer.Typer()
 

@@ -1,4 +1,4 @@
-"""What our own two pairs have in common; `crates/peers` is the program."""
+"""The common part of our own two pairs; `crates/peers` is the program."""
 
 from __future__ import annotations
 

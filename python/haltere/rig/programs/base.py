@@ -1,4 +1,4 @@
-"""What a program is to a rig: how its server and client are started, and what it says about a transfer."""
+"""The interface of a program: how a rig starts its server and client, and reads their reports of a transfer."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the client itself says about the transfer; seconds from its own start. `None`: it does not say."""
+    """The client's own report of the transfer; seconds from its own start. `None`: it does not say."""
 
     handshake_s: float | None = None
     first_byte_s: float | None = None
@@ -181,7 +181,7 @@ class Program(Protocol):
 
     @property
     def summary(self) -> str:
-        """What it is, in a line."""
+        """A description in a line."""
 
     @property
     def role(self) -> Role:
@@ -193,15 +193,15 @@ class Program(Protocol):
 
     @property
     def transport(self) -> Literal["tcp", "quic", "mptcp", "icmp"]:
-        """What carries it."""
+        """The transport."""
 
     @property
     def app(self) -> Literal["https", "raw", "mqtt"]:
-        """What it does on the transport."""
+        """The kind of traffic on the transport."""
 
     @property
     def packages(self) -> Mapping[str, str]:
-        """What has to be there: each executable with the way to get it."""
+        """The executables that have to be there, each with the way to get it."""
 
     @property
     def congestion(self) -> Congestion:

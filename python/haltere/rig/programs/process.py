@@ -18,7 +18,7 @@ _LISTEN = {"tcp": "0A", "udp": "07"}
 """The states of `/proc/net/tcp` and `/proc/net/udp` in which clients may come."""
 _LOOK_S = 0.002
 _LONGEST_MS = 2**31 - 1
-"""What poll(2) takes."""
+"""The longest timeout that poll(2) takes."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from haltere.figures.tables import Tables
-from haltere.report import claims
-from haltere.report.claims import Verdict
+from haltere import claims
+from haltere.claims import Verdict
+from haltere.metrics.levels import known_levels
+from haltere.metrics.tables import Tables
 from haltere.results import Results
-from haltere.study.levels import known_levels
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ import polars as pl
 
 from haltere import core
 from haltere import fidelity as fidelities
+from haltere.adhoc.shadows import Shadow, shadows_of
 from haltere.errors import HaltereError, InputError
+from haltere.executor import Task
 from haltere.notebook import notebook
 from haltere.results import tables
-from haltere.runner.executor import Task
-from haltere.runner.shadows import Shadow, shadows_of
 from haltere.scenario import Scenario
 
 SHOWN = ("flow", "contender", "completion_s", "goodput_bps", "retransmitted_packets", "error")
@@ -166,7 +166,7 @@ class Trace:
 
         The file's name ends in `.flent.gz`. Traces of the simulator only.
         """
-        from haltere import flent
+        from haltere.export import flent
 
         return flent.write(self.data, title, Path(out))
 

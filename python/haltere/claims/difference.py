@@ -20,8 +20,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from haltere.errors import InputError, as_written
-from haltere.figures.metrics import METRICS, Metric
-from haltere.figures.tables import Tables, margins
+from haltere.metrics import METRICS, Metric
+from haltere.metrics.tables import Tables, margins
 from haltere.results import Results
 from haltere.stats import holm, paired_p, welch_p
 

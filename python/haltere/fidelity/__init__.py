@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 if TYPE_CHECKING:
-    from haltere.runner.executor import Executor
+    from haltere.executor import Executor
 
 Fidelity = Literal["model", "stack", "linux", "testbed"]
 NAMES: tuple[Fidelity, ...] = get_args(Fidelity)
@@ -27,7 +27,7 @@ SIMULATED: tuple[Fidelity, ...] = ("model", "stack")
 def check(fidelity: Fidelity, scenario_json: str) -> None:
     """Raise `ScenarioProblem` if a scenario cannot be run at a fidelity."""
     from haltere import core
-    from haltere.links import unscaled
+    from haltere.fidelity.links import unscaled
 
     core.validate(scenario_json, fidelity)
     scenario = json.loads(scenario_json)
@@ -58,7 +58,7 @@ def executor(fidelity: Fidelity, workers: int | None = None, extra: dict[str, An
         InputError: if this machine lacks what it takes; the error says how to get it.
     """
     if fidelity in SIMULATED:
-        from haltere.runner.executor import ThreadExecutor
+        from haltere.executor import ThreadExecutor
 
         return ThreadExecutor(workers, fidelity)
     from haltere.rig.executor import linux, testbed

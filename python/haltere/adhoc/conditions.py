@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
-from haltere import probes
+from haltere.adhoc import probes
 from haltere.errors import InputError, Place, as_written
 from haltere.fidelity import Fidelity
 

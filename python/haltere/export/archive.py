@@ -25,10 +25,10 @@ import polars as pl
 from haltere import core
 from haltere.documents import Document, shown
 from haltere.errors import InputError, Place
-from haltere.origin import study_of
 from haltere.results import Results, load
 from haltere.runner.campaign import Campaign
 from haltere.study import Study
+from haltere.study.origin import study_of
 
 PACK = "pack.json"
 FORMAT = 1

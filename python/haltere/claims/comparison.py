@@ -14,9 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from haltere.figures import quantities
-from haltere.figures.metrics import METRICS, Metric
-from haltere.figures.tables import Tables, check_names, from_scale, paired
+from haltere.metrics import METRICS, Metric, quantities
+from haltere.metrics.tables import Tables, check_names, from_scale, paired
 from haltere.stats import Interval, mean
 from haltere.stats.intervals import clopper_pearson
 

@@ -14,11 +14,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, get_type_hints
 import polars as pl
 
 from haltere import fidelity as fidelities
-from haltere.conditions import Comparison, Conditions, stated
+from haltere.adhoc.conditions import Comparison, Conditions, stated
 from haltere.errors import InputError, as_written
+from haltere.executor import Executor, Task
 from haltere.fidelity import NAMES
 from haltere.results.tables import bottleneck_of
-from haltere.runner.executor import Executor, Task
 
 P = ParamSpec("P")
 R = TypeVar("R")
