@@ -24,7 +24,7 @@ from scipy import stats as reference
 import lakes
 from conftest import Haltere
 from haltere.errors import InputError
-from haltere.paths.evolution import Options, measure
+from haltere.evolution import Options, measure
 from haltere.paths.graph import COLUMNS, partial_view, places_of, routes
 from haltere.paths.label_files import Prefixes, read_aliases, read_exchanges, read_pfx2as
 from haltere.paths.lake import Lake

@@ -10,8 +10,10 @@ from typing import cast
 from rich.markup import escape
 
 from haltere.cli import exits, show
+from haltere.cli.paths.comparing import run as compared
 from haltere.documents import shown
-from haltere.errors import Interrupted
+from haltere.errors import InputError, Interrupted
+from haltere.evolution.study import is_one
 from haltere.executor import ThreadExecutor
 from haltere.fidelity import Fidelity
 from haltere.fidelity.links import without_rate
@@ -35,6 +37,14 @@ def command(
     dry_run: bool,
 ) -> None:
     """Run the campaign, or say how big it is."""
+    if is_one(path):
+        given = {"--variant": variant, "--experiment": experiments, "--fidelity": fidelity, "--slurm": slurm}
+        beside = next((name for name, value in given.items() if value), "--dry-run" if dry_run else None)
+        if beside is not None:
+            right = "--replications, --dask and --out"
+            raise InputError("is not for a study of measured paths", field=beside, right=right)
+        compared(path, out, replications, dask)
+        return
     ThreadExecutor(workers)  # refuses a wrong number of workers before anything is read
     study = Study.load(path, variant=variant, fidelity=cast("Sequence[Fidelity]", fidelity) if fidelity else None)
     campaign = Campaign(study, out=out, replications=replications, experiments=experiments)

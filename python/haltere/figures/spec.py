@@ -279,7 +279,7 @@ def read(path: Path) -> FigureList:
     try:
         figures = FigureList.model_validate(document.data)
     except ValidationError as error:
-        raise _refusal(document, error.errors()) from None
+        raise refusal(document, error.errors(), FigureList) from None
     seen = set()
     kinds: dict[str, Sequence[_Figure | Timeline | Chart]] = {
         "overviews": figures.overviews,
@@ -346,11 +346,12 @@ def _model_at(model: type[BaseModel], path: list[str | int]) -> type[BaseModel]:
     return model
 
 
-def _refusal(document: Document, faults: list[ErrorDetails]) -> InputError:
+def refusal(document: Document, faults: list[ErrorDetails], model: type[BaseModel]) -> InputError:
+    """The error for a file that does not fit its model: the first fault, with its line."""
     # A field that is missing may be there under a wrong name, which says more.
     fault, others = min(faults, key=lambda one: one["type"] == "missing"), len(faults) - 1
     field = join(list(fault["loc"]))
-    problem, right = problem_of(fault, FigureList)
+    problem, right = problem_of(fault, model)
     notes = (f"{others} more field{'s are' if others > 1 else ' is'} wrong after this one",) if others else ()
     return InputError(
         problem,

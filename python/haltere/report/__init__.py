@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from haltere.errors import InputError
+
 if TYPE_CHECKING:
     from haltere.claims.findings import Findings
 
 __all__ = ["build"]
 
 
-def build(results_dir: Path, study_dir: Path) -> Path:
+def build(results_dir: Path, study_dir: Path | None) -> Path:
     """Write the report, `verdicts.md`, `explore.html` and `figures/` into a results folder; return the report's path.
 
     Figures of a former report that this one does not have are removed.
@@ -25,14 +27,20 @@ def build(results_dir: Path, study_dir: Path) -> Path:
     return written(results_dir, study_dir)[0]
 
 
-def written(results_dir: Path, study_dir: Path) -> tuple[Path, Findings]:
+def written(results_dir: Path, study_dir: Path | None) -> tuple[Path, Findings]:
     """Do what `build` does; return the findings as well."""
     from haltere import explorer
     from haltere.claims.findings import find, markdown
+    from haltere.evolution.results import KIND
+    from haltere.report import evolution
     from haltere.report.page import render  # drawing libraries are slow to import, and most commands do not draw
     from haltere.results import load
 
     results = load(results_dir)
+    if KIND in results.manifest:
+        return evolution.build(results_dir, study_dir)[:2]
+    if study_dir is None:
+        raise InputError("is needed", field="study", right="the folder of the study that these results came from")
     findings = find(results, study_dir)
     figures = results_dir / "figures"
     before = {path for kind in ("svg", "pdf") for path in figures.glob(f"*.{kind}")}

@@ -94,26 +94,20 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     metrics = [
         metric for metric in METRICS.values() if any(not tables.values(one, metric).is_empty() for one in factors)
     ]
-    templates = Environment(
-        loader=ChoiceLoader([PackageLoader("haltere.report"), PackageLoader("haltere.explanation")]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    templates.filters["two_colours"] = chart_screen.colours
-    templates.filters["level"] = quantities.text
-    templates.filters["swatch"] = screen.swatch
-    templates.filters["count_of"] = lambda count, noun: f"{count} {noun}{'' if count == 1 else 's'}"
-    templates.filters["css_name"] = css_name
-    templates.filters["value_text"] = screen.value_text
-    templates.filters["point_rows"] = points.table
-    templates.filters["choice_rows"] = choices.table
-    templates.filters["box_rows"] = boxes.table
+    environment = templates()
+    environment.filters["two_colours"] = chart_screen.colours
+    environment.filters["level"] = quantities.text
+    environment.filters["swatch"] = screen.swatch
+    environment.filters["count_of"] = lambda count, noun: f"{count} {noun}{'' if count == 1 else 's'}"
+    environment.filters["css_name"] = css_name
+    environment.filters["value_text"] = screen.value_text
+    environment.filters["point_rows"] = points.table
+    environment.filters["choice_rows"] = choices.table
+    environment.filters["box_rows"] = boxes.table
     shown = [*overviews, *bar_figures, *point_figures, *box_figures, *choice_figures, *charts, *timelines]
     explained = [one for some in why.values() for one in some]
     drawn = {figures_dir / file.name for one in [*shown, *explained] for file in one.downloads}
-    page = templates.get_template("report.html.j2").render(
+    page = environment.get_template("report.html.j2").render(
         manifest=manifest,
         study={"rules": "", **manifest["study"]},
         fidelities=manifest.get("fidelities", ["model"]),
@@ -162,6 +156,17 @@ def _why(results: Results, folder: Path) -> dict[str, list[Shown]]:
         for name in one.claims:
             shown.setdefault(name, []).append(because)
     return shown
+
+
+def templates() -> Environment:
+    """Return the templates of reports."""
+    return Environment(
+        loader=ChoiceLoader([PackageLoader("haltere.report"), PackageLoader("haltere.explanation")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 def asset(name: str) -> str:

@@ -149,6 +149,9 @@ class Study:
         fidelity: Sequence[Fidelity] | None = None,
     ) -> Study:
         """Return the study of a parsed file, or of a plain scenario; the files that it names lie in `directory`."""
+        if "periods" in document.data:
+            right = "haltere run and haltere report, or haltere.evolution.PathsStudy"
+            raise InputError("is of measured paths, so that it has no scenario", place=document.place(""), right=right)
         if (
             "study" not in document.data
             and "experiments" not in document.data

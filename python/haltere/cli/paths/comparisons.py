@@ -42,6 +42,13 @@ class Compared:
     nodes: options.Nodes = field(default_factory=options.Nodes)
     seed: options.Seed = 1
     threads: options.Threads = None
+    study: Annotated[
+        Path | None,
+        typer.Option(
+            help="Judge the claims of a study of two periods, and draw its figures: its folder or name.",
+            show_default=False,
+        ),
+    ] = None
     dask: Annotated[
         str | None, typer.Option(help="Count on a Dask cluster: its scheduler's address.", show_default=False)
     ] = None
@@ -49,9 +56,11 @@ class Compared:
 
 @fills
 def compare(first: options.FirstLake, second: options.SecondLake, wanted: Compared) -> None:
-    """Compare two periods: lengths, delays, diversity, dispersion, the paper's claims, and a report with its figures.
+    """Compare two periods: lengths, delays, diversity, dispersion; tables and a report with figures.
 
-    `haltere paths compare lake/2006 lake/2011 --mmdb GeoLite2-City.mmdb --keep NA --keep EU`
+    `haltere paths compare lake/2006 lake/2011 --study internet-paths --mmdb GeoLite2-City.mmdb --keep NA --keep EU`
+
+    `haltere paths compare lake/2023 lake/2024 --family 4 --resample half`
     """
     from haltere.cli.paths import comparing as command
 
