@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import cast
 
 from rich import box
 from rich.markup import escape
@@ -19,7 +18,6 @@ from haltere.explanation import Effect, Explanation, asked, explained, maps
 from haltere.explanation.answer import factor_of
 from haltere.explanation.maps import explain_study
 from haltere.explanation.runs import How
-from haltere.fidelity import Fidelity
 from haltere.runner.interrupt import stop_on_interrupt
 from haltere.stats import Interval
 from haltere.study import Study
@@ -74,7 +72,7 @@ def over_study(study: Path, a: str, b: str, cells: Cells, wanted: Wanted) -> Non
             metric=wanted.metric,
             replications=cells.replications,
             orders=wanted.orders,
-            fidelity=cast("Fidelity", cells.fidelity),
+            fidelity=cells.fidelity,
             how=How(cells.workers, None, stop, advance),
         )
     if wanted.as_json:

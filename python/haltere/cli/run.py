@@ -5,22 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 from rich.markup import escape
 
 from haltere.cli import exits, show
-from haltere.cli.paths.comparing import run as compared
 from haltere.documents import shown
 from haltere.errors import InputError, Interrupted
-from haltere.evolution.study import is_one
 from haltere.executor import ThreadExecutor
-from haltere.fidelity import Fidelity
 from haltere.fidelity.links import without_rate
 from haltere.runner.campaign import Campaign
 from haltere.runner.dask import engine
 from haltere.runner.estimate import estimate
-from haltere.study import Study
+from haltere.study import Study, is_of_paths
 
 
 def command(
@@ -37,7 +33,9 @@ def command(
     dry_run: bool,
 ) -> None:
     """Run the campaign, or say how big it is."""
-    if is_one(path):
+    if is_of_paths(path):
+        from haltere.cli.paths.comparing import run as compared
+
         given = {"--variant": variant, "--experiment": experiments, "--fidelity": fidelity, "--slurm": slurm}
         beside = next((name for name, value in given.items() if value), "--dry-run" if dry_run else None)
         if beside is not None:
@@ -46,7 +44,7 @@ def command(
         compared(path, out, replications, dask)
         return
     ThreadExecutor(workers)  # refuses a wrong number of workers before anything is read
-    study = Study.load(path, variant=variant, fidelity=cast("Sequence[Fidelity]", fidelity) if fidelity else None)
+    study = Study.load(path, variant=variant, fidelity=fidelity or None)
     campaign = Campaign(study, out=out, replications=replications, experiments=experiments)
     console = show.out()
     _tell_unlimited(campaign)

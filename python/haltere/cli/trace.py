@@ -14,8 +14,7 @@ from haltere.cli import exits, show
 from haltere.cli.commands.trace import Chosen, Files
 from haltere.cli.first_difference import refuse_negative
 from haltere.documents import shown
-from haltere.errors import InputError
-from haltere.fidelity import NAMES
+from haltere.fidelity import named
 from haltere.results import load
 from haltere.scenario import Scenario
 from haltere.study import Run
@@ -43,12 +42,11 @@ def command(
     """
     seed, replication = chosen.seed, chosen.replication
     refuse_negative(seed, replication)
-    if conditions.fidelity not in NAMES:
-        raise InputError("is not a fidelity", field="--fidelity", given=conditions.fidelity, right=", ".join(NAMES))
+    named(conditions.fidelity)
     run = None if chosen.run is None else run_of(load(what[0]), chosen.run)
     if run is not None:
         seed, replication = run.seed, run.replication
-    folder = chosen.out or Path("traces") / _named(what, run)
+    folder = chosen.out or Path("traces") / _folder(what, run)
     packets = files.pcap or files.pcap_link
     wanted = {"qlog": folder / "qlog" if files.qlog else None, "pcap": folder / "pcap" if packets else None}
     # Checked first: the fidelity may not support the scenario either, but this error helps more.
@@ -122,7 +120,7 @@ def _scenario(what: list[str], conditions: Conditions, chosen: Run | None) -> Sc
     return conditions.scenario(what)
 
 
-def _named(what: list[str], chosen: Run | None) -> str:
+def _folder(what: list[str], chosen: Run | None) -> str:
     """Return the name of the folder: that of the results and the run, of the file, or of the contenders."""
     if chosen is not None:
         return f"{Path(what[0]).name}-{chosen.id}"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from haltere.claims.comparison import MissingDataError
-from haltere.figures.plots import Axis, Box, Line, Plot, Point, Ring
+from haltere.figures.parts import Axis, Dot, Figure, Line, Panel, Point, Rect, Series
 from haltere.metrics.text import fixed, significant
 from haltere.paths.judging import delay_unit
 from haltere.paths.periods import Evolution, Period
@@ -27,6 +27,8 @@ from haltere.paths.routes import CORRELATIONS, Correlation, estimate, largest_k,
 Floats = NDArray[np.float64]
 
 COLOURS = ("first", "second")
+STATED = "stated"
+"""The label of what somebody else states of a curve."""
 _ANSWERS = (0.05, 0.25, 0.5, 0.75, 0.8, 0.95)
 _CELLS = 36  # of a density, each way
 
@@ -126,9 +128,9 @@ class Missing:
     reason: str
 
 
-def figures(found: Evolution, wanted: FigureList) -> tuple[list[Plot], list[Missing]]:
+def figures(found: Evolution, wanted: FigureList) -> tuple[list[Figure], list[Missing]]:
     """Return every figure that the periods have data for, and those that they have not."""
-    made: list[Plot] = []
+    made: list[Figure] = []
     missing: list[Missing] = []
     for name, make in _makers(wanted):
         try:
@@ -138,7 +140,7 @@ def figures(found: Evolution, wanted: FigureList) -> tuple[list[Plot], list[Miss
     return made, missing
 
 
-def _makers(wanted: FigureList) -> Iterator[tuple[str, Callable[[Evolution], list[Plot]]]]:
+def _makers(wanted: FigureList) -> Iterator[tuple[str, Callable[[Evolution], list[Figure]]]]:
     for cdf in wanted.cdfs:
         if cdf.of == "traces":
             make = _lengths if cdf.metric == "hops" else _delays
@@ -151,29 +153,49 @@ def _makers(wanted: FigureList) -> Iterator[tuple[str, Callable[[Evolution], lis
         yield scatter.name, partial(_scatter, scatter)
 
 
-def _rings(stated: Sequence[Stated], scale: float = 1.0, only: str = "") -> list[Ring]:
-    """What others state of a figure's curves, of one period alone if it is given."""
-    return [
-        Ring((scale * one.x, one.share), one.period, f"stated of the {one.period} period: {one.says}")
-        for one in stated
-        if not only or one.period == only
-    ]
+_Says = Sequence[tuple[Point, str]]
+"""Points of a curve at which it answers."""
 
 
-def _lengths(spec: Cdf, found: Evolution) -> list[Plot]:
+def _plot(spec: _Figure, title: str, x: Axis, y: Axis, series: Sequence[Series], suffix: str = "") -> Figure:
+    return Figure(spec.name + suffix, title, [Panel("", x, y, series)], spec.source)
+
+
+def _curve(
+    label: str, look: str, points: Sequence[Point], says: _Says = (), *, strength: float = 1.0, steps: bool = False
+) -> Series:
+    answers = [Dot(*point, form="answer", value=said) for point, said in says]
+    return Series(look, label, [Line(points, steps, strength), *answers])
+
+
+def _stated(stated: Sequence[Stated], scale: float = 1.0, only: str = "") -> list[Series]:
+    """What others state of a figure's curves, a series a period; of one period alone if it is given."""
+    found: list[Series] = []
+    for period in COLOURS:
+        dots = [
+            Dot(scale * one.x, one.share, form="diamond", value=f"stated of the {period} period: {one.says}")
+            for one in stated
+            if one.period == period and only in ("", period)
+        ]
+        if dots:
+            found.append(Series(period, "" if found else STATED, dots))
+    return found
+
+
+def _lengths(spec: Cdf, found: Evolution) -> list[Figure]:
     lines = []
     for period, colour in zip(found.periods, COLOURS, strict=True):
         lengths = period.tallies.hops()
         points = list(zip(*(part.tolist() for part in lengths.cdf()), strict=True))
         marks = [((x, y), f"{period.name}: {fixed(100 * y, 1)} % have at most {x:.0f} hops") for x, y in points]
-        lines.append(Line(period.name, colour, [(points[0][0], 0.0), *points], steps=True, marks=marks))
-    stated = _rings(spec.stated)
-    longest = max(*(p.tallies.hops().quantile(0.999) for p in found.periods), *(ring.point[0] for ring in stated))
+        lines.append(_curve(period.name, colour, [(points[0][0], 0.0), *points], marks, steps=True))
+    stated = _stated(spec.stated)
+    longest = max(*(p.tallies.hops().quantile(0.999) for p in found.periods), *_places(stated))
     axes = Axis("hops", 0, longest + 1), Axis("share of traces", 0.0, 1.0)
-    return [Plot(spec.name, spec.title or "Length of traces", spec.source, *axes, lines, rings=stated)]
+    return [_plot(spec, spec.title or "Length of traces", *axes, [*lines, *stated])]
 
 
-def _delays(spec: Cdf, found: Evolution) -> list[Plot]:
+def _delays(spec: Cdf, found: Evolution) -> list[Figure]:
     lines = []
     unit, scale = delay_unit(*(period.tallies.delays().quantile(0.95) for period in found.periods))
     for period, colour in zip(found.periods, COLOURS, strict=True):
@@ -190,12 +212,12 @@ def _delays(spec: Cdf, found: Evolution) -> list[Plot]:
             )
             for q in _ANSWERS
         ]
-        lines.append(Line(period.name, colour, _thinned(points), marks=marks))
-    stated = _rings(spec.stated, 1000 * scale)
+        lines.append(_curve(period.name, colour, _thinned(points), marks))
+    stated = _stated(spec.stated, 1000 * scale)
     ends = [scale * period.tallies.delays().quantile(q) for period in found.periods for q in (0.002, 0.998)]
-    ends += [ring.point[0] for ring in stated]
+    ends += _places(stated).tolist()
     axes = Axis(f"delay, {unit}", max(min(ends), scale), max(ends), log=True), Axis("share of traces", 0.0, 1.0)
-    return [Plot(spec.name, spec.title or "Delay of traces", spec.source, *axes, lines, rings=stated)]
+    return [_plot(spec, spec.title or "Delay of traces", *axes, [*lines, *stated])]
 
 
 def _thinned(points: Sequence[Point]) -> list[Point]:
@@ -214,14 +236,14 @@ def _column(period: Period, column: str, k: int | None = None) -> Floats:
     return values
 
 
-def _cdf_line(period: Period, colour: str, values: Floats, what: str, label: str, *, strength: float = 1.0) -> Line:
+def _cdf_line(period: Period, colour: str, values: Floats, what: str, label: str, *, strength: float = 1.0) -> Series:
     """The cumulative distribution of some values, through 200 quantiles or, of whole numbers, through each."""
     if np.array_equal(values, np.round(values)) and np.unique(values).size < 100:
         xs, counts = np.unique(values, return_counts=True)
         points = list(zip(xs.tolist(), (np.cumsum(counts) / values.size).tolist(), strict=True))
         # Ten curves of some twenty steps each would be covered with marks; only curves with a name have any.
         marks = [(p, f"{period.name}{what}: {fixed(100 * p[1], 1)} % at most {p[0]:g}") for p in points if label]
-        return Line(label, colour, [(points[0][0], 0.0), *points], strength, steps=True, marks=marks)
+        return _curve(label, colour, [(points[0][0], 0.0), *points], marks, strength=strength, steps=True)
     shares = np.linspace(0, 1, 201)
     points = list(zip(np.quantile(values, shares).tolist(), shares.tolist(), strict=True))
     answers = np.quantile(values, _ANSWERS).tolist()
@@ -229,10 +251,10 @@ def _cdf_line(period: Period, colour: str, values: Floats, what: str, label: str
         ((value, share), f"{period.name}{what}: {_percent(share)} at most {significant(value)}")
         for value, share in zip(answers, _ANSWERS, strict=True)
     ]
-    return Line(label, colour, points, strength, marks=marks)
+    return _curve(label, colour, points, marks, strength=strength)
 
 
-def _all_paths(spec: Cdf, found: Evolution) -> list[Plot]:
+def _all_paths(spec: Cdf, found: Evolution) -> list[Figure]:
     """A figure with one curve a period, over the paths of all K."""
     metric = METRICS[spec.metric]
     values = [_column(period, spec.metric) for period in found.periods]
@@ -240,16 +262,16 @@ def _all_paths(spec: Cdf, found: Evolution) -> list[Plot]:
         _cdf_line(period, colour, each, "", period.name)
         for period, colour, each in zip(found.periods, COLOURS, values, strict=True)
     ]
-    stated = _rings(spec.stated)
+    stated = _stated(spec.stated)
     axes = _value_axis(metric, spec.metric, [*values, _places(stated)]), Axis("share of paths", 0, 1)
-    return [Plot(spec.name, spec.title or metric.title, spec.source, *axes, lines, rings=stated)]
+    return [_plot(spec, spec.title or metric.title, *axes, [*lines, *stated])]
 
 
-def _each_k(spec: Cdf, found: Evolution) -> list[Plot]:
+def _each_k(spec: Cdf, found: Evolution) -> list[Figure]:
     """A figure a period, with one curve a K: pale for the first, full for the last."""
     metric = METRICS[spec.metric]
     every = [_column(period, spec.metric) for period in found.periods]
-    axis = _value_axis(metric, spec.metric, [*every, _places(_rings(spec.stated))])
+    axis = _value_axis(metric, spec.metric, [*every, _places(_stated(spec.stated))])
     plots = []
     for period, colour in zip(found.periods, COLOURS, strict=True):
         last = largest_k(period)
@@ -266,14 +288,14 @@ def _each_k(spec: Cdf, found: Evolution) -> list[Plot]:
             for k in ks
         ]
         title = f"{spec.title or metric.title + ', each K'}, {period.name}"
-        stated = _rings(spec.stated, only=colour)
+        stated = _stated(spec.stated, only=colour)
         axes = axis, Axis("share of paths", 0, 1)
-        plots.append(Plot(f"{spec.name}-{colour}", title, spec.source, *axes, lines, rings=stated))
+        plots.append(_plot(spec, title, *axes, [*lines, *stated], f"-{colour}"))
     return plots
 
 
-def _places(stated: Sequence[Ring]) -> Floats:
-    return np.array([ring.point[0] for ring in stated])
+def _places(stated: Sequence[Series]) -> Floats:
+    return np.array([mark.x for series in stated for mark in series.marks if isinstance(mark, Dot)])
 
 
 def _value_axis(metric: _Metric, column: str, every: Sequence[Floats]) -> Axis:
@@ -286,28 +308,30 @@ def _value_axis(metric: _Metric, column: str, every: Sequence[Floats]) -> Axis:
     return Axis(metric.label, low, high if high > low else low + 1.0)
 
 
-def _histogram(spec: Histogram, found: Evolution) -> list[Plot]:
+def _histogram(spec: Histogram, found: Evolution) -> list[Figure]:
     """Shares of paths, both periods side by side in each bin."""
     metric = METRICS[spec.metric]
     values = [_column(period, spec.metric) for period in found.periods]
     most = max(float(np.quantile(v, 0.98)) for v in values)
     top = max(5.0, math.ceil(most)) if spec.metric in ("hops", "dispersion") else 1.0
     edges = np.linspace(0.0, top, 21)
-    boxes: list[Box] = []
+    drawn, highest = [], 0.0
     for place, (period, colour, each) in enumerate(zip(found.periods, COLOURS, values, strict=True)):
         shares = np.histogram(np.clip(each, 0.0, top), edges)[0] / each.size
+        bars = []
         for low, high, share in zip(edges[:-1], edges[1:], shares, strict=True):
             half = (high - low) / 2
             over = " or more" if high == top else f" to {high:g}"
             says = f"{period.name}: {fixed(100 * share, 1)} % from {low:g}{over}"
             left = float(low + place * half)
-            boxes.append(Box(left, float(left + 0.92 * half), 0.0, float(share), colour, 1.0, says))
-    axes = Axis(metric.label, 0.0, top), Axis("share of paths", 0.0, max(box.y1 for box in boxes) * 1.05)
-    lines = [Line(period.name, colour, []) for period, colour in zip(found.periods, COLOURS, strict=True)]
-    return [Plot(spec.name, spec.title or metric.title, spec.source, *axes, lines, boxes)]
+            bars.append(Rect((left, float(left + 0.92 * half)), (0.0, float(share)), value=says))
+        drawn.append(Series(colour, period.name, bars))
+        highest = max(highest, float(shares.max()))
+    axes = Axis(metric.label, 0.0, top), Axis("share of paths", 0.0, highest * 1.05)
+    return [_plot(spec, spec.title or metric.title, *axes, drawn)]
 
 
-def _scatter(spec: Scatter, found: Evolution) -> list[Plot]:
+def _scatter(spec: Scatter, found: Evolution) -> list[Figure]:
     """A figure a period: how many paths lie where, and the mean of y at each x."""
     pairs = [_both(period, spec) for period in found.periods]
     x, y = (_axis(column, [pair[i] for pair in pairs]) for i, column in enumerate((spec.x, spec.y)))
@@ -319,7 +343,7 @@ def _scatter(spec: Scatter, found: Evolution) -> list[Plot]:
         if spec.spearman is not None:
             said += f"; stated: {fixed(spec.spearman[number], 2)}"
         title = f"{spec.title or words.capitalize()}, {period.name} ({said})"
-        plots.append(Plot(f"{spec.name}-{colour}", title, spec.source, x, y, *_density(period, colour, pair, x, y)))
+        plots.append(_plot(spec, title, x, y, _density(period, colour, pair, x, y), f"-{colour}"))
     return plots
 
 
@@ -343,9 +367,7 @@ def _axis(column: str, values: Sequence[Floats]) -> Axis:
     return Axis(shown.label, 0.0, high if high > 0 else 1.0)
 
 
-def _density(
-    period: Period, colour: str, pair: tuple[Floats, Floats], x: Axis, y: Axis
-) -> tuple[list[Line], list[Box]]:
+def _density(period: Period, colour: str, pair: tuple[Floats, Floats], x: Axis, y: Axis) -> list[Series]:
     x_edges, y_edges = (_edges(axis, whole=axis.label == "hops") for axis in (x, y))
     counts = np.histogram2d(*pair, [x_edges, y_edges])[0]
     boxes = []
@@ -355,7 +377,7 @@ def _density(
         says = f"{period.name}: {significant(100 * share)} % of the paths at {where}"
         strength = 0.08 + 0.8 * math.sqrt(counts[i, j] / counts.max())
         x0, x1, y0, y1 = (float(v) for v in (x_edges[i], x_edges[i + 1], y_edges[j], y_edges[j + 1]))
-        boxes.append(Box(x0, x1, y0, y1, colour, strength, says))
+        boxes.append(Rect((x0, x1), (y0, y1), strength, value=says))
     place = np.digitize(pair[0], x_edges) - 1
     points: list[Point] = []
     marks = []
@@ -366,7 +388,7 @@ def _density(
             mean = float(inside.mean())
             points.append((float(middle), mean))
             marks.append((points[-1], f"{period.name}: mean {significant(mean)} at {_span(x_edges, i)} {x.label}"))
-    return [Line("mean", "ink", points, marks=marks)], boxes
+    return [Series(colour, "", boxes), _curve("mean", "ink", points, marks)]
 
 
 def _edges(axis: Axis, *, whole: bool) -> Floats:

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from haltere.evolution.measuring import Drawn, Measured
-from haltere.figures.plots import Track
+from haltere.figures.world import Track
 from haltere.files import write_whole
 from haltere.paths.periods import Evolution, Period
 from haltere.paths.tallies import Tallies

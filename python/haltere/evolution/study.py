@@ -23,7 +23,7 @@ from haltere.errors import InputError
 from haltere.evolution.figures import FigureList, every
 from haltere.evolution.measuring import Options, Progress, Resample, measure
 from haltere.evolution.results import write
-from haltere.figures.spec import refusal
+from haltere.figures.kinds import refusal
 from haltere.paths.engine import Dask
 from haltere.paths.ingest import ingest
 from haltere.paths.lake import Lake, Selection
@@ -173,15 +173,6 @@ class PathsStudy:
         first, second = (name for name, _ in self.periods)
         question = f"Did end-to-end paths get shorter, faster and more diverse from {first} to {second}?"
         return {"name": "paths", "title": f"Internet paths, {first} and {second}", "question": question, "source": ""}
-
-
-def is_one(path: Path) -> bool:
-    """Whether a study file is of measured paths; a file that cannot be read is not."""
-    try:
-        file = shipped.locate(path)
-        return "periods" in Document.read(file / "study.toml" if file.is_dir() else file).data
-    except InputError:
-        return False
 
 
 def figures_of(folder: Path | None) -> FigureList:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from haltere import explorer
+from haltere.claims.findings import Findings, find, markdown
 from haltere.errors import InputError
-
-if TYPE_CHECKING:
-    from haltere.claims.findings import Findings
+from haltere.evolution.results import KIND
+from haltere.report import evolution
+from haltere.report.page import render
+from haltere.results import load
 
 __all__ = ["build"]
 
@@ -29,13 +31,6 @@ def build(results_dir: Path, study_dir: Path | None) -> Path:
 
 def written(results_dir: Path, study_dir: Path | None) -> tuple[Path, Findings]:
     """Do what `build` does; return the findings as well."""
-    from haltere import explorer
-    from haltere.claims.findings import find, markdown
-    from haltere.evolution.results import KIND
-    from haltere.report import evolution
-    from haltere.report.page import render  # drawing libraries are slow to import, and most commands do not draw
-    from haltere.results import load
-
     results = load(results_dir)
     if KIND in results.manifest:
         return evolution.build(results_dir, study_dir)[:2]

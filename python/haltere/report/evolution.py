@@ -12,12 +12,13 @@ from typing import Any
 import polars as pl
 
 from haltere.claims.findings import Findings, judged, markdown
-from haltere.evolution.figures import figures
+from haltere.evolution.figures import STATED, figures
 from haltere.evolution.measuring import Measured
 from haltere.evolution.results import read
 from haltere.evolution.study import figures_of
-from haltere.figures import plots_paper, plots_screen
-from haltere.figures.plots import COLOURS, WorldMap
+from haltere.figures import on_paper, on_screen
+from haltere.figures.parts import Figure
+from haltere.figures.world import world_map
 from haltere.metrics.text import decimals, fixed
 from haltere.paths import periods
 from haltere.paths.judging import delay_unit, duration, text
@@ -62,10 +63,8 @@ def build(folder: Path, study: Path | None) -> tuple[Path, Findings, Evolution]:
     drawings.mkdir(exist_ok=True)
     for old in drawings.glob("*.*"):
         old.unlink()
-    shown = [
-        _shown(plot, plots_screen.plot_svg(plot), plots_paper.draw_plot(plot, drawings / plot.name)) for plot in made
-    ]
-    world = [_shown(m, plots_screen.map_svg(m), plots_paper.draw_map(m, drawings / m.name)) for m in _maps(measured)]
+    shown = [_shown(figure, drawings) for figure in made]
+    world = [_shown(figure, drawings) for figure in _maps(measured)]
     first, second = found.periods
     page = (
         templates()
@@ -84,6 +83,7 @@ def build(folder: Path, study: Path | None) -> tuple[Path, Findings, Evolution]:
             views=_views(found),
             turnover=_turnover(found),
             plots=shown,
+            stated=any(series.label == STATED for one in made for series in one.panels[0].series),
             missing=missing,
             world=world,
             world_text=_world_text(measured),
@@ -95,7 +95,6 @@ def build(folder: Path, study: Path | None) -> tuple[Path, Findings, Evolution]:
             command=manifest["command"],
             version=manifest["haltere"],
             seed=manifest["seed"],
-            colours=[(name, light, dark) for name, (light, dark) in COLOURS.items()],
             style=asset("style.css"),
             script=asset("page.js"),
         )
@@ -326,14 +325,14 @@ def _mix(found: Evolution) -> list[dict[str, str]]:
     return [{"label": name, "first": share(mix.first, name), "second": share(mix.second, name)} for name in names]
 
 
-def _maps(measured: Measured) -> list[WorldMap]:
+def _maps(measured: Measured) -> list[Figure]:
     if measured.maps is None:
         return []
     maps = []
     for period, drawn in zip(measured.evolution.periods, measured.maps, strict=True):
         if drawn.tracks or drawn.dots:
             name = "map-first" if period is measured.evolution.first else "map-second"
-            maps.append(WorldMap(name, f"Paths of {period.name}", "", drawn.tracks, drawn.dots))
+            maps.append(world_map(name, f"Paths of {period.name}", drawn.tracks, drawn.dots))
     return maps
 
 
@@ -345,8 +344,9 @@ def _world_text(measured: Measured) -> str:
     )
 
 
-def _shown(figure: Any, drawing: str, paths: Sequence[Path]) -> Shown:
-    return Shown(figure, [drawing], [download(path, embed=False) for path in paths])
+def _shown(figure: Figure, folder: Path) -> Shown:
+    paths = on_paper.draw(figure, folder / figure.name)
+    return Shown(figure, on_screen.svgs(figure), [download(path, embed=False) for path in paths])
 
 
 def as_data(found: Evolution, said: Findings) -> dict[str, Any]:
