@@ -15,9 +15,11 @@ use crate::scenario::{
 use crate::world::{Change, Move};
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::Loss;
+use haltere_net::medium::Medium;
 use haltere_net::rng::{Stream, Streams};
-use haltere_net::topology::{Edge, Medium, NodeId, Router, Topology};
+use haltere_net::topology::{Edge, NodeId, Router, Shared, Topology};
 use haltere_net::{Address, PathId, Rate, Span, Time};
+use haltere_transport::Body;
 use haltere_transport::datagram::HEADERS;
 use haltere_transport::path::AddressChange;
 use std::collections::BTreeSet;
@@ -28,10 +30,15 @@ const MAX_HOPS: usize = 255;
 /// The rate of wired links that a scenario says nothing of.
 const WIRED: Rate = Rate::from_bps(1_000_000_000);
 
+/// Media, each with the path of its fields in the scenario.
+pub type Media = Vec<(String, Box<dyn Medium<Body>>)>;
+
 /// A scenario's network.
 pub struct Network {
     /// Nodes and links.
     pub topology: Topology,
+    /// The media that links share, in the topology's order.
+    pub media: Media,
     /// The flows, in the scenario's order.
     pub flows: Vec<FlowPath>,
     /// The hosts of each probe, in the scenario's order.
@@ -112,7 +119,7 @@ impl FlowPath {
 
 /// The network of a scenario in the run with these random streams.
 pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, ScenarioError> {
-    let topology = topology(scenario)?;
+    let (topology, media) = topology(scenario)?;
     let mut router = Router::new();
     let mut flows = Vec::with_capacity(scenario.flows.len());
     for (i, flow) in scenario.flows.iter().enumerate() {
@@ -175,7 +182,7 @@ pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, Scenar
             bridges.push(between(&found, Side::Client));
         }
     }
-    Ok(Network { topology, flows, probes, loads, bridges })
+    Ok(Network { topology, media, flows, probes, loads, bridges })
 }
 
 /// The nodes of two hosts, server and client, and the paths between them.
@@ -316,7 +323,7 @@ pub fn losses(
     direction: usize,
     packets: usize,
 ) -> Result<Vec<u8>, ScenarioError> {
-    let topology = topology(scenario)?;
+    let (topology, _) = topology(scenario)?;
     let edge = topology.edges().get(direction).ok_or_else(|| ScenarioError {
         path: "topology".into(),
         message: format!("there are {} link directions, not {}", topology.edges().len(), direction + 1),
@@ -346,7 +353,7 @@ fn ends(scenario: &Scenario, pair: Option<u32>, server: &Option<String>, client:
     }
 }
 
-fn topology(scenario: &Scenario) -> Result<Topology, ScenarioError> {
+fn topology(scenario: &Scenario) -> Result<(Topology, Media), ScenarioError> {
     let spec = &scenario.topology;
     let mut net = Topology::new();
     match spec.kind {
@@ -396,17 +403,24 @@ fn topology(scenario: &Scenario) -> Result<Topology, ScenarioError> {
             }
         }
     }
+    let mut media = Media::new();
     for (path, cell) in spec.all_cells() {
-        add_cell(&mut net, spec, cell, &path)?;
+        let medium = add_cell(&mut net, spec, cell, &path)?;
+        media.push((path, medium));
     }
     if spec.kind == Kind::Graph {
         give_addresses(&mut net, scenario);
     }
-    Ok(net)
+    Ok((net, media))
 }
 
 /// Adds a cell: a link from its access point to each station, which share a medium.
-fn add_cell(net: &mut Topology, spec: &scenario::Topology, cell: &CellSpec, path: &str) -> Result<(), ScenarioError> {
+fn add_cell(
+    net: &mut Topology,
+    spec: &scenario::Topology,
+    cell: &CellSpec,
+    path: &str,
+) -> Result<Box<dyn Medium<Body>>, ScenarioError> {
     let config = cell.config(path)?;
     let access_point = net.node(cell.access_point());
     let links = cell.links(&config, path)?.into_iter().enumerate().map(|(k, directions)| {
@@ -420,8 +434,8 @@ fn add_cell(net: &mut Topology, spec: &scenario::Topology, cell: &CellSpec, path
         net.join(&spec.station_link(cell, &name), access_point, station, down, up)
     });
     let links = links.collect();
-    net.share(Medium { name: cell.name().to_string(), config, links });
-    Ok(())
+    net.share(Shared { name: cell.name().to_string(), links });
+    Ok(Box::new(config))
 }
 
 /// Gives the hosts of flows that use several paths an address on each of their links, and clients that move from one path to

@@ -34,6 +34,7 @@ use crate::network::{Network, network};
 use crate::recorder::{self, Files, Recorder};
 use crate::scenario::{Load, Probe, Scenario, ScenarioError};
 use crate::world::{ProcessId, World};
+pub use elements::elements;
 use endpoints::Worker;
 pub(crate) use flows::FlowPart;
 use haltere_net::Span;
@@ -108,7 +109,7 @@ pub(crate) fn build(
     files: Option<&Files>,
 ) -> Result<Run, ScenarioError> {
     let streams = Streams::new(seed, replication);
-    let Network { topology, flows: paths, probes, loads, bridges } = network(scenario, &streams)?;
+    let Network { topology, media, flows: paths, probes, loads, bridges } = network(scenario, &streams)?;
     if let Some(files) = files {
         // This is checked before any file is created.
         check_at(fidelity, scenario)?;
@@ -138,7 +139,8 @@ pub(crate) fn build(
     bridges::join(site, bridges, of_bridges, &mut brokers)?;
     let brokers = brokers.spawn(&mut roster);
 
-    let elements = elements::elements(scenario, &topology, &roster.hosts(), &streams)?;
+    let elements =
+        elements((&topology, &media), &roster.hosts(), |link| scenario.topology.strips_options(link), &streams)?;
     let origin = recorder::Origin { seed, replication };
     let recorder = files.map(|files| Recorder::new(&topology, &flows, files, &origin)).transpose()?;
     let (spawns, owners) = roster.finish();

@@ -1,8 +1,8 @@
 //! Quantities in scenarios: text with a unit.
 
-use haltere_net::medium::{Metres, Width};
 use haltere_net::queue::Length;
 use haltere_net::units::{self, QuantityError};
+use haltere_net::wifi::{Metres, Width};
 use haltere_net::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -4,7 +4,7 @@ use super::{Access, CellDirection, CellSpec, RadioSpec, Retries, StandardName, S
 use crate::scenario::link::LossSpec;
 use crate::scenario::{ScenarioError, error};
 use haltere_net::link::LinkConfig;
-use haltere_net::medium::{self, CellConfig, Channel, Metres, Phy, Radio, Rule, Standard};
+use haltere_net::wifi::{self, CellConfig, Channel, Metres, Phy, Radio, Rule, Standard};
 
 /// The most stations of a cell: association identifiers go from 1 to 2007 (IEEE Std 802.11-2016, clause 9.4.1.8).
 const MAX_STATIONS: usize = 2007;
@@ -100,11 +100,11 @@ impl CellSpec {
         let mut config = CellConfig::new(channel, self.distances());
         let phy = Phy::new(channel);
         match self.access {
-            Some(Access::Dcf) => (config.rule, config.parameters) = (Rule::Dcf, vec![medium::Parameters::dcf(&phy)]),
+            Some(Access::Dcf) => (config.rule, config.parameters) = (Rule::Dcf, vec![wifi::Parameters::dcf(&phy)]),
             Some(Access::Edca) => {
                 config.rule = Rule::Edca;
-                let categories = medium::Category::ALL.iter();
-                config.parameters = categories.map(|&c| medium::Parameters::edca(&phy, c)).collect();
+                let categories = wifi::Category::ALL.iter();
+                config.parameters = categories.map(|&c| wifi::Parameters::edca(&phy, c)).collect();
             }
             None => {}
         }
@@ -125,10 +125,10 @@ impl CellSpec {
         };
         if let Some(frames) = self.aggregate {
             let usual = config.aggregation;
-            let most = medium::Aggregation { frames, bytes: phy.aggregate_bytes };
+            let most = wifi::Aggregation { frames, bytes: phy.aggregate_bytes };
             // One frame is none: it is acknowledged by itself.
             config.aggregation =
-                if frames == 1 { None } else { Some(usual.map_or(most, |u| medium::Aggregation { frames, ..u })) };
+                if frames == 1 { None } else { Some(usual.map_or(most, |u| wifi::Aggregation { frames, ..u })) };
         }
         config.extended_space = self.eifs.unwrap_or(true);
         let radio = self.radio.unwrap_or_default();
@@ -147,7 +147,7 @@ impl CellSpec {
             return Err(error(format!("{path}.edca"), message));
         }
         let given = [&edca.background, &edca.best_effort, &edca.video, &edca.voice];
-        for ((own, category), parameters) in given.into_iter().zip(medium::Category::ALL).zip(&mut config.parameters) {
+        for ((own, category), parameters) in given.into_iter().zip(wifi::Category::ALL).zip(&mut config.parameters) {
             let Some(own) = own else { continue };
             parameters.aifsn = own.aifsn.unwrap_or(parameters.aifsn);
             parameters.cw_min = own.cw_min.unwrap_or(parameters.cw_min);

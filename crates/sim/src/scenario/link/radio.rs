@@ -5,8 +5,8 @@ use crate::scenario::quantity::{Probability, Quantity};
 use crate::scenario::{ScenarioError, error};
 use haltere_net::Span;
 use haltere_net::link::{Cellular, LinkConfig};
-use haltere_net::medium::Metres;
 use haltere_net::varying::{GEOSTATIONARY_KM, InOutage, Orbit, Outages, Period, bent_pipe};
+use haltere_net::wifi::Metres;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
