@@ -3,7 +3,7 @@
 use super::Site;
 use super::roster::{Owner, Part, Roster, Slot};
 use super::transports::Datagrams;
-use crate::application::{OnOff, Pattern, Sink, Source, Trains};
+use crate::application::{Constant, OnOff, Pattern, Replay, Sink, Source, Trains};
 use crate::network::Between;
 use crate::scenario::{Load, LoadKind, Periods, Quantity};
 use crate::world::Spawn;
@@ -14,12 +14,9 @@ use haltere_net::{Rate, Span, Time};
 fn on_off(load: &Load, stream: &Stream) -> OnOff {
     // A scenario in which one of the fields that a kind needs is missing was refused.
     let mean = |given: Option<Quantity<Span>>| given.map_or(Span::from_secs(1), |q| q.0);
-    OnOff {
-        rate: load.rate.map_or(Rate::from_bps(1), |q| q.0),
-        on: mean(load.on),
-        off: mean(load.off),
-        drawn: (load.periods != Some(Periods::Constant)).then(|| stream.clone()),
-    }
+    let rate = load.rate.map_or(Rate::from_bps(1), |q| q.0);
+    let drawn = (load.periods != Some(Periods::Constant)).then(|| stream.clone());
+    OnOff::new(rate, [mean(load.on), mean(load.off)], drawn)
 }
 
 /// The lengths of the periods of an on-off load in turn, with packets and without, until they fill `total` or there are
@@ -44,16 +41,13 @@ pub(super) fn spawn(site: &Site<'_>, number: usize, between: &Between, slot: Slo
     let load = &site.scenario.loads[number];
     let stream = &site.streams.named(&format!("load {number}/periods"));
     let rate = load.rate.map(|q| q.0);
-    let pattern = match load.kind {
-        LoadKind::Trains => Pattern::Trains(Trains {
-            packets: load.packets.unwrap_or(1),
-            rate,
-            gap: load.gap(),
-            timeout: load.timeout(),
-        }),
-        LoadKind::Constant => Pattern::Constant(rate.unwrap_or(Rate::from_bps(1))),
-        LoadKind::OnOff => Pattern::OnOff(on_off(load, stream)),
-        LoadKind::Replay => Pattern::Replay { capture: load.capture.clone().unwrap_or_default(), gap: load.gap() },
+    let pattern: Box<dyn Pattern> = match load.kind {
+        LoadKind::Trains => {
+            Box::new(Trains { packets: load.packets.unwrap_or(1), rate, gap: load.gap(), timeout: load.timeout() })
+        }
+        LoadKind::Constant => Box::new(Constant(rate.unwrap_or(Rate::from_bps(1)))),
+        LoadKind::OnOff => Box::new(on_off(load, stream)),
+        LoadKind::Replay => Box::new(Replay { capture: load.capture.clone().unwrap_or_default(), gap: load.gap() }),
     };
     let until = load.duration.map_or(Time::NEVER, |duration| between.start + duration.0);
     let source = Box::new(Source::new(pattern, load.payload(), slot.at(between.address), load.count, until));

@@ -1,71 +1,61 @@
 //! Loads: a source of datagrams that keeps to its own times, and the sink that counts or answers them.
+//!
+//! A load is a [`Pattern`], one file each; the source asks it when packets leave.
+
+mod constant;
+mod on_off;
+mod replay;
+mod trains;
+
+pub use constant::Constant;
+pub use on_off::OnOff;
+pub use replay::Replay;
+pub use trains::Trains;
 
 use super::{Application, Report};
-use crate::capture::Capture;
 use crate::world::{Remote, SocketId, Sockets};
-use haltere_net::rng::Stream;
 use haltere_net::{Cx, Rate, Span, Time};
-use haltere_transport::datagram::{Datagram, HEADERS, Protocol};
+use haltere_transport::datagram::{Datagram, Protocol};
 use haltere_transport::{CloseReason, Event};
-use std::sync::Arc;
 
-/// The times at which packets leave.
-#[derive(Clone, Debug)]
-pub enum Pattern {
-    /// Trains of packets. The next one follows the answers.
-    Trains(Trains),
-    /// A constant rate.
-    Constant(Rate),
-    /// A constant rate in some periods.
-    OnOff(OnOff),
-    /// The packets of a capture, again `gap` after its last.
-    Replay {
-        /// The capture.
-        capture: Arc<Capture>,
-        /// The time from its last packet to the next repetition.
-        gap: Span,
-    },
+/// The times at which packets leave, in rounds that follow each other.
+pub trait Pattern: Send {
+    /// A round begins. Returns when its first packet leaves.
+    fn begin(&mut self, at: Time) -> Time {
+        at
+    }
+
+    /// Whether the next packet belongs to another round.
+    fn is_over(&self, round: &Round) -> bool;
+
+    /// The packet that leaves next: its conversation and its datagram, which has this number and, if the pattern has no length
+    /// of its own, this payload.
+    fn packet(&self, _: &Round, number: u64, payload: u32) -> (usize, Datagram) {
+        (0, Datagram::new(Protocol::Udp, number, payload))
+    }
+
+    /// When the next packet leaves, or the next round begins, after a packet with so many bytes left now.
+    fn next(&mut self, round: &Round, now: Time, bytes: u32) -> Time;
+
+    /// A packet of this round was answered. Returns when the next packet leaves or the next round begins, if that changes.
+    fn on_answer(&mut self, _: &Round, _: Time) -> Option<Time> {
+        None
+    }
 }
 
-/// Trains of packets.
+/// A train, a period with packets and the one without after it, or a repetition.
 #[derive(Clone, Copy, Debug)]
-pub struct Trains {
-    /// Packets of a train.
-    pub packets: u64,
-    /// The rate at which they leave; without it they leave at once.
-    pub rate: Option<Rate>,
-    /// The time from the last answer to the next train.
-    pub gap: Span,
-    /// How long an answer is waited for after the last packet or answer.
-    pub timeout: Span,
-}
-
-/// Periods with and without packets.
-#[derive(Clone, Debug)]
-pub struct OnOff {
-    /// The rate in a period with packets.
-    pub rate: Rate,
-    /// The mean length of a period with packets.
-    pub on: Span,
-    /// The mean length of a period without packets.
-    pub off: Span,
-    /// From which exponentially distributed lengths are drawn; without it, all are as long as the mean.
-    pub drawn: Option<Stream>,
-}
-
-impl OnOff {
-    /// The lengths of its periods in turn, with packets and without.
-    pub fn lengths(mut self) -> impl Iterator<Item = Span> {
-        let means = [self.on, self.off];
-        means.into_iter().cycle().map(move |mean| self.length(mean))
-    }
-
-    fn length(&mut self, mean: Span) -> Span {
-        match &mut self.drawn {
-            None => mean,
-            Some(stream) => Span::from_secs_f64(mean.as_secs_f64() * stream.exponential()),
-        }
-    }
+pub struct Round {
+    /// Its beginning.
+    pub since: Time,
+    /// Packets of it that were sent.
+    pub sent: u64,
+    /// Packets of it that were answered.
+    pub answered: u64,
+    /// When the next packet leaves, or the next round begins.
+    pub next: Time,
+    /// Whether no other round follows.
+    pub last: bool,
 }
 
 /// What a source has sent.
@@ -85,21 +75,14 @@ pub struct Sourced {
 
 /// The end that sends.
 pub struct Source {
-    pattern: Pattern,
+    pattern: Box<dyn Pattern>,
     payload: u32,
     to: Remote,
     /// By the number of the conversation.
     sockets: Vec<Option<SocketId>>,
     count: Option<u64>,
     until: Time,
-    /// The beginning of the present train, period or repetition.
-    since: Time,
-    /// Packets of it that were sent, and were answered.
-    sent: u64,
-    answered: u64,
-    /// The end of the present period with packets.
-    on_until: Time,
-    next: Time,
+    round: Round,
     sourced: Sourced,
 }
 
@@ -112,21 +95,9 @@ fn departure(since: Time, n: u64, bytes: u32, rate: Rate) -> Time {
 
 impl Source {
     /// A source of datagrams with this payload, which are sent until a time or a number of rounds.
-    pub fn new(pattern: Pattern, payload: u32, to: Remote, count: Option<u64>, until: Time) -> Source {
-        Source {
-            pattern,
-            payload,
-            to,
-            sockets: Vec::new(),
-            count,
-            until,
-            since: Time::NEVER,
-            sent: 0,
-            answered: 0,
-            on_until: Time::NEVER,
-            next: Time::NEVER,
-            sourced: Sourced::default(),
-        }
+    pub fn new(pattern: Box<dyn Pattern>, payload: u32, to: Remote, count: Option<u64>, until: Time) -> Source {
+        let round = Round { since: Time::NEVER, sent: 0, answered: 0, next: Time::NEVER, last: false };
+        Source { pattern, payload, to, sockets: Vec::new(), count, until, round, sourced: Sourced::default() }
     }
 
     /// The socket of a conversation.
@@ -143,114 +114,48 @@ impl Source {
         self.sockets[flow]
     }
 
-    /// Begins a train, period or repetition.
+    /// Begins a round.
     fn begin(&mut self, at: Time) {
-        let over = self.count.is_some_and(|count| self.sourced.rounds >= count);
-        (self.since, self.sent, self.answered) = (at, 0, 0);
-        self.next = if over { Time::NEVER } else { at };
-        match &mut self.pattern {
-            Pattern::OnOff(periods) => {
-                let mean = periods.on;
-                self.on_until = at + periods.length(mean);
-            }
-            // One way of a capture may begin later, or be empty.
-            Pattern::Replay { capture, .. } if !over => {
-                self.next = capture.at_ns.first().map_or(Time::NEVER, |first| at + Span::from_nanos(*first));
-            }
-            _ => {}
-        }
-    }
-
-    /// The packet that leaves next: its conversation and its datagram.
-    fn packet(&self) -> (usize, Datagram) {
-        let number = self.sourced.packets;
-        match &self.pattern {
-            Pattern::Replay { capture, .. } => {
-                let at = self.sent as usize;
-                let len = capture.len.get(at).copied().unwrap_or(HEADERS);
-                let flow = capture.flow.get(at).copied().unwrap_or(0);
-                (flow as usize, Datagram { protocol: Protocol::Any, number, len })
-            }
-            _ => (0, Datagram::new(Protocol::Udp, number, self.payload)),
-        }
+        let left = self.count.map(|count| count.saturating_sub(self.sourced.rounds));
+        let first = self.pattern.begin(at);
+        let next = if left == Some(0) { Time::NEVER } else { first };
+        self.round = Round { since: at, sent: 0, answered: 0, next, last: left.is_some_and(|left| left <= 1) };
     }
 
     /// Sends what is due.
     fn send(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
-        while self.next <= cx.now && self.sourced.failed.is_none() {
-            if self.next > self.until {
-                self.next = Time::NEVER;
+        while self.round.next <= cx.now && self.sourced.failed.is_none() {
+            if self.round.next > self.until {
+                self.round.next = Time::NEVER;
                 return;
             }
-            if self.begin_again(cx.now) {
+            if self.pattern.is_over(&self.round) {
+                self.sourced.rounds += 1;
+                self.begin(self.round.next.max(cx.now));
                 continue;
             }
-            let (flow, datagram) = self.packet();
+            let (flow, datagram) = self.pattern.packet(&self.round, self.sourced.packets, self.payload);
             let Some(connection) = self.socket(flow, sockets, cx).and_then(|socket| sockets.get(socket)) else {
                 return;
             };
             connection.send_datagram(datagram);
             self.sourced.packets += 1;
             self.sourced.bytes += u64::from(datagram.len);
-            self.sent += 1;
-            self.schedule(cx.now, datagram.len);
+            self.round.sent += 1;
+            self.round.next = self.pattern.next(&self.round, cx.now, datagram.len);
         }
-    }
-
-    /// Whether no packet is due, but the next train, period or repetition begins.
-    fn begin_again(&mut self, now: Time) -> bool {
-        let finished = match &self.pattern {
-            Pattern::Constant(_) => false,
-            Pattern::OnOff(_) => self.next >= self.on_until,
-            Pattern::Trains(trains) => self.sent == trains.packets,
-            Pattern::Replay { capture, .. } => self.sent as usize >= capture.at_ns.len(),
-        };
-        if finished {
-            self.sourced.rounds += 1;
-            self.begin(self.next.max(now));
-        }
-        finished
-    }
-
-    /// Sets the time of the next packet, after one with this many bytes.
-    fn schedule(&mut self, now: Time, bytes: u32) {
-        self.next = match &mut self.pattern {
-            Pattern::Constant(rate) => departure(self.since, self.sent, bytes, *rate),
-            Pattern::OnOff(periods) => {
-                let next = departure(self.since, self.sent, bytes, periods.rate);
-                if next < self.on_until {
-                    next
-                } else {
-                    let mean = periods.off;
-                    self.on_until + periods.length(mean)
-                }
-            }
-            Pattern::Trains(trains) if self.sent == trains.packets => now + trains.timeout,
-            Pattern::Trains(trains) => trains.rate.map_or(now, |rate| departure(self.since, self.sent, bytes, rate)),
-            Pattern::Replay { capture, gap } => match capture.at_ns.get(self.sent as usize) {
-                Some(&at) => self.since + Span::from_nanos(at),
-                None => self.since + capture.span() + *gap,
-            },
-        };
     }
 
     /// An answer arrived to the packet of this number.
     fn hear(&mut self, number: u64, now: Time) {
         self.sourced.answered += 1;
-        let Pattern::Trains(trains) = &self.pattern else { return };
-        // An answer to a packet of an earlier train is late.
-        if number + self.sent < self.sourced.packets {
+        // An answer to a packet of an earlier round is late.
+        if number + self.round.sent < self.sourced.packets {
             return;
         }
-        self.answered += 1;
-        if self.sent == trains.packets {
-            // Nothing more is to come after the last answer.
-            let last = self.count.is_some_and(|count| self.sourced.rounds + 1 >= count);
-            self.next = match (self.answered == self.sent, last) {
-                (false, _) => now + trains.timeout,
-                (true, false) => now + trains.gap,
-                (true, true) => now,
-            };
+        self.round.answered += 1;
+        if let Some(next) = self.pattern.on_answer(&self.round, now) {
+            self.round.next = next;
         }
     }
 }
@@ -268,7 +173,7 @@ impl Application for Source {
     }
 
     fn alarm(&self) -> Time {
-        if self.sourced.failed.is_some() { Time::NEVER } else { self.next }
+        if self.sourced.failed.is_some() { Time::NEVER } else { self.round.next }
     }
 
     fn on_alarm(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
@@ -276,7 +181,7 @@ impl Application for Source {
     }
 
     fn is_over(&self) -> bool {
-        self.sourced.failed.is_some() || (self.since < Time::NEVER && self.next == Time::NEVER)
+        self.sourced.failed.is_some() || (self.round.since < Time::NEVER && self.round.next == Time::NEVER)
     }
 
     fn report(&self) -> Report {
