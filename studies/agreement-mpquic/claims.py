@@ -109,7 +109,7 @@ def one_path(tables: Tables) -> Verdict:
 
 @claim("With each of its three schedulers, the model's completion times are tquic's.", source="this study")
 def tquic(tables: Tables) -> Verdict:
-    """The bounds of the model beside noq for lowest RTT, round robin and redundant, in the results of the variant `tquic`."""
+    """The bounds of the model beside noq, for all three schedulers, in the results of the variant `tquic`."""
     parts = []
     for experiment in EXPERIMENTS:
         for one in SCHEDULERS:

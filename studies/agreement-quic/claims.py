@@ -98,7 +98,7 @@ def smaller(what: str, larger: Values, smaller: Values) -> Evidence:
 
 @claim("With BBR the model's completion times are the stacks' too.", source="this study")
 def bbr(tables: Tables) -> Verdict:
-    """The bounds of the completion time over the treatments of `bbr`: version 1 against quinn's, version 3 against noq's, each with our
+    """The bounds of the completion time for BBR: version 1 against quinn's, version 3 against noq's, each with our
     BBR inside the stack."""
     return all_of(
         *near("BBR 1, model ÷ our BBR in quinn", ratios(tables, "bbr", "model, BBR 1", "quinn, our BBR 1")),

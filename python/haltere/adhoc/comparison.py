@@ -17,7 +17,6 @@ from haltere import fidelity as fidelities
 from haltere.adhoc.conditions import Comparison, Conditions, stated
 from haltere.errors import InputError, as_written
 from haltere.executor import Executor, Task
-from haltere.fidelity import NAMES
 from haltere.results.tables import bottleneck_of
 
 P = ParamSpec("P")
@@ -39,11 +38,11 @@ ENTRY: dict[str, pl.DataType] = {
     "max_queueing_delay_s": pl.Float64(),
     "error": pl.String(),
 }
-"""What entries have: times in seconds, rates in bit/s. The RTTs are those that the flow's sender measured, the queueing
+"""The fields of entries: times in seconds, rates in bit/s. RTTs are those that the flow's sender measured, the queueing
 delays those of the bottleneck in the data direction, the same for all flows that run at once; null for contenders that
 use several paths."""
 PROBED: dict[str, pl.DataType] = {"probe_rtt_ms": pl.List(pl.Float64())}
-"""What entries have besides if there is a probe: the RTTs of its requests in the order of sending, null for a lost one.
+"""Further fields of entries if there is a probe: the RTTs of its requests in the order of sending, null for a lost one.
 All flows that run at once have the same."""
 
 
@@ -80,10 +79,7 @@ def measure(
         )
     if not 0 <= seed < 2**63:
         raise InputError("is not a seed", field="--seed", given=as_written(seed), right="a whole number from 0")
-    if conditions.fidelity not in NAMES:
-        raise InputError(
-            "is not a fidelity", field="--fidelity", given=as_written(conditions.fidelity), right=", ".join(NAMES)
-        )
+    fidelities.named(conditions.fidelity)
     groups = [list(contenders)] if conditions.share else [[contender] for contender in contenders]
     tasks = list(_tasks(groups, conditions, replications, seed))
     results: dict[str, dict[str, Any]] = {}

@@ -89,7 +89,7 @@ class Verdict:
 
 
 Found = TypeVar("Found")
-"""What claims are judged by: a study's result tables, or two periods of measured paths."""
+"""The evidence that claims are judged by: a study's result tables, or two periods of measured paths."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What changed between two results folders, treatment by treatment, and whether it is real.
+"""Changes between two results folders, treatment by treatment, and whether they are real.
 
 A treatment is in both folders if its experiment and all levels of its factors are. Where the seeds are the same, both
 met the same random losses in a replication, and values are compared in pairs; else as independent sets. Each treatment

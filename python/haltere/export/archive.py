@@ -38,12 +38,12 @@ _PACKAGES = ("polars", "numpy", "scipy", "matplotlib", "pydantic")
 _LEFT_OUT = ("parts", "__pycache__")
 
 Sameness = Literal["same", "equal", "different", "missing"]
-"""The same bytes; the same content in other bytes (of another version of polars); other content; not there."""
+"""Equal bytes; the same content in other bytes (of another version of polars); other content; not there."""
 
 
 @dataclass(frozen=True)
 class Verified:
-    """What running an archive again gave: each table's sameness, and both versions of haltere."""
+    """The outcome of running an archive again: each table's sameness, and both versions of haltere."""
 
     folder: Path
     tables: dict[str, Sameness]

@@ -50,7 +50,7 @@ def value(level: str) -> float | None:
 
 
 def dimension(level: str) -> str | None:
-    """What kind of quantity the level is (`time`, `rate`, `size`, …), or None if it is none with a known unit."""
+    """The kind of quantity that the level is (`time`, `rate`, `size`, …), or None if it is none with a known unit."""
     parsed = _parse(level)
     return None if parsed is None else parsed[1]
 

@@ -1,4 +1,4 @@
-"""What figures, claims and the report do with the result tables: select, summarise, and compare in pairs.
+"""Work of figures, claims and the report on result tables: select, summarise, and compare in pairs.
 
 Every interval here is a 95 % Student t interval over replications. Two treatments of one replication meet the same
 losses (common random numbers), so contenders are compared within each replication first and the differences, or the

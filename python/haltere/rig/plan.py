@@ -109,7 +109,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Way:
+class FlowPath:
     """A path of a flow: the numbers of its ends' addresses, and of the link next to each end.
 
     A path with `backup` is in reserve.
@@ -128,7 +128,7 @@ class Mqtt:
 
     subscriber: int
     """The subscriber's node."""
-    way: Way
+    path: FlowPath
     """The path between subscriber and broker."""
     tls: bool
     """Whether there is TLS over TCP."""
@@ -161,7 +161,7 @@ class Flow:
     pair: int
     server: int
     client: int
-    ways: tuple[Way, ...]
+    paths: tuple[FlowPath, ...]
     """Its paths, that on which it connects first. A transport with a single path has no other."""
     mtu: int
     size: int | None
@@ -248,9 +248,9 @@ class Address:
 
 @dataclass(frozen=True)
 class Route:
-    """At `node`, what is for the address `to` goes onto `link`.
+    """At `node`, packets to the address `to` take `link`.
 
-    With `source`, this holds for what comes from this address of the node only. `crossing` routes join addresses that
+    With `source`, this holds for packets from this address of the node only. `crossing` routes join addresses that
     are not a pair, for further subflows of MPTCP.
     """
 
@@ -360,7 +360,7 @@ def _flow(flow: Json) -> Flow:
         number=flow["flow"],
         implementation=flow.pop("implementation") or default_implementation(flow["transport"], flow["app"]),
         only_modelled=tuple(flow.pop("only_modelled")),
-        ways=_ways(flow.pop("ways"), flow["transport"]),
+        paths=_paths(flow.pop("ways"), flow["transport"]),
         mqtt=None if mqtt is None else _mqtt(mqtt),
         **{key: value for key, value in flow.items() if key != "flow"},
     )
@@ -371,7 +371,7 @@ def _mqtt(mqtt: Json) -> Mqtt:
     named = delivery.pop("implementation")
     return Mqtt(
         subscriber=mqtt["subscriber"],
-        way=Way(**mqtt["ways"][0]),
+        path=FlowPath(**mqtt["ways"][0]),
         tls=mqtt["tls"],
         qos=mqtt["qos"],
         implementation=named or default_implementation(delivery["transport"], "mqtt"),
@@ -381,10 +381,10 @@ def _mqtt(mqtt: Json) -> Mqtt:
     )
 
 
-def _ways(ways: list[Json], transport: str) -> tuple[Way, ...]:
+def _paths(ways: list[Json], transport: str) -> tuple[FlowPath, ...]:
     """Return the paths that a transport uses of those that a flow has."""
     several = transport in ("mptcp", "mpquic")
-    return tuple(Way(**way) for way in (ways if several else ways[:1]))
+    return tuple(FlowPath(**way) for way in (ways if several else ways[:1]))
 
 
 def _check_kernel_links(links: tuple[Link, ...]) -> None:

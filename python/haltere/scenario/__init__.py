@@ -156,7 +156,7 @@ class Scenario:
         return isinstance(other, Scenario) and self._identity() == other._identity()
 
     def _identity(self) -> tuple[object, ...]:
-        """What distinguishes it: the name of a summary may mean other paths in another folder."""
+        """Its identity: the name of a summary may mean other paths in another folder."""
         return self.json, self.fidelity, None if self.measured is None else self.measured.summary
 
     def __hash__(self) -> int:
