@@ -67,7 +67,7 @@ pub(crate) fn endpoint(config: Config, handles: Handles) -> Result<Box<dyn Endpo
 
 /// Makes the endpoint's parts.
 fn parts(config: Config, mut handles: Handles) -> Result<Parts<Remote>, Error> {
-    let setup = setup(&config, handles.stream.bits(), handles.qlog.is_some())?;
+    let setup = setup(&config, &mut handles)?;
     let paths = if config.multipath { config.addresses.len() } else { 1 };
     let (stack, few) = (config.stack.name(), !config.multipath || !config.stack.schedulers.is_empty());
     if config.addresses.len() != paths || !few {
@@ -201,7 +201,7 @@ impl Remote {
     }
 }
 
-fn setup(config: &Config, seed: u64, qlog: bool) -> Result<Setup, Error> {
+fn setup(config: &Config, handles: &mut Handles) -> Result<Setup, Error> {
     let name = config.stack.name();
     let Congestion::Own(own) = config.congestion else {
         let why = format!(
@@ -227,11 +227,11 @@ fn setup(config: &Config, seed: u64, qlog: bool) -> Result<Setup, Error> {
         stack: name.into(),
         server: config.role == Role::Server,
         congestion: own.into(),
-        seed,
+        seed: handles.stream.bits(),
         max_udp_payload: config.max_udp_payload.max(1200),
         stream_window,
         connection_window,
-        qlog,
+        qlog: handles.qlog.is_some(),
         paths: if config.multipath { config.addresses.len() as u8 } else { 1 },
         scheduler: config.scheduler.filter(|_| config.multipath).unwrap_or_default().into(),
     })
