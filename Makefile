@@ -12,6 +12,8 @@ BIN := $(VENV)/bin
 STUDY := studies/quic-dumbbell
 # With fewer than six replications no paired test can tell a difference from chance.
 DEMO_REPLICATIONS ?= 6
+# How long each fuzz target runs.
+FUZZ_SECONDS ?= 20
 DEMO_OUT := results/demo
 DEMO_PATHS := results/demo-paths
 FIXTURE := tests/data/paths
@@ -38,7 +40,7 @@ CORE_FEATURES := $(if $(wildcard $(WORKER)-*),--features worker)
 WORKER_CARGO = cd crates/worker && CARGO_TARGET_DIR='$(CURDIR)/target/worker-$*' \
 	BINDGEN_EXTRA_CLANG_ARGS="$${BINDGEN_EXTRA_CLANG_ARGS-$${LIBCLANG_PATH:+-I$$(cc -print-file-name=include)}}" cargo
 
-.PHONY: bench-paths docs gallery wheel fresh-wheel fixture-paths help demo demo-paths test checks build kernel test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
+.PHONY: bench-paths docs fuzz gallery wheel fresh-wheel fixture-paths help demo demo-paths test checks build kernel test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
 
 help:
 	@echo 'make demo   build in .venv, run $(STUDY) with $(DEMO_REPLICATIONS) replications, write the report'
@@ -54,6 +56,7 @@ help:
 	@echo 'make worker-tquic  the same for quic@tquic/… and mpquic@tquic/… (cmake, a C++ compiler)'
 	@echo 'make test-worker-quiche, make test-worker-tquic  tests and lints of a worker program and of what uses it'
 	@echo 'make bench-paths  measure how fast files of traceroutes and lakes are read (1 GB of disk, some minutes)'
+	@echo 'make fuzz   run every fuzz target for FUZZ_SECONDS seconds (a C++ compiler)'
 	@echo 'make clean  remove .venv, target, results/demo and results/demo-paths'
 
 demo: build
@@ -152,6 +155,9 @@ lint-rust: need-rust-lints
 test-rust: need-tools
 	@$(STEP) 'build the Rust tests' cargo test --locked --workspace --quiet --no-run
 	@$(STEP) 'Rust tests' cargo test --locked --workspace --quiet
+
+fuzz: need-tools
+	@$(STEP) 'fuzz' tools/fuzz $(FUZZ_SECONDS)
 
 lint-python: $(VENV)/test.stamp build
 	@$(STEP) 'ruff check' $(BIN)/ruff check python tools tests studies benches benches/instructions

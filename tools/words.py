@@ -27,7 +27,6 @@ ITEM = re.compile(r"\s*([-*+]|\d+\.)\s+")
 PENDING = (
     "crates/net",
     "crates/sim",
-    "crates/transport",
     "python/haltere/cli",
     "python/haltere/figures",
     "python/haltere/paths",

@@ -22,7 +22,7 @@ pub struct Description {
 
 /// An implementation that scenarios choose by name.
 pub trait Entry: Sync + Sized + 'static {
-    /// What entries of this kind are called, in the singular.
+    /// The word for an entry of this kind, in the singular.
     const KIND: &'static str;
     /// The entries that come with this project.
     const BUILT_IN: &'static [Handle<Self>];

@@ -70,7 +70,7 @@ impl Windows {
 pub struct Config {
     /// Which end it is.
     pub role: Role,
-    /// Which stack.
+    /// The stack.
     pub stack: Stack,
     /// The congestion control.
     pub congestion: Congestion,

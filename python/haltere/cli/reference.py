@@ -199,6 +199,8 @@ def _figures(title: str, cases: list[dict[str, Any]]) -> Table:
     }
     if any(case.get("share_of_floor") is not None for case in cases):
         columns["share of the floor"] = _getter("share_of_floor")
+    if any(case.get("share_of_ten_flows") is not None for case in cases):
+        columns["share of ten flows"] = _getter("share_of_ten_flows")
     if any(case.get("times_real_time") is not None for case in cases):
         columns["times real time"] = _getter("times_real_time")
     for name, heading in _MEMORY.items():
