@@ -45,8 +45,6 @@ pub(crate) struct Run {
     pub starts: Vec<Time>,
     pub probes: Vec<Probe>,
     pub loads: Vec<Load>,
-    /// The QoS with which the messages of each flow are delivered, 0 without MQTT.
-    pub delivered_qos: Vec<u8>,
     /// The contenders in the shadow of each flow.
     pub shadows: Vec<Vec<Contender>>,
 }
@@ -103,7 +101,7 @@ impl Run {
 
     /// The broker of a flow with MQTT.
     pub fn broker_of(&self, flow: usize) -> Option<&Process> {
-        let broker = self.flows.get(flow).filter(|flow| flow.mqtt.is_some())?.server.as_deref()?;
+        let broker = &self.flows.get(flow).filter(|flow| flow.mqtt().is_some())?.place.server;
         let first = 2 * (self.flows.len() + self.probes.len() + self.loads.len());
         let node = self.world.topology().find(broker)?;
         self.world.processes().get(first..)?.iter().find(|process| process.node() == node)
@@ -120,7 +118,7 @@ impl Run {
 pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioError> {
     for (i, flow) in scenario.flows.iter().enumerate() {
         subject(fidelity, i, flow, &flow.contender)?;
-        if let Some(delivery) = flow.mqtt.as_ref().and_then(|mqtt| mqtt.delivery.as_ref()) {
+        if let Some(delivery) = flow.mqtt().map(|mqtt| &mqtt.delivery) {
             subject(fidelity, i, flow, delivery)?;
         }
     }
@@ -130,7 +128,7 @@ pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioE
             bridge.contender.at(fidelity).map_err(|message| ScenarioError { path, message })?;
         }
     }
-    let moves = scenario.flows.iter().any(|flow| flow.migrate.is_some() || flow.rebind.is_some());
+    let moves = scenario.flows.iter().any(|flow| !flow.migrate.is_empty() || !flow.rebind.is_empty());
     if moves || !scenario.probes.is_empty() || !scenario.loads.is_empty() {
         // The packets of probes and loads must fit into the MTU of their path, which the network knows, and clients move to paths
         // that there are.
@@ -143,7 +141,7 @@ pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioE
 fn subject(fidelity: Fidelity, i: usize, flow: &Flow, contender: &Contender) -> Result<Subject, ScenarioError> {
     let error = |field: &str, message| ScenarioError { path: format!("flows[{i}].{field}"), message };
     let subject = contender.at(fidelity).map_err(|message| error("contender", message))?;
-    for (field, given) in [("migrate", flow.migrate.is_some()), ("rebind", flow.rebind.is_some())] {
+    for (field, given) in [("migrate", !flow.migrate.is_empty()), ("rebind", !flow.rebind.is_empty())] {
         if given && !matches!(subject, Subject::Model(_)) {
             let message = "production stacks keep their addresses here: leave it out, or run the model";
             return Err(error(field, message.into()));
@@ -208,8 +206,8 @@ pub(crate) fn build(
             flow: i as u32,
             mtu,
             phase,
-            rtts: flow.mqtt.is_none(),
-            moves: flow.migrate.is_some(),
+            rtts: flow.mqtt().is_none(),
+            moves: !flow.migrate.is_empty(),
             paths: if contender.transport.is_multipath() { ways } else { 1 },
             contender,
             shadows: shadows[i].clone(),
@@ -220,10 +218,11 @@ pub(crate) fn build(
         };
         let (port, class, radio) = (Port(i as u32), flow.tos.unwrap_or(0) >> 2, flow.radio.map(RadioKind::model));
         starts.push(start);
-        if let (Some(mqtt), Some(DeliveryPath { broker: to, subscriber, ways: its_ways })) = (&flow.mqtt, path.delivery)
+        if let (Some(mqtt), Some(DeliveryPath { broker: to, subscriber, ways: its_ways })) =
+            (flow.mqtt(), path.delivery)
         {
             let own = (scenario.flows.len() + scenario.probes.len() + scenario.loads.len() + i) as u32;
-            let contender = mqtt.delivery.clone().unwrap_or_else(|| kit.contender.clone());
+            let contender = mqtt.delivery.clone();
             let subject = self::subject(fidelity, i, flow, &contender)?;
             let delivery = Kit {
                 subject,
@@ -264,11 +263,11 @@ pub(crate) fn build(
                 radio,
             };
             let dice = streams.named(&format!("flow {i}/messages"));
-            spawns.extend(brokers.flow((i as u32, mqtt), [subscriber, publishers], &dice).map_err(wrong)?);
+            spawns.extend(brokers.flow(mqtt, [subscriber, publishers], &dice).map_err(wrong)?);
             continue;
         }
         // The process that sends is on the client's host then.
-        let up = flow.direction == crate::scenario::Way::Up;
+        let up = flow.way() == crate::scenario::Way::Up;
         let talk = Talk::of(flow, &kit.contender);
         let maker = |role| Maker::new(kit.clone(), role).map_err(wrong);
         spawns.push(Spawn {
@@ -346,17 +345,13 @@ pub(crate) fn build(
         starts,
         probes: scenario.probes.clone(),
         loads: scenario.loads.clone(),
-        delivered_qos: (0..)
-            .zip(&scenario.flows)
-            .map(|(i, flow)| scenario.delivered_qos(i, flow).unwrap_or(0))
-            .collect(),
         shadows,
     })
 }
 
 /// A qlog file describes one connection, and processes of MQTT have several.
 fn refuse_qlog(scenario: &Scenario, files: &Files) -> Result<(), ScenarioError> {
-    if files.qlog.is_some() && scenario.flows.iter().any(|flow| flow.mqtt.is_some()) {
+    if files.qlog.is_some() && scenario.flows.iter().any(|flow| flow.mqtt().is_some()) {
         let message = "flows with mqtt have no qlog: leave qlog out, or capture links with pcap".to_string();
         return Err(ScenarioError { path: "qlog".into(), message });
     }

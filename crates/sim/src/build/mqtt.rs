@@ -3,37 +3,21 @@
 
 use super::talk;
 use super::transports::{Kit, Maker};
-use crate::application::{
-    Application, Arrivals, BrokerProcess, Framing, Ledger, PUBLISHER_LEVELS, PublisherPlan, Publishers, Subscriber,
-    Traffic,
-};
+use crate::application::{Application, BrokerProcess, Framing, Ledger, Publishers, Subscriber};
 use crate::contender::Contender;
 use crate::contents::Contents;
 use crate::network::Between;
 use crate::radio::RadioModel;
-use crate::scenario::{
-    Arrival, BridgeSpec, BridgeWay, BrokerSpec, Discard, Forwarding, Mqtt, MqttStreams, MqttVersion, Quantity,
-    Scenario, Session,
-};
+use crate::scenario::{Bridge, Broker, Mqtt, Scenario};
 use crate::tls::Flights;
 use crate::world::{Move, Port, Remote, Spawn, Transports};
-use haltere_mqtt::client::Batch;
-use haltere_mqtt::{
-    BridgeTopic, BrokerConfig, ClientConfig, Direction, DropPolicy, Forward, Limit, QoS, Streams, Version,
-};
+use haltere_mqtt::{BrokerConfig, ClientConfig, Streams};
 use haltere_net::rng::Stream;
 use haltere_net::topology::{NodeId, Topology};
-use haltere_net::{Address, ConnectionId, Span, Time};
+use haltere_net::{Address, ConnectionId, Time};
 use haltere_transport::{Endpoint, Role};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// The keep-alive time of clients, s: that of common client libraries (Eclipse Paho). Over QUIC it is shorter than the idle
-/// timeout of 30 s, which would end the connection.
-const KEEP_ALIVE: u16 = 60;
-const QUIC_KEEP_ALIVE: u16 = 20;
-/// How long after a loss a bridge connects again: mosquitto's `restart_timeout` begins with 5 s.
-const BRIDGE_RECONNECT: Span = Span::from_secs(5);
 
 /// Makes the transports of a broker: on each port it has those of one contender.
 struct Ports(BTreeMap<Port, (Maker, u32)>);
@@ -57,7 +41,7 @@ struct Gathered {
 /// The brokers of a scenario.
 pub(super) struct Brokers {
     contents: Contents,
-    specs: BTreeMap<NodeId, BrokerSpec>,
+    configs: BTreeMap<NodeId, BrokerConfig>,
     all: BTreeMap<NodeId, Gathered>,
     ledgers: BTreeMap<u32, Ledger>,
 }
@@ -105,26 +89,26 @@ impl Clients {
 impl Brokers {
     /// The brokers that a scenario describes are as it says.
     pub fn new(scenario: &Scenario, topology: &Topology) -> Brokers {
-        let specs = scenario.brokers.iter().filter_map(|spec| Some((topology.find(&spec.node)?, spec.clone())));
+        let configs = scenario.brokers.iter();
+        let configs = configs.filter_map(|broker| Some((topology.find(&broker.node)?, broker.config.clone())));
         Brokers {
             contents: Contents::default(),
-            specs: specs.collect(),
+            configs: configs.collect(),
             all: BTreeMap::new(),
             ledgers: BTreeMap::new(),
         }
     }
 
-    fn framing(&self, tls: Option<bool>, contender: &Contender) -> Framing {
+    fn framing(&self, tls: bool, contender: &Contender) -> Framing {
         let quic = contender.transport.is_quic();
-        let plain = quic || tls == Some(false);
-        let flights = if plain { Flights::none() } else { talk::flights(contender) };
+        let flights = if quic || !tls { Flights::none() } else { talk::flights(contender) };
         Framing { flights: Arc::new(flights), streams: quic, contents: self.contents.clone() }
     }
 
     fn at(&mut self, node: NodeId) -> &mut Gathered {
-        let spec = self.specs.get(&node);
+        let config = self.configs.get(&node);
         self.all.entry(node).or_insert_with(|| Gathered {
-            process: BrokerProcess::new(broker_config(spec)),
+            process: BrokerProcess::new(config.cloned().unwrap_or_else(Broker::usual)),
             ports: Ports(BTreeMap::new()),
             listens: Vec::new(),
         })
@@ -150,36 +134,15 @@ impl Brokers {
     ///
     /// # Errors
     /// If its contender cannot be configured.
-    pub fn bridge(
-        &mut self,
-        n: usize,
-        spec: &BridgeSpec,
-        between: &Between,
-        port: Port,
-        kit: &Kit,
-    ) -> Result<(), String> {
+    pub fn bridge(&mut self, n: usize, spec: &Bridge, between: &Between, port: Port, kit: &Kit) -> Result<(), String> {
         let framing = self.framing(spec.tls, &spec.contender);
         self.listen(between.to, (kit, port), &framing, Streams::One)?;
         let maker = Maker::new(kit.clone(), Role::Client)?;
-        let config = ClientConfig {
-            client_id: format!("bridge {n}").as_str().into(),
-            ..common((spec.version, spec.session, spec.keep_alive), framing.streams)
-        };
-        let topics = spec.topics.iter().map(|topic| BridgeTopic {
-            filter: topic.filter().into(),
-            direction: match topic.direction {
-                BridgeWay::Out => Direction::Out,
-                BridgeWay::In => Direction::In,
-                BridgeWay::Both => Direction::Both,
-            },
-            // Another number was refused.
-            qos: QoS::of(topic.qos).unwrap_or_default(),
-        });
-        let reconnect = spec.reconnect.map_or(BRIDGE_RECONNECT, |q| q.0);
+        let config = ClientConfig { client_id: format!("bridge {n}").as_str().into(), ..spec.client.clone() };
         let remote = Remote { address: between.address, port };
         let home = self.at(between.from);
         home.ports.0.insert(port, (maker, 0));
-        home.process.add_bridge(config, &topics.collect::<Vec<_>>(), remote, &framing, reconnect);
+        home.process.add_bridge(config, &spec.topics, remote, &framing, spec.reconnect);
         Ok(())
     }
 
@@ -190,22 +153,23 @@ impl Brokers {
     /// If a contender cannot be configured.
     pub fn flow(
         &mut self,
-        of: (u32, &Mqtt),
+        mqtt: &Mqtt,
         [subscriber, publishers]: [Clients; 2],
         dice: &Stream,
     ) -> Result<[Spawn; 2], String> {
-        let (flow, mqtt) = of;
+        let (plan, flow) = (&mqtt.publishers, mqtt.publishers.flow);
         let framings = [&subscriber, &publishers].map(|clients| self.framing(mqtt.tls, &clients.kit.contender));
         for (clients, framing) in [&subscriber, &publishers].into_iter().zip(&framings) {
-            let streams = if framing.streams { streams(mqtt) } else { Streams::One };
+            let streams = if framing.streams { mqtt.streams } else { Streams::One };
             self.listen(clients.at, (&clients.kit, clients.broker.port), framing, streams)?;
         }
-        let ledger = Ledger::new(mqtt.publishers() as usize);
-        let subscription = Subscriber::subscription(flow, qos(mqtt));
+        let ledger = Ledger::new(plan.publishers as usize);
+        let subscription = Subscriber::subscription(flow, plan.qos);
         self.at(subscriber.at).process.add_session(&Subscriber::client_id(flow), subscription);
         self.ledgers.insert(flow, ledger.clone());
-        let receives = self::subscriber(of, subscriber.broker, &framings[0], &ledger);
-        let sends = self::publishers(of, publishers.broker, &framings[1], &ledger, dice);
+        let (to, receives) = (subscriber.broker, mqtt.receives.clone());
+        let receives = Subscriber::new(flow, receives, to, &framings[0], &ledger, mqtt.wait);
+        let sends = Publishers::new(plan.clone(), publishers.broker, &framings[1], &ledger, dice);
         Ok([subscriber.spawn(Box::new(receives))?, publishers.spawn(Box::new(sends))?])
     }
 
@@ -226,123 +190,4 @@ impl Brokers {
             moves: Vec::new(),
         })
     }
-}
-
-fn qos(mqtt: &Mqtt) -> QoS {
-    // A scenario with another number was refused.
-    QoS::of(mqtt.qos).unwrap_or_default()
-}
-
-fn streams(mqtt: &Mqtt) -> Streams {
-    match mqtt.streams {
-        MqttStreams::One => Streams::One,
-        MqttStreams::Topic => Streams::Topic,
-        MqttStreams::Publisher => Streams::Levels(PUBLISHER_LEVELS),
-        MqttStreams::Message => Streams::Message,
-    }
-}
-
-pub(crate) fn broker_config(spec: Option<&BrokerSpec>) -> BrokerConfig {
-    let default = BrokerConfig { forward: Forward::Release, ..BrokerConfig::default() };
-    let Some(spec) = spec else { return default };
-    let drop = match spec.drop {
-        Discard::Newest => DropPolicy::Newest,
-        Discard::Oldest => DropPolicy::Oldest,
-    };
-    BrokerConfig {
-        queue: Limit { messages: spec.queue.map_or(default.queue.messages, |most| most as usize), drop },
-        queue_qos0: spec.queue_qos0,
-        window: spec.window.unwrap_or(default.window),
-        receive_maximum: spec.receive_maximum.unwrap_or(default.receive_maximum),
-        topic_alias_maximum: spec.topic_alias_maximum.unwrap_or(default.topic_alias_maximum),
-        forward: match spec.forward {
-            Forwarding::Release => Forward::Release,
-            Forwarding::Publish => Forward::Publish,
-        },
-        ..default
-    }
-}
-
-/// What all clients have: those of flows and those of bridges. `quic` says whether the transport has more than one stream.
-fn common((version, session, keep_alive): (MqttVersion, Session, Option<Quantity<Span>>), quic: bool) -> ClientConfig {
-    let default = if quic { QUIC_KEEP_ALIVE } else { KEEP_ALIVE };
-    ClientConfig {
-        version: if version == MqttVersion::V311 { Version::V311 } else { Version::V5 },
-        keep_alive: keep_alive.map_or(default, |q| (q.0.as_millis() / 1000) as u16),
-        clean: session == Session::Clean,
-        session_expiry: if session == Session::Clean { 0 } else { u32::MAX },
-        ..ClientConfig::new("")
-    }
-}
-
-/// What clients of a flow have in common.
-fn client_config(mqtt: &Mqtt, quic: bool) -> ClientConfig {
-    let window = mqtt.window.unwrap_or(u16::MAX);
-    ClientConfig { window, ..common((mqtt.version, mqtt.session, mqtt.keep_alive), quic) }
-}
-
-/// The process of a flow's publishers.
-fn publishers(
-    (flow, mqtt): (u32, &Mqtt),
-    broker: Remote,
-    framing: &Framing,
-    ledger: &Ledger,
-    dice: &Stream,
-) -> Publishers {
-    Publishers::new(plan((flow, mqtt), framing.streams), broker, framing, ledger, dice)
-}
-
-/// What the publishers of a flow are to do. `quic` says whether the transport has more than one stream.
-pub(crate) fn plan((flow, mqtt): (u32, &Mqtt), quic: bool) -> PublisherPlan {
-    let mean = |given: Option<Quantity<Span>>| given.map_or(Span::from_secs(1), |q| q.0);
-    let trace = || mqtt.trace.iter().flatten().map(|(at, size)| (at.0, size.0.0)).collect();
-    PublisherPlan {
-        flow,
-        publishers: mqtt.publishers(),
-        spread: mqtt.spread.map_or(Span::ZERO, |q| q.0),
-        traffic: Traffic {
-            arrivals: match mqtt.arrivals {
-                Arrival::Constant => Arrivals::Constant,
-                Arrival::Poisson => Arrivals::Poisson,
-                Arrival::Bursts => Arrivals::Bursts(mqtt.burst.unwrap_or(10)),
-                Arrival::OnOff => Arrivals::OnOff(mean(mqtt.on), mean(mqtt.off)),
-                Arrival::Trace => Arrivals::Trace(Arc::new(trace())),
-            },
-            interval: mean(mqtt.interval),
-            size: mqtt.payload(),
-            messages: mqtt.messages,
-        },
-        shared: mqtt.streams == MqttStreams::Publisher,
-        topics: mqtt.topics.unwrap_or(1),
-        qos: qos(mqtt),
-        sleep: mqtt.sleep,
-        reconnect: mean(mqtt.reconnect),
-        client: ClientConfig {
-            eager: mqtt.eager,
-            streams: if quic { streams(mqtt) } else { Streams::One },
-            batch: mqtt.batch.map(|batch| Batch { messages: batch.messages as usize, delay: batch.delay.0 }),
-            ..client_config(mqtt, quic)
-        },
-    }
-}
-
-/// The process of a flow's subscriber.
-fn subscriber((flow, mqtt): (u32, &Mqtt), broker: Remote, framing: &Framing, ledger: &Ledger) -> Subscriber {
-    Subscriber::new(flow, subscriber_config(mqtt, framing.streams), broker, framing, ledger, wait(mqtt))
-}
-
-/// How a flow's subscriber behaves.
-pub(crate) fn subscriber_config(mqtt: &Mqtt, quic: bool) -> ClientConfig {
-    ClientConfig {
-        clean: false,
-        session_expiry: u32::MAX,
-        receive_maximum: mqtt.receive_maximum.unwrap_or(u16::MAX),
-        topic_alias_maximum: mqtt.topic_alias_maximum.unwrap_or(0),
-        ..client_config(mqtt, quic)
-    }
-}
-
-/// How long missing messages are waited for.
-pub(crate) fn wait(mqtt: &Mqtt) -> Span {
-    mqtt.wait.map_or(Span::from_secs(60), |q| q.0)
 }

@@ -43,15 +43,15 @@ pub(super) fn spawns(
     };
     let plan = Plan {
         carrier,
-        payload: probe.payload(),
-        interval: probe.interval(),
+        payload: probe.payload,
+        interval: probe.interval,
         pace: match probe.mode {
             ProbeMode::StopAndWait => Pace::StopAndWait,
             ProbeMode::FreeRunning => Pace::FreeRunning,
         },
-        timeout: probe.timeout(),
-        count: probe.count,
-        until: probe.duration.map_or(Time::NEVER, |duration| between.start + duration.0),
+        timeout: probe.timeout,
+        count: probe.beside.count,
+        until: probe.beside.duration.map_or(Time::NEVER, |duration| between.start + duration),
     };
     let port = Port(connection);
     let transports = |role| -> Result<Box<dyn Transports>, String> {
@@ -95,7 +95,7 @@ pub(super) fn spawns(
         },
         Spawn {
             node: between.to,
-            application: Box::new(Echo::new(probe.payload())),
+            application: Box::new(Echo::new(probe.payload)),
             transports: transports(Role::Server)?,
             start: None,
             ports: vec![port],

@@ -42,8 +42,8 @@ impl Run {
         let received = sink.stats();
         LoadResult {
             load: i as u32,
-            kind: load.kind.name(),
-            pair: load.pair.unwrap_or(0),
+            kind: load.pattern.name(),
+            pair: load.beside.place.pair,
             sent_packets: sourced.packets,
             sent_bytes: sourced.bytes,
             received_packets: received.received_packets,

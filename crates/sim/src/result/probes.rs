@@ -127,8 +127,8 @@ impl Run {
         ProbeResult::from(Seen {
             probe: i as u32,
             kind: probe.kind,
-            size_bytes: probe.payload(),
-            pair: probe.pair.unwrap_or(0),
+            size_bytes: probe.payload,
+            pair: probe.beside.place.pair,
             sent: samples.len() as u64,
             sent_s: samples.iter().filter(decided).map(|s| s.sent.as_secs_f64()).collect(),
             rtt_s: samples.iter().filter(decided).map(rtt).collect(),
