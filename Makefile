@@ -175,6 +175,8 @@ lint-python: $(VENV)/test.stamp build
 	@$(STEP) 'ruff check' $(BIN)/ruff check python tools tests studies benches benches/instructions
 	@$(STEP) 'ruff format' $(BIN)/ruff format --check python tools tests studies docs benches benches/instructions
 	@$(STEP) mypy $(BIN)/mypy
+	@$(STEP) lint-imports $(BIN)/lint-imports --no-logo --no-cache
+	@$(STEP) words $(BIN)/python tools/words.py
 
 test-python: $(VENV)/test.stamp build
 	@$(STEP) pytest $(BIN)/python -m pytest --durations=25

@@ -8,8 +8,9 @@ ns-3 comes from the PyPI package `ns3`, which wants an environment of its own:
     python3 -m venv ns3-venv && ns3-venv/bin/pip install ns3
     ns3-venv/bin/python benches/ns3_dumbbell.py --haltere .venv/bin/haltere
 
-The same dumbbell, the same queue (drop-tail, one bandwidth-delay product, no queue discipline above it), 1448-byte
-segments, SACK, timestamps, delayed ACKs and unlimited senders, started a millisecond apart. A case runs in a process of
+The network is the dumbbell of `haltere bench`, with its queue (drop-tail, one bandwidth-delay product, no queue
+discipline above it), 1448-byte segments, SACK, timestamps, delayed ACKs and unlimited senders, started a millisecond
+apart. A case runs in a process of
 its own; its CPU time is that of `Simulator::Run` alone, its packets those that the bottleneck's device took to send.
 """
 

@@ -15,14 +15,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from haltere.comparison import compare
-    from haltere.conditions import Conditions, PathConditions
+    from haltere.adhoc.comparison import compare
+    from haltere.adhoc.conditions import Conditions, PathConditions
+    from haltere.adhoc.single import RunFailedError, RunResult, Trace, run, trace
     from haltere.errors import HaltereError, InputError
     from haltere.explanation import explain
     from haltere.results import Results, load
-    from haltere.runner.single import RunFailedError, RunResult, Trace, run, trace
+    from haltere.runner.study import Study
     from haltere.scenario import Scenario
-    from haltere.study import Study
 
 __all__ = [
     "Conditions",
@@ -43,21 +43,21 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Conditions": "haltere.conditions",
+    "Conditions": "haltere.adhoc.conditions",
     "HaltereError": "haltere.errors",
     "InputError": "haltere.errors",
-    "PathConditions": "haltere.conditions",
+    "PathConditions": "haltere.adhoc.conditions",
     "Results": "haltere.results",
-    "RunFailedError": "haltere.runner.single",
-    "RunResult": "haltere.runner.single",
+    "RunFailedError": "haltere.adhoc.single",
+    "RunResult": "haltere.adhoc.single",
     "Scenario": "haltere.scenario",
-    "Study": "haltere.study",
-    "Trace": "haltere.runner.single",
-    "compare": "haltere.comparison",
+    "Study": "haltere.runner.study",
+    "Trace": "haltere.adhoc.single",
+    "compare": "haltere.adhoc.comparison",
     "explain": "haltere.explanation",
     "load": "haltere.results",
-    "run": "haltere.runner.single",
-    "trace": "haltere.runner.single",
+    "run": "haltere.adhoc.single",
+    "trace": "haltere.adhoc.single",
 }
 
 

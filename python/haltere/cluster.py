@@ -18,7 +18,7 @@ SLURM_KEYS = {
     "queue": "the partition",
     "account": "the account that is charged",
 }
-"""What `--slurm` takes, beside the configuration of dask-jobqueue."""
+"""Options of `--slurm`, beside the configuration of dask-jobqueue."""
 
 
 def connect(address: str) -> Any:

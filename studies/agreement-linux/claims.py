@@ -4,7 +4,7 @@ The bounds of completion times and of the 90th percentile of shares were given b
 retransmissions, queueing delays and the median share were set after a first look at single transfers.
 
 Both fidelities of a run meet the same losses, packet for packet, and begin at the same phase of their hosts' clock.
-What a log ratio is, and how its intervals are made, `haltere.report.agreement` says.
+What a log ratio is, and how its intervals are made, `haltere.claims.agreement` says.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from haltere.figures.tables import Tables
-from haltere.report.agreement import Sides, completion, log_ratio, retransmitted, side_by_side, within, worst
-from haltere.report.claims import Verdict, all_of, answer, claim
+from haltere.claims import Verdict, all_of, answer, claim
+from haltere.claims.agreement import Sides, completion, log_ratio, retransmitted, side_by_side, within, worst
+from haltere.metrics.tables import Tables
 
 SIDES = Sides("fidelity", "model", "linux")
 LEAST_QUEUEING_S = 1e-3

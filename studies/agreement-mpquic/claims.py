@@ -2,7 +2,7 @@
 
 The bounds are those of MPTCP beside the kernel's: 3 % in the median, 15 % for nine treatments of ten. They were given
 before there were results. All sides of a treatment meet the same losses, by the packet's ordinal on each link. What a
-log ratio is, and how its intervals are made, `haltere.report.agreement` says.
+log ratio is, and how its intervals are made, `haltere.claims.agreement` says.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from haltere.figures.tables import Tables
-from haltere.report.agreement import Sides, Values, log_ratio, side_by_side, within, worst
-from haltere.report.claims import Evidence, MissingDataError, Outcome, Verdict, all_of, answer, claim, remark
+from haltere.claims import Evidence, MissingDataError, Outcome, Verdict, all_of, answer, claim, remark
+from haltere.claims.agreement import Sides, Values, log_ratio, side_by_side, within, worst
+from haltere.metrics.tables import Tables
 
 MEDIAN, LARGEST = 0.03, 0.15
 MODEL, AS_NOQ, NOQ = "model, priority", "model, acks as noq", "noq"
@@ -102,14 +102,14 @@ def acknowledgements(tables: Tables) -> Verdict:
 
 @claim("Over one path alone the model and noq are as near.", source="this study")
 def one_path(tables: Tables) -> Verdict:
-    """The same bounds over the first path alone, with which several paths are to be compared."""
+    """The bounds of the completion time over the first path alone, with which several paths are to be compared."""
     pairs = ((x, ratios(tables, x, "model, one path", "noq, one path")) for x in EXPERIMENTS)
     return all_of(*[e for experiment, values in pairs for e in near(f"{experiment}, model ÷ noq", values)])
 
 
 @claim("With each of its three schedulers, the model's completion times are tquic's.", source="this study")
 def tquic(tables: Tables) -> Verdict:
-    """The same bounds for lowest RTT, round robin and redundant, in the results of the variant `tquic`."""
+    """The bounds of the model beside noq, for all three schedulers, in the results of the variant `tquic`."""
     parts = []
     for experiment in EXPERIMENTS:
         for one in SCHEDULERS:
@@ -119,7 +119,7 @@ def tquic(tables: Tables) -> Verdict:
 
 @claim("Over one path alone the model and tquic are as near.", source="this study")
 def tquic_one_path(tables: Tables) -> Verdict:
-    """The same bounds over the first path alone, in the results of the variant `tquic`."""
+    """The bounds of the completion time over the first path alone, in the results of the variant `tquic`."""
     pairs = ((x, ratios(tables, x, "model, one path", "tquic, one path")) for x in EXPERIMENTS)
     return all_of(*[e for experiment, values in pairs for e in near(f"{experiment}, model ÷ tquic", values)])
 

@@ -4,7 +4,7 @@ The bounds of completion times were given before there were results, for all 200
 retransmissions are those of agreement-linux, and that of shares was set with them.
 
 Both fidelities of a run meet the same losses, packet for packet of each path, and begin at the same phase of their
-hosts' clock. What a log ratio is, and how its intervals are made, `haltere.report.agreement` says.
+hosts' clock. What a log ratio is, and how its intervals are made, `haltere.claims.agreement` says.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from haltere.figures.tables import Tables
-from haltere.report.agreement import (
+from haltere.claims import MissingDataError, Verdict, all_of, answer, claim, remark
+from haltere.claims.agreement import (
     Sides,
     by_level,
     log_ratio,
@@ -22,7 +22,7 @@ from haltere.report.agreement import (
     within,
     worst,
 )
-from haltere.report.claims import MissingDataError, Verdict, all_of, answer, claim, remark
+from haltere.metrics.tables import Tables
 
 SIDES = Sides("fidelity", "model", "linux")
 EXPERIMENTS = ("lossless", "lossy")

@@ -4,7 +4,7 @@ The bound of the median was given before there were results; that of the 90th pe
 were written together with the study, before its first run.
 
 Both fidelities of a run meet the same losses, packet for packet, have the same arrivals of messages, and begin at the
-same phase of their hosts' clock. What a log ratio is, and how its intervals are made, `haltere.report.agreement` says.
+same phase of their hosts' clock. What a log ratio is, and how its intervals are made, `haltere.claims.agreement` says.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from haltere.figures.tables import Tables
-from haltere.report.agreement import Sides, by_level, log_ratio, side_by_side, within
-from haltere.report.claims import Verdict, all_of, answer, claim, remark
+from haltere.claims import Verdict, all_of, answer, claim, remark
+from haltere.claims.agreement import Sides, by_level, log_ratio, side_by_side, within
+from haltere.metrics.tables import Tables
 
 SIDES = Sides("fidelity", "model", "linux")
 WORDS = {"lossless": "Without losses", "lossy": "With losses", "nagle": "With losses and Nagle's algorithm"}

@@ -1,7 +1,7 @@
 """How near our queue disciplines come to the kernel's.
 
 The bounds of queueing delays and of goodput were given before there were results; those of drops and marks were set
-after a first look. What a log ratio is, and how its intervals are made, `haltere.report.agreement` says.
+after a first look. What a log ratio is, and how its intervals are made, `haltere.claims.agreement` says.
 
 Where a discipline draws at random, model and kernel draw differently: their runs are two draws of one law, and differ
 by what two replications of the model differ. The model's TCP and the kernel's stand behind them: what differs there
@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from haltere.figures.tables import Tables
-from haltere.report.agreement import Sides, log_ratio, side_by_side, within
-from haltere.report.claims import MissingDataError, Verdict, all_of, answer, claim, remark
+from haltere.claims import MissingDataError, Verdict, all_of, answer, claim, remark
+from haltere.claims.agreement import Sides, log_ratio, side_by_side, within
+from haltere.metrics.tables import Tables
 
 SIDES = Sides("fidelity", "model", "linux")
 EXPERIMENTS = ("packets", "bytes", "shapers")

@@ -2,7 +2,7 @@
 
 The bounds of the first claim were given before there were results: 5 % in the median, 25 % for nine treatments of ten.
 The others ask the same of what it leaves out. All sides of a treatment meet the same losses, by the packet's ordinal on
-the link. What a log ratio is, and how its intervals are made, `haltere.report.agreement` says.
+the link. What a log ratio is, and how its intervals are made, `haltere.claims.agreement` says.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from haltere.figures.tables import Tables
-from haltere.report.agreement import Sides, Values, log_ratio, side_by_side, within, worst
-from haltere.report.claims import Evidence, Outcome, Verdict, all_of, answer, claim, remark
+from haltere.claims import Evidence, Outcome, Verdict, all_of, answer, claim, remark
+from haltere.claims.agreement import Sides, Values, log_ratio, side_by_side, within, worst
+from haltere.metrics.tables import Tables
 
 MEDIAN, LARGEST = 0.05, 0.25
 
@@ -56,14 +56,14 @@ def lossless_quinn(tables: Tables) -> Verdict:
 
 @claim("Without random loss they are noq's too.", source="this study")
 def lossless_noq(tables: Tables) -> Verdict:
-    """The same bounds, against noq."""
+    """The bounds of the completion time, against noq."""
     values = ratios(tables, "lossless", "model", "noq")
     return all_of(*near("|log ratio| model ÷ noq", values), by_congestion(tables, "lossless", "noq"))
 
 
 @claim("With random loss they are the stacks' as well.", source="this study")
 def lossy(tables: Tables) -> Verdict:
-    """The same bounds over the treatments of `lossy`, against each stack."""
+    """The bounds of the completion time over the treatments of `lossy`, against each stack."""
     parts = [e for stack in ("quinn", "noq") for e in near(f"model ÷ {stack}", ratios(tables, "lossy", "model", stack))]
     return all_of(*parts)
 
@@ -98,7 +98,7 @@ def smaller(what: str, larger: Values, smaller: Values) -> Evidence:
 
 @claim("With BBR the model's completion times are the stacks' too.", source="this study")
 def bbr(tables: Tables) -> Verdict:
-    """The same bounds over the treatments of `bbr`: version 1 against quinn's, version 3 against noq's, each with our
+    """The bounds of the completion time for BBR: version 1 against quinn's, version 3 against noq's, each with our
     BBR inside the stack."""
     return all_of(
         *near("BBR 1, model ÷ our BBR in quinn", ratios(tables, "bbr", "model, BBR 1", "quinn, our BBR 1")),

@@ -18,8 +18,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from haltere.figures.tables import Tables
-from haltere.report.claims import Evidence, MissingDataError, Verdict, all_of, claim, exceeds, remark
+from haltere.claims import Evidence, MissingDataError, Verdict, all_of, claim, exceeds, remark
+from haltere.metrics.tables import Tables
 from haltere.stats import mean
 
 Numbers = NDArray[np.float64]
@@ -28,7 +28,7 @@ TO = 0.15
 """How near a stated number must be met."""
 
 ERAS = ("2010", "today, pfifo_fast", "today")
-"""Those of which each claim is judged; `2010, plain` is there to say what OpenSSH's type of service does."""
+"""The stacks for which each claim is judged; `2010, plain` is there to say what OpenSSH's type of service does."""
 
 EraJudge = Callable[[Tables, str], Verdict]
 

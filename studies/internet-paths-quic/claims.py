@@ -1,4 +1,4 @@
-"""What QUIC gains over the paths of two years: claims of our own, whose rules were fixed before there were results.
+"""The gain of QUIC over the paths of two years: claims of our own, whose rules were fixed before there were results.
 
 TCP with TLS 1.3 needs two round trips before the request, QUIC one (RFC 8446 section 2, RFC 9001 section 4). If that is
 all there is between them, the gain is a round trip whatever the path, and all else follows from the paths' delays.
@@ -12,10 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from haltere.figures import quantities
-from haltere.figures.metrics import METRICS
-from haltere.figures.tables import Tables, from_scale
-from haltere.report.claims import (
+from haltere.claims import (
     Evidence,
     MissingDataError,
     Verdict,
@@ -28,7 +25,9 @@ from haltere.report.claims import (
     reading,
     remark,
 )
-from haltere.report.comparison import compare
+from haltere.claims.comparison import compare
+from haltere.metrics import METRICS, quantities
+from haltere.metrics.tables import Tables, from_scale
 from haltere.stats import Interval, mean
 
 PERIODS = ["skitter-2006", "ark-2011"]
@@ -193,7 +192,7 @@ def despite_loss(tables: Tables) -> Verdict:
 
 @answer
 def short_answer(tables: Tables) -> list[str]:
-    """What a round trip was worth."""
+    """The worth of a round trip."""
     (early, early_rtt), (late, late_rtt) = (
         gain(tables, "drawn", period=period, size=SMALL, loss="0%") for period in PERIODS
     )

@@ -11,10 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from haltere.figures import quantities
-from haltere.figures.metrics import METRICS
-from haltere.figures.tables import Tables, from_scale
-from haltere.report.claims import Evidence, MissingDataError, Verdict, all_of, claim, exceeds, remark
+from haltere.claims import Evidence, MissingDataError, Verdict, all_of, claim, exceeds, remark
+from haltere.metrics import METRICS, quantities
+from haltere.metrics.tables import Tables, from_scale
 from haltere.stats import Interval, mean
 
 Numbers = NDArray[np.float64]

@@ -18,11 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from haltere.figures import quantities
-from haltere.figures.metrics import METRICS
-from haltere.figures.tables import Tables, from_scale
-from haltere.figures.timeline import record
-from haltere.report.claims import (
+from haltere.claims import (
     Evidence,
     MissingDataError,
     Verdict,
@@ -36,7 +32,10 @@ from haltere.report.claims import (
     reading,
     remark,
 )
-from haltere.report.comparison import Comparison, compare
+from haltere.claims.comparison import Comparison, compare
+from haltere.figures.timeline import record
+from haltere.metrics import METRICS, quantities
+from haltere.metrics.tables import Tables, from_scale
 from haltere.stats import Interval, mean
 from haltere.study import Study
 

@@ -1,4 +1,4 @@
-"""What the UFPR study (2019) reported on MPTCP and MPQUIC, and the aggregation benefit of De Coninck and Bonaventure.
+"""The findings of the UFPR study (2019) on MPTCP and MPQUIC, and the aggregation benefit of De Coninck and Bonaventure.
 
 All scenarios of a replication meet the same losses by ordinal, so the independent unit is the replication: a statistic
 is taken over the scenarios of a class and both first paths within each replication, and intervals are at 95 % over
@@ -13,9 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from haltere.figures.metrics import METRICS
-from haltere.figures.tables import Tables, from_scale
-from haltere.report.claims import (
+from haltere.claims import (
     Evidence,
     MissingDataError,
     Verdict,
@@ -27,6 +25,8 @@ from haltere.report.claims import (
     reading,
     remark,
 )
+from haltere.metrics import METRICS
+from haltere.metrics.tables import Tables, from_scale
 from haltere.stats import Interval, aggregation_benefit, mean
 
 CLASSES = {"low": "lower", "high": "higher"}

@@ -15,9 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from haltere.figures import quantities
-from haltere.figures.tables import Tables
-from haltere.report.claims import (
+from haltere.claims import (
     Evidence,
     MissingDataError,
     Verdict,
@@ -31,7 +29,9 @@ from haltere.report.claims import (
     remark,
     standings,
 )
-from haltere.report.comparison import Comparison, compare, complete
+from haltere.claims.comparison import Comparison, compare, complete
+from haltere.metrics import quantities
+from haltere.metrics.tables import Tables
 from haltere.stats import Interval, mean
 
 QUICS = ["quic@model/cubic", "quic@quinn/cubic", "quic@noq/cubic"]
@@ -47,7 +47,7 @@ LOSSES = ["0%", "0.01%", "0.1%", "1%", "10%"]
 SIZES = ["10kB", "100kB", "200kB", "500kB", "1000kB", "10000kB", "210000kB"]
 PAIRS = ["2", "5", "10", "25", "50"]
 SWEEPS = {"rate": RATES, "delay": DELAYS, "size": SIZES}
-"""What varies without random loss."""
+"""The factors that vary without random loss, with their levels."""
 
 
 def lines(tables: Tables, experiment: str, factor: str, levels: list[str], of: str, to: str) -> Comparison:

@@ -11,10 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from haltere.figures import quantities
-from haltere.figures.metrics import METRICS
-from haltere.figures.tables import Tables, margins
-from haltere.report.claims import (
+from haltere.claims import (
     Evidence,
     Verdict,
     ahead,
@@ -30,7 +27,9 @@ from haltere.report.claims import (
     remark,
     standings,
 )
-from haltere.report.comparison import Comparison, compare, complete
+from haltere.claims.comparison import Comparison, compare, complete
+from haltere.metrics import METRICS, quantities
+from haltere.metrics.tables import Tables, margins
 from haltere.stats import Interval, mean
 
 CONGESTION = ["cubic", "bbr"]

@@ -1,4 +1,4 @@
-"""What several tests share: a small study, and the command line as a user calls it."""
+"""Fixtures of several tests: a small study, and the command line as a user calls it."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from haltere.figures import quantities
-from haltere.figures.tables import Tables
+from haltere.metrics import quantities
+from haltere.metrics.tables import Tables
 from haltere.results.tables import build
 
 BASE = {
@@ -104,7 +104,7 @@ Levels = Mapping[str, str]
 
 @dataclass
 class Truth:
-    """What the synthetic world is like. Each function sees the levels of a treatment.
+    """The truth of a synthetic world. Each function sees the levels of a treatment.
 
     `time` multiplies the completion time, `overhead` is the share of the object's bytes, `unfair` the distance of
     Jain's index from 1, `spread` the noise of `unfair`; `fails` says which (treatment, replication) fail.

@@ -1,4 +1,4 @@
-"""What tests of real Linux share: whether it can be had here, and runs by the handful."""
+"""Helpers of the tests of real Linux: whether it can be had here, and runs by the handful."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from haltere import core, fidelity
+from haltere.executor import Task
 from haltere.rig import kernel, local
-from haltere.runner.executor import Task
 
 needs_kernel = pytest.mark.skipif(
     not kernel.built(), reason="no user-mode Linux has been built here: `haltere kernel build`"

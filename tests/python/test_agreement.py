@@ -1,4 +1,4 @@
-"""What the studies of agreement share, and the claims of `agreement-queues`, on worlds whose truth is known."""
+"""Claims that the studies of agreement share, and those of `agreement-queues`, on worlds whose truth is known."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from haltere.figures.tables import Tables
-from haltere.report import claims
-from haltere.report.agreement import Sides, log_ratio, quantile, side_by_side, within
-from haltere.report.claims import Outcome
+from haltere import Study, claims
+from haltere.claims import Outcome
+from haltere.claims.agreement import Sides, log_ratio, quantile, side_by_side, within
+from haltere.metrics.tables import Tables
 from haltere.rig.disciplines import DISCIPLINES
-from haltere.study import Study
 
 STUDY = Path(__file__).parents[2] / "studies" / "agreement-queues"
 CLAIMS, ANSWER = claims.load(STUDY / "claims.py")

@@ -15,8 +15,10 @@ import polars as pl
 import pytest
 
 from conftest import ROOT, SMALL_STUDY, Haltere
-from haltere import Study, archive, export, load
+from haltere import Study, load
 from haltere.errors import InputError
+from haltere.export import archive
+from haltere.export import tables as export
 from haltere.stats import mean
 
 CLAIMS = "WHAT = 'nothing'\n"

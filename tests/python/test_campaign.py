@@ -19,9 +19,9 @@ import haltere as package
 from conftest import COMMAND, SMALL_STUDY, Haltere
 from haltere import Study, core
 from haltere.errors import HaltereError, InputError, Interrupted
+from haltere.executor import Outcome, Task, ThreadExecutor
 from haltere.runner import estimate
 from haltere.runner.campaign import Campaign
-from haltere.runner.executor import Outcome, Task, ThreadExecutor
 from haltere.study import Run
 
 TABLES = ("runs.parquet", "flows.parquet", "links.parquet")

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from haltere.figures import choices, data, spec
-from haltere.figures.metrics import METRICS
-from haltere.figures.tables import Tables
+from haltere.metrics import METRICS
+from haltere.metrics.tables import Tables
 
 TIME = METRICS["completion_time"]
 LEVELS = ["reference", "slow", "fast", "faster"]

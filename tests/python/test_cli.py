@@ -12,9 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from conftest import Haltere
-from haltere import cli, core
+from haltere import Study, cli, core
 from haltere.cli import app as app_module
-from haltere.study import Study
 
 COMMANDS = ("compare", "link", "run", "report", "trace", "bench", "algorithms", "queues", "schema")
 

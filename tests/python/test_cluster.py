@@ -14,12 +14,11 @@ from typing import Any
 import pytest
 
 from conftest import Haltere
-from haltere import cluster
+from haltere import Study, cluster
 from haltere.errors import HaltereError, InputError
+from haltere.executor import Task
 from haltere.runner.campaign import Campaign
 from haltere.runner.dask import DaskExecutor, identity_of
-from haltere.runner.executor import Task
-from haltere.study import Study
 from rigs import needs_kernel
 
 distributed = pytest.importorskip("distributed")

@@ -20,11 +20,11 @@ from typer.testing import CliRunner
 import haltere as package
 from conftest import Haltere
 from haltere import core
+from haltere.adhoc.comparison import measure
+from haltere.adhoc.conditions import About, Comparison, Conditions, PathConditions, option_name, stated
 from haltere.cli import app as commands
 from haltere.cli import compare as shown
 from haltere.cli.options import takes
-from haltere.comparison import measure
-from haltere.conditions import About, Comparison, Conditions, PathConditions, option_name, stated
 from haltere.errors import InputError, Interrupted
 from haltere.stats import Interval
 

@@ -1,4 +1,4 @@
-"""What changed between two results folders: what is called real, and how often chance is."""
+"""Changes between two results folders: which are called real, and how often chance is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from conftest import SMALL_STUDY, Haltere
 from haltere import Results, Study, load
-from haltere.difference import compare
+from haltere.claims.difference import compare
 from haltere.errors import InputError
 from haltere.stats import holm, paired_p, welch_p
 

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from haltere import core
+from haltere.executor import Task
 from haltere.rig import disciplines, kernel, queues, tc, virtual
 from haltere.rig.check import check_queues
 from haltere.rig.disciplines import Link, Unsupported
 from haltere.rig.executor import RigExecutor
 from haltere.rig.plan import plan
 from haltere.rig.run import with_counts
-from haltere.runner.executor import Task
 from kernel_queues import WORK
 from rigs import link, needs_kernel, scenario
 
@@ -240,7 +240,8 @@ def test_kernels_show_what_was_set(name: str, monkeypatch: pytest.MonkeyPatch) -
 
 @needs_kernel
 def test_a_fifo_below_the_shaper_is_the_queue_of_a_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same transfer through the queue of netem, which is held against the model elsewhere."""
+    """A transfer through a FIFO below the shaper equals one through netem's queue, which other tests hold against the
+    model."""
     name = kernel.find().name
     wanted = [{"discipline": kind, "limit": "100p"} for kind in ("drop-tail", "pfifo", "tbf")]
     plain, *others = on_kernel(name, wanted, monkeypatch, flow={"size": "4MiB"})

@@ -18,6 +18,8 @@ from scipy import stats as reference
 
 import lakes
 from conftest import Haltere
+from haltere.claims import Outcome
+from haltere.claims.comparison import MissingDataError
 from haltere.figures.plots import Axis, Line, Plot, Track, WorldMap, great_circle, land
 from haltere.figures.plots_screen import plot_svg
 from haltere.paths import claims
@@ -28,8 +30,6 @@ from haltere.paths.lake import Lake
 from haltere.paths.periods import Period, compare
 from haltere.paths.routes import CORRELATIONS, by_draw, change, estimate, spearman_of
 from haltere.paths.tallies import Tallies
-from haltere.report.claims import Outcome
-from haltere.report.comparison import MissingDataError
 from haltere.report.evolution import as_data, cautions, findings
 from haltere.stats import difference
 

@@ -11,12 +11,12 @@ import pytest
 import haltere
 from conftest import SMALL_STUDY, Haltere
 from haltere import core
-from haltere.conditions import Comparison
+from haltere.adhoc.conditions import Comparison
 from haltere.errors import HaltereError, InputError
+from haltere.executor import Outcome, ThreadExecutor
 from haltere.explanation import Explanation, Space, explained
 from haltere.explanation.game import coalitions
 from haltere.explanation.maps import Map, explain_study
-from haltere.runner.executor import Outcome, ThreadExecutor
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ import pytest
 
 from conftest import SMALL_STUDY, Haltere
 from haltere import Study, explorer, load
-from haltere.figures.metrics import METRICS
-from haltere.figures.tables import Tables
+from haltere.metrics import METRICS
+from haltere.metrics.tables import Tables
 
 
 @pytest.fixture(scope="module")

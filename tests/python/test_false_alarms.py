@@ -15,13 +15,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats as scipy_stats
 
-from haltere.figures.metrics import METRICS
-from haltere.figures.tables import from_scale
+from haltere.claims import Outcome, ahead, all_of, exceeds, not_ahead, standings
+from haltere.claims.comparison import Comparison
+from haltere.metrics import METRICS
+from haltere.metrics.tables import from_scale
 from haltere.paths.periods import Period
 from haltere.paths.periods import compare as change_of
 from haltere.paths.tallies import Tallies
-from haltere.report.claims import Outcome, ahead, all_of, exceeds, not_ahead, standings
-from haltere.report.comparison import Comparison
 from haltere.stats import Interval, leads, mean, paired, replications_needed, sign_flip
 
 Floats = NDArray[np.float64]

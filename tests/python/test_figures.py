@@ -18,17 +18,17 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 import report_tables as synthetic
+from haltere import Study
 from haltere.errors import InputError
-from haltere.figures import boxes, data, paper, peaks, points, quantities, screen, spec, style, timeline, trace_figure
-from haltere.figures.contenders import display_name, keys, look
-from haltere.figures.metrics import METRICS
+from haltere.figures import boxes, data, paper, peaks, points, screen, spec, style, timeline, trace_figure
 from haltere.figures.screen import axis_ticks
-from haltere.figures.tables import Tables, paired, standing
-from haltere.figures.text import OPACITY, fixed, number, significant, strength
 from haltere.figures.trace import _end_of, _worth_drawing, thin
-from haltere.figures.vision import distance
+from haltere.metrics import METRICS, quantities
+from haltere.metrics.contenders import display_name, keys, look
+from haltere.metrics.tables import Tables, paired, standing
+from haltere.metrics.text import OPACITY, fixed, number, significant, strength
+from haltere.metrics.vision import distance
 from haltere.stats import Interval
-from haltere.study import Study
 
 STUDY = Path(__file__).parents[2] / "studies" / "quic-dumbbell"
 BAR = spec.Bars(

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from conftest import Haltere
-from haltere.conditions import Conditions
+from haltere.adhoc.conditions import Conditions
+from haltere.adhoc.first_difference import TOLERANCE_S, between, first_difference, in_model, on_linux
+from haltere.adhoc.packets import NEAR, Difference, Packet, Side, Way, compare
 from haltere.errors import InputError
-from haltere.first_difference import TOLERANCE_S, between, first_difference, in_model, on_linux
-from haltere.packets import NEAR, Difference, Packet, Side, Way, compare
 from rigs import needs_kernel
 
 CONDITIONS = Conditions(rate="20Mbit/s", rtt="40ms", size="1MB", app="raw")

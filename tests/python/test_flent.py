@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import haltere
-from haltere import Trace, flent
+from haltere import Trace
+from haltere.export import flent
 from haltere.scenario import Scenario
 
 RATE = "10Mbit/s"

@@ -1,4 +1,4 @@
-"""What Python says to a user: of wrong arguments, of runs that failed, and in a notebook."""
+"""Messages of Python to a user: about wrong arguments, about runs that failed, and in a notebook."""
 
 from __future__ import annotations
 

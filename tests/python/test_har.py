@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from haltere import Scenario, Study, har
+from haltere import Scenario, Study
 from haltere.errors import InputError
+from haltere.scenario import har
 
 
 def entry(

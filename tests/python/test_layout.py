@@ -66,7 +66,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def measured(report: Path, width: int, *, printed: bool = False, then: str = "") -> dict[str, Any]:
-    """What a window of this width shows of the report, or a sheet of paper; `then` runs before it is measured."""
+    """The layout of a report in a window of this width, or on a sheet of paper; `then` runs before it is measured."""
     browser = shutil.which("chromium")
     if browser is None:
         pytest.skip("chromium is not there")

@@ -18,9 +18,9 @@ import pytest
 import cases
 import haltere
 from haltere import core
+from haltere.executor import Task
 from haltere.rig import kernel, programs
 from haltere.rig.executor import RigExecutor, linux
-from haltere.runner.executor import Task
 from rigs import link, needs_kernel, run, scenario
 
 pytestmark = needs_kernel

@@ -8,7 +8,7 @@ import pytest
 
 from conftest import Haltere
 from haltere import core
-from haltere.conditions import Conditions, PathConditions
+from haltere.adhoc.conditions import Conditions, PathConditions
 from haltere.errors import InputError
 from haltere.rig.programs import ProgramError, find
 

@@ -15,10 +15,9 @@ import typer
 
 import haltere as package
 from conftest import ROOT, Haltere
-from haltere import Scenario, core, shipped
+from haltere import Scenario, Study, core, shipped
 from haltere.cli.app import app
-from haltere.figures.metrics import METRICS
-from haltere.study import Study
+from haltere.metrics import METRICS
 from haltere.study.schema import study_schema
 from pages import commands, gallery, lists, metrics
 from pages.links import broken

@@ -1,4 +1,4 @@
-"""What goes into a pipe is never cut or wrapped, however narrow the terminal is that somebody may have."""
+"""Output into a pipe is never cut or wrapped, however narrow the terminal is that somebody may have."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import lakes
 from conftest import COMMAND, Haltere
 from haltere import core
 from haltere import paths as store
+from haltere.adhoc.validation import Quantity, Validation
 from haltere.cli import validate as validate_command
 from haltere.rig import kernel, programs
-from haltere.validation import Quantity, Validation
 
 LONG = "with-a-name-" * 20 + "that-is-long"
 CONTENDER = "tcp/cubic+nohystart+ecn+nodelack+nosackcompression+rto1s+notimestamps+stockbuffers+tls12"

@@ -12,10 +12,11 @@ import pytest
 
 import haltere as package
 from conftest import ROOT, Haltere
-from haltere import Study, core, probes
+from haltere import Study, core
+from haltere.adhoc import probes
+from haltere.adhoc.comparison import measure
+from haltere.adhoc.conditions import Conditions
 from haltere.cli import latency
-from haltere.comparison import measure
-from haltere.conditions import Conditions
 from haltere.errors import InputError
 from haltere.scenario import Scenario
 

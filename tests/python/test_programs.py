@@ -18,7 +18,7 @@ from haltere import _core
 from haltere.rig import programs
 from haltere.rig.programs import base
 from haltere.rig.programs._browser import key_hash
-from haltere.rig.programs.base import Place, Program, ProgramError
+from haltere.rig.programs.base import Program, ProgramError, Setup
 from haltere.rig.programs.process import Process, serving
 
 SIZE = 300_000
@@ -70,7 +70,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(certificates: Path) -> Iterator[Place]:
+def setup(certificates: Path) -> Iterator[Setup]:
     # A short path, as browsers have sockets there; servers that give up root must be able to read it.
     with tempfile.TemporaryDirectory(prefix="ht", dir="/tmp") as top:
         Path(top).chmod(0o755)
@@ -78,7 +78,7 @@ def place(certificates: Path) -> Iterator[Place]:
             folder.mkdir()
         thing = Path(top, "www", "index.html")
         thing.write_bytes(bytes(SIZE))
-        yield Place(
+        yield Setup(
             server=SERVER, client=CLIENT, port=5001, congestion="cubic", folder=Path(top, "work"),
             certificates=certificates, object=thing, size=SIZE, duration_s=1,
         )  # fmt: skip
@@ -92,22 +92,22 @@ PROGRAMS = [
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_it_transfers(program: Program, namespaces: tuple[str, str], place: Place) -> None:
+def test_it_transfers(program: Program, namespaces: tuple[str, str], setup: Setup) -> None:
     lacking = base.missing(program)
     if lacking:
         pytest.skip(f"{program.name} is not there: {lacking}")
     assert program.version()
     if program.congestion.own:
-        place = dataclasses.replace(place, congestion=next(iter(program.congestion.own)))
+        setup = dataclasses.replace(setup, congestion=next(iter(program.congestion.own)))
     with inside(namespaces[0]), contextlib.ExitStack() as stack:
-        stack.enter_context(serving(program, place))
+        stack.enter_context(serving(program, setup))
         with inside(namespaces[1]):
-            client = Process(program.client(place), place.folder, "client")
+            client = Process(program.client(setup), setup.folder, "client")
         try:
             client.wait(60)
         finally:
             client.end()
-    told = program.read(place)
+    told = program.read(setup)
     assert told.error is None
     if program.role == "contender":
         assert told.bytes in (None, SIZE)
@@ -134,28 +134,28 @@ def test_congestion_control_is_named_in_the_programs_words() -> None:
         quinn.congestion.word("vegas")
 
 
-def test_a_server_that_cannot_start_is_told(place: Place) -> None:
+def test_a_server_that_cannot_start_is_told(setup: Setup) -> None:
     command = base.Command(("false",), ready=base.Listening("tcp", 1))
-    process = Process(command, place.folder, "server")
+    process = Process(command, setup.folder, "server")
     with pytest.raises(ProgramError, match="server ended at once with status 1: it said nothing"):
         process.wait_ready()
 
 
-def test_our_client_tells_what_went_wrong(namespaces: tuple[str, str], place: Place) -> None:
+def test_our_client_tells_what_went_wrong(namespaces: tuple[str, str], setup: Setup) -> None:
     program = programs.find("tcp", "hyper")
     with inside(namespaces[1]):
-        client = Process(program.client(place), place.folder, "client")
+        client = Process(program.client(setup), setup.folder, "client")
     with pytest.raises(ProgramError, match=r"10\.9\.0\.1:5001: cannot be connected to: Connection refused"):
         client.wait(30)
-    assert "cannot be connected to" in (program.read(place).error or "")
+    assert "cannot be connected to" in (program.read(setup).error or "")
 
 
-def test_an_unknown_congestion_control_is_refused_before_the_port_opens(place: Place) -> None:
+def test_an_unknown_congestion_control_is_refused_before_the_port_opens(setup: Setup) -> None:
     program = programs.find("tcp", "hyper")
-    command = program.server(dataclasses.replace(place, congestion="nosuch", server="127.0.0.1"))
+    command = program.server(dataclasses.replace(setup, congestion="nosuch", server="127.0.0.1"))
     assert command is not None
     with pytest.raises(ProgramError, match="this kernel does not take nosuch"):
-        Process(command, place.folder, "server").wait_ready()
+        Process(command, setup.folder, "server").wait_ready()
 
 
 def test_a_certificate_of_no_kind_is_refused(tmp_path: Path) -> None:
@@ -172,8 +172,8 @@ def test_every_program_is_listed() -> None:
     assert rows["quic@quinn"]["congestion"] == "newreno, cubic, bbr"
 
 
-def test_a_process_that_takes_too_long_is_told_and_ended(place: Place) -> None:
-    process = Process(base.Command(("sleep", "60")), place.folder, "client")
+def test_a_process_that_takes_too_long_is_told_and_ended(setup: Setup) -> None:
+    process = Process(base.Command(("sleep", "60")), setup.folder, "client")
     with pytest.raises(ProgramError, match=r"client did not end within 0\.01 s: it said nothing"):
         process.wait(0.01)
     process.end()

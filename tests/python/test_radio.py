@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from haltere import Scenario, run
-from haltere.figures.metrics import METRICS
+from haltere.metrics import METRICS
 from haltere.results import tables
 
 SCENARIO = """

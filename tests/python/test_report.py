@@ -15,7 +15,7 @@ import report_tables as synthetic
 from conftest import SMALL_STUDY
 from haltere import Study
 from haltere.errors import InputError
-from haltere.figures.tables import Tables
+from haltere.metrics.tables import Tables
 from haltere.report import build
 from haltere.report.topology import drawing
 from report_tables import Truth
@@ -24,7 +24,7 @@ STUDY = Path(__file__).parents[2] / "studies" / "quic-dumbbell"
 
 
 class Page(HTMLParser):
-    """What a browser would load, the ids, the links inside the page, and whether elements nest."""
+    """A page as a browser sees it: the files that it would load, ids, links inside, and whether elements nest."""
 
     VOID = frozenset({"meta", "link", "br", "img", "input", "hr"})
     LOADING = frozenset({"src", "srcset", "data", "poster", "action", "xlink:href"})

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 import report_tables as synthetic
+from haltere import claims
+from haltere.claims import Evidence, Outcome, all_of
+from haltere.claims.comparison import MissingDataError, compare
 from haltere.errors import InputError
 from haltere.figures import data, spec
-from haltere.figures.metrics import METRICS
-from haltere.figures.tables import Tables
-from haltere.report import claims
-from haltere.report.claims import Evidence, Outcome, all_of
-from haltere.report.comparison import MissingDataError, compare
+from haltere.metrics import METRICS
+from haltere.metrics.tables import Tables
 from haltere.stats import Interval, mean
 from report_tables import Levels, Truth
 

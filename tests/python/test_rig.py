@@ -1,4 +1,4 @@
-"""What a rig is planned as, and what is refused before one is built. Needs no kernel and no privilege."""
+"""The plans of rigs, and scenarios that are refused before one is built. Needs no kernel and no privilege."""
 
 from __future__ import annotations
 

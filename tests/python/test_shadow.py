@@ -10,9 +10,9 @@ import pytest
 
 import haltere as package
 from conftest import Haltere
+from haltere.adhoc.single import Trace
 from haltere.errors import InputError
 from haltere.figures import shadows as figures
-from haltere.runner.single import Trace
 
 CONDITIONS = ("--rate", "20Mbit/s", "--rtt", "40ms", "--size", "1MB", "--app", "raw")
 

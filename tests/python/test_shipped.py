@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from haltere import shipped
+from haltere import Study, shipped
 from haltere.errors import InputError
 from haltere.runner.campaign import Campaign
-from haltere.study import Study
 
 
 def test_every_study_of_the_repository_is_shipped() -> None:

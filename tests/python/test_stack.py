@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from haltere import core
+from haltere import Study, core
+from haltere.adhoc.single import run, trace
 from haltere.errors import InputError
+from haltere.executor import Task
 from haltere.fidelity import executor, identity
-from haltere.runner.executor import Task
-from haltere.runner.single import run, trace
 from haltere.scenario import Scenario
-from haltere.study import Study
 
 LINK = {"rate": "50Mbit/s", "down_delay": "10ms", "up_delay": "10ms", "size": "500kB"}
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from haltere.figures.metrics import METRICS
-from haltere.figures.tables import from_scale
+from haltere.metrics import METRICS
+from haltere.metrics.tables import from_scale
 from haltere.stats import Interval, aggregation_benefit, holm, jain, mean, median, paired
 from haltere.stats.intervals import clopper_pearson
 

@@ -58,10 +58,10 @@ def test_more_paths_than_the_kernel_takes_are_refused() -> None:
 
 def test_the_client_or_the_server_tells_its_addresses() -> None:
     (flow,) = planned().flows
-    client = {(flow.client, way.client) for way in flow.ways}
+    client = {(flow.client, path.client) for path in flow.paths}
     assert set(subflows.endpoints((flow,))) == client
     (flow,) = planned("mptcp/cubic+add-addr").flows
-    assert set(subflows.endpoints((flow,))) == {(flow.server, way.server) for way in flow.ways}
+    assert set(subflows.endpoints((flow,))) == {(flow.server, path.server) for path in flow.paths}
     both = planned().flows + planned("mptcp/cubic+add-addr").flows
     with pytest.raises(ValueError, match="give each its own hosts"):
         subflows.endpoints(both)
@@ -70,15 +70,18 @@ def test_the_client_or_the_server_tells_its_addresses() -> None:
 def test_a_transport_with_one_path_connects_on_the_first_one_of_the_flow() -> None:
     what = planned("tcp/cubic", first_path=1)
     (flow,) = what.flows
-    assert [what.links[way.client_link].name for way in flow.ways] == ["path 1"]
-    assert [what.links[way.client_link].name for way in planned(first_path=1).flows[0].ways] == ["path 1", "path 0"]
+    assert [what.links[path.client_link].name for path in flow.paths] == ["path 1"]
+    assert [what.links[path.client_link].name for path in planned(first_path=1).flows[0].paths] == [
+        "path 1",
+        "path 0",
+    ]
 
 
 def test_addresses_that_are_not_a_pair_are_joined_for_bound_sockets_alone() -> None:
     what = planned()
     crossing = {(route.node, route.source, route.to, route.link) for route in what.routes if route.crossing}
     (flow,) = what.flows
-    first, second = flow.ways
+    first, second = flow.paths
     assert (flow.client, second.client, first.server, second.client_link) in crossing
     assert (flow.server, first.server, second.client, second.server_link) in crossing
     assert not [route for route in planned("tcp/cubic").routes if route.crossing]
@@ -120,7 +123,7 @@ def test_packets_without_options_of_mptcp_fail_the_run() -> None:
 def test_a_path_in_reserve_is_an_endpoint_with_that_flag() -> None:
     reserve = over(NEAR, FAR | {"backup": True})
     (flow,) = plan(core.canonical(reserve)).flows
-    assert [subflows.endpoints((flow,))[flow.client, way.client] for way in flow.ways] == [2, 6]
+    assert [subflows.endpoints((flow,))[flow.client, path.client] for path in flow.paths] == [2, 6]
     with pytest.raises(core.ScenarioProblem, match="in reserve"):
         fidelity.check(
             "linux",

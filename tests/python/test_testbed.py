@@ -78,7 +78,7 @@ def test_nothing_remains_of_rigs_however_they_end() -> None:
     program = (
         "import json, sys\n"
         "from haltere.rig.executor import testbed\n"
-        "from haltere.runner.executor import Task\n"
+        "from haltere.executor import Task\n"
         "tasks = [Task(str(i), sys.argv[1], 1, i) for i in range(int(sys.argv[2]))]\n"
         "for outcome in testbed(1).execute(tasks):\n"
         "    assert json.loads(outcome.result_json)['status'] == 'ok', outcome.result_json\n"

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from haltere import Scenario, core, run, traces
+from haltere import Scenario, core, run
 from haltere.core import ScenarioProblem
+from haltere.scenario import traces
 
 
 def test_names_of_files_become_their_milliseconds(tmp_path: Path) -> None:

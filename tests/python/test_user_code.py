@@ -10,8 +10,8 @@ import pytest
 from conftest import SMALL_STUDY, Haltere
 
 HEAD = """
-from haltere.report.claims import all_of, answer, claim, remark
-from haltere.report.comparison import compare
+from haltere.claims import all_of, answer, claim, remark
+from haltere.claims.comparison import compare
 """
 GOOD = """
 @claim("This one holds.", source="page 1")

@@ -105,7 +105,7 @@ def test_a_worker_of_a_cluster_loads_none_of_the_large_packages(installed: Run) 
     code = f"""
 import sys
 from haltere.runner import dask
-from haltere.runner.executor import Task
+from haltere.executor import Task
 dask.work((Task("key", "{{}}", 1, 0),), "model", dask.identity_of("model"))
 print(sorted(set({HEAVY}) & set(sys.modules)))
 """

@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from haltere import core, fidelity
+from haltere import Study, core, fidelity
+from haltere.claims import Outcome, Verdict, all_of, exceeds
 from haltere.errors import InputError
-from haltere.report.claims import Outcome, Verdict, all_of, exceeds
+from haltere.executor import Outcome as Answer
+from haltere.executor import Task, ThreadExecutor
 from haltere.report.otherwise import otherwise
-from haltere.runner.executor import Outcome as Answer
-from haltere.runner.executor import Task, ThreadExecutor
 from haltere.stats import mean
-from haltere.study import Study
 from haltere.when import Plan, Search, conditions, read, search
 from haltere.when.changes import Change, changes
 from haltere.when.contenders import switched, switches
@@ -56,7 +55,7 @@ sizes = []
 """
 
 CLAIMS = """
-from haltere.report.claims import all_of, claim, exceeds
+from haltere.claims import all_of, claim, exceeds
 from haltere.stats import mean
 
 
@@ -235,7 +234,7 @@ def test_a_claim_that_names_its_conditions_is_searched_on_all(tmp_path: Path) ->
     delays = [f"{number}ms" for number in range(40, 64)]
     text = STUDY.replace('["cubic", "newreno"]', f'["cubic"]\ndelay = {json.dumps(delays)}')
     claims = f"""
-from haltere.report.claims import all_of, claim, exceeds
+from haltere.claims import all_of, claim, exceeds
 from haltere.stats import mean
 
 

@@ -1,4 +1,4 @@
-"""What a study asks to explain: planted differences between treatments are found, kept, and shown beside claims."""
+"""Explanations that a study asks for: planted differences of treatments are found, kept, and shown beside claims."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from conftest import Haltere
+from haltere import Study
 from haltere.errors import InputError
 from haltere.explanation import Explanation
 from haltere.explanation.asked import read
 from haltere.explanation.treatments import explain_why
-from haltere.figures.tables import Tables
+from haltere.metrics.tables import Tables
 from haltere.results import load
-from haltere.study import Study
 
 STUDY = """
 [study]
@@ -54,7 +54,7 @@ metric = "goodput"
 orders = 2
 """
 CLAIMS = '''
-from haltere.report.claims import all_of, claim, exceeds
+from haltere.claims import all_of, claim, exceeds
 from haltere.stats import mean
 
 

@@ -12,7 +12,7 @@ import pytest
 import haltere as package
 from conftest import ROOT, Haltere
 from haltere import Scenario, core, run
-from haltere.conditions import Conditions, PathConditions
+from haltere.adhoc.conditions import Conditions, PathConditions
 from haltere.errors import InputError
 
 PAGE = (ROOT / "docs" / "wireless.md").read_text()

@@ -1,4 +1,4 @@
-//! What a test does that this machine cannot run: a program, a device or a privilege is missing.
+//! Skips a test that this machine cannot run: a program, a device or a privilege is missing.
 //!
 //! `#[path = "../../../tests/rust/skips.rs"] mod skips;` brings it into a crate's tests. `tests/python/skips.py` does the
 //! same for the Python tests, with the same two variables:

@@ -14,9 +14,9 @@ import polars as pl
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
+from haltere.claims.agreement import Sides, log_ratio, side_by_side
+from haltere.claims.findings import tables_of
 from haltere.figures import style
-from haltere.report.agreement import Sides, log_ratio, side_by_side
-from haltere.report.findings import tables_of
 from haltere.results import load
 
 MARKERS = {"cubic": "o", "newreno": "s", "bbr": "^"}

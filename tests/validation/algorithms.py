@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from haltere import fidelity
-from haltere.conditions import Conditions
+from haltere.adhoc.conditions import Conditions
+from haltere.adhoc.single import sample_ns
+from haltere.executor import Task
 from haltere.fidelity import Fidelity
-from haltere.runner.executor import Task
-from haltere.runner.single import sample_ns
 
 NAMES = (
     "newreno",
@@ -45,7 +45,7 @@ NAMES = (
     "dctcp",
 )
 RANDOM = ("cdg", "lp")
-"""Those that draw, whose draws in the kernel are none of the model's."""
+"""Algorithms that draw random numbers: the kernel's draws are not the model's."""
 SEED = 1
 LONG = {"rate": "100Mbit/s", "rtt": "100ms", "size": "64MB"}
 SHORT = {"rate": "20Mbit/s", "rtt": "50ms", "size": "8MB"}

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from haltere import comparison, core
-from haltere.conditions import Conditions
+from haltere import core
+from haltere.adhoc import comparison
+from haltere.adhoc.conditions import Conditions
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data" / "kernel.json"
@@ -75,7 +76,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Sample:
-    """The same download in the simulator, once a replication."""
+    """A case's download in the simulator, once a replication."""
 
     times: list[float]
     """Completion times, seconds."""

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from haltere import fidelity
-from haltere.conditions import Conditions
+from haltere.adhoc.conditions import Conditions
+from haltere.adhoc.first_difference import TOLERANCE_S, in_model
+from haltere.adhoc.packets import Difference, Side, compare, of_kernel
+from haltere.adhoc.single import sample_ns
+from haltere.executor import Task
 from haltere.fidelity import Fidelity
-from haltere.first_difference import TOLERANCE_S, in_model
-from haltere.packets import Difference, Side, compare, of_kernel
-from haltere.runner.executor import Task
-from haltere.runner.single import sample_ns
 
 SEED = 1
 CONTROLS = ("cubic", "newreno", "bbr")

@@ -21,7 +21,7 @@ from scipy.stats import linregress, spearmanr
 
 import cases
 from haltere import core
-from haltere.conditions import Conditions
+from haltere.adhoc.conditions import Conditions
 
 DOCUMENT = cases.ROOT / "docs" / "validation.md"
 FIGURE = cases.ROOT / "docs" / "figures" / "kernel-cwnd.svg"

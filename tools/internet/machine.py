@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from haltere.executor import Task
 from haltere.rig import kernel, local, virtual
 from haltere.rig.executor import RigExecutor
-from haltere.runner.executor import Task
 from internet.measure import WORK
 from internet.plan import Internet
 

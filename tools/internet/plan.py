@@ -15,8 +15,8 @@ from typing import Any, Literal
 Answers = Literal["always", "never", "seldom"]
 """How a router answers probes that expire at it: "seldom" is once a second and target, Linux's default."""
 Fate = Literal["hosts", "monitor", "silent", "blackhole", "unreachable", "prohibited", "loop"]
-"""What becomes of packets to a prefix: its hosts answer; they hear and say nothing; the last router drops or refuses
-them (!H, !X); or routers pass them round in a circle."""
+"""The fate of packets to a prefix: its hosts answer; they hear and say nothing; the last router drops or refuses them
+(!H, !X); or routers pass them round in a circle."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Prefix:
 
     @property
     def v6(self) -> str:
-        """The same in IPv6."""
+        """The prefix in IPv6."""
         return f"2001:db8:ffff::{self.number:x}/128" if self.fate == "monitor" else f"2001:db8:f{self.number:03x}::/48"
 
     def host(self, version: int, number: int) -> str:
@@ -79,7 +79,7 @@ class Internet:
     cables: list[Cable] = field(default_factory=list)
     prefixes: list[Prefix] = field(default_factory=list)
     numbers: dict[str, int] = field(default_factory=dict)
-    """What has which number: two Internets that share this give the same addresses to what is in both."""
+    """The numbers given so far. Two Internets that share them give the same addresses to what both have."""
 
     def _number(self, kind: str, name: str) -> int:
         taken = sum(key.startswith(f"{kind} ") for key in self.numbers)

@@ -1,4 +1,4 @@
-"""What contenders and links can consist of, as a page: the lists of `haltere algorithms` and `haltere presets`."""
+"""The parts of contenders and links, as a page: the lists of `haltere algorithms` and `haltere presets`."""
 
 from __future__ import annotations
 

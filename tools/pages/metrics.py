@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from haltere.figures.metrics import METRICS, Metric
+from haltere.metrics import METRICS, Metric
 
 
 def markdown() -> str:

@@ -31,7 +31,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "contenders": lists.contenders,
     "metrics": metrics.markdown,
 }
-"""What replaces the line `<!-- generated: NAME -->` of a page."""
+"""The texts that replace the line `<!-- generated: NAME -->` of a page."""
 
 
 def stage(root: Path, source: Path) -> None:

@@ -1,4 +1,4 @@
-//! What can go wrong before or around a run.
+//! Errors before or around a run.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 pub struct HostError {
     /// Where: the path of a field (`flows[0].congestion`), or empty if no field is to blame.
     pub path: String,
-    /// What is wrong and what would be right.
+    /// The problem, and the value that would be right.
     pub message: String,
 }
 

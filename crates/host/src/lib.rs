@@ -1,4 +1,4 @@
-//! What real Linux hosts need from Rust: transfers over the kernel's TCP, packet taps, and meters.
+//! The part of real Linux hosts that is written in Rust: transfers over the kernel's TCP, packet taps, and meters.
 //!
 //! [`transfers::run`] makes bare TCP transfers, both ends of all flows in one thread, wherever their network
 //! namespaces are. [`capture::Capture`] listens at interfaces with memory-mapped packet sockets (packet(7)). The

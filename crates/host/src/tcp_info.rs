@@ -73,8 +73,8 @@ impl TcpInfo {
         Value::Object(all)
     }
 
-    /// What the simulator traces, in the order of its `Metric`: cwnd, ssthresh, bytes in flight (bytes), RTT (ns),
-    /// delivery rate and pacing rate (bit/s). `None` where the kernel has no value yet.
+    /// The values that the simulator traces, in the order of its `Metric`: cwnd, ssthresh, bytes in flight (bytes), RTT
+    /// (ns), delivery rate and pacing rate (bit/s). `None` where the kernel has no value yet.
     pub(crate) fn metrics(&self) -> [Option<u64>; 6] {
         let get = |name| self.get(name).unwrap_or(0);
         let mss = get("snd_mss");

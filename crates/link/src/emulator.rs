@@ -67,9 +67,9 @@ impl Emulator {
         self.begin(Clock::start()?)
     }
 
-    /// The same, but the time of the links begins at an instant of `CLOCK_MONOTONIC`, in ns: traces, outages, and rates and
-    /// delays that change count from it. A packet that is sent between the start and that instant enters its link at that
-    /// instant.
+    /// Starts the links as [`Emulator::start`] does, but their time begins at an instant of `CLOCK_MONOTONIC`, in ns.
+    /// Traces, outages, and rates and delays that change count from it. A packet that is sent between the start and
+    /// that instant enters its link at that instant.
     ///
     /// # Errors
     /// As [`Emulator::start`].

@@ -26,7 +26,7 @@ const LAST_ROUNDS: usize = crate::tun::WAITING as usize / READS + 1;
 /// How many runs are written to one port before it is read again.
 const WRITES: usize = 16;
 
-/// What the engine needs of the world.
+/// The engine's door to the world: the clock, and the ports that it reads and writes.
 pub trait Io {
     /// Time since the start.
     fn now(&mut self) -> Time;
@@ -75,7 +75,7 @@ pub struct Engine {
     lanes: Vec<Lane>,
     coalesce: bool,
     packets: u64,
-    /// What this round has read, and at which port.
+    /// Units that this round has read, each with the number of its port.
     read: Vec<(usize, Arc<Unit>)>,
 }
 
@@ -107,7 +107,7 @@ impl Engine {
         &self.lanes
     }
 
-    /// What each lane's link held, until `now`.
+    /// The time-weighted content of each lane's link until `now`.
     pub fn held(&mut self, now: Time) -> Vec<Option<Held>> {
         let mut cx = Cx::new(now, ComponentId(0));
         self.lanes.iter_mut().map(|lane| lane.link.held(now, &mut cx)).collect()

@@ -132,7 +132,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// What an engine counted.
+    /// The report of an engine's counts.
     pub fn new(engine: &mut Engine, thread: Thread) -> Report {
         let mut all = Lateness::default();
         let held = engine.held(Time::ZERO + thread.elapsed);

@@ -1,4 +1,4 @@
-//! What to emulate, as data: the JSON that rigs and the command line write.
+//! The specification of an emulation, as data: the JSON that rigs and the command line write.
 
 use haltere_net::Span;
 use haltere_net::link::LinkConfig;
@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What is wrong with a specification, or what the kernel refused.
+/// A fault of a specification, or a refusal of the kernel's.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EmulatorError {
     /// Where, such as `links[0].ends[1].interface`; empty if it concerns the whole.
     pub path: String,
-    /// What is wrong and what would be right.
+    /// The problem, and the value that would be right.
     pub message: String,
 }
 
@@ -23,7 +23,7 @@ impl EmulatorError {
         EmulatorError { path: path.into(), message: message.into() }
     }
 
-    /// The same error seen from further out: `outer` is put in front of its path.
+    /// This error as seen from further out: `outer` is put in front of its path.
     #[must_use]
     pub fn under(mut self, outer: &str) -> EmulatorError {
         self.path = if self.path.is_empty() { outer.to_string() } else { format!("{outer}.{}", self.path) };

@@ -86,7 +86,8 @@ fn fold(mut sum: u32) -> u16 {
 }
 
 impl Unit {
-    /// What was read; `None` if it is neither IPv4 nor IPv6 or cannot be cut as its header says.
+    /// The unit in the bytes that were read from a port; `None` if it is neither IPv4 nor IPv6 or cannot be cut as its
+    /// header says.
     pub fn read(bytes: &[u8]) -> Option<Unit> {
         let (vnet, ip) = bytes.split_at_checked(VNET)?;
         let version = ip.first()? >> 4;

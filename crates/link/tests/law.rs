@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// A kernel in virtual time that wakes its caller late or too early, and takes time over everything.
 struct Virtual {
     now: u64,
-    /// What arrives when at port 0, ascending; the number stands in the packet.
+    /// Units that arrive at port 0, each with its time, ascending; the number stands in the packet.
     arrivals: VecDeque<(u64, Unit)>,
     /// How late (or, if negative, how early) the next wake-ups are, ns.
     wakes: VecDeque<i64>,
@@ -28,7 +28,7 @@ struct Virtual {
     pending: Vec<u32>,
     /// When each packet was read, and its length.
     read: Vec<(u64, u32)>,
-    /// What was handed on: when, and the bytes of each packet.
+    /// Units handed on: the time, and the bytes of each packet.
     sent: Vec<(u64, Vec<u8>)>,
 }
 
@@ -86,7 +86,7 @@ fn spec(config: &LinkConfig, coalesce: bool) -> EmulatorSpec {
     EmulatorSpec::from_json(&spec.to_string()).expect("a specification")
 }
 
-/// What the simulator's link makes of the packets, offered at these times.
+/// The times and numbers of packets that leave the simulator's link when they are offered at these times.
 fn simulated(config: &LinkConfig, offers: &[(u64, u32)]) -> Vec<(u64, usize)> {
     let mut link: AnyElement<usize> = AnyElement::of(config, "l/down", &Streams::new(11, 2), Crediting::On);
     let packet = |n, len| Packet::new(len, n);

@@ -28,7 +28,7 @@ pub enum Direction {
     Both,
 }
 
-/// What crosses a bridge.
+/// A topic filter whose messages cross a bridge.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BridgeTopic {
     /// The topic filter.

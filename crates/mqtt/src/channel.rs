@@ -34,7 +34,7 @@ pub struct Lane {
     pub number: u32,
 }
 
-/// What is to be done with the network connection.
+/// An action on the network connection, for the driver to carry out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Output {
     /// These bytes are to be sent.
@@ -326,7 +326,7 @@ impl Channel {
         }
     }
 
-    /// What is to be done next.
+    /// The next action for the driver.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.output.pop_front()
     }

@@ -35,7 +35,7 @@ impl Limit {
 pub struct Item {
     /// The message.
     pub message: Message,
-    /// What it says beside topic and payload.
+    /// Its properties beside topic and payload.
     pub properties: Option<Arc<Properties>>,
     /// The identifier of the subscription that it goes by.
     pub subscription: Option<u32>,
@@ -98,7 +98,7 @@ pub struct Outbox {
     limit: Limit,
 }
 
-/// What an acknowledgement means.
+/// The meaning of an acknowledgement for its exchange.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Acked {
     /// The exchange is complete.
@@ -263,7 +263,7 @@ pub struct Inbox {
     open: BTreeSet<PacketId>,
 }
 
-/// What becomes of a message that came.
+/// The treatment of a message that came.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Taken {
     /// Whether the application gets it. It does not if it had it before.

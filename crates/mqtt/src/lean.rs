@@ -11,7 +11,7 @@ pub(crate) fn push_lean<T>(queue: &mut VecDeque<T>, element: T) {
     queue.push_back(element);
 }
 
-/// The same for a list, and a place in it.
+/// Inserts an element into a list. The first allocation has one place, as in [`push_lean`].
 pub(crate) fn insert_lean<T>(list: &mut Vec<T>, at: usize, element: T) {
     if list.capacity() == 0 {
         list.reserve_exact(1);

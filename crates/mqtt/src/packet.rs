@@ -50,18 +50,18 @@ pub struct Message {
     pub retain: bool,
 }
 
-/// What a message of MQTT 5 says beside its topic and payload (section 3.3.2.3).
+/// The properties of a message of MQTT 5 beside its topic and payload (section 3.3.2.3).
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Properties {
     /// Whether the payload is UTF-8 (Payload Format Indicator).
     pub text: Option<bool>,
     /// Seconds after which it is not delivered any more.
     pub expiry: Option<u32>,
-    /// What the payload is.
+    /// The MIME type or another description of the payload.
     pub content_type: Option<Arc<str>>,
     /// Where the answer is to be published.
     pub response_topic: Option<Arc<str>>,
-    /// What tells the answer's request.
+    /// Correlation data: bytes by which the requester recognises the answer to its request.
     pub correlation: Option<Bytes>,
     /// Names and values of the application, in their order.
     pub user: Vec<(Arc<str>, Arc<str>)>,
@@ -70,7 +70,7 @@ pub struct Properties {
 }
 
 impl Properties {
-    /// The same, or `None` if there is nothing in them.
+    /// These properties, or `None` if there are none.
     pub(crate) fn some(self) -> Option<Arc<Properties>> {
         (self != Properties::default()).then(|| Arc::new(self))
     }
@@ -88,7 +88,7 @@ pub struct Authentication {
 /// A packet identifier, which is not 0 `[MQTT-2.2.1-3]`.
 pub type PacketId = std::num::NonZeroU16;
 
-/// What a client says when it connects.
+/// The CONNECT packet: a client's parameters when it connects.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Connect {
     /// The version that it speaks.
@@ -106,7 +106,7 @@ pub struct Connect {
     pub receive_maximum: u16,
     /// How many topic aliases it takes.
     pub topic_alias_maximum: u16,
-    /// What the broker publishes if the connection is lost.
+    /// The will: the message that the broker publishes if the connection is lost.
     pub will: Option<Message>,
     /// MQTT 3.1.1: whether the client is a bridge, which gets no message back that it has published, and gets the RETAIN flag
     /// of the others as they were published. It says so by the highest bit of the protocol level, as mosquitto does.
@@ -175,7 +175,7 @@ pub struct Publish {
     pub message: Message,
     /// The topic alias, in MQTT 5.
     pub alias: Option<u16>,
-    /// What it says beside topic and payload, in MQTT 5.
+    /// Its properties beside topic and payload, in MQTT 5.
     pub properties: Option<Arc<Properties>>,
 }
 
@@ -192,7 +192,7 @@ pub enum Step {
     Pubcomp,
 }
 
-/// What a client asks for with a topic filter.
+/// A topic filter, and how the client wants the messages that match it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Subscription {
     /// The topic filter.
@@ -294,12 +294,12 @@ pub mod reason {
     pub const PACKET_TOO_LARGE: u8 = 0x95;
 }
 
-/// What a peer did wrong.
+/// A peer's breach of the protocol.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
     /// The reason code of MQTT 5 for it.
     pub reason: u8,
-    /// What was wrong.
+    /// A description of the breach.
     pub what: String,
 }
 

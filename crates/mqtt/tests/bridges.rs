@@ -38,7 +38,7 @@ fn brokers(version: Version, count: usize) -> Net {
     net
 }
 
-/// What each client has got since the last call.
+/// The numbers of the messages that each client has got since the last call.
 fn found(net: &mut Net, clients: usize) -> Vec<Vec<u32>> {
     net.settle();
     let all = (0..clients).map(|i| net.peers[i].numbers()).collect();
@@ -161,7 +161,7 @@ fn a_bridge_subscribes_until_it_is_granted() {
     assert_eq!(found(&mut net, 2), [[3], [3]]);
 }
 
-/// What happens between two deliveries.
+/// A step of a random history.
 #[derive(Clone, Copy, Debug)]
 enum Move {
     Publish,

@@ -1,5 +1,5 @@
-//! What the standard demands of a broker. Each test is called after the statement of MQTT 5.0 that it checks; those of 3.1.1
-//! with another number say so. Tests run for both versions where both have the statement.
+//! Statements of the standard about brokers. Each test is called after the statement of MQTT 5.0 that it checks; a test
+//! of a statement that has another number in 3.1.1 says so. Tests run for both versions where both have the statement.
 
 #[path = "common/raw.rs"]
 mod raw;

@@ -1,4 +1,4 @@
-//! What the standard demands of a client. Each test is called after the statement of MQTT 5.0 that it checks.
+//! Statements of the standard about clients. Each test is called after the statement of MQTT 5.0 that it checks.
 
 use haltere_mqtt::client::{Batch, Event};
 use haltere_mqtt::codec::{Decoder, LARGEST, encode};
@@ -67,7 +67,7 @@ impl Bench {
         self.say(&Packet::Publish(publish));
     }
 
-    /// What the client has said.
+    /// Packets that the client has sent.
     fn heard(&mut self) -> Vec<Packet> {
         let mut decoder = Decoder::new(Some(self.version), LARGEST);
         let mut packets = Vec::new();

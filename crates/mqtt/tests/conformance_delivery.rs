@@ -1,5 +1,5 @@
-//! What the standard demands of a broker's exchanges: identifiers, order, what is sent again and what is not, limits. Each test
-//! is called after the statement of MQTT 5.0 that it checks.
+//! Statements of the standard about a broker's exchanges: identifiers, order, retransmission, limits. Each test is
+//! called after the statement of MQTT 5.0 that it checks.
 
 #[path = "common/raw.rs"]
 mod raw;

@@ -1,5 +1,6 @@
-//! What the standard demands of what MQTT 5 has and 3.1.1 has not: properties of messages, expiry, delayed wills, shared
-//! subscriptions, subscription identifiers, limits on packets, enhanced authentication. Each test is called after its statement.
+//! Statements of the standard about features that MQTT 5 has and 3.1.1 lacks: properties of messages, expiry, delayed
+//! wills, shared subscriptions, subscription identifiers, limits on packets, enhanced authentication. Each test is
+//! called after its statement.
 
 #[path = "common/raw.rs"]
 mod raw;

@@ -1,5 +1,5 @@
-//! What the standard demands of packets: bytes that a broker or a client does not take, and those that they send. Each test is
-//! called after the statement of MQTT 5.0 that it checks.
+//! Statements of the standard about the bytes of packets: which ones a broker or a client refuses, and which ones they
+//! send. Each test is called after the statement of MQTT 5.0 that it checks.
 
 #[path = "common/raw.rs"]
 mod raw;

@@ -33,7 +33,7 @@ fn a_message_of_each_qos_arrives_once_on_any_streams() {
     }
 }
 
-/// What happens between two deliveries.
+/// A step of a random history.
 #[derive(Clone, Copy, Debug)]
 enum Move {
     Publish,
@@ -134,7 +134,8 @@ proptest! {
     }
 }
 
-/// What the broker reads after DISCONNECT it does not take, whichever stream it is on.
+/// A broker ignores packets that it reads after DISCONNECT, on whichever stream; so the client sends DISCONNECT when
+/// all streams were read.
 #[test]
 fn a_client_that_leaves_says_disconnect_once_all_streams_were_read() {
     for streams in [Streams::One, Streams::Topic, Streams::Message] {

@@ -23,10 +23,11 @@ pub struct Marks {
     pub gap: bool,
     /// Several addresses answered at one TTL.
     pub multi: bool,
-    /// What makes it a loop says nothing of routing: nowhere more than an address that answers three times or more in a
-    /// row (A A A), silent hops not counted, or at both sides of one hop (A x A); and the trace did not end because of a
-    /// loop. Address translation and routers that answer in another's name look like that (Viger et al. 2008, section 4;
-    /// Augustin et al. 2006, section 4); packets in a routing loop pass the same routers again and again.
+    /// The trace is a loop by the definition, but not because of routing: an address answers three times or more in a
+    /// row (A A A), silent hops not counted, or at both sides of one hop (A x A), and nothing else makes it a loop; nor
+    /// did the trace end because of a loop. Address translation and routers that answer in another's name look like
+    /// that (Viger et al. 2008, section 4; Augustin et al. 2006, section 4); packets in a routing loop pass the same
+    /// routers again and again.
     pub repeated: bool,
 }
 
@@ -143,7 +144,8 @@ impl Marks {
     }
 }
 
-/// The same for many answers (a file may hold any number): once they are sorted, comparing neighbours is enough.
+/// Sets the marks of a trace with many answers (a file may hold any number): once answers are sorted, comparing
+/// neighbours is enough.
 fn mark_many(trace: &Trace, marks: &mut Marks) {
     let mut seen: Vec<(Address, u8)> = trace.path().map(|h| (h.address, h.ttl)).collect();
     seen.sort_unstable();

@@ -55,7 +55,7 @@ pub struct Classes {
     pub repeat: u64,
 }
 
-/// What one file holds, or several.
+/// Counts of the contents of one file, or of several.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Records of each kind, those included that are no traces.
@@ -150,7 +150,7 @@ impl Flags {
     }
 }
 
-/// What one file holds, and what is wrong with it.
+/// The counts of one file, and its damage.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct FileCounts {
     /// The file, as it was named.
@@ -175,7 +175,7 @@ pub struct Lost {
     pub offset: u64,
     /// Bytes passed over.
     pub skipped: u64,
-    /// What is wrong.
+    /// The fault of the record.
     pub what: String,
 }
 

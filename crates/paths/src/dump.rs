@@ -1,6 +1,7 @@
-//! What `sc_analysis_dump` of scamper (and skitter's `sk_analysis_dump` before it) prints: a line a trace, its fields
-//! separated by tabs. Source: the manual page `sc_analysis_dump(1)` and the comments at the top of its output, which name the
-//! fields; options leave some out or add others. Without these comments the fields are those of a call without options.
+//! The text that `sc_analysis_dump` of scamper prints, and skitter's `sk_analysis_dump` before it: a line a trace, its
+//! fields separated by tabs. Source: the manual page `sc_analysis_dump(1)` and the comments at the top of its output,
+//! which name the fields; options leave some out or add others. Without these comments the fields are those of a call
+//! without options.
 
 use crate::json::microseconds;
 use crate::pieces::{Bytes, Cut, Cutting, Resume};
@@ -70,7 +71,7 @@ pub(crate) fn detect(start: &[u8]) -> bool {
         || first.starts_with("T\t") && first.matches('\t').count() >= 3
 }
 
-/// What the comments say of the lines behind them.
+/// The fields of the lines, as the comments above them name them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     fields: Vec<Field>,
@@ -149,7 +150,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// What the fields before the hops say of the destination's answer.
+/// The destination's answer, from the fields before the hops.
 #[derive(Default)]
 struct Reply {
     rtt_us: Option<u32>,

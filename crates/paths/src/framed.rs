@@ -9,20 +9,20 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Read;
 
-/// What is wrong with a record.
+/// A description of the fault of a record.
 pub(crate) type Fault = &'static str;
 
-/// What a record was.
+/// A record that was read.
 pub(crate) struct Meant {
     /// How many bytes of its body were understood; 0 if this kind of record is not known.
     pub bytes: usize,
-    /// What it is called.
+    /// Its kind.
     pub name: &'static str,
-    /// What came of it.
+    /// Its contribution to the stream of traces.
     pub gave: Gave,
 }
 
-/// What came of a record.
+/// The contribution of a record to the stream of traces.
 pub(crate) enum Gave {
     /// Nothing that is handed over.
     Nothing,
@@ -38,7 +38,7 @@ pub(crate) trait Format {
     const MAGIC: [u8; 2];
     /// Bytes of a record before its body.
     const HEADER: usize;
-    /// What is reported where no record begins.
+    /// The fault that is reported where no record begins.
     const NOTHING: Fault;
     /// Longest body that is accepted, bytes; a header with a greater length counts as damage.
     const MAX_BODY: usize = 16 << 20;

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a file holds.
+/// The format of a file of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Nothing at all.
@@ -22,9 +22,9 @@ pub enum Format {
     Arts,
     /// JSON: RIPE Atlas, scamper, mtr.
     Json,
-    /// What `sc_analysis_dump` prints.
+    /// The text of `sc_analysis_dump`.
     Dump,
-    /// What traceroute and mtr print.
+    /// The text of traceroute and mtr.
     Text,
 }
 
@@ -60,7 +60,7 @@ impl Format {
 pub struct Opened {
     /// Its traces.
     pub reader: Box<dyn ReadTraces + Send>,
-    /// What it holds.
+    /// Its format.
     pub format: Format,
     /// How it is compressed.
     pub compression: Compression,
@@ -80,7 +80,7 @@ pub fn open(file: &Path, count: &Arc<AtomicU64>, threads: usize) -> io::Result<O
     open_stream(Counted { inner: stored, count: Arc::clone(count) }, threads)
 }
 
-/// The same for an open file, from its current position.
+/// Opens the traces of an open file, from its current position, as [`open`] does.
 ///
 /// # Errors
 /// If it cannot be read, or has an unknown format.
@@ -88,7 +88,7 @@ pub fn open_file(file: File, count: &Arc<AtomicU64>, threads: usize) -> io::Resu
     open_stream(Counted { inner: file, count: Arc::clone(count) }, threads)
 }
 
-/// The same for a stream.
+/// Opens the traces of a stream, as [`open`] does.
 ///
 /// # Errors
 /// If it cannot be read, or has an unknown format.

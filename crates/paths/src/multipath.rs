@@ -1,5 +1,5 @@
-//! What multipath detection found between a source and a destination: scamper's `tracelb`, after B. Augustin, T. Friedman,
-//! R. Teixeira, "Measuring load-balanced paths in the Internet", IMC 2007.
+//! Multipath measurements, which find the links between a source and a destination: scamper's `tracelb`, after B.
+//! Augustin, T. Friedman, R. Teixeira, "Measuring load-balanced paths in the Internet", IMC 2007.
 //!
 //! A record of it says for sets of probes which flows each answer is of. Probes of one flow take one path, so that two
 //! addresses that answered to one flow at neighbouring TTLs are linked.

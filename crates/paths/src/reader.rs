@@ -1,4 +1,4 @@
-//! What all readers have in common.
+//! The interface of all readers.
 
 use crate::{Multipath, Trace};
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ pub struct Damage {
     pub offset: u64,
     /// How many bytes were skipped.
     pub skipped: u64,
-    /// What is wrong with it.
+    /// The fault of the record.
     pub what: Cow<'static, str>,
 }
 
@@ -20,7 +20,7 @@ pub struct Damage {
 pub enum Step {
     /// The trace handed in was filled.
     Trace,
-    /// What a multipath measurement found; the trace handed in has no meaning.
+    /// A multipath measurement; the trace handed in has no meaning.
     Multipath(Box<Multipath>),
     /// A record was damaged and is lost; the next step goes on behind it.
     Damaged(Damage),

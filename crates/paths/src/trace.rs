@@ -297,11 +297,11 @@ pub struct Trace {
     pub hop_limit: u8,
     /// Silent hops in a row allowed.
     pub gap_limit: u8,
-    /// What was done at the gap limit.
+    /// The prober's action at the gap limit.
     pub gap_action: u8,
     /// Loops allowed.
     pub loops: u8,
-    /// What was done at a loop.
+    /// The prober's action at a loop.
     pub loop_action: u8,
     /// Type of service of the probes.
     pub tos: u8,

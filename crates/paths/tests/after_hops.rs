@@ -1,5 +1,6 @@
-//! What a trace record may hold behind its hops (path MTU discovery, last-ditch probes, Doubletree) is passed over, and
-//! the hops are those of the path. The bytes were written by scamper 20211212, tracing in a network of ours.
+//! A trace record may hold more behind its hops (path MTU discovery, last-ditch probes, Doubletree). The reader passes
+//! over it, and the hops are those of the path. The bytes were written by scamper 20211212, tracing in a network of
+//! ours.
 
 mod common;
 

@@ -74,7 +74,7 @@ fn damage_costs_its_line() {
     assert_eq!(read(&without).0.len(), 0, "the option -o writes another format");
 }
 
-/// What scamper's own tool prints of generated traces is read as these traces, as far as the text says.
+/// The text that scamper's own tool prints of generated traces is read as these traces, as far as the text says.
 #[test]
 fn scampers_text_is_read_as_the_traces_it_was_made_of() {
     let made = traces(200, Profile { mpls: 0.3, ..Profile::default() });

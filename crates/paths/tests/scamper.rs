@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 
 const NO_SCAMPER: &str = "scamper's tools are not installed (Debian: apt-get install scamper)";
 
-/// What `sc_warts2json` says of the traces in warts; none where it is missing.
+/// The traces in warts, as `sc_warts2json` describes them; none where the program is missing.
 fn scamper_says(bytes: &[u8]) -> Option<Vec<Value>> {
     scamper_says_of(&mut Command::new("sc_warts2json"), bytes.to_vec())
 }
@@ -179,7 +179,7 @@ fn real_files_are_read_as_scamper_reads_them() {
     }
 }
 
-/// What scamper itself wrote: `tests/data/paths`, whose README says how.
+/// The fixture holds traces that scamper itself wrote: `tests/data/paths`, whose README says how.
 #[test]
 fn the_fixture_is_read_as_scamper_reads_it() {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/paths");
@@ -239,7 +239,7 @@ fn skitter_text(trace: &Trace) -> (String, String) {
     (head, shown.collect::<Vec<String>>().join(" ").trim_end_matches(" q").to_owned())
 }
 
-/// What `sc_warts2json` writes is read as the warts that it was made of are.
+/// The output of `sc_warts2json` is read as the warts that it was made of are.
 #[test]
 fn scampers_json_and_text_say_what_its_warts_say() {
     let made = traces(300, Profile { mpls: 0.2, ..Profile::default() });

@@ -1,4 +1,4 @@
-//! What goes into a lake comes out of it, whatever the files' order, and nothing that was not finished.
+//! Traces that go into a lake come out of it, whatever the files' order, and nothing that was not finished.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What traceroute and mtr print, on the systems on which they do.
+//! Texts of traceroute and mtr, from the systems on which these programs run.
 
 mod common;
 
@@ -165,7 +165,7 @@ proptest! {
     }
 }
 
-/// What becomes of a text: how many traces, and what is told of damage.
+/// How many traces a text holds, and the faults that are reported of it.
 fn told(text: &str) -> (usize, Vec<String>) {
     let (found, damage) = read_all(&mut Reader::new(text.as_bytes()));
     (found.len(), damage.into_iter().map(|d| d.what.into_owned()).collect())

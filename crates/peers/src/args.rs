@@ -119,7 +119,7 @@ pub struct Client {
 
 #[derive(Args, Debug)]
 pub struct Messages {
-    /// What the clients are to do, JSON
+    /// The clients' messages and subscriptions, as JSON
     #[arg(long)]
     pub spec: PathBuf,
     /// Write the line of JSON into this file instead of the standard output

@@ -12,13 +12,13 @@ pub const NAME: &str = "haltere.test";
 
 /// The comment extension of Netscape's: text without meaning to anybody, which brings the certificate to its size.
 const COMMENT: [u64; 7] = [2, 16, 840, 1, 113730, 1, 13];
-/// What a Certificate message of TLS 1.3 with one entry has beside it: message header, context, list and entry lengths,
-/// no extensions (RFC 8446 section 4.4.2).
+/// Bytes of a Certificate message of TLS 1.3 with one entry beside the certificate: message header, context, list and
+/// entry lengths, no extensions (RFC 8446 section 4.4.2).
 const MESSAGE: usize = 4 + 1 + 3 + 3 + 2;
 /// The signature by an ECDSA key is one of a few lengths by chance; so many are tried for the right one.
 const TRIES: usize = 200;
 
-/// What signs.
+/// The kind of key that signs certificates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
     /// ECDSA with P-256, which every program knows; signatures have 70 to 72 bytes

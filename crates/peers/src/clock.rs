@@ -10,7 +10,7 @@ pub fn now() -> Time {
     Time::from_nanos(t.tv_sec.unsigned_abs() * 1_000_000_000 + t.tv_nsec.unsigned_abs())
 }
 
-/// The same clock in the type that quinn and tokio take.
+/// The time of this clock in the type that quinn and tokio take.
 #[allow(clippy::disallowed_methods, reason = "real sockets live in the machine's time")]
 pub fn instant() -> std::time::Instant {
     std::time::Instant::now()

@@ -1,4 +1,4 @@
-//! What can go wrong, said with its place.
+//! Errors, each with its place.
 
 use std::fmt;
 

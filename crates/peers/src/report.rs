@@ -1,4 +1,4 @@
-//! What the two ends say about themselves, as JSON.
+//! The reports of the two ends, as JSON.
 
 use crate::Error;
 use haltere_net::{Span, Time};
@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
 
-/// What the client saw; seconds count from just before it connected.
+/// The client's report; seconds count from just before it connected.
 #[derive(Clone, Default, Debug, Serialize)]
 pub struct Fetched {
     /// `CLOCK_MONOTONIC` just before connecting, nanoseconds.
@@ -23,9 +23,9 @@ pub struct Fetched {
     pub bytes: u64,
     /// HTTP status of the answers: the first one that is not 200, if any.
     pub status: Option<u16>,
-    /// What went wrong.
+    /// The error that ended the transfer.
     pub error: Option<String>,
-    /// What quinn counted at this end.
+    /// The counters of quinn at this end.
     pub quic: Option<Quic>,
 }
 
@@ -56,7 +56,7 @@ impl Fetched {
     }
 }
 
-/// What the server saw of its connections.
+/// The server's report on its connections.
 #[derive(Clone, Default, Debug, Serialize)]
 pub struct Served {
     /// In the order in which they came.
@@ -72,13 +72,13 @@ pub struct Connected {
     pub requests: u64,
     /// Bytes of bodies handed to the transport.
     pub bytes: u64,
-    /// What went wrong, if anything.
+    /// The error that ended the connection, if one did.
     pub error: Option<String>,
-    /// What quinn counted; TCP's counters are the kernel's.
+    /// The counters of quinn; TCP's counters are the kernel's.
     pub quic: Option<Quic>,
 }
 
-/// What quinn counted at one end of a connection.
+/// The counters of quinn at one end of a connection.
 #[derive(Clone, Debug, Serialize)]
 pub struct Quic {
     /// Congestion window at the end, bytes.
@@ -114,7 +114,7 @@ pub struct Quic {
 }
 
 impl Quic {
-    /// What this connection has counted so far.
+    /// The connection's counters so far.
     pub fn of(connection: &Connection) -> Quic {
         let ConnectionStats { udp_tx, udp_rx, frame_tx, frame_rx, path, .. } = connection.stats();
         Quic {

@@ -38,9 +38,9 @@ pub struct Figures {
     times_real_time: Option<f64>,
     /// Growth of the process's resident memory, for the cases made to measure it, where the system tells.
     bytes_per_packet_in_flight: Option<f64>,
-    /// The same for each end of a connection that is open and has nothing to do.
+    /// Memory for each end of a connection that is open and has nothing to do.
     bytes_per_idle_connection: Option<f64>,
-    /// The same for both ends of a connection of a publisher, with all that the run holds of it.
+    /// Memory for both ends of a connection of a publisher, with all that the run holds of it.
     bytes_per_publisher: Option<f64>,
 }
 

@@ -163,7 +163,7 @@ fn algorithms() -> PyResult<String> {
     }))
 }
 
-/// What a contender runs with at a fidelity, as JSON.
+/// The parts and switches that a contender has at a fidelity, as JSON.
 #[pyfunction]
 fn effective(contender: &str, fidelity: &str) -> PyResult<String> {
     let at = self::fidelity(fidelity)?;

@@ -39,7 +39,7 @@ pub(crate) const INITIAL_WINDOW: u64 = 10 * 1200;
 /// A stack sends only while what is in flight stays below the window; ours count up to it.
 const MARGIN: u64 = 1;
 
-/// What this algorithm needs and stacks do not report; nothing if it works inside stacks.
+/// The feedback that an algorithm needs and stacks do not report; none if it works inside stacks.
 pub fn lacks(algorithm: Algorithm) -> Option<&'static str> {
     match algorithm {
         Algorithm::Lp => Some("RTTs without the peer's ACK delay"),
@@ -47,7 +47,7 @@ pub fn lacks(algorithm: Algorithm) -> Option<&'static str> {
     }
 }
 
-/// What is needed to make a controller.
+/// The parts from which a controller is made.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub algorithm: Algorithm,
@@ -59,7 +59,7 @@ pub(crate) struct Plan {
     pub siblings: Siblings,
 }
 
-/// What the controllers of a connection tell each other of their paths, by the numbers of these.
+/// The views that the controllers of a connection share of their paths, in the order of the paths' numbers.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Siblings(Arc<Mutex<Vec<PathView>>>);
 
@@ -332,8 +332,8 @@ impl Driver {
         self.look();
     }
 
-    /// What was true when the packets of time `sent` left; as now for those that were never told, as probes of the
-    /// path's MTU are not.
+    /// The state of delivery when the packets of time `sent` left. Packets that the stack has not announced, such as
+    /// probes of the path's MTU, count as sent now.
     fn state_at(&mut self, now: Time, sent: Time) -> TxState {
         let at = self.sent.partition_point(|(at, _)| *at < sent);
         let own = self.sent.get(at).filter(|(at, _)| *at == sent).map(|(_, tx)| *tx);

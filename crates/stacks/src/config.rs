@@ -1,5 +1,5 @@
-//! What a stack's endpoint is configured with: plain data, which can be copied and compared. What an endpoint shares
-//! with others while it lives is in [`Handles`](crate::Handles).
+//! The configuration of a stack's endpoint: plain data, which can be copied and compared. Live objects that endpoints
+//! share with others are in [`Handles`](crate::Handles).
 
 use crate::addresses::AddressPair;
 use haltere_net::PathId;
@@ -69,9 +69,9 @@ impl Own {
 }
 
 impl Stack {
-    /// Those that run inside the simulator: always there, and with all that stacks have here.
+    /// Stacks that run inside the simulator: always there, and with all that stacks have here.
     pub const ALL: [Stack; 2] = [Stack::Quinn, Stack::Noq];
-    /// Those that need a worker program.
+    /// Stacks that need a worker program.
     pub const WORKERS: [Stack; 2] = [Stack::Quiche, Stack::Tquic];
 
     /// Its name in contenders, and what it is.
@@ -116,11 +116,11 @@ impl Stack {
     pub const fn refused(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Stack::Quinn => {
-                &[("bbr", "throws the operating system's random for its gain cycle, so that no run could be repeated")]
+                &[("bbr", "draws random numbers of the operating system's for its gain cycle: runs could not be repeated")]
             }
             Stack::Noq => &[(
                 "bbr3",
-                "throws the operating system's random for its probing times, so that no run could be repeated",
+                "draws random numbers of the operating system's for its probing times: runs could not be repeated",
             )],
             Stack::Quiche | Stack::Tquic => &[],
         }
@@ -156,7 +156,7 @@ impl Stack {
     }
 }
 
-/// What controls congestion inside a stack.
+/// The congestion control inside a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Congestion {
     /// The stack's own.
@@ -166,7 +166,7 @@ pub enum Congestion {
     Ours(Algorithm, Option<SlowStart>, RenoFriendly),
 }
 
-/// What seals packets.
+/// The cipher of packets.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Cipher {
     /// TLS 1.3 by rustls and ring.
@@ -203,9 +203,9 @@ pub struct Config {
     pub role: Role,
     /// Which stack.
     pub stack: Stack,
-    /// What controls congestion.
+    /// The congestion control.
     pub congestion: Congestion,
-    /// What seals packets.
+    /// The cipher of packets.
     pub cipher: Cipher,
     /// Flow-control windows.
     pub windows: Windows,

@@ -23,7 +23,7 @@ pub(crate) struct ReadProgress {
     pub ordered: bool,
     /// Bytes from the start without a gap.
     prefix: u64,
-    /// What was read beyond a gap.
+    /// Ranges that were read beyond a gap.
     beyond: RangeSet,
 }
 
@@ -53,7 +53,7 @@ impl ReadProgress {
     }
 }
 
-/// What RFC 9000 section 20.1 calls an error that ended a connection.
+/// The reason to close for an error that ended a connection, by its code of RFC 9000 section 20.1.
 pub(crate) fn violation(code: u64) -> CloseReason {
     CloseReason::ProtocolViolation(match code {
         0x01 => "a stack ended the connection with INTERNAL_ERROR (quinn's bound on gaps in a stream, among others)",
@@ -75,7 +75,7 @@ pub(crate) fn violation(code: u64) -> CloseReason {
     })
 }
 
-/// What a stack reports.
+/// An event that a stack reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StackEvent {
     /// Streams may be written.
@@ -102,7 +102,7 @@ pub(crate) enum StackEvent {
     Failed(CloseReason),
 }
 
-/// What a stack counted.
+/// The counters of a stack.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Counts {
     pub sent_packets: u64,
@@ -173,7 +173,7 @@ pub(crate) trait StackConnection: Send {
     fn read(&mut self, stream: u64, progress: &mut ReadProgress) -> bool;
     /// Closes the connection at once.
     fn close(&mut self, now: Instant);
-    /// What the stack counted.
+    /// The stack's counters.
     fn counts(&mut self) -> Counts;
 }
 

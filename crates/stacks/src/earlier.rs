@@ -18,8 +18,8 @@ const DURATION: Span = Span::from_millis(500);
 /// One-way delay of its datagrams.
 const DELAY: Span = Span::from_millis(1);
 
-/// What two ends like `config` remember of a connection that began at `at`, from when the age of tickets and tokens
-/// counts. The ends draw from `streams`: the client's and the server's.
+/// Makes the memory that two ends like `config` keep of a connection that began at `at`. The age of tickets and tokens
+/// counts from then. The ends draw from `streams`: the client's and the server's.
 ///
 /// # Errors
 /// If the ends cannot be set up or do not connect.

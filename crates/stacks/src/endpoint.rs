@@ -12,7 +12,7 @@ use haltere_transport::{Body, CloseReason, Endpoint, Event, Role, Stats, StreamI
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-/// A stream that is written by number of bytes: what the stack does not know of it.
+/// A stream that is written by number of bytes: the state that the stack does not keep.
 #[derive(Default, Debug)]
 struct Sending {
     id: u64,
@@ -20,7 +20,7 @@ struct Sending {
     reserved: bool,
     /// Bytes that the application has written.
     written: u64,
-    /// Those of them that the stack has not taken yet.
+    /// Bytes written that the stack has not taken yet.
     waiting: u64,
     /// The application has ended the stream.
     ended: bool,
@@ -30,7 +30,7 @@ struct Sending {
     delivered: bool,
 }
 
-/// What was read of a stream, and whether it has ended.
+/// How far a stream was read, and whether it has ended.
 #[derive(Debug)]
 struct Receiving {
     id: u64,
@@ -62,7 +62,7 @@ pub(crate) struct StackEndpoint<M> {
     sending: Vec<Sending>,
     receiving: Vec<Receiving>,
     events: VecDeque<Event>,
-    /// What the next datagram is written into; kept when there was none.
+    /// Room for the next datagram; kept when there was none.
     buffer: Vec<u8>,
     /// Datagrams that belong to no connection, such as Version Negotiation, and the path of each.
     answers: VecDeque<(PathId, Vec<u8>)>,
@@ -73,7 +73,7 @@ pub(crate) struct StackEndpoint<M> {
     secrets: Secrets,
 }
 
-/// What an adapter makes the endpoint from.
+/// The parts from which an adapter makes the endpoint.
 pub(crate) struct Parts<M> {
     pub connection: M,
     pub role: Role,

@@ -1,5 +1,4 @@
-//! What an endpoint needs beside its configuration: what draws, writes or is shared with others while the endpoint
-//! lives.
+//! The live parts of an endpoint, beside its configuration: they draw, write, or are shared with others.
 
 use crate::memory::Memory;
 use crate::secrets::Secrets;
@@ -14,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Handles {
     /// Random numbers for all that the stack draws and for our congestion control.
     pub stream: Stream,
-    /// What the ends know of each other from an earlier connection; both must have the same.
+    /// The ends' memory of an earlier connection; both must have the same.
     pub memory: Option<Memory>,
     /// Where a server's TLS logs its secrets, which are those of both ends.
     pub secrets: Secrets,

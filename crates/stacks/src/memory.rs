@@ -1,4 +1,5 @@
-//! What two ends remember of an earlier connection: TLS's session, the server's transport parameters, address tokens.
+//! The memory that two ends keep of an earlier connection: TLS's session, the server's transport parameters, address
+//! tokens.
 
 use crate::config::{Cipher, Error};
 use crate::{seeds, tls};
@@ -7,13 +8,13 @@ use haltere_net::rng::Stream;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What two ends remember of each other.
+/// The memory of an earlier connection, shared by its two ends.
 #[derive(Clone)]
 pub struct Memory {
     pub(crate) tls: Option<tls::Pair>,
     pub(crate) parameters: Parameters,
     pub(crate) tokens: Tokens,
-    /// What the server seals its address tokens with.
+    /// The key by which the server seals its address tokens.
     pub(crate) token_key: [u8; 64],
 }
 

@@ -1,4 +1,4 @@
-//! What passes between a stack and its congestion controller, counted on the way.
+//! Counts the events between a stack and its congestion controller.
 //!
 //! Stacks keep RTT samples, bytes in flight and the controller's state to themselves; the controller is the one place
 //! where they can be seen. The stack owns it behind a trait that wants `Sync`, so the figures stand in atomic cells:

@@ -83,7 +83,7 @@ mod differences {
     /// noq's controllers tell their pacing rate in bytes a second.
     pub const BITS_PER_UNIT_OF_PACING: u64 = 8;
 
-    /// What a handshake message that cannot be read is to the stack.
+    /// The stack's error for a handshake message that cannot be read.
     pub fn malformed_handshake() -> p::TransportError {
         p::transport_parameters::Error::Malformed.into()
     }

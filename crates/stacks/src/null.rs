@@ -23,11 +23,11 @@ const AUTHENTICATION: usize = 2900 + 72 + FINISHED;
 const FINISHED: usize = 4 + 48;
 /// Each of two session tickets.
 const TICKET: usize = 89;
-/// What the return of a ticket adds to a ClientHello (RFC 8446 section 4.2.11): extension 4, identities 2 + (2 + 32 +
+/// Bytes that a returned ticket adds to a ClientHello (RFC 8446 section 4.2.11): extension 4, identities 2 + (2 + 32 +
 /// age 4), binders 2 + (1 + 48). rustls's ticket is the number of a session that the server keeps, for only such may
 /// have early data.
 const PRE_SHARED_KEY: usize = 4 + 2 + (2 + 32 + 4) + 2 + (1 + 48);
-/// What the choice of it adds to a ServerHello: extension 4, number 2.
+/// Bytes that the choice of the ticket adds to a ServerHello: extension 4, number 2.
 const SELECTED_IDENTITY: usize = 4 + 2;
 /// The early_data extension in ClientHello and EncryptedExtensions (section 4.2.10).
 const EARLY_DATA: usize = 4;
@@ -66,17 +66,18 @@ pub(crate) enum Level {
     Data,
 }
 
-/// What an end knows from an earlier connection.
+/// An end's knowledge from an earlier connection.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Resumption {
-    /// What a client asks for and a server grants.
+    /// The kind of session that a client asks for and a server grants.
     pub session: Session,
     /// The server's transport parameters, as the client keeps them with a ticket.
     pub parameters: Parameters,
 }
 
 impl Resumption {
-    /// What `memory` holds for a handshake with this kind of session; without a memory there was no earlier connection.
+    /// The knowledge in `memory` for a handshake with this kind of session; without a memory there was no earlier
+    /// connection.
     pub fn of(memory: Option<&Memory>, session: Session) -> Resumption {
         memory.map(|m| Resumption { session, parameters: m.parameters.clone() }).unwrap_or_default()
     }
@@ -86,7 +87,7 @@ impl Resumption {
 pub(crate) struct Handshake {
     role: Role,
     resumption: Resumption,
-    /// What is asked for; once the server has spoken, what it grants.
+    /// The kind of session that is asked for; once the server has spoken, the kind that it grants.
     session: Session,
     own: Vec<u8>,
     peer: Option<Vec<u8>>,

@@ -48,7 +48,7 @@ mod differences {
     /// quinn's controllers tell their pacing rate in bit/s.
     pub const BITS_PER_UNIT_OF_PACING: u64 = 1;
 
-    /// What a handshake message that cannot be read is to the stack.
+    /// The stack's error for a handshake message that cannot be read.
     pub fn malformed_handshake() -> p::TransportError {
         p::TransportErrorCode::PROTOCOL_VIOLATION.into()
     }
@@ -74,7 +74,7 @@ mod differences {
         common.cid_generator(make);
     }
 
-    /// What seals address tokens: a key from the run's random numbers, or that of the earlier connection.
+    /// The key that seals address tokens: from the run's random numbers, or that of the earlier connection.
     pub fn token_key(memory: Option<&Memory>, random: &mut Stream) -> Arc<dyn p::crypto::HandshakeTokenKey> {
         let key = seeds::bytes::<64>(random);
         let key = memory.map_or(key, |memory| memory.token_key);

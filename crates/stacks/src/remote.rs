@@ -23,7 +23,7 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// What was read of a stream and not asked for yet.
+/// Bytes of a stream that were read and not asked for yet.
 struct Received {
     id: u64,
     bytes: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Remote {
     failed: bool,
 }
 
-/// What the endpoint is made from.
+/// Makes the endpoint's parts.
 pub(crate) fn parts(config: Config, mut handles: Handles) -> Result<Parts<Remote>, Error> {
     let setup = setup(&config, handles.stream.bits(), handles.qlog.is_some())?;
     let paths = if config.multipath { config.addresses.len() } else { 1 };
@@ -175,7 +175,7 @@ impl Remote {
         self.events.push_back(events);
     }
 
-    /// What a stream's first bytes mean: the peer opened it, or answers.
+    /// The event of a stream's first bytes: the peer opened the stream, or answers on it.
     fn first_received(&mut self, stream: u64) -> StackEvent {
         let ours = stream & 1 == u64::from(self.role == Role::Server);
         if ours || stream & 2 != 0 {

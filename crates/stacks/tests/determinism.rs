@@ -1,4 +1,4 @@
-//! What is the same from run to run: with TLS, times and lengths of all datagrams; without it, their bytes too.
+//! Runs repeat: with TLS, times and lengths of all datagrams are equal; without it, their bytes too.
 
 mod ends;
 

@@ -1,5 +1,5 @@
-//! What may precede a handshake inside a stack or go with it (Version Negotiation, Retry, a session taken up again, 0-RTT),
-//! and what becomes of each variant when its datagrams are lost, doubled or late.
+//! Exchanges before a handshake inside a stack or with it (Version Negotiation, Retry, a session taken up again,
+//! 0-RTT), and the outcome of each when its datagrams are lost, doubled or late.
 
 mod ends;
 

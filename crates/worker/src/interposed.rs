@@ -13,9 +13,10 @@ use haltere_net::rng::Stream;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
-/// What the monotonic clock shows at the start of a run: stacks subtract from early instants.
+/// The time of the monotonic clock at the start of a run: stacks subtract from early instants.
 const MONOTONIC: Duration = Duration::from_secs(24 * 3600);
-/// What the calendar shows then, 2026-01-01, as for the stacks inside the simulator (`crates/stacks/src/clock.rs`).
+/// The calendar's time at the start of a run, 2026-01-01, as for the stacks inside the simulator
+/// (`crates/stacks/src/clock.rs`).
 const CALENDAR: Duration = Duration::from_secs(1_767_225_600);
 
 thread_local! {

@@ -18,7 +18,7 @@ pub enum State {
     Failed(u64),
 }
 
-/// What there is to send.
+/// The next thing to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
     /// A datagram of so many bytes that may go on this path at this instant, or at once if that is past.
@@ -30,7 +30,7 @@ pub enum Next {
     Nothing,
 }
 
-/// What was read of a stream.
+/// Bytes that were read of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Read {
     /// Which.
@@ -79,10 +79,11 @@ pub trait Stack {
     fn openable(&self) -> u64;
     /// Closes the connection without an error.
     fn close(&mut self);
-    /// What it counted.
+    /// The stack's counters.
     fn figures(&mut self) -> Figures;
-    /// What TLS logged since this was last asked, in the lines of `SSLKEYLOGFILE`; a server's, which are both ends'.
+    /// Secrets that TLS has logged since the last call, in the lines of `SSLKEYLOGFILE`. A server's log has the secrets
+    /// of both ends.
     fn secrets(&mut self) -> Vec<u8>;
-    /// What the stack wrote of qlog since this was last asked.
+    /// The stack's qlog since the last call.
     fn qlog(&mut self) -> Vec<u8>;
 }

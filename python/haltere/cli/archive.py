@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
-from haltere import archive
 from haltere.cli import exits, show
 from haltere.documents import shown
-from haltere.export import Format, export
+from haltere.export import archive
+from haltere.export.tables import Format, export
 from haltere.results import load
 
 

@@ -8,13 +8,13 @@ from typing import Any
 from rich import box
 from rich.markup import escape
 
-from haltere import probes
+from haltere.adhoc import probes
+from haltere.adhoc.comparison import measure
+from haltere.adhoc.conditions import Comparison
 from haltere.cli import exits, latency, show
 from haltere.cli.verdicts import judged, verdicts
-from haltere.comparison import measure
-from haltere.conditions import Comparison
 from haltere.errors import Interrupted
-from haltere.figures.metrics import METRICS
+from haltere.metrics import METRICS
 from haltere.runner.interrupt import stop_on_interrupt
 from haltere.stats import Interval, jain, leads, mean, median
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from rich.markup import escape
 
+from haltere.claims.difference import Change, Difference, compare
 from haltere.cli import exits, show
-from haltere.difference import Change, Difference, compare
 from haltere.documents import shown
-from haltere.figures import quantities
+from haltere.metrics import quantities
 from haltere.results import Results, load
 
 SHOWN = 40

@@ -10,8 +10,8 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from haltere.adhoc.conditions import Comparison
 from haltere.cli import show
-from haltere.conditions import Comparison
 from haltere.documents import shown
 from haltere.errors import InputError
 from haltere.explanation import Effect, Explanation, asked, explained, maps

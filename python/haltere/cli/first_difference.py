@@ -9,10 +9,10 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from haltere.adhoc.packets import Difference, Packet
 from haltere.cli import show
 from haltere.errors import InputError
-from haltere.figures import quantities
-from haltere.packets import Difference, Packet
+from haltere.metrics import quantities
 
 _STATE = (
     ("window, B", "cwnd"),

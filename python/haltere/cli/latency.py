@@ -6,7 +6,7 @@ from typing import Any
 
 from haltere.cli import show
 from haltere.cli.verdicts import verdicts as in_words
-from haltere.figures.metrics import METRICS
+from haltere.metrics import METRICS
 from haltere.stats import leads, mean, median
 
 Entries = list[dict[str, Any]]

@@ -1,4 +1,4 @@
-"""Makes the options of a command of the fields of `haltere.conditions`, so that each condition is stated once."""
+"""Makes the options of a command of the fields of `haltere.adhoc.conditions`, so that each condition is stated once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
-from haltere.conditions import (
+from haltere.adhoc.conditions import (
     MOVES,
     About,
     Conditions,

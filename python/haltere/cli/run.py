@@ -12,12 +12,12 @@ from rich.markup import escape
 from haltere.cli import exits, show
 from haltere.documents import shown
 from haltere.errors import Interrupted
+from haltere.executor import ThreadExecutor
 from haltere.fidelity import Fidelity
-from haltere.links import without_rate
+from haltere.fidelity.links import without_rate
 from haltere.runner.campaign import Campaign
 from haltere.runner.dask import engine
 from haltere.runner.estimate import estimate
-from haltere.runner.executor import ThreadExecutor
 from haltere.study import Study
 
 

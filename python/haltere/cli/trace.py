@@ -8,18 +8,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from haltere.adhoc.conditions import Conditions
+from haltere.adhoc.first_difference import between
+from haltere.adhoc.single import Trace, refuse_files, refuse_shadows, trace
 from haltere.cli import exits, show
 from haltere.cli.first_difference import tell, tolerance_s
-from haltere.conditions import Conditions
 from haltere.documents import shown
 from haltere.errors import InputError
 from haltere.fidelity import NAMES
-from haltere.first_difference import between
-from haltere.origin import run_of
 from haltere.results import load
-from haltere.runner.single import Trace, refuse_files, refuse_shadows, trace
 from haltere.scenario import Scenario
 from haltere.study import Run
+from haltere.study.origin import run_of
 
 
 def command(

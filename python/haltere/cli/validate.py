@@ -9,12 +9,12 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from haltere.adhoc.conditions import Comparison
+from haltere.adhoc.first_difference import first_difference
+from haltere.adhoc.validation import Quantity, Validation, validate
 from haltere.cli import show
 from haltere.cli.first_difference import tell, tolerance_s
-from haltere.conditions import Comparison
 from haltere.documents import shown
-from haltere.first_difference import first_difference
-from haltere.validation import Quantity, Validation, validate
 
 _WORDS = {
     "handshake_s": ("handshake, s", 1.0),

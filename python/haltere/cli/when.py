@@ -11,7 +11,7 @@ from rich.markup import escape
 from haltere.cli import show
 from haltere.documents import shown
 from haltere.errors import InputError, Interrupted
-from haltere.runner.executor import ThreadExecutor
+from haltere.executor import ThreadExecutor
 from haltere.runner.interrupt import stop_on_interrupt
 from haltere.study import Study
 from haltere.when import Found, Plan, search

@@ -132,7 +132,7 @@ class Explanation:
 
     @property
     def rest(self) -> str | None:
-        """What no switch explains, in a sentence; None if switches explain all."""
+        """The part of the difference that no switch explains, in a sentence; None if switches explain all."""
         found = [(part, effect) for part, effect in self.ranked if part.name in REST]
         if not found:
             return None
@@ -227,15 +227,15 @@ class Explanation:
 
     def figure(self, out: str | Path) -> None:
         """Draw the waterfall into a file (SVG, PDF or PNG by its ending)."""
-        from haltere.explanation.page import waterfall
-        from haltere.figures.waterfall import draw
+        from haltere.explanation.page import waterfall  # noqa: PLC0415 (drawing is slow to load)
+        from haltere.figures.waterfall import draw  # noqa: PLC0415 (drawing is slow to load)
 
         path = Path(out)
         draw(waterfall(self), path.with_suffix(""), (path.suffix.removeprefix("."),))
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write the waterfall, a page and the numbers into a folder; the paths written."""
-        from haltere.explanation.page import write
+        from haltere.explanation.page import write  # noqa: PLC0415 (drawing is slow to load)
 
         return write(self, Path(folder))
 

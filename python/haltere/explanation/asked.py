@@ -1,4 +1,4 @@
-"""What a study asks to explain, in its tables `[[why]]`, and the file `why.json`, from which its report shows it."""
+"""The explanations that a study asks for by tables `[[why]]`, and the file `why.json`, which its report shows."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from haltere import core
+from haltere.claims import load as load_claims
 from haltere.errors import InputError, nearest
 from haltere.explanation.answer import Explanation
 from haltere.explanation.runs import How
 from haltere.explanation.treatments import explain_why
 from haltere.files import reading, write_whole
-from haltere.report.claims import load as load_claims
 from haltere.results import load as load_results
 from haltere.study import Study, with_variant
 

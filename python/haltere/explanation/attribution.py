@@ -17,7 +17,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Effect:
-    """What a part contributes: on the logarithm of the metric, or on the metric itself if it is no ratio.
+    """The contribution of a part: on the logarithm of the metric, or on the metric itself if it is no ratio.
 
     Attributes:
         values: one a replication.

@@ -1,4 +1,4 @@
-"""What of one transport or implementation equals which value of another, as far as switches can say it.
+"""The mechanisms of a transport or stack that equal switches of another at some value, as far as switches can say it.
 
 A group is a mechanism that one side alone has, with the values of its switches (`neutral`) at which that side does what
 the other does without them.
@@ -51,7 +51,7 @@ TCP = (
     Group("tick", {"tick": "off"}, "The kernel's timers go by its tick. A stack in user space reads an exact clock."),
     Group("nagle", {"nagle": "off"}, "Nagle's algorithm. QUIC has none."),
 )
-"""What TCP alone has."""
+"""Mechanisms that TCP alone has."""
 
 QUIC = (
     Group(
@@ -69,7 +69,7 @@ QUIC = (
     Group("retry", {"retry": "off"}, "A Retry packet first."),
     Group("versionnegotiation", {"versionnegotiation": "off"}, "Version negotiation first."),
 )
-"""What QUIC alone has."""
+"""Mechanisms that QUIC alone has."""
 
 STACKS: Mapping[str, tuple[Group, ...]] = {
     "quinn": (
@@ -117,4 +117,4 @@ ABOUT: Mapping[str, str] = {group.name: group.what for group in (*TCP, *QUIC)} |
     "transport": "What no switch explains: headers, MTU discovery, sizes of handshakes, what acknowledgements carry.",
     "implementation": "What no switch explains: the code of the stack.",
 }
-"""What each part is, by name."""
+"""A description of each part, by name."""

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from haltere.conditions import Comparison, Conditions
+from haltere.adhoc.conditions import Comparison, Conditions
 from haltere.errors import HaltereError, InputError, Interrupted, as_written
+from haltere.executor import Executor
 from haltere.explanation.answer import Explanation, Interaction, strongest
 from haltere.explanation.attribution import Effect, attributed, effects, interacting, sampled
 from haltere.explanation.game import Orders, along, coalitions, draw
 from haltere.explanation.mixtures import Space
 from haltere.explanation.runs import Alone, How, Progress, Runs, measure_named
-from haltere.runner.executor import Executor
 
 EXACT = 1024
 """Up to so many mixtures, those of ten parts that can be switched freely, all are run."""

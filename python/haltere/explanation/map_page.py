@@ -8,8 +8,8 @@ from pathlib import Path
 
 from haltere.explanation.maps import Map
 from haltere.explanation.page import filled
-from haltere.figures import quantities
 from haltere.figures.effects import EffectMap, EffectPanel, draw
+from haltere.metrics import quantities
 
 STEM = "map"
 PANELS = 9

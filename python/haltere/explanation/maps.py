@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from haltere import core
 from haltere import fidelity as fidelities
-from haltere.comparison import whole_of
+from haltere.adhoc.comparison import whole_of
 from haltere.errors import HaltereError, InputError, Interrupted, as_written
 from haltere.explanation.answer import factor_of, factor_text
 from haltere.explanation.attribution import Effect, effects
@@ -168,7 +168,7 @@ class Map:
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write the heat maps (SVG, PDF), a page (HTML) and the numbers (JSON) into a folder; the paths written."""
-        from haltere.explanation.map_page import write
+        from haltere.explanation.map_page import write  # noqa: PLC0415 (drawing is slow to load)
 
         return write(self, Path(folder))
 

@@ -25,7 +25,7 @@ REST = (TRANSPORT, IMPLEMENTATION)
 
 @dataclass(frozen=True)
 class Point:
-    """What one contender runs with; `fixed` are settings that its congestion control ignores."""
+    """The parts and settings of one contender; `fixed` are settings that its congestion control ignores."""
 
     text: str
     transport: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from importlib.resources import files
 from pathlib import Path
@@ -48,8 +49,6 @@ def waterfall(found: Explanation) -> Waterfall:
 
 def write(found: Explanation, folder: Path) -> list[Path]:
     """Write the figure (SVG, PDF), the page (HTML) and the numbers (JSON) into a folder; the paths written."""
-    import json
-
     folder.mkdir(parents=True, exist_ok=True)
     written = draw(waterfall(found), folder / STEM)
     page = folder / f"{STEM}.html"

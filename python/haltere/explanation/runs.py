@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from haltere import fidelity as fidelities
-from haltere.comparison import entry_of
-from haltere.conditions import Conditions
+from haltere.adhoc.comparison import entry_of
+from haltere.adhoc.conditions import Conditions
 from haltere.errors import InputError, as_written
+from haltere.executor import Executor, Outcome, Task
 from haltere.explanation.mixtures import Space
 from haltere.fidelity import Fidelity
-from haltere.runner.executor import Executor, Outcome, Task
 
 Cell = tuple[int, int]
 """A mixture and a replication."""
@@ -76,7 +76,7 @@ class How:
 
 
 class Ground(Protocol):
-    """What a contender runs over, and what it sends."""
+    """The network that a contender runs over, and the traffic that it sends."""
 
     @property
     def fidelity(self) -> Fidelity:
@@ -88,7 +88,7 @@ class Ground(Protocol):
         ...
 
     def entry(self, contender: str, result: dict[str, Any], seed: int, replication: int) -> dict[str, Any]:
-        """Return a run's entry, as `haltere.comparison.ENTRY` has it."""
+        """Return a run's entry, as `haltere.adhoc.comparison.ENTRY` has it."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What two scenarios differ in, and the scenarios between them: fields of links, flows and hosts, and mechanisms.
+"""The differences of two scenarios, and the scenarios between them: fields of links, flows and hosts, and mechanisms.
 
 A field in which the scenarios differ is a part. It is switched wherever it differs, in all links and all flows at once,
 so that a part is what a person would change: the queue, byte queue limits, the mark of the packets. Contenders that

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from haltere import fidelity as fidelities
 from haltere.errors import HaltereError, InputError, Interrupted, nearest
+from haltere.executor import Task
 from haltere.explanation.answer import Explanation, Interaction, strongest
 from haltere.explanation.attribution import Effect, attributed, effects, interacting
 from haltere.explanation.explaining import EXACT
@@ -25,10 +26,9 @@ from haltere.explanation.game import Orders, along, coalitions, draw
 from haltere.explanation.mixtures import Part
 from haltere.explanation.runs import How, Measure
 from haltere.explanation.scenarios import Between, after_of, merged, names_of
-from haltere.figures.metrics import METRICS, Metric
-from haltere.figures.tables import Tables
+from haltere.metrics import METRICS, Metric
+from haltere.metrics.tables import Tables
 from haltere.results import tables
-from haltere.runner.executor import Task
 from haltere.study import Run, Study, Treatment
 from haltere.study.model import Why
 from haltere.when.changes import with_switches

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import os
 from collections.abc import Sequence
 from functools import cache
 from html import escape
@@ -123,8 +124,6 @@ def _row(results: Results, folder: Path, base: Path) -> str:
 
 
 def _relative(file: Path, base: Path) -> str:
-    import os
-
     return Path(os.path.relpath(file, base)).as_posix()
 
 

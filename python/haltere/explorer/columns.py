@@ -8,10 +8,9 @@ from typing import Any
 import polars as pl
 from scipy import special
 
-from haltere.figures import quantities
-from haltere.figures.contenders import keys, look
-from haltere.figures.metrics import METRICS
-from haltere.figures.tables import Tables
+from haltere.metrics import METRICS, quantities
+from haltere.metrics.contenders import keys, look
+from haltere.metrics.tables import Tables
 from haltere.results import Results
 from haltere.results.tables import KEY
 

@@ -18,15 +18,16 @@ from haltere.errors import InputError, as_written
 from haltere.figures import data
 from haltere.figures.chart import ChartFigure
 from haltere.figures.chart_screen import colours
-from haltere.figures.contenders import css_name, look
 from haltere.figures.kinds import KINDS, OVER_TIME, Kind, on_paper
-from haltere.figures.metrics import METRICS
 from haltere.figures.plots import COLOURS
 from haltere.figures.spec import FigureList, Lettering, Timeline, problem_of
 from haltere.figures.style import css_family
-from haltere.figures.tables import Tables
 from haltere.figures.timeline import timeline
+from haltere.metrics import METRICS
+from haltere.metrics.contenders import css_name, look
+from haltere.metrics.tables import Tables
 from haltere.results import Results
+from haltere.study.origin import study_of
 
 NAMES = {
     "bar": "bars",
@@ -110,8 +111,6 @@ def draw(kind: str, results: Results, fields: Mapping[str, Any]) -> Drawing:
     words, described = _described(kind, chosen.spec if chosen else Timeline, given, own, experiments)
     try:
         if chosen is None:
-            from haltere.origin import study_of
-
             return Drawing(timeline(study_of(results), described), OVER_TIME, words.style)
         return Drawing(chosen.compute(Tables.of(results), described, words), chosen, words.style)
     except data.NotInResultsError as error:

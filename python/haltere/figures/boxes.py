@@ -18,16 +18,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from haltere.figures import quantities, style
-from haltere.figures.contenders import css_name, keys, look
+from haltere.figures import style
 from haltere.figures.data import NotInResultsError, crowded, levels_text
-from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.plots import Axis
 from haltere.figures.plots_paper import set_axis
 from haltere.figures.plots_screen import Frame, tick_text
 from haltere.figures.spec import Boxes, FigureList
-from haltere.figures.tables import Tables
-from haltere.figures.text import significant
+from haltere.metrics import METRICS, Metric, quantities
+from haltere.metrics.contenders import css_name, keys, look
+from haltere.metrics.tables import Tables
+from haltere.metrics.text import significant
 
 _REACH = 1.5
 """Interquartile ranges that a whisker reaches at most."""

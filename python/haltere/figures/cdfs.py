@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from haltere.figures import quantities
 from haltere.figures.chart import (
     ChartFigure,
     ChartPanel,
@@ -19,8 +18,9 @@ from haltere.figures.chart import (
 )
 from haltere.figures.plots import Axis
 from haltere.figures.spec import Cdfs, Chart, FigureList
-from haltere.figures.tables import Tables
-from haltere.figures.text import significant
+from haltere.metrics import quantities
+from haltere.metrics.tables import Tables
+from haltere.metrics.text import significant
 
 _TOLD = (0.1, 0.25, 0.5, 0.75, 0.9)
 """The shares at which a curve answers."""

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from haltere.figures import quantities
-from haltere.figures.contenders import keys, look
 from haltere.figures.data import NotInResultsError, levels_text
-from haltere.figures.metrics import Metric
 from haltere.figures.plots import Axis, Point
 from haltere.figures.spec import Chart, FigureList
-from haltere.figures.tables import Tables
+from haltere.metrics import Metric, quantities
+from haltere.metrics.contenders import keys, look
+from haltere.metrics.tables import Tables
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from matplotlib.ticker import FixedLocator
 
 from haltere.figures import style
 from haltere.figures.chart import ChartFigure, ChartPanel, Strand, Ticks
-from haltere.figures.contenders import look
 from haltere.figures.plots_paper import set_axis
+from haltere.metrics.contenders import look
 
 _ACROSS = 3
 """Panels that stand side by side at most."""

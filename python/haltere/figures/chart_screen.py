@@ -5,9 +5,9 @@ from __future__ import annotations
 from html import escape
 
 from haltere.figures.chart import ChartFigure, ChartPanel, Dot, Shape, Strand, Ticks
-from haltere.figures.contenders import look
 from haltere.figures.plots import Axis
 from haltere.figures.plots_screen import Frame, tick_text
+from haltere.metrics.contenders import look
 
 _FRAME = Frame(width=320, height=220, left=50, right=10, top=10, bottom=40)
 _CHARACTER = 6.2

@@ -24,14 +24,14 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from scipy import special
 
-from haltere.figures import quantities, style
+from haltere.figures import style
 from haltere.figures.data import NotInResultsError, levels_text
-from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.plots import COLOURS
 from haltere.figures.screen import comparison_text, open_plot, room_for
 from haltere.figures.spec import Choices, FigureList
-from haltere.figures.tables import Key, Tables, from_scale, margins, paired
-from haltere.figures.text import OPACITY, fixed
+from haltere.metrics import METRICS, Metric, quantities
+from haltere.metrics.tables import Key, Tables, from_scale, margins, paired
+from haltere.metrics.text import OPACITY, fixed
 from haltere.stats import Interval, holm, mean
 
 _LEVEL = 0.05

@@ -6,11 +6,10 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from haltere.figures import quantities
-from haltere.figures.contenders import is_contender, keys, look
-from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.spec import Bars, FigureList, Overview
-from haltere.figures.tables import Key, Standing, Tables, from_scale, paired, standing, summarise
+from haltere.metrics import METRICS, Metric, quantities
+from haltere.metrics.contenders import is_contender, keys, look
+from haltere.metrics.tables import Key, Standing, Tables, from_scale, paired, standing, summarise
 from haltere.stats import Interval
 
 _CHARACTERS = 46

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from haltere.figures import quantities
 from haltere.figures.chart import ChartFigure, ChartPanel, Shape, Strand, category_axis, sample, title_of
 from haltere.figures.screen import value_text
 from haltere.figures.spec import FigureList, Heatmaps
-from haltere.figures.tables import Tables, summarise
-from haltere.figures.text import significant
+from haltere.metrics import quantities
+from haltere.metrics.tables import Tables, summarise
+from haltere.metrics.text import significant
 
 _FAINTEST, _STRONGEST = 0.08, 0.75
 

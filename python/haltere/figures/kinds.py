@@ -25,7 +25,7 @@ from haltere.figures import (
 from haltere.figures.chart_paper import draw_chart
 from haltere.figures.chart_screen import chart_svgs
 from haltere.figures.spec import FigureList, Lettering
-from haltere.figures.tables import Tables
+from haltere.metrics.tables import Tables
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from haltere.figures import quantities
 from haltere.figures.chart import (
     ChartFigure,
     ChartPanel,
@@ -19,7 +18,8 @@ from haltere.figures.chart import (
 )
 from haltere.figures.screen import value_text
 from haltere.figures.spec import FigureList, Lines
-from haltere.figures.tables import Tables, summarise
+from haltere.metrics import quantities
+from haltere.metrics.tables import Tables, summarise
 
 
 def lines(tables: Tables, spec: Lines, words: FigureList) -> ChartFigure:

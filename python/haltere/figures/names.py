@@ -8,8 +8,8 @@ from pathlib import Path
 from haltere.documents import Document, follow, steps
 from haltere.errors import InputError, as_written
 from haltere.figures import spec
-from haltere.figures.tables import UnknownNameError, check_names
-from haltere.study.levels import Known
+from haltere.metrics.levels import Known
+from haltere.metrics.tables import UnknownNameError, check_names
 
 Named = tuple[str, str, tuple[str, ...]]
 """A field of a figure, the factor it is about, and the levels that it names there."""

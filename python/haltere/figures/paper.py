@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from haltere.figures import style
-from haltere.figures.contenders import look
 from haltere.figures.data import BarFigure, Cell, OverviewFigure, Panel, Series, crowded, levels_text
 from haltere.figures.screen import axis_ticks
-from haltere.figures.text import OPACITY, number, strength
+from haltere.metrics.contenders import look
+from haltere.metrics.text import OPACITY, number, strength
 
 
 def draw_bars(figure: BarFigure, stem: Path, font: str = "") -> list[Path]:

@@ -8,7 +8,7 @@ from html import escape
 
 from haltere.figures.plots import Axis, Box, Line, Plot, Point, Ring, WorldMap, land
 from haltere.figures.screen import open_plot
-from haltere.figures.text import fixed
+from haltere.metrics.text import fixed
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,16 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from haltere.figures import quantities, style
-from haltere.figures.contenders import is_contender
+from haltere.figures import style
 from haltere.figures.data import NotInResultsError
-from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.plots import COLOURS, Axis
 from haltere.figures.plots_paper import set_axis
 from haltere.figures.plots_screen import Frame
 from haltere.figures.spec import Points
-from haltere.figures.tables import Tables
-from haltere.figures.text import fixed
+from haltere.metrics import METRICS, Metric, quantities
+from haltere.metrics.contenders import is_contender
+from haltere.metrics.tables import Tables
+from haltere.metrics.text import fixed
 from haltere.stats import Interval, mean
 
 _FRAME = Frame(width=480, height=270, left=42, right=130, top=10, bottom=40)

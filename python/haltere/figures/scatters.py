@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from haltere.figures import quantities
 from haltere.figures.chart import ChartFigure, ChartPanel, Dot, Sample, Strand, named, number_axis, sample, title_of
 from haltere.figures.data import NotInResultsError
 from haltere.figures.spec import FigureList, Scatters
-from haltere.figures.tables import Tables
-from haltere.figures.text import significant
+from haltere.metrics import quantities
+from haltere.metrics.tables import Tables
+from haltere.metrics.text import significant
 
 
 def scatters(tables: Tables, spec: Scatters, words: FigureList) -> ChartFigure:

@@ -11,12 +11,11 @@ import math
 from collections.abc import Callable, Sequence
 from html import escape
 
-from haltere.figures import quantities
-from haltere.figures.contenders import css_name, look
 from haltere.figures.data import BarFigure, Cell, OverviewFigure, Panel, Series, crowded, levels_text
-from haltere.figures.metrics import Metric
-from haltere.figures.tables import standing
-from haltere.figures.text import decimals, fixed, number, strength
+from haltere.metrics import Metric, quantities
+from haltere.metrics.contenders import css_name, look
+from haltere.metrics.tables import standing
+from haltere.metrics.text import decimals, fixed, number, strength
 from haltere.stats import Interval
 
 Scale = Callable[[float], float]

@@ -14,13 +14,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
+import polars as pl
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from haltere.documents import Document, join
 from haltere.errors import InputError, as_written, in_words, nearest
-from haltere.figures import quantities
-from haltere.figures.metrics import METRICS, Metric
+from haltere.metrics import METRICS, Metric, quantities
 
 
 def _known_metric(name: str) -> str:
@@ -150,8 +150,6 @@ class Timeline(_Part):
 
 
 def _an_expression(text: str) -> str:
-    import polars as pl
-
     try:
         pl.sql_expr(text)
     except pl.exceptions.PolarsError as error:
@@ -215,7 +213,7 @@ class Heatmaps(Chart):
 
 
 def _a_font(family: str) -> str:
-    from haltere.figures import style
+    from haltere.figures import style  # noqa: PLC0415 (drawing is slow to load)
 
     if family and not style.has_font(family):
         message = "this machine has no font of this family|one that is installed, such as DejaVu Sans, or serif"

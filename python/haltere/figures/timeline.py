@@ -16,13 +16,14 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from haltere import core
-from haltere.figures import quantities, style
+from haltere.figures import style
 from haltere.figures.data import NotInResultsError, levels_text
 from haltere.figures.plots import COLOURS, Axis, Line, Plot, Point
 from haltere.figures.plots_paper import fill
 from haltere.figures.plots_screen import plot_svg
 from haltere.figures.spec import Timeline
 from haltere.figures.trace import thin
+from haltere.metrics import quantities
 from haltere.study import Run, Study
 
 _WINDOW = ("cwnd", "bytes_in_flight")

@@ -16,8 +16,8 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from haltere.figures import shadows, style
-from haltere.figures.contenders import keys, look
 from haltere.figures.peaks import end_without_peaks
+from haltere.metrics.contenders import keys, look
 
 _COLUMNS = 1000
 """Pixel columns that a line is thinned to: finer than any print of the figure."""

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import gaussian_kde
 
-from haltere.figures import quantities
 from haltere.figures.chart import (
     ChartFigure,
     ChartPanel,
@@ -26,8 +25,9 @@ from haltere.figures.chart import (
 )
 from haltere.figures.plots import Point
 from haltere.figures.spec import FigureList, Violins
-from haltere.figures.tables import Tables
-from haltere.figures.text import significant
+from haltere.metrics import quantities
+from haltere.metrics.tables import Tables
+from haltere.metrics.text import significant
 
 _STEPS = 48
 

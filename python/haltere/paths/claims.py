@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from haltere.figures.text import decimals, fixed, significant
+from haltere.claims import Claim, Evidence, Outcome, Verdict, all_of, claim, remark
+from haltere.metrics.text import decimals, fixed, significant
 from haltere.paths.periods import Changes, Effect, Period
 from haltere.paths.routes import (
     CORRELATIONS,
@@ -26,7 +27,6 @@ from haltere.paths.routes import (
     spearman_of,
 )
 from haltere.paths.turnover import Turnover
-from haltere.report.claims import Claim, Evidence, Outcome, Verdict, all_of, claim, remark
 from haltere.stats import Interval
 
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from haltere.claims.comparison import MissingDataError
 from haltere.figures.plots import Axis, Box, Line, Plot, Point, Ring
-from haltere.figures.text import fixed, significant
+from haltere.metrics.text import fixed, significant
 from haltere.paths.claims import Evolution, delay_unit
 from haltere.paths.periods import Period
 from haltere.paths.published import STATED
 from haltere.paths.routes import CORRELATIONS, Correlation, estimate, largest_k, rows_of, spearman_of
-from haltere.report.comparison import MissingDataError
 
 Floats = NDArray[np.float64]
 

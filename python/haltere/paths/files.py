@@ -8,15 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from haltere import _core
 from haltere.errors import InputError
 
 STDIN = "-"
-
-
-def _core() -> Any:
-    from haltere import _core
-
-    return _core
 
 
 def check(files: Sequence[str]) -> None:
@@ -50,7 +45,7 @@ def count(
         on_progress: called now and then with the bytes read so far, as they are stored.
     """
     check(files)
-    answer: dict[str, Any] = json.loads(_core().count_paths(list(files), threads or os.cpu_count() or 1, on_progress))
+    answer: dict[str, Any] = json.loads(_core.count_paths(list(files), threads or os.cpu_count() or 1, on_progress))
     return answer
 
 
@@ -58,6 +53,6 @@ def texts(file: str, limit: int | None = None) -> Iterator[str]:
     """Yield the traces of a file as text, many at once; at most `limit` traces."""
     check([file])
     try:
-        yield from _core().PathTexts(file, limit)
+        yield from _core.PathTexts(file, limit)
     except OSError as error:
         raise InputError(str(error), field=file, right="a file in one of the formats of docs/paths.md") from None

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from haltere import _core as core
 from haltere.errors import InputError, as_written
 
 Gaps = Literal["span", "cut"]
@@ -49,14 +50,10 @@ _LINKS: dict[str, npt.DTypeLike] = {
     "delay_us": np.uint32,
     "traces": np.uint32,
 }
+_core: Any = core
+"""With no types, as an array is no `Buffer` to type checkers before Python 3.12."""
 _UNKNOWN = 2**32 - 1
 _UNKNOWN_SUM = 2**64 - 1
-
-
-def _core() -> Any:
-    from haltere import _core
-
-    return _core
 
 
 class Network(Protocol):
@@ -133,7 +130,7 @@ class PartialView:
     def network(self, cost: Cost = "hops") -> Network:
         """Return the graph itself, whose paths are short in `cost`."""
         columns = (_array(self.links[name].fill_null(_UNKNOWN), dtype) for name, dtype in list(_LINKS.items())[:4])
-        network: Network = _core().PathNetwork(self.nodes.height, *columns, cost == "delay")
+        network: Network = _core.PathNetwork(self.nodes.height, *columns, cost == "delay")
         return network
 
 
@@ -167,7 +164,7 @@ def partial_view(traces: pl.DataFrame, *, gaps: Gaps = "span", labelled: bool = 
     # Ranks of addresses in sorted order: a node's number depends neither on the order of rows nor on that of answers.
     numbers = (addresses.rank("dense").cast(pl.UInt32) - 1).fill_null(_UNKNOWN)
     sources = numbers.tail(traces.height)
-    columns, raised = _core().path_links(
+    columns, raised = _core.path_links(
         _array(sources, np.uint32),
         np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64),
         _array(answers["hop_ttl"], np.uint8),
@@ -373,7 +370,7 @@ def _draw(
         if not isinstance(n, int):
             return _named(view, n, name)
         nodes = np.flatnonzero(candidates).astype(np.uint32)
-        return np.frombuffer(_core().draw_nodes(nodes, n, *of, f"paths/graph/{name}"), np.uint32)
+        return np.frombuffer(_core.draw_nodes(nodes, n, *of, f"paths/graph/{name}"), np.uint32)
 
     # The two ends differ, so that every pair is valid.
     sources = drawn(may_begin, wanted[0], "sources")

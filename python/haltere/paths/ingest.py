@@ -10,16 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from haltere import _core
 from haltere.errors import InputError, Interrupted
 from haltere.paths.lake import FORMAT, is_whole
 
 KINDS = ("warts", "arts", "atlas")
-
-
-def _core() -> Any:
-    from haltere import _core
-
-    return _core
 
 
 def ingest(
@@ -53,7 +48,7 @@ def ingest(
             "is not given, and standard input has no name to derive it from", field="--source", right="such as ark"
         )
     try:
-        answer_json = _core().ingest_paths(list(paths), str(lake), source, threads or os.cpu_count() or 1, on_progress)
+        answer_json = _core.ingest_paths(list(paths), str(lake), source, threads or os.cpu_count() or 1, on_progress)
     except KeyboardInterrupt:
         raise Interrupted(f"stopped: {lake} has every file that was finished; the same command goes on") from None
     answer = json.loads(answer_json)
@@ -180,7 +175,7 @@ def generate(
     day = _day(start)
     threads = threads or os.cpu_count() or 1
     try:
-        answer_json = _core().generate_paths(
+        answer_json = _core.generate_paths(
             str(out), kind, traces, seed, monitors, day, days, ipv6, threads, on_progress
         )
     except KeyboardInterrupt:

@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, Any, cast
 
+from haltere import _core
 from haltere.errors import InputError, Place
 
 Label = Callable[[bytes], str | None]
@@ -96,7 +97,7 @@ def _dump(path: Path) -> Prefixes | None:
         if len(head) < 12 or int.from_bytes(head[4:6]) not in (12, 13):
             return None
         with _unpacked(path) as file:
-            rows = _core().prefix_origins(file)
+            rows = _core.prefix_origins(file)
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise InputError(str(error) or "ends too early", field=str(path), right=RIGHT["pfx2as"]) from None
     found = Prefixes()
@@ -114,12 +115,6 @@ def _unpacked(path: Path) -> IO[bytes]:
     if head.startswith(b"\x1f\x8b"):
         return cast("IO[bytes]", gzip.open(path))
     return cast("IO[bytes]", bz2.open(path)) if head == b"BZh" else path.open("rb")
-
-
-def _core() -> Any:
-    from haltere import _core
-
-    return _core
 
 
 def read_exchanges(path: Path) -> Prefixes:

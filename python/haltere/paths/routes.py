@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import polars as pl
 from scipy import special
 
+from haltere.claims.comparison import MissingDataError
 from haltere.paths.periods import Drawing, Period
-from haltere.report.comparison import MissingDataError
 from haltere.stats import Interval, difference, mean, spearman
 
 _NAMES: dict[Drawing, str] = {"sample": "draws", "half": "half-samples", "bootstrap": "bootstrap samples"}

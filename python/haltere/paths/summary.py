@@ -17,11 +17,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
+import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError, model_validator
 
 from haltere.documents import join, shown
 from haltere.errors import InputError, Place, as_written
 from haltere.files import write_whole
+from haltere.paths import lake
 
 T = TypeVar("T")
 
@@ -252,10 +254,6 @@ def from_lake(
     Raises:
         InputError: if it is no lake, or holds no clean trace with a time of what is asked for.
     """
-    import polars as pl
-
-    from haltere.paths import lake
-
     selection = lake.Selection(None if sources is None else tuple(sources), first_day, last_day)
     opened = lake.Lake(path, selection)
     try:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from haltere.report.findings import Findings
+from haltere import explorer
+from haltere.claims.findings import Findings, find, markdown
+from haltere.report.page import render
+from haltere.results import load
 
 __all__ = ["build"]
 
@@ -27,11 +28,6 @@ def build(results_dir: Path, study_dir: Path) -> Path:
 
 def written(results_dir: Path, study_dir: Path) -> tuple[Path, Findings]:
     """Do what `build` does; return the findings as well."""
-    from haltere import explorer
-    from haltere.report.findings import find, markdown
-    from haltere.report.page import render  # drawing libraries are slow to import, and most commands do not draw
-    from haltere.results import load
-
     results = load(results_dir)
     findings = find(results, study_dir)
     figures = results_dir / "figures"

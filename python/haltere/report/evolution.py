@@ -13,16 +13,16 @@ from typing import Any
 import polars as pl
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
+from haltere.claims.findings import Findings, Judged, markdown
 from haltere.figures import plots_paper, plots_screen
 from haltere.figures.plots import COLOURS, WorldMap
-from haltere.figures.text import decimals, fixed
+from haltere.metrics.text import decimals, fixed
 from haltere.paths import periods
 from haltere.paths.claims import CLAIMS, Evolution, delay_unit, duration, text
 from haltere.paths.evolution import Measured
 from haltere.paths.figures import figures
 from haltere.paths.periods import Effect, Period
 from haltere.paths.turnover import KINDS
-from haltere.report.findings import Findings, Judged, markdown
 from haltere.report.page import Shown, asset, download
 from haltere.stats import Interval
 

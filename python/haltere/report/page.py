@@ -13,19 +13,19 @@ from typing import Any
 import polars as pl
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
+from haltere.claims.findings import Findings, tables_of
 from haltere.explanation import asked
 from haltere.explanation.page import waterfall
-from haltere.figures import boxes, chart_screen, choices, data, names, points, quantities, screen, spec, timeline
-from haltere.figures.contenders import css_name, look
+from haltere.figures import boxes, chart_screen, choices, data, names, points, screen, spec, timeline
 from haltere.figures.kinds import OVER_TIME, kind_of, on_paper
-from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.plots import COLOURS
 from haltere.figures.spec import FigureList
 from haltere.figures.style import css_family
-from haltere.figures.tables import Tables
 from haltere.figures.waterfall import draw
+from haltere.metrics import METRICS, Metric, quantities
+from haltere.metrics.contenders import css_name, look
+from haltere.metrics.tables import Tables
 from haltere.report import constant, topology, treatments
-from haltere.report.findings import Findings, tables_of
 from haltere.report.otherwise import Otherwise, otherwise
 from haltere.results import Results
 from haltere.scenario import merge

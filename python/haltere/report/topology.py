@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from haltere.figures import quantities
+from haltere.metrics import quantities
 
 Factors = Mapping[str, Sequence[str]]
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from haltere.figures import quantities
-from haltere.figures.metrics import METRICS, Metric
 from haltere.figures.spec import FigureList
-from haltere.figures.tables import Tables, summarise
-from haltere.figures.text import decimals, fixed
+from haltere.metrics import METRICS, Metric, quantities
+from haltere.metrics.tables import Tables, summarise
+from haltere.metrics.text import decimals, fixed
 from haltere.stats import Interval
 
 

@@ -4,14 +4,40 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import polars as pl
 
 from haltere.stats.fairness import jain
 
-if TYPE_CHECKING:
-    from haltere.study import Run
+
+class Run(Protocol):
+    """What the tables take of a run (`haltere.study.Run`)."""
+
+    @property
+    def id(self) -> str:
+        """Its identity."""
+
+    @property
+    def treatment(self) -> Any:
+        """Its experiment, its number there (`index`) and its levels."""
+
+    @property
+    def seed(self) -> int:
+        """The study's seed."""
+
+    @property
+    def replication(self) -> int:
+        """Its number within the treatment."""
+
+    @property
+    def fidelity(self) -> str:
+        """Where it ran."""
+
+    @property
+    def path(self) -> Any:
+        """The measured path that it drew."""
+
 
 MESSAGES: dict[str, pl.DataType] = {
     "messages_published": pl.Int64(),

@@ -26,7 +26,7 @@ from typing import Any
 
 HOME = Path("/run/haltere")
 RUNS = "haltere.rig.run:run_job"
-"""What makes the runs of a campaign, from a job as `executor` writes it."""
+"""The function that makes the runs of a campaign, from a job as `executor` writes it."""
 _REBOOT_POWER_OFF = 0x4321FEDC
 _libc = ctypes.CDLL(None, use_errno=True)
 

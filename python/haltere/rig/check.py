@@ -117,7 +117,7 @@ def _check_implementation(fidelity: str, flow: Flow, path: str, kernel: tuple[st
             if flow.mqtt is not None:
                 raise programs.ProgramError(f"{flow.transport}@{program.name} is no broker of MQTT")
             right = "give the flow a table mqtt" if program.app == "mqtt" else f'write app = "{program.app}"'
-            raise programs.ProgramError(f"{flow.transport}@{program.name} says other things: {right}")
+            raise programs.ProgramError(f"{flow.transport}@{program.name} does not speak {flow.app}: {right}")
         program.congestion.word(flow.congestion)
     except programs.ProgramError as error:
         raise ScenarioProblem(str(error), path) from None

@@ -25,7 +25,7 @@ _RATES = {"kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "bit/s": 1}
 
 
 class Unsupported(ValueError):
-    """What a kernel's discipline cannot do; the message says what and why."""
+    """A queue discipline that the kernel cannot set up as it is asked for; the message says why."""
 
 
 def _scaled(text: str, units: Mapping[str, int], what: str) -> int:
@@ -127,7 +127,7 @@ RATE32 = Unit("=I", lambda text: min(0xFFFF_FFFF, _scaled(text, _RATES, "a rate"
 
 @dataclass(frozen=True)
 class Link:
-    """What a discipline is told of its link."""
+    """The properties of its link that a discipline is told."""
 
     rate_bps: int
     mtu: int
@@ -150,11 +150,11 @@ class Discipline:
     xstats: tuple[str, ...] = ()
     """The words of its own statistics, by name, up to the last that is read."""
     overlimit: tuple[str, ...] = ()
-    """Those that count drops for lack of room; other drops are early ones. Without any, all are for lack of room."""
+    """Statistics that count drops for lack of room; others are early drops. Without any, all are for lack of room."""
     early: bool = False
     """Whether all drops count as early ones: the kernel does not tell which were for lack of room, which are rare."""
     marks: tuple[str, ...] = ()
-    """Those that count marked packets."""
+    """Statistics that count marked packets."""
     also_needs: tuple[str, ...] = ()
     """Options of the kernel's configuration beside its own."""
 

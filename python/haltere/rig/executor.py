@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from haltere.errors import HaltereError, InputError
+from haltere.executor import Outcome, Task, default_workers
 from haltere.rig import agent, kernel, local, virtual
-from haltere.runner.executor import Outcome, Task, default_workers
 
 Start = Callable[[Path, str], "subprocess.Popen[bytes]"]
 AHEAD = 200

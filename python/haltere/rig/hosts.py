@@ -82,7 +82,7 @@ PARAMETERS = {
 """The switches that one parameter of the kernel sets."""
 
 SUBFLOWS = {"stale-after": Parameter("server", "net.mptcp.stale_loss_cnt", _number_or_off)}
-"""Those of MPTCP."""
+"""The parameters of MPTCP."""
 
 _ROUTES = ("initial-window", "segment")
 _BUFFERS = ("receive-window", "max-receive-window")

@@ -17,7 +17,7 @@ from haltere import _core
 from haltere.rig import namespaces, programs
 from haltere.rig.namespaces import Rig, inside
 from haltere.rig.plan import Flow, Mqtt, Plan
-from haltere.rig.programs.base import NAME, Broker, Command, Listener, Place, ProgramError, certificates
+from haltere.rig.programs.base import NAME, Broker, Command, Listener, ProgramError, Setup, certificates
 from haltere.rig.programs.process import Process
 
 Json = dict[str, Any]
@@ -109,7 +109,7 @@ class Messages:
     def _command(self, flow: Flow, clients: Json, epoch: int, end: int, folder: Path) -> Command:
         mqtt, plan = flow.mqtt, self.rig.plan
         assert mqtt is not None  # noqa: S101 (for the type checker)
-        broker, subscriber = mqtt.way.server, mqtt.way.client
+        broker, subscriber = mqtt.path.server, mqtt.path.client
         told = {name: value for name, value in clients.items() if name != "flow"}
         nagle = flow.switches.get("nagle") == "on"
         spec = told | {
@@ -119,8 +119,8 @@ class Messages:
             "name": NAME,
             "publish": {
                 "netns": self.rig.nodes[flow.client].path,
-                "own": plan.addresses[flow.ways[0].client].ip,
-                "broker": f"{plan.addresses[flow.ways[0].server].ip}:{flow.port}",
+                "own": plan.addresses[flow.paths[0].client].ip,
+                "broker": f"{plan.addresses[flow.paths[0].server].ip}:{flow.port}",
                 "carrier": _carrier(flow.transport, mqtt),
                 "congestion": _word(flow.congestion),
                 "nagle": nagle,
@@ -197,14 +197,14 @@ def _broker(rig: Rig, flows: list[Flow], scratch: Path) -> Iterator[None]:
     for flow in flows:
         assert flow.mqtt is not None  # noqa: S101 (for the type checker)
         for address, port, transport in (
-            (flow.ways[0].server, flow.port, flow.transport),
-            (flow.mqtt.way.server, plan.delivery_port(flow), flow.mqtt.transport),
+            (flow.paths[0].server, flow.port, flow.transport),
+            (flow.mqtt.path.server, plan.delivery_port(flow), flow.mqtt.transport),
         ):
             listeners.append(Listener(plan.addresses[address].ip, port, _carrier(transport, flow.mqtt)))
     assert first.mqtt is not None  # noqa: S101 (for the type checker)
-    place = Place(
+    setup = Setup(
         server=listeners[0].address,
-        client=plan.addresses[first.ways[0].client].ip,
+        client=plan.addresses[first.paths[0].client].ip,
         port=first.port,
         congestion=first.congestion,
         folder=folder,
@@ -213,7 +213,7 @@ def _broker(rig: Rig, flows: list[Flow], scratch: Path) -> Iterator[None]:
     )
     broker = Broker(tuple(listeners), dict(first.mqtt.limits), nagle=first.switches.get("nagle") == "on")
     with inside(rig.nodes[first.server].fd):
-        process = Process.ready(program.broker(place, broker), folder, "broker")
+        process = Process.ready(program.broker(setup, broker), folder, "broker")
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""What a rig is made of: nodes, the links between them, addresses and routes. Pure data, from a scenario."""
+"""The plan of a rig: nodes, the links between them, addresses and routes. Pure data, from a scenario."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class Direction:
 
     @property
     def ends(self) -> disciplines.Link:
-        """What a queue discipline is told of this direction."""
+        """The properties of this direction that a queue discipline is told."""
         return disciplines.Link(self.rate_bps or 0, self.mtu)
 
     @property
     def beyond_kernel(self) -> str | None:
-        """What of this the kernel's links here cannot do, in words."""
+        """The first property of this direction that the kernel's links cannot have, in words; None if there is none."""
         discipline = self.queue["discipline"]
         cannot = {
             "jitter": self.jittery,
@@ -109,7 +109,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Way:
+class FlowPath:
     """A path of a flow: the numbers of its ends' addresses, and of the link next to each end.
 
     A path with `backup` is in reserve.
@@ -124,11 +124,11 @@ class Way:
 
 @dataclass(frozen=True)
 class Mqtt:
-    """What a flow with MQTT has beside its publishers: a broker, which is its server, and a subscriber."""
+    """The parts of a flow with MQTT beside its publishers: a broker, which is its server, and a subscriber."""
 
     subscriber: int
     """The subscriber's node."""
-    way: Way
+    path: FlowPath
     """The path between subscriber and broker."""
     tls: bool
     """Whether there is TLS over TCP."""
@@ -156,12 +156,12 @@ class Flow:
     implementation: str
     congestion: str
     switches: dict[str, str]
-    """What the contender switches, with values as contenders write them; `on` and `off` are words."""
+    """The switches that the contender sets, with values as contenders write them; `on` and `off` are words."""
     app: Literal["https", "http1", "raw", "mqtt"]
     pair: int
     server: int
     client: int
-    ways: tuple[Way, ...]
+    paths: tuple[FlowPath, ...]
     """Its paths, that on which it connects first. A transport with a single path has no other."""
     mtu: int
     size: int | None
@@ -248,9 +248,9 @@ class Address:
 
 @dataclass(frozen=True)
 class Route:
-    """At `node`, what is for the address `to` goes onto `link`.
+    """At `node`, packets to the address `to` take `link`.
 
-    With `source`, this holds for what comes from this address of the node only. `crossing` routes join addresses that
+    With `source`, this holds for packets from this address of the node only. `crossing` routes join addresses that
     are not a pair, for further subflows of MPTCP.
     """
 
@@ -314,7 +314,7 @@ DEFAULT_TIME_LIMIT_NS = 3600 * 10**9
 
 
 def default_implementation(transport: str, app: str) -> str:
-    """What carries a contender without an implementation on real Linux: our own pair, a broker, or a bare socket."""
+    """The implementation of a contender that names none, on real Linux: our own pair, a broker, or a bare socket."""
     if transport == "mpquic":
         return "none"
     if app == "mqtt":
@@ -360,7 +360,7 @@ def _flow(flow: Json) -> Flow:
         number=flow["flow"],
         implementation=flow.pop("implementation") or default_implementation(flow["transport"], flow["app"]),
         only_modelled=tuple(flow.pop("only_modelled")),
-        ways=_ways(flow.pop("ways"), flow["transport"]),
+        paths=_paths(flow.pop("ways"), flow["transport"]),
         mqtt=None if mqtt is None else _mqtt(mqtt),
         **{key: value for key, value in flow.items() if key != "flow"},
     )
@@ -371,7 +371,7 @@ def _mqtt(mqtt: Json) -> Mqtt:
     named = delivery.pop("implementation")
     return Mqtt(
         subscriber=mqtt["subscriber"],
-        way=Way(**mqtt["ways"][0]),
+        path=FlowPath(**mqtt["ways"][0]),
         tls=mqtt["tls"],
         qos=mqtt["qos"],
         implementation=named or default_implementation(delivery["transport"], "mqtt"),
@@ -381,10 +381,10 @@ def _mqtt(mqtt: Json) -> Mqtt:
     )
 
 
-def _ways(ways: list[Json], transport: str) -> tuple[Way, ...]:
+def _paths(ways: list[Json], transport: str) -> tuple[FlowPath, ...]:
     """Return the paths that a transport uses of those that a flow has."""
     several = transport in ("mptcp", "mpquic")
-    return tuple(Way(**way) for way in (ways if several else ways[:1]))
+    return tuple(FlowPath(**way) for way in (ways if several else ways[:1]))
 
 
 def _check_kernel_links(links: tuple[Link, ...]) -> None:

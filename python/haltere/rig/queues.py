@@ -72,11 +72,11 @@ def _drr(socket: tc.Socket, interface: int, values: Values, link: Link) -> None:
 
 @dataclass(frozen=True)
 class Counts:
-    """What a discipline counted, in packets."""
+    """The counters of a discipline, in packets."""
 
     drops: int
     early: int
-    """Those of them that were not for lack of room."""
+    """Drops that were not for lack of room; `drops` counts them as well."""
     marks: int
     backlog_packets: int
     backlog_bytes: int

@@ -245,8 +245,8 @@ def _capture_spec(rig: Rig) -> Json:
 
     flows = []
     for flow in what.flows:
-        server = ends([(way.server_link, flow.server, way.server) for way in flow.ways]) | {"port": flow.port}
-        client = ends([(way.client_link, flow.client, way.client) for way in flow.ways]) | {"port": None}
+        server = ends([(path.server_link, flow.server, path.server) for path in flow.paths]) | {"port": flow.port}
+        client = ends([(path.client_link, flow.client, path.client) for path in flow.paths]) | {"port": None}
         # Messages go from the client, the publishers, to the server, the broker.
         sender, receiver = (server, client) if flow.mqtt is None else (client, server)
         flows.append(

@@ -23,9 +23,9 @@ _SIGNAL, _SUBFLOW, _BACKUP = 1, 2, 4
 
 def refusal(flow: Flow) -> str | None:
     """Return why the kernel's path manager cannot do what a flow wants, if it cannot."""
-    if len(flow.ways) > MOST_PATHS:
-        return f"the kernel's MPTCP uses at most {MOST_PATHS} paths, and here are {len(flow.ways)}: leave some out"
-    if announces(flow) and any(way.backup for way in flow.ways):
+    if len(flow.paths) > MOST_PATHS:
+        return f"the kernel's MPTCP uses at most {MOST_PATHS} paths, and here are {len(flow.paths)}: leave some out"
+    if announces(flow) and any(path.backup for path in flow.paths):
         return (
             "the kernel's client cannot hold paths in reserve that the server announces: leave add-addr or backup out"
         )
@@ -54,11 +54,11 @@ def endpoints(flows: tuple[Flow, ...]) -> dict[tuple[int, int], int]:
                 )
     found: dict[tuple[int, int], int] = {}
     for flow in several:
-        for way in flow.ways:
+        for path in flow.paths:
             if announces(flow):
-                found[flow.server, way.server] = _SIGNAL
+                found[flow.server, path.server] = _SIGNAL
             else:
-                found[flow.client, way.client] = _SUBFLOW | (_BACKUP if way.backup else 0)
+                found[flow.client, path.client] = _SUBFLOW | (_BACKUP if path.backup else 0)
     return found
 
 

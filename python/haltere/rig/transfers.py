@@ -19,7 +19,7 @@ from haltere.rig.beside import Beside
 from haltere.rig.messages import Messages
 from haltere.rig.namespaces import Rig, inside
 from haltere.rig.plan import Flow
-from haltere.rig.programs.base import Place, Program, ProgramError, certificates
+from haltere.rig.programs.base import Program, ProgramError, Setup, certificates
 from haltere.rig.programs.process import Process
 
 Json = dict[str, Any]
@@ -81,10 +81,10 @@ def _spec(rig: Rig, flows: list[Flow], epoch_ns: int, sample_ns: int | None) -> 
             "flow": flow.number,
             "server": {
                 "netns": rig.nodes[flow.server].path,
-                "address": what.addresses[flow.ways[0].server].ip,
+                "address": what.addresses[flow.paths[0].server].ip,
                 "port": flow.port,
             },
-            "client": {"netns": rig.nodes[flow.client].path, "address": what.addresses[flow.ways[0].client].ip},
+            "client": {"netns": rig.nodes[flow.client].path, "address": what.addresses[flow.paths[0].client].ip},
             "congestion": hosts.congestion(flow),
             "size": flow.size,
             "start_ns": flow.start_ns,
@@ -107,7 +107,7 @@ class _Stage:
     """Programs whose servers stand ready, and flows with MQTT with what their clients are to do."""
 
     def __init__(
-        self, rig: Rig, flows: list[tuple[Flow, Program, Place]], messages: Messages, clients: dict[int, Json]
+        self, rig: Rig, flows: list[tuple[Flow, Program, Setup]], messages: Messages, clients: dict[int, Json]
     ) -> None:
         self.rig, self.flows, self.messages, self.clients = rig, flows, messages, clients
 
@@ -130,7 +130,7 @@ class _Stage:
         whole["virtual_s"] = (time.monotonic_ns() - epoch) * 1e-9
         return whole
 
-    def _fetch(self, flow: Flow, program: Program, at: Place, epoch: int, answers: list[Json]) -> None:
+    def _fetch(self, flow: Flow, program: Program, at: Setup, epoch: int, answers: list[Json]) -> None:
         start = epoch + flow.start_ns
         outcome: Json = {
             "flow": flow.number,
@@ -172,9 +172,9 @@ def _serving(rig: Rig, flows: list[Flow], job: Json) -> Iterator[_Stage]:
             stage = []
             for flow in (flow for flow in flows if flow.mqtt is None):
                 program = programs.find(flow.transport, flow.implementation)
-                place = _place(rig, flow, scratch)
-                stack.enter_context(_server(rig, flow, program, place))
-                stage.append((flow, program, place))
+                setup = _setup(rig, flow, scratch)
+                stack.enter_context(_server(rig, flow, program, setup))
+                stage.append((flow, program, setup))
             with_messages = [flow for flow in flows if flow.mqtt is not None]
             talking = stack.enter_context(messages.serving(rig, with_messages, scratch))
             clients = {}
@@ -186,7 +186,7 @@ def _serving(rig: Rig, flows: list[Flow], job: Json) -> Iterator[_Stage]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _place(rig: Rig, flow: Flow, scratch: Path) -> Place:
+def _setup(rig: Rig, flow: Flow, scratch: Path) -> Setup:
     folder = scratch / f"flow{flow.number}"
     shown = folder / "shown"
     shown.mkdir(parents=True)
@@ -196,9 +196,9 @@ def _place(rig: Rig, flow: Flow, scratch: Path) -> Place:
     with thing.open("wb") as file:
         file.truncate(flow.size or UNLIMITED)
     plan = rig.plan
-    return Place(
-        server=plan.addresses[flow.ways[0].server].ip,
-        client=plan.addresses[flow.ways[0].client].ip,
+    return Setup(
+        server=plan.addresses[flow.paths[0].server].ip,
+        client=plan.addresses[flow.paths[0].client].ip,
         port=flow.port,
         congestion=flow.congestion,
         folder=folder,
@@ -210,7 +210,7 @@ def _place(rig: Rig, flow: Flow, scratch: Path) -> Place:
 
 
 @contextlib.contextmanager
-def _server(rig: Rig, flow: Flow, program: Program, at: Place) -> Iterator[None]:
+def _server(rig: Rig, flow: Flow, program: Program, at: Setup) -> Iterator[None]:
     if program.congestion.by == "namespace":
         # Set by the route: a namespace's default may only be an algorithm that the machine's owner has allowed for all.
         # What switches have set of the route stays.

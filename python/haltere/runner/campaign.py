@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from haltere import core, fidelity, shipped
 from haltere.documents import shown
 from haltere.errors import InputError, Interrupted, as_written
+from haltere.executor import Executor, Outcome, Task
 from haltere.results import Results, load, read_manifest, tables, write
-from haltere.runner.executor import Executor, Outcome, Task
 from haltere.runner.interrupt import stop_on_interrupt
 from haltere.runner.parts import Parts
 from haltere.study import Run, Study

@@ -19,13 +19,13 @@ from typing import Any
 
 from haltere import cluster, core, fidelity
 from haltere.errors import HaltereError, InputError
+from haltere.executor import Outcome, Task
 from haltere.fidelity import SIMULATED, Fidelity
-from haltere.runner.executor import Outcome, Task
 
 BATCH_S = 1.0
 """How long a batch of simulated runs should take a worker (seconds of wall-clock time)."""
 RIG_BATCH_S = 30.0
-"""The same on real Linux, where a batch begins with the start of a kernel."""
+"""How long a batch on real Linux should take a worker (seconds): it begins with the start of a kernel."""
 FIRST, LARGEST = 4, 5_000
 """Tasks of a batch before any has been timed, and at most."""
 AHEAD = 3
@@ -35,7 +35,7 @@ LOOK_S = 0.2
 
 @dataclass(frozen=True)
 class Answer:
-    """What a worker answers to a batch, or why it cannot work on any."""
+    """A worker's answer to a batch: the outcomes, or why it cannot work on any."""
 
     outcomes: tuple[Outcome, ...]
     seconds: float

@@ -17,8 +17,8 @@ from itertools import chain, zip_longest
 import numpy as np
 
 from haltere import fidelity
+from haltere.executor import Task, ThreadExecutor
 from haltere.fidelity import Fidelity
-from haltere.runner.executor import Task, ThreadExecutor
 from haltere.study import Run
 
 SAMPLES_PER_GROUP = 6

@@ -17,8 +17,8 @@ from typing import IO, Any
 
 from haltere import core
 from haltere.errors import HaltereError
+from haltere.executor import Outcome
 from haltere.files import write_whole
-from haltere.runner.executor import Outcome
 
 
 class Parts:

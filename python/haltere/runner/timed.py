@@ -13,8 +13,8 @@ import time
 from collections.abc import Iterator, Sequence
 
 from haltere import core, fidelity
+from haltere.executor import Task
 from haltere.fidelity import Fidelity
-from haltere.runner.executor import Task
 
 
 def seconds(where: Fidelity, tasks: Sequence[Task]) -> Iterator[float]:

@@ -3,9 +3,9 @@
 Write a rule before you look at the results. docs/figures-and-claims.md explains the building blocks.
 """
 
-from haltere.figures.tables import Tables
-from haltere.report.claims import Verdict, ahead, all_of, answer, claim
-from haltere.report.comparison import Comparison, compare
+from haltere.claims import Verdict, ahead, all_of, answer, claim
+from haltere.claims.comparison import Comparison, compare
+from haltere.metrics.tables import Tables
 
 RATES = ["2Mbit/s", "10Mbit/s", "50Mbit/s"]
 

@@ -1,4 +1,4 @@
-"""What several paths together are worth beside the best of them."""
+"""The benefit of several paths together over the best of them."""
 
 from __future__ import annotations
 

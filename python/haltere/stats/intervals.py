@@ -12,7 +12,7 @@ from scipy import special
 
 RESAMPLES = 9999
 OF_LOGARITHMS = " of logarithms"
-"""What the `method` of an interval ends with that was made of logarithms."""
+"""The end of an interval's `method` if it was made of logarithms."""
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def paired(a: Sequence[float], b: Sequence[float], confidence: float = 0.95, see
 def sign_flip(logs: ArrayLike, *, corrections: int = 1, seed: int = 0) -> NDArray[np.float64]:
     """Return the two-sided p-value of each row: how often its mean is as far from 0 when signs are flipped at random.
 
-    The same flips serve all rows. All 2^n are counted up to n = 13; beyond, 9999 seeded random ones, or more if the
+    One set of flips serves all rows. All 2^n are counted up to n = 13; beyond, 9999 seeded random ones, or more if the
     p-values are to be corrected for so many tests that fewer could not show anything.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,10 +21,8 @@ from haltere.study import check, design
 from haltere.study.model import Experiment, Header, StudyFile, name_problem
 
 if TYPE_CHECKING:
-    from haltere.measured import Measured
     from haltere.paths.summary import MeasuredPath
-    from haltere.results import Results
-    from haltere.runner.estimate import Estimate
+    from haltere.scenario.measured import Measured
 
 __all__ = ["Experiment", "Header", "Run", "Study", "Treatment", "with_variant"]
 
@@ -77,6 +75,8 @@ class Run:
 
 class Study:
     """A study file, checked whole: if this object exists, every one of its runs can be run.
+
+    `haltere.Study` is the same with `run` and `estimate` (`haltere.runner.study`).
 
     >>> study = Study.load("studies/quic-dumbbell")
     >>> len(study.treatments), study.factors("base")
@@ -218,41 +218,6 @@ class Study:
             for treatment in treatments:
                 for fidelity in self.fidelities:
                     yield Run(treatment, self.header.seed, replication, fidelity)
-
-    def run(
-        self,
-        *,
-        out: str | Path | None = None,
-        replications: int | None = None,
-        experiments: Sequence[str] | None = None,
-        workers: int | None = None,
-        dask: str | None = None,
-        on_progress: Callable[[int, int], None] | None = None,
-    ) -> Results:
-        """Run what has not been run yet and return the results.
-
-        Args:
-            out: the results' folder (default `results/NAME`). What finished there earlier is kept, not run again.
-            replications: how many of each treatment (default: what the study says).
-            experiments: only these (default: all).
-            workers: how many runs at once (default: one a CPU). It changes the time taken, nothing else.
-            dask: the address of a Dask scheduler, to run on its workers. It changes nothing else either.
-            on_progress: called with (finished, all) as runs finish.
-        """
-        from haltere.runner.campaign import Campaign
-        from haltere.runner.dask import engine
-
-        campaign = Campaign(self, out=out, replications=replications, experiments=experiments)
-        with engine(dask, None) as cluster:
-            return campaign.run(workers=workers, engine=cluster, on_progress=on_progress)
-
-    def estimate(
-        self, *, replications: int | None = None, experiments: Sequence[str] | None = None, workers: int | None = None
-    ) -> Estimate:
-        """Say how many runs there are and about how long they take, from running a small sample of them."""
-        from haltere.runner.estimate import estimate
-
-        return estimate(list(self.runs(replications=replications, experiments=experiments)), workers=workers)
 
 
 def with_variant(data: dict[str, Any], variant: str | None) -> dict[str, Any]:

@@ -9,11 +9,12 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from haltere import captures, core, har, measured, messages, traces
+from haltere import core
 from haltere.documents import Document, follow, join, steps
 from haltere.errors import InputError, as_written, hint, in_words, nearest
 from haltere.fidelity import Fidelity
 from haltere.fidelity import check as check_at
+from haltere.scenario import captures, har, measured, messages, traces
 from haltere.study import design
 from haltere.study.model import Experiment, Header, Level, QueueLength, Range, StudyFile, When, Why, name_problem
 

@@ -34,7 +34,7 @@ def points(sampling: Sampling, count: int, dimensions: int, seed: int) -> Points
     """
     if sampling == "wsp":
         return _wsp(count, dimensions, np.random.default_rng(seed))
-    from scipy.stats import qmc  # slow to import, and most studies have no such design
+    from scipy.stats import qmc  # noqa: PLC0415 (slow to load, and most studies have no such design)
 
     if sampling == "lhs":
         return qmc.LatinHypercube(dimensions, optimization="random-cd", rng=seed).random(count)
@@ -49,7 +49,7 @@ def points(sampling: Sampling, count: int, dimensions: int, seed: int) -> Points
 
 def nearest(found: Points) -> float:
     """Return the least distance between two of the points; infinite if there are fewer than two."""
-    from scipy.spatial.distance import pdist
+    from scipy.spatial.distance import pdist  # noqa: PLC0415 (slow to load)
 
     return float(pdist(found).min()) if len(found) > 1 else math.inf
 
@@ -94,7 +94,7 @@ def _apart(candidates: Points, least: float, most: int) -> list[int]:
 
 
 def _thinned(chosen: Points, count: int) -> Points:
-    from scipy.spatial.distance import pdist, squareform
+    from scipy.spatial.distance import pdist, squareform  # noqa: PLC0415 (slow to load)
 
     distances = squareform(pdist(chosen))
     np.fill_diagonal(distances, math.inf)

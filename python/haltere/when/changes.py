@@ -1,4 +1,4 @@
-"""What may be varied in a study, as data: switches and bundles of its contenders, and its conditions."""
+"""All that may be varied in a study, as data: switches and bundles of its contenders, and its conditions."""
 
 from __future__ import annotations
 

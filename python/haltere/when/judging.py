@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from haltere.figures.tables import Tables
-from haltere.report import claims
-from haltere.report.claims import Evidence, Outcome, Verdict
+from haltere import claims
+from haltere.claims import Evidence, Outcome, Verdict
+from haltere.metrics.levels import Known
+from haltere.metrics.tables import Tables
 from haltere.results import tables
 from haltere.stats import Interval
 from haltere.study import Run
-from haltere.study.levels import Known
 from haltere.when.variants import Key
 
 Judged = claims.Claim[Tables]
@@ -31,7 +31,7 @@ _STEPS = np.geomspace(1e-3, 10, 41)
 
 @dataclass(frozen=True)
 class Judge:
-    """What is needed to judge: the file of the claims, the factors of each experiment, and the names of the study."""
+    """The data by which claims are judged: their file, the factors of each experiment, and the names of the study."""
 
     path: Path
     factors: Mapping[str, Sequence[str]]

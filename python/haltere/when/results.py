@@ -1,4 +1,4 @@
-"""What a search found, as data, and the file `when.json` beside the results in which it is kept."""
+"""The findings of a search, as data, and the file `when.json` beside the results in which they are kept."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from haltere.claims import Outcome
 from haltere.files import reading, write_whole
-from haltere.report.claims import Outcome
 
 FILE = "when.json"
 FORMAT = 2
@@ -42,7 +42,7 @@ class Tried:
 
 @dataclass
 class Found:
-    """What was searched for one claim, and what turns its verdict.
+    """The changes that were tried for one claim, and those that turn its verdict.
 
     Attributes:
         today: its outcome in the results.
@@ -140,10 +140,10 @@ class Found:
 
 @dataclass
 class Search:
-    """What was searched for a study's claims.
+    """The search for a study's claims.
 
     Attributes:
-        key: what it depends on; what was found with another key is not taken up again.
+        key: the text on which findings depend; findings with another key are not taken up again.
         about: seeds, replications and how many candidates are judged, for the reader.
     """
 

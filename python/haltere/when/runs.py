@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from haltere import fidelity
-from haltere.figures.tables import Tables
-from haltere.runner.executor import Task
+from haltere.executor import Task
+from haltere.metrics.tables import Tables
 from haltere.study import Run, Study, Treatment
 from haltere.when.judging import Judge
 from haltere.when.variants import Key, Variant, key_of, renamed

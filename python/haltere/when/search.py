@@ -20,9 +20,9 @@ from pathlib import Path
 
 from haltere import core
 from haltere import fidelity as fidelities
+from haltere.claims import Outcome, Verdict, load
+from haltere.claims.findings import tables_of
 from haltere.errors import InputError
-from haltere.report.claims import Outcome, Verdict, load
-from haltere.report.findings import tables_of
 from haltere.results import Results
 from haltere.results import load as load_results
 from haltere.runner.parts import Parts

@@ -9,8 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from haltere import core, measured
+from haltere import core
 from haltere.fidelity import check as check_at
+from haltere.scenario import measured
 from haltere.study import Study, Treatment
 from haltere.when.changes import Change
 

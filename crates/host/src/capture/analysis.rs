@@ -1,4 +1,4 @@
-//! What is kept of each packet, and the answer that is made from it.
+//! The data kept of each packet, and the answer that is made from it.
 //!
 //! Flows are measured as their packets come. Of each packet of a link 24 bytes are kept, since its two taps are
 //! read at different times.

@@ -4,7 +4,7 @@ use crate::meters::LinkCounts;
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// What to capture.
+/// The flows and links to capture, and how.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
@@ -45,7 +45,7 @@ pub struct TapSpec {
     pub interface: String,
 }
 
-/// What a flow runs over.
+/// The transport of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
@@ -61,7 +61,7 @@ pub enum Transport {
 pub struct FlowSpec {
     /// Its number.
     pub flow: u32,
-    /// What it runs over.
+    /// Its transport.
     pub protocol: Transport,
     /// The sender.
     pub server: EndSpec,
@@ -179,7 +179,7 @@ pub enum Way {
     Outgoing,
 }
 
-/// What was captured.
+/// The answer of a capture: counts of its flows and links.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
     /// The flows, in the order of the specification.
@@ -190,7 +190,7 @@ pub struct Answer {
     pub records: u64,
     /// Packets for which there was no room; if it is not zero, all counts are too low.
     pub lost_records: u64,
-    /// What makes the answer doubtful.
+    /// Why the answer is doubtful, if it is.
     pub error: Option<String>,
     /// Each packet, if wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -251,7 +251,7 @@ pub struct LinkAnswer {
     pub link: String,
     /// `down` or `up`.
     pub direction: String,
-    /// What it did.
+    /// Its packets, drops and delays.
     #[serde(flatten)]
     pub counts: LinkCounts,
 }

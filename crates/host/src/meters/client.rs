@@ -1,10 +1,10 @@
-//! What the packets at the client's tap say about a flow: what arrived, and when.
+//! Measures a flow from the packets at the client's tap: which data arrived, and when.
 
 use super::packet::{FIN, Packet, Protocol, RST, SYN, opens};
 use super::{Ends, Ranges, between, ends, unwrap};
 use haltere_net::{Span, Time};
 
-/// What a client received. Counts are over all connections of the flow.
+/// The client's counts of received data, over all connections of the flow.
 #[derive(Clone, Default, Debug)]
 pub struct ClientCounts {
     /// Packets from the server.
@@ -83,7 +83,7 @@ impl ClientMeter {
         receiver.take(p, c);
     }
 
-    /// What was counted.
+    /// The counts so far.
     pub fn counts(&self) -> &ClientCounts {
         &self.counts
     }

@@ -1,4 +1,4 @@
-//! What the packets at the taps around one direction of a link say about it.
+//! Measures one direction of a link from the packets at the taps around it.
 
 use haltere_net::{Rate, Span, Time};
 use serde::Serialize;
@@ -23,8 +23,8 @@ pub struct Event {
     pub destination: Ipv4Addr,
 }
 
-/// What a link did, by the definitions of `haltere_sim::LinkResult`. What taps cannot tell has no field: marks, drops by
-/// a discipline and by outages count as drops of the queue or as losses.
+/// Counts of a link, by the definitions of `haltere_sim::LinkResult`. Quantities that taps cannot tell have no field:
+/// marks have none; drops by a discipline and by outages count as drops of the queue or as losses.
 #[derive(Clone, Default, PartialEq, Debug, Serialize)]
 pub struct LinkCounts {
     /// Packets offered to it.
@@ -43,7 +43,7 @@ pub struct LinkCounts {
     pub duplicated_packets: u64,
     /// The longest queue, packets, without the one being sent.
     pub max_queue_packets: u64,
-    /// The same in bytes.
+    /// The longest queue, bytes, without the packet being sent.
     pub max_queue_bytes: u64,
     /// Mean time in the queue of the packets that were sent, s.
     pub mean_queueing_delay_s: f64,
@@ -101,7 +101,7 @@ impl Matched {
     }
 }
 
-/// What is known of a link before the measurement.
+/// The properties of a link that are known before the measurement.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Known {
     /// Its rate; without it nothing can be said about its queue.

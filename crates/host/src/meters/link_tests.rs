@@ -19,7 +19,8 @@ fn config(loss: LossModel, queue: u64) -> LinkConfig {
     LinkConfig { rate: Some(RATE), delay: DELAY, loss, queue: Limit::Packets(queue).into(), ..LinkConfig::default() }
 }
 
-/// What a link of this kind was offered and gave, and the link itself. Steps are (microseconds later, bytes).
+/// Offers packets to a link. Returns the packets offered, the packets that came out, and the link. Steps are
+/// (microseconds later, bytes).
 fn drive(config: &LinkConfig, steps: &[(u64, u32)]) -> (Vec<Event>, Vec<Event>, Link<u64>) {
     let mut link = Link::new(config, "test", &Streams::new(1, 0));
     let (mut now, mut offered, mut arrived) = (Time::from_nanos(1_000_000_000), vec![], vec![]);

@@ -14,7 +14,7 @@ const MOST_SACKS: usize = 4;
 /// Fragments other than the first have no ports.
 const FRAGMENT_OFFSET: u16 = 0x1fff;
 
-/// What an IP packet carries.
+/// The protocol above IP.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Protocol {
     /// TCP.
@@ -41,7 +41,7 @@ pub struct Mapping {
 pub struct Packet {
     /// When it passed the tap.
     pub at: Time,
-    /// What it carries.
+    /// The protocol above IP.
     pub protocol: Protocol,
     /// Source; port 0 if the protocol has no ports.
     pub source: SocketAddrV4,

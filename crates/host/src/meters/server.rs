@@ -1,4 +1,4 @@
-//! What the packets at the server's tap say about a flow: packets sent, retransmissions, and round-trip times.
+//! Measures a flow from the packets at the server's tap: packets sent, retransmissions, and round-trip times.
 
 use super::packet::{ACK, Packet, Protocol, RST, SYN, opens};
 use super::{Ends, Ranges, between, ends, segments, unwrap};
@@ -6,7 +6,7 @@ use haltere_net::{Span, Time};
 use hdrhistogram::Histogram;
 use std::collections::VecDeque;
 
-/// What a server did. Counts are over all connections of the flow.
+/// The server's counts of sent data, over all connections of the flow.
 #[derive(Clone, Default, Debug)]
 pub struct ServerCounts {
     /// Packets sent that carried payload.
@@ -83,7 +83,7 @@ impl ServerMeter {
         }
     }
 
-    /// What was counted.
+    /// The counts so far.
     pub fn counts(&self) -> &ServerCounts {
         &self.counts
     }

@@ -47,7 +47,7 @@ pub struct FlowSpec {
     /// Bytes of the request.
     #[serde(default = "one")]
     pub request: u32,
-    /// What departs from the defaults of Linux.
+    /// Departures from the defaults of Linux.
     #[serde(default)]
     pub options: Options,
 }

@@ -74,7 +74,7 @@ pub struct Connection(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LocalId(SessionId);
 
-/// What a broker reports.
+/// An event that a broker reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     /// A message for a client was dropped: its queue was full, it was not there and the message had QoS 0, the message has expired
@@ -377,7 +377,7 @@ impl Broker {
         }
     }
 
-    /// What is to be done with a network connection next.
+    /// The next action on a network connection.
     pub fn poll_output(&mut self) -> Option<(Connection, Output)> {
         while let Some(&number) = self.ready.front() {
             if let Some(link) = self.link(number) {
@@ -391,7 +391,7 @@ impl Broker {
         None
     }
 
-    /// What has happened.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }

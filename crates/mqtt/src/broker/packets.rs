@@ -1,4 +1,4 @@
-//! What a broker does with each packet.
+//! The broker's handling of each kind of packet.
 
 use super::session::{self, Seat, SessionId};
 use super::{Broker, Farewell, Forward, Timer};

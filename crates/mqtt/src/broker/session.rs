@@ -76,7 +76,7 @@ pub(super) struct Recipient {
 #[derive(Clone, Default, Debug)]
 struct Group {
     members: Vec<Entry>,
-    /// Whose turn it is.
+    /// The index of the member that gets the next message.
     turn: usize,
 }
 
@@ -171,7 +171,7 @@ impl Sessions {
         self.ids().into_iter().for_each(|id| self.remove(id));
     }
 
-    /// Those of clients.
+    /// The sessions of clients, without those of bridges.
     pub fn ids(&self) -> Vec<SessionId> {
         self.by_client.values().copied().collect()
     }
@@ -287,7 +287,7 @@ impl Retained {
         };
     }
 
-    /// Those that a filter matches and that have not expired.
+    /// Retained messages that a filter matches and that have not expired.
     pub fn matching<'a>(&'a self, filter: &'a str, now: Time) -> impl Iterator<Item = &'a Item> {
         let fresh = self.0.values().filter(move |item| !item.is_expired(now));
         fresh.filter(move |item| topic::matches(filter, &item.message.topic))

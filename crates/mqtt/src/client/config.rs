@@ -34,7 +34,7 @@ pub struct ClientConfig {
     pub window: u16,
     /// How many topic aliases the broker may give (MQTT 5).
     pub topic_alias_maximum: u16,
-    /// What the broker publishes if the connection is lost.
+    /// The will: the message that the broker publishes if the connection is lost.
     pub will: Option<Message>,
     /// Which stream carries a message.
     pub streams: Streams,
@@ -83,7 +83,7 @@ impl ClientConfig {
     }
 }
 
-/// What a client reports to its application.
+/// An event that a client reports to its application.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     /// The broker has accepted the connection, and had kept the session or not.

@@ -234,22 +234,6 @@ impl Client {
         if self.channel.is_all_read() { self.disconnect(now) } else { Ok(()) }
     }
 
-    /// The same as [`disconnect`](Self::disconnect), with another session expiry than that of CONNECT (MQTT 5).
-    ///
-    /// # Errors
-    /// If the session was to end with the connection, and is to outlive it now (section 3.14.2.2.2).
-    pub fn disconnect_for(&mut self, session_expiry: u32, now: Time) -> Result<(), Violation> {
-        if self.config.session_expiry == 0 && session_expiry > 0 {
-            return Err(Violation::protocol("a session expiry in DISCONNECT after none in CONNECT"));
-        }
-        if self.state != State::Offline {
-            self.send_control(&Packet::DisconnectFor(reason::SUCCESS, session_expiry), now)?;
-            self.channel.close();
-            self.lost();
-        }
-        Ok(())
-    }
-
     /// Takes bytes that have arrived on a stream. If they break the protocol, the connection is closed and
     /// [`Event::Closed`] says why.
     pub fn on_bytes(&mut self, lane: Lane, bytes: &[u8], now: Time) {
@@ -449,12 +433,12 @@ impl Client {
         Ok(())
     }
 
-    /// What is to be done with the network connection next.
+    /// The next action on the network connection.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.channel.poll_output()
     }
 
-    /// What has happened.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }

@@ -9,7 +9,7 @@ use haltere_mqtt::{
 use haltere_net::{Span, Time};
 use std::collections::VecDeque;
 
-/// The same stream as the other end numbers it.
+/// The name that the other end has for a stream.
 pub fn across(lane: Lane) -> Lane {
     Lane { ours: !lane.ours, ..lane }
 }

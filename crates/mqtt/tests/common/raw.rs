@@ -138,7 +138,7 @@ impl Bench {
         }
     }
 
-    /// What the broker has said since the last call.
+    /// Packets that the broker has sent since the last call.
     pub fn hear(&mut self, connection: Connection) -> Vec<Packet> {
         self.heard.get_mut(&connection).map(|(_, packets, _)| std::mem::take(packets)).unwrap_or_default()
     }

@@ -46,7 +46,7 @@ impl Kind {
 pub struct Wanted {
     /// Number of traces in all. The numbers of traces a monitor and day differ by at most one.
     pub traces: u64,
-    /// The same seed makes the same files.
+    /// Seed of all random numbers: files are the same for the same seed.
     pub seed: u64,
     /// How many monitors measure.
     pub monitors: u32,

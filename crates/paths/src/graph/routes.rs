@@ -98,7 +98,7 @@ fn trees<'n>(network: &'n Network, roots: &[u32]) -> Vec<Tree<'n>> {
     })
 }
 
-/// What threads share while they work at some sources.
+/// The state that threads share while they find the paths of some sources.
 struct Work<'a> {
     network: &'a Network,
     places: Option<&'a Places>,

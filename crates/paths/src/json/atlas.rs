@@ -7,7 +7,7 @@ use crate::{Address, Hop, Method, Stop, Trace};
 /// The TTL of the last probe, sent after too many silent hops. The distance of the node that answers it is not known.
 const LAST_RESORT: u8 = 255;
 
-/// What kind of object was read.
+/// The kind of an object that was read.
 pub(super) enum Kind<'a> {
     /// The trace was filled.
     Traceroute,

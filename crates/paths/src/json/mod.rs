@@ -67,7 +67,7 @@ struct Any<'a> {
     report: Option<mtr::Report<'a>>,
 }
 
-/// What an object was.
+/// An object that was read.
 struct Was {
     name: &'static str,
     is_trace: bool,

@@ -1,4 +1,4 @@
-//! What `mtr --json` reports: one line a TTL, summed over its probes.
+//! Reports of `mtr --json`: one line a TTL, summed over its probes.
 
 use super::{Any, Word, microseconds};
 use crate::{Address, Hop, Stop, Trace};

@@ -38,7 +38,7 @@ struct Reply<'a> {
     rtt: Word<'a>,
 }
 
-/// What an object of type `tracelb` says.
+/// The multipath measurement in an object of type `tracelb`.
 pub(super) fn read(any: &Any<'_>) -> Result<Multipath, &'static str> {
     let mut gathered = Gathered::default();
     for node in &any.nodes {

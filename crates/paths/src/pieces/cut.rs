@@ -22,7 +22,7 @@ pub(crate) struct Cutting {
 
 /// Finds where pieces end. It need not be right: a piece that begins elsewhere than a record does is not used.
 pub(crate) trait Cut: Send {
-    /// What a reader knows at the beginning of a piece.
+    /// The state that a reader needs at the beginning of a piece.
     type State;
 
     /// Where the piece at the start of `bytes` ends, which should not be far behind [`Cut::WANTED`]; none if more bytes are

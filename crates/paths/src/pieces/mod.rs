@@ -27,7 +27,7 @@ pub(crate) type Bytes = Box<dyn Read + Send>;
 
 /// A reader that can begin in the middle of a stream.
 pub(crate) trait Resume: ReadTraces + Send + Sized + 'static {
-    /// What it knows from before; the default is that of a stream's beginning.
+    /// The reader's knowledge of earlier records; the default is that of a stream's beginning.
     type State: Clone + Default + Send + Sync + 'static;
 
     /// A reader of what comes from `offset` on (bytes from the start of the whole stream), in a state.
@@ -44,7 +44,7 @@ pub(crate) trait Resume: ReadTraces + Send + Sized + 'static {
     fn behind(now: &Self::State, start: &Self::State, end: &Self::State) -> Option<Self::State>;
 }
 
-/// What one piece without damage holds.
+/// The contents of one piece without damage.
 pub(crate) struct Decoded<S> {
     traces: Vec<Trace>,
     /// Multipath measurements, each with the number of traces before it.

@@ -8,7 +8,7 @@ pub(crate) trait Stateful: Format + Clone + Send {
     /// Takes notice of a record that is passed on the walk.
     fn note(&mut self, _header: &[u8], _body: &[u8]) {}
 
-    /// What [`Resume::behind`](super::Resume::behind) says; where records change nothing, any state is like any other.
+    /// As [`Resume::behind`](super::Resume::behind). Where records change nothing, any state is like any other.
     fn behind(now: &Self, _start: &Self, _end: &Self) -> Option<Self> {
         Some(now.clone())
     }

@@ -1,4 +1,4 @@
-//! What several threads read is what one reads, of whole streams and of damaged ones.
+//! Several threads read what one thread reads, of whole streams and of damaged ones.
 
 use super::{Bytes, Cut, Pieces, Resume, Walk};
 use crate::framed::Records;

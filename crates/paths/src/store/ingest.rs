@@ -27,7 +27,7 @@ pub struct Options {
     pub threads: usize,
 }
 
-/// What became of a file.
+/// The outcome of a file's ingest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Became {
@@ -39,12 +39,12 @@ pub enum Became {
     Unreadable,
 }
 
-/// What became of one file, and what was in it.
+/// The outcome of one file's ingest, and the entry of its contents.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileReport {
     /// The file, as it was named.
     pub file: String,
-    /// What became of it.
+    /// The outcome.
     pub became: Became,
     /// Its entry, if it was ingested now.
     pub entry: Option<Entry>,
@@ -68,7 +68,7 @@ impl From<Refusal> for Wrong {
     }
 }
 
-/// What all threads share.
+/// The state that all threads share.
 struct Run<'a> {
     lake: &'a Lake,
     options: &'a Options,

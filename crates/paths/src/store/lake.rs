@@ -25,7 +25,7 @@ struct About {
     format: u32,
 }
 
-/// What an entry of the ledger must contain.
+/// The fields that an entry of the ledger must contain.
 #[derive(Deserialize)]
 pub(super) struct Known {
     pub digest: String,
@@ -97,7 +97,7 @@ impl Lake {
         self.root.join("ingested").join(format!("{digest}.json"))
     }
 
-    /// What is known of the file with this digest.
+    /// The ledger's entry of the file with this digest, if there is one.
     ///
     /// # Errors
     /// If its entry cannot be read.

@@ -53,7 +53,7 @@ impl Table {
 /// A part that is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
-    /// What its rows are.
+    /// The table that its rows belong to.
     pub table: Table,
     /// The day of its traces; none if it is not known.
     pub day: Option<Day>,

@@ -11,9 +11,9 @@ use std::path::Path;
 pub struct Refusal {
     /// The file or folder, or the option.
     pub place: String,
-    /// What is wrong with it.
+    /// The fault of the place.
     pub problem: String,
-    /// What would be right.
+    /// The remedy.
     pub right: String,
 }
 
@@ -37,7 +37,7 @@ impl Refusal {
         Refusal::new(place, format!("cannot be written: {error}"), right)
     }
 
-    /// The same, reported by the writer of Parquet.
+    /// The writer of Parquet refused to write a file.
     pub(super) fn parquet(place: &Path, error: &ParquetError) -> Refusal {
         let io = match error {
             ParquetError::External(source) => source.downcast_ref::<io::Error>(),

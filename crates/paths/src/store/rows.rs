@@ -37,7 +37,7 @@ pub(super) fn monitor<'a>(trace: &'a Trace, scratch: &'a mut String) -> &'a str 
     name_of(trace.monitor.as_deref(), trace.probe_id, trace.source, scratch)
 }
 
-/// The same from what is known of who measured.
+/// Who measured, as [`monitor`] says it, from a monitor's name, a probe's number (0: none) and a source.
 pub(super) fn name_of<'a>(name: Option<&'a str>, probe_id: u32, source: Address, scratch: &'a mut String) -> &'a str {
     use std::fmt::Write;
     if let Some(name) = name.filter(|name| !name.is_empty()) {

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-/// What is to be done with the part of a number.
+/// An order to the thread that writes; parts have numbers.
 enum Work {
     Begin(usize, PathBuf),
     /// A row group, as soon as it is encoded.

@@ -76,7 +76,7 @@ pub struct Reader<R> {
     ended: bool,
 }
 
-/// What is wrong with the lines behind an opening that cannot be read.
+/// The fault of lines behind an opening that cannot be read.
 const NO_OPENING: &str = "hops of a trace whose first line cannot be read";
 
 impl<R: Read> Reader<R> {

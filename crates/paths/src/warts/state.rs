@@ -1,4 +1,4 @@
-//! What records of a warts file refer to: lists, cycles and (in old files) addresses.
+//! The state of a warts file that its records refer to: lists, cycles and (in old files) addresses.
 
 use super::kind;
 use crate::cursor::Cursor;

@@ -1,4 +1,4 @@
-//! What tests of readers share.
+//! Helpers that tests of readers share.
 #![allow(dead_code)] // Each test file uses some of it.
 
 use haltere_paths::generate::{Generator, Profile};

@@ -9,7 +9,7 @@ use crate::{Error, clock, tls};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What the tasks of one thread write down together.
+/// The transfer's report, to which all tasks of one thread add.
 type Seen = Rc<RefCell<Fetched>>;
 
 /// Fetches and reports; the report is written even if the transfer fails.

@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 /// The only stream of a connection, which the client opens.
 const LANE: Lane = Lane { ours: true, number: 0 };
 
-/// What the clients of a flow share.
+/// The state that the clients of a flow share.
 pub struct Shared {
     pub spec: Spec,
     pub tls: Arc<ClientConfig>,
@@ -27,7 +27,7 @@ pub struct Shared {
     pub changed: Notify,
 }
 
-/// What a client is for.
+/// The task of a client.
 pub enum Role {
     /// It publishes the messages of a schedule.
     Publisher(Publisher),
@@ -91,7 +91,7 @@ pub struct Device {
     since: Time,
 }
 
-/// What a client waits for.
+/// The event that wakes a client.
 enum Turn {
     News(Option<News>),
     Time,

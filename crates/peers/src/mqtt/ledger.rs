@@ -1,4 +1,4 @@
-//! What becomes of the messages of a flow.
+//! The fates of the messages of a flow.
 
 use crate::clock;
 use haltere_net::{Span, Time};
@@ -21,7 +21,7 @@ fn marked(payload: &[u8]) -> Option<(usize, usize)> {
     Some((u32::from_be_bytes(*publisher) as usize, u32::from_be_bytes(*number) as usize))
 }
 
-/// What the clients saw. Times in ns from the run's beginning.
+/// The clients' report. Times in ns from the run's beginning.
 #[derive(Clone, Default, Debug, Serialize)]
 pub struct Seen {
     pub published: u64,
@@ -129,7 +129,7 @@ impl Ledger {
         over
     }
 
-    /// What was seen.
+    /// Ends the clients' report.
     pub fn finish(&mut self, error: Option<String>) -> &Seen {
         self.seen.ended = self.ns(clock::now());
         self.seen.error = error;

@@ -1,4 +1,4 @@
-//! What the clients are to do, as a rig writes it.
+//! The specification of MQTT clients, as a rig writes it.
 
 use crate::Error;
 use haltere_mqtt::client::Batch;
@@ -41,7 +41,7 @@ pub struct Spec {
     pub publishers: Vec<Schedule>,
 }
 
-/// What carries the bytes of MQTT.
+/// The transport that carries the bytes of MQTT.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Carrier {

@@ -19,12 +19,12 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
 
-/// What a client writes is sent at once, in as few packets as it fits into: as many bytes are gathered first.
+/// Bytes that are gathered before they are sent: a client's output goes at once, in as few packets as it fits into.
 const GATHERED: usize = 256 << 10;
 /// Bytes that are read at a time.
 pub(super) const READ: usize = 64 << 10;
 
-/// What happens on a connection.
+/// An event on a connection.
 #[derive(Debug)]
 pub enum News {
     /// Bytes can be sent.
@@ -35,7 +35,7 @@ pub enum News {
     Gone(String),
 }
 
-/// What is to be sent.
+/// An order to a connection.
 #[derive(Debug)]
 pub enum Order {
     /// These bytes, over TLS in a record of their own.

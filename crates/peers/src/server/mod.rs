@@ -51,7 +51,7 @@ fn piece(left: u64) -> Bytes {
     }
 }
 
-/// What the server has seen of its connections, shared by their tasks on the one thread.
+/// The server's report on its connections, shared by their tasks on the one thread.
 #[derive(Clone)]
 struct Log {
     file: Option<PathBuf>,

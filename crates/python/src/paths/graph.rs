@@ -14,7 +14,7 @@ use std::time::Duration;
 /// How often progress is reported.
 const TELL_EVERY: Duration = Duration::from_millis(200);
 
-/// What stands for a delay that is not known.
+/// The number for a delay that is not known.
 const UNKNOWN: u32 = u32::MAX;
 
 fn refuse(error: impl std::fmt::Display) -> PyErr {

@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What makes the controller of a path.
+/// The factory of the paths' controllers.
 pub(super) fn factory(congestion: Congestion, stream: &Stream, clock: Clock, meter: &Meter) -> Factory {
     match congestion {
         Congestion::Own(which) => Arc::new(ObservedFactory { inner: own(which), meter: meter.clone() }),

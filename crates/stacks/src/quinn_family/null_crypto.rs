@@ -20,7 +20,7 @@ pub(super) struct Null(pub Resumption);
 struct NullKey(u64);
 
 impl NullKey {
-    /// What a packet is sealed with: packets of another phase cannot be opened. Packet numbers have 62 bits.
+    /// The number that seals a packet, by which packets of another phase cannot be opened. Packet numbers have 62 bits.
     fn nonce(self, packet: u64) -> u64 {
         packet ^ self.0.rotate_right(2)
     }

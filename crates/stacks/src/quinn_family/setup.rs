@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What the endpoint is made from.
+/// Makes the endpoint's parts.
 pub(crate) fn parts(config: Config, handles: Handles) -> Result<Parts<Connection>, Error> {
     let paths = if config.multipath { config.addresses.len() } else { 1 };
     let (clock, calendar, meter) = (Clock::new(), Calendar::default(), Meter::new(paths, config.rtts));
@@ -62,7 +62,7 @@ fn common(config: &Config, random: &mut Stream) -> Result<p::EndpointConfig, Err
     Ok(common)
 }
 
-/// What the stack's configurations are made from.
+/// The data from which the stack's configurations are made.
 struct Setup<'a> {
     config: &'a Config,
     handles: &'a Handles,
@@ -90,7 +90,7 @@ impl Setup<'_> {
         transport
     }
 
-    /// The same, with the stack's own qlog if one is wanted.
+    /// The transport's configuration, with the stack's own qlog if one is wanted.
     fn logged_transport(&self) -> p::TransportConfig {
         let mut transport = self.transport();
         if let Some(sink) = &self.handles.qlog {

@@ -22,7 +22,7 @@ pub(crate) use process::tests::worker_that;
 struct Program {
     /// The environment variable that names it.
     variable: &'static str,
-    /// What builds it.
+    /// The target of make that builds it.
     target: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What passes between the simulator and a worker program: frames of a length and a record.
+//! The frames between the simulator and a worker program: a length and a record each.
 //!
 //! A frame is its length (32 bits) and so many bytes, all numbers little-endian. Each side says hello once; from then
 //! on the simulator sends [`Turn`]s and gets one [`Answer`] for each. A turn carries the time of the run: a worker has
@@ -146,7 +146,7 @@ record! {
         who: String,
         /// [`VERSION`].
         version: u32,
-        /// What the worker has, such as `quiche`.
+        /// The stacks that the worker has, such as `quiche`.
         stacks: Vec<String>,
     }
 }
@@ -160,7 +160,7 @@ record! {
         server: bool,
         /// The stack's congestion control, by the name that the simulator has for it.
         congestion: String,
-        /// What the end's random numbers are drawn from.
+        /// The seed of the end's random numbers.
         seed: u64,
         /// The largest UDP payload to be looked for, bytes.
         max_udp_payload: u16,
@@ -178,7 +178,7 @@ record! {
 }
 
 choice! {
-    /// What an end is told to do.
+    /// An order to an end.
     Command {
         /// To come into being.
         0 => Make { setup: Setup },
@@ -216,7 +216,7 @@ record! {
 }
 
 choice! {
-    /// What an end reports.
+    /// An event that an end reports.
     Notice {
         /// Streams may be written.
         0 => Connected {},
@@ -247,7 +247,7 @@ record! {
 }
 
 record! {
-    /// What an end counted so far; zero where the stack tells nothing.
+    /// The counters of an end so far; zero where the stack tells nothing.
     Figures {
         sent_packets: u64,
         lost_packets: u64,
@@ -271,7 +271,7 @@ record! {
 }
 
 record! {
-    /// What came of a turn.
+    /// The outcome of a turn.
     Answer {
         /// Why the turn could not be taken; empty if it could.
         refused: String,

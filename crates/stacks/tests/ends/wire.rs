@@ -1,4 +1,4 @@
-//! What stands in a datagram of a stack outside of what is protected (RFC 9000 section 17).
+//! The unprotected part of a datagram of a stack (RFC 9000 section 17).
 
 use super::common::Seen;
 use haltere_transport::Body;

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from haltere.adhoc.conditions import LINK, RUNS
 from haltere.cli.commands.shared import ONE
-from haltere.conditions import LINK, RUNS
 
 app = typer.Typer()
 

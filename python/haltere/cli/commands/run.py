@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from haltere.adhoc.conditions import RUNS
 from haltere.cli.commands.shared import CLUSTER, STUDIES, AsJson, Experiments, Variant, Workers
-from haltere.conditions import RUNS
 
 app = typer.Typer()
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from haltere.conditions import RUNS
+from haltere.adhoc.conditions import RUNS
 
 ONE, STUDIES, REFERENCE = "One line, no file", "Studies", "Reference"
 """Panels of commands."""

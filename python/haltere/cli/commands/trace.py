@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from haltere.adhoc.conditions import RUNS, Conditions
 from haltere.cli.commands.shared import INSIDE, ONE, AsJson
 from haltere.cli.options import takes
-from haltere.conditions import RUNS, Conditions
 
 app = typer.Typer()
 

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from haltere.adhoc.conditions import Comparison
 from haltere.cli.commands.shared import ONE, AsJson, Contenders
 from haltere.cli.options import takes
-from haltere.conditions import Comparison
 
 app = typer.Typer()
 

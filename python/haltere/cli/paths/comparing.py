@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.markup import escape
 from rich.table import Table
 
+from haltere.claims.findings import Findings
 from haltere.cli import show
 from haltere.cli.paths.options import day
 from haltere.paths.engine import Dask
@@ -16,7 +17,6 @@ from haltere.paths.evolution import Options, measure
 from haltere.paths.lake import Lake, Selection
 from haltere.paths.turnover import KINDS
 from haltere.report import evolution
-from haltere.report.findings import Findings
 
 MARKS = {
     "confirmed": "[green]confirmed[/]",

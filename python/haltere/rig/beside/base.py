@@ -1,4 +1,4 @@
-"""What probes and loads of a rig share: sockets in a host's namespace, waiting, and the threads that use them."""
+"""The base of a rig's probes and loads: sockets in a host's namespace, waiting, and the threads that use them."""
 
 from __future__ import annotations
 

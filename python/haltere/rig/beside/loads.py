@@ -1,6 +1,6 @@
 """Loads on real sockets: datagrams that keep to their own times, and who counts or answers them.
 
-What is sent, and when, is what the model's loads do (docs/probes.md); the lengths of periods are the model's as well.
+The datagrams, their times and the lengths of periods are those of the model's loads (docs/probes.md).
 """
 
 from __future__ import annotations

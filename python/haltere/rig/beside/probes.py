@@ -1,6 +1,6 @@
 """Probes on real sockets: requests whose round-trip times are taken, and who answers them.
 
-What is sent, and when, is what the model's probes do (docs/probes.md).
+The requests and their times are those of the model's probes (docs/probes.md).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import Literal
 
 from haltere.rig.programs import _chromium
 from haltere.rig.programs._own import Own
-from haltere.rig.programs.base import NAME, Command, Congestion, Measured, Place, ProgramError, Role, first_line, path
+from haltere.rig.programs.base import NAME, Command, Congestion, Measured, ProgramError, Role, Setup, first_line, path
 
 _SPKI_P256 = bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d030107034200")
 """How a P-256 key begins in a certificate (SubjectPublicKeyInfo, RFC 5480); its point of 65 bytes follows."""
@@ -47,10 +47,10 @@ class Browser:
     def version(self) -> str:
         return first_line("chromium", "--version")
 
-    def server(self, at: Place) -> Command:
+    def server(self, at: Setup) -> Command:
         return self.own.server(at)
 
-    def client(self, at: Place) -> Command:
+    def client(self, at: Setup) -> Command:
         if len(str(at.folder)) > _LONGEST:
             raise ProgramError(f"{at.folder} is too long a path for Chromium's sockets: at most {_LONGEST} characters")
         url = f"https://{NAME}:{at.port}/{at.bytes_to_fetch()}"
@@ -58,7 +58,7 @@ class Browser:
         argv = (sys.executable, _chromium.__file__, *words, key_hash(at.cert), path("chromium"), self.protocol)
         return Command(argv, environment={"XDG_CONFIG_HOME": str(at.folder), "XDG_CACHE_HOME": str(at.folder)})
 
-    def read(self, at: Place) -> Measured:
+    def read(self, at: Setup) -> Measured:
         try:
             report = json.loads((at.folder / "client.json").read_text())
         except (OSError, ValueError) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from haltere.rig.programs.base import NAME, Command, Listening, Place, first_line, path
+from haltere.rig.programs.base import NAME, Command, Listening, Setup, first_line, path
 
 PACKAGE = {"caddy": "go install github.com/caddyserver/caddy/v2/cmd/caddy@v2.11.9, then copy it to /usr/local/bin"}
 
@@ -31,7 +31,7 @@ def version() -> str:
     return f"caddy {first_line('caddy', 'version').split()[0]}"
 
 
-def server(at: Place, protocols: Literal["h1 h2", "h1 h2 h3"]) -> Command:
+def server(at: Setup, protocols: Literal["h1 h2", "h1 h2 h3"]) -> Command:
     """Show the object; HTTP/3 only beside the others, as Caddy has it."""
     file = at.folder / "Caddyfile"
     config = _CONFIG.format(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from haltere.rig.programs.base import NAME, Command, Measured, Place, ProgramError, first_line, last_json, path
+from haltere.rig.programs.base import NAME, Command, Measured, ProgramError, Setup, first_line, last_json, path
 
 PACKAGE = {"curl": "apt-get install curl"}
 
@@ -12,7 +12,7 @@ def version() -> str:
     return " ".join(first_line("curl", "--version").split()[:2])
 
 
-def client(at: Place) -> Command:
+def client(at: Setup) -> Command:
     """Fetch the object over HTTP/2; curl prints its report."""
     options = (
         "--disable", "--silent", "--show-error", "--fail", "--noproxy", "*", "--http2", "--tlsv1.3",
@@ -22,7 +22,7 @@ def client(at: Place) -> Command:
     return Command((path("curl"), *options, at.named_url))
 
 
-def read(at: Place) -> Measured:
+def read(at: Setup) -> Measured:
     """Return curl's times."""
     report = last_json(at.client_log, "curl")
     if report["http_version"] != "2":

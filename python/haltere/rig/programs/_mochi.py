@@ -12,9 +12,9 @@ from haltere.rig.programs.base import (
     Congestion,
     Listening,
     Measured,
-    Place,
     ProgramError,
     Role,
+    Setup,
     first_line,
     path,
 )
@@ -44,7 +44,7 @@ class Mochi:
     def version(self) -> str:
         return first_line(_PROGRAM, "version")
 
-    def broker(self, at: Place, how: Broker) -> Command:
+    def broker(self, at: Setup, how: Broker) -> Command:
         if how.limits["queue_qos0"]:
             raise ProgramError("mochi keeps no messages of QoS 0: leave queue_qos0 out, or choose tcp@mosquitto")
         if how.nagle:
@@ -58,11 +58,11 @@ class Mochi:
             ready=Listening("udp" if last.carrier == "quic" else "tcp", last.port),
         )
 
-    def server(self, _: Place) -> Command:
+    def server(self, _: Setup) -> Command:
         raise ProgramError(_NO_FLOW)
 
-    def client(self, _: Place) -> Command:
+    def client(self, _: Setup) -> Command:
         raise ProgramError(_NO_FLOW)
 
-    def read(self, _: Place) -> Measured:
+    def read(self, _: Setup) -> Measured:
         return Measured()

@@ -1,4 +1,4 @@
-"""What our own two pairs have in common; `crates/peers` is the program."""
+"""The common part of our own two pairs; `crates/peers` is the program."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from haltere.rig.programs.base import Command, Congestion, Listening, Measured, Place, ProgramError, Role
+from haltere import core
+from haltere.rig.programs.base import Command, Congestion, Listening, Measured, ProgramError, Role, Setup
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,9 @@ class Own:
     packages: Mapping[str, str] = field(default_factory=dict)
 
     def version(self) -> str:
-        from haltere import core
-
         return core.VERSION
 
-    def server(self, at: Place) -> Command:
+    def server(self, at: Setup) -> Command:
         # A subflow of MPTCP may come to any address of its host.
         own = "0.0.0.0" if self.transport == "mptcp" else at.server  # noqa: S104 (in a namespace of its own)
         return self._command(
@@ -38,7 +37,7 @@ class Own:
             ready=Listening("udp" if self.transport == "quic" else "tcp", at.port),
         )
 
-    def client(self, at: Place) -> Command:
+    def client(self, at: Setup) -> Command:
         return self._command(
             ("client", "--connect", f"{at.server}:{at.port}", "--bind", at.client, "--ca", str(at.ca)),
             ("--size", str(at.bytes_to_fetch()), "--out", str(at.folder / "client.json")),
@@ -50,7 +49,7 @@ class Own:
         words = (end, *mode, *rest, *(word for part in more for word in part))
         return Command((sys.executable, "-m", f"{__package__}._peer", *words), ready=ready, peer=words)
 
-    def read(self, at: Place) -> Measured:
+    def read(self, at: Setup) -> Measured:
         try:
             report = json.loads((at.folder / "client.json").read_text())
         except (OSError, ValueError) as error:

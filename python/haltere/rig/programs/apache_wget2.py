@@ -19,8 +19,8 @@ from haltere.rig.programs.base import (
     Congestion,
     Listening,
     Measured,
-    Place,
     Role,
+    Setup,
     first_line,
     path,
 )
@@ -75,7 +75,7 @@ class ApacheWget2:
     def version(self) -> str:
         return f"{first_line('apache2', '-v')}; {first_line('wget2', '--version')}"
 
-    def server(self, at: Place) -> Command:
+    def server(self, at: Setup) -> Command:
         modules = ("mpm_event", "authz_core", "mime", "socache_shmcb", "ssl", "http2")
         config = _CONFIG.format(
             folder=at.folder, name=NAME, user=_USER, server=at.server, port=at.port, protocol=self.protocol,
@@ -86,7 +86,7 @@ class ApacheWget2:
         argv = (path("apache2"), "-D", "FOREGROUND", "-f", str(file))
         return Command((*_as_web_server(), *argv), files={file: config}, ready=Listening("tcp", at.port))
 
-    def client(self, at: Place) -> Command:
+    def client(self, at: Setup) -> Command:
         # The certificate has no address, there is no name server, and wget2 takes no name besides an address.
         options = (
             "--no-config", "--no-verbose", "--tries=1", "--max-threads=1", "--no-robots", "--no-hsts", "--no-hpkp",
@@ -95,7 +95,7 @@ class ApacheWget2:
         )  # fmt: skip
         return Command((path("wget2"), *options, at.url))
 
-    def read(self, at: Place) -> Measured:
+    def read(self, at: Setup) -> Measured:
         del at
         return Measured()
 

@@ -1,4 +1,4 @@
-"""What a program is to a rig: how its server and client are started, and what it says about a transfer."""
+"""The interface of a program: how a rig starts its server and client, and reads their reports of a transfer."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from haltere import _core
+
 NAME = "haltere.test"
 """The server's name in the certificates that `certificates` makes."""
 
@@ -22,8 +24,8 @@ class ProgramError(Exception):
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where one transfer takes place. All paths are absolute."""
+class Setup:
+    """The setup of one transfer: addresses, folders, the object. All paths are absolute."""
 
     server: str
     """IPv4 address of the server."""
@@ -131,7 +133,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the client itself says about the transfer; seconds from its own start. `None`: it does not say."""
+    """The client's own report of the transfer; seconds from its own start. `None`: it does not say."""
 
     handshake_s: float | None = None
     first_byte_s: float | None = None
@@ -181,7 +183,7 @@ class Program(Protocol):
 
     @property
     def summary(self) -> str:
-        """What it is, in a line."""
+        """A description in a line."""
 
     @property
     def role(self) -> Role:
@@ -193,15 +195,15 @@ class Program(Protocol):
 
     @property
     def transport(self) -> Literal["tcp", "quic", "mptcp", "icmp"]:
-        """What carries it."""
+        """The transport."""
 
     @property
     def app(self) -> Literal["https", "raw", "mqtt"]:
-        """What it does on the transport."""
+        """The kind of traffic on the transport."""
 
     @property
     def packages(self) -> Mapping[str, str]:
-        """What has to be there: each executable with the way to get it."""
+        """The executables that have to be there, each with the way to get it."""
 
     @property
     def congestion(self) -> Congestion:
@@ -210,13 +212,13 @@ class Program(Protocol):
     def version(self) -> str:
         """Return the version, for the manifest."""
 
-    def server(self, at: Place) -> Command | None:
+    def server(self, at: Setup) -> Command | None:
         """Return the server, if there is one. Files that it reads may be written by `Command.files`."""
 
-    def client(self, at: Place) -> Command:
+    def client(self, at: Setup) -> Command:
         """Return the client; when it has ended with status 0 the transfer is over."""
 
-    def read(self, at: Place) -> Measured:
+    def read(self, at: Setup) -> Measured:
         """Return what the client said. Only after it has ended."""
 
 
@@ -227,7 +229,7 @@ class BrokerProgram(Program, Protocol):
     def forwards_at_once(self) -> bool:
         """Whether it passes messages of QoS 2 on when they come, and not once they are released."""
 
-    def broker(self, at: Place, how: Broker) -> Command:
+    def broker(self, at: Setup, how: Broker) -> Command:
         """Return the broker. It is ready when its last listener is."""
 
 
@@ -277,8 +279,6 @@ def last_json(log: Path, who: str) -> dict[str, Any]:
 
 def certificates(folder: Path) -> None:
     """Make the certificates of a rig in `folder`, unless they are there; all transfers share them."""
-    from haltere import _core
-
     if not (folder / "cert.pem").exists():
         folder.mkdir(parents=True, exist_ok=True)
         _core.certificate(str(folder), "p256")

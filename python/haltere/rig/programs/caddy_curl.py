@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from haltere.rig.programs import _caddy, _curl
-from haltere.rig.programs.base import OF_THE_KERNEL, Command, Congestion, Measured, Place, Role
+from haltere.rig.programs.base import OF_THE_KERNEL, Command, Congestion, Measured, Role, Setup
 
 
 class CaddyCurl:
@@ -24,13 +24,13 @@ class CaddyCurl:
     def version(self) -> str:
         return f"{_caddy.version()}; {_curl.version()}"
 
-    def server(self, at: Place) -> Command:
+    def server(self, at: Setup) -> Command:
         return _caddy.server(at, "h1 h2")
 
-    def client(self, at: Place) -> Command:
+    def client(self, at: Setup) -> Command:
         return _curl.client(at)
 
-    def read(self, at: Place) -> Measured:
+    def read(self, at: Setup) -> Measured:
         return _curl.read(at)
 
 

@@ -11,9 +11,9 @@ from haltere.rig.programs.base import (
     Congestion,
     Listening,
     Measured,
-    Place,
     ProgramError,
     Role,
+    Setup,
     first_line,
     path,
 )
@@ -36,16 +36,16 @@ class Iperf3:
     def version(self) -> str:
         return first_line("iperf3", "--version")
 
-    def server(self, at: Place) -> Command:
+    def server(self, at: Setup) -> Command:
         argv = (path("iperf3"), "--server", "--one-off", "--bind", at.server, "--port", str(at.port))
         return Command(argv, ready=Listening("tcp", at.port))
 
-    def client(self, at: Place) -> Command:
+    def client(self, at: Setup) -> Command:
         much = ("--bytes", str(at.size)) if at.size is not None else ("--time", f"{at.duration_s or _DURATION_S:g}")
         options = ("--reverse", "--json", "--bind", at.client, "--congestion", self.congestion.word(at.congestion))
         return Command((path("iperf3"), "--client", at.server, "--port", str(at.port), *options, *much))
 
-    def read(self, at: Place) -> Measured:
+    def read(self, at: Setup) -> Measured:
         try:
             report = json.loads(at.client_log.read_text())
             total = report["end"]["sum_received"]

@@ -13,9 +13,9 @@ from haltere.rig.programs.base import (
     Listener,
     Listening,
     Measured,
-    Place,
     ProgramError,
     Role,
+    Setup,
     first_line,
     path,
 )
@@ -40,7 +40,7 @@ class Mosquitto:
     def version(self) -> str:
         return first_line("mosquitto", "-h")
 
-    def broker(self, at: Place, how: Broker) -> Command:
+    def broker(self, at: Setup, how: Broker) -> Command:
         file = at.folder / "mosquitto.conf"
         lines = [
             "per_listener_settings false",
@@ -64,7 +64,7 @@ class Mosquitto:
             ready=Listening("tcp", how.listeners[-1].port),
         )
 
-    def _listener(self, at: Place, one: Listener, how: Broker) -> list[str]:
+    def _listener(self, at: Setup, one: Listener, how: Broker) -> list[str]:
         if one.carrier == "quic":
             raise ProgramError("mosquitto has no QUIC: choose quic@mochi, or tcp for this connection")
         lines = [f"listener {one.port} {one.address}", f"max_topic_alias {how.limits['topic_alias_maximum']}"]
@@ -72,13 +72,13 @@ class Mosquitto:
             lines += [f"certfile {at.cert}", f"keyfile {at.key}", "tls_version tlsv1.3"]
         return lines
 
-    def server(self, _: Place) -> Command:
+    def server(self, _: Setup) -> Command:
         raise ProgramError("mosquitto is a broker: give the flow a table mqtt")
 
-    def client(self, _: Place) -> Command:
+    def client(self, _: Setup) -> Command:
         raise ProgramError("mosquitto is a broker: give the flow a table mqtt")
 
-    def read(self, _: Place) -> Measured:
+    def read(self, _: Setup) -> Measured:
         return Measured()
 
 

@@ -14,8 +14,8 @@ from haltere.rig.programs.base import (
     Congestion,
     Listening,
     Measured,
-    Place,
     Role,
+    Setup,
     first_line,
     path,
 )
@@ -62,7 +62,7 @@ class NginxCurl:
     def version(self) -> str:
         return f"{first_line('nginx', '-v')}; {_curl.version()}"
 
-    def server(self, at: Place) -> Command:
+    def server(self, at: Setup) -> Command:
         # As root, nginx gives its folders to a user of its own, which need not exist where the rig is.
         user = "user root root;" if os.geteuid() == 0 else ""
         config = _CONFIG.format(
@@ -79,10 +79,10 @@ class NginxCurl:
         argv = (path("nginx"), "-p", str(at.folder), "-e", str(at.folder / "nginx.log"), "-c", str(file))
         return Command(argv, files={file: config}, ready=Listening("tcp", at.port))
 
-    def client(self, at: Place) -> Command:
+    def client(self, at: Setup) -> Command:
         return _curl.client(at)
 
-    def read(self, at: Place) -> Measured:
+    def read(self, at: Setup) -> Measured:
         return _curl.read(at)
 
 

@@ -11,9 +11,9 @@ from haltere.rig.programs.base import (
     Congestion,
     Listening,
     Measured,
-    Place,
     ProgramError,
     Role,
+    Setup,
     debian_version,
     path,
 )
@@ -39,7 +39,7 @@ class Ngtcp2:
     def version(self) -> str:
         return f"ngtcp2 {debian_version('ngtcp2-server')}"
 
-    def server(self, at: Place) -> Command:
+    def server(self, at: Setup) -> Command:
         # The list of media types must be there, or the server ends; an empty one will do.
         types = at.folder / "mime.types"
         options = (
@@ -49,7 +49,7 @@ class Ngtcp2:
         argv = (path(_SERVER), *options, at.server, str(at.port), str(at.key), str(at.cert))
         return Command(argv, files={types: ""}, ready=Listening("udp", at.port))
 
-    def client(self, at: Place) -> Command:
+    def client(self, at: Setup) -> Command:
         # The object is kept, to be counted: the client ends with status 0 even if it got none.
         download = at.folder / "download"
         options = (
@@ -59,7 +59,7 @@ class Ngtcp2:
         argv = (path(_CLIENT), *options, at.server, str(at.port), at.named_url)
         return Command(argv, files={download / ".here": ""})
 
-    def read(self, at: Place) -> Measured:
+    def read(self, at: Setup) -> Measured:
         got = at.folder / "download" / at.object.name
         if not got.is_file():
             raise ProgramError("ngtcp2's client ended without the object")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from haltere.rig.programs.base import Command, Congestion, Measured, Place, ProgramError, Role, first_line, path
+from haltere.rig.programs.base import Command, Congestion, Measured, ProgramError, Role, Setup, first_line, path
 
 _TIMES = re.compile(r"= ([\d.]+)/([\d.]+)/([\d.]+)/([\d.]+) ms")
 _INTERVAL_S = 0.1
@@ -28,16 +28,16 @@ class Ping:
     def version(self) -> str:
         return first_line("ping", "-V")
 
-    def server(self, at: Place) -> None:
+    def server(self, at: Setup) -> None:
         del at
 
-    def client(self, at: Place) -> Command:
+    def client(self, at: Setup) -> Command:
         count = max(1, round((at.duration_s or _DURATION_S) / _INTERVAL_S))
         return Command(
             (path("ping"), "-n", "-q", "-i", f"{_INTERVAL_S:g}", "-c", str(count), "-I", at.client, at.server)
         )
 
-    def read(self, at: Place) -> Measured:
+    def read(self, at: Setup) -> Measured:
         found = _TIMES.search(at.client_log.read_text(errors="replace"))
         if found is None:
             raise ProgramError("ping printed no times")

@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from haltere.rig.programs.base import Command, Listening, Place, Program, ProgramError
+from haltere import _core
+from haltere.rig.programs.base import Command, Listening, Program, ProgramError, Setup
 
 _LISTEN = {"tcp": "0A", "udp": "07"}
 """The states of `/proc/net/tcp` and `/proc/net/udp` in which clients may come."""
 _LOOK_S = 0.002
 _LONGEST_MS = 2**31 - 1
-"""What poll(2) takes."""
+"""The longest timeout that poll(2) takes."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -135,8 +136,6 @@ class _Forked:
 
 
 def _fork(peer: tuple[str, ...], log: IO[bytes]) -> _Forked:
-    from haltere import _core
-
     pid = os.fork()
     if pid:
         with contextlib.suppress(OSError):
@@ -180,7 +179,7 @@ def listens(what: Listening) -> bool:
 
 
 @contextlib.contextmanager
-def serving(program: Program, at: Place) -> Iterator[Process | None]:
+def serving(program: Program, at: Setup) -> Iterator[Process | None]:
     """Run a program's server as long as the block lasts, in the calling thread's namespace."""
     command = program.server(at)
     if command is None:

@@ -11,8 +11,8 @@ from haltere.rig.programs.base import (
     Congestion,
     Listening,
     Measured,
-    Place,
     Role,
+    Setup,
     first_line,
     last_json,
     path,
@@ -38,16 +38,16 @@ class QuicGo:
     def version(self) -> str:
         return first_line(_PROGRAM, "version")
 
-    def server(self, at: Place) -> Command:
+    def server(self, at: Setup) -> Command:
         self.congestion.word(at.congestion)
         argv = (path(_PROGRAM), "server", f"{at.server}:{at.port}", str(at.cert), str(at.key), str(at.object.parent))
         return Command(argv, environment=_ALONE, ready=Listening("udp", at.port))
 
-    def client(self, at: Place) -> Command:
+    def client(self, at: Setup) -> Command:
         words = (at.client, f"{at.server}:{at.port}", NAME, str(at.ca), at.object.name)
         return Command((path(_PROGRAM), "client", *words), environment=_ALONE)
 
-    def read(self, at: Place) -> Measured:
+    def read(self, at: Setup) -> Measured:
         report = last_json(at.client_log, "the quic-go client")
         status = report.pop("status")
         return Measured(**report, details={"status": status})

@@ -15,8 +15,8 @@ from haltere.rig.programs.base import (
     Congestion,
     Listening,
     Measured,
-    Place,
     Role,
+    Setup,
     first_line,
     path,
 )
@@ -57,8 +57,8 @@ class Scp:
     def version(self) -> str:
         return first_line("ssh", "-V")
 
-    def server(self, at: Place) -> Command:
-        # The only path outside the place: sshd requires this empty folder, which its service would make.
+    def server(self, at: Setup) -> Command:
+        # The only path outside the folder: sshd requires this empty folder, which its service would make.
         with contextlib.suppress(OSError):
             _SEPARATION.mkdir(mode=0o755)
         # Keys are made before the transfer by OpenSSH's own program, as they have its own format.
@@ -72,7 +72,7 @@ class Scp:
             (path("sshd"), "-D", "-e", "-f", str(file)), files={file: config}, ready=Listening("tcp", at.port)
         )
 
-    def client(self, at: Place) -> Command:
+    def client(self, at: Setup) -> Command:
         options = (
             "StrictHostKeyChecking=no", f"UserKnownHostsFile={at.folder / 'known'}", "BatchMode=yes",
             f"HostKeyAlias={NAME}", f"BindAddress={at.client}", "IdentitiesOnly=yes",
@@ -83,7 +83,7 @@ class Scp:
         argv = (path("scp"), "-F", "none", "-q", "-P", str(at.port), "-i", key, *words, source, "/dev/null")
         return Command(argv)
 
-    def read(self, at: Place) -> Measured:
+    def read(self, at: Setup) -> Measured:
         return Measured(bytes=at.size)
 
 

@@ -24,7 +24,7 @@ const STREAMS: u64 = 200;
 /// Room for what is read and discarded.
 const ROOM: usize = 1 << 16;
 
-/// What tquic hands out, and what became of the connection.
+/// Datagrams that tquic hands out, and the outcome of the connection and its streams.
 #[derive(Default)]
 struct Shared {
     index: Option<u64>,

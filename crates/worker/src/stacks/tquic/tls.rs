@@ -44,11 +44,11 @@ unsafe extern "C" {
 }
 
 thread_local! {
-    /// What TLS logged in the turn of the end that has it.
+    /// Secrets that TLS has logged in the turn of the end that is working.
     static SECRETS: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What was logged since this was last asked, in the lines of `SSLKEYLOGFILE`.
+/// Secrets that were logged since the last call, in the lines of `SSLKEYLOGFILE`.
 pub fn take_secrets() -> Vec<u8> {
     SECRETS.take()
 }

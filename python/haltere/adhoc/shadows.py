@@ -28,7 +28,7 @@ _STATES = {
 
 @dataclass(frozen=True)
 class Decision:
-    """What a congestion control asks for: bytes and bit/s. `ssthresh` is None if it is not set.
+    """The requests of a congestion control: bytes and bit/s. `ssthresh` is None if it is not set.
 
     `pacing_rate_bps` is None if the algorithm asks for none. `state` is `slow_start`, `avoidance`, `recovery` or
     `timeout`.

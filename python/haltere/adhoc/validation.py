@@ -10,10 +10,10 @@ from typing import Any
 
 from haltere import core
 from haltere import fidelity as fidelities
-from haltere.conditions import Conditions
+from haltere.adhoc.conditions import Conditions
+from haltere.adhoc.single import sample_ns
 from haltere.errors import HaltereError, InputError, as_written
-from haltere.runner.executor import Task
-from haltere.runner.single import sample_ns
+from haltere.executor import Task
 from haltere.stats import Interval, median
 
 LOSSLESS_BOUND, LOSSY_BOUND = 0.01, 0.05

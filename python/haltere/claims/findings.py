@@ -1,4 +1,4 @@
-"""What a study found: the short answer and the judged claims, for the page, a text beside it, and the terminal."""
+"""The findings of a study: the short answer and the judged claims, for the page, a text beside it, and the terminal."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from haltere.figures.tables import Tables
-from haltere.report import claims
-from haltere.report.claims import Verdict
+from haltere import claims
+from haltere.claims import Verdict
+from haltere.metrics.levels import known_levels
+from haltere.metrics.tables import Tables
 from haltere.results import Results
-from haltere.study.levels import known_levels
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Findings:
         return [(name, count) for name, count in counts if count or name != claims.Outcome.BROKEN]
 
     def broken(self) -> list[str]:
-        """What failed in the code of the study's `claims.py`, a line each."""
+        """Failures in the code of the study's `claims.py`, a line each."""
         reasons = [one.verdict.reason for one in self.judged if one.verdict.outcome is claims.Outcome.BROKEN]
         return [*([self.broken_answer] if self.broken_answer else []), *reasons]
 

@@ -154,7 +154,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _joined(series: Sequence[Values], join: Any) -> Values:
-    """What joins the values of each step; null where there is none."""
+    """The joined values of each step; null where there is none."""
     rows = zip(*series, strict=True)
     found = ([value for value in row if value is not None] for row in rows)
     return [round(join(values), 6) if values else None for values in found]

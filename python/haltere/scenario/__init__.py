@@ -9,12 +9,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from haltere import captures, core, har, measured, messages, traces
-from haltere.conditions import PathConditions
+from haltere import core
 from haltere.documents import Document, follow, steps
 from haltere.errors import InputError, Place, as_written, hint
 from haltere.fidelity import Fidelity, check
 from haltere.notebook import notebook
+from haltere.scenario import captures, har, measured, messages, traces
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,8 +131,14 @@ class Scenario:
             if starts is not None:
                 flow["start"] = starts[index]
             flows.append(flow)
-        path = PathConditions(rate=rate, down_delay=down_delay, up_delay=up_delay, loss=loss, queue=queue, mtu=mtu)
-        data: dict[str, Any] = {"topology": {"kind": "point-to-point", "link": path.link()}, "flows": flows}
+        link = {
+            "rate": rate,
+            "queue": queue,
+            "mtu": mtu,
+            "down": {"delay": down_delay, "loss": loss},
+            "up": {"delay": up_delay},
+        }
+        data: dict[str, Any] = {"topology": {"kind": "point-to-point", "link": link}, "flows": flows}
         if duration is not None:
             data["duration"] = duration
         if measure_from is not None:
@@ -150,7 +156,7 @@ class Scenario:
         return isinstance(other, Scenario) and self._identity() == other._identity()
 
     def _identity(self) -> tuple[object, ...]:
-        """What distinguishes it: the name of a summary may mean other paths in another folder."""
+        """Its identity: the name of a summary may mean other paths in another folder."""
         return self.json, self.fidelity, None if self.measured is None else self.measured.summary
 
     def __hash__(self) -> int:

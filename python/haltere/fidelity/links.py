@@ -1,4 +1,4 @@
-"""What can be said of a scenario's links before anything runs: rates that are missing, and what needs one."""
+"""Gaps in a scenario's links, found before anything runs: rates that are missing, and what needs one."""
 
 from __future__ import annotations
 

@@ -14,20 +14,20 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 if TYPE_CHECKING:
-    from haltere.runner.executor import Executor
+    from haltere.executor import Executor
 
 Fidelity = Literal["model", "stack", "linux", "testbed"]
 NAMES: tuple[Fidelity, ...] = get_args(Fidelity)
 _ENDS = re.compile(r"(flows|probes|loads)\[\d+\](\.mqtt\.subscriber|\.first_path)?")
 """Where the core refuses two hosts that no links join, and a path that there is not between them."""
 SIMULATED: tuple[Fidelity, ...] = ("model", "stack")
-"""Those of the simulator: a run there depends on its arguments and on the version alone."""
+"""The fidelities of the simulator: a run there depends on its arguments and on the version alone."""
 
 
 def check(fidelity: Fidelity, scenario_json: str) -> None:
     """Raise `ScenarioProblem` if a scenario cannot be run at a fidelity."""
-    from haltere import core
-    from haltere.links import unscaled
+    from haltere import core  # noqa: PLC0415 (help loads nothing heavy)
+    from haltere.fidelity.links import unscaled  # noqa: PLC0415 (help loads nothing heavy)
 
     core.validate(scenario_json, fidelity)
     scenario = json.loads(scenario_json)
@@ -46,7 +46,7 @@ def check(fidelity: Fidelity, scenario_json: str) -> None:
             if _ENDS.fullmatch(problem.path):  # other fields are those that rigs cannot have
                 raise
     if fidelity not in SIMULATED:
-        from haltere.rig.check import check as check_rig
+        from haltere.rig.check import check as check_rig  # noqa: PLC0415 (pyroute2 is slow to load)
 
         check_rig(fidelity, scenario_json)
 
@@ -58,10 +58,10 @@ def executor(fidelity: Fidelity, workers: int | None = None, extra: dict[str, An
         InputError: if this machine lacks what it takes; the error says how to get it.
     """
     if fidelity in SIMULATED:
-        from haltere.runner.executor import ThreadExecutor
+        from haltere.executor import ThreadExecutor  # noqa: PLC0415 (help loads nothing heavy)
 
         return ThreadExecutor(workers, fidelity)
-    from haltere.rig.executor import linux, testbed
+    from haltere.rig.executor import linux, testbed  # noqa: PLC0415 (pyroute2 is slow to load)
 
     return linux(workers, extra) if fidelity == "linux" else testbed(workers, extra)
 
@@ -73,7 +73,7 @@ def about(fidelity: Fidelity) -> dict[str, Any]:
         return {}
     if fidelity == "testbed":
         return {"name": os.uname().release, "version": os.uname().release}
-    from haltere.rig import kernel
+    from haltere.rig import kernel  # noqa: PLC0415 (pyroute2 is slow to load)
 
     return dict(kernel.find().about())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from haltere.figures.metrics import Metric
+from haltere.metrics import Metric
 
 OPACITY = 0.6
 """The strongest colour of a cell of an overview: text on it stays readable on light and dark ground."""

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from haltere.figures.tables import Tables
-from haltere.report.claims import Evidence, MissingDataError, Outcome, Verdict, all_of, remark
+from haltere.claims import Evidence, MissingDataError, Outcome, Verdict, all_of, remark
+from haltere.metrics.tables import Tables
 
 Values = NDArray[np.float64]
 RESAMPLES = 2000

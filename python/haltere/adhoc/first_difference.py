@@ -11,11 +11,11 @@ from typing import Any
 
 from haltere import core
 from haltere import fidelity as fidelities
-from haltere.conditions import Conditions
+from haltere.adhoc.conditions import Conditions
+from haltere.adhoc.packets import Difference, Side, compare, of_kernel, of_model
+from haltere.adhoc.single import sample_ns
 from haltere.errors import HaltereError, InputError
-from haltere.packets import Difference, Side, compare, of_kernel, of_model
-from haltere.runner.executor import Task
-from haltere.runner.single import sample_ns
+from haltere.executor import Task
 from haltere.scenario import Scenario
 
 TOLERANCE_S = 0.0001

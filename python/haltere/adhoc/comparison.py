@@ -14,11 +14,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, get_type_hints
 import polars as pl
 
 from haltere import fidelity as fidelities
-from haltere.conditions import Comparison, Conditions, stated
+from haltere.adhoc.conditions import Comparison, Conditions, stated
 from haltere.errors import InputError, as_written
+from haltere.executor import Executor, Task
 from haltere.fidelity import NAMES
 from haltere.results.tables import bottleneck_of
-from haltere.runner.executor import Executor, Task
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,11 +39,11 @@ ENTRY: dict[str, pl.DataType] = {
     "max_queueing_delay_s": pl.Float64(),
     "error": pl.String(),
 }
-"""What entries have: times in seconds, rates in bit/s. The RTTs are those that the flow's sender measured, the queueing
+"""The fields of entries: times in seconds, rates in bit/s. RTTs are those that the flow's sender measured, the queueing
 delays those of the bottleneck in the data direction, the same for all flows that run at once; null for contenders that
 use several paths."""
 PROBED: dict[str, pl.DataType] = {"probe_rtt_ms": pl.List(pl.Float64())}
-"""What entries have besides if there is a probe: the RTTs of its requests in the order of sending, null for a lost one.
+"""Further fields of entries if there is a probe: the RTTs of its requests in the order of sending, null for a lost one.
 All flows that run at once have the same."""
 
 

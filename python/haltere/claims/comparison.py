@@ -14,9 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from haltere.figures import quantities
-from haltere.figures.metrics import METRICS, Metric
-from haltere.figures.tables import Tables, check_names, from_scale, paired
+from haltere.metrics import METRICS, Metric, quantities
+from haltere.metrics.tables import Tables, check_names, from_scale, paired
 from haltere.stats import Interval, mean
 from haltere.stats.intervals import clopper_pearson
 
@@ -65,12 +64,12 @@ class Comparison:
         return [self._back(mean(row, confidence)) for row in self.matrix]
 
     def within(self, keep: Levels) -> Comparison:
-        """The same comparison over the cells that have one of these levels in each of these factors."""
+        """Return the comparison over the cells that have one of these levels in each of these factors."""
         kept = [i for i, cell in enumerate(self.cells) if _matches(cell, keep)]
         return self._part(kept)
 
     def without(self, drop: Levels) -> Comparison:
-        """The same comparison over the cells that `within(drop)` leaves out."""
+        """Return the comparison over the cells that `within(drop)` leaves out."""
         kept = [i for i, cell in enumerate(self.cells) if not _matches(cell, drop)]
         return self._part(kept)
 

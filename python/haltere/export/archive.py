@@ -25,10 +25,10 @@ import polars as pl
 from haltere import core
 from haltere.documents import Document, shown
 from haltere.errors import InputError, Place
-from haltere.origin import study_of
 from haltere.results import Results, load
 from haltere.runner.campaign import Campaign
 from haltere.study import Study
+from haltere.study.origin import study_of
 
 PACK = "pack.json"
 FORMAT = 1
@@ -38,12 +38,12 @@ _PACKAGES = ("polars", "numpy", "scipy", "matplotlib", "pydantic")
 _LEFT_OUT = ("parts", "__pycache__")
 
 Sameness = Literal["same", "equal", "different", "missing"]
-"""The same bytes; the same content in other bytes (of another version of polars); other content; not there."""
+"""Equal bytes; the same content in other bytes (of another version of polars); other content; not there."""
 
 
 @dataclass(frozen=True)
 class Verified:
-    """What running an archive again gave: each table's sameness, and both versions of haltere."""
+    """The outcome of running an archive again: each table's sameness, and both versions of haltere."""
 
     folder: Path
     tables: dict[str, Sameness]

@@ -1,4 +1,4 @@
-"""What changed between two results folders, treatment by treatment, and whether it is real.
+"""Changes between two results folders, treatment by treatment, and whether they are real.
 
 A treatment is in both folders if its experiment and all levels of its factors are. Where the seeds are the same, both
 met the same random losses in a replication, and values are compared in pairs; else as independent sets. Each treatment
@@ -20,8 +20,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from haltere.errors import InputError, as_written
-from haltere.figures.metrics import METRICS, Metric
-from haltere.figures.tables import Tables, margins
+from haltere.metrics import METRICS, Metric
+from haltere.metrics.tables import Tables, margins
 from haltere.results import Results
 from haltere.stats import holm, paired_p, welch_p
 

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from haltere.figures.vision import distance
+from haltere.metrics.vision import distance
 
 
 @dataclass(frozen=True, slots=True)

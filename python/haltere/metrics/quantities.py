@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from haltere.figures.contenders import congestion_name, look
+from haltere.metrics.contenders import congestion_name, look
 
 _QUANTITY = re.compile(r"^\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z%µ/]*)\s*$")
 
@@ -50,7 +50,7 @@ def value(level: str) -> float | None:
 
 
 def dimension(level: str) -> str | None:
-    """What kind of quantity the level is (`time`, `rate`, `size`, …), or None if it is none with a known unit."""
+    """The kind of quantity that the level is (`time`, `rate`, `size`, …), or None if it is none with a known unit."""
     parsed = _parse(level)
     return None if parsed is None else parsed[1]
 

@@ -8,8 +8,8 @@ from typing import Literal
 import polars as pl
 
 from haltere.errors import InputError, as_written
-from haltere.figures.metrics import METRICS
-from haltere.figures.tables import Tables, summarise
+from haltere.metrics import METRICS
+from haltere.metrics.tables import Tables, summarise
 from haltere.results import TABLES, Results
 from haltere.results.tables import EXTRA
 

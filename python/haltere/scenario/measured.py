@@ -88,7 +88,7 @@ def find(scenario: Any, folder: Path) -> Measured | None:
     ):
         return None
     said = core.measured_topology(topology)
-    from haltere.paths import summary
+    from haltere.paths import summary  # noqa: PLC0415 (polars is slow to load)
 
     try:
         found = summary.find(said["paths"], folder)

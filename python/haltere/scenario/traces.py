@@ -12,7 +12,7 @@ from haltere.core import ScenarioProblem
 TRACE = "a packet-delivery trace of mahimahi: a whole number of milliseconds on each line"
 LINKS = ("link", "bottleneck", "access")
 PARTS = ("link", "down", "up")
-"""What a link holds that may have a rate of its own: in a graph the link itself, and either direction."""
+"""Parts of a link that may have a rate of its own: in a graph the link itself, and either direction."""
 
 
 def inline(scenario: Any, folder: Path) -> Any:

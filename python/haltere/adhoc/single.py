@@ -13,11 +13,12 @@ import polars as pl
 
 from haltere import core
 from haltere import fidelity as fidelities
+from haltere.adhoc.shadows import Shadow, shadows_of
 from haltere.errors import HaltereError, InputError
+from haltere.executor import Task
+from haltere.export import flent
 from haltere.notebook import notebook
 from haltere.results import tables
-from haltere.runner.executor import Task
-from haltere.runner.shadows import Shadow, shadows_of
 from haltere.scenario import Scenario
 
 SHOWN = ("flow", "contender", "completion_s", "goodput_bps", "retransmitted_packets", "error")
@@ -157,7 +158,7 @@ class Trace:
 
     def figure(self, out: str | Path) -> None:
         """Draw the series on one time axis into a file (SVG, PDF or PNG by its ending)."""
-        from haltere.figures import trace_figure
+        from haltere.figures import trace_figure  # noqa: PLC0415 (drawing is slow to load)
 
         trace_figure(self.data, Path(out))
 
@@ -166,8 +167,6 @@ class Trace:
 
         The file's name ends in `.flent.gz`. Traces of the simulator only.
         """
-        from haltere import flent
-
         return flent.write(self.data, title, Path(out))
 
 

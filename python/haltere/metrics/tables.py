@@ -1,4 +1,4 @@
-"""What figures, claims and the report do with the result tables: select, summarise, and compare in pairs.
+"""Work of figures, claims and the report on result tables: select, summarise, and compare in pairs.
 
 Every interval here is a 95 % Student t interval over replications. Two treatments of one replication meet the same
 losses (common random numbers), so contenders are compared within each replication first and the differences, or the
@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from haltere.errors import nearest
-from haltere.figures import quantities
-from haltere.figures.metrics import METRICS, Metric
+from haltere.metrics import METRICS, Metric, quantities
+from haltere.metrics.levels import Known
 from haltere.stats import Interval, mean
 from haltere.stats.intervals import OF_LOGARITHMS
 from haltere.stats.standing import ratio_margins, side
-from haltere.study.levels import Known
 
 if TYPE_CHECKING:
     from haltere.results import Results

@@ -1,4 +1,4 @@
-"""What `compare`, `trace` and `validate` run: the paths between two hosts, and what crosses them.
+"""The conditions of `compare`, `trace` and `validate`: the paths between two hosts, and what crosses them.
 
 Each condition is stated once, as a field of a class here. The options of the commands (`haltere.cli.options`), the
 keywords of `haltere.compare`, the keys of `--path`, the value's place in the scenario and the words of errors are all
@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
-from haltere import probes
+from haltere.adhoc import probes
 from haltere.errors import InputError, Place, as_written
 from haltere.fidelity import Fidelity
 
@@ -36,7 +36,7 @@ _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)\s*")
 
 @dataclass(frozen=True)
 class About:
-    """What is known of a condition besides its name, its type and its default.
+    """A condition, besides its name, its type and its default.
 
     Args:
         help: what it is, for the help of the commands and the documentation of the Python function.
@@ -185,7 +185,7 @@ class PathConditions:
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions(PathConditions):
-    """What contenders run over, and what they send: one path, or those in `paths` instead.
+    """The path that contenders run over, and the data that they send: one path, or those in `paths` instead.
 
     Raises:
         InputError: if something of the one path is given besides `paths`.
@@ -346,7 +346,7 @@ class Conditions(PathConditions):
         Raises:
             InputError: naming the option (or argument) that is wrong.
         """
-        from haltere.scenario import Scenario
+        from haltere.scenario import Scenario  # noqa: PLC0415 (help loads nothing heavy)
 
         data = self.data(contenders, reverse_starts=reverse_starts)
         try:
@@ -455,7 +455,7 @@ def known_preset(name: str, field: str = "--preset") -> str:
     Raises:
         InputError: if there is neither.
     """
-    from haltere import core
+    from haltere import core  # noqa: PLC0415 (help loads nothing heavy)
 
     names = [one for preset in core.presets() for one in (preset["name"], *preset["also"])]
     if name in names or name.endswith(FILE):
@@ -474,13 +474,13 @@ def preset_table(name: str) -> tuple[str, dict[str, Any]]:
     Raises:
         InputError: if there is no such preset, or its file cannot be read.
     """
-    from haltere import core
+    from haltere import core  # noqa: PLC0415 (help loads nothing heavy)
 
     if not name.endswith(FILE):
         known_preset(name)
         of = next(one["of"] for one in core.presets() if name in (one["name"], *one["also"]))
         return of, {"preset": name}
-    from haltere.documents import Document
+    from haltere.documents import Document  # noqa: PLC0415 (help loads nothing heavy)
 
     document = Document.read(Path(name))
     tables = [of for of in ("link", "cell") if isinstance(document.data.get(of), dict)]
@@ -494,7 +494,7 @@ def preset_table(name: str) -> tuple[str, dict[str, Any]]:
 
 
 def _in_file(error: InputError, file: Path, field: str) -> InputError:
-    from haltere.documents import Document
+    from haltere.documents import Document  # noqa: PLC0415 (help loads nothing heavy)
 
     return _at(error, field, place=Document.read(file).place(field))
 

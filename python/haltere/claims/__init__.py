@@ -24,12 +24,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
+from haltere.claims.comparison import Comparison, MissingDataError
 from haltere.documents import shown
 from haltere.errors import InputError, Place, as_written
-from haltere.figures.metrics import Metric
-from haltere.figures.tables import Standing, Tables, UnknownNameError, margins, standing
-from haltere.figures.text import decimals, fixed
-from haltere.report.comparison import Comparison, MissingDataError
+from haltere.metrics import Metric
+from haltere.metrics.tables import Standing, Tables, UnknownNameError, margins, standing
+from haltere.metrics.text import decimals, fixed
 from haltere.stats import Interval
 
 __all__ = [
@@ -89,7 +89,7 @@ class Verdict:
 
 
 Found = TypeVar("Found")
-"""What claims are judged by: a study's result tables, or two periods of measured paths."""
+"""The evidence that claims are judged by: a study's result tables, or two periods of measured paths."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ _CA_STATES = ("open", "disorder", "cwr", "recovery", "loss")
 
 @dataclass(frozen=True)
 class State:
-    """What a sender's congestion control and loss recovery knew; None is what is not known.
+    """The state that a sender's congestion control and loss recovery knew; None is what is not known.
 
     Bytes and seconds. `state` is, in the model, `slow_start`, `congestion_avoidance`, `recovery` or
     `timeout_recovery`; at a kernel `open`, `disorder`, `cwr`, `recovery` or `loss` (`tcpi_ca_state`). A kernel's state
@@ -63,7 +63,7 @@ class Packet:
 
     @property
     def fields(self) -> tuple[object, ...]:
-        """What must be the same but for the time."""
+        """The fields that must be the same, which the time is not."""
         return (self.seq, self.len, self.length, self.flags, self.ack, self.sack)
 
     def __str__(self) -> str:
@@ -124,7 +124,7 @@ class Difference:
 
     @property
     def sentence(self) -> str:
-        """What differs, in one sentence."""
+        """The difference in one sentence."""
         first, second = self.names
         if self.pair is None:
             return (
