@@ -43,6 +43,14 @@ text_quantity!(Metres, "Distance", "5m", |t: &str| units::parse_metres(t).map(Me
 text_quantity!(Width, "ChannelWidth", "20MHz", |t: &str| units::parse_mhz(t).map(Width));
 text_quantity!(Length, "QueueLength", "1000p", Length::parse);
 
+/// The number and the unit of a quantity, as in `0.5bdp`.
+pub fn split(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    Some((number.parse().ok()?, unit.trim_start()))
+}
+
 impl<'de, T: FromText> Deserialize<'de> for Quantity<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor<T>(std::marker::PhantomData<T>);

@@ -2,6 +2,8 @@
 
 mod config;
 
+pub use config::{Cell, Station};
+
 use super::link::{LossSpec, QueueSchema};
 use super::presets::Preset;
 use super::quantity::Quantity;
