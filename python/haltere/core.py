@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 VERSION: str = _core.__version__
 
-# The worker programs that `make worker-NAME` builds stand beside the package: haltere-worker-quiche is HALTERE_WORKER_QUICHE.
+# The worker programs that `make worker-NAME` builds stand beside the package; HALTERE_WORKER_NAME names each.
 for _program in sorted(Path(__file__).parent.glob("haltere-worker-*")):
     os.environ.setdefault(_program.name.upper().replace("-", "_"), str(_program))
 
