@@ -7,48 +7,29 @@ this machine's kernel, on the wall clock.
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 if TYPE_CHECKING:
+    from haltere.core import Scenario
     from haltere.executor import Executor
 
 Fidelity = Literal["model", "stack", "linux", "testbed"]
 NAMES: tuple[Fidelity, ...] = get_args(Fidelity)
-_ENDS = re.compile(r"(flows|probes|loads)\[\d+\](\.mqtt\.subscriber|\.first_path)?")
-"""Where the core refuses two hosts that no links join, and a path that there is not between them."""
 SIMULATED: tuple[Fidelity, ...] = ("model", "stack")
 """The fidelities of the simulator: a run there depends on its arguments and on the version alone."""
 
 
-def check(fidelity: Fidelity, scenario_json: str) -> None:
+def check(fidelity: Fidelity, scenario: Scenario) -> None:
     """Raise `ScenarioProblem` if a scenario cannot be run at a fidelity."""
     from haltere import core  # noqa: PLC0415 (help loads nothing heavy)
-    from haltere.fidelity.links import unscaled  # noqa: PLC0415 (help loads nothing heavy)
 
-    core.validate(scenario_json, fidelity)
-    scenario = json.loads(scenario_json)
-    wrong = unscaled(scenario)
-    if wrong is not None:
-        path, missing = wrong
-        raise core.ScenarioProblem(
-            f"{missing}, so that there is no bandwidth-delay product: give the link one, or the queue a length in "
-            "packets, such as 1000p",
-            path,
-        )
-    if scenario["topology"].get("kind") == "graph" or any("first_path" in flow for flow in scenario.get("flows", ())):
-        try:
-            core.network(scenario_json)  # finds hosts between which no links lead, and paths that are not there
-        except core.ScenarioProblem as problem:
-            if _ENDS.fullmatch(problem.path):  # other fields are those that rigs cannot have
-                raise
+    core.check_at(scenario, fidelity)
     if fidelity not in SIMULATED:
         from haltere.rig.check import check as check_rig  # noqa: PLC0415 (pyroute2 is slow to load)
 
-        check_rig(fidelity, scenario_json)
+        check_rig(fidelity, scenario)
 
 
 def executor(fidelity: Fidelity, workers: int | None = None, extra: dict[str, Any] | None = None) -> Executor:

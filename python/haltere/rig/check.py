@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from haltere.core import ScenarioProblem
+from haltere.core import Scenario, ScenarioProblem
 from haltere.rig import beside, disciplines, hosts, kernel, messages, programs, subflows
 from haltere.rig.plan import Flow, Plan, plan
 
@@ -31,12 +30,9 @@ KERNEL_CONGESTION = (
 """The congestion controls that `kernel.config` builds in."""
 
 
-def check(fidelity: str, scenario_json: str) -> None:
+def check(fidelity: str, scenario: Scenario) -> None:
     """Raise `ScenarioProblem` if the rig cannot carry the scenario."""
-    scenario = json.loads(scenario_json)
-    if not any(scenario.get(table) for table in ("flows", "probes", "loads")):
-        raise ScenarioProblem("there is no flow: add a [[flows]] table with a contender", "flows")
-    what = plan(scenario_json)
+    what = plan(scenario)
     if (refused := beside.refusal(what)) is not None:
         raise ScenarioProblem(*refused)
     if fidelity == "testbed" and what.made_by == "kernel" and not _kernel_has_netem():
