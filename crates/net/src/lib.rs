@@ -20,6 +20,7 @@ pub mod medium;
 pub mod occupancy;
 pub mod packet;
 pub mod queue;
+pub mod registry;
 pub mod report;
 pub mod rng;
 mod serialiser;
@@ -28,6 +29,7 @@ pub mod topology;
 pub mod trace;
 pub mod units;
 pub mod varying;
+pub mod wifi;
 
 pub use cx::{ComponentId, Cx, Metric, NoProbe, Probe};
 pub use incident::Incident;

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from haltere import core
 from haltere import fidelity as fidelities
 from haltere.adhoc.comparison import ENTRY, entry_of
 from haltere.adhoc.conditions import Conditions
@@ -50,7 +51,7 @@ def measured(metric: Metric, entry: Mapping[str, Any]) -> float | None:
 
 @dataclass(frozen=True)
 class How:
-    """How runs are made: so many at once, by this executor, until `stop` is set; and what is told of the progress."""
+    """How runs are made: on `workers` processes, by an executor, until `stop` is set; `on_progress` hears of it."""
 
     workers: int | None = None
     executor: Executor | None = None
@@ -66,8 +67,8 @@ class Ground(Protocol):
         """Where it runs."""
         ...
 
-    def texts(self, contender: str) -> tuple[str, str]:
-        """Return the scenario of even and of odd replications as JSON; raise `InputError` if it cannot run."""
+    def scenarios(self, contender: str) -> tuple[core.Scenario, core.Scenario]:
+        """Return the scenario of even and of odd replications; raise `InputError` if it cannot run."""
         ...
 
     def entry(self, contender: str, result: dict[str, Any], seed: int, replication: int) -> dict[str, Any]:
@@ -86,9 +87,9 @@ class Alone:
         """Where it runs."""
         return self.conditions.fidelity
 
-    def texts(self, contender: str) -> tuple[str, str]:
+    def scenarios(self, contender: str) -> tuple[core.Scenario, core.Scenario]:
         """Return the scenario of even and of odd replications."""
-        even, odd = (self.conditions.scenario([contender], reverse_starts=odd).json for odd in (False, True))
+        even, odd = (self.conditions.scenario([contender], reverse_starts=odd).concrete() for odd in (False, True))
         return even, odd
 
     def entry(self, contender: str, result: dict[str, Any], seed: int, replication: int) -> dict[str, Any]:
@@ -113,14 +114,14 @@ class Runs:
     values: dict[Cell, float | None] = field(default_factory=dict)
     refused: dict[int, str] = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
-    _scenarios: dict[int, tuple[str, str]] = field(default_factory=dict)
+    _scenarios: dict[int, tuple[core.Scenario, core.Scenario]] = field(default_factory=dict)
 
     def allowed(self, mask: int) -> bool:
         """Whether a mixture can run, as far as that can be told before."""
         if mask not in self._scenarios and mask not in self.refused:
             text = self.space.text(mask)
             try:
-                self._scenarios[mask] = self.ground.texts(text)
+                self._scenarios[mask] = self.ground.scenarios(text)
             except InputError as error:
                 if mask in (0, (1 << len(self.space.parts)) - 1):
                     raise
@@ -128,7 +129,7 @@ class Runs:
         return mask not in self.refused
 
     def run(self, cells: Iterable[Cell], how: How) -> None:
-        """Run what of these cells has not been run yet."""
+        """Run the cells that have not been run yet."""
         wanted = self.missing(cells)
         executor = how.executor or fidelities.executor(self.ground.fidelity, how.workers)
         for done, outcome in enumerate(executor.execute(self.tasks(wanted), how.stop), 1):
@@ -137,15 +138,15 @@ class Runs:
                 how.on_progress(done, len(wanted))
 
     def missing(self, cells: Iterable[Cell]) -> list[Cell]:
-        """Return what of these cells has not been run yet."""
+        """Return the cells that have not been run yet."""
         return [cell for cell in dict.fromkeys(cells) if cell not in self.values]
 
     def tasks(self, cells: Iterable[Cell]) -> Iterator[Task]:
         """Yield the tasks of some cells."""
         for mask, replication in cells:
             self.allowed(mask)
-            text = self._scenarios[mask][replication % 2]
-            yield Task(f"{mask} {replication}", text, self.seed, replication)
+            scenario = self._scenarios[mask][replication % 2]
+            yield Task(f"{mask} {replication}", scenario, self.seed, replication)
 
     def take(self, outcome: Outcome) -> None:
         """Note the metric of a run."""

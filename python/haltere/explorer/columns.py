@@ -12,6 +12,7 @@ from haltere.metrics import METRICS, quantities
 from haltere.metrics.contenders import keys, look
 from haltere.metrics.tables import Tables
 from haltere.results import Results, columns
+from haltere.results.numbers import columns as numbers_of
 from haltere.results.tables import KEY
 
 _DIGITS = 6
@@ -96,6 +97,7 @@ def _metrics(
             numbers[metric.name] = _rounded(column)
     sources = {"": ("run", results.runs), "flow: ": ("flow", results.flows), "probe: ": ("probe", results.latency)}
     skipped = {*KEY, "flow", "pair", "probe", *(name for one in levels.values() for name in one)}
+    skipped |= numbers_of(results.manifest).keys()
     for prefix, (of, table) in sources.items():
         about = columns.of(of)
         names = [name for name, kind in table.schema.items() if kind.is_numeric() and name not in skipped]

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
     from matplotlib.figure import SubFigure
 
-FORMATS = (".svg", ".pdf", ".png")
 _OTHERS = (".jpg", ".jpeg", ".gif", ".webp", ".tif", ".tiff", ".bmp", ".eps", ".ps")
 
 _STYLE = """
@@ -37,8 +36,9 @@ _STYLE = """
 .haltere text{font-size:11px;fill:#444}.haltere .grid{stroke:#ddd}.haltere .axis{stroke:#444}
 .haltere .fill{fill:var(--c)}.haltere .line{fill:none;stroke:var(--c);stroke-width:1.6}
 .haltere .bold text{font-weight:700}.haltere .faint text{fill:#888}.haltere .hatch path{stroke:#fff8;stroke-width:2.4}
-.haltere .whisker{fill:none;stroke:#1a1a1a;stroke-width:1.4}.haltere .swatch{vertical-align:-2px}"""
-"""What the report's style sheet says of figures, for a page that has another."""
+.haltere .whisker{fill:none;stroke:#1a1a1a;stroke-width:1.4}
+.haltere .plot{overflow:visible}.haltere .swatch{vertical-align:-2px}"""
+"""The rules of the report's style sheet for figures, for a page that has another."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,9 @@ class Drawing:
         out = Path(path)
         if out.suffix in _OTHERS:
             raise InputError(
-                "figures have no such format", field="save", given=as_written(str(path)), right=", ".join(FORMATS)
+                "figures have no such format", field="save", given=as_written(str(path)), right=".svg, .pdf, .png"
             )
-        formats = (out.suffix[1:],) if out.suffix in FORMATS else ("svg", "pdf")
-        stem = out.with_suffix("") if out.suffix in FORMATS else out
-        return on_paper.draw(self.lettering.lettered(self.figure), stem, self.lettering.font, formats)
+        return on_paper.write(self.lettering.lettered(self.figure), out, self.lettering.font)
 
     def onto(self, ax: Axes | None = None, fig: Canvas | SubFigure | None = None) -> Drawing:
         """Draw the figure into axes of Matplotlib, or, if it has several panels, into a figure; return the drawing.

@@ -18,6 +18,7 @@ from haltere.figures.heatmaps import Heatmaps
 from haltere.figures.lines import Lines
 from haltere.figures.overviews import Overview
 from haltere.figures.points import Points
+from haltere.figures.ratios import Ratios
 from haltere.figures.scatters import Scatters
 from haltere.figures.spec import FigureList, Kind
 from haltere.figures.timeline import Timeline
@@ -27,7 +28,7 @@ from haltere.metrics.levels import Known
 from haltere.metrics.tables import UnknownNameError, check_names
 
 KINDS: list[type[Kind]] = [
-    Overview, Timeline, Points, Choices, Lines, Cdfs, Violins, Scatters, Heatmaps, Boxes, Bars,
+    Overview, Timeline, Points, Choices, Lines, Ratios, Cdfs, Violins, Scatters, Heatmaps, Boxes, Bars,
 ]  # fmt: skip
 """In the order of a report. `register` adds to them."""
 
@@ -65,7 +66,7 @@ def read(path: Path) -> FigureList:
     try:
         figures = model().model_validate(document.data)
     except ValidationError as error:
-        raise _refusal(document, error.errors()) from None
+        raise refusal(document, error.errors(), model()) from None
     seen: set[str] = set()
     for kind, members in figures.lists().items():
         for index, figure in enumerate(members):
@@ -105,7 +106,7 @@ def _refused(document: Document, field: str, problem: str, right: str | None, *n
 
 
 def problem_of(fault: ErrorDetails, model: type[BaseModel]) -> tuple[str, str | None]:
-    """What is wrong with a field of a description of figures, and what would be right."""
+    """Say what is wrong with a field of a description of figures, and what would be right."""
     path = list(fault["loc"])
     if fault["type"] == "missing":
         return "is missing", None
@@ -130,11 +131,12 @@ def _model_at(model: type[BaseModel], path: list[str | int]) -> type[BaseModel]:
     return model
 
 
-def _refusal(document: Document, faults: list[ErrorDetails]) -> InputError:
+def refusal(document: Document, faults: list[ErrorDetails], fits: type[BaseModel]) -> InputError:
+    """The error for a file that does not fit a model: its first fault, with the line."""
     # A field that is missing may be there under a wrong name, which says more.
     fault, others = min(faults, key=lambda one: one["type"] == "missing"), len(faults) - 1
     field = join(list(fault["loc"]))
-    problem, right = problem_of(fault, model())
+    problem, right = problem_of(fault, fits)
     notes = (f"{others} more field{'s are' if others > 1 else ' is'} wrong after this one",) if others else ()
     return InputError(
         problem,

@@ -29,6 +29,7 @@ from haltere.figures.parts import (
     Panel,
     Rect,
     Series,
+    Text,
     apart,
     crowded,
     look_of,
@@ -36,13 +37,14 @@ from haltere.figures.parts import (
 )
 from haltere.metrics.text import OPACITY
 
+FORMATS = (".svg", ".pdf", ".png")
 _ACROSS = 3
-"""Panels that stand side by side at most; of maps two, of maps with broad cells one."""
-_BROAD = 70
+"""Panels that stand side by side at most, also of maps with narrow cells; of others two, with broad cells one."""
+_NARROW, _BROAD = 35, 70
 _LABEL = 0.062
 """Distance of two labels beside a plot, of its height."""
-_MANY = 400
-"""Rectangles beyond which a series is drawn as an image."""
+_MANY, _DOTS = 400, 20_000
+"""Rectangles and dots beyond which a series is drawn as an image."""
 
 
 def draw(figure: Figure, stem: Path, font: str = "", formats: Sequence[str] = ("svg", "pdf")) -> list[Path]:
@@ -53,12 +55,19 @@ def draw(figure: Figure, stem: Path, font: str = "", formats: Sequence[str] = ("
         return style.save(canvas, stem, tuple(formats))
 
 
+def write(figure: Figure, path: Path, font: str = "") -> list[Path]:
+    """Draw a figure into the file of this name, in the format of its ending, or into `path.svg` and `path.pdf`."""
+    if path.suffix in FORMATS:
+        return draw(figure, path.with_suffix(""), font, (path.suffix[1:],))
+    return draw(figure, path, font)
+
+
 def _grid(figure: Figure) -> tuple[int, int]:
     """How many rows and columns the panels stand in."""
     count = len(figure.panels)
     across = 1 if figure.stacked else _ACROSS
     if figure.cell:
-        across = 1 if figure.cell[0] > _BROAD else 2
+        across = 1 if figure.cell[0] > _BROAD else 2 if figure.cell[0] >= _NARROW else _ACROSS
     across = min(across, count)
     return math.ceil(count / across), across
 
@@ -72,8 +81,11 @@ def _size(figure: Figure) -> tuple[float, float]:
         broad = across > 1 or figure.cell[0] * abs(x.high - x.low) > 100 * style.COLUMN_IN
         high = abs(y.high - y.low) * figure.cell[1] / 140 + 0.62
         return style.PAGE_IN if broad else style.COLUMN_IN, down * high + 0.45
+    if y.listed:
+        return 1.35 * style.COLUMN_IN, 0.19 * abs(y.high - y.low) + 0.62
     if figure.stacked:
-        return style.COLUMN_IN, 0.5 + 1.25 * down
+        whole = sum(panel.height for panel in figure.panels)
+        return (style.PAGE_IN, 0.45 + 1.35 * whole) if figure.wide else (style.COLUMN_IN, 0.5 + 1.25 * whole)
     return style.PAGE_IN if across > 1 else style.COLUMN_IN, 0.45 + (2.15 if figure.wide else 1.9) * down
 
 
@@ -88,7 +100,10 @@ def fill(figure: Figure, canvas: Canvas | SubFigure) -> None:
         return
     down, across = _grid(figure)
     alike = not figure.stacked and not figure.cell
-    grid = canvas.subplots(down, across, sharex=alike or figure.stacked, sharey=alike, squeeze=False)
+    heights = [panel.height for panel in figure.panels] if figure.stacked else None
+    grid = canvas.subplots(
+        down, across, sharex=alike or figure.stacked, sharey=alike, squeeze=False, height_ratios=heights
+    )
     for axes, panel in zip(grid.flat, figure.panels, strict=False):
         onto(panel, axes, cells=figure.cell is not None, columns=_size(figure)[0] / across / style.COLUMN_IN)
         axes.label_outer()
@@ -106,7 +121,10 @@ def _letter(figure: Figure, canvas: Canvas | SubFigure, grid: Any) -> None:
     if figure.stacked:
         for axes, panel in zip(grid.flat, figure.panels, strict=True):
             inside(axes, panel)
+            axes.grid(visible=True, axis="both")
         canvas.align_ylabels()
+        if isinstance(canvas, Canvas):
+            style.legend(canvas, keys(figure.keys), place="outside upper left")
     elif isinstance(canvas, Canvas):
         notes = [Patch(alpha=0.0, label=f"{word}: {meaning}") for word, meaning in figure.notes]
         place: style.Place = "outside lower center" if figure.cell else "outside upper right"
@@ -114,7 +132,7 @@ def _letter(figure: Figure, canvas: Canvas | SubFigure, grid: Any) -> None:
         style.legend(canvas, [*keys(figure.legend), *notes], place=place, most=most)
     else:
         inside(grid[0][0], figure.panels[0])
-    if figure.stacked or len(figure.panels) == 1:
+    if figure.stacked or (len(figure.panels) == 1 and not figure.panels[0].y.listed):
         grid[0][0].set_title(figure.title, loc="left", color=style.QUIET)
     elif figure.title:
         canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=8)
@@ -123,7 +141,13 @@ def _letter(figure: Figure, canvas: Canvas | SubFigure, grid: Any) -> None:
 def inside(axes: Axes, panel: Panel) -> None:
     """Set the legend of a panel into its axes, where it has one."""
     if panel.legend:
-        axes.legend(handles=keys(panel.legend), loc="lower right", bbox_to_anchor=(1, 0.97), ncols=len(panel.legend))
+        axes.legend(
+            handles=keys(panel.legend),
+            loc="lower right",
+            bbox_to_anchor=(1, 1),
+            borderaxespad=0,
+            ncols=len(panel.legend),
+        )
 
 
 def keys(legend: Sequence[Series]) -> list[Artist]:
@@ -132,19 +156,22 @@ def keys(legend: Sequence[Series]) -> list[Artist]:
 
 
 def _key(series: Series) -> Artist:
-    shown, first = look_of(series.look), next(iter(series.marks), None)
+    shown, first = look_of(series.look), series.shown
     if isinstance(first, Dot) and first.form == "diamond":
         like: dict[str, Any] = {"marker": "D", "markersize": 4, "markerfacecolor": "white", "linestyle": "none"}
         return Line2D([], [], color=shown.light, label=series.label, **like)
+    if isinstance(first, Outline) and series.key:
+        return Patch(color=shown.light, alpha=first.strength, linewidth=0, label=series.label)
     if isinstance(first, Rect | Box):
         pale = OPACITY if isinstance(first, Box) or first.text else 1.0
         hatch = shown.hatch if hatched(series, first) else None
         colour = (shown.light, pale)
         return Patch(facecolor=colour, edgecolor="white", linewidth=0.0, hatch=hatch, label=series.label)
-    dots = any(isinstance(mark, Dot) and mark.form != "answer" for mark in series.marks)
-    key = Line2D([], [], color=shown.light, marker=shown.marker if dots else None, markersize=3.2, label=series.label)
-    key.set_linestyle(shown.line if isinstance(first, Line) else "none")  # type: ignore[arg-type]
-    key.set_alpha(first.strength if isinstance(first, Line) else 1.0)
+    dots = any(isinstance(mark, Dot) and mark.form != "answer" for mark in (first, *series.marks))
+    marker = _MARKERS.get(first.form if isinstance(first, Dot) else "", shown.marker) if dots else None
+    key = Line2D([], [], color=shown.light, marker=marker, markersize=3.2, linestyle="none", label=series.label)
+    if isinstance(first, Line):
+        key.set(linestyle=first.dash or shown.line, alpha=first.strength, linewidth=first.weight)
     return key
 
 
@@ -155,6 +182,8 @@ def onto(panel: Panel, axes: Axes, *, cells: bool = False, columns: float = 1.0)
     if cells:
         axes.tick_params(length=0, labelsize=6)
         axes.spines[:].set_visible(False)
+    elif panel.y.listed:
+        axes.tick_params(axis="y", length=0, labelsize=6.5)
     elif panel.x.listed:
         axes.grid(visible=True, axis="y")
         axes.tick_params(axis="x", length=0)
@@ -165,8 +194,11 @@ def onto(panel: Panel, axes: Axes, *, cells: bool = False, columns: float = 1.0)
         axes.text(at, above, text, ha="center", va="bottom", fontsize=6, color=style.QUIET)
     if panel.x.groups and panel.title:
         axes.set_title(panel.title, loc="left", color=style.QUIET, pad=12)
+    # A character of a cell is about 0.65 of its size wide.
+    letters = max((len(text) for _, mark in panel.each() if isinstance(mark, Rect) for text in mark.text), default=1)
+    size = min(6.0, 72 * columns * style.COLUMN_IN / abs(panel.x.high - panel.x.low) / (0.65 * letters + 1))
     for series in panel.series:
-        _areas(axes, series)
+        _areas(axes, series, size)
     for series in panel.series:
         _lines_and_dots(axes, series)
     _labels(axes, panel)
@@ -187,7 +219,7 @@ def _set_axis(axes: Axes, axis: Axis, side: str, columns: float) -> None:
         style.slant(axes, [text for _, text in marked])
 
 
-def _areas(axes: Axes, series: Series) -> None:
+def _areas(axes: Axes, series: Series, size: float) -> None:
     colour = look_of(series.look).light
     for mark in series.marks:
         if isinstance(mark, Outline):
@@ -202,13 +234,16 @@ def _areas(axes: Axes, series: Series) -> None:
                     text,
                     ha="center",
                     va="center",
-                    fontsize=6,
+                    fontsize=size,
                     linespacing=1.1,
                     color=style.QUIET if mark.weight == "faint" else style.INK,
                     fontweight="bold" if mark.weight == "bold" else "normal",
                 )
         elif isinstance(mark, Box):
             _box(axes, mark, colour)
+        elif isinstance(mark, Text):
+            ink = style.QUIET if mark.weight == "faint" else style.INK
+            axes.text(mark.x, mark.y, f" {mark.text}", va="center", ha="left", fontsize=6.5, color=ink)
     rects = [mark for mark in series.marks if isinstance(mark, Rect)]
     if rects:
         cells = PolyCollection(
@@ -254,7 +289,8 @@ def _box(axes: Axes, box: Box, colour: str) -> None:
     )
 
 
-_SIZES = {"dot": 3.2, "point": 2.2, "diamond": 4.0}
+_SIZES = {"dot": 3.2, "point": 2.2, "grain": 1.8, "cross": 2.6, "diamond": 4.0}
+_MARKERS = {"grain": ".", "cross": "x", "diamond": "D"}
 
 
 def _lines_and_dots(axes: Axes, series: Series) -> None:
@@ -263,8 +299,9 @@ def _lines_and_dots(axes: Axes, series: Series) -> None:
         if isinstance(mark, Line):
             xs, ys = [p[0] for p in mark.points], [p[1] for p in mark.points]
             how = "steps-post" if mark.steps else "default"
-            thin = 0.5 if mark.value else 1.0
-            axes.plot(xs, ys, color=shown.light, ls=shown.line, linewidth=thin, alpha=mark.strength, drawstyle=how)
+            weight = 0.5 if mark.value else mark.weight
+            dash = mark.dash or shown.line
+            axes.plot(xs, ys, color=shown.light, ls=dash, linewidth=weight, alpha=mark.strength, drawstyle=how)
     dots = [mark for mark in series.marks if isinstance(mark, Dot) and mark.form != "answer"]
     for dot in dots:
         if dot.y_ends is not None:
@@ -272,11 +309,21 @@ def _lines_and_dots(axes: Axes, series: Series) -> None:
         if dot.x_ends is not None:
             axes.plot(dot.x_ends, [dot.y, dot.y], color=shown.light, linewidth=0.8)
     if dots:
-        marker = "D" if dots[0].form == "diamond" else shown.marker
+        marker = _MARKERS.get(dots[0].form, shown.marker)
         face = "white" if dots[0].form == "diamond" else shown.light
         size = _SIZES[dots[0].form]
         xs, ys = [dot.x for dot in dots], [dot.y for dot in dots]
-        axes.plot(xs, ys, marker, markersize=size, color=shown.light, markerfacecolor=face)
+        image = len(dots) > _DOTS
+        axes.plot(
+            xs,
+            ys,
+            marker,
+            markersize=size,
+            color=shown.light,
+            markerfacecolor=face,
+            rasterized=image,
+            markeredgewidth=0.5,
+        )
 
 
 def _labels(axes: Axes, panel: Panel) -> None:

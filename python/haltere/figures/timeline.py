@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -28,7 +28,7 @@ _LOOKS = ("first", "second", "ink")
 _STAGES = (("qdisc_packets", "queue discipline", "first"), ("ring_packets", "ring", "second"))
 
 Recorded = Mapping[tuple[str, str], Mapping[str, Any]]
-"""What a run recorded, by whose it is and its name."""
+"""The series that a run recorded, by whose they are and their names."""
 
 
 class Timeline(Kind):
@@ -42,8 +42,8 @@ class Timeline(Kind):
     up to `until`.
     """
 
-    description: ClassVar = Description("timelines", "over_time", "One run over time.", section="Single runs over time")
-    factors: ClassVar = ("series",)
+    description = Description("timelines", "over_time", "One run over time.", section="Single runs over time")
+    factors = ("series",)
 
     where: Mapping[str, str] = Field(default_factory=dict)
     replication: int = 0
@@ -159,7 +159,7 @@ def record(study: Study, experiment: str, where: Mapping[str, str], replication:
     scenario["duration"] = until
     if (quantities.value(str(scenario.get("measure_from", "0s"))) or 0.0) >= (quantities.value(until) or 0.0):
         scenario.pop("measure_from", None)
-    traced = core.trace(json.dumps(scenario), run.seed, run.replication)
+    traced = core.trace(core.parse(scenario), run.seed, run.replication)
     return {(one["who"], one["name"]): one for one in traced["series"]}
 
 

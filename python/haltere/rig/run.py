@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from haltere import _core
+from haltere import _core, core
 from haltere.rig import hosts, namespaces, subflows, transfers
 from haltere.rig.namespaces import Rig
 from haltere.rig.plan import Flow, Plan, plan
@@ -29,6 +29,7 @@ def run_job(job: Json, *, wall_clock: bool = False) -> Json:
     On the wall clock a run that the machine disturbed is repeated; the result says so, and how late packets were.
     With `packets` every packet is in the result, and `taps` says which tap is whose.
     """
+    job = {**job, "scenario": core.parse(job["scenario"])}
     if not wall_clock:
         return _once(job)
     best: Json = {}
@@ -61,7 +62,7 @@ def _emulator(rig: Rig, job: Json) -> Iterator[Any]:
     if not rig.emulated:
         yield None
         return
-    network = json.loads(_core.network(job["scenario"]))
+    network = core.network(job["scenario"])
     links = [
         {
             **{name: link[name] for name in ("name", "down", "up")},
@@ -102,7 +103,7 @@ def _measured(rig: Rig, job: Json, emulator: Any) -> Json:
 
 
 def _count_queues(rig: Rig, links: list[Json]) -> None:
-    """Add to what the taps saw of links what queue disciplines have counted: marks, drops, and which were early ones.
+    """Add the counters of queue disciplines to the results of links: marks, drops, and which drops were early.
 
     A tap sees packets that did not come out, but not why, nor whether they are still inside: a fair queue gives out
     younger packets of other flows first, and of a full queue nothing comes after its last drops.
@@ -114,7 +115,7 @@ def _count_queues(rig: Rig, links: list[Json]) -> None:
 
 
 def with_counts(link: Json, counted: Counts) -> Json:
-    """Return what changes in a link's results by what its queue discipline has counted.
+    """Return the fields of a link's results that its queue discipline's counters change.
 
     The counters are read a little later than the taps, so that drops are at most what did not come out.
     """
@@ -202,6 +203,6 @@ def _capture_spec(rig: Rig) -> Json:
         spec: Json = {"link": link.name, "direction": way, "rate_bps": direction.rate_bps}
         spec["delay_ns"] = 0 if places.departed else direction.delay_ns
         for name, place in (("offered", places.offered), ("departed", places.departed), ("arrived", places.arrived)):
-            spec[name] = None if place is None else {"tap": tap(place[0]), "way": place[1]}
+            spec[name] = None if place is None else {"tap": tap(place[0]), "heading": place[1]}
         links.append(spec)
     return {"taps": taps, "flows": flows, "links": links, "epoch_ns": None, "pcap": None}

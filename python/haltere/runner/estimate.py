@@ -11,13 +11,13 @@ import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from itertools import chain, zip_longest
 
 import numpy as np
 
 from haltere import fidelity
-from haltere.executor import Task, ThreadExecutor
+from haltere.executor import ThreadExecutor
 from haltere.fidelity import Fidelity
 from haltere.study import Run
 
@@ -113,7 +113,7 @@ def _drawn(groups: dict[str, list[Run]]) -> list[tuple[str, Run]]:
 
 
 def _timed(where: Fidelity, runs: Sequence[Run], workers: int, budget_s: float) -> list[Spent | None]:
-    """Run them in processes, each of which takes every nth, for so long at most; None for those not begun."""
+    """Run some in processes, each of which takes every nth, for `budget_s` at most; None for runs not begun."""
     shares = [range(start, len(runs), workers) for start in range(min(workers, len(runs)))]
     found: list[Spent | None] = [None] * len(runs)
     until = time.monotonic() + budget_s
@@ -126,7 +126,7 @@ def _timed(where: Fidelity, runs: Sequence[Run], workers: int, budget_s: float) 
 
 
 def _process(where: Fidelity, runs: Sequence[Run], until: float) -> list[Spent]:
-    tasks = [astuple(Task("", run.scenario_json, run.seed, run.replication)) for run in runs]
+    tasks = [(run.scenario_json, run.seed, run.replication) for run in runs]
     asked = json.dumps({"fidelity": where, "tasks": tasks})
     began = time.monotonic()
     with subprocess.Popen(

@@ -31,7 +31,7 @@ __all__ = ["Experiment", "Header", "Run", "Study", "Treatment", "with_variant"]
 class Treatment:
     """One combination of levels and the concrete scenario it gives. `index` counts within the experiment from 0.
 
-    A scenario that is `measured` is not concrete yet: each replication puts a path into it.
+    A scenario that is `measured` is not concrete yet, and not `parsed`: each replication puts a path into it.
     """
 
     experiment: str
@@ -40,6 +40,7 @@ class Treatment:
     scenario: dict[str, Any] = field(repr=False)
     scenario_json: str = field(repr=False)
     measured: Measured | None = field(repr=False, default=None)
+    parsed: core.Scenario | None = field(repr=False, default=None)
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,11 @@ class Run:
         if measured is None or self.path is None:
             return self.treatment.scenario_json
         return core.canonical(measured.over(self.path))
+
+    @property
+    def scenario(self) -> core.Scenario:
+        """The concrete scenario, parsed."""
+        return self.treatment.parsed or core.parse(self.scenario_json)
 
     @cached_property
     def id(self) -> str:
@@ -149,6 +155,9 @@ class Study:
         fidelity: Sequence[Fidelity] | None = None,
     ) -> Study:
         """Return the study of a parsed file, or of a plain scenario; the files that it names lie in `directory`."""
+        if "periods" in document.data:
+            right = "haltere run and haltere report, or haltere.evolution.PathsStudy"
+            raise InputError("is of measured paths, so that it has no scenario", place=document.place(""), right=right)
         if (
             "study" not in document.data
             and "experiments" not in document.data
@@ -218,6 +227,15 @@ class Study:
             for treatment in treatments:
                 for fidelity in self.fidelities:
                     yield Run(treatment, self.header.seed, replication, fidelity)
+
+
+def is_of_paths(path: Path) -> bool:
+    """Whether a study file is of measured paths (`haltere.evolution`); a file that cannot be read is not."""
+    try:
+        file = shipped.locate(path)
+        return "periods" in Document.read(file / "study.toml" if file.is_dir() else file).data
+    except InputError:
+        return False
 
 
 def with_variant(data: dict[str, Any], variant: str | None) -> dict[str, Any]:

@@ -4,7 +4,7 @@ use crate::build::Run;
 use haltere_net::columns;
 use haltere_net::columns::{About, PLAIN, SIMULATED};
 use haltere_net::element::Element;
-use haltere_net::medium::CellCounters;
+use haltere_net::medium::MediumCounters;
 
 const OF_CELL: About = About { at: SIMULATED, ..PLAIN };
 
@@ -40,8 +40,8 @@ impl Run {
         let time = self.world.now().as_secs_f64();
         let media = self.world.topology().media().iter().filter_map(|medium| {
             let entry = self.world.entries().nth(2 * *medium.links.first()? as usize)?;
-            let CellCounters { transmissions, frames, retries, collisions, collided, given_up, busy } =
-                entry.0.cell()?;
+            let MediumCounters { transmissions, frames, retries, collisions, collided, given_up, busy } =
+                entry.0.medium()?;
             let busy_s = busy.as_secs_f64();
             Some(CellResult {
                 cell: medium.name.clone(),

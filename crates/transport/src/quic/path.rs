@@ -17,7 +17,7 @@ use crate::path::PathState;
 use crate::recovery::{BurstPacer, RateSampler, Reported};
 use haltere_net::{Ecn, Packet, PathId, Rate, Span, Time};
 
-/// What a path must know of the connection to set its timer (RFC 9002 section 6.2).
+/// The facts about the connection that a path needs to set its timer (RFC 9002 section 6.2).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Situation {
     pub confirmed: bool,
@@ -30,7 +30,7 @@ pub(super) struct Situation {
     pub several: bool,
 }
 
-/// What the anti-amplification limit counts (RFC 9000 section 8.1), in bytes of UDP payload.
+/// The counts of the anti-amplification limit (RFC 9000 section 8.1), in bytes of UDP payload.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Validation {
     pub validated: bool,
@@ -54,6 +54,11 @@ pub(super) struct Episode {
     pub since: Time,
 }
 
+/// A pair of addresses, by the number of the path on which its packets travel. A path that migrates keeps its own number and
+/// uses another pair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Way(pub PathId);
+
 /// Whether a datagram may go now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Clearance {
@@ -65,8 +70,8 @@ pub(super) enum Clearance {
 /// A path.
 pub(super) struct Path {
     pub id: PathId,
-    /// Under which number its packets are sent: that of the pair of addresses in use, which migration changes.
-    pub way: PathId,
+    /// The pair of addresses in use, which migration changes.
+    pub way: Way,
     /// Under which number it reports to probes.
     pub label: PathId,
     pub state: PathState,
@@ -122,7 +127,7 @@ impl Path {
         let cc = cc::with_shadows(cc, config.pacing, shadows.into_iter());
         Path {
             id,
-            way: id,
+            way: Way(id),
             label: id,
             state: PathState::Active,
             challenge: Challenge::default(),
@@ -157,7 +162,7 @@ impl Path {
 
     /// A datagram with its payload's size as a packet on this path.
     pub fn wrap(&self, datagram: Datagram, size: u32) -> Packet<Body> {
-        let (path, ecn) = (self.way, self.marking.codepoint());
+        let (path, ecn) = (self.way.0, self.marking.codepoint());
         Packet::new(size + self.ip_udp, Body::Quic(Box::new(datagram))).with(|p| {
             p.path = path;
             p.ecn = ecn;
@@ -340,7 +345,7 @@ impl Path {
         };
     }
 
-    /// What the timer, now due, stands for: a loss in this space (true) or its probe timeout (false).
+    /// The meaning of the timer that is due now: a loss in this space (true) or its probe timeout (false).
     pub fn due(&self, spaces: &Spaces, i: usize, now: Time, about: &Situation) -> Option<(SpaceId, bool)> {
         if let Some((at, id)) = Path::earliest_loss(spaces, i) {
             return (at <= now).then_some((id, true));

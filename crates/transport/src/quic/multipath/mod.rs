@@ -30,7 +30,7 @@ use super::connection::{Connection, State};
 use super::few::Few;
 use super::frame::Frame;
 use super::packet::{Datagram, SpaceId};
-use super::path::{Path, Validation};
+use super::path::{Path, Validation, Way};
 use super::reinjection::Reinjection;
 use super::sent::Record;
 use crate::cc::{self, Algorithm, CongestionController, Established};
@@ -55,7 +55,7 @@ pub struct Parts {
 /// passed by then (RFC 9000 section 8.2.4).
 const VALIDATION_TIMEOUTS: u32 = 2;
 
-/// What a connection that may have several paths has beside them.
+/// The state of a connection that may have several paths, beside the paths.
 pub(super) struct Multipath {
     scheduler: Box<dyn PathScheduler>,
     pub controllers: Option<Controllers>,
@@ -79,16 +79,16 @@ pub(super) struct Multipath {
     pub wait_until: Time,
     /// The connection's limit of which the scheduler was told last that it keeps data back.
     blocking_limit: Option<u64>,
-    /// What the probe was told of each stream.
+    /// The last report of each stream to the probe.
     pub carried: HashMap<u64, RangeSet>,
-    /// What is sent again on another path.
+    /// The data that is sent again on another path.
     pub reinjection: Reinjection,
 }
 
 impl Multipath {
     pub fn new(parts: Parts, algorithm: Algorithm) -> Box<Multipath> {
         Box::new(Multipath {
-            coupled: algorithm.is_coupled() || parts.controllers.is_some(),
+            coupled: algorithm.coupled || parts.controllers.is_some(),
             scheduler: parts.scheduler,
             controllers: parts.controllers,
             views: Vec::new(),
@@ -201,11 +201,11 @@ impl Connection {
     /// The place of the path that uses the addresses on which a datagram came. The peer opens a path by sending on it (section 3.1
     /// of the draft).
     #[cold]
-    pub(super) fn place_of_arrival(&mut self, way: PathId, datagram: &Datagram) -> Option<usize> {
+    pub(super) fn place_of_arrival(&mut self, way: Way, datagram: &Datagram) -> Option<usize> {
         let data = datagram.packets.iter().all(|packet| packet.space == SpaceId::Data);
         let place = match self.paths.iter().position(|path| path.way == way) {
             Some(place) => place,
-            None if data && self.begin_path(way).is_ok() => self.paths.len() - 1,
+            None if data && self.begin_path(way.0).is_ok() => self.paths.len() - 1,
             None => return None,
         };
         let handshake = place == 0 && !self.progress.confirmed;
