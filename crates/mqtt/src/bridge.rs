@@ -33,7 +33,7 @@ pub enum Direction {
 pub struct BridgeTopic {
     /// The topic filter.
     pub filter: Arc<str>,
-    /// Which way.
+    /// The direction in which messages cross.
     pub direction: Direction,
     /// The highest QoS on the bridge.
     pub qos: QoS,

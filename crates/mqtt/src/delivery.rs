@@ -21,7 +21,7 @@ pub enum DropPolicy {
 pub struct Limit {
     /// Messages that may wait.
     pub messages: usize,
-    /// Which gives way.
+    /// The message that gives way when so many wait.
     pub drop: DropPolicy,
 }
 

@@ -46,7 +46,8 @@ pub struct Message {
     pub payload: Bytes,
     /// How surely it is to be delivered.
     pub qos: QoS,
-    /// As published: whether the broker keeps it for later subscribers. As delivered: whether it was kept.
+    /// Of a message that is published: whether the broker keeps it for later subscribers. Of one that is delivered: whether
+    /// the broker had kept it.
     pub retain: bool,
 }
 
@@ -65,7 +66,7 @@ pub struct Properties {
     pub correlation: Option<Bytes>,
     /// Names and values of the application, in their order.
     pub user: Vec<(Arc<str>, Arc<str>)>,
-    /// As delivered: the identifier of the subscription that it came by.
+    /// Of a message that is delivered: the identifier of the subscription by which it came.
     pub subscription: Option<u32>,
 }
 

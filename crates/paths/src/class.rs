@@ -31,13 +31,13 @@ pub struct Marks {
     pub repeated: bool,
 }
 
-/// The one class that a trace is counted in, so that the classes add up to what was read: the first that holds, in this
-/// order.
+/// The class in which a trace is counted: the first that holds, in this order. Each trace is in one class, so that the classes
+/// add up to the traces read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// With a loop by the study's definition, but one that only [`Marks::repeated`] makes; else clean.
+    /// A loop by the study's definition, which only [`Marks::repeated`] makes; else it would be clean.
     Repeat,
-    /// With another loop.
+    /// Another loop.
     Loop,
     /// Over [`MAX_HOPS`] hops.
     TooLong,

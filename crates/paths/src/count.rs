@@ -48,10 +48,10 @@ pub struct Classes {
     pub incomplete: u64,
     /// Over 30 hops.
     pub toolong: u64,
-    /// With a loop.
+    /// Traces with a loop.
     #[serde(rename = "loop")]
     pub looped: u64,
-    /// With what is a loop by the study's definition, but only repeats an address; else clean.
+    /// Traces that are loops by the study's definition only because an address repeats; else they would be clean.
     pub repeat: u64,
 }
 

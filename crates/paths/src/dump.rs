@@ -5,7 +5,7 @@
 
 use crate::json::microseconds;
 use crate::pieces::{Bytes, Cut, Cutting, Resume};
-use crate::reader::{Damage, ReadTraces, Step};
+use crate::reader::{Damage, ReadTraces, Step, end, until_some};
 use crate::text::{Lines, Row, beginnings};
 use crate::{Address, Hop, Stop, Trace};
 use std::collections::BTreeMap;
@@ -127,9 +127,7 @@ impl<R: Read> Reader<R> {
             }
             Row::End => {
                 self.ended = true;
-                let told =
-                    |e| Damage { offset, skipped: 0, what: format!("the file cannot be read further: {e}").into() };
-                return Some(self.lines.take_failure().map_or(Step::End, |e| Step::Damaged(told(e))));
+                return Some(end(offset, self.lines.take_failure()));
             }
         };
         let line = text.trim_end_matches('\r');
@@ -293,12 +291,12 @@ impl Cut for Cutter {
     type State = Layout;
 
     fn cut(&mut self, bytes: &[u8], end: bool) -> Option<Cutting> {
-        let all = (end && bytes.len() <= Self::WANTED).then_some(bytes.len());
-        let cut = all.or_else(|| beginnings(bytes, Self::WANTED).next())?;
-        for line in bytes[..cut].split(|&b| b == b'\n').filter(|line| line.starts_with(b"#")) {
+        let behind = || beginnings(bytes, Self::WANTED).next().map(|bytes| Cutting { bytes, sound: true });
+        let cut = Self::rest(bytes, end).or_else(behind)?;
+        for line in bytes[..cut.bytes].split(|&b| b == b'\n').filter(|line| line.starts_with(b"#")) {
             self.0.comment(String::from_utf8_lossy(line).trim_end_matches('\r'));
         }
-        Some(Cutting { bytes: cut, sound: true })
+        Some(cut)
     }
 
     fn state(&self) -> Layout {
@@ -308,14 +306,7 @@ impl Cut for Cutter {
 
 impl<R: Read> ReadTraces for Reader<R> {
     fn read_into(&mut self, trace: &mut Trace) -> Step {
-        loop {
-            if self.ended {
-                return Step::End;
-            }
-            if let Some(step) = self.step(trace) {
-                return step;
-            }
-        }
+        until_some(|| if self.ended { Some(Step::End) } else { self.step(trace) })
     }
 
     fn records(&mut self) -> &BTreeMap<&'static str, u64> {

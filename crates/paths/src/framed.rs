@@ -2,7 +2,7 @@
 //! after the other, and finding the next one after damage.
 
 use crate::pieces::{Bytes, Resume, Stateful};
-use crate::reader::{Damage, ReadTraces, Step};
+use crate::reader::{Damage, ReadTraces, Step, until_some};
 use crate::window::Window;
 use crate::{Multipath, Trace};
 use std::borrow::Cow;
@@ -209,14 +209,7 @@ impl<R: Read, F: Format> Records<R, F> {
 
 impl<R: Read, F: Format> ReadTraces for Records<R, F> {
     fn read_into(&mut self, trace: &mut Trace) -> Step {
-        loop {
-            if self.ended {
-                return Step::End;
-            }
-            if let Some(step) = self.step(trace) {
-                return step;
-            }
-        }
+        until_some(|| if self.ended { Some(Step::End) } else { self.step(trace) })
     }
 
     fn records(&mut self) -> &BTreeMap<&'static str, u64> {

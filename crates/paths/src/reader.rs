@@ -28,6 +28,22 @@ pub enum Step {
     End,
 }
 
+/// The last step of a stream, or the damage that its failure is.
+pub(crate) fn end(offset: u64, failure: Option<String>) -> Step {
+    let damage = |e| Damage { offset, skipped: 0, what: format!("the file cannot be read further: {e}").into() };
+    failure.map_or(Step::End, |e| Step::Damaged(damage(e)))
+}
+
+/// Makes attempts until one gives a step.
+#[inline]
+pub(crate) fn until_some(mut attempt: impl FnMut() -> Option<Step>) -> Step {
+    loop {
+        if let Some(step) = attempt() {
+            return step;
+        }
+    }
+}
+
 /// Reads traces one after the other from one file.
 pub trait ReadTraces {
     /// Goes on to the next trace, or damage, or the end. `trace` is filled only if [`Step::Trace`] is returned; its

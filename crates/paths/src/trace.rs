@@ -132,7 +132,7 @@ impl Method {
 /// One answer to one probe. A hop that kept silent has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// Who answered.
+    /// The address that answered.
     pub address: Address,
     /// When the probe was sent, microseconds since the Unix epoch; 0 if not said.
     pub sent_us: u64,

@@ -77,17 +77,17 @@ STACKS: Mapping[str, tuple[Group, ...]] = {
         Group("undo", {"undo": "off"}, "quinn takes no reduction back."),
     ),
 }
-"""By stack, what our model of QUIC has in another form."""
+"""By stack, the mechanisms that our model of QUIC has in another form."""
 
 CONTROLS: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("quinn", "cubic"): {"reno-friendly": "quinn"},
 }
-"""By stack and congestion control, the switches at which ours does what the stack's does."""
+"""By stack and congestion control, the switches at which our control works as the stack's."""
 
 OURS = frozenset({"hystart", "reno-friendly"})
 """Switches of our congestion control inside a stack."""
 UNWRITTEN: Mapping[str, str] = {"reno-friendly": "linux"}
-"""Their values that need not be written, as every congestion control has them."""
+"""Values of these switches that need not be written, as every congestion control has them."""
 
 UNLIKE = frozenset({"header"})
 """Switches that both transports have and that mean different things there."""

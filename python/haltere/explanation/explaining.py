@@ -18,7 +18,7 @@ from haltere.explanation.mixtures import Space
 from haltere.explanation.runs import Alone, How, Progress, Runs, measure_named
 
 EXACT = 1024
-"""Up to so many mixtures, those of ten parts that can be switched freely, all are run."""
+"""The most mixtures of which all are run: those of ten parts that can be switched freely."""
 SIZE = "2MB"
 """The object that contenders fetch, unless something else is given."""
 ORDERS = 16

@@ -13,7 +13,7 @@ from haltere.metrics import quantities
 
 STEM = "map"
 PANELS = 9
-"""So many parts have a panel at most, those that move the metric most."""
+"""The most parts that have a panel: those that move the metric most."""
 
 
 def effect_map(found: Map) -> EffectMap:

@@ -19,7 +19,7 @@ from haltere.explanation import equals
 from haltere.fidelity import SIMULATED, Fidelity
 
 CONTROL, TRANSPORT, IMPLEMENTATION = "congestion control", "transport", "implementation"
-"""Names of the parts that are no switches. The last two are what no switch explains."""
+"""Names of the parts that are no switches. The last two name the rest, which no switch explains."""
 REST = (TRANSPORT, IMPLEMENTATION)
 
 

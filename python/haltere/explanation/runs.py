@@ -67,7 +67,7 @@ def measure_named(name: str) -> Measure:
 
 @dataclass(frozen=True)
 class How:
-    """How runs are made: so many at once, by this executor, until `stop` is set; and what is told of the progress."""
+    """How runs are made: on `workers` processes, by an executor, until `stop` is set; `on_progress` hears of it."""
 
     workers: int | None = None
     executor: Executor | None = None
@@ -145,7 +145,7 @@ class Runs:
         return mask not in self.refused
 
     def run(self, cells: Iterable[Cell], how: How) -> None:
-        """Run what of these cells has not been run yet."""
+        """Run the cells that have not been run yet."""
         wanted = self.missing(cells)
         executor = how.executor or fidelities.executor(self.ground.fidelity, how.workers)
         for done, outcome in enumerate(executor.execute(self.tasks(wanted), how.stop), 1):
@@ -154,7 +154,7 @@ class Runs:
                 how.on_progress(done, len(wanted))
 
     def missing(self, cells: Iterable[Cell]) -> list[Cell]:
-        """Return what of these cells has not been run yet."""
+        """Return the cells that have not been run yet."""
         return [cell for cell in dict.fromkeys(cells) if cell not in self.values]
 
     def tasks(self, cells: Iterable[Cell]) -> Iterator[Task]:

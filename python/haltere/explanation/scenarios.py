@@ -29,7 +29,7 @@ _ABSENT = object()
 
 @dataclass(frozen=True)
 class _Leaf:
-    """A place in which two scenarios differ, and what each has there."""
+    """A field in which two scenarios differ, with the value that each has there."""
 
     steps: Steps
     before: Any
@@ -44,12 +44,12 @@ class _Leaf:
 
 @dataclass(frozen=True)
 class Between:
-    """Two scenarios and what lies between them.
+    """Two scenarios, their differences, and the scenarios between them.
 
     Attributes:
         before, after: the scenarios.
         fidelity: where they run.
-        parts: what they differ in; the same field or mechanism of several flows or links is one part.
+        parts: their differences; the same field or mechanism of several flows or links is one part.
     """
 
     before: Scenario
@@ -60,7 +60,7 @@ class Between:
 
     @classmethod
     def of(cls, before: Scenario, after: Scenario, fidelity: Fidelity) -> Between:
-        """Return what lies between two scenarios."""
+        """Find the differences of two scenarios."""
         leaves = tuple(_with_space(leaf, before, fidelity) for leaf in _differences(before, after, ()))
         found = [part for leaf in leaves for part in _parts_of(leaf)]
         return cls(before, after, fidelity, merged(found), leaves)
@@ -116,7 +116,7 @@ def _differences(before: Any, after: Any, steps: Steps) -> Iterator[_Leaf]:
 
 
 def _with_space(leaf: _Leaf, scenario: Scenario, fidelity: Fidelity) -> _Leaf:
-    """Return a leaf that is a contender with what lies between its two, if mixtures do."""
+    """Return the leaf with the space of mixtures between its two contenders, if it is a contender and has one."""
     if leaf.name != CONTENDER or not isinstance(leaf.before, str) or not isinstance(leaf.after, str):
         return leaf
     flow: Any = scenario

@@ -113,7 +113,7 @@ def packaged_sources() -> list[Path]:
 
 
 def _order(text: str) -> tuple[bool, list[int]]:
-    """A version's place: those up to `AGREED` after newer ones."""
+    """The key by which versions are sorted: versions up to `AGREED` are greater than newer ones."""
     numbers = [int(number) for number in re.findall(r"\d+", text)]
     return tuple(numbers[:2]) <= AGREED, numbers
 

@@ -53,7 +53,7 @@ def refusal(plan: Plan, flow: Flow) -> tuple[str, str] | None:
 
 
 def _beyond(flow: Flow, mqtt: Mqtt) -> tuple[str, str] | None:
-    """Return what of a broker's table its program cannot do, and the field."""
+    """Return a setting of a broker's table that its program cannot apply, and the field."""
     limits = mqtt.limits
     broker = programs.find_broker(flow.transport, flow.implementation)
     if mqtt.qos == 2 and broker.forwards_at_once != bool(limits["forwards_at_once"]):
@@ -85,7 +85,7 @@ class Messages:
         self.rig, self.flows, self.scratch = rig, flows, scratch
 
     def exchange(self, flow: Flow, clients: Json, epoch: int, answers: list[Json]) -> None:
-        """Have a flow's clients do what they are to do, and add what came of it to the answers."""
+        """Run a flow's clients, and add their results to the answers."""
         plan = self.rig.plan
         outcome: Json = {"flow": flow.number, "start_s": flow.start_ns * 1e-9, "status": "ok", "error": None}
         outcome |= dict.fromkeys(("completion_s", "handshake_s", "first_byte_s")) | {"bytes": 0}

@@ -187,7 +187,7 @@ class DaskExecutor:
         return answer
 
     def _again(self, future: Any, batch: tuple[Task, ...], running: dict[Any, tuple[Task, ...]], done: Any) -> None:
-        """Submit a batch again whose answer was lost; one that ends workers, run by run."""
+        """Submit a batch again whose answer was lost; a batch that ends its workers goes again run by run."""
         self._still_there()
         if future.status != "error":
             self._submit(batch, running, done)

@@ -113,7 +113,7 @@ def _drawn(groups: dict[str, list[Run]]) -> list[tuple[str, Run]]:
 
 
 def _timed(where: Fidelity, runs: Sequence[Run], workers: int, budget_s: float) -> list[Spent | None]:
-    """Run them in processes, each of which takes every nth, for so long at most; None for those not begun."""
+    """Run some in processes, each of which takes every nth, for `budget_s` at most; None for runs not begun."""
     shares = [range(start, len(runs), workers) for start in range(min(workers, len(runs)))]
     found: list[Spent | None] = [None] * len(runs)
     until = time.monotonic() + budget_s

@@ -34,7 +34,7 @@ def seconds(where: Fidelity, tasks: Sequence[Task]) -> Iterator[float]:
 
 
 def main() -> None:
-    """Answer what standard input asks."""
+    """Answer the requests on standard input."""
     asked = json.load(sys.stdin)
     for spent in seconds(asked["fidelity"], [Task(*task) for task in asked["tasks"]]):
         sys.stdout.write(f"{spent}\n")

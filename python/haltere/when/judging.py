@@ -127,7 +127,7 @@ def _without(found: Tables, drop: pl.Expr) -> Tables:
 
 
 def alone(found: Tables, replications: int) -> list[Tables]:
-    """Return the tables of each replication alone, there twice: all that is judged by them is exact."""
+    """Return the tables of each replication alone. It stands there twice, so that intervals have no width."""
 
     def twice(frame: pl.DataFrame, replication: int) -> pl.DataFrame:
         once = frame.filter(pl.col("replication") == replication)
@@ -174,7 +174,7 @@ def _at(one: Evidence, confidence: float) -> Outcome | None:
 
 
 def turned(verdict: Verdict, control: Verdict, target: Outcome, confidence: float) -> bool:
-    """Whether changes gave a claim an outcome that it has not without them, on the same seeds.
+    """Whether changes gave a claim another outcome than it has without them on the same seeds.
 
     The claim must reach the outcome with wide intervals. Without changes it must have the opposite one. If it is
     undecided there, it may be that only chance decided it with the changes. So parts that have the outcome with the

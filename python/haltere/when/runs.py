@@ -18,7 +18,7 @@ KEPT_BYTES = 200_000_000
 
 
 def seed_of(seed: int, purpose: str) -> int:
-    """Return a seed of its own for a purpose, from the study's: that of the search is not that of the judgement."""
+    """Return the seed for a purpose, made from the study's: search and judgement have different ones."""
     return int.from_bytes(hashlib.sha256(f"{seed} {purpose}".encode()).digest()[:7])
 
 

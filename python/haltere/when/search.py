@@ -38,7 +38,7 @@ REPLICATIONS = 2
 CANDIDATES = 5
 """So many single changes of a claim, and so many pairs, are judged on fresh seeds at most."""
 MOVERS = 6
-"""Pairs are made of so many single changes, those that moved the claim most."""
+"""The number of single changes of which pairs are made: those that moved the claim most."""
 MOVED = 0.05
 """A change that went this much of the way moved the claim towards the outcome; others moved it little, or away."""
 ENOUGH = 0.9
@@ -203,7 +203,7 @@ class _Searching:
 
     @contextmanager
     def _until(self, end: float) -> Iterator[threading.Event]:
-        """Yield an event that is set at this time, or as soon as the plan is to stop; write what was found after it."""
+        """Yield an event that is set at this time or when the plan is to stop; write the findings afterwards."""
         stop = self.plan.stop
         mine = threading.Event()
 

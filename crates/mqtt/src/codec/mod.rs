@@ -5,6 +5,7 @@ mod v3;
 mod v5;
 
 use crate::packet::{Packet, Version, Violation, reason};
+use mqtt_proto::PollHeader;
 
 /// The largest packet that a decoder takes if nothing else is said, bytes.
 pub const LARGEST: usize = 1 << 20;
@@ -114,6 +115,21 @@ impl Decoder {
         self.version = Some(version);
         self.read += header + length;
         Ok(Some(packet))
+    }
+}
+
+/// Decodes a packet of `mqtt-proto`, whose header `H` says of which version; `wrong` says what its errors mean.
+fn raw<H: PollHeader>(first: u8, body: &[u8], wrong: fn(H::Error) -> Violation) -> Result<H::Packet, Violation> {
+    let length = u32::try_from(body.len()).map_err(|_| malformed("too long"))?;
+    let header = H::new_with(first, length, length).map_err(wrong)?;
+    let mut offset = 0;
+    let packet = match header.build_empty_packet() {
+        Some(empty) => empty,
+        None => header.decode_buffer(body, &mut offset).map_err(wrong)?,
+    };
+    match body.len() - offset {
+        0 => Ok(packet),
+        more => Err(malformed(format!("{more} bytes too many in a packet"))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! MQTT 3.1.1: our packets from and to those of `mqtt-proto`.
 
-use super::{BRIDGE, BRIDGE_OF_V311, CONNECT, LEVEL, check_length, check_text, frame, malformed};
+use super::{BRIDGE, BRIDGE_OF_V311, CONNECT, LEVEL, check_length, check_text, frame, malformed, raw};
 use crate::packet::{
     Connack, Connect, Message, Packet, PacketId, Publish, QoS, Step, Subscription, Version, Violation,
 };
@@ -8,7 +8,7 @@ use mqtt_proto::v3::{
     Connack as RawConnack, Connect as RawConnect, ConnectReturnCode, Header, LastWill, Packet as Raw,
     Publish as RawPublish, Suback, Subscribe, SubscribeReturnCode, Unsubscribe,
 };
-use mqtt_proto::{Pid, PollHeader, QosPid, TopicFilter, TopicName};
+use mqtt_proto::{Pid, QosPid, TopicFilter, TopicName};
 use std::sync::Arc;
 
 pub(super) fn pid(id: PacketId) -> Result<Pid, Violation> {
@@ -64,18 +64,7 @@ pub(super) fn decode(first: u8, body: &[u8]) -> Result<Packet, Violation> {
         }
         return Ok(packet);
     }
-    let wrong = |e: mqtt_proto::Error| malformed(e.to_string());
-    let length = u32::try_from(body.len()).map_err(|_| malformed("too long"))?;
-    let header = Header::new_with(first, length, length).map_err(wrong)?;
-    let mut offset = 0;
-    let raw = match header.build_empty_packet() {
-        Some(empty) => empty,
-        None => header.decode_buffer(body, &mut offset).map_err(wrong)?,
-    };
-    if offset != body.len() {
-        return Err(malformed(format!("{} bytes too many in a packet", body.len() - offset)));
-    }
-    Ok(match raw {
+    Ok(match raw::<Header>(first, body, |e| malformed(e.to_string()))? {
         Raw::Connect(connect) => Packet::Connect(Box::new(read_connect(connect)?)),
         Raw::Connack(connack) => {
             Packet::Connack(Connack { session_present: connack.session_present, ..Connack::new(connack.code as u8) })

@@ -1,13 +1,12 @@
 //! MQTT 5: our packets from and to those of `mqtt-proto`.
 
 use super::v3::{filter, id, pid, qos, qos_pid, raw_qos, topic};
-use super::{check_length, check_text, malformed};
+use super::{check_length, check_text, malformed, raw};
 use crate::packet::{
-    Authentication, Connack, Connect, Message, Packet, Properties, Publish, QoS, Step, Subscription, Version,
+    Authentication, Connack, Connect, Message, Packet, PacketId, Properties, Publish, QoS, Step, Subscription, Version,
     Violation, reason,
 };
 use bytes::Bytes;
-use mqtt_proto::PollHeader;
 use mqtt_proto::v5::{
     Auth, AuthReasonCode, Connack as RawConnack, Connect as RawConnect, ConnectReasonCode, Disconnect,
     DisconnectReasonCode, ErrorV5, Header, LastWill, Packet as Raw, Puback, PubackReasonCode, Pubcomp,
@@ -17,26 +16,17 @@ use mqtt_proto::v5::{
 };
 use std::sync::Arc;
 
+fn wrong(error: ErrorV5) -> Violation {
+    let reason = match error {
+        // Sections 3.1.2.11, 3.2.2.3 and others: a property twice.
+        ErrorV5::DuplicatedProperty(_) => reason::PROTOCOL_ERROR,
+        _ => reason::MALFORMED_PACKET,
+    };
+    Violation::new(reason, error.to_string())
+}
+
 pub(super) fn decode(first: u8, body: &[u8]) -> Result<Packet, Violation> {
-    let wrong = |e: ErrorV5| {
-        let reason = match e {
-            // Sections 3.1.2.11, 3.2.2.3 and others: a property twice.
-            ErrorV5::DuplicatedProperty(_) => reason::PROTOCOL_ERROR,
-            _ => reason::MALFORMED_PACKET,
-        };
-        Violation::new(reason, e.to_string())
-    };
-    let length = u32::try_from(body.len()).map_err(|_| malformed("too long"))?;
-    let header = Header::new_with(first, length, length).map_err(wrong)?;
-    let mut offset = 0;
-    let raw = match header.build_empty_packet() {
-        Some(empty) => empty,
-        None => header.decode_buffer(body, &mut offset).map_err(wrong)?,
-    };
-    if offset != body.len() {
-        return Err(malformed(format!("{} bytes too many in a packet", body.len() - offset)));
-    }
-    Ok(match raw {
+    Ok(match raw::<Header>(first, body, wrong)? {
         Raw::Connect(connect) => Packet::Connect(Box::new(read_connect(connect)?)),
         Raw::Connack(connack) => {
             let said = connack.properties;
@@ -120,6 +110,11 @@ fn authentication(method: Option<Arc<str>>, data: Option<Bytes>) -> Result<Optio
         (None, Some(_)) => Err(Violation::protocol("authentication data without a method")),
         (None, None) => Ok(None),
     }
+}
+
+fn raw_authentication(said: &Authentication) -> Result<(Option<Arc<str>>, Option<Bytes>), Violation> {
+    check_length(&said.method)?;
+    Ok((Some(said.method.clone()), some(said.data.clone(), Bytes::new())))
 }
 
 fn user(raw: Vec<UserProperty>) -> Vec<(Arc<str>, Arc<str>)> {
@@ -211,9 +206,7 @@ fn write_connect(connect: &Connect) -> Result<RawConnect, Violation> {
     raw.properties.topic_alias_max = some(connect.topic_alias_maximum, 0);
     raw.properties.max_packet_size = connect.maximum_packet;
     if let Some(said) = &connect.authentication {
-        check_length(&said.method)?;
-        raw.properties.auth_method = Some(said.method.clone());
-        raw.properties.auth_data = some(said.data.clone(), Bytes::new());
+        (raw.properties.auth_method, raw.properties.auth_data) = raw_authentication(said)?;
     }
     if let Some(will) = &connect.will {
         let mut last = LastWill::new(raw_qos(will.qos), topic(&will.topic)?, will.payload.clone());
@@ -232,6 +225,50 @@ fn write_connect(connect: &Connect) -> Result<RawConnect, Violation> {
     Ok(raw)
 }
 
+fn write_connack(connack: &Connack) -> Result<RawConnack, Violation> {
+    let mut raw = RawConnack::new(connack.session_present, known(ConnectReasonCode::from_u8(connack.code))?);
+    raw.properties.receive_max = some(connack.receive_maximum, u16::MAX);
+    raw.properties.topic_alias_max = some(connack.topic_alias_maximum, 0);
+    raw.properties.assigned_client_id = connack.assigned_client_id.clone();
+    raw.properties.server_keep_alive = connack.keep_alive;
+    raw.properties.max_packet_size = connack.maximum_packet;
+    // Maximum QoS is 0 or 1, or left out (section 3.2.2.3.4).
+    raw.properties.max_qos = some(connack.maximum_qos, QoS::ExactlyOnce).map(raw_qos);
+    raw.properties.retain_available = some(connack.retains, true);
+    if let Some(said) = &connack.authentication {
+        (raw.properties.auth_method, raw.properties.auth_data) = raw_authentication(said)?;
+    }
+    Ok(raw)
+}
+
+fn write_publish(publish: &Publish) -> Result<RawPublish, Violation> {
+    let message = &publish.message;
+    let mut raw = RawPublish::new(qos_pid(publish)?, topic(&message.topic)?, message.payload.clone());
+    (raw.dup, raw.retain) = (publish.dup, message.retain);
+    raw.properties.topic_alias = publish.alias;
+    if let Some(said) = &publish.properties {
+        raw.properties.payload_is_utf8 = said.text;
+        raw.properties.message_expiry_interval = said.expiry;
+        raw.properties.content_type = said.content_type.clone();
+        raw.properties.response_topic = said.response_topic.as_deref().map(topic).transpose()?;
+        raw.properties.correlation_data = said.correlation.clone();
+        raw.properties.user_properties = raw_user(&said.user)?;
+        raw.properties.subscription_id = said.subscription.map(variable).transpose()?;
+    }
+    Ok(raw)
+}
+
+fn write_subscribe(id: PacketId, asked: &[Subscription]) -> Result<Subscribe, Violation> {
+    let topics = asked.iter().map(|s| Ok((filter(&s.filter)?, options(s)?))).collect::<Result<_, _>>()?;
+    let mut raw = Subscribe::new(pid(id)?, topics);
+    let identifier = asked.first().and_then(|s| s.identifier);
+    if asked.iter().any(|s| s.identifier != identifier) {
+        return Err(Violation::protocol("filters of one SUBSCRIBE with different subscription identifiers"));
+    }
+    raw.properties.subscription_id = identifier.map(variable).transpose()?;
+    Ok(raw)
+}
+
 /// A property's value, left out if it is the default.
 fn some<T: PartialEq>(value: T, default: T) -> Option<T> {
     (value != default).then_some(value)
@@ -244,39 +281,8 @@ fn known<T>(code: Option<T>) -> Result<T, Violation> {
 pub(super) fn encode(packet: &Packet, out: &mut Vec<u8>) -> Result<(), Violation> {
     let raw: Raw = match packet {
         Packet::Connect(connect) => write_connect(connect)?.into(),
-        Packet::Connack(connack) => {
-            let code = known(ConnectReasonCode::from_u8(connack.code))?;
-            let mut raw = RawConnack::new(connack.session_present, code);
-            raw.properties.receive_max = some(connack.receive_maximum, u16::MAX);
-            raw.properties.topic_alias_max = some(connack.topic_alias_maximum, 0);
-            raw.properties.assigned_client_id = connack.assigned_client_id.clone();
-            raw.properties.server_keep_alive = connack.keep_alive;
-            raw.properties.max_packet_size = connack.maximum_packet;
-            // Maximum QoS is 0 or 1, or left out (section 3.2.2.3.4).
-            raw.properties.max_qos = some(connack.maximum_qos, QoS::ExactlyOnce).map(raw_qos);
-            raw.properties.retain_available = some(connack.retains, true);
-            if let Some(said) = &connack.authentication {
-                raw.properties.auth_method = Some(said.method.clone());
-                raw.properties.auth_data = some(said.data.clone(), Bytes::new());
-            }
-            raw.into()
-        }
-        Packet::Publish(publish) => {
-            let mut raw =
-                RawPublish::new(qos_pid(publish)?, topic(&publish.message.topic)?, publish.message.payload.clone());
-            (raw.dup, raw.retain) = (publish.dup, publish.message.retain);
-            raw.properties.topic_alias = publish.alias;
-            if let Some(said) = &publish.properties {
-                raw.properties.payload_is_utf8 = said.text;
-                raw.properties.message_expiry_interval = said.expiry;
-                raw.properties.content_type = said.content_type.clone();
-                raw.properties.response_topic = said.response_topic.as_deref().map(topic).transpose()?;
-                raw.properties.correlation_data = said.correlation.clone();
-                raw.properties.user_properties = raw_user(&said.user)?;
-                raw.properties.subscription_id = said.subscription.map(variable).transpose()?;
-            }
-            raw.into()
-        }
+        Packet::Connack(connack) => write_connack(connack)?.into(),
+        Packet::Publish(publish) => write_publish(publish)?.into(),
         Packet::Ack(step, id, code) => {
             let (id, code) = (pid(*id)?, *code);
             match step {
@@ -286,16 +292,7 @@ pub(super) fn encode(packet: &Packet, out: &mut Vec<u8>) -> Result<(), Violation
                 Step::Pubcomp => Pubcomp::new(id, known(PubcompReasonCode::from_u8(code))?).into(),
             }
         }
-        Packet::Subscribe(id, asked) => {
-            let topics = asked.iter().map(|s| Ok((filter(&s.filter)?, options(s)?))).collect::<Result<_, _>>()?;
-            let mut raw = Subscribe::new(pid(*id)?, topics);
-            let identifier = asked.first().and_then(|s| s.identifier);
-            if asked.iter().any(|s| s.identifier != identifier) {
-                return Err(Violation::protocol("filters of one SUBSCRIBE with different subscription identifiers"));
-            }
-            raw.properties.subscription_id = identifier.map(variable).transpose()?;
-            raw.into()
-        }
+        Packet::Subscribe(id, asked) => write_subscribe(*id, asked)?.into(),
         Packet::Suback(id, codes) => {
             let codes = codes.iter().map(|c| known(SubscribeReasonCode::from_u8(*c))).collect::<Result<_, _>>()?;
             Suback::new(pid(*id)?, codes).into()
@@ -316,10 +313,8 @@ pub(super) fn encode(packet: &Packet, out: &mut Vec<u8>) -> Result<(), Violation
             raw.into()
         }
         Packet::Auth(code, said) => {
-            check_length(&said.method)?;
             let mut raw = Auth::new(known(AuthReasonCode::from_u8(*code))?);
-            raw.properties.auth_method = Some(said.method.clone());
-            raw.properties.auth_data = some(said.data.clone(), Bytes::new());
+            (raw.properties.auth_method, raw.properties.auth_data) = raw_authentication(said)?;
             raw.into()
         }
     };

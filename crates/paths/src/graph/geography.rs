@@ -65,7 +65,7 @@ pub struct Places(Vec<Place>);
 
 /// The geography of a path; a value that is not known is NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Way {
+pub struct Geography {
     /// D_p: the great circles between its located nodes, one after the other, kilometres; NaN if there are fewer than
     /// two.
     pub path_km: f64,
@@ -98,8 +98,8 @@ impl Places {
         Ok(Places(nodes.map(place).collect::<Result<_, _>>()?))
     }
 
-    /// The way of a path, given by its nodes.
-    pub fn way(&self, path: &[u32]) -> Way {
+    /// The geography of a path, given by its nodes.
+    pub fn geography(&self, path: &[u32]) -> Geography {
         let place = |node: &u32| self.0.get(*node as usize).filter(|place| place.is_known());
         let (mut path_km, mut before, mut located) = (0.0, None::<&Place>, 0usize);
         for here in path.iter().filter_map(place) {
@@ -107,7 +107,7 @@ impl Places {
             (before, located) = (Some(here), located + 1);
         }
         let ends = path.first().and_then(place).zip(path.last().and_then(place));
-        Way {
+        Geography {
             path_km: if located < 2 { f64::NAN } else { path_km },
             direct_km: ends.map_or(f64::NAN, |(first, last)| first.distance_km(last)),
             located: located as f64 / path.len() as f64,
@@ -115,7 +115,7 @@ impl Places {
     }
 }
 
-impl Way {
+impl Geography {
     /// Geographic dispersion D_g = (D_p - D_r) / D_r; 0 means straight. NaN if the ends are not located or are at the
     /// same place. Not below 0 but for rounding, by the triangle inequality.
     pub fn dispersion(&self) -> f64 {
@@ -154,25 +154,25 @@ mod tests {
         let quarter = std::f64::consts::FRAC_PI_2 * EARTH_KM;
         let places = Places::new(&[0.0, 90.0, 0.0, 0.0, 0.0], &[0.0, 77.0, 90.0, -179.0, 1.0]).unwrap();
         for (path, km) in [([0, 1], quarter), ([0, 2], quarter), ([1, 2], quarter), ([3, 4], 2.0 * quarter)] {
-            assert!(near(places.way(&path).direct_km, km, 1e-6), "{path:?}");
+            assert!(near(places.geography(&path).direct_km, km, 1e-6), "{path:?}");
         }
         // Across the date line: 358 degrees are 2.
         let line = Places::new(&[0.0, 0.0], &[-179.0, 179.0]).unwrap();
-        assert!(near(line.way(&[0, 1]).direct_km, 2.0f64.to_radians() * EARTH_KM, 1e-9));
+        assert!(near(line.geography(&[0, 1]).direct_km, 2.0f64.to_radians() * EARTH_KM, 1e-9));
         // A millimetre is not rounded away.
         let metre = 1e-6 / EARTH_KM;
         let close = Places::new(&[45.0, 45.0 + metre.to_degrees()], &[9.0, 9.0]).unwrap();
-        assert!(near(close.way(&[0, 1]).direct_km, 1e-6, 1e-11));
+        assert!(near(close.geography(&[0, 1]).direct_km, 1e-6, 1e-11));
     }
 
     #[test]
     fn a_straight_path_has_no_dispersion_and_the_least_delay() {
         let places = Places::new(&[0.0; 4], &[0.0, 13.3, 30.0, 71.7]).unwrap();
-        let way = places.way(&[0, 1, 2, 3]);
-        assert!(near(way.dispersion(), 0.0, 1e-12) && way.dispersion() >= 0.0, "{}", way.dispersion());
-        assert!(near(places.way(&[0, 3, 0, 3]).dispersion(), 2.0, 1e-12));
+        let path = places.geography(&[0, 1, 2, 3]);
+        assert!(near(path.dispersion(), 0.0, 1e-12) && path.dispersion() >= 0.0, "{}", path.dispersion());
+        assert!(near(places.geography(&[0, 3, 0, 3]).dispersion(), 2.0, 1e-12));
         // 1000 km and back at 199 861.64 km/s are 10.007 ms.
-        let km = Way { path_km: 1000.0, direct_km: 1000.0, located: 1.0 };
+        let km = Geography { path_km: 1000.0, direct_km: 1000.0, located: 1.0 };
         assert!(near(km.least_us(), 10_006.923, 1e-3), "{}", km.least_us());
         assert!(near(km.delay_dispersion(20_013.846), 2.0, 1e-6));
     }
@@ -180,17 +180,17 @@ mod tests {
     #[test]
     fn what_cannot_be_said_is_nan_and_never_infinite() {
         let places = Places::new(&[0.0, f64::NAN, 0.0, 0.0], &[0.0, 5.0, f64::NAN, 90.0]).unwrap();
-        let through = places.way(&[0, 1, 2, 3]);
+        let through = places.geography(&[0, 1, 2, 3]);
         assert_eq!((through.located, through.path_km), (0.5, through.direct_km), "those between are passed over");
-        let open = places.way(&[1, 0, 3]);
+        let open = places.geography(&[1, 0, 3]);
         assert!(open.direct_km.is_nan() && open.dispersion().is_nan() && open.least_us().is_nan());
         assert!(open.path_km > 0.0 && open.delay_dispersion(5.0).is_nan());
-        let alone = places.way(&[0, 1]);
+        let alone = places.geography(&[0, 1]);
         assert!(alone.path_km.is_nan() && alone.dispersion().is_nan());
-        let round = places.way(&[0, 3, 0]);
+        let round = places.geography(&[0, 3, 0]);
         assert_eq!(round.direct_km, 0.0);
         assert!(round.dispersion().is_nan() && round.delay_dispersion(1.0).is_nan());
-        assert!(places.way(&[]).located.is_nan() && places.way(&[99]).path_km.is_nan());
+        assert!(places.geography(&[]).located.is_nan() && places.geography(&[99]).path_km.is_nan());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The K shortest paths of many pairs, and the measures of each path.
 
 use super::difference::relative;
-use super::geography::{Places, Way};
+use super::geography::{Geography, Places};
 use super::{Network, Search, Tree};
 use haltere_net::rng::Stream;
 use std::panic::resume_unwind;
@@ -39,7 +39,7 @@ pub struct Row {
     /// Diversity μ of the pair: the mean difference over all pairs of its paths; NaN if there is only one.
     pub diversity: f64,
     /// Its geography.
-    pub way: Way,
+    pub geography: Geography,
 }
 
 /// Progress of a search; other threads may read it, and may cancel the search.
@@ -173,7 +173,7 @@ impl Pair {
                 sum += difference;
             }
             let (hops, delay_us) = network.along(path);
-            let unknown = Way { path_km: f64::NAN, direct_km: f64::NAN, located: f64::NAN };
+            let unknown = Geography { path_km: f64::NAN, direct_km: f64::NAN, located: f64::NAN };
             rows.push(Row {
                 source: self.source,
                 destination: self.destination,
@@ -182,7 +182,7 @@ impl Pair {
                 delay_us,
                 difference,
                 diversity: f64::NAN,
-                way: places.map_or(unknown, |places| places.way(path)),
+                geography: places.map_or(unknown, |places| places.geography(path)),
             });
         }
         let twos = paths * paths.saturating_sub(1) / 2;
@@ -215,7 +215,7 @@ mod tests {
         // 2 1 0, then 2 3 0, then 2 3 4 5 0; to itself and to who is alone there is none.
         let told: Vec<_> = rows.iter().map(|r| (r.destination, r.k, r.hops, r.delay_us)).collect();
         assert_eq!(told, [(2, 1, 2, Some(30)), (2, 2, 2, Some(100)), (2, 3, 4, Some(180))]);
-        assert!(rows[0].difference.is_nan() && rows[0].way.located.is_nan());
+        assert!(rows[0].difference.is_nan() && rows[0].geography.located.is_nan());
         assert_eq!((rows[1].difference, rows[2].difference), (1.0 / 3.0, 3.0 / 5.0));
         let mean = (1.0 / 3.0 + 3.0 / 5.0 + 2.0 / 5.0) / 3.0;
         assert!(rows.iter().all(|r| (r.diversity - mean).abs() < 1e-15));

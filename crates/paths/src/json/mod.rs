@@ -12,7 +12,7 @@ mod write;
 pub use write::atlas;
 
 use crate::pieces::{Bytes, Cut, Cutting, Resume};
-use crate::reader::{Damage, ReadTraces, Step};
+use crate::reader::{Damage, ReadTraces, Step, end, until_some};
 use crate::window::Window;
 use crate::{Multipath, Trace};
 use atlas::Kind;
@@ -174,10 +174,7 @@ impl<R: Read> Reader<R> {
         }
         if self.window.bytes().is_empty() {
             self.ended = true;
-            let offset = self.window.offset();
-            let failed =
-                |e| Damage { offset, skipped: 0, what: format!("the file cannot be read further: {e}").into() };
-            return Some(self.window.take_failure().map_or(Step::End, |e| Step::Damaged(failed(e))));
+            return Some(end(self.window.offset(), self.window.take_failure()));
         }
         let mut wanted = AHEAD;
         loop {
@@ -291,8 +288,8 @@ impl Cut for Cutter {
             let length = bytes[start..].iter().position(|&b| b == b':').filter(|&n| n < 64)?;
             self.beginning = bytes[start..start + length].to_vec();
         }
-        if end && bytes.len() <= Self::WANTED {
-            return Some(Cutting { bytes: bytes.len(), sound: true });
+        if let Some(rest) = Self::rest(bytes, end) {
+            return Some(rest);
         }
         let begins = |at: usize| bytes[at - 1] == b'\n' || bytes[at..].starts_with(&self.beginning);
         // The last in the bytes that are wanted, or the first behind them.
@@ -312,14 +309,7 @@ impl Cut for Cutter {
 
 impl<R: Read> ReadTraces for Reader<R> {
     fn read_into(&mut self, trace: &mut Trace) -> Step {
-        loop {
-            if self.ended {
-                return Step::End;
-            }
-            if let Some(step) = self.step(trace) {
-                return step;
-            }
-        }
+        until_some(|| if self.ended { Some(Step::End) } else { self.step(trace) })
     }
 
     fn records(&mut self) -> &BTreeMap<&'static str, u64> {

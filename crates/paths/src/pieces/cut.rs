@@ -29,6 +29,11 @@ pub(crate) trait Cut: Send {
     /// needed. `end`: there are no more.
     fn cut(&mut self, bytes: &[u8], end: bool) -> Option<Cutting>;
 
+    /// All of `bytes`, if they are the stream's last ones and few enough for one piece.
+    fn rest(bytes: &[u8], end: bool) -> Option<Cutting> {
+        (end && bytes.len() <= Self::WANTED).then_some(Cutting { bytes: bytes.len(), sound: true })
+    }
+
     /// The state at the start of what is cut next.
     fn state(&self) -> Self::State;
 

@@ -136,8 +136,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Of several identical files any may have been ingested; the entry names the first, so that it does not depend on
-/// timing.
+/// Gives the entry of a file the name of the first of several identical files. Any of these may have been ingested, and the
+/// name must not depend on timing.
 fn call_as_first(
     lake: &Lake,
     files: &[Source],

@@ -24,7 +24,8 @@ enum Work {
 /// A row group to be encoded, and where it goes.
 type Raw = (Box<Rows>, SyncSender<Result<Encoded, ParquetError>>);
 
-/// The parts that are being written. What is asked for is done in this order, so that the bytes do not depend on timing.
+/// The parts that are being written. Orders are carried out in the order in which they came, so that the bytes do not depend
+/// on timing.
 pub(super) struct Writing {
     folder: PathBuf,
     raw: Option<SyncSender<Raw>>,
@@ -37,14 +38,15 @@ impl Writing {
     pub fn new(folder: &Path, threads: usize) -> Result<Writing, Refusal> {
         let refused = |e: io::Error| Refusal::system(folder, &e);
         let named = |name: &str| thread::Builder::new().name(name.to_owned());
-        // No group waits: whoever brings one goes on when it is being encoded, so that there is one a thread, and one that is filled.
+        // A channel without room: `group` returns when a thread begins to encode the group. So at most one group a thread is in
+        // memory, beside the one that is being filled.
         let (raw, groups) = sync_channel::<Raw>(0);
         let groups = Arc::new(Mutex::new(groups));
         for _ in 0..threads.max(1) {
             let groups = Arc::clone(&groups);
             named("encode").spawn(move || encode(&groups)).map_err(refused)?;
         }
-        // What is encoded is small.
+        // Encoded groups are small, so one a thread may wait for the writer.
         let (sender, receiver) = sync_channel(threads.max(1));
         let thread = named("write").spawn(move || work(&receiver)).map_err(refused)?;
         Ok(Writing { folder: folder.to_owned(), raw: Some(raw), work: Some(sender), thread: Some(thread) })

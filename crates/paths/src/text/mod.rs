@@ -8,7 +8,7 @@ pub(crate) use lines::{Lines, Row, beginnings};
 
 use crate::json::mtr::{finish, host};
 use crate::pieces::{Bytes, Cut, Cutting, Resume};
-use crate::reader::{Damage, ReadTraces, Step};
+use crate::reader::{Damage, ReadTraces, Step, end};
 use crate::{Address, Stop, Trace};
 use hop::Line;
 use std::collections::BTreeMap;
@@ -218,8 +218,8 @@ impl Cut for Cutter {
     type State = ();
 
     fn cut(&mut self, bytes: &[u8], end: bool) -> Option<Cutting> {
-        if end && bytes.len() <= Self::WANTED {
-            return Some(Cutting { bytes: bytes.len(), sound: true });
+        if let Some(rest) = Self::rest(bytes, end) {
+            return Some(rest);
         }
         let opens = |&at: &usize| {
             let line = bytes[at..].split(|&b| b == b'\n').next().unwrap_or_default();
@@ -260,10 +260,8 @@ impl<R: Read> ReadTraces for Reader<R> {
                 }
                 Row::End => {
                     self.ended = true;
-                    let offset = self.lines.offset();
-                    if let Some(e) = self.lines.take_failure() {
-                        let what = format!("the file cannot be read further: {e}").into();
-                        return Step::Damaged(Damage { offset, skipped: 0, what });
+                    if let Some(failure) = self.lines.take_failure() {
+                        return end(self.lines.offset(), Some(failure));
                     }
                 }
             }

@@ -253,12 +253,12 @@ fn columns<'py>(py: Python<'py>, rows: &[Row]) -> PyResult<Bound<'py, PyDict>> {
     };
     share("difference", |r| r.difference)?;
     share("diversity", |r| r.diversity)?;
-    share("path_km", |r| r.way.path_km)?;
-    share("direct_km", |r| r.way.direct_km)?;
-    share("dispersion", |r| r.way.dispersion())?;
-    share("least_delay_us", |r| r.way.least_us())?;
-    share("delay_dispersion", |r| r.delay_us.map_or(f64::NAN, |delay| r.way.delay_dispersion(delay as f64)))?;
-    share("located", |r| r.way.located)?;
+    share("path_km", |r| r.geography.path_km)?;
+    share("direct_km", |r| r.geography.direct_km)?;
+    share("dispersion", |r| r.geography.dispersion())?;
+    share("least_delay_us", |r| r.geography.least_us())?;
+    share("delay_dispersion", |r| r.delay_us.map_or(f64::NAN, |delay| r.geography.delay_dispersion(delay as f64)))?;
+    share("located", |r| r.geography.located)?;
     Ok(columns)
 }
 

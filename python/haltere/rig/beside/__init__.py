@@ -68,7 +68,7 @@ class Beside:
             source.begin(self._span(source.load))
 
     def finish(self) -> Json:
-        """Wait until all are over that end by themselves, end the others, and return what came of them.
+        """Wait for the probes and loads that end by themselves, end the others, and return all results.
 
         Without flows, and if none ends by itself, they go on until the run's duration is over.
         """

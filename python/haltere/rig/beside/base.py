@@ -19,10 +19,10 @@ HEADERS = 28
 NUMBER = 8
 """Bytes of a payload that hold a packet's number."""
 BUFFER = 1 << 25
-"""Bytes of a socket's buffers: what the model's hosts have no limit for."""
+"""Bytes of a socket's buffers: so many that they never limit, as the model's hosts have no limit."""
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 _CLOSE_NS = 20_000
-"""So shortly before its time a thread sleeps instead of looking at its sockets."""
+"""The time before a thread's next packet in which it sleeps instead of looking at its sockets."""
 _PR_SET_TIMERSLACK = 29
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -48,7 +48,7 @@ class Stop:
         weakref.finalize(self, os.close, self.fd)
 
     def set(self) -> None:
-        """Tell them."""
+        """Tell all threads."""
         os.eventfd_write(self.fd, 1)
 
     def wait(self, sockets: list[socket.socket], until: int) -> list[socket.socket] | None:

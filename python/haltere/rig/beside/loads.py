@@ -27,7 +27,7 @@ class Source(Worker):
         self.packets = self.answered = self.rounds = 0
 
     def work(self, span: Span) -> None:
-        """Send until the run ends, or what was asked for has been sent."""
+        """Send until the run ends or all packets of the load are sent."""
         self.sock.connect(self.to)
         if self.stop.wait([], span.start) is None:
             return

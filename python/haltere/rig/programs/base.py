@@ -128,7 +128,7 @@ class Command:
     ready: Listening | None = None
     """For servers: when clients may come."""
     peer: tuple[str, ...] | None = None
-    """For our own pair: what `_core.peer` takes, in a fork of a process that has it loaded; saves an interpreter."""
+    """For our own pair: arguments of `_core.peer`, which runs in a fork of a process that has it loaded."""
 
 
 @dataclass(frozen=True)
